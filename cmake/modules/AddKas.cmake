@@ -1,0 +1,113 @@
+# The one place that knows how kas targets are made: every library, tool, plug-in and generated page goes
+# through these functions, so that flags, dependencies, install and export rules stand once.
+
+function(kas_set_target_flags name)
+  llvm_update_compile_flags(${name})
+  if(KAS_ENABLE_WERROR)
+    target_compile_options(${name} PRIVATE -Werror)
+  endif()
+  if(KAS_SANITIZERS)
+    target_compile_options(${name} PRIVATE -fsanitize=${KAS_SANITIZERS} -fno-sanitize=vptr
+      -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${name} PUBLIC -fsanitize=${KAS_SANITIZERS})
+  endif()
+endfunction()
+
+# add_kas_library(NAME sources... [LINK_LIBS libraries...] [DEPENDS targets...])
+# A static, position-independent library, exported as Kas::NAME. It links Debian's shared libMLIR and libLLVM:
+# never a static MLIR archive beside them, which would register every option and TypeID twice.
+function(add_kas_library name)
+  cmake_parse_arguments(ARG "" "" "LINK_LIBS;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  add_library(Kas::${name} ALIAS ${name})
+  kas_set_target_flags(${name})
+  add_dependencies(${name} kas-headers ${ARG_DEPENDS})
+  target_include_directories(${name} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS} MLIR LLVM)
+  install(TARGETS ${name} EXPORT KasTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  set_property(GLOBAL APPEND PROPERTY KAS_EXPORTED_TARGETS ${name})
+endfunction()
+
+# add_kas_tool(NAME sources... [LINK_LIBS libraries...])
+function(add_kas_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  kas_set_target_flags(${name})
+  add_dependencies(${name} kas-headers)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR LLVM)
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+# add_kas_plugin(NAME sources... [LINK_LIBS libraries...]): a module for stock mlir-opt.
+function(add_kas_plugin name)
+  cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
+  add_library(${name} MODULE ${ARG_UNPARSED_ARGUMENTS})
+  kas_set_target_flags(${name})
+  set_target_properties(${name} PROPERTIES PREFIX "")
+  add_dependencies(${name} kas-headers)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR LLVM)
+  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
+# add_kas_unittest(NAME sources... [LINK_LIBS libraries...]): a GoogleTest program, built by check-kas.
+function(add_kas_unittest name)
+  cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARG_UNPARSED_ARGUMENTS})
+  kas_set_target_flags(${name})
+  add_dependencies(${name} kas-headers)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} GTest::gtest GTest::gtest_main MLIR LLVM)
+  set_property(GLOBAL APPEND PROPERTY KAS_UNITTESTS ${name})
+endfunction()
+
+# add_kas_tablegen(TARGET FILE output generator-arguments... [-- output arguments...]...)
+# Runs mlir-tblgen on FILE once per output; kas-headers depends on TARGET.
+function(add_kas_tablegen target file)
+  set(LLVM_TARGET_DEFINITIONS ${file})
+  set(call)
+  foreach(argument IN LISTS ARGN)
+    if(argument STREQUAL "--")
+      mlir_tablegen(${call})
+      set(call)
+    else()
+      list(APPEND call ${argument})
+    endif()
+  endforeach()
+  mlir_tablegen(${call})
+  add_public_tablegen_target(${target})
+  add_dependencies(kas-headers ${target})
+endfunction()
+
+# add_kas_doc(FILE output generator-arguments...): a page below build/docs, made by the target kas-doc.
+function(add_kas_doc file output)
+  set(LLVM_TARGET_DEFINITIONS ${file})
+  tablegen(MLIR ${output}.md ${ARGN})
+  set(page ${PROJECT_BINARY_DIR}/docs/${output}.md)
+  add_custom_command(OUTPUT ${page}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/docs
+    COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_CURRENT_BINARY_DIR}/${output}.md ${page}
+    DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${output}.md)
+  add_custom_target(kas-doc-${output} DEPENDS ${page})
+  add_dependencies(kas-doc kas-doc-${output})
+endfunction()
+
+# Makes find_package(Kas) work from the build tree and from an install tree.
+function(kas_install_package)
+  include(CMakePackageConfigHelpers)
+  set(destination ${CMAKE_INSTALL_LIBDIR}/cmake/kas)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/KasConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfig.cmake INSTALL_DESTINATION ${destination})
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+  get_property(targets GLOBAL PROPERTY KAS_EXPORTED_TARGETS)
+  export(TARGETS ${targets} NAMESPACE Kas:: FILE ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasTargets.cmake)
+  install(EXPORT KasTargets NAMESPACE Kas:: DESTINATION ${destination})
+  install(FILES ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfig.cmake
+    ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfigVersion.cmake DESTINATION ${destination})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kas ${PROJECT_BINARY_DIR}/include/kas
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING
+    PATTERN "*.h" PATTERN "*.td" PATTERN "*.inc")
+endfunction()

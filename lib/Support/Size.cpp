@@ -1,0 +1,381 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Support/Size.h"
+#include "kas/Support/SizeGrammar.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include <numeric>
+
+using namespace kas;
+
+//===----------------------------------------------------------------------===//
+// SymbolSet
+//===----------------------------------------------------------------------===//
+
+llvm::Error SymbolSet::add(llvm::StringRef name, SymbolKind kind) {
+  if (lookup(name))
+    return llvm::createStringError("symbol '" + name +
+                                   "' is declared more than once");
+  if (size() == maxSymbols)
+    return llvm::createStringError("at most " + llvm::Twine(maxSymbols) +
+                                   " symbols can be declared, '" + name +
+                                   "' is one too many");
+  names.push_back(name.str());
+  kinds.push_back(kind);
+  return llvm::Error::success();
+}
+
+std::optional<unsigned> SymbolSet::lookup(llvm::StringRef name) const {
+  const auto *it = llvm::find(names, name);
+  if (it == names.end())
+    return std::nullopt;
+  return it - names.begin();
+}
+
+//===----------------------------------------------------------------------===//
+// Size
+//===----------------------------------------------------------------------===//
+
+namespace {
+constexpr uint32_t fractionFlag = uint32_t(1) << 31;
+constexpr unsigned numeratorBits = 20;
+} // namespace
+
+std::optional<Size> Size::constant(int64_t numerator, int64_t denominator) {
+  if (numerator < 1 || denominator < 1)
+    return std::nullopt;
+  int64_t divisor = std::gcd(numerator, denominator);
+  numerator /= divisor;
+  denominator /= divisor;
+  Size size;
+  if (denominator == 1) {
+    if (numerator > maxInteger)
+      return std::nullopt;
+    size.packedConstant = numerator;
+    return size;
+  }
+  if (numerator > maxNumerator || denominator > maxDenominator)
+    return std::nullopt;
+  size.packedConstant =
+      fractionFlag | uint32_t(denominator) << numeratorBits | numerator;
+  return size;
+}
+
+Size Size::symbol(unsigned index, int8_t exponent) {
+  Size size;
+  size.exponents[index] = exponent;
+  return size;
+}
+
+int64_t Size::getNumerator() const {
+  if (!(packedConstant & fractionFlag))
+    return packedConstant;
+  return packedConstant & maxNumerator;
+}
+
+int64_t Size::getDenominator() const {
+  if (!(packedConstant & fractionFlag))
+    return 1;
+  return (packedConstant & ~fractionFlag) >> numeratorBits;
+}
+
+bool Size::isConstant() const {
+  return llvm::all_of(exponents, [](int8_t e) { return e == 0; });
+}
+
+/// `left + sign * right` per exponent, or nothing when one does not fit.
+static bool addExponents(llvm::ArrayRef<int8_t> left,
+                         llvm::ArrayRef<int8_t> right, int sign,
+                         llvm::MutableArrayRef<int8_t> result) {
+  for (auto [l, r, out] : llvm::zip(left, right, result)) {
+    int sum = l + sign * r;
+    if (sum < INT8_MIN || sum > INT8_MAX)
+      return false;
+    out = sum;
+  }
+  return true;
+}
+
+std::optional<Size> Size::multiply(const Size &other) const {
+  // Crosswise reduction keeps the products below 2^62.
+  int64_t down = std::gcd(getNumerator(), other.getDenominator());
+  int64_t up = std::gcd(other.getNumerator(), getDenominator());
+  std::optional<Size> result =
+      constant((getNumerator() / down) * (other.getNumerator() / up),
+               (getDenominator() / up) * (other.getDenominator() / down));
+  if (!result ||
+      !addExponents(exponents, other.exponents, 1, result->exponents))
+    return std::nullopt;
+  return result;
+}
+
+std::optional<Size> Size::divide(const Size &other) const {
+  int64_t over = std::gcd(getNumerator(), other.getNumerator());
+  int64_t under = std::gcd(getDenominator(), other.getDenominator());
+  std::optional<Size> result =
+      constant((getNumerator() / over) * (other.getDenominator() / under),
+               (getDenominator() / under) * (other.getNumerator() / over));
+  if (!result ||
+      !addExponents(exponents, other.exponents, -1, result->exponents))
+    return std::nullopt;
+  return result;
+}
+
+std::optional<Size> Size::power(int exponent) const {
+  std::optional<Size> result = Size();
+  for (int i = 0, e = std::abs(exponent); i < e && result; ++i)
+    result = exponent > 0 ? result->multiply(*this) : result->divide(*this);
+  return result;
+}
+
+Size Size::remap(llvm::ArrayRef<unsigned> positions) const {
+  Size result;
+  result.packedConstant = packedConstant;
+  for (auto [index, exponent] : llvm::enumerate(exponents))
+    if (exponent != 0)
+      result.exponents[positions[index]] = exponent;
+  return result;
+}
+
+namespace {
+/// A positive rational in lowest terms whose products never wrap.
+struct Rational {
+  uint64_t numerator, denominator;
+
+  bool multiply(uint64_t factor) {
+    uint64_t common = std::gcd(factor, denominator);
+    denominator /= common;
+    bool overflow = false;
+    numerator =
+        llvm::SaturatingMultiply(numerator, factor / common, &overflow);
+    return !overflow;
+  }
+  bool divide(uint64_t factor) {
+    uint64_t common = std::gcd(factor, numerator);
+    numerator /= common;
+    bool overflow = false;
+    denominator =
+        llvm::SaturatingMultiply(denominator, factor / common, &overflow);
+    return !overflow;
+  }
+};
+} // namespace
+
+std::optional<int64_t> Size::evaluate(llvm::ArrayRef<int64_t> binding) const {
+  Rational value = {uint64_t(getNumerator()), uint64_t(getDenominator())};
+  // A division may make room for a product and the reverse, so factors that do
+  // not fit yet wait for another round.
+  std::array<int, SymbolSet::maxSymbols> left = {};
+  llvm::copy(exponents, left.begin());
+  bool progress = true, done = false;
+  while (progress && !done) {
+    progress = false;
+    done = true;
+    for (auto [index, exponent] : llvm::enumerate(left)) {
+      while (exponent != 0) {
+        assert(index < binding.size() && binding[index] >= 1);
+        Rational next = value;
+        bool fits = exponent > 0 ? next.multiply(binding[index])
+                                 : next.divide(binding[index]);
+        if (!fits) {
+          done = false;
+          break;
+        }
+        value = next;
+        exponent += exponent > 0 ? -1 : 1;
+        progress = true;
+      }
+    }
+  }
+  if (!done || value.denominator != 1 ||
+      value.numerator > uint64_t(std::numeric_limits<int64_t>::max()))
+    return std::nullopt;
+  return value.numerator;
+}
+
+bool Size::isLegal(llvm::ArrayRef<Binding> bindings) const {
+  return llvm::all_of(bindings, [&](const Binding &binding) {
+    return evaluate(binding).has_value();
+  });
+}
+
+uint64_t Size::hash() const {
+  // FNV-1a over the bytes in a fixed order: independent of the machine.
+  uint64_t hash = 0xcbf29ce484222325;
+  auto mix = [&](uint8_t byte) { hash = (hash ^ byte) * 0x100000001b3; };
+  for (int8_t exponent : exponents)
+    mix(exponent);
+  for (unsigned shift = 0; shift < 32; shift += 8)
+    mix(packedConstant >> shift);
+  return hash;
+}
+
+//===----------------------------------------------------------------------===//
+// Divisors
+//===----------------------------------------------------------------------===//
+
+static llvm::SmallVector<int64_t> integerDivisors(int64_t value) {
+  llvm::SmallVector<int64_t> divisors;
+  for (int64_t d = 1; d * d <= value; ++d) {
+    if (value % d != 0)
+      continue;
+    divisors.push_back(d);
+    if (d * d != value)
+      divisors.push_back(value / d);
+  }
+  return divisors;
+}
+
+llvm::SmallVector<Size>
+kas::enumerateDivisors(const Size &size, const SymbolSet &symbols,
+                       llvm::ArrayRef<Binding> bindings,
+                       unsigned coefficientReach) {
+  llvm::SmallVector<Size> candidates;
+  for (int64_t divisor : integerDivisors(size.getNumerator()))
+    candidates.push_back(*Size::constant(divisor));
+  for (unsigned index = 0; index < symbols.size(); ++index) {
+    int exponent = size.getExponent(index);
+    int reach =
+        symbols.getKind(index) == SymbolKind::Coefficient ? coefficientReach : 0;
+    int low = std::max(std::min(exponent, 0) - reach, -127);
+    int high = std::min(std::max(exponent, 0) + reach, 127);
+    llvm::SmallVector<Size> next;
+    for (const Size &candidate : candidates)
+      for (int e = low; e <= high; ++e)
+        if (std::optional<Size> product =
+                candidate.multiply(Size::symbol(index, e)))
+          next.push_back(*product);
+    candidates = std::move(next);
+  }
+  llvm::erase_if(candidates, [&](const Size &candidate) {
+    std::optional<Size> quotient = size.divide(candidate);
+    return !quotient || !candidate.isLegal(bindings) ||
+           !quotient->isLegal(bindings);
+  });
+  llvm::sort(candidates);
+  return candidates;
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+void kas::printSize(llvm::raw_ostream &os, const Size &size,
+                    llvm::ArrayRef<llvm::StringRef> names) {
+  llvm::SmallVector<unsigned> order;
+  for (unsigned index = 0; index < SymbolSet::maxSymbols; ++index)
+    if (size.getExponent(index) != 0)
+      order.push_back(index);
+  llvm::sort(order,
+             [&](unsigned a, unsigned b) { return names[a] < names[b]; });
+
+  auto factors = [&](int sign, int64_t constant) {
+    llvm::SmallVector<std::string> result;
+    if (constant != 1)
+      result.push_back(std::to_string(constant));
+    for (unsigned index : order) {
+      int exponent = sign * size.getExponent(index);
+      if (exponent > 0)
+        result.push_back(names[index].str() +
+                         (exponent > 1 ? "**" + std::to_string(exponent) : ""));
+    }
+    return result;
+  };
+  llvm::SmallVector<std::string> over = factors(1, size.getNumerator());
+  llvm::SmallVector<std::string> under = factors(-1, size.getDenominator());
+  os << (over.empty() ? "1" : llvm::join(over, "*"));
+  if (under.empty())
+    return;
+  bool parentheses = under.size() > 1;
+  os << '/' << (parentheses ? "(" : "") << llvm::join(under, "*")
+     << (parentheses ? ")" : "");
+}
+
+std::string kas::toString(const Size &size, const SymbolSet &symbols) {
+  llvm::SmallVector<llvm::StringRef> names;
+  for (unsigned index = 0; index < symbols.size(); ++index)
+    names.push_back(symbols.getName(index));
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printSize(os, size, names);
+  return text;
+}
+
+namespace {
+/// The characters of a string as a source for the grammar.
+struct StringSource {
+  llvm::StringRef text;
+  const SymbolSet &symbols;
+  size_t position = 0;
+  bool failed = false;
+  std::string message = {};
+
+  void skipSpace() {
+    while (position < text.size() && llvm::isSpace(text[position]))
+      ++position;
+  }
+  bool eat(char c) {
+    skipSpace();
+    if (position == text.size() || text[position] != c)
+      return false;
+    ++position;
+    return true;
+  }
+  bool integer(int64_t &value) {
+    skipSpace();
+    llvm::StringRef digits =
+        text.substr(position).take_while(llvm::isDigit);
+    if (digits.empty())
+      return false;
+    position += digits.size();
+    if (digits.getAsInteger(10, value))
+      value = std::numeric_limits<int64_t>::max();
+    return true;
+  }
+  bool symbol(Size &size) {
+    skipSpace();
+    llvm::StringRef name = text.substr(position).take_while(
+        [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    if (name.empty())
+      return false;
+    std::optional<unsigned> index = symbols.lookup(name);
+    if (!index) {
+      error(("size refers to undeclared symbol '" + name + "'").str());
+      return false;
+    }
+    position += name.size();
+    size = Size::symbol(*index);
+    return true;
+  }
+  std::nullopt_t error(llvm::StringRef what) {
+    if (!failed)
+      message = (what + " at character " + llvm::Twine(position + 1) +
+                 " of '" + text + "'")
+                    .str();
+    failed = true;
+    return std::nullopt;
+  }
+};
+} // namespace
+
+llvm::Expected<Size> kas::parseSize(llvm::StringRef text,
+                                    const SymbolSet &symbols) {
+  StringSource source{text, symbols};
+  std::optional<Size> size = parseSizeFrom(source);
+  source.skipSpace();
+  if (size && source.position != text.size()) {
+    source.error("unexpected text after a size");
+    size = std::nullopt;
+  }
+  if (!size)
+    return llvm::createStringError(source.message);
+  return *size;
+}

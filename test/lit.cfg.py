@@ -1,0 +1,37 @@
+"""Configuration of the kas test suite: FileCheck tests on IR and the GoogleTest programs."""
+
+import os
+
+import lit.formats
+from lit.llvm import llvm_config
+
+config.name = "kas"
+config.test_format = lit.formats.ShTest(not llvm_config.use_lit_shell)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["unittests", "Inputs", "CMakeLists.txt", "lit.cfg.py", "lit.site.cfg.py", "client"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.kas_obj_root, "test")
+
+if lit_config.params.get("kas_slow"):
+    config.available_features.add("slow")
+
+# Tests of the JIT start threads through OpenMP; two suffice and keep runs alike on all machines.
+config.environment["OMP_NUM_THREADS"] = "2"
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "HOME"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+plugin = os.path.join(config.kas_obj_root, "lib", "KasPlugin" + config.shlibext)
+config.substitutions.append(("%kas_plugin", plugin))
+config.substitutions.append(("%kas_obj_root", config.kas_obj_root))
+config.substitutions.append(("%kas_src_root", config.kas_src_root))
+config.substitutions.append(("%python", config.python))
+if config.sanitizers:
+    config.available_features.add("sanitizers")
+
+llvm_config.use_default_substitutions()
+tool_dirs = [os.path.join(config.kas_obj_root, "bin"), config.llvm_tools_dir]
+tools = ["kas-opt", "kas-run", "kas-translate", "kas-reduce", "kas-lsp-server", "kas-bench"]
+llvm_config.add_tool_substitutions(
+    tools + ["mlir-opt", "mlir-translate", "FileCheck", "not", "count", "split-file"], tool_dirs
+)

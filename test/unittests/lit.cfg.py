@@ -1,0 +1,16 @@
+"""Runs every GoogleTest program below the build directory's test/unittests."""
+
+import os
+
+import lit.formats
+
+config.name = "kas-unit"
+config.test_format = lit.formats.GoogleTest(".", "Tests")
+config.suffixes = []
+config.test_source_root = os.path.join(config.kas_obj_root, "test", "unittests")
+config.test_exec_root = config.test_source_root
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "HOME", "GTEST_FILTER"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+if lit_config.params.get("kas_slow"):
+    config.environment["KAS_SLOW_TESTS"] = "1"
