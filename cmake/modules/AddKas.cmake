@@ -22,6 +22,7 @@ function(add_kas_library name)
   add_library(Kas::${name} ALIAS ${name})
   kas_set_target_flags(${name})
   add_dependencies(${name} kas-headers ${ARG_DEPENDS})
+  target_compile_features(${name} PUBLIC cxx_std_20)
   target_include_directories(${name} INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
@@ -39,6 +40,7 @@ function(add_kas_tool name)
   add_dependencies(${name} kas-headers)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR LLVM)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  set_property(GLOBAL APPEND PROPERTY KAS_TOOLS ${name})
 endfunction()
 
 # add_kas_plugin(NAME sources... [LINK_LIBS libraries...]): a module for stock mlir-opt.
@@ -50,6 +52,7 @@ function(add_kas_plugin name)
   add_dependencies(${name} kas-headers)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR LLVM)
   install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  set_property(GLOBAL APPEND PROPERTY KAS_TOOLS ${name})
 endfunction()
 
 # add_kas_unittest(NAME sources... [LINK_LIBS libraries...]): a GoogleTest program, built by check-kas.
@@ -81,7 +84,8 @@ function(add_kas_tablegen target file)
   add_dependencies(kas-headers ${target})
 endfunction()
 
-# add_kas_doc(FILE output generator-arguments...): a page below build/docs, made by the target kas-doc.
+# add_kas_doc(FILE output generator-arguments...): a page build/docs/output.md, made by the target kas-doc. Pages of
+# passes (-gen-pass-doc) become the sections of build/docs/Passes.md as well: XPasses.md gives the section X.
 function(add_kas_doc file output)
   set(LLVM_TARGET_DEFINITIONS ${file})
   tablegen(MLIR ${output}.md ${ARGN})
@@ -92,22 +96,38 @@ function(add_kas_doc file output)
     DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${output}.md)
   add_custom_target(kas-doc-${output} DEPENDS ${page})
   add_dependencies(kas-doc kas-doc-${output})
+  if("-gen-pass-doc" IN_LIST ARGN)
+    set_property(GLOBAL APPEND PROPERTY KAS_PASS_PAGES ${page})
+  endif()
+endfunction()
+
+# Adds build/docs/Passes.md, all passes on one page, to the target kas-doc.
+function(kas_add_pass_page)
+  get_property(pages GLOBAL PROPERTY KAS_PASS_PAGES)
+  set(page ${PROJECT_BINARY_DIR}/docs/Passes.md)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/modules/JoinPassPages.cmake)
+  add_custom_command(OUTPUT ${page}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${page} "-DPAGES=${pages}" -P ${script}
+    DEPENDS ${pages} ${script} VERBATIM)
+  add_custom_target(kas-doc-passes DEPENDS ${page})
+  add_dependencies(kas-doc kas-doc-passes)
 endfunction()
 
 # Makes find_package(Kas) work from the build tree and from an install tree.
 function(kas_install_package)
   include(CMakePackageConfigHelpers)
   set(destination ${CMAKE_INSTALL_LIBDIR}/cmake/kas)
+  get_property(targets GLOBAL PROPERTY KAS_EXPORTED_TARGETS)
+  string(REPLACE ";" " " KAS_CONFIG_TARGETS "${targets}")
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/KasConfig.cmake.in
     ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfig.cmake INSTALL_DESTINATION ${destination})
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfigVersion.cmake
     COMPATIBILITY SameMinorVersion)
-  get_property(targets GLOBAL PROPERTY KAS_EXPORTED_TARGETS)
   export(TARGETS ${targets} NAMESPACE Kas:: FILE ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasTargets.cmake)
   install(EXPORT KasTargets NAMESPACE Kas:: DESTINATION ${destination})
   install(FILES ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfig.cmake
     ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfigVersion.cmake DESTINATION ${destination})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kas ${PROJECT_BINARY_DIR}/include/kas
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING
-    PATTERN "*.h" PATTERN "*.td" PATTERN "*.inc")
+    PATTERN "*.h" PATTERN "*.td" PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
 endfunction()

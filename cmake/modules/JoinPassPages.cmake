@@ -1,0 +1,13 @@
+# cmake -DOUTPUT=FILE -DPAGES=LIST -P JoinPassPages.cmake: joins the generated pages of passes into one.
+set(text "# Passes\n\n<!-- Generated from the Passes.td files by tools/docs.sh; edit the descriptions there. -->\n")
+foreach(page IN LISTS PAGES)
+  get_filename_component(section ${page} NAME_WE)
+  string(REGEX REPLACE "Passes$" "" section ${section})
+  file(READ ${page} passes)
+  string(REGEX REPLACE "^<!--[^\n]*-->\n" "" passes "${passes}")
+  string(APPEND text "\n## ${section}\n\n${passes}")
+endforeach()
+string(REGEX REPLACE "[ \t]+\n" "\n" text "${text}")
+string(REGEX REPLACE "\n\n\n+" "\n\n" text "${text}")
+string(STRIP "${text}" text)
+file(WRITE ${OUTPUT} "${text}\n")

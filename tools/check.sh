@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Runs every test of kas: FileCheck tests, GoogleTest programs and a short demo.
+set -uo pipefail
+
+usage() {
+  cat <<'END'
+usage: tools/check.sh [options]
+
+Sets everything up, builds, runs all tests and closes with the line 'N passed, N failed'.
+
+  --slow           adds the slow tests
+  --preset=NAME    the build to test: release (default), debug or asan
+  --help           shows this text
+END
+}
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+preset=release
+lit_options=()
+for argument in "$@"; do
+  case $argument in
+    --slow) lit_options+=(--param kas_slow=1) ;;
+    --preset=*) preset=${argument#*=} ;;
+    --help) usage; exit 0 ;;
+    *) echo "error: unknown option '$argument'" >&2; usage >&2; exit 2 ;;
+  esac
+done
+
+"$root/tools/setup.sh" --preset="$preset" all kas-test-depends || exit 1
+build=$root/build
+[[ $preset == release ]] || build=$root/build-$preset
+
+results=$build/test/results.json
+rm -f "$results"
+start=$SECONDS
+lit=$(sed -n 's/^LLVM_EXTERNAL_LIT:[A-Z]*=//p' "$build/CMakeCache.txt")
+"$lit" -sv -o "$results" ${lit_options[@]+"${lit_options[@]}"} "$build/test" "$build/test/unittests"
+# Every outcome that lit counts as a failure counts as one here: a test that could not run has not passed.
+read -r passed failed < <(python3 - "$results" <<'END' || echo 0 1
+import collections, json, sys
+codes = collections.Counter(test["code"] for test in json.load(open(sys.argv[1]))["tests"])
+passed = sum(codes[code] for code in ("PASS", "FLAKYPASS", "XFAIL"))
+print(passed, sum(codes.values()) - passed - codes["UNSUPPORTED"])
+END
+)
+echo "kas: tests $((SECONDS - start)) s"
+
+# The demo measures time, so it runs alone, and only in the build that is made for speed.
+if [[ $preset == release && -x $root/tools/demo.sh ]]; then
+  start=$SECONDS
+  if "$root/tools/demo.sh" --seconds=5; then
+    passed=$((passed + 1))
+  else
+    echo "FAIL: tools/demo.sh --seconds=5"
+    failed=$((failed + 1))
+  fi
+  echo "kas: demo $((SECONDS - start)) s"
+fi
+
+echo "$passed passed, $failed failed"
+[[ $failed == 0 && $passed -gt 0 ]]

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Installs the packages that kas needs, configures a build tree and builds it. tools/demo.sh, tools/check.sh and
+# the CI start with this; when nothing changed it takes less than a second.
+set -euo pipefail
+
+usage() {
+  cat <<'END'
+usage: tools/setup.sh [options] [TARGET...]
+
+Installs what is missing of tools/packages.txt, configures the build tree and builds the targets (all by default).
+
+  --preset=NAME       a preset of CMakePresets.json: release (default, in build/), debug or asan (in build-NAME/)
+  --package=PACKAGE   needs this Debian package as well; may be repeated
+  --packages-only     stops after the packages
+  --help              shows this text
+
+The environment variable KAS_PACKAGES=skip leaves the packages alone, for a system that has them by other means.
+END
+}
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+preset=release
+packages_only=0
+packages=()
+targets=()
+for argument in "$@"; do
+  case $argument in
+    --preset=*) preset=${argument#*=} ;;
+    --package=*) packages+=("${argument#*=}") ;;
+    --packages-only) packages_only=1 ;;
+    --help) usage; exit 0 ;;
+    -*) echo "error: unknown option '$argument'" >&2; usage >&2; exit 2 ;;
+    *) targets+=("$argument") ;;
+  esac
+done
+case $preset in
+  release) build=$root/build ;;
+  debug | asan) build=$root/build-$preset ;;
+  *) echo "error: --preset must be release, debug or asan, got '$preset'" >&2; exit 2 ;;
+esac
+mapfile -t -O "${#packages[@]}" packages < <(grep -v '^#' "$root/tools/packages.txt")
+
+# Those of the arguments that are not installed, one per line.
+missing_packages() {
+  local installed
+  installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null | awk '$2 == "installed" {print $1}')
+  printf '%s\n' "$@" | grep -vxF -f <(printf '%s\n' "$installed") || true
+}
+
+# Those of the arguments that apt knows no version of, one per line.
+unknown_packages() {
+  local package
+  for package in "$@"; do
+    [[ -n $(apt-cache madison "$package" 2>/dev/null) ]] || echo "$package"
+  done
+}
+
+# A bare system may list only the main archive; the suite with the compiler is on the same mirror.
+add_security_suite() {
+  local uri list=/etc/apt/sources.list.d/kas-bookworm-security.list
+  uri=$(apt-get indextargets --format '$(REPO_URI) $(SUITE)' 'Created-By: Packages' | awk '$2 == "bookworm" {print $1; exit}')
+  [[ $uri == */debian/ || $uri == */debian ]] || return 1
+  uri=${uri%/}-security
+  echo "kas: adding the suite bookworm-security of the configured mirror in $list"
+  echo "deb $uri bookworm-security main" | "${as_root[@]}" tee "$list" >/dev/null
+  "${apt_get[@]}" update && return 0
+  "${as_root[@]}" rm -f "$list"
+  return 1
+}
+
+install_packages() {
+  local missing unknown
+  . /etc/os-release 2>/dev/null || true
+  if [[ ${ID:-} != debian || ${VERSION_ID:-} != 12 ]]; then
+    {
+      echo "error: packages can be installed on Debian 12 only, this system is ${PRETTY_NAME:-unknown}"
+      echo "note: kas needs what these Debian packages hold: ${packages[*]}"
+      echo "note: where they are there by other means, KAS_PACKAGES=skip goes on without this check"
+    } >&2
+    exit 1
+  fi
+  mapfile -t missing < <(missing_packages "${packages[@]}")
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+
+  echo "kas: installing ${missing[*]}"
+  as_root=()
+  if [[ $(id -u) != 0 ]]; then
+    if ! command -v sudo >/dev/null; then
+      echo "error: these packages must be installed first: ${missing[*]}" >&2
+      echo "note: run this script as root, or install sudo" >&2
+      exit 1
+    fi
+    as_root=(sudo)
+  fi
+  apt_get=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q)
+  "${apt_get[@]}" update
+  mapfile -t unknown < <(unknown_packages "${missing[@]}")
+  if [[ ${#unknown[@]} -gt 0 ]]; then
+    add_security_suite || true
+    mapfile -t unknown < <(unknown_packages "${missing[@]}")
+  fi
+  if [[ ${#unknown[@]} -gt 0 ]]; then
+    echo "error: apt knows no package named: ${unknown[*]}" >&2
+    echo "note: kas needs the suites bookworm and bookworm-security in the sources of apt" >&2
+    exit 1
+  fi
+  "${apt_get[@]}" install -y --no-install-recommends "${missing[@]}"
+}
+
+seconds_since() { awk -v then="$1" -v now="$EPOCHREALTIME" 'BEGIN {printf "%.1f", now - then}'; }
+
+start=$EPOCHREALTIME
+[[ ${KAS_PACKAGES:-} == skip ]] || install_packages </dev/null
+packages_time=$(seconds_since "$start")
+[[ $packages_only == 0 ]] || exit 0
+
+start=$EPOCHREALTIME
+cd "$root"
+if [[ ! -e $build/build.ninja || CMakePresets.json -nt $build/CMakeCache.txt ]]; then
+  cmake --preset "$preset"
+fi
+cmake --build "$build" ${targets[@]+--target "${targets[@]}"}
+echo "kas: packages $packages_time s, build $(seconds_since "$start") s"
