@@ -42,9 +42,10 @@ mapfile -t -O "${#packages[@]}" packages < <(grep -v '^#' "$root/tools/packages.
 
 # Those of the arguments that are not installed, one per line.
 missing_packages() {
-  local installed
-  installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null | awk '$2 == "installed" {print $1}')
-  printf '%s\n' "$@" | grep -vxF -f <(printf '%s\n' "$installed") || true
+  # dpkg-query fails when it knows nothing of one package, but still tells about the others.
+  { dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true; } |
+    awk -v wanted="$*" '$2 == "installed" {found[$1] = 1}
+      END {count = split(wanted, names, " "); for (i = 1; i <= count; i++) if (!(names[i] in found)) print names[i]}'
 }
 
 # Those of the arguments that apt knows no version of, one per line.
@@ -58,7 +59,8 @@ unknown_packages() {
 # A bare system may list only the main archive; the suite with the compiler is on the same mirror.
 add_security_suite() {
   local uri list=/etc/apt/sources.list.d/kas-bookworm-security.list
-  uri=$(apt-get indextargets --format '$(REPO_URI) $(SUITE)' 'Created-By: Packages' | awk '$2 == "bookworm" {print $1; exit}')
+  uri=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(CODENAME)' 'Created-By: Packages' |
+    awk '$2 == "Debian" && $3 == "bookworm" && !uri {uri = $1} END {print uri}')
   [[ $uri == */debian/ || $uri == */debian ]] || return 1
   uri=${uri%/}-security
   echo "kas: adding the suite bookworm-security of the configured mirror in $list"
@@ -79,8 +81,9 @@ install_packages() {
     } >&2
     exit 1
   fi
-  mapfile -t missing < <(missing_packages "${packages[@]}")
-  [[ ${#missing[@]} -gt 0 ]] || return 0
+  missing=$(missing_packages "${packages[@]}")
+  [[ -n $missing ]] || return 0
+  mapfile -t missing <<<"$missing"
 
   echo "kas: installing ${missing[*]}"
   as_root=()
