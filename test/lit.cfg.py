@@ -5,6 +5,9 @@ import os
 import lit.formats
 from lit.llvm import llvm_config
 
+# libMLIR is not instrumented: memory that an arena poisons in our code and hands out in libMLIR's would be reported.
+sanitizer_options = "allow_user_poisoning=0"
+
 config.name = "kas"
 config.test_format = lit.formats.ShTest(not llvm_config.use_lit_shell)
 config.suffixes = [".mlir", ".test"]
@@ -20,14 +23,15 @@ config.environment["OMP_NUM_THREADS"] = "2"
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "HOME"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+if config.sanitizers:
+    config.available_features.add("sanitizers")
+    config.environment.setdefault("ASAN_OPTIONS", sanitizer_options)
 
 plugin = os.path.join(config.kas_obj_root, "lib", "KasPlugin" + config.shlibext)
 config.substitutions.append(("%kas_plugin", plugin))
 config.substitutions.append(("%kas_obj_root", config.kas_obj_root))
 config.substitutions.append(("%kas_src_root", config.kas_src_root))
 config.substitutions.append(("%python", config.python))
-if config.sanitizers:
-    config.available_features.add("sanitizers")
 
 llvm_config.use_default_substitutions()
 tool_dirs = [os.path.join(config.kas_obj_root, "bin"), config.llvm_tools_dir]

@@ -35,7 +35,8 @@ for argument in "$@"; do
 done
 case $preset in
   release) build=$root/build ;;
-  debug | asan) build=$root/build-$preset ;;
+  debug) build=$root/build-debug ;;
+  asan) build=$root/build-asan packages+=(libclang-rt-22-dev) ;;
   *) echo "error: --preset must be release, debug or asan, got '$preset'" >&2; exit 2 ;;
 esac
 mapfile -t -O "${#packages[@]}" packages < <(grep -v '^#' "$root/tools/packages.txt")

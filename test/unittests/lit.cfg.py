@@ -12,5 +12,8 @@ config.test_exec_root = config.test_source_root
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "HOME", "GTEST_FILTER"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+if config.sanitizers:
+    # As in ../lit.cfg.py: libMLIR is not instrumented.
+    config.environment.setdefault("ASAN_OPTIONS", "allow_user_poisoning=0")
 if lit_config.params.get("kas_slow"):
     config.environment["KAS_SLOW_TESTS"] = "1"
