@@ -154,8 +154,7 @@ struct Rational {
     uint64_t common = std::gcd(factor, denominator);
     denominator /= common;
     bool overflow = false;
-    numerator =
-        llvm::SaturatingMultiply(numerator, factor / common, &overflow);
+    numerator = llvm::SaturatingMultiply(numerator, factor / common, &overflow);
     return !overflow;
   }
   bool divide(uint64_t factor) {
@@ -234,17 +233,18 @@ static llvm::SmallVector<int64_t> integerDivisors(int64_t value) {
   return divisors;
 }
 
-llvm::SmallVector<Size>
-kas::enumerateDivisors(const Size &size, const SymbolSet &symbols,
-                       llvm::ArrayRef<Binding> bindings,
-                       unsigned coefficientReach) {
+llvm::SmallVector<Size> kas::enumerateDivisors(const Size &size,
+                                               const SymbolSet &symbols,
+                                               llvm::ArrayRef<Binding> bindings,
+                                               unsigned coefficientReach) {
   llvm::SmallVector<Size> candidates;
   for (int64_t divisor : integerDivisors(size.getNumerator()))
     candidates.push_back(*Size::constant(divisor));
   for (unsigned index = 0; index < symbols.size(); ++index) {
     int exponent = size.getExponent(index);
-    int reach =
-        symbols.getKind(index) == SymbolKind::Coefficient ? coefficientReach : 0;
+    int reach = symbols.getKind(index) == SymbolKind::Coefficient
+                    ? coefficientReach
+                    : 0;
     int low = std::max(std::min(exponent, 0) - reach, -127);
     int high = std::min(std::max(exponent, 0) + reach, 127);
     llvm::SmallVector<Size> next;
@@ -331,8 +331,7 @@ struct StringSource {
   }
   bool integer(int64_t &value) {
     skipSpace();
-    llvm::StringRef digits =
-        text.substr(position).take_while(llvm::isDigit);
+    llvm::StringRef digits = text.substr(position).take_while(llvm::isDigit);
     if (digits.empty())
       return false;
     position += digits.size();
@@ -357,8 +356,8 @@ struct StringSource {
   }
   std::nullopt_t error(llvm::StringRef what) {
     if (!failed)
-      message = (what + " at character " + llvm::Twine(position + 1) +
-                 " of '" + text + "'")
+      message = (what + " at character " + llvm::Twine(position + 1) + " of '" +
+                 text + "'")
                     .str();
     failed = true;
     return std::nullopt;

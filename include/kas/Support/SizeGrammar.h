@@ -24,7 +24,8 @@ namespace kas {
 ///   bool eat(char c)                     takes `c` if it is next,
 ///   bool integer(int64_t &value)         takes an integer if it is next,
 ///   bool symbol(Size &size)              takes a symbol if it is next; reports
-///                                        an unknown one itself and sets failed,
+///                                        an unknown one itself and sets
+///                                        failed,
 ///   std::nullopt_t error(llvm::StringRef message).
 /// Parentheses nest at most `depth` deep.
 template <typename Source>

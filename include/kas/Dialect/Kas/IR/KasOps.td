@@ -1,0 +1,197 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_DIALECT_KAS_IR_KASOPS_TD
+#define KAS_DIALECT_KAS_IR_KASOPS_TD
+
+include "kas/Dialect/Kas/IR/KasPrimitiveOps.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+//===----------------------------------------------------------------------===//
+// OperatorOp, YieldOp
+//===----------------------------------------------------------------------===//
+
+def Kas_OperatorOp : Kas_Op<"operator", [
+    IsolatedFromAbove, SingleBlock, Symbol,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "an operator: a graph of primitives from output to input";
+  let description = [{
+    Declares the primary and the coefficient symbols, the output coordinates (the
+    block arguments; their sizes are the output shape) and the shape of the data.
+    For each output point the value is the reduction, over all `kas.reduce`
+    coordinates, of the data element times one element of each weight, where
+    `kas.yield` says which. A dimension marked `unordered` may be permuted by the
+    network around the operator without changing what it can learn.
+
+    An operator without symbols is *concrete*: all its sizes are numbers.
+
+    Constraints:
+    * C9: each coordinate is used exactly once.
+    * C10: the coordinates of `data(...)` have the declared sizes, in order.
+    * C11: every reduction is reached from data or a weight.
+
+    ```mlir
+    kas.operator @conv1d<N, Cin, Cout, W | k>
+        (%n: N, %co: Cout, %w: W) from [N, Cin, W] {
+      %ci = kas.reduce sum : Cin
+      %kw = kas.reduce sum : k
+      %ci_d, %ci_w = kas.share %ci : Cin
+      %kw_d, %kw_w = kas.share %kw : k
+      %iw = kas.unfold %w, %kw_d : W, k
+      kas.yield data(%n, %ci_d, %iw) weight(%co, %ci_w, %kw_w)
+    }
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    OptionalAttr<StrAttr>:$sym_visibility,
+    StrArrayAttr:$primaries,
+    StrArrayAttr:$coefficients,
+    DenseBoolArrayAttr:$output_unordered,
+    TypedArrayAttrBase<Kas_SizeAttr, "array of sizes">:$input_sizes,
+    DenseBoolArrayAttr:$input_unordered);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The declared symbols, primaries first. The op must be verified.
+    ::kas::SymbolSet getSymbolSet();
+    /// No symbol is declared, so every size is a number.
+    bool isConcrete() {
+      return getPrimaries().empty() && getCoefficients().empty();
+    }
+    ::llvm::SmallVector<::kas::SizeAttr> getOutputSizes();
+    ::llvm::SmallVector<::kas::SizeAttr> getDataSizes();
+    /// The sizes of the dimensions of each weight.
+    ::llvm::SmallVector<::llvm::SmallVector<::kas::SizeAttr>> getWeightSizes();
+    unsigned getNumWeights();
+    ::kas::YieldOp getYield();
+    ::mlir::Block::BlockArgListType getOutputs() {
+      return getBody().getArguments();
+    }
+  }];
+}
+
+def Kas_YieldOp : Kas_Op<"yield", [
+    Terminator, HasParent<"OperatorOp">, AttrSizedOperandSegments]> {
+  let summary = "say which coordinates index the data and the weights";
+  let description = [{
+    `data(...)` lists the coordinates of the data in the declared order; each
+    `weight(...)` lists the dimensions of one weight in order. Neither may be
+    empty; there may be any number of weights.
+
+    ```mlir
+    kas.yield data(%n, %ci_d, %iw) weight(%co, %ci_w, %kw_w)
+    ```
+  }];
+  let arguments = (ins
+    Variadic<Kas_CoordType>:$data,
+    VariadicOfVariadic<Kas_CoordType, "weight_segments">:$weights,
+    DenseI32ArrayAttr:$weight_segments);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// ApplyOp
+//===----------------------------------------------------------------------===//
+
+def Kas_ApplyOp : Kas_Op<"apply", [
+    Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "apply an operator to tensors";
+  let description = [{
+    The bridge from the coordinate level to everything else. Each primary symbol
+    that is a bare dimension of the data's or the result's shape is bound from
+    the types; the coefficients, and any primary left open, are given in `<...>`.
+    Every size must then be an integer of at least 1, every tensor must fit, and
+    nothing may be bound to two values. Shapes are static; all tensors have the
+    same floating-point element type.
+
+    Made by `kas-substitute` and by hand; `kas-specialize` turns the operator
+    into a concrete one; `kas-to-linalg` and `kas-to-affine` take it apart.
+
+    ```mlir
+    %y = kas.apply @conv2d<k = 3>(%x, %w)
+        : (tensor<1x64x56x56xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x56x56xf32>
+    ```
+  }];
+  let arguments = (ins
+    FlatSymbolRefAttr:$callee,
+    Kas_BindingAttr:$binding,
+    StaticShapeTensorOf<[AnyFloat]>:$data,
+    Variadic<StaticShapeTensorOf<[AnyFloat]>>:$weights);
+  let results = (outs StaticShapeTensorOf<[AnyFloat]>:$result);
+  let assemblyFormat = [{
+    $callee `` custom<ApplyBinding>($binding) `` `(` $data (`,` $weights^)? `)`
+    attr-dict `:` functional-type(operands, $result)
+  }];
+  let extraClassDeclaration = [{
+    /// The operator, looked up from here; null when there is none.
+    ::kas::OperatorOp getOperator();
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// SpaceOp
+//===----------------------------------------------------------------------===//
+
+def Kas_SpaceOp : Kas_Op<"space", [Symbol]> {
+  let summary = "a search problem: which operators to look for";
+  let description = [{
+    Holds the signature (output and input sizes, and which are unordered), the
+    symbols, one binding per distinct layer to replace with its multiplicity,
+    limits on the primitives and budgets. `kas-extract` writes one from a model;
+    `kas-search` reads it and appends operators.
+
+    `limits` maps names to integers: `depth` (steps), `reduce`, `split`, `merge`,
+    `shift`, `expand`, `unfold`, `stride` (how often a primitive may occur; 0
+    forbids it), `weights`, and `occurrences.SYMBOL` (how often a symbol may
+    occur in reductions and weights). `budget` maps names to numbers: `flops`,
+    `params` (absolute, summed over the layers), `flops_ratio`, `params_ratio`
+    (relative to what is replaced, which then must be given as `baseline_flops`,
+    `baseline_params`), `min_flops_ratio`, `latency_ms`.
+
+    ```mlir
+    kas.space @layers<N, Cin, Cout, H, W | k>
+        [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
+        bindings [<Cin = 64, Cout = 64, H = 56, N = 1, W = 56, k = 3> x 4]
+        limits {depth = 8, reduce = 3}
+        budget {flops_ratio = 5.0e-01, baseline_flops = 231211008}
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    OptionalAttr<StrAttr>:$sym_visibility,
+    StrArrayAttr:$primaries,
+    StrArrayAttr:$coefficients,
+    TypedArrayAttrBase<Kas_SizeAttr, "array of sizes">:$output_sizes,
+    DenseBoolArrayAttr:$output_unordered,
+    TypedArrayAttrBase<Kas_SizeAttr, "array of sizes">:$input_sizes,
+    DenseBoolArrayAttr:$input_unordered,
+    TypedArrayAttrBase<Kas_BindingAttr, "array of bindings">:$bindings,
+    DenseI64ArrayAttr:$multiplicities,
+    DictionaryAttr:$limits,
+    DictionaryAttr:$budget);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The declared symbols, primaries first. The op must be verified.
+    ::kas::SymbolSet getSymbolSet();
+    /// The bindings, in the order of `getSymbolSet`.
+    ::llvm::SmallVector<::kas::Binding> getBindingValues();
+    /// The integer limit `name`, or `otherwise` when it is not given.
+    int64_t getLimit(::llvm::StringRef name, int64_t otherwise);
+    /// The number `name` of the budget, if it is given.
+    std::optional<double> getBudgetValue(::llvm::StringRef name);
+  }];
+}
+
+#endif // KAS_DIALECT_KAS_IR_KASOPS_TD

@@ -1,0 +1,30 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Registers the dialects, passes and pipelines of kas: for the tools, the
+// plug-in and programs that link kas.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_INITALL_H
+#define KAS_INITALL_H
+
+#include "kas/Dialect/Kas/IR/Kas.h"
+
+namespace kas {
+
+inline void registerAllDialects(mlir::DialectRegistry &registry) {
+  registry.insert<KasDialect>();
+}
+
+/// Passes and pipelines.
+inline void registerAllPasses() {}
+
+} // namespace kas
+
+#endif // KAS_INITALL_H

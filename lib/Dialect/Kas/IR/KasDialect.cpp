@@ -1,0 +1,34 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace kas;
+
+#include "kas/Dialect/Kas/IR/KasDialect.cpp.inc"
+#include "kas/Dialect/Kas/IR/KasEnums.cpp.inc"
+#include "kas/Dialect/Kas/IR/KasInterfaces.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "kas/Dialect/Kas/IR/KasTypes.cpp.inc"
+
+void KasDialect::initialize() {
+  registerAttributes();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "kas/Dialect/Kas/IR/KasTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "kas/Dialect/Kas/IR/KasOps.cpp.inc"
+      >();
+}

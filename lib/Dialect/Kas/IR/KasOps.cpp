@@ -1,0 +1,160 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KasSyntax.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace kas;
+
+//===----------------------------------------------------------------------===//
+// Custom directives of the assembly formats
+//===----------------------------------------------------------------------===//
+
+namespace kas {
+
+static ParseResult parseCoordSize(OpAsmParser &parser, Type &type) {
+  FailureOr<SizeAttr> size = parseBareSize(parser);
+  if (failed(size))
+    return failure();
+  type = CoordType::get(parser.getContext(), *size);
+  return success();
+}
+
+static void printCoordSize(OpAsmPrinter &printer, Operation *, Type type) {
+  printBareSize(printer, cast<CoordType>(type).getSize());
+}
+
+static ParseResult parseBareSize(OpAsmParser &parser, SizeAttr &size) {
+  FailureOr<SizeAttr> parsed = kas::parseBareSize(parser);
+  if (failed(parsed))
+    return failure();
+  size = *parsed;
+  return success();
+}
+
+static void printBareSize(OpAsmPrinter &printer, Operation *, SizeAttr size) {
+  kas::printBareSize(printer, size);
+}
+
+static ParseResult parseAmount(OpAsmParser &parser, IntegerAttr &amount) {
+  int64_t value = 0;
+  if (parser.parseInteger(value))
+    return failure();
+  amount = parser.getBuilder().getI64IntegerAttr(value);
+  return success();
+}
+
+static void printAmount(OpAsmPrinter &printer, Operation *,
+                        IntegerAttr amount) {
+  printer << amount.getInt();
+}
+
+/// `low` is an integer (zero is no size, but a legal padding) or a size; a
+/// constant size is kept as an integer.
+static ParseResult parseLow(OpAsmParser &parser, Attribute &low) {
+  if (failed(parser.parseOptionalKeyword("low")))
+    return success();
+  Builder &builder = parser.getBuilder();
+  int64_t value = 0;
+  OptionalParseResult integer = parser.parseOptionalInteger(value);
+  if (integer.has_value() && (failed(*integer) || value < 1)) {
+    low = builder.getI64IntegerAttr(value);
+    return *integer;
+  }
+  FailureOr<SizeAttr> size = kas::parseBareSize(
+      parser,
+      integer.has_value() ? std::optional<int64_t>(value) : std::nullopt);
+  if (failed(size))
+    return failure();
+  if (std::optional<int64_t> constant = size->getConstantValue())
+    low = builder.getI64IntegerAttr(*constant);
+  else
+    low = *size;
+  return success();
+}
+
+static void printLow(OpAsmPrinter &printer, Operation *, Attribute low) {
+  if (!low)
+    return;
+  printer << " low ";
+  if (auto integer = dyn_cast<IntegerAttr>(low))
+    printer << integer.getInt();
+  else
+    kas::printBareSize(printer, cast<SizeAttr>(low));
+}
+
+static ParseResult parseBareReduceKind(OpAsmParser &parser,
+                                       ReduceKindAttr &kind) {
+  StringRef keyword;
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<ReduceKind> parsed = symbolizeReduceKind(keyword);
+  if (!parsed)
+    return parser.emitError(location)
+           << "a reduction must be 'sum', 'mean' or 'max', got '" << keyword
+           << "'";
+  kind = ReduceKindAttr::get(parser.getContext(), *parsed);
+  return success();
+}
+
+static void printBareReduceKind(OpAsmPrinter &printer, Operation *,
+                                ReduceKindAttr kind) {
+  printer << stringifyReduceKind(kind.getValue());
+}
+
+/// An attribute dictionary; also leaves the names of the results for the
+/// `kas.operator` around (see `resultNamesAttr`).
+static ParseResult parsePrimitiveAttributes(OpAsmParser &parser,
+                                            NamedAttrList &attributes) {
+  if (parser.parseOptionalAttrDict(attributes))
+    return failure();
+  Builder &builder = parser.getBuilder();
+  SmallVector<Attribute> names;
+  for (size_t i = 0, e = parser.getNumResults(); i < e; ++i) {
+    auto [name, number] = parser.getResultName(i);
+    names.push_back(builder.getStringAttr(name + "#" + Twine(number)));
+  }
+  attributes.set(resultNamesAttr, builder.getArrayAttr(names));
+  return success();
+}
+
+static void printPrimitiveAttributes(OpAsmPrinter &printer, Operation *op,
+                                     DictionaryAttr attributes) {
+  printer.printOptionalAttrDict(
+      attributes.getValue(),
+      {"kind", "size", "block", "factor", "amount", "low"});
+}
+
+template <typename Op>
+static void printPrimitiveAttributes(OpAsmPrinter &printer, Op op,
+                                     DictionaryAttr attributes,
+                                     typename Op::Properties) {
+  printPrimitiveAttributes(printer, op.getOperation(), attributes);
+}
+
+static ParseResult parseApplyBinding(OpAsmParser &parser,
+                                     BindingAttr &binding) {
+  FailureOr<BindingAttr> parsed = parseBindingList(parser, /*optional=*/true);
+  if (failed(parsed))
+    return failure();
+  binding = *parsed;
+  return success();
+}
+
+static void printApplyBinding(OpAsmPrinter &printer, Operation *,
+                              BindingAttr binding) {
+  if (!binding.empty())
+    printBindingList(printer, binding);
+}
+
+} // namespace kas
+
+#define GET_OP_CLASSES
+#include "kas/Dialect/Kas/IR/KasOps.cpp.inc"

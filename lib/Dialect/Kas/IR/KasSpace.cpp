@@ -1,0 +1,246 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KasSyntax.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace kas;
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+/// `[<N = 1, ...> x 4, <...>]`
+static ParseResult parseBindings(OpAsmParser &parser, ArrayAttr &bindings,
+                                 DenseI64ArrayAttr &multiplicities) {
+  SmallVector<Attribute> list;
+  SmallVector<int64_t> counts;
+  auto parseEntry = [&]() -> ParseResult {
+    FailureOr<BindingAttr> binding = parseBindingList(parser);
+    if (failed(binding))
+      return failure();
+    int64_t count = 1;
+    if (succeeded(parser.parseOptionalKeyword("x")) &&
+        parser.parseInteger(count))
+      return failure();
+    list.push_back(*binding);
+    counts.push_back(count);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseEntry))
+    return failure();
+  bindings = parser.getBuilder().getArrayAttr(list);
+  multiplicities = parser.getBuilder().getDenseI64ArrayAttr(counts);
+  return success();
+}
+
+static ParseResult parseOptionalDictionary(OpAsmParser &parser,
+                                           StringRef keyword,
+                                           DictionaryAttr &dictionary) {
+  NamedAttrList entries;
+  if (succeeded(parser.parseOptionalKeyword(keyword)) &&
+      parser.parseOptionalAttrDict(entries))
+    return failure();
+  dictionary = entries.getDictionary(parser.getContext());
+  return success();
+}
+
+ParseResult SpaceOp::parse(OpAsmParser &parser, OperationState &result) {
+  Builder &builder = parser.getBuilder();
+  auto &properties = result.getOrAddProperties<SpaceOp::Properties>();
+  StringRef visibility;
+  if (succeeded(parser.parseOptionalKeyword(&visibility,
+                                            {"private", "public", "nested"})))
+    properties.sym_visibility = builder.getStringAttr(visibility);
+  return failure(
+      parser.parseSymbolName(properties.sym_name) ||
+      parseSymbols(parser, properties.primaries, properties.coefficients) ||
+      parseShape(parser, properties.output_sizes,
+                 properties.output_unordered) ||
+      parser.parseKeyword("from") ||
+      parseShape(parser, properties.input_sizes, properties.input_unordered) ||
+      parser.parseKeyword("bindings") ||
+      parseBindings(parser, properties.bindings, properties.multiplicities) ||
+      parseOptionalDictionary(parser, "limits", properties.limits) ||
+      parseOptionalDictionary(parser, "budget", properties.budget) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes));
+}
+
+void SpaceOp::print(OpAsmPrinter &printer) {
+  printer << ' ';
+  if (std::optional<StringRef> visibility = getSymVisibility())
+    printer << *visibility << ' ';
+  printer.printSymbolName(getSymName());
+  printSymbols(printer, getPrimaries(), getCoefficients());
+  printer.increaseIndent();
+  printer.printNewline();
+  printShape(printer, getOutputSizes(), getOutputUnorderedAttr());
+  printer << " from ";
+  printShape(printer, getInputSizes(), getInputUnorderedAttr());
+  printer.printNewline();
+  printer << "bindings [";
+  llvm::interleaveComma(llvm::zip_equal(getBindings(), getMultiplicities()),
+                        printer, [&](auto entry) {
+                          printBindingList(
+                              printer, cast<BindingAttr>(std::get<0>(entry)));
+                          if (std::get<1>(entry) != 1)
+                            printer << " x " << std::get<1>(entry);
+                        });
+  printer << "]";
+  auto printDictionary = [&](StringRef keyword, DictionaryAttr dictionary) {
+    if (dictionary.empty())
+      return;
+    printer.printNewline();
+    printer << keyword;
+    printer.printOptionalAttrDict(dictionary.getValue());
+  };
+  printDictionary("limits", getLimits());
+  printDictionary("budget", getBudget());
+  printer.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(),
+      {getSymNameAttrName(), getSymVisibilityAttrName(), getPrimariesAttrName(),
+       getCoefficientsAttrName(), getOutputSizesAttrName(),
+       getOutputUnorderedAttrName(), getInputSizesAttrName(),
+       getInputUnorderedAttrName(), getBindingsAttrName(),
+       getMultiplicitiesAttrName(), getLimitsAttrName(), getBudgetAttrName()});
+  printer.decreaseIndent();
+}
+
+//===----------------------------------------------------------------------===//
+// Verifier
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyLimits(SpaceOp space, const SymbolSet &symbols) {
+  static constexpr StringLiteral known[] = {"depth",  "reduce", "split",
+                                            "merge",  "shift",  "expand",
+                                            "unfold", "stride", "weights"};
+  for (NamedAttribute entry : space.getLimits()) {
+    StringRef name = entry.getName();
+    StringRef symbol = name;
+    bool isOccurrence = symbol.consume_front("occurrences.");
+    if (isOccurrence ? !symbols.lookup(symbol)
+                     : !llvm::is_contained(known, name))
+      return space.emitOpError("requires a known limit, got '") << name << "'";
+    auto value = dyn_cast<IntegerAttr>(entry.getValue());
+    if (!value || value.getValue().getSignificantBits() > 32 ||
+        value.getValue().isNegative())
+      return space.emitOpError(
+                 "requires a small integer of at least 0 for limit '")
+             << name << "', got " << entry.getValue();
+  }
+  return success();
+}
+
+static LogicalResult verifyBudget(SpaceOp space) {
+  static constexpr StringLiteral known[] = {
+      "flops",           "params",         "flops_ratio",     "params_ratio",
+      "min_flops_ratio", "baseline_flops", "baseline_params", "latency_ms"};
+  for (NamedAttribute entry : space.getBudget()) {
+    StringRef name = entry.getName();
+    if (!llvm::is_contained(known, name))
+      return space.emitOpError("requires a known budget, got '") << name << "'";
+    std::optional<double> value = space.getBudgetValue(name);
+    if (!value || !(*value > 0))
+      return space.emitOpError("requires a positive number for budget '")
+             << name << "', got " << entry.getValue();
+  }
+  auto requireBaseline = [&](StringRef ratio, StringRef baseline) {
+    if (!space.getBudgetValue(ratio) || space.getBudgetValue(baseline))
+      return success();
+    return LogicalResult(space.emitOpError("requires budget '")
+                         << baseline << "' beside '" << ratio << "', got none");
+  };
+  return failure(failed(requireBaseline("flops_ratio", "baseline_flops")) ||
+                 failed(requireBaseline("min_flops_ratio", "baseline_flops")) ||
+                 failed(requireBaseline("params_ratio", "baseline_params")));
+}
+
+/// Every symbol has a value, and every size is legal, at each binding.
+static LogicalResult verifyBindings(SpaceOp space, const SymbolSet &symbols) {
+  if (space.getBindings().empty())
+    return space.emitOpError("requires at least one binding, got none");
+  if (space.getMultiplicities().size() != space.getBindings().size() ||
+      llvm::any_of(space.getMultiplicities(), [](int64_t n) { return n < 1; }))
+    return space.emitOpError(
+        "requires one multiplicity of at least 1 per binding");
+  for (auto binding : space.getBindings().getAsRange<BindingAttr>()) {
+    for (StringAttr name : binding.getNames())
+      if (!symbols.lookup(name.getValue()))
+        return space.emitOpError(
+                   "requires declared symbols in its bindings, got '")
+               << name.getValue() << "'";
+    if (binding.getNames().size() != symbols.size())
+      return space.emitOpError("requires a value for each of ")
+             << symbols.size() << " symbols in each binding, got "
+             << Attribute(binding);
+  }
+  SmallVector<Binding> bindings = space.getBindingValues();
+  for (ArrayAttr sizes : {space.getOutputSizes(), space.getInputSizes()})
+    for (auto size : sizes.getAsRange<SizeAttr>()) {
+      auto emitError = [&] { return space.emitOpError(); };
+      if (failed(verifySymbolicSize(size, symbols, "its signature", "S1",
+                                    emitError)))
+        return failure();
+      if (!size.toSize(symbols)->isLegal(bindings))
+        return space.emitOpError(
+                   "requires sizes that are integers of at least 1 "
+                   "under every binding (S1), got ")
+               << Attribute(size);
+    }
+  return success();
+}
+
+LogicalResult SpaceOp::verify() {
+  llvm::Expected<SymbolSet> symbols =
+      makeSymbolSet(getPrimaries(), getCoefficients());
+  if (!symbols)
+    return emitOpError() << llvm::toString(symbols.takeError());
+  if (getOutputUnordered().size() != getOutputSizes().size() ||
+      getInputUnordered().size() != getInputSizes().size())
+    return emitOpError("requires one 'unordered' flag per dimension");
+  if (getInputSizes().empty())
+    return emitOpError("requires data of rank 1 at least, got rank 0");
+  return failure(failed(verifyBindings(*this, *symbols)) ||
+                 failed(verifyLimits(*this, *symbols)) ||
+                 failed(verifyBudget(*this)));
+}
+
+//===----------------------------------------------------------------------===//
+// Accessors
+//===----------------------------------------------------------------------===//
+
+SymbolSet SpaceOp::getSymbolSet() {
+  return llvm::cantFail(makeSymbolSet(getPrimaries(), getCoefficients()));
+}
+
+SmallVector<Binding> SpaceOp::getBindingValues() {
+  SymbolSet symbols = getSymbolSet();
+  SmallVector<Binding> result;
+  for (auto attr : getBindings().getAsRange<BindingAttr>()) {
+    Binding &binding = result.emplace_back();
+    for (unsigned index = 0; index < symbols.size(); ++index)
+      binding.push_back(attr.lookup(symbols.getName(index)).value_or(1));
+  }
+  return result;
+}
+
+int64_t SpaceOp::getLimit(StringRef name, int64_t otherwise) {
+  auto value = getLimits().getAs<IntegerAttr>(name);
+  return value ? value.getInt() : otherwise;
+}
+
+std::optional<double> SpaceOp::getBudgetValue(StringRef name) {
+  Attribute value = getBudget().get(name);
+  if (auto integer = dyn_cast_or_null<IntegerAttr>(value))
+    return integer.getValue().signedRoundToDouble();
+  if (auto number = dyn_cast_or_null<FloatAttr>(value))
+    return number.getValueAsDouble();
+  return std::nullopt;
+}

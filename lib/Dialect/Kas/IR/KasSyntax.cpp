@@ -1,0 +1,122 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KasSyntax.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace kas;
+
+ParseResult kas::parseSymbols(AsmParser &parser, ArrayAttr &primaries,
+                              ArrayAttr &coefficients) {
+  Builder &builder = parser.getBuilder();
+  SmallVector<Attribute> lists[2];
+  if (succeeded(parser.parseOptionalLess())) {
+    bool coefficient = succeeded(parser.parseOptionalVerticalBar());
+    while (true) {
+      StringRef name;
+      if (parser.parseKeyword(&name))
+        return failure();
+      lists[coefficient].push_back(builder.getStringAttr(name));
+      if (succeeded(parser.parseOptionalComma()))
+        continue;
+      if (!coefficient && succeeded(parser.parseOptionalVerticalBar())) {
+        coefficient = true;
+        continue;
+      }
+      break;
+    }
+    if (parser.parseGreater())
+      return failure();
+  }
+  primaries = builder.getArrayAttr(lists[0]);
+  coefficients = builder.getArrayAttr(lists[1]);
+  return success();
+}
+
+void kas::printSymbols(AsmPrinter &printer, ArrayAttr primaries,
+                       ArrayAttr coefficients) {
+  if (primaries.empty() && coefficients.empty())
+    return;
+  auto print = [&](Attribute name) {
+    printer << cast<StringAttr>(name).getValue();
+  };
+  printer << '<';
+  llvm::interleaveComma(primaries, printer, print);
+  if (!coefficients.empty()) {
+    printer << (primaries.empty() ? "| " : " | ");
+    llvm::interleaveComma(coefficients, printer, print);
+  }
+  printer << '>';
+}
+
+ParseResult kas::parseShape(AsmParser &parser, ArrayAttr &sizes,
+                            DenseBoolArrayAttr &unordered) {
+  SmallVector<Attribute> sizeList;
+  SmallVector<bool> unorderedList;
+  auto parseDimension = [&]() -> ParseResult {
+    FailureOr<SizeAttr> size = parseBareSize(parser);
+    if (failed(size))
+      return failure();
+    sizeList.push_back(*size);
+    unorderedList.push_back(
+        succeeded(parser.parseOptionalKeyword("unordered")));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                     parseDimension))
+    return failure();
+  sizes = parser.getBuilder().getArrayAttr(sizeList);
+  unordered = parser.getBuilder().getDenseBoolArrayAttr(unorderedList);
+  return success();
+}
+
+void kas::printShape(AsmPrinter &printer, ArrayAttr sizes,
+                     DenseBoolArrayAttr unordered) {
+  printer << '[';
+  llvm::interleaveComma(llvm::enumerate(sizes), printer, [&](auto entry) {
+    printBareSize(printer, cast<SizeAttr>(entry.value()));
+    if (unordered[entry.index()])
+      printer << " unordered";
+  });
+  printer << ']';
+}
+
+/// A name that the parser takes as one keyword, and that is not a word of the
+/// size's surroundings.
+static bool isSymbolName(StringRef name) {
+  auto isFirst = [](char c) { return llvm::isAlpha(c) || c == '_'; };
+  auto isRest = [](char c) {
+    return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.';
+  };
+  return !name.empty() && isFirst(name.front()) &&
+         llvm::all_of(name.drop_front(), isRest);
+}
+
+llvm::Expected<SymbolSet> kas::makeSymbolSet(ArrayAttr primaries,
+                                             ArrayAttr coefficients) {
+  SymbolSet symbols;
+  auto add = [&](ArrayAttr names, SymbolKind kind) -> llvm::Error {
+    for (Attribute attr : names) {
+      StringRef name = cast<StringAttr>(attr).getValue();
+      if (!isSymbolName(name))
+        return llvm::createStringError("a symbol must be an identifier, got '" +
+                                       name + "'");
+      if (llvm::Error error = symbols.add(name, kind))
+        return error;
+    }
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = add(primaries, SymbolKind::Primary))
+    return error;
+  if (llvm::Error error = add(coefficients, SymbolKind::Coefficient))
+    return error;
+  return symbols;
+}
