@@ -1,0 +1,21 @@
+// As pool_conv2d, with blocks along the first spatial axis only.
+//
+// Formula: Y[n,o,h,w] = sum over a<s, c<Cin, i<k, j<k of X[n,c,s*(floor(h/s)+i-floor(k/2))+a,w+j-floor(k/2)] *
+//   W[o,c,i,j]
+// Source: Syno's manual kernel Conv2d_pool1d, in its public code.
+kas.operator @pool_conv1d<N, Cin, Cout, H, W | k, s>
+    (%n: N, %o: Cout, %h: H, %w: W) from [N, Cin, H, W] {
+  %a = kas.reduce sum : s
+  %c = kas.reduce sum : Cin
+  %i = kas.reduce sum : k
+  %j = kas.reduce sum : k
+  %h_b, %h_r = kas.merge %h by s : H
+  kas.expand %h_r : s
+  %c_d, %c_w = kas.share %c : Cin
+  %i_d, %i_w = kas.share %i : k
+  %j_d, %j_w = kas.share %j : k
+  %y_b = kas.unfold %h_b, %i_d : H/s, k
+  %y = kas.split %y_b, %a : H/s, s
+  %x = kas.unfold %w, %j_d : W, k
+  kas.yield data(%n, %c_d, %y, %x) weight(%o, %c_w, %i_w, %j_w)
+}
