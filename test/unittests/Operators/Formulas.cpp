@@ -8,7 +8,17 @@
 
 #include "Formulas.h"
 
+#include <cstdio>
+#include <cstdlib>
+
 using namespace formulas;
+
+void formulas::require(bool condition, const char *message) {
+  if (condition)
+    return;
+  std::fprintf(stderr, "formula: %s\n", message);
+  std::abort();
+}
 
 const std::vector<std::pair<std::string, int64_t Sizes::*>> formulas::symbols =
     {{"N", &Sizes::N},     {"B", &Sizes::B},       {"L", &Sizes::L},
@@ -26,8 +36,8 @@ Array::Array(std::vector<int64_t> shape) : shape(std::move(shape)) {
 }
 
 bool Array::contains(const std::vector<int64_t> &index) const {
-  if (index.size() != shape.size())
-    throw std::logic_error("an index of another rank than the array");
+  require(index.size() == shape.size(),
+          "an index of another rank than the array");
   for (size_t axis = 0; axis < index.size(); ++axis)
     if (index[axis] < 0 || index[axis] >= shape[axis])
       return false;
@@ -35,8 +45,7 @@ bool Array::contains(const std::vector<int64_t> &index) const {
 }
 
 int64_t Array::offset(const std::vector<int64_t> &index) const {
-  if (!contains(index))
-    throw std::logic_error("an index outside of the array");
+  require(contains(index), "an index outside of the array");
   int64_t result = 0;
   for (size_t axis = 0; axis < index.size(); ++axis)
     result = result * shape[axis] + index[axis];

@@ -18,13 +18,16 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 namespace formulas {
+
+/// Ends the program with `message` unless `condition` holds: a mistake in a
+/// formula, in every kind of build.
+void require(bool condition, const char *message);
 
 /// A dense row-major array of numbers.
 struct Array {
@@ -68,8 +71,7 @@ template <size_t rank, typename Body>
 void nest(const int64_t (&extents)[rank], Body body) {
   std::array<int64_t, rank> index = {};
   for (int64_t extent : extents)
-    if (extent < 1)
-      throw std::logic_error("a loop without iterations");
+    require(extent >= 1, "a loop without iterations");
   while (true) {
     std::apply(body, index);
     size_t axis = rank;
