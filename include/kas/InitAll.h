@@ -15,6 +15,7 @@
 #define KAS_INITALL_H
 
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
 
 namespace kas {
 
@@ -23,7 +24,7 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
 }
 
 /// Passes and pipelines.
-inline void registerAllPasses() {}
+inline void registerAllPasses() { registerKasTransformsPasses(); }
 
 } // namespace kas
 

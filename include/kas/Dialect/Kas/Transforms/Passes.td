@@ -1,0 +1,50 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_DIALECT_KAS_TRANSFORMS_PASSES_TD
+#define KAS_DIALECT_KAS_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def KasSpecializePass : Pass<"kas-specialize"> {
+  let summary = "Make the operators that are applied concrete";
+  let description = [{
+    Input: any op with a symbol table that holds `kas.operator`s and functions
+    with `kas.apply`s. Output: every `kas.apply` refers to a concrete operator,
+    one per distinct pair of operator and binding, named after the original with
+    a number; the original operators stay. With `operator` and `bind`, that one
+    operator is made concrete as well, applied or not.
+
+    Exposed as `specialize()` and `specializeApplies()` in `Specialize.h`.
+    Example: `test/Dialect/Kas/Transforms/specialize.mlir`.
+  }];
+  let options = [
+    Option<"operatorName", "operator", "std::string", "\"\"",
+           "Name of an operator to make concrete beside those applied">,
+    ListOption<"bind", "bind", "std::string",
+               "Values of that operator's symbols, e.g. N=1,Cin=64">];
+  let statistics = [
+    Statistic<"numSpecialized", "specialized", "Concrete operators made">];
+  let dependentDialects = ["::kas::KasDialect"];
+}
+
+def KasCanonicalizePass : Pass<"kas-canonicalize"> {
+  let summary = "Simplify operators by exact identities";
+  let description = [{
+    Input: `kas.operator`s, symbolic or concrete. Output: the same functions at
+    every binding, written with fewer or simpler primitives; idempotent. Every
+    rule is listed with its identity and side condition above its pattern in
+    `CanonicalizePatterns.cpp` and in `docs/Dialect.md`.
+
+    Exposed as `populateCanonicalizePatterns()` in `Canonicalize.h`. Example:
+    `test/Dialect/Kas/Transforms/canonicalize.mlir`.
+  }];
+  let dependentDialects = ["::kas::KasDialect"];
+}
+
+#endif // KAS_DIALECT_KAS_TRANSFORMS_PASSES_TD

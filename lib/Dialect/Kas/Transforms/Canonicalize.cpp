@@ -1,0 +1,62 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Dialect/Kas/Transforms/Canonicalize.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+using namespace kas;
+
+namespace kas {
+#define GEN_PASS_DEF_KASCANONICALIZEPASS
+#include "kas/Dialect/Kas/Transforms/Passes.h.inc"
+} // namespace kas
+
+/// The body of an operator is small: no region simplification or constant
+/// folding is wanted, only the rules.
+static GreedyRewriteConfig makeConfig() {
+  return GreedyRewriteConfig()
+      .enableFolding(false)
+      .enableConstantCSE(false)
+      .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+}
+
+LogicalResult kas::canonicalizeOperator(OperatorOp op) {
+  RewritePatternSet patterns(op.getContext());
+  populateCanonicalizePatterns(patterns);
+  return applyPatternsGreedily(op.getBody(), std::move(patterns), makeConfig());
+}
+
+namespace {
+struct KasCanonicalizePass
+    : public kas::impl::KasCanonicalizePassBase<KasCanonicalizePass> {
+  using KasCanonicalizePassBase::KasCanonicalizePassBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet set(context);
+    populateCanonicalizePatterns(set);
+    patterns = std::move(set);
+    return success();
+  }
+
+  void runOnOperation() override {
+    WalkResult result = getOperation()->walk([&](OperatorOp op) {
+      if (failed(applyPatternsGreedily(op.getBody(), patterns, makeConfig()))) {
+        op.emitOpError("requires the rules of kas-canonicalize to end");
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+
+  FrozenRewritePatternSet patterns;
+};
+} // namespace

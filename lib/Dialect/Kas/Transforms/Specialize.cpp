@@ -1,0 +1,154 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Dialect/Kas/Transforms/Specialize.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include <map>
+
+using namespace mlir;
+using namespace kas;
+
+namespace kas {
+#define GEN_PASS_DEF_KASSPECIALIZEPASS
+#include "kas/Dialect/Kas/Transforms/Passes.h.inc"
+} // namespace kas
+
+FailureOr<OperatorOp> kas::specialize(OpBuilder &builder, OperatorOp op,
+                                      const Binding &binding, StringRef name,
+                                      EmitErrorFn emitError) {
+  if (failed(verifyBinding(op, binding, emitError)))
+    return failure();
+  SymbolSet symbols = op.getSymbolSet();
+  AttrTypeReplacer replacer;
+  replacer.addReplacement(
+      [&](SizeAttr size) -> std::pair<Attribute, WalkResult> {
+        return {SizeAttr::getConstant(size.getContext(),
+                                      *kas::evaluate(size, symbols, binding)),
+                WalkResult::skip()};
+      });
+  auto concrete = cast<OperatorOp>(builder.clone(*op));
+  replacer.recursivelyReplaceElementsIn(concrete, /*replaceAttrs=*/true,
+                                        /*replaceLocs=*/false,
+                                        /*replaceTypes=*/true);
+  concrete.setSymName(name);
+  concrete.setPrimariesAttr(builder.getArrayAttr({}));
+  concrete.setCoefficientsAttr(builder.getArrayAttr({}));
+  return concrete;
+}
+
+namespace {
+/// Makes concrete operators in one symbol table, each distinct one once.
+class Specializer {
+public:
+  explicit Specializer(Operation *root) : symbolTable(root) {}
+
+  FailureOr<OperatorOp> get(OperatorOp op, const Binding &binding,
+                            EmitErrorFn emitError) {
+    if (op.isConcrete())
+      return op;
+    OperatorOp &concrete =
+        made[{op.getOperation(), {binding.begin(), binding.end()}}];
+    if (concrete)
+      return concrete;
+    OpBuilder builder(op.getContext());
+    FailureOr<OperatorOp> result =
+        specialize(builder, op, binding, op.getSymName(), emitError);
+    if (failed(result))
+      return failure();
+    concrete = *result;
+    concrete.setPrivate();
+    unsigned counter = 0;
+    concrete.setSymName(SymbolTable::generateSymbolName<128>(
+        op.getSymName(),
+        [&](StringRef name) { return symbolTable.lookup(name) != nullptr; },
+        counter));
+    symbolTable.insert(concrete, std::next(op->getIterator()));
+    return concrete;
+  }
+
+  unsigned getNumMade() const { return made.size(); }
+  SymbolTable &getSymbolTable() { return symbolTable; }
+
+private:
+  SymbolTable symbolTable;
+  /// Looked up only, never iterated over: the pointers order nothing.
+  std::map<std::pair<Operation *, std::vector<int64_t>>, OperatorOp> made;
+};
+} // namespace
+
+static LogicalResult specializeApplies(Operation *root,
+                                       Specializer &specializer) {
+  WalkResult result = root->walk([&](ApplyOp apply) {
+    OperatorOp op = apply.getOperator();
+    auto emitError = [&] { return apply.emitOpError(); };
+    if (!op) {
+      emitError() << "requires a kas.operator, got '@" << apply.getCallee()
+                  << "'";
+      return WalkResult::interrupt();
+    }
+    if (op.isConcrete())
+      return WalkResult::advance();
+    FailureOr<Binding> binding = inferBinding(apply, op, emitError);
+    if (failed(binding))
+      return WalkResult::interrupt();
+    FailureOr<OperatorOp> concrete = specializer.get(op, *binding, emitError);
+    if (failed(concrete))
+      return WalkResult::interrupt();
+    apply.setCallee(concrete->getSymName());
+    apply.setBindingAttr(BindingAttr::getNormal(apply.getContext(), {}));
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+FailureOr<unsigned> kas::specializeApplies(Operation *root) {
+  Specializer specializer(root);
+  if (failed(::specializeApplies(root, specializer)))
+    return failure();
+  return specializer.getNumMade();
+}
+
+namespace {
+struct KasSpecializePass
+    : public kas::impl::KasSpecializePassBase<KasSpecializePass> {
+  using KasSpecializePassBase::KasSpecializePassBase;
+
+  LogicalResult specializeNamed(Specializer &specializer) {
+    Operation *root = getOperation();
+    auto emitError = [&] { return root->emitError(); };
+    auto op = specializer.getSymbolTable().lookup<OperatorOp>(operatorName);
+    if (!op)
+      return emitError() << "requires a kas.operator for option 'operator', "
+                            "got '@"
+                         << operatorName << "'";
+    llvm::Expected<BindingAttr> attr =
+        parseBinding(&getContext(), llvm::join(bind, ","));
+    if (!attr)
+      return emitError() << llvm::toString(attr.takeError());
+    FailureOr<Binding> binding = getBinding(op, *attr, emitError);
+    return failure(failed(binding) ||
+                   failed(specializer.get(op, *binding, emitError)));
+  }
+
+  void runOnOperation() override {
+    if (!getOperation()->hasTrait<OpTrait::SymbolTable>()) {
+      getOperation()->emitError("requires an op with a symbol table");
+      return signalPassFailure();
+    }
+    Specializer specializer(getOperation());
+    if ((!operatorName.empty() && failed(specializeNamed(specializer))) ||
+        failed(specializeApplies(getOperation(), specializer)))
+      return signalPassFailure();
+    numSpecialized += specializer.getNumMade();
+  }
+};
+} // namespace
