@@ -71,7 +71,9 @@ public:
         op.getSymName(),
         [&](StringRef name) { return symbolTable.lookup(name) != nullptr; },
         counter));
-    symbolTable.insert(concrete, std::next(op->getIterator()));
+    Operation *&last = lastMade.try_emplace(op, op).first->second;
+    symbolTable.insert(concrete, std::next(last->getIterator()));
+    last = concrete;
     return concrete;
   }
 
@@ -82,6 +84,8 @@ private:
   SymbolTable symbolTable;
   /// Looked up only, never iterated over: the pointers order nothing.
   std::map<std::pair<Operation *, std::vector<int64_t>>, OperatorOp> made;
+  /// After which op the next concrete one of an operator goes.
+  llvm::DenseMap<Operation *, Operation *> lastMade;
 };
 } // namespace
 
