@@ -64,9 +64,6 @@ struct BindingVerifier {
     for (BlockArgument argument : op.getOutputs())
       if (failed(verifySize(kas::getSize(argument), argument.getLoc())))
         return failure();
-    for (SizeAttr size : op.getDataSizes())
-      if (failed(verifySize(size, op.getLoc())))
-        return failure();
     for (auto primitive : op.getBody().getOps<PrimitiveOpInterface>()) {
       for (SizeAttr size : primitive.getParameterSizes())
         if (failed(verifySize(size, primitive.getLoc())))
@@ -75,6 +72,9 @@ struct BindingVerifier {
         if (failed(verifySize(kas::getSize(result), primitive.getLoc())))
           return failure();
     }
+    for (SizeAttr size : op.getDataSizes())
+      if (failed(verifySize(size, op.getLoc())))
+        return failure();
     return success();
   }
 
