@@ -1,6 +1,7 @@
 """Configuration of the kas test suite: FileCheck tests on IR and the GoogleTest programs."""
 
 import os
+import subprocess
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -28,14 +29,23 @@ if config.sanitizers:
     config.environment.setdefault("ASAN_OPTIONS", sanitizer_options)
 
 plugin = os.path.join(config.kas_obj_root, "lib", "KasPlugin" + config.shlibext)
+# A stock tool that loads an instrumented module needs the sanitizer's run-time library first.
+mlir_plugin_opt = os.path.join(config.llvm_tools_dir, "mlir-opt")
+if config.sanitizers:
+    library = subprocess.check_output([config.cxx, "-print-file-name=libclang_rt.asan-" + config.host_arch + ".so"], text=True).strip()
+    mlir_plugin_opt = "env LD_PRELOAD=" + library + " " + mlir_plugin_opt
+config.substitutions.append(("%mlir_plugin_opt", mlir_plugin_opt))
 config.substitutions.append(("%kas_plugin", plugin))
+config.substitutions.append(("%cmake", config.cmake))
+config.substitutions.append(("%cxx", config.cxx))
+config.substitutions.append(("%cc", config.cc))
 config.substitutions.append(("%kas_obj_root", config.kas_obj_root))
 config.substitutions.append(("%kas_src_root", config.kas_src_root))
 config.substitutions.append(("%python", config.python))
 
 llvm_config.use_default_substitutions()
 tool_dirs = [os.path.join(config.kas_obj_root, "bin"), config.llvm_tools_dir]
-tools = ["kas-opt", "kas-run", "kas-translate", "kas-reduce", "kas-lsp-server", "kas-bench"]
+tools = ["kas-opt", "kas-run", "kas-translate", "kas-reduce", "kas-lsp-server", "kas-bench", "kas-fuzz"]
 llvm_config.add_tool_substitutions(
     tools + ["mlir-opt", "mlir-translate", "FileCheck", "not", "count", "split-file"], tool_dirs
 )
