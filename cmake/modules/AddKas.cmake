@@ -95,7 +95,7 @@ function(add_kas_tablegen target file)
 endfunction()
 
 # add_kas_doc(FILE output generator-arguments...): a page build/docs/output.md, made by the target kas-doc. Pages of
-# passes (-gen-pass-doc) become the sections of build/docs/Passes.md as well: XPasses.md gives the section X.
+# passes (-gen-pass-doc) become the sections of build/docs/Passes.md as well: KasXPasses.md gives the section X.
 function(add_kas_doc file output)
   set(LLVM_TARGET_DEFINITIONS ${file})
   tablegen(MLIR ${output}.md ${ARGN})

@@ -2,7 +2,7 @@
 set(text "# Passes\n\n<!-- Generated from the Passes.td files by tools/docs.sh; edit the descriptions there. -->\n")
 foreach(page IN LISTS PAGES)
   get_filename_component(section ${page} NAME_WE)
-  string(REGEX REPLACE "Passes$" "" section ${section})
+  string(REGEX REPLACE "^Kas|Passes$" "" section ${section})
   file(READ ${page} passes)
   string(REGEX REPLACE "^<!--[^\n]*-->\n" "" passes "${passes}")
   string(APPEND text "\n## ${section}\n\n${passes}")

@@ -12,11 +12,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 #include "llvm/Support/raw_ostream.h"
 
 static constexpr const char *text = R"mlir(
@@ -38,7 +38,7 @@ int main() {
   llvm::outs() << "read: " << op.getSymName() << "\n" << op << "\n";
 
   mlir::PassManager passes(&context);
-  passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(kas::createKasCanonicalizePass());
   if (failed(passes.run(*module)))
     return 1;
   llvm::outs() << "canonical:\n" << *module;
