@@ -1,0 +1,75 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The road from operators and linalg to the CPU: one pipeline, and one call
+// that compiles a function with it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_PIPELINES_CPU_H
+#define KAS_PIPELINES_CPU_H
+
+#include "kas/Runtime/JIT.h"
+#include "kas/Runtime/Signature.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace kas {
+
+struct CPUPipelineOptions {
+  /// Threads of parallel loops: 1 makes serial code that needs no OpenMP, 0
+  /// leaves the number to OpenMP (OMP_NUM_THREADS, else one per core).
+  unsigned threads = 0;
+};
+
+/// Lowers a module of functions on tensors (linalg, tensor, arith, math,
+/// affine, scf, func) to the LLVM dialect. A function takes plain pointers, to
+/// its arguments, then to its results. Registered as `-kas-cpu-pipeline`.
+void buildCPUPipeline(mlir::OpPassManager &manager,
+                      const CPUPipelineOptions &options = {});
+
+/// Registers `-kas-cpu-pipeline` and the passes that it alone uses.
+void registerCPUPipeline();
+
+/// Registers every dialect and extension that the pipeline reads or makes.
+void registerCPUPipelineDialects(mlir::DialectRegistry &registry);
+
+/// A function that was compiled for the CPU.
+class CompiledFunction {
+public:
+  const FunctionSignature &getSignature() const { return signature; }
+  /// Milliseconds from the module to the callable function.
+  double getCompileMilliseconds() const { return compileMilliseconds; }
+  const CompileTimes &getTimes() const { return module->getTimes(); }
+
+  /// Runs the function. The tensors must have the shapes of the signature;
+  /// results are overwritten.
+  void operator()(llvm::ArrayRef<Tensor> arguments,
+                  llvm::MutableArrayRef<Tensor> results) const;
+
+private:
+  friend llvm::Expected<CompiledFunction>
+  compileForCPU(mlir::ModuleOp module, llvm::StringRef name,
+                const CPUPipelineOptions &pipeline, const JITOptions &jit);
+
+  FunctionSignature signature;
+  std::unique_ptr<CompiledModule> module;
+  CompiledModule::Function function = nullptr;
+  double compileMilliseconds = 0;
+};
+
+/// Compiles the function `name` of `module`, which stays as it is. Diagnostics
+/// of passes that fail are part of the error.
+llvm::Expected<CompiledFunction>
+compileForCPU(mlir::ModuleOp module, llvm::StringRef name,
+              const CPUPipelineOptions &pipeline = {},
+              const JITOptions &jit = {});
+
+} // namespace kas
+
+#endif // KAS_PIPELINES_CPU_H

@@ -1,0 +1,34 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The passes that only the pipelines need.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_PIPELINES_PASSES_H
+#define KAS_PIPELINES_PASSES_H
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Pass/Pass.h"
+
+namespace kas {
+
+#define GEN_PASS_DECL
+#include "kas/Pipelines/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "kas/Pipelines/Passes.h.inc"
+
+} // namespace kas
+
+#endif // KAS_PIPELINES_PASSES_H

@@ -1,0 +1,80 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The passes that only the pipelines need: they prepare modules of linalg on
+// tensors for the CPU.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_PIPELINES_PASSES
+#define KAS_PIPELINES_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "Fuse elementwise linalg operations with one another";
+  let description = [{
+    Fuses an elementwise `linalg.generic` into the elementwise one that reads
+    it. Unlike upstream's `linalg-fuse-elementwise-ops` nothing is fused into a
+    reduction, where it would be computed again for each output, and nothing
+    that is read twice.
+
+    A residual's sum and the rectifier behind it become one operation:
+
+    ```mlir
+    %1 = linalg.generic ... { arith.addf }
+    %2 = linalg.generic ... ins(%1) { arith.maximumf }
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
+def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
+  let summary = "Turn tensors into buffers with plain pointers at the borders";
+  let description = [{
+    One-shot bufferization of whole functions with the settings that compiled
+    kernels need: buffers at function borders have the identity layout; public
+    functions do not write their arguments and store their results to buffers
+    that the caller passes behind the arguments; copies are `linalg.copy`,
+    which become loops, and not `memref.copy`, whose strided form calls a
+    function that copies element by element.
+
+    ```mlir
+    func.func @f(%x: tensor<4xf32>) -> tensor<4xf32>
+    // becomes
+    func.func @f(%x: memref<4xf32>, %result: memref<4xf32>)
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"
+  ];
+}
+
+def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
+  let summary = "Lower linalg on buffers to loops that suit a CPU";
+  let description = [{
+    Loops are ordered so that reductions stand outside of the innermost parallel
+    loop and that one walks through consecutive memory: LLVM vectorizes it then.
+    With `parallel`, the outermost parallel loop that is not trivial becomes an
+    `scf.parallel` if the operation has at least `min-parallel-work` iterations.
+  }];
+  let options = [
+    Option<"parallel", "parallel", "bool", /*default=*/"true",
+           "Make parallel loops">,
+    Option<"minParallelWork", "min-parallel-work", "int64_t",
+           /*default=*/"32768",
+           "Iterations below which threads cost more than they bring">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
+#endif // KAS_PIPELINES_PASSES

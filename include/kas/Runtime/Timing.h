@@ -1,0 +1,51 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Wall-clock timing of code that is short and runs on a shared machine.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_RUNTIME_TIMING_H
+#define KAS_RUNTIME_TIMING_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include <cstdint>
+
+namespace kas {
+
+/// Times in milliseconds.
+struct Timing {
+  double median = 0;
+  double min = 0;
+  /// The number of timed runs.
+  int64_t count = 0;
+
+  /// The summary of single times; there must be at least one.
+  static Timing summarize(llvm::ArrayRef<double> milliseconds);
+};
+
+/// When `measure` stops: after `minRuns` runs and `seconds` seconds, whatever
+/// is later, but not after more than `maxRuns` runs.
+struct TimingOptions {
+  int64_t minRuns = 20;
+  int64_t maxRuns = 10000;
+  double seconds = 0.2;
+  int64_t warmUpRuns = 2;
+};
+
+/// Runs `function` again and again and times each run by the monotonic clock.
+Timing measure(llvm::function_ref<void()> function,
+               const TimingOptions &options = {});
+
+/// Seconds of the monotonic clock, from an arbitrary start.
+double monotonicSeconds();
+
+} // namespace kas
+
+#endif // KAS_RUNTIME_TIMING_H

@@ -1,0 +1,188 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Pipelines/CPU.h"
+#include "kas/Pipelines/Passes.h"
+#include "kas/Runtime/Timing.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace kas;
+using namespace mlir;
+using llvm::createStringError;
+using llvm::Expected;
+
+//===----------------------------------------------------------------------===//
+// The pipeline
+//===----------------------------------------------------------------------===//
+
+/// Tensors to buffers.
+static void addBufferization(OpPassManager &manager) {
+  manager.addPass(createSymbolDCEPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createFuseElementwise());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createBufferize());
+  bufferization::buildBufferDeallocationPipeline(
+      manager, bufferization::BufferDeallocationPipelineOptions());
+  manager.addPass(createConvertBufferizationToMemRefPass());
+}
+
+/// Buffers and linalg to loops, some of them parallel.
+static void addLoops(OpPassManager &manager,
+                     const CPUPipelineOptions &options) {
+  LinalgToCPULoopsOptions loops;
+  loops.parallel = options.threads != 1;
+  manager.addNestedPass<func::FuncOp>(createLinalgToCPULoops(loops));
+  manager.addPass(memref::createFoldMemRefAliasOpsPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createLowerAffinePass());
+  if (options.threads == 1)
+    return;
+  ConvertSCFToOpenMPPassOptions openMP;
+  openMP.numThreads = options.threads;
+  manager.addPass(createConvertSCFToOpenMPPass(openMP));
+  // Removes scopes around allocations that the lowering below cannot take.
+  manager.addPass(createCanonicalizerPass());
+}
+
+/// Loops to the LLVM dialect, functions on plain pointers.
+static void addLLVM(OpPassManager &manager) {
+  manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(memref::createExpandStridedMetadataPass());
+  manager.addPass(createLowerAffinePass());
+  manager.addPass(createConvertVectorToLLVMPass());
+  manager.addPass(createConvertMathToLLVMPass());
+  manager.addPass(createConvertMathToLibmPass());
+  manager.addPass(arith::createArithExpandOpsPass());
+  manager.addPass(createUBToLLVMConversionPass());
+  manager.addPass(createFinalizeMemRefToLLVMConversionPass());
+  ConvertFuncToLLVMPassOptions functions;
+  functions.useBarePtrCallConv = true;
+  manager.addPass(createConvertFuncToLLVMPass(functions));
+  manager.addPass(createArithToLLVMConversionPass());
+  manager.addPass(createConvertOpenMPToLLVMPass());
+  manager.addPass(createConvertControlFlowToLLVMPass());
+  manager.addPass(createConvertIndexToLLVMPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void kas::buildCPUPipeline(OpPassManager &manager,
+                           const CPUPipelineOptions &options) {
+  addBufferization(manager);
+  addLoops(manager, options);
+  addLLVM(manager);
+}
+
+namespace {
+/// The text form of CPUPipelineOptions.
+struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
+  Option<unsigned> threads{
+      *this, "threads",
+      llvm::cl::desc("Threads of parallel loops: 1 makes serial code, 0 leaves "
+                     "the number to OpenMP"),
+      llvm::cl::init(CPUPipelineOptions().threads)};
+};
+} // namespace
+
+void kas::registerCPUPipeline() {
+  registerKasPipelinesPasses();
+  PassPipelineRegistration<PipelineOptions>(
+      "kas-cpu-pipeline",
+      "Lower operators, linalg and affine on tensors to the LLVM dialect for "
+      "the CPU",
+      [](OpPassManager &manager, const PipelineOptions &text) {
+        CPUPipelineOptions options;
+        options.threads = text.threads;
+        buildCPUPipeline(manager, options);
+      });
+}
+
+void kas::registerCPUPipelineDialects(DialectRegistry &registry) {
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+}
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+void CompiledFunction::operator()(llvm::ArrayRef<Tensor> arguments,
+                                  llvm::MutableArrayRef<Tensor> results) const {
+  assert(arguments.size() == signature.arguments.size() &&
+         results.size() == signature.results.size() && "wrong signature");
+  SmallVector<void *> pointers;
+  for (const Tensor &argument : arguments)
+    pointers.push_back(const_cast<float *>(argument.data()));
+  for (Tensor &result : results)
+    pointers.push_back(result.data());
+  function(pointers.data());
+}
+
+/// Runs the pipeline; what its passes complain about becomes the error.
+static llvm::Error lower(ModuleOp module, const CPUPipelineOptions &options) {
+  std::string complaints;
+  ScopedDiagnosticHandler handler(
+      module.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+          return failure();
+        llvm::raw_string_ostream stream(complaints);
+        stream << "\n" << diagnostic.getLocation() << ": " << diagnostic;
+        return success();
+      });
+  PassManager manager(module.getContext(), ModuleOp::getOperationName());
+  manager.enableVerifier(false);
+  buildCPUPipeline(manager, options);
+  if (failed(manager.run(module)))
+    return createStringError("the function cannot be compiled for the CPU:" +
+                             complaints);
+  return llvm::Error::success();
+}
+
+Expected<CompiledFunction>
+kas::compileForCPU(ModuleOp module, llvm::StringRef name,
+                   const CPUPipelineOptions &pipeline, const JITOptions &jit) {
+  double start = monotonicSeconds();
+  CompiledFunction compiled;
+  auto signature = FunctionSignature::get(module, name);
+  if (!signature)
+    return signature.takeError();
+  compiled.signature = std::move(*signature);
+
+  OwningOpRef<ModuleOp> clone = module.clone();
+  // Only what the function needs: everything else is dead then.
+  for (auto function : clone->getOps<func::FuncOp>())
+    function.setVisibility(function.getName() == name
+                               ? SymbolTable::Visibility::Public
+                               : SymbolTable::Visibility::Private);
+  if (llvm::Error error = lower(*clone, pipeline))
+    return error;
+  auto compiledModule = CompiledModule::compile(*clone, jit);
+  if (!compiledModule)
+    return compiledModule.takeError();
+  compiled.module = std::move(*compiledModule);
+  auto function = compiled.module->lookup(name);
+  if (!function)
+    return function.takeError();
+  compiled.function = *function;
+  compiled.compileMilliseconds = (monotonicSeconds() - start) * 1e3;
+  return compiled;
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Writes what PyTorch computes for the ResNet-18s of this directory.
+
+    python expected.py SEED Inputs/resnet18_cifar.mlir Inputs/resnet18_cifar.expected.npy
+    python expected.py SEED Inputs/resnet18_224.mlir Inputs/resnet18_224.expected.npy
+
+The files under Inputs were made with SEED 7. The arguments are those that
+`kas-run --args=SEED` makes, written here a second time; the network is written
+with torch.nn.functional, not read from the .mlir file, which gives only the
+names and shapes of the arguments. Needs torch.
+"""
+
+import re
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+
+def mix_bits(value):
+    """The finalizer of SplitMix64, on arrays of uint64."""
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+def normal(seed, name, count):
+    """`count` values of RandomStream(seed, name).normal."""
+    name_hash = 0xCBF29CE484222325
+    for byte in name.encode():
+        name_hash = (name_hash ^ byte) * 0x100000001B3 % 2**64
+    state = mix_bits(np.array([seed ^ name_hash], np.uint64))
+    index = np.arange(3 * count, dtype=np.uint64) + np.uint64(1)
+    words = mix_bits(state + index * np.uint64(0x9E3779B97F4A7C15))
+    parts = [(words >> np.uint64(16 * i)) & np.uint64(0xFFFF) for i in range(4)]
+    sums = sum(p.astype(np.int64) for p in parts).reshape(count, 3).sum(1)
+    return (sums - 6 * 65535).astype(np.float32) * np.float32(2.0**-16)
+
+
+def make_arguments(seed, text):
+    """Argument name -> tensor, by the rules of kas-run."""
+    head = re.search(r"func\.func @forward\((.*?)\) ->", text, re.S)[1]
+    arguments = {}
+    for dims, name in re.findall(r'tensor<([0-9x]+)xf32> \{kas\.name = "([^"]*)"\}', head):
+        shape = tuple(map(int, dims.split("x")))
+        if not arguments:
+            deviation = 1.0
+        elif len(shape) >= 2:
+            deviation = np.sqrt(2.0 / np.prod(shape[1:]))
+        else:
+            deviation = 0.1
+        values = np.float32(deviation) * normal(seed, name, int(np.prod(shape)))
+        arguments[name] = torch.from_numpy(values.reshape(shape))
+    return arguments
+
+
+def resnet18(a):
+    """ResNet-18 with the batch norms folded into the convolutions."""
+
+    def conv(x, name, stride=1):
+        weight = a[name + ".weight"]
+        return F.conv2d(x, weight, a[name + ".bias"], stride, weight.shape[2] // 2)
+
+    large = a["conv1.weight"].shape[2] == 7
+    x = F.relu(conv(a["input"], "conv1", 2 if large else 1))
+    if large:
+        x = F.max_pool2d(x, 3, 2, 1)
+    for layer in range(1, 5):
+        for block in range(2):
+            name = f"layer{layer}.{block}"
+            stride = 2 if layer > 1 and block == 0 else 1
+            y = F.relu(conv(x, name + ".conv1", stride))
+            y = conv(y, name + ".conv2")
+            if stride == 2:
+                x = conv(x, name + ".downsample.0", stride)
+            x = F.relu(x + y)
+    return F.linear(x.mean((2, 3)), a["fc.weight"], a["fc.bias"])
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    seed, source, target = sys.argv[1:]
+    with open(source) as file:
+        arguments = make_arguments(int(seed), file.read())
+    with torch.no_grad():
+        np.save(target, resnet18(arguments).numpy())
+
+
+if __name__ == "__main__":
+    main()

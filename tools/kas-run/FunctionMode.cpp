@@ -1,0 +1,214 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KasRun.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Expected;
+using llvm::SmallVector;
+using llvm::StringRef;
+
+/// What `--args` and `--input` say: the seed, and the arrays by name.
+struct GivenArguments {
+  uint64_t seed;
+  NamedTensors tensors;
+};
+
+static Expected<GivenArguments>
+readArguments(const RunSettings &settings, const FunctionSignature &signature) {
+  GivenArguments given{settings.seed, {}};
+  for (StringRef text : settings.args) {
+    if (!text.getAsInteger(10, given.seed))
+      continue;
+    auto tensors = readNpz(text);
+    if (!tensors)
+      return tensors.takeError();
+    bool used = false;
+    for (auto &[name, tensor] : *tensors) {
+      used |= llvm::is_contained(
+          llvm::map_range(signature.arguments,
+                          [](const TensorSignature &a) { return a.name; }),
+          name);
+      given.tensors[name] = std::move(tensor);
+    }
+    if (!used)
+      return createStringError("no array of '" + text +
+                               "' has the name of an argument of '" +
+                               signature.name + "'");
+  }
+  if (settings.inputs.size() > signature.arguments.size())
+    return createStringError("function '" + signature.name + "' has " +
+                             llvm::Twine(signature.arguments.size()) +
+                             " arguments, got " +
+                             llvm::Twine(settings.inputs.size()) + " inputs");
+  for (auto [index, path] : llvm::enumerate(settings.inputs)) {
+    auto tensor = readNpy(path);
+    if (!tensor)
+      return tensor.takeError();
+    given.tensors[signature.arguments[index].name] = std::move(*tensor);
+  }
+  return given;
+}
+
+/// Multiply-adds of the linalg operations in the function; what is done once
+/// per point of a tensor, such as a rectifier, does not count.
+static int64_t countMACs(mlir::func::FuncOp function) {
+  int64_t macs = 0;
+  function.walk([&](mlir::linalg::LinalgOp op) {
+    if (op.getNumReductionLoops() == 0)
+      return;
+    int64_t products = 0;
+    for (mlir::Operation &inner : *op.getBlock())
+      products += mlir::isa<mlir::arith::MulFOp>(inner);
+    if (products == 0)
+      return;
+    int64_t points = 1;
+    for (int64_t range : op.getStaticLoopRanges())
+      points *= range;
+    macs += points * products;
+  });
+  return macs;
+}
+
+static int64_t countParameters(const FunctionSignature &signature) {
+  int64_t count = 0;
+  for (const TensorSignature &argument :
+       llvm::drop_begin(signature.arguments, !signature.arguments.empty()))
+    count += llvm::cantFail(numElements(argument.shape));
+  return count;
+}
+
+/// The expected results: of a .npy or .npz file, or of another module's
+/// function of the same name, run on the same arguments.
+static Expected<SmallVector<Tensor>>
+getExpected(mlir::MLIRContext &context, const RunSettings &settings,
+            const GivenArguments &given, const FunctionSignature &signature) {
+  StringRef path = settings.checkFile;
+  SmallVector<Tensor> expected;
+  if (path.ends_with(".npy")) {
+    auto tensor = readNpy(path);
+    if (!tensor)
+      return tensor.takeError();
+    expected.push_back(std::move(*tensor));
+    return expected;
+  }
+  if (path.ends_with(".npz")) {
+    auto tensors = readNpz(path);
+    if (!tensors)
+      return tensors.takeError();
+    for (const TensorSignature &result : signature.results) {
+      auto found = tensors->find(result.name);
+      if (found == tensors->end() && signature.results.size() == 1)
+        found = tensors->find("output");
+      if (found == tensors->end())
+        return createStringError("'" + path + "' has no array '" + result.name +
+                                 "'");
+      expected.push_back(std::move(found->second));
+    }
+    return expected;
+  }
+
+  auto module = parseModule(context, path);
+  if (!module)
+    return module.takeError();
+  CPUPipelineOptions pipeline;
+  pipeline.threads = settings.threads;
+  auto function = compileForCPU(**module, settings.function, pipeline);
+  if (!function)
+    return function.takeError();
+  auto arguments =
+      function->getSignature().makeArguments(given.tensors, given.seed);
+  if (!arguments)
+    return arguments.takeError();
+  auto results = function->getSignature().makeResults();
+  if (results)
+    (*function)(*arguments, *results);
+  return results;
+}
+
+static llvm::Error compare(const FunctionSignature &signature,
+                           llvm::ArrayRef<Tensor> actual,
+                           llvm::ArrayRef<Tensor> expected,
+                           double &maxRelativeError) {
+  if (actual.size() != expected.size())
+    return createStringError("function '" + signature.name + "' has " +
+                             llvm::Twine(actual.size()) +
+                             " results, the one to compare with has " +
+                             llvm::Twine(expected.size()));
+  maxRelativeError = 0;
+  for (auto [a, e] : llvm::zip(actual, expected)) {
+    if (a.getShape() != e.getShape())
+      return createStringError("the result to compare with must have shape " +
+                               shapeToString(a.getShape()) + ", got " +
+                               shapeToString(e.getShape()));
+    maxRelativeError = std::max(maxRelativeError, kas::maxRelativeError(a, e));
+  }
+  return llvm::Error::success();
+}
+
+Expected<RunReport> kas::runFunction(mlir::MLIRContext &context,
+                                     const RunSettings &settings) {
+  if (settings.device != "cpu")
+    return createStringError("functions run on the device 'cpu', got '" +
+                             settings.device + "'");
+  if (settings.check && settings.checkFile.empty())
+    return createStringError("--check of a function needs a file: "
+                             "--check=other.mlir or --check=expected.npy");
+  auto module = parseModule(context, settings.file);
+  if (!module)
+    return module.takeError();
+
+  ObjectCache cache(settings.cacheDirectory);
+  JITOptions jit;
+  jit.cache = &cache;
+  CPUPipelineOptions pipeline;
+  pipeline.threads = settings.threads;
+  auto function = compileForCPU(**module, settings.function, pipeline, jit);
+  if (!function)
+    return function.takeError();
+  const FunctionSignature &signature = function->getSignature();
+
+  auto given = readArguments(settings, signature);
+  if (!given)
+    return given.takeError();
+  auto arguments = signature.makeArguments(given->tensors, given->seed);
+  if (!arguments)
+    return arguments.takeError();
+  auto results = signature.makeResults();
+  if (!results)
+    return results.takeError();
+
+  RunReport report;
+  report.kind = "function";
+  report.name = settings.function;
+  report.device = settings.device;
+  report.macs =
+      countMACs((*module)->lookupSymbol<mlir::func::FuncOp>(settings.function));
+  report.params = countParameters(signature);
+  report.compileMilliseconds = function->getCompileMilliseconds();
+  (*function)(*arguments, *results);
+  if (!settings.output.empty())
+    if (llvm::Error error = writeResults(settings.output, signature, *results))
+      return error;
+  if (settings.check) {
+    auto expected = getExpected(context, settings, *given, signature);
+    if (!expected)
+      return expected.takeError();
+    double error = 0;
+    if (llvm::Error failure = compare(signature, *results, *expected, error))
+      return failure;
+    report.maxRelativeError = error;
+    report.ok = error <= settings.tolerance;
+  }
+  if (settings.time)
+    report.timing = measure([&] { (*function)(*arguments, *results); });
+  return report;
+}

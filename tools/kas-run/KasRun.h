@@ -1,0 +1,77 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the modes of kas-run share: settings, files, the report.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_TOOLS_KASRUN_H
+#define KAS_TOOLS_KASRUN_H
+
+#include "kas/Pipelines/CPU.h"
+#include "kas/Runtime/Timing.h"
+#include "llvm/Support/raw_ostream.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kas {
+
+/// The command line.
+struct RunSettings {
+  std::string file;
+  std::string function;
+  std::string operatorName;
+  std::vector<std::string> bindings;
+  std::string device;
+  std::vector<std::string> inputs, weights, args;
+  std::string output;
+  uint64_t seed = 0;
+  bool check = false;
+  /// With what to compare; empty: with the reference evaluator.
+  std::string checkFile;
+  double tolerance = 1e-4;
+  bool time = false;
+  bool cost = false;
+  bool json = false;
+  unsigned threads = 0;
+  std::string cacheDirectory;
+};
+
+/// What one run found out; what was not asked for stays empty.
+struct RunReport {
+  /// "operator" or "function", and its name.
+  std::string kind, name;
+  std::string device;
+  /// `N=1,C=64`, for operators.
+  std::optional<std::string> binding;
+  std::optional<int64_t> macs, params;
+  std::optional<Timing> timing;
+  std::optional<double> compileMilliseconds;
+  std::optional<double> maxRelativeError;
+  bool ok = true;
+
+  void print(llvm::raw_ostream &stream, bool json) const;
+};
+
+/// Parses `path`; diagnostics have been printed when it fails.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+parseModule(mlir::MLIRContext &context, llvm::StringRef path);
+
+/// Writes the results: one to a .npy file, any number to a .npz file.
+llvm::Error writeResults(llvm::StringRef path,
+                         const FunctionSignature &signature,
+                         llvm::MutableArrayRef<Tensor> results);
+
+/// `kas-run FILE --function=NAME`.
+llvm::Expected<RunReport> runFunction(mlir::MLIRContext &context,
+                                      const RunSettings &settings);
+
+} // namespace kas
+
+#endif // KAS_TOOLS_KASRUN_H

@@ -1,0 +1,113 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KasRun.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::StringRef;
+
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+kas::parseModule(mlir::MLIRContext &context, StringRef path) {
+  auto module = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
+  if (!module)
+    return createStringError("cannot load '" + path + "'");
+  return module;
+}
+
+llvm::Error kas::writeResults(StringRef path,
+                              const FunctionSignature &signature,
+                              llvm::MutableArrayRef<Tensor> results) {
+  if (path.ends_with(".npz")) {
+    NamedTensors named;
+    for (auto [result, tensor] : llvm::zip(signature.results, results))
+      named.insert({result.name, tensor.clone()});
+    return writeNpz(path, named);
+  }
+  if (results.size() != 1)
+    return createStringError("function '" + signature.name + "' has " +
+                             llvm::Twine(results.size()) +
+                             " results, which need an output file *.npz");
+  return writeNpy(path, results.front());
+}
+
+static void printJSON(llvm::raw_ostream &stream, const RunReport &report) {
+  llvm::json::OStream json(stream);
+  json.objectBegin();
+  json.attribute(report.kind, report.name);
+  json.attribute("device", report.device);
+  if (report.binding) {
+    json.attributeObject("bind", [&] {
+      llvm::SmallVector<StringRef> entries;
+      StringRef(*report.binding).split(entries, ',', -1, /*KeepEmpty=*/false);
+      for (StringRef entry : entries) {
+        auto [symbol, value] = entry.split('=');
+        int64_t number = 0;
+        value.getAsInteger(10, number);
+        json.attribute(symbol, number);
+      }
+    });
+  }
+  if (report.macs) {
+    json.attribute("macs", *report.macs);
+    json.attribute("flops", 2 * *report.macs);
+  }
+  if (report.params)
+    json.attribute("params", *report.params);
+  if (report.compileMilliseconds)
+    json.attribute("compile_ms", *report.compileMilliseconds);
+  if (report.timing) {
+    json.attribute("median_ms", report.timing->median);
+    json.attribute("min_ms", report.timing->min);
+    json.attribute("n", report.timing->count);
+    if (report.macs)
+      json.attribute("gflops", 2e-6 * *report.macs / report.timing->median);
+  }
+  // JSON has no infinity: a result that differs by a NaN has no number.
+  if (report.maxRelativeError) {
+    if (std::isfinite(*report.maxRelativeError))
+      json.attribute("max_rel_err", *report.maxRelativeError);
+    else
+      json.attribute("max_rel_err", nullptr);
+  }
+  json.attribute("ok", report.ok);
+  json.objectEnd();
+  stream << "\n";
+}
+
+void RunReport::print(llvm::raw_ostream &stream, bool json) const {
+  if (json)
+    return printJSON(stream, *this);
+  stream << kind << " " << name << " on " << device;
+  if (binding)
+    stream << " with " << *binding;
+  stream << "\n";
+  if (macs)
+    stream << "  MACs " << *macs << ", FLOPs " << 2 * *macs << "\n";
+  if (params)
+    stream << "  parameters " << *params << "\n";
+  if (compileMilliseconds)
+    stream << "  compiled in " << llvm::format("%.1f ms", *compileMilliseconds)
+           << "\n";
+  if (timing) {
+    stream << "  time "
+           << llvm::format("%.4f ms median, %.4f ms min of ", timing->median,
+                           timing->min)
+           << timing->count;
+    if (macs)
+      stream << llvm::format(", %.2f GFLOP/s", 2e-6 * *macs / timing->median);
+    stream << "\n";
+  }
+  if (maxRelativeError)
+    stream << "  max relative error " << llvm::format("%.2e", *maxRelativeError)
+           << "\n";
+  stream << (ok ? "  ok\n" : "  FAILED\n");
+}

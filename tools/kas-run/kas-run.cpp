@@ -1,0 +1,125 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// kas-run: runs one operator, or one function of a model, on data from files
+// or from a seed; checks it, times it, tells its cost.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KasRun.h"
+#include "kas/Support/CommandLine.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace kas;
+using llvm::createStringError;
+namespace cl = llvm::cl;
+
+namespace {
+
+/// The options, as members: no global constructors, no clash with those of the
+/// libraries.
+struct Options {
+  cl::OptionCategory category{"kas-run options"};
+  cl::opt<std::string> file{cl::Positional, cl::desc("FILE"),
+                            cl::cat(category)};
+  cl::opt<std::string> function{"function", cl::value_desc("name"),
+                                cl::desc("Run this function of FILE"),
+                                cl::cat(category)};
+  cl::opt<std::string> device{
+      "device", cl::value_desc("device"), cl::init("cpu"),
+      cl::desc("Where to run: cpu or reference"), cl::cat(category)};
+  cl::list<std::string> inputs{
+      "input", cl::value_desc("x.npy"),
+      cl::desc("Data: for a function its arguments in order"),
+      cl::cat(category)};
+  cl::list<std::string> args{
+      "args", cl::value_desc("params.npz|seed"),
+      cl::desc("Arguments of a function by their kas.name, or the seed of "
+               "random ones; may be repeated"),
+      cl::cat(category)};
+  cl::opt<std::string> output{"output", cl::value_desc("y.npy"),
+                              cl::desc("Write the result"), cl::cat(category)};
+  cl::opt<uint64_t> seed{"seed", cl::init(0), cl::desc("Seed of random values"),
+                         cl::cat(category)};
+  cl::opt<std::string> check{
+      "check", cl::ValueOptional, cl::value_desc("other.mlir|expected.npy"),
+      cl::desc("Compare: an operator with the reference, a function with "
+               "another file's or with an array"),
+      cl::cat(category)};
+  cl::opt<double> tolerance{
+      "tolerance", cl::init(1e-4),
+      cl::desc("Largest error allowed, relative to the largest magnitude"),
+      cl::cat(category)};
+  cl::opt<bool> time{"time", cl::desc("Time at least 20 runs"),
+                     cl::cat(category)};
+  cl::opt<bool> json{"json", cl::desc("Report as one JSON object"),
+                     cl::cat(category)};
+  cl::opt<unsigned> threads{
+      "threads", cl::init(0),
+      cl::desc("Threads of parallel loops; 0: OpenMP's default"),
+      cl::cat(category)};
+  cl::opt<std::string> cache{"cache", cl::value_desc("directory"),
+                             cl::desc("Keep compiled objects there"),
+                             cl::cat(category)};
+
+  RunSettings get() const {
+    RunSettings settings;
+    settings.file = file;
+    settings.function = function;
+    settings.device = device;
+    settings.inputs.assign(inputs.begin(), inputs.end());
+    settings.args.assign(args.begin(), args.end());
+    settings.output = output;
+    settings.seed = seed;
+    settings.check = check.getNumOccurrences() > 0;
+    settings.checkFile = check;
+    settings.tolerance = tolerance;
+    settings.time = time;
+    settings.json = json;
+    settings.threads = threads;
+    settings.cacheDirectory = cache;
+    return settings;
+  }
+};
+
+llvm::Expected<RunReport> run(const RunSettings &settings) {
+  if (settings.file.empty())
+    return createStringError("no input file");
+  if (settings.function.empty())
+    return createStringError("expected --function=NAME");
+  mlir::DialectRegistry registry;
+  registerCPUPipelineDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  return runFunction(context, settings);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM initialize(argc, argv);
+  removeLibraryOptions();
+  Options options;
+  cl::HideUnrelatedOptions(options.category);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "Run an operator or a function\n", &llvm::errs()))
+    return 1;
+  RunSettings settings = options.get();
+  auto report = run(settings);
+  if (!report) {
+    llvm::handleAllErrors(report.takeError(),
+                          [](const llvm::ErrorInfoBase &error) {
+                            llvm::WithColor::error(llvm::errs(), "kas-run")
+                                << error.message() << "\n";
+                          });
+    return 1;
+  }
+  report->print(llvm::outs(), settings.json);
+  return report->ok ? 0 : 1;
+}
