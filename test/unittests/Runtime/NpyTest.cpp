@@ -8,8 +8,8 @@
 
 #include "kas/Runtime/Npy.h"
 #include "kas/Support/OutputFile.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -288,12 +288,35 @@ TEST(InflateTest, DecompressesAllKindsOfBlocks) {
                  8),
        "abc"},
       // Fixed codes, one overlapping match.
-      {StringRef("\x4b\x4c\x44\x05\x00", 5), "aaaaaaaaaaaa"},
+      {StringRef("\x4b\x4c\x44\x00\x00", 5), "aaaaaaaaaaaa"},
   };
   for (auto &[compressed, expected] : cases) {
     auto inflated = inflate(compressed, expected.size());
     ASSERT_TRUE(bool(inflated)) << message(inflated.takeError());
     EXPECT_EQ(*inflated, expected);
+  }
+}
+
+TEST(InflateTest, DecompressesDynamicCodes) {
+  std::string expected;
+  for (int i = 0; i < 60; ++i)
+    expected +=
+        std::to_string(i * i % 97) + "," + std::to_string(i * 7 % 31) + ";";
+  std::string compressed = llvm::fromHex(
+      "1dceb911c0400803c086141c3f8cfaefcbe09057fbf028283ac43950a124b4a9"
+      "01a72544e80369a643832d101a76be07412fa8b2143a54046dc7ca54c870029a"
+      "34c32e3c0c65bbc9d8da38097b744772f6c4e8db7e9ccd28c683b1218f1990a2"
+      "6e88b37ba5e14b553d6bffd894c3da61450edbf963f3b0de87d5d54a9f360f3b"
+      "76d88ed5d69cb6e2b465a7ad5f1babbd59deda69edb4b9d8fb63f772b1fb7db1"
+      "9b647fe8e307");
+  auto inflated = inflate(compressed, expected.size());
+  ASSERT_TRUE(bool(inflated)) << message(inflated.takeError());
+  EXPECT_EQ(*inflated, expected);
+  // Every proper prefix is an error.
+  for (size_t length = 0; length < compressed.size(); ++length) {
+    auto prefix = inflate(compressed.substr(0, length), expected.size());
+    EXPECT_FALSE(bool(prefix)) << length;
+    llvm::consumeError(prefix.takeError());
   }
 }
 
@@ -308,7 +331,7 @@ TEST(InflateTest, RejectsBrokenStreams) {
   EXPECT_TRUE(fails("\x07", 0));                                // reserved type
   EXPECT_TRUE(fails(StringRef("\x01\x03\x00\xfc\xfe", 5), 3));  // bad length
   EXPECT_TRUE(fails(StringRef("\x03\x00", 2), 1));              // too short
-  EXPECT_TRUE(fails(StringRef("\x4b\x4c\x44\x05\x00", 5), 11)); // too long
+  EXPECT_TRUE(fails(StringRef("\x4b\x4c\x44\x00\x00", 5), 11)); // too long
   // Noise must end, in an error or not.
   Random random(5);
   for (int round = 0; round < 2000; ++round) {
