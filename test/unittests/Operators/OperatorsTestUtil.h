@@ -15,6 +15,7 @@
 
 #include "Formulas.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "gtest/gtest.h"
 
 namespace kas {
@@ -38,6 +39,27 @@ inline Binding getTestBinding(OperatorOp op, const formulas::Sizes &sizes) {
   }
   return binding;
 }
+
+/// Shape and values of a tensor that goes into an operator.
+struct TestTensor {
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+};
+
+/// Computes a concrete operator; empty when it failed with a diagnostic.
+using EvaluateFn = llvm::function_ref<std::vector<float>(
+    OperatorOp op, const TestTensor &data,
+    const std::vector<TestTensor> &weights)>;
+
+/// Changes an operator before it is made concrete.
+using TransformFn = llvm::function_ref<void(OperatorOp op)>;
+
+/// Compares `evaluate` with `formula` at each of its bindings, on random values
+/// of a fixed seed. The largest difference may be `tolerance` times the largest
+/// magnitude.
+void checkAgainstFormula(
+    const formulas::Formula &formula, EvaluateFn evaluate, double tolerance,
+    TransformFn transform = [](OperatorOp) {});
 
 /// The name of a test over the formulas.
 inline std::string
