@@ -16,6 +16,7 @@
 
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/Pipelines/CPU.h"
 
 namespace kas {
 
@@ -24,7 +25,10 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
 }
 
 /// Passes and pipelines.
-inline void registerAllPasses() { registerKasTransformsPasses(); }
+inline void registerAllPasses() {
+  registerKasTransformsPasses();
+  registerCPUPipeline();
+}
 
 } // namespace kas
 
