@@ -7,12 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/InitAll.h"
+#include "kas/Support/Version.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
+  kas::addVersionPrinter();
   mlir::registerAllPasses();
   kas::registerAllPasses();
 

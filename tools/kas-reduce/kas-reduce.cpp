@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/InitAll.h"
+#include "kas/Support/Version.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -18,6 +19,7 @@
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
 
 int main(int argc, char **argv) {
+  kas::addVersionPrinter();
   mlir::registerAllPasses();
   kas::registerAllPasses();
   mlir::DialectRegistry registry;

@@ -13,6 +13,7 @@
 
 #include "KasRun.h"
 #include "kas/Support/CommandLine.h"
+#include "kas/Support/Version.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
@@ -103,6 +104,7 @@ llvm::Expected<RunReport> run(const RunSettings &settings) {
 } // namespace
 
 int main(int argc, char **argv) {
+  kas::addVersionPrinter();
   llvm::InitLLVM initialize(argc, argv);
   removeLibraryOptions();
   Options options;

@@ -10,11 +10,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Support/Version.h"
 #include "mlir/InitAllTranslations.h"
 #include "mlir/Support/LogicalResult.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 
 int main(int argc, char **argv) {
+  kas::addVersionPrinter();
   mlir::registerAllTranslations();
   return failed(mlir::mlirTranslateMain(argc, argv, "kas translation driver"));
 }
