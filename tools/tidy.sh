@@ -5,4 +5,4 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 tools/setup.sh --package=clang-tidy-22 kas-headers
-run-clang-tidy-22 -quiet -p build -warnings-as-errors='*' "$root/(lib|tools)/.*${1:-}.*"
+run-clang-tidy-22 -quiet -p build -warnings-as-errors='*' "^(?=.*(${1:-}))$root/(lib|tools)/"
