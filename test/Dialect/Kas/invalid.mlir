@@ -270,6 +270,14 @@ kas.operator @undeclared_result_number<N>(%i: N) from [N] {
 
 // -----
 
+kas.operator @too_many_results<N>(%i: N) from [N] {
+  // expected-error@+1 {{operation defines 2 results but was provided 9223372036854775807 to bind}}
+  %a:9223372036854775807 = kas.share %i : N
+  kas.yield data(%a#0) weight(%a#1)
+}
+
+// -----
+
 kas.operator @foreign_op<N>(%i: N) from [N] {
   // expected-error@+1 {{requires primitives of the kas dialect in the body of kas.operator, got 'arith.constant'}}
   %c = arith.constant 1 : index

@@ -117,7 +117,10 @@ static ParseResult parsePrimitiveAttributes(OpAsmParser &parser,
     return failure();
   Builder &builder = parser.getBuilder();
   SmallVector<Attribute> names;
-  for (size_t i = 0, e = parser.getNumResults(); i < e; ++i) {
+  // No primitive has more than two results. A text may declare 2^63 of them:
+  // the parser rejects that, but only after this.
+  for (size_t i = 0, e = std::min<size_t>(parser.getNumResults(), 2); i < e;
+       ++i) {
     auto [name, number] = parser.getResultName(i);
     names.push_back(builder.getStringAttr(name + "#" + Twine(number)));
   }
