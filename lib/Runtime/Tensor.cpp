@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <unistd.h>
 
 using namespace kas;
 using llvm::ArrayRef;
@@ -46,7 +47,13 @@ std::string kas::shapeToString(ArrayRef<int64_t> shape) {
       llvm::map_range(shape, [](int64_t d) { return std::to_string(d); }), "x");
 }
 
+/// Null if there cannot be enough memory: systems promise more than they have
+/// and then end the program that uses it.
 static float *allocate(int64_t size) {
+  static const int64_t physicalBytes =
+      static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  if (size > physicalBytes / static_cast<int64_t>(sizeof(float)))
+    return nullptr;
   size_t bytes = llvm::alignTo(std::max<size_t>(size, 1) * sizeof(float),
                                Tensor::alignment);
   void *pointer = std::aligned_alloc(Tensor::alignment, bytes);

@@ -78,14 +78,6 @@ static int64_t countMACs(mlir::func::FuncOp function) {
   return macs;
 }
 
-static int64_t countParameters(const FunctionSignature &signature) {
-  int64_t count = 0;
-  for (const TensorSignature &argument :
-       llvm::drop_begin(signature.arguments, !signature.arguments.empty()))
-    count += llvm::cantFail(numElements(argument.shape));
-  return count;
-}
-
 /// The expected results: of a .npy or .npz file, or of another module's
 /// function of the same name, run on the same arguments.
 static Expected<SmallVector<Tensor>>

@@ -68,6 +68,13 @@ llvm::Error writeResults(llvm::StringRef path,
                          const FunctionSignature &signature,
                          llvm::MutableArrayRef<Tensor> results);
 
+/// The elements of all arguments but the first, which is the data.
+int64_t countParameters(const FunctionSignature &signature);
+
+/// `kas-run [FILE] --operator=NAME --bind=...`.
+llvm::Expected<RunReport> runOperator(mlir::MLIRContext &context,
+                                      const RunSettings &settings);
+
 /// `kas-run FILE --function=NAME`.
 llvm::Expected<RunReport> runFunction(mlir::MLIRContext &context,
                                       const RunSettings &settings);

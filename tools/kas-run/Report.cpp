@@ -50,6 +50,14 @@ llvm::Error kas::writeResults(StringRef path,
   return writeNpy(path, results.front());
 }
 
+int64_t kas::countParameters(const FunctionSignature &signature) {
+  int64_t count = 0;
+  for (const TensorSignature &argument :
+       llvm::drop_begin(signature.arguments, !signature.arguments.empty()))
+    count += llvm::cantFail(numElements(argument.shape));
+  return count;
+}
+
 static void printJSON(llvm::raw_ostream &stream, const RunReport &report) {
   llvm::json::OStream json(stream);
   json.objectBegin();

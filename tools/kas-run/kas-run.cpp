@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasRun.h"
+#include "kas/InitAll.h"
 #include "kas/Support/CommandLine.h"
 #include "kas/Support/Version.h"
 #include "llvm/Support/CommandLine.h"
@@ -33,6 +34,19 @@ struct Options {
   cl::opt<std::string> function{"function", cl::value_desc("name"),
                                 cl::desc("Run this function of FILE"),
                                 cl::cat(category)};
+  cl::opt<std::string> operatorName{
+      "operator", cl::value_desc("name"),
+      cl::desc("Run this operator of FILE, or of the library (kas.conv2d)"),
+      cl::cat(category)};
+  cl::list<std::string> bindings{
+      "bind", cl::value_desc("N=1,Cin=64,..."), cl::CommaSeparated,
+      cl::desc("Values for the symbols of the operator"), cl::cat(category)};
+  cl::list<std::string> weights{"weight", cl::value_desc("w0.npy"),
+                                cl::desc("Weights of the operator, in order"),
+                                cl::cat(category)};
+  cl::opt<bool> cost{
+      "cost", cl::desc("Tell the operator's cost; alone: without running it"),
+      cl::cat(category)};
   cl::opt<std::string> device{
       "device", cl::value_desc("device"), cl::init("cpu"),
       cl::desc("Where to run: cpu or reference"), cl::cat(category)};
@@ -74,6 +88,10 @@ struct Options {
     RunSettings settings;
     settings.file = file;
     settings.function = function;
+    settings.operatorName = operatorName;
+    settings.bindings.assign(bindings.begin(), bindings.end());
+    settings.weights.assign(weights.begin(), weights.end());
+    settings.cost = cost;
     settings.device = device;
     settings.inputs.assign(inputs.begin(), inputs.end());
     settings.args.assign(args.begin(), args.end());
@@ -91,14 +109,18 @@ struct Options {
 };
 
 llvm::Expected<RunReport> run(const RunSettings &settings) {
-  if (settings.file.empty())
+  bool isOperator = !settings.operatorName.empty();
+  if (isOperator != settings.function.empty())
+    return createStringError("expected either --operator=NAME or "
+                             "--function=NAME");
+  if (settings.file.empty() && !isOperator)
     return createStringError("no input file");
-  if (settings.function.empty())
-    return createStringError("expected --function=NAME");
   mlir::DialectRegistry registry;
   registerCPUPipelineDialects(registry);
+  registerAllDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  return runFunction(context, settings);
+  return isOperator ? runOperator(context, settings)
+                    : runFunction(context, settings);
 }
 
 } // namespace
