@@ -16,6 +16,7 @@
 
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/Models/Passes.h"
 #include "kas/Pipelines/CPU.h"
 
 namespace kas {
@@ -26,6 +27,7 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
 
 /// Passes and pipelines.
 inline void registerAllPasses() {
+  registerKasModelsPasses();
   registerKasTransformsPasses();
   registerCPUPipeline();
 }

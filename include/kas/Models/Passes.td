@@ -1,0 +1,89 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The passes on models.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_MODELS_PASSES
+#define KAS_MODELS_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
+  let summary = "Find the layers of a model and write search problems for them";
+  let description = [{
+    Finds the convolutions (dense, strided, dilated, grouped, depthwise, in one
+    or two dimensions) and the linear layers of a model in linalg on tensors:
+    named operations and `linalg.generic` of the same shape, in torch-mlir's
+    layouts, together with the zero `tensor.pad` in front. For each kind of layer
+    it writes one `kas.space` at the beginning of the module, with one binding
+    per distinct layer and its multiplicity, and marks each layer with
+    `kas.site`: the space, the binding, and the name of the layer, which is the
+    `kas.name` of its weight less `.weight`. Layers that are marked already stay
+    as they are.
+
+    The output sizes are the input sizes divided by the stride; a layer with
+    other sizes (a convolution without padding, say) has no signature that an
+    operator could have. A remark gives the reason for each operation that is
+    nearly a layer:
+
+    ```
+    remark: not extracted: requires padding that gives 32 outputs for 32 inputs at stride 1, got 30
+    ```
+
+    | kind | from | to | coefficients |
+    |---|---|---|---|
+    | `conv2d` | `[N, Cin, H, W]` | `[N, Cout, H, W]` | `k` |
+    | `conv2d_strided` | `[N, Cin, H, W]` | `[N, Cout, H/s, W/s]` | `k, s` |
+    | `conv1x1`, `conv1x1_strided` | the same | the same | none, `s` |
+    | `..._dilated` | the same | the same | `d`, and `p` for the padding: any that is not centred |
+    | `..._unpadded` | the same | the same | `d`; kernels as large as the stride |
+    | `conv2d_grouped` | the same | the same | `g` |
+    | `conv2d_depthwise` | `[N, C, H, W]` | `[N, C, H, W]` | `k` |
+    | `conv1d`, ... | `[N, Cin, L]` | `[N, Cout, L]` | `k` |
+    | `..._rectangular` | the same | the same | `kh, kw, sh, sw, ...` |
+    | `..._stem` | the same | the same | at most `stem-channels` input channels |
+    | `linear` | `[N, Cin]` | `[N, Cout]` | none |
+    | `batched_linear` | `[N, L, Cin]` | `[N, L, Cout]` | none |
+    | `batch_matmul` | `[B, M, K]` | `[B, M, N]` | none |
+
+    The budget holds the FLOPs (2 per multiply-add) and the parameters (weights
+    without biases, which stay) of all layers of the space as the baselines.
+    `kas.named_operator` names the operator of the library that computes what the
+    layers compute, where there is one.
+
+    ```mlir
+    kas.space @conv2d<N, Cin, Cout, H, W | k, g>
+        [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
+        bindings [<Cin = 64, Cout = 64, H = 56, N = 1, W = 56, g = 4, k = 3> x 4]
+        limits {...} budget {...} attributes {kas.named_operator = "kas.conv2d"}
+    ...
+    %y = linalg.conv_2d_nchw_fchw {kas.site = {binding = 0 : i64,
+        name = "layer1.0.conv1", space = @conv2d}, ...} ...
+    ```
+  }];
+  let options = [
+    Option<"stemChannels", "stem-channels", "int64_t", /*default=*/"4",
+           "Layers of at most this many input channels get a space of their "
+           "own: few operators have sizes that divide their channels">,
+    Option<"coefficients", "coefficients", "std::string",
+           /*default=*/"\"g=4\"",
+           "Coefficients that every space declares beside those of its layers, "
+           "such as g=4,s=2">,
+    Option<"flopsRatio", "flops-ratio", "double", /*default=*/"0.5",
+           "The budget of FLOPs, relative to the layers of the space">
+  ];
+  let statistics = [
+    Statistic<"numSites", "num-sites", "Number of layers found">,
+    Statistic<"numNearMisses", "num-near-misses", "Number of near misses">
+  ];
+  let dependentDialects = ["::kas::KasDialect"];
+}
+
+#endif // KAS_MODELS_PASSES

@@ -1,0 +1,214 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Models/Extract.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace kas;
+
+namespace {
+
+/// The layers of one kind.
+struct Group {
+  LayerKind kind;
+  /// Per distinct binding the layers that have it, in the order of the module.
+  llvm::MapVector<BindingAttr, SmallVector<Site *>> layers;
+};
+
+} // namespace
+
+static BindingAttr getBindingAttr(const Site &site,
+                                  BindingAttr moreCoefficients) {
+  SmallVector<std::pair<StringRef, int64_t>> entries;
+  for (auto &[name, value] : site.binding)
+    entries.emplace_back(name, value);
+  if (moreCoefficients)
+    for (auto [name, value] : llvm::zip_equal(moreCoefficients.getNames(),
+                                              moreCoefficients.getValues()))
+      if (llvm::none_of(entries,
+                        [&](auto &entry) { return entry.first == name; }))
+        entries.emplace_back(name.getValue(), value);
+  return BindingAttr::getNormal(site.op->getContext(), entries);
+}
+
+static std::vector<Group> groupByKind(MutableArrayRef<Site> sites,
+                                      BindingAttr moreCoefficients) {
+  std::vector<Group> groups;
+  for (Site &site : sites) {
+    auto group = llvm::find_if(groups, [&](const Group &group) {
+      return group.kind.name == site.kind.name;
+    });
+    if (group == groups.end())
+      group = groups.insert(group, Group{site.kind, {}});
+    group->layers[getBindingAttr(site, moreCoefficients)].push_back(&site);
+  }
+  return groups;
+}
+
+//===----------------------------------------------------------------------===//
+// Writing a space
+//===----------------------------------------------------------------------===//
+
+static ArrayAttr getSizes(Builder &builder, ArrayRef<std::string> texts,
+                          const SymbolSet &symbols) {
+  return builder.getArrayAttr(
+      llvm::map_to_vector(texts, [&](const std::string &text) -> Attribute {
+        // The texts are our own.
+        Size size = llvm::cantFail(parseSize(text, symbols));
+        return SizeAttr::getNormal(builder.getContext(), size, symbols);
+      }));
+}
+
+/// What fits the layers themselves, a bit more for what may replace them.
+static DictionaryAttr getDefaultLimits(Builder &builder,
+                                       const LayerKind &kind) {
+  unsigned numSpatial = kind.name.starts_with("conv2d")   ? 2
+                        : kind.name.starts_with("conv1d") ? 1
+                                                          : 0;
+  bool isStrided = StringRef(kind.name).contains("strided") ||
+                   StringRef(kind.name).contains("dilated");
+  NamedAttrList limits;
+  auto add = [&](StringRef name, int64_t value) {
+    limits.append(name, builder.getI64IntegerAttr(value));
+  };
+  add("depth", 8 + numSpatial);
+  add("reduce", 2 + numSpatial);
+  add("split", 2);
+  add("merge", 2);
+  add("shift", 1);
+  add("expand", 1);
+  add("unfold", numSpatial);
+  add("stride", isStrided ? 2 : 0);
+  add("weights", 2);
+  return limits.getDictionary(builder.getContext());
+}
+
+static DictionaryAttr getBudget(Builder &builder, const Group &group,
+                                double flopsRatio) {
+  double flops = 0, parameters = 0;
+  for (auto &[binding, sites] : group.layers)
+    for (Site *site : sites) {
+      flops += 2.0 * site->macs;
+      parameters += site->parameters;
+    }
+  NamedAttrList budget;
+  budget.append("baseline_flops", builder.getI64IntegerAttr(flops));
+  budget.append("baseline_params", builder.getI64IntegerAttr(parameters));
+  budget.append("flops_ratio", builder.getF64FloatAttr(flopsRatio));
+  return budget.getDictionary(builder.getContext());
+}
+
+/// The symbols of `kind`, then those of `moreCoefficients` that it lacks.
+static llvm::Expected<SymbolSet> getSymbols(LayerKind &kind,
+                                            BindingAttr moreCoefficients) {
+  if (moreCoefficients)
+    for (StringAttr name : moreCoefficients.getNames()) {
+      if (llvm::is_contained(kind.primaries, name.getValue()))
+        return llvm::createStringError("requires other names than the sizes of "
+                                       "layers for coefficients, got '" +
+                                       name.getValue() + "'");
+      if (!llvm::is_contained(kind.coefficients, name.getValue()))
+        kind.coefficients.push_back(name.str());
+    }
+  SymbolSet symbols;
+  for (StringRef name : kind.primaries)
+    if (llvm::Error error = symbols.add(name, SymbolKind::Primary))
+      return error;
+  for (StringRef name : kind.coefficients)
+    if (llvm::Error error = symbols.add(name, SymbolKind::Coefficient))
+      return error;
+  return symbols;
+}
+
+static FailureOr<SpaceOp> writeSpace(OpBuilder &builder, ModuleOp module,
+                                     SymbolTable &symbolTable, Group &group,
+                                     const ExtractOptions &options) {
+  LayerKind kind = group.kind;
+  llvm::Expected<SymbolSet> symbols = getSymbols(kind, options.coefficients);
+  if (!symbols)
+    return module.emitError() << llvm::toString(symbols.takeError());
+  auto getStrings = [&](ArrayRef<std::string> names) {
+    return builder.getStrArrayAttr(llvm::to_vector_of<StringRef>(names));
+  };
+  auto getUnordered = [&](size_t rank, unsigned channel) {
+    SmallVector<bool> flags(rank, false);
+    flags[channel] = kind.hasUnorderedChannels;
+    return builder.getDenseBoolArrayAttr(flags);
+  };
+  // Channels stand second in convolutions and last in products.
+  bool isConvolution = StringRef(kind.name).starts_with("conv");
+  unsigned channel = isConvolution ? 1 : kind.inputSizes.size() - 1;
+  SmallVector<Attribute> bindings;
+  SmallVector<int64_t> multiplicities;
+  SmallVector<Location> locations;
+  for (auto &[binding, sites] : group.layers) {
+    bindings.push_back(binding);
+    multiplicities.push_back(sites.size());
+    locations.push_back(sites.front()->op.getLoc());
+  }
+  auto space = SpaceOp::create(
+      builder, locations.front(), builder.getStringAttr(kind.name),
+      /*sym_visibility=*/nullptr, getStrings(kind.primaries),
+      getStrings(kind.coefficients),
+      getSizes(builder, kind.outputSizes, *symbols),
+      getUnordered(kind.outputSizes.size(), channel),
+      getSizes(builder, kind.inputSizes, *symbols),
+      getUnordered(kind.inputSizes.size(), channel),
+      builder.getArrayAttr(bindings),
+      builder.getDenseI64ArrayAttr(multiplicities),
+      getDefaultLimits(builder, kind),
+      getBudget(builder, group, options.flopsRatio));
+  if (!kind.namedOperator.empty())
+    space->setAttr(namedOperatorAttributeName,
+                   builder.getStringAttr(kind.namedOperator));
+  symbolTable.insert(space, builder.getInsertionPoint());
+  return space;
+}
+
+static void markSites(Builder &builder, SpaceOp space, const Group &group) {
+  for (auto [index, layer] : llvm::enumerate(group.layers))
+    for (Site *site : layer.second) {
+      NamedAttrList entries;
+      entries.append("space", FlatSymbolRefAttr::get(space.getSymNameAttr()));
+      entries.append("binding", builder.getI64IntegerAttr(index));
+      if (!site->name.empty())
+        entries.append("name", builder.getStringAttr(site->name));
+      site->op->setAttr(siteAttributeName,
+                        entries.getDictionary(builder.getContext()));
+    }
+}
+
+FailureOr<ExtractResult> kas::extractSpaces(ModuleOp module,
+                                            const ExtractOptions &options) {
+  ExtractResult result;
+  std::vector<Site> sites = findSites(
+      module,
+      [&](linalg::LinalgOp op, StringRef reason) {
+        ++result.numNearMisses;
+        op.emitRemark() << "not extracted: " << reason;
+      },
+      options.stemChannels);
+  llvm::erase_if(
+      sites, [](Site &site) { return site.op->hasAttr(siteAttributeName); });
+  result.numSites = sites.size();
+
+  std::vector<Group> groups = groupByKind(sites, options.coefficients);
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  SymbolTable symbolTable(module);
+  for (Group &group : groups) {
+    FailureOr<SpaceOp> space =
+        writeSpace(builder, module, symbolTable, group, options);
+    if (failed(space))
+      return failure();
+    markSites(builder, *space, group);
+    result.spaces.push_back(*space);
+  }
+  return result;
+}

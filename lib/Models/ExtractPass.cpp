@@ -1,0 +1,51 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Models/Extract.h"
+#include "kas/Models/Passes.h"
+
+namespace kas {
+#define GEN_PASS_DEF_KASEXTRACTPASS
+#include "kas/Models/Passes.h.inc"
+} // namespace kas
+
+using namespace mlir;
+using namespace kas;
+
+namespace {
+
+struct KasExtractPass : kas::impl::KasExtractPassBase<KasExtractPass> {
+  using KasExtractPassBase::KasExtractPassBase;
+
+  void runOnOperation() override {
+    ExtractOptions options;
+    options.stemChannels = stemChannels;
+    options.flopsRatio = flopsRatio;
+    if (!(flopsRatio > 0)) {
+      getOperation().emitError()
+          << "option 'flops-ratio' requires a positive number, got "
+          << flopsRatio;
+      return signalPassFailure();
+    }
+    llvm::Expected<BindingAttr> binding =
+        parseBinding(&getContext(), coefficients);
+    if (!binding) {
+      getOperation().emitError()
+          << "option 'coefficients': " << llvm::toString(binding.takeError());
+      return signalPassFailure();
+    }
+    options.coefficients = *binding;
+    FailureOr<ExtractResult> result = extractSpaces(getOperation(), options);
+    if (failed(result))
+      return signalPassFailure();
+    numSites += result->numSites;
+    numNearMisses += result->numNearMisses;
+  }
+};
+
+} // namespace

@@ -1,0 +1,54 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The steps of matching a layer that are the same for all kinds.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_LIB_MODELS_MATCHING_H
+#define KAS_LIB_MODELS_MATCHING_H
+
+#include "kas/Models/Site.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace kas {
+
+/// Stores what the arguments print to in `reason`.
+template <typename... Parts>
+mlir::LogicalResult miss(std::string &reason, Parts &&...parts) {
+  llvm::raw_string_ostream os(reason);
+  (os << ... << parts);
+  return mlir::failure();
+}
+
+/// The argument or constant that `value` is made from by reshapes and
+/// transpositions alone, or null. The data of the model (`input`) is no weight.
+mlir::Value traceWeight(mlir::Value value);
+
+/// Sets the weight of `site` to `operand`, or to what it is transposed from,
+/// together with the sizes of its dimensions, the argument and the name.
+mlir::LogicalResult setWeight(Site &site, mlir::Value operand,
+                              llvm::ArrayRef<std::string> sizes,
+                              std::string &reason);
+
+/// `op` convolves its first operand with its second, as `dims` says.
+mlir::FailureOr<Site>
+matchConvolution(mlir::linalg::LinalgOp op,
+                 const mlir::linalg::ConvolutionDimensions &dims,
+                 int64_t stemChannels, std::string &reason);
+
+/// `op` contracts its operands, as `dims` says.
+mlir::FailureOr<Site>
+matchContraction(mlir::linalg::LinalgOp op,
+                 const mlir::linalg::ContractionDimensions &dims,
+                 std::string &reason);
+
+} // namespace kas
+
+#endif // KAS_LIB_MODELS_MATCHING_H

@@ -1,0 +1,161 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Matching.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace kas;
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+static StringAttr getArgumentName(BlockArgument argument) {
+  auto function =
+      dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  if (!function)
+    return nullptr;
+  return function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                               argumentNameAttributeName);
+}
+
+Value kas::traceWeight(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (isa<arith::ConstantOp>(op))
+      return value;
+    if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp,
+             linalg::TransposeOp>(op))
+      return nullptr;
+    value = op->getOperand(0);
+  }
+  auto argument = cast<BlockArgument>(value);
+  if (!isa<FunctionOpInterface>(argument.getOwner()->getParentOp()))
+    return nullptr;
+  StringAttr name = getArgumentName(argument);
+  return name && name.getValue() == "input" ? nullptr : value;
+}
+
+LogicalResult kas::setWeight(Site &site, Value operand,
+                             ArrayRef<std::string> sizes, std::string &reason) {
+  Value root = traceWeight(operand);
+  if (!root) {
+    Operation *producer = operand.getDefiningOp();
+    return miss(reason,
+                "requires a weight that is an argument of the function or a "
+                "constant, got ",
+                producer ? "a result of '" : "the data",
+                producer ? producer->getName().getStringRef() : "",
+                producer ? "'" : "");
+  }
+  site.weight = operand;
+  site.weightSizes.assign(sizes.begin(), sizes.end());
+  while (auto transpose = site.weight.getDefiningOp<linalg::TransposeOp>()) {
+    SmallVector<std::string, 5> before(site.weightSizes.size());
+    for (auto [position, source] : llvm::enumerate(transpose.getPermutation()))
+      before[source] = site.weightSizes[position];
+    site.weightSizes = before;
+    site.weight = transpose.getInput();
+  }
+  site.weightArgument = dyn_cast<BlockArgument>(root);
+  site.parameters = cast<ShapedType>(root.getType()).getNumElements();
+  if (!site.weightArgument)
+    return success();
+  if (StringAttr name = getArgumentName(site.weightArgument)) {
+    StringRef layer = name.getValue();
+    layer.consume_back(".weight");
+    site.name = layer.str();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// matchSite
+//===----------------------------------------------------------------------===//
+
+/// The body adds the product of the inputs to the output.
+static bool hasMultiplyAddBody(linalg::LinalgOp op) {
+  return linalg::detail::isContractionBody(
+      *op.getBlock(), [](Operation *multiply, Operation *add) {
+        return (isa<arith::MulFOp>(multiply) && isa<arith::AddFOp>(add)) ||
+               (isa<arith::MulIOp>(multiply) && isa<arith::AddIOp>(add));
+      });
+}
+
+/// One floating-point element type, static shapes, tensors.
+static LogicalResult checkTypes(linalg::LinalgOp op, std::string &reason) {
+  if (!op.hasPureTensorSemantics())
+    return miss(reason, "requires tensors, got buffers");
+  Type elementType;
+  for (Value operand : op->getOperands()) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    if (!type)
+      return miss(reason, "requires tensors, got ", operand.getType());
+    if (!type.hasStaticShape())
+      return miss(reason, "requires static shapes, got ", type);
+    if (llvm::is_contained(type.getShape(), 0))
+      return miss(reason, "requires dimensions of at least 1, got ", type);
+    if (!isa<FloatType>(type.getElementType()))
+      return miss(reason, "requires floating-point elements, got ",
+                  type.getElementType());
+    if (elementType && type.getElementType() != elementType)
+      return miss(reason, "requires one element type, got ", elementType,
+                  " and ", type.getElementType());
+    elementType = type.getElementType();
+  }
+  return success();
+}
+
+FailureOr<Site> kas::matchSite(linalg::LinalgOp op, std::string &reason,
+                               int64_t stemChannels) {
+  reason.clear();
+  if (op.getNumReductionLoops() == 0 || op.getNumDpsInits() != 1)
+    return failure();
+  if (op.getNumDpsInputs() != 2) {
+    if (isa<linalg::ConvolutionOpInterface>(*op))
+      return miss(reason, "requires data and a weight as operands, got ",
+                  op.getNumDpsInputs(), " operands");
+    return failure();
+  }
+  if (!hasMultiplyAddBody(op))
+    return failure();
+  if (failed(checkTypes(op, reason)))
+    return failure();
+  FailureOr<linalg::ConvolutionDimensions> convolution =
+      linalg::inferConvolutionDims(op);
+  if (succeeded(convolution) && !convolution->outputImage.empty())
+    return matchConvolution(op, *convolution, stemChannels, reason);
+  FailureOr<linalg::ContractionDimensions> contraction =
+      linalg::inferContractionDims(op);
+  if (failed(contraction) || contraction->k.empty())
+    return failure();
+  return matchContraction(op, *contraction, reason);
+}
+
+std::vector<Site> kas::findSites(ModuleOp module, NearMissFn onNearMiss,
+                                 int64_t stemChannels) {
+  std::vector<Site> sites;
+  module.walk([&](linalg::LinalgOp op) {
+    if (!op->getParentOfType<func::FuncOp>())
+      return;
+    std::string reason;
+    FailureOr<Site> site = matchSite(op, reason, stemChannels);
+    if (succeeded(site))
+      sites.push_back(std::move(*site));
+    else if (!reason.empty())
+      onNearMiss(op, reason);
+  });
+  return sites;
+}
+
+std::string Site::getDescription() const {
+  return name.empty() ? "a layer without a name" : "layer '" + name + "'";
+}
