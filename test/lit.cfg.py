@@ -12,7 +12,7 @@ sanitizer_options = "allow_user_poisoning=0"
 config.name = "kas"
 config.test_format = lit.formats.ShTest(not llvm_config.use_lit_shell)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["unittests", "Inputs", "CMakeLists.txt", "lit.cfg.py", "lit.site.cfg.py", "client"]
+config.excludes = ["unittests", "lib", "Inputs", "CMakeLists.txt", "lit.cfg.py", "lit.site.cfg.py", "client"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.kas_obj_root, "test")
 

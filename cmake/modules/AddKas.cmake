@@ -65,6 +65,16 @@ function(add_kas_plugin name)
   set_property(GLOBAL APPEND PROPERTY KAS_TOOLS ${name})
 endfunction()
 
+# add_kas_test_library(NAME sources... [LINK_LIBS libraries...]): code that several tests share; not installed.
+function(add_kas_test_library name)
+  cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})
+  add_library(${name} STATIC EXCLUDE_FROM_ALL ${ARG_UNPARSED_ARGUMENTS})
+  kas_set_target_flags(${name})
+  add_dependencies(${name} kas-headers)
+  target_include_directories(${name} INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS} MLIR LLVM)
+endfunction()
+
 # add_kas_unittest(NAME sources... [LINK_LIBS libraries...]): a GoogleTest program, built by check-kas.
 function(add_kas_unittest name)
   cmake_parse_arguments(ARG "" "" "LINK_LIBS" ${ARGN})

@@ -8,6 +8,7 @@
 
 #include "kas/Dialect/Kas/Transforms/Canonicalize.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace kas;
@@ -20,6 +21,38 @@ namespace {
 
 bool isOne(Value coordinate) {
   return getSize(coordinate).getConstantValue() == 1;
+}
+
+/// The coordinates of the operator that data or weights depend on when
+/// `dropped`, if there is one, is only dropped.
+llvm::SmallPtrSet<Value, 16> getReached(Block &block, Value dropped = {}) {
+  llvm::SmallPtrSet<Value, 16> reached;
+  for (Operation &op : llvm::reverse(block))
+    if (isa<YieldOp>(op) || llvm::any_of(op.getResults(), [&](Value result) {
+          return reached.contains(result);
+        }))
+      for (Value operand : op.getOperands())
+        if (operand != dropped)
+          reached.insert(operand);
+  return reached;
+}
+
+/// Whether a reduction may go when nothing depends on its coordinate: the sum
+/// over N equal terms is another function, their mean and maximum are not.
+bool isIdle(ReduceOp reduce) {
+  return reduce.getKind() != ReduceKind::Sum || isOne(reduce.getResult());
+}
+
+/// Whether `coordinate`, which `user` uses, may be dropped instead: each
+/// reduction it depends on is reached without it (C11), or is itself (R9).
+bool isDroppable(Value coordinate, Operation *user) {
+  if (auto reduce = coordinate.getDefiningOp<ReduceOp>())
+    return isIdle(reduce);
+  llvm::SmallPtrSet<Value, 16> reached =
+      getReached(*user->getBlock(), coordinate);
+  return llvm::all_of(
+      user->getBlock()->getOps<ReduceOp>(),
+      [&](ReduceOp reduce) { return reached.contains(reduce.getResult()); });
 }
 
 /// R1: split(i / B, i mod B) = i.
@@ -38,7 +71,8 @@ struct SplitOfMerge : OpRewritePattern<SplitOp> {
   }
 };
 
-/// R2: t = B*i + j with j : [B]: t / B = i and t mod B = j.
+/// R2: t = B*i + j with j : [B]: t / B = i and t mod B = j. Side condition: no
+/// reduction is lost when one of them is only dropped (C11).
 struct MergeOfSplit : OpRewritePattern<MergeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MergeOp merge,
@@ -48,6 +82,11 @@ struct MergeOfSplit : OpRewritePattern<MergeOp> {
       return rewriter.notifyMatchFailure(merge, "operand is not a split");
     if (getSize(split.getInner()) != merge.getBlock())
       return rewriter.notifyMatchFailure(merge, "blocks differ");
+    llvm::SmallPtrSet<Value, 16> reached = getReached(*merge->getBlock());
+    for (auto [half, operand] :
+         llvm::zip_equal(merge->getResults(), split->getOperands()))
+      if (!reached.contains(half) && !isDroppable(operand, split))
+        return rewriter.notifyMatchFailure(merge, "a reduction would be lost");
     rewriter.replaceOp(merge, {split.getOuter(), split.getInner()});
     rewriter.eraseOp(split);
     return success();
@@ -129,7 +168,7 @@ struct StrideOfStride : OpRewritePattern<StrideOp> {
 };
 
 /// R7: with i : [1], B*i + j = j; with j : [1], 1*i + j = i. The other
-/// coordinate is dropped.
+/// coordinate is dropped. Side condition: no reduction is lost with it (C11).
 struct SplitOfOne : OpRewritePattern<SplitOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SplitOp split,
@@ -139,6 +178,8 @@ struct SplitOfOne : OpRewritePattern<SplitOp> {
       std::swap(kept, dropped);
     if (!isOne(dropped))
       return rewriter.notifyMatchFailure(split, "no operand has size 1");
+    if (!isDroppable(dropped, split))
+      return rewriter.notifyMatchFailure(split, "a reduction would be lost");
     rewriter.replaceOp(split, kept);
     rewriter.setInsertionPointAfterValue(dropped);
     ExpandOp::create(rewriter, split.getLoc(), dropped);
@@ -147,7 +188,7 @@ struct SplitOfOne : OpRewritePattern<SplitOp> {
 };
 
 /// R8: with a window j : [1] (so low = 0), i + j - low = i. The window is
-/// dropped.
+/// dropped. Side condition: no reduction is lost with it (C11).
 struct UnfoldOfOne : OpRewritePattern<UnfoldOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(UnfoldOp unfold,
@@ -155,6 +196,8 @@ struct UnfoldOfOne : OpRewritePattern<UnfoldOp> {
     if (!isOne(unfold.getWindow()))
       return rewriter.notifyMatchFailure(unfold, "the window is not of size 1");
     Value window = unfold.getWindow();
+    if (!isDroppable(window, unfold))
+      return rewriter.notifyMatchFailure(unfold, "a reduction would be lost");
     rewriter.replaceOp(unfold, unfold.getCoord());
     rewriter.setInsertionPointAfterValue(window);
     ExpandOp::create(rewriter, unfold.getLoc(), window);
@@ -164,8 +207,9 @@ struct UnfoldOfOne : OpRewritePattern<UnfoldOp> {
 
 /// R9: what only drops a coordinate may drop the coordinates it is made of:
 /// expand(B*i + j) drops i and j, expand((i + d) mod N) and expand(S*i) drop i.
-/// Not for an unfold, whose clipping counts, and not for a reduction, whose
-/// terms count (C11), unless its size is 1.
+/// A reduction of size 1, a mean and a maximum go with their coordinate. Not
+/// for an unfold, whose clipping counts, and not for a sum, whose terms count
+/// (C11).
 struct ExpandOfView : OpRewritePattern<ExpandOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ExpandOp expand,
@@ -173,7 +217,7 @@ struct ExpandOfView : OpRewritePattern<ExpandOp> {
     Operation *view = expand.getCoord().getDefiningOp();
     auto reduce = dyn_cast_or_null<ReduceOp>(view);
     if (!isa_and_nonnull<SplitOp, ShiftOp, StrideOp>(view) &&
-        !(reduce && isOne(reduce.getResult())))
+        !(reduce && isIdle(reduce)))
       return rewriter.notifyMatchFailure(
           expand, "operand is not made by a view without clipping");
     for (Value operand : view->getOperands())
@@ -223,7 +267,8 @@ struct ShareOfExpanded : OpRewritePattern<ShareOp> {
 };
 
 /// R12: a reduction over r : [N] that is only used as r / B and r mod B is two,
-/// over [N/B] and [B], of the same kind: the same terms.
+/// over [N/B] and [B], of the same kind: the same terms. Side condition: both
+/// are reached from data or a weight (C11).
 struct MergeOfReduce : OpRewritePattern<MergeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MergeOp merge,
@@ -231,6 +276,10 @@ struct MergeOfReduce : OpRewritePattern<MergeOp> {
     auto reduce = merge.getCoord().getDefiningOp<ReduceOp>();
     if (!reduce)
       return rewriter.notifyMatchFailure(merge, "operand is not a reduction");
+    llvm::SmallPtrSet<Value, 16> reached = getReached(*merge->getBlock());
+    if (!llvm::all_of(merge->getResults(),
+                      [&](Value half) { return reached.contains(half); }))
+      return rewriter.notifyMatchFailure(merge, "one half is only dropped");
     rewriter.setInsertionPoint(reduce);
     SmallVector<Value, 2> halves;
     for (Value half : merge->getResults())

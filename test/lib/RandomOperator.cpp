@@ -1,0 +1,436 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RandomOperator.h"
+#include "kas/Support/Random.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <iterator>
+
+using namespace mlir;
+using namespace kas;
+using namespace kas::test;
+
+namespace {
+
+/// A coordinate that nothing uses yet.
+struct Coordinate {
+  Value value;
+  /// The reductions that it depends on, as bits.
+  uint32_t reductions = 0;
+};
+
+/// Draws one operator. `run` gives up, with nothing left behind, when the dice
+/// fall so that a limit would be exceeded.
+class Generator {
+public:
+  Generator(OpBuilder &builder, uint64_t seed,
+            const RandomOperatorOptions &options)
+      : builder(builder), random(seed), options(options) {}
+
+  std::optional<RandomOperator> run(StringRef name) {
+    drawSymbols();
+    OperatorOp op = createOperator(name);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&op.getBody().front());
+    // The largest number counts twice: empty weights are left out at the end.
+    weights.resize(std::min<unsigned>(random.below(options.maxWeights + 2),
+                                      options.maxWeights));
+    unsigned numSteps = 1 + random.below(options.maxPrimitives);
+    // A step that finds no operand is tried again with another primitive.
+    for (unsigned attempts = 0;
+         numPrimitives < numSteps && attempts < 10 * numSteps; ++attempts)
+      addPrimitive();
+    if (!finish(op)) {
+      op.erase();
+      return std::nullopt;
+    }
+    return RandomOperator{op, binding};
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Dice
+  //===--------------------------------------------------------------------===//
+
+  bool chance(unsigned percent) { return random.below(100) < percent; }
+
+  template <typename Range>
+  auto pick(const Range &range) {
+    return range[random.below(std::size(range))];
+  }
+
+  template <typename Container>
+  void shuffle(Container &container) {
+    for (size_t i = container.size(); i > 1; --i)
+      std::swap(container[i - 1], container[random.below(i)]);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Sizes
+  //===--------------------------------------------------------------------===//
+
+  void declare(StringRef name, SymbolKind kind, ArrayRef<int64_t> values) {
+    llvm::cantFail(symbols.add(name, kind));
+    binding.push_back(pick(values));
+  }
+
+  void drawSymbols() {
+    static constexpr StringLiteral primaries[] = {"N", "C", "H", "W", "A"};
+    static constexpr StringLiteral coefficients[] = {"k", "s", "g"};
+    // Highly composite values leave room to merge; odd ones go wrong most.
+    for (unsigned i = 0, e = 1 + random.below(5); i < e; ++i)
+      declare(primaries[i], SymbolKind::Primary, {1, 2, 3, 4, 5, 6, 6, 8, 12});
+    for (unsigned i = 0, e = random.below(4); i < e; ++i)
+      declare(coefficients[i], SymbolKind::Coefficient, {1, 2, 2, 3, 3, 4});
+  }
+
+  std::optional<int64_t> valueOf(const Size &size) {
+    return size.evaluate(binding);
+  }
+  Size sizeOf(Value coordinate) { return *getSize(coordinate).toSize(symbols); }
+  int64_t extentOf(Value coordinate) { return *valueOf(sizeOf(coordinate)); }
+
+  SizeAttr toAttr(const Size &size) {
+    return SizeAttr::getNormal(builder.getContext(), size, symbols);
+  }
+
+  /// One factor more or less; nothing when it does not fit.
+  std::optional<Size> drawFactor(const Size &size) {
+    unsigned numPrimaries = 0;
+    while (numPrimaries < symbols.size() &&
+           symbols.getKind(numPrimaries) == SymbolKind::Primary)
+      ++numPrimaries;
+    unsigned numCoefficients = symbols.size() - numPrimaries;
+    if (chance(50))
+      return size.multiply(Size::symbol(random.below(numPrimaries)));
+    if (numCoefficients && chance(75)) {
+      Size symbol = Size::symbol(numPrimaries + random.below(numCoefficients));
+      return chance(50) ? size.multiply(symbol) : size.divide(symbol);
+    }
+    Size constant = *Size::constant(1 + random.below(3));
+    return chance(70) ? size.multiply(constant) : size.divide(constant);
+  }
+
+  /// A size whose value is at most `limit`.
+  Size drawSize(int64_t limit) {
+    for (unsigned attempt = 0; attempt < 20; ++attempt) {
+      std::optional<Size> size = Size();
+      for (unsigned i = 0, e = 1 + random.below(3); i < e && size; ++i)
+        size = drawFactor(*size);
+      if (!size || (size->isConstant() && !size->hasIntegerConstant()))
+        continue;
+      if (std::optional<int64_t> value = valueOf(*size);
+          value && *value <= limit)
+        return *size;
+    }
+    return Size();
+  }
+
+  /// The product, if neither it nor its value is too large for a coordinate.
+  bool fits(const std::optional<Size> &product) {
+    std::optional<int64_t> value = product ? valueOf(*product) : std::nullopt;
+    return value && *value <= options.maxPoints / 4;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // The operator's frame
+  //===--------------------------------------------------------------------===//
+
+  ArrayAttr getNames(SymbolKind kind) {
+    SmallVector<StringRef> names;
+    for (unsigned i = 0; i < symbols.size(); ++i)
+      if (symbols.getKind(i) == kind)
+        names.push_back(symbols.getName(i));
+    return builder.getStrArrayAttr(names);
+  }
+
+  SmallVector<bool> drawFlags(size_t count) {
+    SmallVector<bool> flags(count);
+    for (bool &flag : flags)
+      flag = chance(15);
+    return flags;
+  }
+
+  /// The input is not known before the body is; `finish` sets it.
+  OperatorOp createOperator(StringRef name) {
+    static constexpr unsigned ranks[] = {0, 1, 1, 2, 2, 2, 3, 3, 3, 4};
+    unsigned rank = pick(ranks);
+    Location loc = builder.getUnknownLoc();
+    auto op = OperatorOp::create(
+        builder, loc, name, /*sym_visibility=*/nullptr,
+        getNames(SymbolKind::Primary), getNames(SymbolKind::Coefficient),
+        drawFlags(rank), builder.getArrayAttr({}), ArrayRef<bool>());
+    Block &block = op.getBody().emplaceBlock();
+    for (unsigned i = 0; i < rank; ++i) {
+      Size size = drawSize(std::min<int64_t>(12, options.maxPoints / points));
+      points *= *valueOf(size);
+      live.push_back({block.addArgument(
+          CoordType::get(builder.getContext(), toAttr(size)), loc)});
+    }
+    return op;
+  }
+
+  bool finish(OperatorOp op) {
+    takeDirectly();
+    if (live.empty() &&
+        (numPrimitives == options.maxPrimitives || !addReduce()))
+      return false;
+    shuffle(live);
+    llvm::erase_if(weights, [](auto &weight) { return weight.empty(); });
+    SmallVector<Value> data;
+    SmallVector<Attribute> sizes;
+    for (const Coordinate &coordinate : live) {
+      data.push_back(coordinate.value);
+      sizes.push_back(getSize(coordinate.value));
+    }
+    SmallVector<ValueRange> weightRanges;
+    for (SmallVector<Value> &weight : weights) {
+      shuffle(weight);
+      weightRanges.push_back(weight);
+    }
+    for (ValueRange tensor : weightRanges)
+      if (!isSmall(tensor))
+        return false;
+    if (!isSmall(data))
+      return false;
+    YieldOp::create(builder, op.getLoc(), data, weightRanges);
+    op.setInputSizesAttr(builder.getArrayAttr(sizes));
+    op.setInputUnordered(drawFlags(sizes.size()));
+    return true;
+  }
+
+  bool isSmall(ValueRange tensor) {
+    int64_t count = 1;
+    for (Value coordinate : tensor)
+      if (llvm::MulOverflow(count, extentOf(coordinate), count) ||
+          count > options.maxPoints)
+        return false;
+    return true;
+  }
+
+  /// Lets weights take some of the coordinates that are left. Reductions too:
+  /// the data may see none of them.
+  void takeDirectly() {
+    if (weights.empty())
+      return;
+    SmallVector<Coordinate> kept;
+    for (const Coordinate &coordinate : live) {
+      auto *empty =
+          llvm::find_if(weights, [](auto &weight) { return weight.empty(); });
+      if (empty != weights.end() && chance(50))
+        empty->push_back(coordinate.value);
+      else if (chance(20))
+        weights[random.below(weights.size())].push_back(coordinate.value);
+      else
+        kept.push_back(coordinate);
+    }
+    live = kept;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Primitives
+  //===--------------------------------------------------------------------===//
+
+  void addPrimitive() {
+    bool (Generator::*const primitives[])() = {
+        &Generator::addReduce, &Generator::addReduce, &Generator::addReduce,
+        &Generator::addSplit,  &Generator::addSplit,  &Generator::addMerge,
+        &Generator::addMerge,  &Generator::addMerge,  &Generator::addShift,
+        &Generator::addExpand, &Generator::addUnfold, &Generator::addUnfold,
+        &Generator::addUnfold, &Generator::addStride, &Generator::addShare,
+        &Generator::addShare};
+    numPrimitives += (this->*pick(primitives))();
+  }
+
+  /// Takes a coordinate out of those that are not used yet: often the newest,
+  /// so that primitives pile up on each other.
+  Coordinate take() {
+    size_t index = chance(40) ? live.size() - 1 : random.below(live.size());
+    Coordinate coordinate = live[index];
+    live.erase(live.begin() + index);
+    return coordinate;
+  }
+
+  void give(Value value, uint32_t reductions) {
+    live.push_back({value, reductions});
+  }
+  bool giveBack(const Coordinate &coordinate) {
+    live.push_back(coordinate);
+    return false;
+  }
+
+  bool addReduce() {
+    static constexpr ReduceKind kinds[] = {ReduceKind::Sum, ReduceKind::Sum,
+                                           ReduceKind::Sum, ReduceKind::Mean,
+                                           ReduceKind::Max};
+    if (numReductions == 6)
+      return false;
+    Size size = drawSize(std::min<int64_t>(8, options.maxPoints / points));
+    points *= *valueOf(size);
+    auto reduce = ReduceOp::create(builder, builder.getUnknownLoc(),
+                                   pick(kinds), toAttr(size));
+    uint32_t bit = 1u << numReductions++;
+    give(reduce.getResult(), bit);
+    return true;
+  }
+
+  bool addSplit() {
+    if (live.size() < 2)
+      return false;
+    Coordinate first = take(), second = take();
+    if (!fits(sizeOf(first.value).multiply(sizeOf(second.value)))) {
+      giveBack(first);
+      return giveBack(second);
+    }
+    if (chance(50))
+      std::swap(first, second);
+    auto split = SplitOp::create(builder, builder.getUnknownLoc(), first.value,
+                                 second.value);
+    give(split.getResult(), first.reductions | second.reductions);
+    return true;
+  }
+
+  bool addMerge() {
+    if (live.empty())
+      return false;
+    Coordinate coordinate = take();
+    Size size = sizeOf(coordinate.value);
+    SmallVector<Size> blocks = enumerateDivisors(size, symbols, {binding}, 1);
+    llvm::erase_if(blocks, [&](const Size &block) {
+      std::optional<Size> count = size.divide(block);
+      return !count || (count->isConstant() && !count->hasIntegerConstant()) ||
+             (block.isConstant() && !block.hasIntegerConstant());
+    });
+    // Blocks of one or of everything are legal, but say little.
+    SmallVector<Size> proper =
+        llvm::to_vector(llvm::make_filter_range(blocks, [&](const Size &block) {
+          return *valueOf(block) != 1 && *valueOf(block) != *valueOf(size);
+        }));
+    if (!proper.empty() && chance(85))
+      blocks = proper;
+    else if (blocks.empty() || chance(70))
+      return giveBack(coordinate);
+    auto merge = MergeOp::create(builder, builder.getUnknownLoc(),
+                                 coordinate.value, toAttr(pick(blocks)));
+    give(merge.getQuotient(), coordinate.reductions);
+    give(merge.getRemainder(), coordinate.reductions);
+    return true;
+  }
+
+  bool addShift() {
+    if (live.empty())
+      return false;
+    Coordinate coordinate = take();
+    int64_t extent = extentOf(coordinate.value);
+    if (extent < 2)
+      return giveBack(coordinate);
+    int64_t amount = 1 + random.below(extent - 1);
+    auto shift =
+        ShiftOp::create(builder, builder.getUnknownLoc(), coordinate.value,
+                        chance(50) ? amount : -amount);
+    give(shift.getResult(), coordinate.reductions);
+    return true;
+  }
+
+  /// Whether each reduction that `coordinate` depends on is reached without it
+  /// (C11).
+  bool isDroppable(const Coordinate &coordinate) {
+    uint32_t elsewhere = inWeights;
+    for (const Coordinate &other : live)
+      elsewhere |= other.reductions;
+    return (coordinate.reductions & ~elsewhere) == 0;
+  }
+
+  bool addExpand() {
+    if (live.size() < 2)
+      return false;
+    Coordinate coordinate = take();
+    if (!isDroppable(coordinate))
+      return giveBack(coordinate);
+    ExpandOp::create(builder, builder.getUnknownLoc(), coordinate.value);
+    return true;
+  }
+
+  bool addUnfold() {
+    if (live.size() < 2)
+      return false;
+    Coordinate coordinate = take(), window = take();
+    if (extentOf(window.value) > extentOf(coordinate.value) && chance(70))
+      std::swap(coordinate, window);
+    auto unfold =
+        UnfoldOp::create(builder, builder.getUnknownLoc(), coordinate.value,
+                         window.value, drawLow(extentOf(window.value)));
+    give(unfold.getResult(), coordinate.reductions | window.reductions);
+    return true;
+  }
+
+  /// The default, an integer or a size.
+  Attribute drawLow(int64_t window) {
+    if (chance(50))
+      return nullptr;
+    if (window > 1 && chance(40)) {
+      Size size = drawSize(window - 1);
+      if (!size.isConstant())
+        return toAttr(size);
+    }
+    return builder.getI64IntegerAttr(random.below(window));
+  }
+
+  bool addStride() {
+    if (live.empty())
+      return false;
+    Coordinate coordinate = take();
+    Size factor = drawSize(4);
+    if (!fits(sizeOf(coordinate.value).multiply(factor)))
+      return giveBack(coordinate);
+    auto stride = StrideOp::create(builder, builder.getUnknownLoc(),
+                                   coordinate.value, toAttr(factor));
+    give(stride.getResult(), coordinate.reductions);
+    return true;
+  }
+
+  bool addShare() {
+    if (live.empty() || weights.empty())
+      return false;
+    Coordinate coordinate = take();
+    auto share =
+        ShareOp::create(builder, builder.getUnknownLoc(), coordinate.value);
+    give(share.getData(), coordinate.reductions);
+    inWeights |= coordinate.reductions;
+    // Sharing a coordinate again gives a product of weights or a diagonal.
+    auto previous = coordinate.value.getDefiningOp<ShareOp>();
+    if (!previous || chance(50))
+      lastWeight = random.below(weights.size());
+    weights[lastWeight].push_back(share.getWeight());
+    return true;
+  }
+
+  OpBuilder &builder;
+  Random random;
+  RandomOperatorOptions options;
+  SymbolSet symbols;
+  Binding binding;
+  int64_t points = 1;
+  unsigned numPrimitives = 0, numReductions = 0;
+  SmallVector<Coordinate> live;
+  SmallVector<SmallVector<Value>> weights;
+  uint32_t inWeights = 0;
+  unsigned lastWeight = 0;
+};
+
+} // namespace
+
+RandomOperator
+kas::test::makeRandomOperator(OpBuilder &builder, StringRef name, uint64_t seed,
+                              const RandomOperatorOptions &options) {
+  for (uint64_t attempt = 0;; ++attempt)
+    if (std::optional<RandomOperator> result =
+            Generator(builder, mixBits(seed) + attempt, options).run(name))
+      return *result;
+}

@@ -1,0 +1,108 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Properties.h"
+#include "kas/Dialect/Kas/Transforms/Specialize.h"
+#include "kas/Support/Random.h"
+#include "gtest/gtest.h"
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+using namespace kas;
+using namespace kas::test;
+using namespace mlir;
+
+unsigned kas::test::getNumOperators(unsigned quick, unsigned slow) {
+  return std::getenv("KAS_SLOW_TESTS") ? slow : quick;
+}
+
+void kas::test::forEachOperator(
+    llvm::function_ref<void(const RandomOperator &, uint64_t)> body,
+    unsigned count) {
+  MLIRContext context;
+  context.loadDialect<KasDialect>();
+  for (uint64_t seed = 0; seed < count; ++seed) {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+    OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+    RandomOperator random = makeRandomOperator(builder, "f", seed);
+    std::string text = describe(random);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text);
+    body(random, seed);
+    if (testing::Test::HasFailure())
+      return;
+  }
+}
+
+std::string kas::test::print(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream(text) << *op;
+  return text;
+}
+
+std::string kas::test::describe(const RandomOperator &random) {
+  std::string text = print(random.op) + "\n";
+  OperatorOp op = random.op;
+  SymbolSet symbols = op.getSymbolSet();
+  for (auto [index, value] : llvm::enumerate(random.binding))
+    text += symbols.getName(index).str() + "=" + std::to_string(value) + ",";
+  text.back() = '\n';
+  return text;
+}
+
+static std::vector<float> draw(ArrayRef<int64_t> shape, uint64_t seed,
+                               StringRef name) {
+  RandomStream stream(seed, name);
+  std::vector<float> values(*getNumElements(shape));
+  for (auto [index, value] : llvm::enumerate(values))
+    value = 2 * stream.uniform(index) - 1;
+  return values;
+}
+
+Inputs::Inputs(const OperatorShapes &shapes, uint64_t seed)
+    : shapes(shapes), data(draw(shapes.data, seed, "data")) {
+  for (auto [index, shape] : llvm::enumerate(shapes.weights))
+    weights.push_back(draw(shape, seed, "weight" + std::to_string(index)));
+}
+
+std::vector<float> kas::test::evaluate(OperatorOp concrete,
+                                       const Inputs &inputs) {
+  SmallVector<ReferenceTensor> weights;
+  for (auto [shape, values] :
+       llvm::zip_equal(inputs.shapes.weights, inputs.weights))
+    weights.push_back({shape, values});
+  // NaN shows an element that is never written.
+  std::vector<float> output(*getNumElements(inputs.shapes.output),
+                            std::numeric_limits<float>::quiet_NaN());
+  EXPECT_TRUE(succeeded(
+      evaluateOperator(concrete, {inputs.shapes.data, inputs.data}, weights,
+                       output, [&] { return concrete.emitError(); })));
+  return output;
+}
+
+OperatorOp kas::test::makeConcrete(OperatorOp op, const Binding &binding) {
+  OpBuilder builder(op);
+  FailureOr<OperatorOp> concrete =
+      specialize(builder, op, binding, (op.getSymName() + "_concrete").str(),
+                 [&] { return op.emitError(); });
+  EXPECT_TRUE(succeeded(concrete));
+  return succeeded(concrete) ? *concrete : OperatorOp();
+}
+
+double kas::test::getError(ArrayRef<float> actual, ArrayRef<float> expected) {
+  if (actual.size() != expected.size())
+    return std::numeric_limits<double>::infinity();
+  double largest = 0, error = 0;
+  for (auto [left, right] : llvm::zip_equal(actual, expected)) {
+    if (!std::isfinite(left) || !std::isfinite(right))
+      return std::numeric_limits<double>::infinity();
+    largest = std::max(largest, std::fabs(double(right)));
+    error = std::max(error, std::fabs(double(left) - double(right)));
+  }
+  return largest == 0 ? error : error / largest;
+}
