@@ -180,9 +180,9 @@ struct SplitOfOne : OpRewritePattern<SplitOp> {
       return rewriter.notifyMatchFailure(split, "no operand has size 1");
     if (!isDroppable(dropped, split))
       return rewriter.notifyMatchFailure(split, "a reduction would be lost");
-    rewriter.replaceOp(split, kept);
     rewriter.setInsertionPointAfterValue(dropped);
     ExpandOp::create(rewriter, split.getLoc(), dropped);
+    rewriter.replaceOp(split, kept);
     return success();
   }
 };
@@ -198,9 +198,9 @@ struct UnfoldOfOne : OpRewritePattern<UnfoldOp> {
     Value window = unfold.getWindow();
     if (!isDroppable(window, unfold))
       return rewriter.notifyMatchFailure(unfold, "a reduction would be lost");
-    rewriter.replaceOp(unfold, unfold.getCoord());
     rewriter.setInsertionPointAfterValue(window);
     ExpandOp::create(rewriter, unfold.getLoc(), window);
+    rewriter.replaceOp(unfold, unfold.getCoord());
     return success();
   }
 };
