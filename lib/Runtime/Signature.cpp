@@ -79,7 +79,7 @@ FunctionSignature::makeArguments(const NamedTensors &given,
                                  uint64_t seed) const {
   SmallVector<Tensor> tensors;
   for (const TensorSignature &argument : arguments) {
-    if (auto found = given.find(argument.name); found != given.end()) {
+    if (const auto *found = given.find(argument.name); found != given.end()) {
       if (found->second.getShape() != llvm::ArrayRef(argument.shape))
         return createStringError("argument '" + argument.name +
                                  "' must have shape " +

@@ -19,7 +19,6 @@
 
 using namespace kas;
 using llvm::ArrayRef;
-using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 

@@ -16,11 +16,13 @@ using llvm::Expected;
 using llvm::SmallVector;
 using llvm::StringRef;
 
+namespace {
 /// What `--args` and `--input` say: the seed, and the arrays by name.
 struct GivenArguments {
   uint64_t seed;
   NamedTensors tensors;
 };
+} // namespace
 
 static Expected<GivenArguments>
 readArguments(const RunSettings &settings, const FunctionSignature &signature) {
@@ -97,7 +99,7 @@ getExpected(mlir::MLIRContext &context, const RunSettings &settings,
     if (!tensors)
       return tensors.takeError();
     for (const TensorSignature &result : signature.results) {
-      auto found = tensors->find(result.name);
+      auto *found = tensors->find(result.name);
       if (found == tensors->end() && signature.results.size() == 1)
         found = tensors->find("output");
       if (found == tensors->end())
