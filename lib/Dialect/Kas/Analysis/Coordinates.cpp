@@ -1,0 +1,319 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+
+using namespace mlir;
+using namespace kas;
+
+bool Coordinates::hasMax() const {
+  return llvm::any_of(
+      axes, [](const Axis &axis) { return axis.kind == ReduceKind::Max; });
+}
+
+double Coordinates::getMeanDivisor() const {
+  double divisor = 1;
+  for (const Axis &axis : axes)
+    if (axis.kind == ReduceKind::Mean)
+      divisor *= static_cast<double>(axis.extent);
+  return divisor;
+}
+
+//===----------------------------------------------------------------------===//
+// Intervals
+//===----------------------------------------------------------------------===//
+
+Interval kas::getInterval(AffineExpr expr, ArrayRef<Interval> ranges) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return {constant.getValue(), constant.getValue()};
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return ranges[dim.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Interval left = getInterval(binary.getLHS(), ranges);
+  Interval right = getInterval(binary.getRHS(), ranges);
+  if (expr.getKind() == AffineExprKind::Add)
+    return {left.lower + right.lower, left.upper + right.upper};
+  // Every other operation of a concrete operator has a constant on the right.
+  assert(right.lower == right.upper && "the right side must be a constant");
+  int64_t constant = right.lower;
+  if (expr.getKind() == AffineExprKind::Mul) {
+    auto [lower, upper] =
+        std::minmax({left.lower * constant, left.upper * constant});
+    return {lower, upper};
+  }
+  assert(constant > 0 && "the divisor must be positive");
+  int64_t first = llvm::divideFloorSigned(left.lower, constant);
+  int64_t last = llvm::divideFloorSigned(left.upper, constant);
+  if (expr.getKind() == AffineExprKind::FloorDiv)
+    return {first, last};
+  assert(expr.getKind() == AffineExprKind::Mod && "no primitive makes ceildiv");
+  if (first == last)
+    return {left.lower - first * constant, left.upper - first * constant};
+  return {0, constant - 1};
+}
+
+//===----------------------------------------------------------------------===//
+// Simplification
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A sum of terms, each a dimension, floordiv or mod times a coefficient.
+struct Sum {
+  llvm::SmallMapVector<AffineExpr, int64_t, 4> terms;
+  int64_t constant = 0;
+
+  void add(AffineExpr term, int64_t coefficient) {
+    int64_t &entry = terms[term];
+    entry += coefficient;
+    if (entry == 0)
+      terms.erase(term);
+  }
+  void add(const Sum &other, int64_t factor) {
+    for (auto [term, coefficient] : other.terms)
+      add(term, coefficient * factor);
+    constant += other.constant * factor;
+  }
+  AffineExpr toExpr(MLIRContext *context) const {
+    AffineExpr result = getAffineConstantExpr(0, context);
+    for (auto [term, coefficient] : terms)
+      result = result + term * coefficient;
+    return result + constant;
+  }
+};
+
+class Simplifier {
+public:
+  Simplifier(MLIRContext *context, ArrayRef<Interval> ranges)
+      : context(context), ranges(ranges) {}
+
+  Sum simplify(AffineExpr expr) {
+    Interval interval = getInterval(expr, ranges);
+    Sum sum;
+    if (interval.lower == interval.upper) {
+      sum.constant = interval.lower;
+      return sum;
+    }
+    if (isa<AffineDimExpr>(expr)) {
+      sum.add(expr, 1);
+      return sum;
+    }
+    auto binary = cast<AffineBinaryOpExpr>(expr);
+    sum = simplify(binary.getLHS());
+    if (expr.getKind() == AffineExprKind::Add) {
+      sum.add(simplify(binary.getRHS()), 1);
+      joinQuotientsWithRemainders(sum);
+      return sum;
+    }
+    int64_t constant = getInterval(binary.getRHS(), ranges).lower;
+    if (expr.getKind() == AffineExprKind::Mul) {
+      Sum product;
+      product.add(sum, constant);
+      return product;
+    }
+    return divide(sum, constant, expr.getKind() == AffineExprKind::Mod);
+  }
+
+private:
+  /// `sum floordiv divisor`, or `sum mod divisor`. What is a multiple of the
+  /// divisor leaves the division; what remains may lie within one period.
+  Sum divide(const Sum &sum, int64_t divisor, bool isMod) {
+    Sum multiple, rest;
+    for (auto [term, coefficient] : sum.terms)
+      (coefficient % divisor == 0 ? multiple : rest).add(term, coefficient);
+    multiple.constant =
+        llvm::divideFloorSigned(sum.constant, divisor) * divisor;
+    rest.constant = sum.constant - multiple.constant;
+
+    AffineExpr restExpr = rest.toExpr(context);
+    Interval interval = getInterval(restExpr, ranges);
+    int64_t period = llvm::divideFloorSigned(interval.lower, divisor);
+    bool onePeriod = period == llvm::divideFloorSigned(interval.upper, divisor);
+    if (isMod) {
+      if (onePeriod) {
+        rest.constant -= period * divisor;
+        return rest;
+      }
+      Sum result;
+      result.add(modulo(restExpr, divisor), 1);
+      return result;
+    }
+    Sum result;
+    for (auto [term, coefficient] : multiple.terms)
+      result.add(term, coefficient / divisor);
+    result.constant = multiple.constant / divisor;
+    if (onePeriod)
+      result.constant += period;
+    else
+      result.add(floorDivide(restExpr, divisor), 1);
+    return result;
+  }
+
+  /// (e floordiv c) floordiv d = e floordiv (c * d).
+  static AffineExpr floorDivide(AffineExpr expr, int64_t divisor) {
+    if (expr.getKind() == AffineExprKind::FloorDiv) {
+      auto inner = cast<AffineBinaryOpExpr>(expr);
+      return inner.getLHS().floorDiv(
+          cast<AffineConstantExpr>(inner.getRHS()).getValue() * divisor);
+    }
+    return expr.floorDiv(divisor);
+  }
+
+  /// (e mod (c * d)) mod d = e mod d.
+  static AffineExpr modulo(AffineExpr expr, int64_t divisor) {
+    if (expr.getKind() == AffineExprKind::Mod) {
+      auto inner = cast<AffineBinaryOpExpr>(expr);
+      if (cast<AffineConstantExpr>(inner.getRHS()).getValue() % divisor == 0)
+        return inner.getLHS() % divisor;
+    }
+    return expr % divisor;
+  }
+
+  /// a * c * (e floordiv c) + a * (e mod c) = a * e.
+  void joinQuotientsWithRemainders(Sum &sum) {
+    for (auto [term, coefficient] : sum.terms) {
+      if (term.getKind() != AffineExprKind::Mod)
+        continue;
+      auto mod = cast<AffineBinaryOpExpr>(term);
+      int64_t divisor = cast<AffineConstantExpr>(mod.getRHS()).getValue();
+      AffineExpr quotient = mod.getLHS().floorDiv(divisor);
+      auto *found = sum.terms.find(quotient);
+      if (found == sum.terms.end() || found->second != coefficient * divisor)
+        continue;
+      int64_t factor = coefficient;
+      sum.terms.erase(quotient);
+      sum.terms.erase(term);
+      sum.add(simplify(mod.getLHS()), factor);
+      return joinQuotientsWithRemainders(sum);
+    }
+  }
+
+  MLIRContext *context;
+  ArrayRef<Interval> ranges;
+};
+} // namespace
+
+AffineExpr kas::simplifyInRanges(AffineExpr expr, ArrayRef<Interval> ranges) {
+  MLIRContext *context = expr.getContext();
+  return Simplifier(context, ranges).simplify(expr).toExpr(context);
+}
+
+//===----------------------------------------------------------------------===//
+// Coordinates
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Follows the primitives from the output to the input. A clipped coordinate
+/// becomes a dimension of its own, whose range is known where the point exists;
+/// its expression is put in at the end.
+class CoordinatesBuilder {
+public:
+  explicit CoordinatesBuilder(OperatorOp op)
+      : op(op), context(op.getContext()) {}
+
+  Coordinates build() {
+    addAxes();
+    for (Operation &primitive : op.getBody().front().without_terminator())
+      if (!isa<ReduceOp>(primitive))
+        addPrimitive(cast<PrimitiveOpInterface>(primitive));
+    YieldOp yield = op.getYield();
+    for (Value coordinate : yield.getData())
+      result.data.push_back(resolve(expressions.lookup(coordinate)));
+    for (OperandRange weight : yield.getWeights()) {
+      auto &expressionsOfWeight = result.weights.emplace_back();
+      for (Value coordinate : weight)
+        expressionsOfWeight.push_back(resolve(expressions.lookup(coordinate)));
+    }
+    for (Guard &guard : result.guards)
+      guard.expr = resolve(guard.expr);
+    llvm::erase_if(result.guards,
+                   [&](const Guard &guard) { return isProven(guard); });
+    return std::move(result);
+  }
+
+private:
+  void addAxes() {
+    auto addAxis = [&](Value coordinate, std::optional<ReduceKind> kind) {
+      int64_t extent = getConcreteSize(coordinate);
+      result.axes.push_back({extent, kind, coordinate});
+      expressions[coordinate] = simplifyInRanges(addDimension(extent), ranges);
+    };
+    for (Value output : op.getOutputs())
+      addAxis(output, std::nullopt);
+    result.numOutputs = result.axes.size();
+    for (ReduceOp reduce : getReductions(op))
+      addAxis(reduce.getResult(), reduce.getKind());
+    for (size_t axis = 0; axis < ranges.size(); ++axis)
+      replacements.push_back(getAffineDimExpr(axis, context));
+  }
+
+  AffineExpr addDimension(int64_t extent) {
+    ranges.push_back({0, extent - 1});
+    return getAffineDimExpr(ranges.size() - 1, context);
+  }
+
+  void addPrimitive(PrimitiveOpInterface primitive) {
+    SmallVector<AffineExpr> bottoms, tops;
+    for (Value operand : primitive->getOperands())
+      bottoms.push_back(expressions.lookup(operand));
+    AffineExpr guard;
+    int64_t extent = 0;
+    primitive.getTopExpressions(bottoms, tops, guard, extent);
+    for (AffineExpr &top : tops)
+      top = simplifyInRanges(top, ranges);
+    if (guard) {
+      guard = simplifyInRanges(guard, ranges);
+      if (!isProven({guard, extent})) {
+        result.guards.push_back({guard, extent});
+        tops[0] = addDimension(extent);
+        replacements.push_back(guard);
+      }
+    }
+    for (auto [value, top] : llvm::zip_equal(primitive->getResults(), tops))
+      expressions[value] = top;
+  }
+
+  /// Puts the expressions of the clipped coordinates in.
+  AffineExpr resolve(AffineExpr expr) {
+    while (getNumDims(expr) > result.axes.size())
+      expr = simplifyInRanges(expr.replaceDims(replacements), ranges);
+    return expr;
+  }
+
+  static unsigned getNumDims(AffineExpr expr) {
+    unsigned count = 0;
+    expr.walk([&](AffineExpr part) {
+      if (auto dim = dyn_cast<AffineDimExpr>(part))
+        count = std::max(count, dim.getPosition() + 1);
+    });
+    return count;
+  }
+
+  bool isProven(const Guard &guard) const {
+    Interval interval = getInterval(guard.expr, ranges);
+    return interval.lower >= 0 && interval.upper < guard.extent;
+  }
+
+  OperatorOp op;
+  MLIRContext *context;
+  Coordinates result;
+  /// Of the axes, then of the clipped coordinates; and what stands for each.
+  SmallVector<Interval> ranges;
+  SmallVector<AffineExpr> replacements;
+  llvm::DenseMap<Value, AffineExpr> expressions;
+};
+} // namespace
+
+Coordinates kas::getCoordinates(OperatorOp op) {
+  assert(op.isConcrete() && "coordinates need a concrete operator");
+  return CoordinatesBuilder(op).build();
+}
