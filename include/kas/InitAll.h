@@ -14,6 +14,8 @@
 #ifndef KAS_INITALL_H
 #define KAS_INITALL_H
 
+#include "kas/Conversion/KasToAffine.h"
+#include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Models/Passes.h"
@@ -23,10 +25,12 @@ namespace kas {
 
 inline void registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<KasDialect>();
+  registerBufferizableOpInterfaceExternalModels(registry);
 }
 
 /// Passes and pipelines.
 inline void registerAllPasses() {
+  registerKasConversionPasses();
   registerKasModelsPasses();
   registerKasTransformsPasses();
   registerCPUPipeline();

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Pipelines/CPU.h"
+#include "kas/Conversion/Passes.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Pipelines/Passes.h"
 #include "kas/Runtime/Timing.h"
 #include "mlir/Conversion/Passes.h"
@@ -28,6 +30,16 @@ using llvm::Expected;
 //===----------------------------------------------------------------------===//
 // The pipeline
 //===----------------------------------------------------------------------===//
+
+/// Operators to linalg, or loops where that cannot be.
+static void addOperators(OpPassManager &manager,
+                         const CPUPipelineOptions &options) {
+  manager.addPass(createKasSpecializePass());
+  KasToAffinePassOptions loops;
+  loops.parallel = options.threads != 1;
+  manager.addPass(createKasToAffinePass(loops));
+  manager.addPass(createKasEraseOperatorsPass());
+}
 
 /// Tensors to buffers.
 static void addBufferization(OpPassManager &manager) {
@@ -87,6 +99,7 @@ static void addLLVM(OpPassManager &manager) {
 
 void kas::buildCPUPipeline(OpPassManager &manager,
                            const CPUPipelineOptions &options) {
+  addOperators(manager, options);
   addBufferization(manager);
   addLoops(manager, options);
   addLLVM(manager);

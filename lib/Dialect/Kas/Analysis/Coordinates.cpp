@@ -139,60 +139,69 @@ private:
     int64_t period = llvm::divideFloorSigned(interval.lower, divisor);
     bool onePeriod = period == llvm::divideFloorSigned(interval.upper, divisor);
     if (isMod) {
-      if (onePeriod) {
-        rest.constant -= period * divisor;
-        return rest;
-      }
-      Sum result;
-      result.add(modulo(restExpr, divisor), 1);
-      return result;
+      if (!onePeriod)
+        return moduloAgain(restExpr, divisor);
+      rest.constant -= period * divisor;
+      return rest;
     }
     Sum result;
+    if (onePeriod)
+      result.constant = period;
+    else
+      result = divideAgain(restExpr, divisor);
     for (auto [term, coefficient] : multiple.terms)
       result.add(term, coefficient / divisor);
-    result.constant = multiple.constant / divisor;
-    if (onePeriod)
-      result.constant += period;
-    else
-      result.add(floorDivide(restExpr, divisor), 1);
+    result.constant += multiple.constant / divisor;
     return result;
   }
 
   /// (e floordiv c) floordiv d = e floordiv (c * d).
-  static AffineExpr floorDivide(AffineExpr expr, int64_t divisor) {
+  Sum divideAgain(AffineExpr expr, int64_t divisor) {
     if (expr.getKind() == AffineExprKind::FloorDiv) {
       auto inner = cast<AffineBinaryOpExpr>(expr);
-      return inner.getLHS().floorDiv(
-          cast<AffineConstantExpr>(inner.getRHS()).getValue() * divisor);
+      auto first = cast<AffineConstantExpr>(inner.getRHS());
+      return divide(simplify(inner.getLHS()), first.getValue() * divisor,
+                    /*isMod=*/false);
     }
-    return expr.floorDiv(divisor);
+    Sum result;
+    result.add(expr.floorDiv(divisor), 1);
+    return result;
   }
 
   /// (e mod (c * d)) mod d = e mod d.
-  static AffineExpr modulo(AffineExpr expr, int64_t divisor) {
+  Sum moduloAgain(AffineExpr expr, int64_t divisor) {
     if (expr.getKind() == AffineExprKind::Mod) {
       auto inner = cast<AffineBinaryOpExpr>(expr);
-      if (cast<AffineConstantExpr>(inner.getRHS()).getValue() % divisor == 0)
-        return inner.getLHS() % divisor;
+      auto first = cast<AffineConstantExpr>(inner.getRHS());
+      if (first.getValue() % divisor == 0)
+        return divide(simplify(inner.getLHS()), divisor, /*isMod=*/true);
     }
-    return expr % divisor;
+    Sum result;
+    result.add(expr % divisor, 1);
+    return result;
   }
 
-  /// a * c * (e floordiv c) + a * (e mod c) = a * e.
+  /// a * c * (e floordiv c) + a * (e mod c) = a * e, where the remainder may
+  /// have been simplified already.
   void joinQuotientsWithRemainders(Sum &sum) {
     for (auto [term, coefficient] : sum.terms) {
-      if (term.getKind() != AffineExprKind::Mod)
+      if (term.getKind() != AffineExprKind::FloorDiv)
         continue;
-      auto mod = cast<AffineBinaryOpExpr>(term);
-      int64_t divisor = cast<AffineConstantExpr>(mod.getRHS()).getValue();
-      AffineExpr quotient = mod.getLHS().floorDiv(divisor);
-      auto *found = sum.terms.find(quotient);
-      if (found == sum.terms.end() || found->second != coefficient * divisor)
+      auto quotient = cast<AffineBinaryOpExpr>(term);
+      int64_t divisor = cast<AffineConstantExpr>(quotient.getRHS()).getValue();
+      if (coefficient % divisor != 0)
         continue;
-      int64_t factor = coefficient;
-      sum.terms.erase(quotient);
+      int64_t factor = coefficient / divisor;
+      Sum dividend = simplify(quotient.getLHS());
+      Sum remainder = divide(dividend, divisor, /*isMod=*/true);
+      bool found = llvm::all_of(remainder.terms, [&](const auto &entry) {
+        return sum.terms.lookup(entry.first) == factor * entry.second;
+      });
+      if (!found)
+        continue;
       sum.terms.erase(term);
-      sum.add(simplify(mod.getLHS()), factor);
+      sum.add(remainder, -factor);
+      sum.add(dividend, factor);
       return joinQuotientsWithRemainders(sum);
     }
   }

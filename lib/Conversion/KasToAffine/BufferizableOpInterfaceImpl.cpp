@@ -1,0 +1,75 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Conversion/KasToAffine.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::bufferization;
+using namespace kas;
+
+namespace {
+/// Reads all operands and makes its result in a new buffer.
+struct ApplyOpInterface
+    : public BufferizableOpInterface::ExternalModel<ApplyOpInterface, ApplyOp> {
+  bool bufferizesToAllocation(Operation *, Value) const { return true; }
+  bool bufferizesToMemoryRead(Operation *, OpOperand &,
+                              const AnalysisState &) const {
+    return true;
+  }
+  bool bufferizesToMemoryWrite(Operation *, OpOperand &,
+                               const AnalysisState &) const {
+    return false;
+  }
+  AliasingValueList getAliasingValues(Operation *, OpOperand &,
+                                      const AnalysisState &) const {
+    return {};
+  }
+
+  LogicalResult bufferize(Operation *operation, RewriterBase &rewriter,
+                          const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto apply = cast<ApplyOp>(operation);
+    OperatorOp op = apply.getOperator();
+    if (!op || !op.isConcrete())
+      return apply.emitOpError() << "requires a concrete operator (see "
+                                    "-kas-specialize), got '@"
+                                 << apply.getCallee() << "'";
+    SmallVector<Value> inputs;
+    for (Value tensor : apply->getOperands()) {
+      FailureOr<Value> buffer = getBuffer(rewriter, tensor, options, state);
+      if (failed(buffer))
+        return failure();
+      inputs.push_back(*buffer);
+    }
+    auto type = cast<MemRefType>(getMemRefTypeWithStaticIdentityLayout(
+        cast<TensorType>(apply.getResult().getType())));
+    FailureOr<Value> output =
+        options.createAlloc(rewriter, apply.getLoc(), type, {});
+    if (failed(output))
+      return failure();
+    emitAffineLoops(rewriter, apply.getLoc(), getCoordinates(op), inputs,
+                    *output);
+    replaceOpWithBufferizedValues(rewriter, operation, *output);
+    return success();
+  }
+};
+} // namespace
+
+void kas::registerBufferizableOpInterfaceExternalModels(
+    DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, KasDialect *) {
+    ApplyOp::attachInterface<ApplyOpInterface>(*context);
+    context->loadDialect<affine::AffineDialect, arith::ArithDialect,
+                         memref::MemRefDialect>();
+  });
+}

@@ -1,0 +1,353 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Conversion/KasToAffine.h"
+#include "kas/Conversion/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/IntegerSet.h"
+
+using namespace mlir;
+using namespace kas;
+
+namespace kas {
+#define GEN_PASS_DEF_KASTOAFFINEPASS
+#define GEN_PASS_DEF_KASERASEOPERATORSPASS
+#include "kas/Conversion/Passes.h.inc"
+} // namespace kas
+
+namespace {
+/// Emits the loop nest of one operator.
+///
+/// With `max` and guards, a reduction carries beside its value whether any
+/// point existed ("exists"). Otherwise one accumulator goes through all
+/// reductions: skipping a point of a sum, or never skipping, needs no flag.
+class LoopNestEmitter {
+public:
+  LoopNestEmitter(OpBuilder &builder, Location loc,
+                  const Coordinates &coordinates, ValueRange inputs,
+                  Value output, const AffineLoopOptions &options)
+      : b(loc, builder), coordinates(coordinates), inputs(inputs),
+        output(output), options(options), hasMax(coordinates.hasMax()),
+        hasFlags(hasMax && !coordinates.guards.empty()) {
+    elementType = cast<MemRefType>(output.getType()).getElementType();
+    computeType = elementType.getIntOrFloatBitWidth() < 32
+                      ? Type(Float32Type::get(b.getContext()))
+                      : elementType;
+  }
+
+  void emit() {
+    OpBuilder::InsertionGuard guard(b);
+    bool parallel =
+        options.parallel && getNumPoints() >= options.minParallelWork;
+    for (unsigned axis = 0; axis < coordinates.numOutputs; ++axis) {
+      if (getExtent(axis) == 1)
+        addTrivialAxis();
+      else
+        parallel = emitOutputLoop(getExtent(axis), parallel);
+    }
+    Value value = hasMax ? emitPoint() : emitSumOfPoint();
+    if (value.getType() != elementType)
+      value = arith::TruncFOp::create(b, elementType, value);
+    AffineMap map = b.getMultiDimIdentityMap(coordinates.numOutputs);
+    affine::AffineStoreOp::create(b, value, output, map, ivs);
+  }
+
+private:
+  /// An axis of one value needs no loop. The expressions do not mention it.
+  void addTrivialAxis() { ivs.push_back(arith::ConstantIndexOp::create(b, 0)); }
+
+  /// Returns whether the loops inside should be parallel, too: one level is.
+  bool emitOutputLoop(int64_t extent, bool parallel) {
+    if (parallel) {
+      auto loop = affine::AffineParallelOp::create(
+          b, TypeRange(), ArrayRef<arith::AtomicRMWKind>(), extent);
+      ivs.push_back(loop.getIVs()[0]);
+      b.setInsertionPointToStart(loop.getBody());
+    } else {
+      auto loop = affine::AffineForOp::create(b, 0, extent);
+      ivs.push_back(loop.getInductionVar());
+      b.setInsertionPointToStart(loop.getBody());
+    }
+    return false;
+  }
+
+  double getNumPoints() const {
+    double points = 1;
+    for (const Axis &axis : coordinates.axes)
+      points *= static_cast<double>(axis.extent);
+    return points;
+  }
+
+  int64_t getExtent(unsigned axis) const {
+    return coordinates.axes[axis].extent;
+  }
+  unsigned getNumAxes() const { return coordinates.axes.size(); }
+
+  Value createConstant(double value) {
+    return arith::ConstantOp::create(b, b.getFloatAttr(computeType, value));
+  }
+
+  /// The value of an output point of a pure sum; means divide at the end.
+  Value emitSumOfPoint() {
+    Value sum = emitSum(coordinates.numOutputs, createConstant(0));
+    double divisor = coordinates.getMeanDivisor();
+    if (divisor == 1)
+      return sum;
+    return arith::DivFOp::create(b, sum, createConstant(divisor));
+  }
+
+  /// The value of an output point, 0 where it has none.
+  Value emitPoint() {
+    SmallVector<Value> partial = emitReduction(coordinates.numOutputs);
+    if (!hasFlags)
+      return partial[0];
+    return arith::SelectOp::create(b, partial[1], partial[0],
+                                   createConstant(0));
+  }
+
+  /// Adds to `sum` all points below the axes that have loops already.
+  Value emitSum(unsigned axis, Value sum) {
+    return emitGuarded(
+        axis,
+        [&]() -> SmallVector<Value> {
+          if (axis == getNumAxes())
+            return {arith::AddFOp::create(b, sum, emitProduct(), contract())};
+          if (getExtent(axis) == 1) {
+            addTrivialAxis();
+            Value next = emitSum(axis + 1, sum);
+            ivs.pop_back();
+            return {next};
+          }
+          auto loop = affine::AffineForOp::create(b, 0, getExtent(axis), 1,
+                                                  ValueRange(sum));
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(loop.getBody());
+          ivs.push_back(loop.getInductionVar());
+          Value next = emitSum(axis + 1, loop.getRegionIterArgs()[0]);
+          ivs.pop_back();
+          affine::AffineYieldOp::create(b, next);
+          return {loop.getResult(0)};
+        },
+        [&] { return SmallVector<Value>{sum}; })[0];
+  }
+
+  /// The value of the reductions from `axis` on, and whether it exists.
+  SmallVector<Value> emitReduction(unsigned axis) {
+    return emitGuarded(
+        axis,
+        [&]() -> SmallVector<Value> {
+          if (axis < getNumAxes())
+            return emitReductionLoop(axis);
+          return withFlag(emitProduct(), true);
+        },
+        [&] { return withFlag(createConstant(0), false); });
+  }
+
+  SmallVector<Value> withFlag(Value value, bool flag) {
+    if (!hasFlags)
+      return {value};
+    return {value,
+            arith::ConstantOp::create(b, b.getBoolAttr(flag)).getResult()};
+  }
+
+  SmallVector<Value> emitReductionLoop(unsigned axis) {
+    if (getExtent(axis) == 1) {
+      addTrivialAxis();
+      SmallVector<Value> inner = emitReduction(axis + 1);
+      ivs.pop_back();
+      return inner;
+    }
+    ReduceKind kind = *coordinates.axes[axis].kind;
+    double identity = kind == ReduceKind::Max
+                          ? -std::numeric_limits<double>::infinity()
+                          : 0.0;
+    auto loop = affine::AffineForOp::create(
+        b, 0, getExtent(axis), 1, withFlag(createConstant(identity), false));
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      ivs.push_back(loop.getInductionVar());
+      SmallVector<Value> inner = emitReduction(axis + 1);
+      ivs.pop_back();
+      affine::AffineYieldOp::create(
+          b, combine(kind, loop.getRegionIterArgs(), inner));
+    }
+    SmallVector<Value> results(loop.getResults());
+    if (kind == ReduceKind::Mean)
+      results[0] = arith::DivFOp::create(
+          b, results[0], createConstant(static_cast<double>(getExtent(axis))));
+    return results;
+  }
+
+  /// `accumulated` with `inner`, where that exists.
+  SmallVector<Value> combine(ReduceKind kind, ValueRange accumulated,
+                             ValueRange inner) {
+    Value value;
+    if (kind == ReduceKind::Max)
+      value = arith::MaximumFOp::create(b, accumulated[0], inner[0]);
+    else
+      value = arith::AddFOp::create(b, accumulated[0], inner[0], contract());
+    if (!hasFlags)
+      return {value};
+    return {arith::SelectOp::create(b, inner[1], value, accumulated[0]),
+            arith::OrIOp::create(b, accumulated[1], inner[1])};
+  }
+
+  /// The product of the data and the weights at the innermost point.
+  Value emitProduct() {
+    Value product = emitLoad(inputs[0], coordinates.data);
+    for (auto [weight, indices] :
+         llvm::zip_equal(inputs.drop_front(), coordinates.weights))
+      product = arith::MulFOp::create(b, product, emitLoad(weight, indices),
+                                      contract());
+    return product;
+  }
+
+  Value emitLoad(Value buffer, ArrayRef<AffineExpr> indices) {
+    auto map = AffineMap::get(getNumAxes(), 0, indices, b.getContext());
+    Value value = affine::AffineLoadOp::create(b, buffer, map, ivs);
+    if (value.getType() != computeType)
+      value = arith::ExtFOp::create(b, computeType, value);
+    return value;
+  }
+
+  arith::FastMathFlagsAttr contract() {
+    return arith::FastMathFlagsAttr::get(b.getContext(),
+                                         arith::FastMathFlags::contract);
+  }
+
+  /// `emitThen` under the guards that can be checked once the first `axis` axes
+  /// have loops, and no earlier.
+  SmallVector<Value>
+  emitGuarded(unsigned axis, llvm::function_ref<SmallVector<Value>()> emitThen,
+              llvm::function_ref<SmallVector<Value>()> emitElse) {
+    SmallVector<AffineExpr> constraints;
+    for (const Guard &guard : coordinates.guards) {
+      if (getLevel(guard) != axis)
+        continue;
+      constraints.push_back(guard.expr);
+      constraints.push_back(guard.extent - 1 - guard.expr);
+    }
+    if (constraints.empty())
+      return emitThen();
+    auto set = IntegerSet::get(axis, 0, constraints,
+                               SmallVector<bool>(constraints.size(), false));
+    SmallVector<Type> types(1, computeType);
+    if (hasFlags)
+      types.push_back(b.getI1Type());
+    auto branch =
+        affine::AffineIfOp::create(b, types, set, ivs, /*withElse=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.getThenBlock());
+    affine::AffineYieldOp::create(b, emitThen());
+    b.setInsertionPointToStart(branch.getElseBlock());
+    affine::AffineYieldOp::create(b, emitElse());
+    return SmallVector<Value>(branch.getResults());
+  }
+
+  /// How many axes must have loops before `guard` can be checked. Guards of
+  /// outputs alone are checked where the reductions begin.
+  unsigned getLevel(const Guard &guard) const {
+    unsigned level = coordinates.numOutputs;
+    guard.expr.walk([&](AffineExpr part) {
+      if (auto dim = dyn_cast<AffineDimExpr>(part))
+        level = std::max(level, dim.getPosition() + 1);
+    });
+    return level;
+  }
+
+  ImplicitLocOpBuilder b;
+  const Coordinates &coordinates;
+  ValueRange inputs;
+  Value output;
+  AffineLoopOptions options;
+  bool hasMax;
+  bool hasFlags;
+  Type elementType;
+  Type computeType;
+  SmallVector<Value> ivs;
+};
+} // namespace
+
+void kas::emitAffineLoops(OpBuilder &builder, Location loc,
+                          const Coordinates &coordinates, ValueRange inputs,
+                          Value output, const AffineLoopOptions &options) {
+  LoopNestEmitter(builder, loc, coordinates, inputs, output, options).emit();
+}
+
+LogicalResult kas::convertToAffine(RewriterBase &rewriter, ApplyOp apply,
+                                   const AffineLoopOptions &options) {
+  OperatorOp op = apply.getOperator();
+  if (!op || !op.isConcrete())
+    return apply.emitOpError() << "requires a concrete operator (see "
+                                  "-kas-specialize), got '@"
+                               << apply.getCallee() << "'";
+  Location loc = apply.getLoc();
+  rewriter.setInsertionPoint(apply);
+  auto getBufferType = [](Value tensor) {
+    return bufferization::getMemRefTypeWithStaticIdentityLayout(
+        cast<TensorType>(tensor.getType()));
+  };
+  SmallVector<Value> inputs;
+  for (Value tensor : apply->getOperands())
+    inputs.push_back(bufferization::ToBufferOp::create(
+        rewriter, loc, getBufferType(tensor), tensor, /*read_only=*/true));
+  Value output = memref::AllocOp::create(
+      rewriter, loc, cast<MemRefType>(getBufferType(apply.getResult())),
+      rewriter.getI64IntegerAttr(64));
+  emitAffineLoops(rewriter, loc, getCoordinates(op), inputs, output, options);
+  rewriter.replaceOpWithNewOp<bufferization::ToTensorOp>(
+      apply, apply.getResult().getType(), output, /*restrict=*/true,
+      /*writable=*/true);
+  return success();
+}
+
+namespace {
+struct KasToAffinePass
+    : public kas::impl::KasToAffinePassBase<KasToAffinePass> {
+  using KasToAffinePassBase::KasToAffinePassBase;
+
+  void runOnOperation() override {
+    SmallVector<ApplyOp> applies;
+    getOperation()->walk([&](ApplyOp apply) { applies.push_back(apply); });
+    IRRewriter rewriter(&getContext());
+    AffineLoopOptions options;
+    options.parallel = parallel;
+    options.minParallelWork = static_cast<double>(minParallelWork);
+    for (ApplyOp apply : applies) {
+      if (failed(convertToAffine(rewriter, apply, options)))
+        return signalPassFailure();
+      ++numConverted;
+    }
+  }
+};
+} // namespace
+
+namespace {
+struct KasEraseOperatorsPass
+    : public kas::impl::KasEraseOperatorsPassBase<KasEraseOperatorsPass> {
+  void runOnOperation() override {
+    bool isUsed = getOperation()
+                      ->walk([](ApplyOp) { return WalkResult::interrupt(); })
+                      .wasInterrupted();
+    if (isUsed)
+      return;
+    SmallVector<Operation *> erased;
+    getOperation()->walk([&](Operation *op) {
+      if (isa<OperatorOp, SpaceOp>(op))
+        erased.push_back(op);
+    });
+    for (Operation *op : erased)
+      op->erase();
+  }
+};
+} // namespace
