@@ -18,6 +18,7 @@
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/GraphSearch/Passes.h"
 #include "kas/Models/Passes.h"
 #include "kas/Pipelines/CPU.h"
 
@@ -31,6 +32,7 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
 /// Passes and pipelines.
 inline void registerAllPasses() {
   registerKasConversionPasses();
+  registerKasGraphSearchPasses();
   registerKasModelsPasses();
   registerKasTransformsPasses();
   registerCPUPipeline();

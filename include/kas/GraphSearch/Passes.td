@@ -1,0 +1,88 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The pass that searches for operators.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_GRAPHSEARCH_PASSES
+#define KAS_GRAPHSEARCH_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
+  let summary = "Search a space for operators";
+  let description = [{
+    Looks for operators that solve the problem of a `kas.space` and appends them
+    to the module as `kas.operator`s, the best first: by `latency_ms` where it
+    was measured, then by `flops`, then by `params`, then in the order they were
+    found. Each has its metrics in the attribute `kas.score`, summed over the
+    bindings times their multiplicities, and its space in `kas.origin`. A space
+    without an operator gives a warning.
+
+    Candidates are drawn by random walks that step back at dead ends; none comes
+    twice, and a small space is enumerated to its end. With evaluators that are
+    deterministic (`flops`, `params`) and no limit of time, one seed gives one
+    result, on any machine and with any number of threads. `latency` compiles a
+    candidate, runs it in a child process (`kas-run`) under each binding, and is
+    a failure of that candidate when the process crashes or is too slow.
+
+    The space's limits and budgets hold exactly. Where it says nothing the
+    limits are `depth = 10`, `reduce = 4`, `split = 2`, `merge = 1`,
+    `shift = 2`, `expand = 0`, `unfold = 2`, `stride = 0`, `weights = 2`;
+    coefficients occur at most 6 times in reductions and weights, symbols of
+    channels (in an unordered dimension, or of one side only) 4 times, other
+    primary symbols never.
+
+    ```mlir
+    // kas-opt -kas-search="space=@layers seed=7 evaluations=64 top=1"
+    kas.space @layers<N, Cin, Cout, W | k>
+        [N, Cout unordered, W] from [N, Cin unordered, W]
+        bindings [<N = 1, Cin = 16, Cout = 16, W = 32, k = 3>]
+        budget {flops = 20000}
+    // adds
+    kas.operator @layers_0<N, Cin, Cout, W | k>(...) from [...]
+        attributes {kas.origin = "layers",
+                    kas.score = {flops = 16384, params = 256}} { ... }
+    ```
+  }];
+  let options = [
+    Option<"space", "space", "std::string", /*default=*/"\"\"",
+           "The space to search (default: the only one)">,
+    Option<"seed", "seed", "uint64_t", /*default=*/"0",
+           "Seed of the random walks">,
+    Option<"evaluations", "evaluations", "uint64_t", /*default=*/"64",
+           "The most candidates to evaluate">,
+    Option<"seconds", "seconds", "double", /*default=*/"0",
+           "Start no evaluation after so many seconds (0: no limit)">,
+    ListOption<"evaluators", "evaluators", "std::string",
+               "What to find out about each candidate: flops, params, latency "
+               "(default: flops, params)">,
+    Option<"threads", "threads", "unsigned", /*default=*/"1",
+           "Candidates that are evaluated at once">,
+    Option<"top", "top", "uint64_t", /*default=*/"0",
+           "The most operators to keep (0: all)">,
+    Option<"runner", "runner", "std::string", /*default=*/"\"\"",
+           "The program that runs candidates (default: kas-run beside this one, "
+           "else on the path)">,
+    Option<"timeLimit", "time-limit", "double", /*default=*/"30",
+           "Seconds that one run of a candidate may take">,
+    Option<"progress", "progress", "bool", /*default=*/"false",
+           "Report each evaluation on the standard error stream">
+  ];
+  let statistics = [
+    Statistic<"numAsked", "candidates", "Candidates found">,
+    Statistic<"numFailed", "failed", "Candidates whose evaluation failed">,
+    Statistic<"numExpanded", "expanded", "States expanded">,
+    Statistic<"numDeadEnds", "dead-ends", "Walks that had to step back">,
+    Statistic<"numDuplicates", "duplicates", "Candidates found again">
+  ];
+  let dependentDialects = ["::kas::KasDialect"];
+}
+
+#endif // KAS_GRAPHSEARCH_PASSES

@@ -1,0 +1,101 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Shape distance: how many steps are needed, at least, until the coordinates
+// have the sizes of the input.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_GRAPHSEARCH_SHAPEDISTANCE_H
+#define KAS_GRAPHSEARCH_SHAPEDISTANCE_H
+
+#include "kas/GraphSearch/SizeTable.h"
+
+namespace kas {
+
+/// The largest window of an unfold, and the largest product of the reductions
+/// that no weight indexes: means over more points lose too much.
+constexpr int64_t maxWindow = 30;
+constexpr int64_t maxPooling = 8;
+
+/// A coordinate as the distance sees it.
+struct ShapeItem {
+  /// Flags: what may still become of the coordinate.
+  enum : uint8_t {
+    /// A weight may take it away from the data.
+    Droppable = 1,
+    /// The same, after another weight has shared it.
+    DroppableLater = 2,
+    /// A reduction that no weight indexes.
+    Unweighted = 4,
+    Mergeable = 8,
+    Expandable = 16,
+    /// It may be the window of an unfold, if its size fits.
+    Window = 32,
+  };
+  SizeId size = SizeTable::one;
+  uint8_t flags = 0;
+
+  auto operator<=>(const ShapeItem &) const = default;
+};
+
+/// The steps that are left, by kind.
+struct ShapeBudget {
+  uint8_t split = 0, merge = 0, expand = 0, unfold = 0, stride = 0, weights = 0;
+  /// At least one more weight is required.
+  bool needsWeight = false;
+};
+
+/// A lower bound on the number of steps from live coordinates to the input
+/// shape. The relaxed game: choose merges; then each coordinate is dropped by a
+/// weight or an expand, or becomes a factor of one input dimension, or a
+/// window; every join costs a step whatever its order, every weight one, and an
+/// input dimension may lack one stride factor for a step. No rule of the search
+/// allows what this game does not, so a state that it excludes is dead. The
+/// idea is the shape distance of the Syno paper (section 7.1), which is not a
+/// bound; this one is checked by a test against searches without it.
+class ShapeDistance {
+public:
+  /// `targets` are the sizes of the input dimensions to reach.
+  ShapeDistance(const SearchProblem &problem, SizeTable &sizes,
+                llvm::ArrayRef<SizeId> targets);
+
+  /// Whether the bound is at most `limit`.
+  bool isWithin(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
+                int limit);
+
+  /// The blocks by which a coordinate of `size` may be merged: both halves are
+  /// at least 2 under every binding. In a fixed order.
+  llvm::ArrayRef<SizeId> getBlocks(SizeId size);
+  /// The factors of strides, in a fixed order.
+  llvm::ArrayRef<SizeId> getStrideFactors() const { return strideFactors; }
+
+  static constexpr int infinite = 100;
+
+private:
+  struct Partition;
+  int solve(llvm::SmallVector<ShapeItem, 12> items, const ShapeBudget &budget,
+            int limit);
+
+  const SearchProblem &problem;
+  SizeTable &sizes;
+  llvm::SmallVector<SizeId, 4> targets;
+  llvm::SmallVector<SizeId, 4> strideFactors;
+  std::deque<llvm::SmallVector<SizeId, 8>> blockLists;
+  llvm::DenseMap<SizeId, unsigned> blocks;
+  /// What is known about a multiset: the distance when it is at most `limit`,
+  /// else `infinite`.
+  struct Known {
+    uint8_t distance, limit;
+  };
+  llvm::DenseMap<uint64_t, Known> memo;
+};
+
+} // namespace kas
+
+#endif // KAS_GRAPHSEARCH_SHAPEDISTANCE_H

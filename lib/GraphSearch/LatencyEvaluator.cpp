@@ -1,0 +1,210 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/GraphSearch/LatencyEvaluator.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+#include <mutex>
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Expected;
+
+namespace {
+
+/// A file that is gone with this object.
+class TemporaryFile {
+public:
+  static Expected<TemporaryFile> create(llvm::StringRef suffix,
+                                        llvm::StringRef contents = "");
+  TemporaryFile(TemporaryFile &&other) : path(std::move(other.path)) {
+    other.path.clear();
+  }
+  TemporaryFile &operator=(TemporaryFile &&) = delete;
+  ~TemporaryFile() {
+    if (!path.empty())
+      llvm::sys::fs::remove(path);
+  }
+  llvm::StringRef getPath() const { return path; }
+
+private:
+  explicit TemporaryFile(llvm::StringRef path) : path(path) {}
+  std::string path;
+};
+
+class LatencyEvaluator final : public Evaluator {
+public:
+  LatencyEvaluator(const EvaluatorSettings &settings, std::string runner)
+      : settings(settings), runner(std::move(runner)) {
+    context.loadDialect<KasDialect>();
+  }
+
+  llvm::StringRef getName() const override { return "latency"; }
+  bool isDeterministic() const override { return false; }
+  Expected<Metrics> evaluate(const Solution &solution) override;
+
+private:
+  std::string print(const OperatorGraph &graph);
+  Expected<double> measure(llvm::StringRef file, const Binding &binding);
+
+  EvaluatorSettings settings;
+  std::string runner;
+  /// Of its own: the one of the pass may be in use, or not allow threads.
+  std::mutex mutex;
+  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
+};
+
+} // namespace
+
+Expected<TemporaryFile> TemporaryFile::create(llvm::StringRef suffix,
+                                              llvm::StringRef contents) {
+  int descriptor = -1;
+  llvm::SmallString<128> path;
+  if (std::error_code error = llvm::sys::fs::createTemporaryFile(
+          "kas-latency", suffix, descriptor, path))
+    return createStringError(error, "cannot make a temporary file: " +
+                                        error.message());
+  TemporaryFile file(path);
+  llvm::raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
+  stream << contents;
+  stream.close();
+  if (!stream.has_error())
+    return file;
+  std::error_code error = stream.error();
+  stream.clear_error();
+  return createStringError(error, "cannot write '" + path +
+                                      "': " + error.message());
+}
+
+std::string LatencyEvaluator::print(const OperatorGraph &graph) {
+  std::lock_guard<std::mutex> lock(mutex);
+  mlir::OpBuilder builder(&context);
+  mlir::Location location = builder.getUnknownLoc();
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(location);
+  builder.setInsertionPointToEnd(module->getBody());
+  buildOperator(builder, location, "candidate", *settings.problem, graph);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream);
+  return text;
+}
+
+/// The median that `text`, one JSON object, reports.
+static Expected<double> readMedian(llvm::StringRef text) {
+  Expected<llvm::json::Value> value = llvm::json::parse(text);
+  if (!value)
+    return value.takeError();
+  if (const llvm::json::Object *object = value->getAsObject())
+    if (std::optional<double> median = object->getNumber("median_ms"))
+      if (std::isfinite(*median) && *median >= 0)
+        return *median;
+  return createStringError("the runner reports no median_ms");
+}
+
+/// The first line of the file, for messages.
+static std::string readFirstLine(llvm::StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer)
+    return "";
+  return (*buffer)->getBuffer().split('\n').first.str();
+}
+
+Expected<double> LatencyEvaluator::measure(llvm::StringRef file,
+                                           const Binding &binding) {
+  Expected<TemporaryFile> output = TemporaryFile::create("json");
+  if (!output)
+    return output.takeError();
+  Expected<TemporaryFile> errors = TemporaryFile::create("txt");
+  if (!errors)
+    return errors.takeError();
+  std::string bind = "--bind=";
+  const SymbolSet &symbols = settings.problem->symbols;
+  for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
+    bind += (llvm::Twine(symbol ? "," : "") + symbols.getName(symbol) + "=" +
+             llvm::Twine(binding[symbol]))
+                .str();
+  llvm::StringRef arguments[] = {runner, file,     "--operator=candidate",
+                                 bind,   "--time", "--json",
+                                 "--threads=1"};
+  std::optional<llvm::StringRef> redirects[] = {
+      llvm::StringRef(), output->getPath(), errors->getPath()};
+  std::string message;
+  bool isNotStarted = false;
+  unsigned limit = std::max(1.0, std::ceil(settings.timeLimit));
+  int code = llvm::sys::ExecuteAndWait(
+      runner, arguments, /*Env=*/std::nullopt, redirects, limit,
+      /*MemoryLimit=*/0, &message, &isNotStarted);
+  // Negative: not started, killed at the limit, or ended by a signal.
+  if (code < 0)
+    return createStringError(message.empty() ? "the runner crashed" : message);
+  if (code > 0)
+    return createStringError("the runner ends with code " + llvm::Twine(code) +
+                             ": " + readFirstLine(errors->getPath()));
+  auto text = llvm::MemoryBuffer::getFile(output->getPath());
+  if (!text)
+    return llvm::errorCodeToError(text.getError());
+  return readMedian((*text)->getBuffer());
+}
+
+Expected<Metrics> LatencyEvaluator::evaluate(const Solution &solution) {
+  const SearchProblem &problem = *settings.problem;
+  Expected<TemporaryFile> file = TemporaryFile::create(
+      "mlir", print(static_cast<const OperatorGraph &>(solution)));
+  if (!file)
+    return file.takeError();
+  double sum = 0;
+  for (auto [binding, multiplicity] :
+       llvm::zip_equal(problem.bindings, problem.multiplicities)) {
+    Expected<double> median = measure(file->getPath(), binding);
+    if (!median)
+      return median.takeError();
+    sum += *median * static_cast<double>(multiplicity);
+    if (problem.budget.maxLatencyMs && sum > *problem.budget.maxLatencyMs)
+      return createStringError("over the latency budget");
+  }
+  return Metrics{{"latency_ms", sum}};
+}
+
+/// `kas-run` beside the running executable, else on the path.
+static Expected<std::string> findRunner(llvm::StringRef name) {
+  bool isPath = name.contains('/');
+  if (name.empty()) {
+    static int anchor;
+    llvm::SmallString<128> beside(llvm::sys::path::parent_path(
+        llvm::sys::fs::getMainExecutable(nullptr, &anchor)));
+    llvm::sys::path::append(beside, "kas-run");
+    if (llvm::sys::fs::can_execute(beside))
+      return beside.str().str();
+    name = "kas-run";
+  }
+  if (isPath) {
+    if (llvm::sys::fs::can_execute(name))
+      return name.str();
+  } else if (llvm::ErrorOr<std::string> found =
+                 llvm::sys::findProgramByName(name)) {
+    return *found;
+  }
+  return createStringError("requires a program that runs candidates, found no "
+                           "executable '" +
+                           name + "'");
+}
+
+Expected<std::unique_ptr<Evaluator>>
+kas::makeLatencyEvaluator(const EvaluatorSettings &settings) {
+  Expected<std::string> runner = findRunner(settings.runner);
+  if (!runner)
+    return runner.takeError();
+  return std::make_unique<LatencyEvaluator>(settings, std::move(*runner));
+}

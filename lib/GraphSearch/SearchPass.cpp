@@ -1,0 +1,200 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/GraphSearch/Passes.h"
+#include "kas/GraphSearch/Evaluators.h"
+#include "kas/GraphSearch/GraphState.h"
+#include "kas/Search/Driver.h"
+#include "kas/Search/RandomSearcher.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Format.h"
+#include <limits>
+
+using namespace mlir;
+using namespace kas;
+
+namespace kas {
+#define GEN_PASS_DEF_SEARCHPASS
+#include "kas/GraphSearch/Passes.h.inc"
+} // namespace kas
+
+namespace {
+
+class SearchPass : public kas::impl::SearchPassBase<SearchPass> {
+public:
+  using SearchPassBase::SearchPassBase;
+  void runOnOperation() override;
+
+private:
+  FailureOr<SpaceOp> findSpace();
+  LogicalResult checkOptions();
+  FailureOr<std::vector<std::unique_ptr<Evaluator>>>
+  makeEvaluators(std::shared_ptr<const SearchProblem> problem);
+  void report(const SearchResult &result);
+  void append(SpaceOp space, const SearchProblem &problem,
+              ArrayRef<SearchResult> results);
+};
+
+} // namespace
+
+FailureOr<SpaceOp> SearchPass::findSpace() {
+  StringRef name = space;
+  name.consume_front("@");
+  auto spaces = llvm::to_vector(getOperation().getOps<SpaceOp>());
+  if (!name.empty()) {
+    for (SpaceOp candidate : spaces)
+      if (candidate.getSymName() == name)
+        return candidate;
+    return getOperation().emitError("requires a kas.space @")
+           << name << " in the module, got none of that name";
+  }
+  if (spaces.size() != 1)
+    return getOperation().emitError(
+               "requires one kas.space in the module, or the option 'space', "
+               "got ")
+           << spaces.size();
+  return spaces.front();
+}
+
+LogicalResult SearchPass::checkOptions() {
+  auto emitError = [&] { return getOperation().emitError(); };
+  if (evaluations < 1)
+    return emitError() << "requires evaluations >= 1, got 0";
+  if (threads < 1 || threads > 1024)
+    return emitError() << "requires 1 <= threads <= 1024, got " << threads;
+  // Written so that NaN fails.
+  if (!(seconds >= 0) || seconds > 1e9)
+    return emitError() << "requires 0 <= seconds <= 1e9, got "
+                       << llvm::formatv("{0}", double(seconds)).str();
+  if (!(timeLimit > 0) || timeLimit > 1e6)
+    return emitError() << "requires 0 < time-limit <= 1e6, got "
+                       << llvm::formatv("{0}", double(timeLimit)).str();
+  return success();
+}
+
+FailureOr<std::vector<std::unique_ptr<Evaluator>>>
+SearchPass::makeEvaluators(std::shared_ptr<const SearchProblem> problem) {
+  EvaluatorSettings settings{std::move(problem), runner, timeLimit};
+  SmallVector<std::string> names(evaluators);
+  if (names.empty())
+    names = {"flops", "params"};
+  std::vector<std::unique_ptr<Evaluator>> result;
+  for (StringRef name : names) {
+    llvm::Expected<std::unique_ptr<Evaluator>> evaluator =
+        makeEvaluator(name, settings);
+    if (!evaluator)
+      return getOperation().emitError()
+             << llvm::toString(evaluator.takeError());
+    result.push_back(std::move(*evaluator));
+  }
+  return result;
+}
+
+/// One line per evaluation.
+void SearchPass::report(const SearchResult &result) {
+  llvm::errs() << "kas-search: candidate " << result.candidate.id << ":";
+  if (const auto *failed = std::get_if<Failure>(&result.outcome)) {
+    llvm::errs() << " failed: " << failed->reason;
+  } else {
+    for (const auto &[name, value] : std::get<Metrics>(result.outcome))
+      llvm::errs() << " " << name << "=" << llvm::format("%.6g", value);
+  }
+  llvm::errs() << "\n";
+}
+
+/// Measured time first, then work, then size; what is unknown counts as most.
+static std::array<double, 3> getRank(const SearchResult &result) {
+  const Metrics &metrics = std::get<Metrics>(result.outcome);
+  std::array<double, 3> rank;
+  for (auto [value, name] :
+       llvm::zip_equal(rank, ArrayRef<const char *>{"latency_ms", "flops",
+                                                    "params"})) {
+    auto metric = metrics.find(name);
+    value = metric == metrics.end() ? std::numeric_limits<double>::infinity()
+                                    : metric->second;
+  }
+  return rank;
+}
+
+/// Counts stay integers; they are exact up to 2^53.
+static Attribute getAttribute(Builder &builder, StringRef name, double value) {
+  if (name == "flops" || name == "params")
+    return builder.getI64IntegerAttr(static_cast<int64_t>(value));
+  return builder.getF64FloatAttr(value);
+}
+
+void SearchPass::append(SpaceOp space, const SearchProblem &problem,
+                        ArrayRef<SearchResult> results) {
+  OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
+  SymbolTable symbols(getOperation());
+  unsigned count = 0;
+  for (const SearchResult &result : results) {
+    OperatorOp op = buildOperator(
+        builder, space.getLoc(),
+        (space.getSymName() + "_" + Twine(count++)).str(), problem,
+        static_cast<const OperatorGraph &>(*result.candidate.solution));
+    NamedAttrList score;
+    for (const auto &[name, value] : std::get<Metrics>(result.outcome))
+      score.append(name, getAttribute(builder, name, value));
+    op->setAttr("kas.score", score.getDictionary(&getContext()));
+    op->setAttr("kas.origin", builder.getStringAttr(space.getSymName()));
+    symbols.insert(op); // Renames it where the name is taken.
+  }
+}
+
+void SearchPass::runOnOperation() {
+  FailureOr<SpaceOp> found = findSpace();
+  if (failed(found) || failed(checkOptions()))
+    return signalPassFailure();
+  auto problem =
+      std::make_shared<const SearchProblem>(SearchProblem::get(*found));
+  auto judges = makeEvaluators(problem);
+  if (failed(judges))
+    return signalPassFailure();
+
+  RandomSearcher::Options options;
+  options.seed = seed;
+  RandomSearcher searcher(makeGraphState(problem), options);
+  SmallVector<Evaluator *> borrowed = llvm::map_to_vector(
+      *judges, [](std::unique_ptr<Evaluator> &judge) { return judge.get(); });
+  auto progressed = [&](const SearchResult &result) { report(result); };
+  std::vector<SearchResult> results =
+      runSearch(searcher, borrowed, {evaluations, seconds, threads},
+                progress ? llvm::function_ref<void(const SearchResult &)>(
+                               progressed)
+                         : nullptr);
+
+  SearchStatistics statistics = searcher.getStatistics();
+  numAsked = statistics.asked;
+  numFailed = statistics.failed;
+  numExpanded = statistics.expansions;
+  numDeadEnds = statistics.deadEnds;
+  numDuplicates = statistics.duplicates;
+  std::string reason;
+  llvm::erase_if(results, [&](const SearchResult &result) {
+    const auto *failed = std::get_if<Failure>(&result.outcome);
+    if (failed && reason.empty())
+      reason = failed->reason;
+    return failed != nullptr;
+  });
+  if (results.empty()) {
+    InFlightDiagnostic warning = found->emitWarning("found no operator: ");
+    if (statistics.asked)
+      warning << "all " << statistics.asked
+              << " candidates failed, the first because " << reason;
+    else
+      warning << (searcher.isExhausted() ? "the space has none"
+                                         : "the search ended too early");
+  }
+  llvm::stable_sort(results, [](const SearchResult &a, const SearchResult &b) {
+    return getRank(a) < getRank(b);
+  });
+  if (top && results.size() > top)
+    results.resize(top);
+  append(*found, *problem, results);
+}
