@@ -237,7 +237,8 @@ bool GraphState::isContractionAllowed(const Uses &uses) const {
     bool isReduction = expr.kind == CoordKind::Reduce;
     hasReduction |= isReduction && uses[index];
     hasShared |= uses[index] == Shared;
-    if (isReduction && uses[index] == Taken && !coord.weights)
+    if (isReduction && uses[index] == Taken &&
+        (!coord.weights || space->sizes[coord.size].max > maxRank))
       return false;
     if (!isReduction || expr.first == 0)
       continue;
@@ -516,7 +517,8 @@ ShapeItem GraphState::getItem(const LiveCoord &coord) const {
   bool isReduction = kind == CoordKind::Reduce;
   bool isAllowed = space->sizes[coord.size].isAllowed;
   if (isAtom(coord)) {
-    if (isAllowed)
+    if (isAllowed &&
+        (!isReduction || space->sizes[coord.size].max <= maxRank))
       item.flags |= isReduction && !coord.weights ? ShapeItem::DroppableLater
                                                   : ShapeItem::Droppable;
     if (isReduction && !coord.weights)

@@ -13,6 +13,7 @@
 #include "kas/Search/RandomSearcher.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <limits>
 
 using namespace mlir;
@@ -80,7 +81,7 @@ LogicalResult SearchPass::checkOptions() {
 FailureOr<std::vector<std::unique_ptr<Evaluator>>>
 SearchPass::makeEvaluators(std::shared_ptr<const SearchProblem> problem) {
   EvaluatorSettings settings{std::move(problem), runner, timeLimit};
-  SmallVector<std::string> names(evaluators);
+  SmallVector<std::string> names(evaluators.begin(), evaluators.end());
   if (names.empty())
     names = {"flops", "params"};
   std::vector<std::unique_ptr<Evaluator>> result;
@@ -191,8 +192,9 @@ void SearchPass::runOnOperation() {
       warning << (searcher.isExhausted() ? "the space has none"
                                          : "the search ended too early");
   }
-  llvm::stable_sort(results, [](const SearchResult &a, const SearchResult &b) {
-    return getRank(a) < getRank(b);
+  llvm::sort(results, [](const SearchResult &a, const SearchResult &b) {
+    return std::pair(getRank(a), a.candidate.id) <
+           std::pair(getRank(b), b.candidate.id);
   });
   if (top && results.size() > top)
     results.resize(top);

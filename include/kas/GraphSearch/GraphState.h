@@ -43,7 +43,7 @@ struct GraphStateOptions {
 ///   nothing made of them (those are reshaped weights). W2 at least one
 ///   reduction, and one coordinate that the data keeps. W3 the data lets go of a
 ///   reduction only when another weight has it (else that weight is a sum of
-///   itself). W4 no weight's coordinates contain another's (the smaller one is
+///   itself), and it is at most 32 (a low rank). W4 no weight's coordinates contain another's (the smaller one is
 ///   absorbed). W5 symbols occur as often as allowed.
 /// * merge: M1 only outputs and remainders that no weight indexes (others are
 ///   merged twice, or reshape a weight). M2 both halves are at least 2. M3 an

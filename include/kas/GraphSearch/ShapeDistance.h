@@ -18,10 +18,14 @@
 
 namespace kas {
 
-/// The largest window of an unfold, and the largest product of the reductions
-/// that no weight indexes: means over more points lose too much.
+/// The largest window of an unfold.
 constexpr int64_t maxWindow = 30;
+/// The largest product of the reductions that no weight indexes: means over more
+/// points lose too much.
 constexpr int64_t maxPooling = 8;
+/// The largest reduction between two weights that the data does not see: the
+/// rank of a matrix in factors.
+constexpr int64_t maxRank = 32;
 
 /// A coordinate as the distance sees it.
 struct ShapeItem {

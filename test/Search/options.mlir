@@ -1,0 +1,23 @@
+// RUN: not kas-opt %s -kas-search="space=@none" 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not kas-opt %s -kas-search 2>&1 | FileCheck %s --check-prefix=TWO
+// RUN: not kas-opt %s -kas-search="space=@a evaluations=0" 2>&1 | FileCheck %s --check-prefix=EVALUATIONS
+// RUN: not kas-opt %s -kas-search="space=@a threads=0" 2>&1 | FileCheck %s --check-prefix=THREADS
+// RUN: not kas-opt %s -kas-search="space=@a seconds=-1" 2>&1 | FileCheck %s --check-prefix=SECONDS
+// RUN: not kas-opt %s -kas-search="space=@a seconds=nan" 2>&1 | FileCheck %s --check-prefix=SECONDS-NAN
+// RUN: not kas-opt %s -kas-search="space=@a time-limit=0" 2>&1 | FileCheck %s --check-prefix=LIMIT
+// RUN: not kas-opt %s -kas-search="space=@a evaluators=flops,beauty" 2>&1 | FileCheck %s --check-prefix=EVALUATOR
+// RUN: not kas-opt %s -kas-search="space=@a evaluators=latency runner=%t.none/kas-run" 2>&1 | FileCheck %s --check-prefix=RUNNER
+// RUN: not kas-opt %s -kas-search="space=@a seed=x" 2>&1 | FileCheck %s --check-prefix=SEED
+
+// NONE: error: requires a kas.space @none in the module, got none of that name
+// TWO: error: requires one kas.space in the module, or the option 'space', got 2
+// EVALUATIONS: error: requires evaluations >= 1, got 0
+// THREADS: error: requires 1 <= threads <= 1024, got 0
+// SECONDS: error: requires 0 <= seconds <= 1e9, got -1
+// SECONDS-NAN: error: requires 0 <= seconds <= 1e9, got nan
+// LIMIT: error: requires 0 < time-limit <= 1e6, got 0
+// EVALUATOR: error: requires an evaluator among flops, latency, params, got 'beauty'
+// RUNNER: error: requires a program that runs candidates, found no executable '{{.*}}none/kas-run'
+// SEED: value invalid for uint
+kas.space @a<M, K, N> [M, N] from [M, K] bindings [<M = 8, K = 4, N = 6>]
+kas.space @b<M, K, N> [M, N] from [M, K] bindings [<M = 8, K = 4, N = 6>]
