@@ -67,8 +67,8 @@ kas::makeEvaluator(llvm::StringRef name, const EvaluatorSettings &settings) {
   Factories &factories = getFactories();
   if (auto factory = factories.find(name); factory != factories.end())
     return factory->second(settings);
-  return llvm::createStringError("requires an evaluator among " +
-                                 llvm::join(llvm::make_first_range(factories),
-                                            ", ") +
-                                 ", got '" + name + "'");
+  return llvm::createStringError(
+      "requires an evaluator among " +
+      llvm::join(llvm::make_first_range(factories), ", ") + ", got '" + name +
+      "'");
 }

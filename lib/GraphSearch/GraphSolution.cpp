@@ -181,8 +181,7 @@ GraphWriter::writeWeight(llvm::ArrayRef<ExprId> coords) {
     // Leaves stand first, the outputs before the reductions.
     return std::tuple(leaf, graph.coords[index].kind, index);
   };
-  llvm::sort(weight,
-             [&](unsigned a, unsigned b) { return rank(a) < rank(b); });
+  llvm::sort(weight, [&](unsigned a, unsigned b) { return rank(a) < rank(b); });
   return weight;
 }
 

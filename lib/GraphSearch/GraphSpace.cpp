@@ -29,9 +29,8 @@ GraphSpace::GraphSpace(std::shared_ptr<const SearchProblem> problem,
   for (unsigned symbol = 0; symbol < problem->symbols.size(); ++symbol)
     if (problem->symbols.getKind(symbol) == SymbolKind::Primary)
       addReduceSizes(Size::symbol(symbol), 0, 0);
-  llvm::sort(reduceSizes, [&](SizeId a, SizeId b) {
-    return sizes[a].size < sizes[b].size;
-  });
+  llvm::sort(reduceSizes,
+             [&](SizeId a, SizeId b) { return sizes[a].size < sizes[b].size; });
 }
 
 /// R3: `size` times every product of powers of the coefficients from `symbol`

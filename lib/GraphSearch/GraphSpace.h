@@ -19,7 +19,6 @@
 
 namespace kas {
 
-
 /// The number of an expression in a `GraphSpace`.
 using ExprId = uint32_t;
 
@@ -77,7 +76,8 @@ public:
   /// The leaves of the split that `id` is, from left to right; itself if none.
   void getFactors(ExprId id, llvm::SmallVectorImpl<ExprId> &factors) const;
   /// The reductions below.
-  void getReductions(ExprId id, llvm::SmallVectorImpl<ExprId> &reductions) const;
+  void getReductions(ExprId id,
+                     llvm::SmallVectorImpl<ExprId> &reductions) const;
 
   /// The size has a primary symbol that only unordered input dimensions have,
   /// so the coordinate can only end in such a one.

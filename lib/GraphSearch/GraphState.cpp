@@ -201,8 +201,8 @@ bool GraphState::tryReduce(uint32_t index) {
   uint32_t equal = llvm::count_if(reductions, [&](ExprId reduction) {
     return space->getExpr(reduction).size == size;
   });
-  live.push_back(make({CoordKind::Reduce, size, equal, 0},
-                      LiveCoord::Unweighted));
+  live.push_back(
+      make({CoordKind::Reduce, size, equal, 0}, LiveCoord::Unweighted));
   reductions.push_back(live.back().expr);
   lastReduce = index;
   return isWithinBudget(); // R2
@@ -223,7 +223,8 @@ bool GraphState::containsWeight(llvm::ArrayRef<ExprId> coords) const {
   return llvm::any_of(weights, [&](uint32_t id) {
     llvm::ArrayRef<ExprId> weight = space->getWeight(id);
     auto isIn = [](llvm::ArrayRef<ExprId> a, llvm::ArrayRef<ExprId> b) {
-      return llvm::all_of(a, [&](ExprId c) { return llvm::is_contained(b, c); });
+      return llvm::all_of(a,
+                          [&](ExprId c) { return llvm::is_contained(b, c); });
     };
     return isIn(coords, weight) || isIn(weight, coords);
   });
@@ -292,11 +293,11 @@ bool GraphState::tryMerge(unsigned coord, unsigned block) {
       std::tie(innerInfo.values, innerInfo.size) <
           std::tie(outerInfo.values, outerInfo.size)) // M3
     return false;
-  replace(make({CoordKind::MergeQuotient, outer, whole.expr, inner},
-               whole.flags),
-          coord);
-  live.push_back(make({CoordKind::MergeRemainder, inner, whole.expr, inner},
-                      whole.flags));
+  replace(
+      make({CoordKind::MergeQuotient, outer, whole.expr, inner}, whole.flags),
+      coord);
+  live.push_back(
+      make({CoordKind::MergeRemainder, inner, whole.expr, inner}, whole.flags));
   return true;
 }
 
@@ -372,8 +373,7 @@ bool GraphState::trySplit(unsigned outer, unsigned inner) {
   if (!product || !space->sizes[*product].isLegal ||
       !isSplitCanonical(a, b, *product))
     return false;
-  replace(make({CoordKind::Split, *product, a.expr, b.expr},
-               a.flags | b.flags),
+  replace(make({CoordKind::Split, *product, a.expr, b.expr}, a.flags | b.flags),
           outer, inner);
   return true;
 }
@@ -388,9 +388,9 @@ bool GraphState::tryShift(unsigned coord, bool isBackward) {
   if (!isShiftable || !(base.flags & LiveCoord::Position) || base.weights ||
       info.min < 2 || (isBackward && info.max == 2)) // H1; C3
     return false;
-  replace(make({CoordKind::Shift, base.size, base.expr, isBackward},
-               base.flags),
-          coord);
+  replace(
+      make({CoordKind::Shift, base.size, base.expr, isBackward}, base.flags),
+      coord);
   return true;
 }
 
@@ -517,8 +517,7 @@ ShapeItem GraphState::getItem(const LiveCoord &coord) const {
   bool isReduction = kind == CoordKind::Reduce;
   bool isAllowed = space->sizes[coord.size].isAllowed;
   if (isAtom(coord)) {
-    if (isAllowed &&
-        (!isReduction || space->sizes[coord.size].max <= maxRank))
+    if (isAllowed && (!isReduction || space->sizes[coord.size].max <= maxRank))
       item.flags |= isReduction && !coord.weights ? ShapeItem::DroppableLater
                                                   : ShapeItem::Droppable;
     if (isReduction && !coord.weights)
@@ -592,9 +591,8 @@ std::optional<llvm::SmallVector<ExprId, 6>> GraphState::matchInputs() const {
   });
   llvm::SmallVector<ExprId, 6> data;
   for (SizeId target : space->targets) {
-    auto match = llvm::find_if(rest, [&](ExprId id) {
-      return space->getExpr(id).size == target;
-    });
+    auto match = llvm::find_if(
+        rest, [&](ExprId id) { return space->getExpr(id).size == target; });
     if (match == rest.end())
       return std::nullopt;
     data.push_back(*match);

@@ -48,7 +48,8 @@ public:
   uint64_t key() const override;
 
 private:
-  /// What a weight does with a coordinate, a digit of the code of a contraction.
+  /// What a weight does with a coordinate, a digit of the code of a
+  /// contraction.
   enum Use : uint8_t { Unused, Shared, Taken };
   using Uses = std::array<uint8_t, GraphSpace::maxLive>;
 

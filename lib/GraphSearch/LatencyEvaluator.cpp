@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/GraphSearch/LatencyEvaluator.h"
-#include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -84,8 +84,8 @@ Expected<TemporaryFile> TemporaryFile::create(llvm::StringRef suffix,
     return file;
   std::error_code error = stream.error();
   stream.clear_error();
-  return createStringError(error, "cannot write '" + path +
-                                      "': " + error.message());
+  return createStringError(error,
+                           "cannot write '" + path + "': " + error.message());
 }
 
 std::string LatencyEvaluator::print(const OperatorGraph &graph) {
@@ -135,8 +135,8 @@ Expected<double> LatencyEvaluator::measure(llvm::StringRef file,
     bind += (llvm::Twine(symbol ? "," : "") + symbols.getName(symbol) + "=" +
              llvm::Twine(binding[symbol]))
                 .str();
-  llvm::StringRef arguments[] = {runner, file,     "--operator=candidate",
-                                 bind,   "--time", "--json",
+  llvm::StringRef arguments[] = {runner,       file,     "--operator=candidate",
+                                 bind,         "--time", "--json",
                                  "--threads=1"};
   std::optional<llvm::StringRef> redirects[] = {
       llvm::StringRef(), output->getPath(), errors->getPath()};

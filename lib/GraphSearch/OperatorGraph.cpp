@@ -18,7 +18,8 @@ using namespace kas;
 //===----------------------------------------------------------------------===//
 
 /// The product of sizes at a binding; saturates.
-static uint64_t multiplyAll(llvm::ArrayRef<Size> sizes, const Binding &binding) {
+static uint64_t multiplyAll(llvm::ArrayRef<Size> sizes,
+                            const Binding &binding) {
   uint64_t product = 1;
   for (const Size &size : sizes)
     product = llvm::SaturatingMultiply(
@@ -149,10 +150,10 @@ void BodyBuilder::share(unsigned index, Value value) {
       llvm::is_contained(graph.data, index) ||
       llvm::is_contained(graph.expanded, index) ||
       llvm::any_of(graph.coords, [&](const GraphCoord &coord) {
-        bool isLeaf = coord.kind == CoordKind::Output ||
-                      coord.kind == CoordKind::Reduce;
-        bool isBinary = coord.kind == CoordKind::Split ||
-                        coord.kind == CoordKind::Unfold;
+        bool isLeaf =
+            coord.kind == CoordKind::Output || coord.kind == CoordKind::Reduce;
+        bool isBinary =
+            coord.kind == CoordKind::Split || coord.kind == CoordKind::Unfold;
         return !isLeaf &&
                (coord.first == index || (isBinary && coord.second == index));
       });
@@ -209,8 +210,9 @@ OperatorOp kas::buildOperator(OpBuilder &builder, Location location,
   for (const Dimension &dimension : problem.inputs)
     inputSizes.push_back(getAttr(dimension));
   auto op = OperatorOp::create(
-      builder, location, builder.getStringAttr(name), /*sym_visibility=*/nullptr,
-      builder.getStrArrayAttr(primaries), builder.getStrArrayAttr(coefficients),
+      builder, location, builder.getStringAttr(name),
+      /*sym_visibility=*/nullptr, builder.getStrArrayAttr(primaries),
+      builder.getStrArrayAttr(coefficients),
       builder.getDenseBoolArrayAttr(getFlags(problem.outputs)),
       builder.getArrayAttr(inputSizes),
       builder.getDenseBoolArrayAttr(getFlags(problem.inputs)));

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/GraphSearch/Passes.h"
 #include "kas/GraphSearch/Evaluators.h"
 #include "kas/GraphSearch/GraphState.h"
+#include "kas/GraphSearch/Passes.h"
 #include "kas/Search/Driver.h"
 #include "kas/Search/RandomSearcher.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -67,7 +67,8 @@ LogicalResult SearchPass::checkOptions() {
   if (evaluations < 1)
     return emitError() << "requires evaluations >= 1, got 0";
   if (threads < 1 || threads > 1024)
-    return emitError() << "requires 1 <= threads <= 1024, got " << threads;
+    return emitError() << "requires 1 <= threads <= 1024, got "
+                       << unsigned(threads);
   // Written so that NaN fails.
   if (!(seconds >= 0) || seconds > 1e9)
     return emitError() << "requires 0 <= seconds <= 1e9, got "
@@ -112,9 +113,8 @@ void SearchPass::report(const SearchResult &result) {
 static std::array<double, 3> getRank(const SearchResult &result) {
   const Metrics &metrics = std::get<Metrics>(result.outcome);
   std::array<double, 3> rank;
-  for (auto [value, name] :
-       llvm::zip_equal(rank, ArrayRef<const char *>{"latency_ms", "flops",
-                                                    "params"})) {
+  for (auto [value, name] : llvm::zip_equal(
+           rank, ArrayRef<const char *>{"latency_ms", "flops", "params"})) {
     auto metric = metrics.find(name);
     value = metric == metrics.end() ? std::numeric_limits<double>::infinity()
                                     : metric->second;
@@ -164,11 +164,10 @@ void SearchPass::runOnOperation() {
   SmallVector<Evaluator *> borrowed = llvm::map_to_vector(
       *judges, [](std::unique_ptr<Evaluator> &judge) { return judge.get(); });
   auto progressed = [&](const SearchResult &result) { report(result); };
-  std::vector<SearchResult> results =
-      runSearch(searcher, borrowed, {evaluations, seconds, threads},
-                progress ? llvm::function_ref<void(const SearchResult &)>(
-                               progressed)
-                         : nullptr);
+  std::vector<SearchResult> results = runSearch(
+      searcher, borrowed, {evaluations, seconds, threads},
+      progress ? llvm::function_ref<void(const SearchResult &)>(progressed)
+               : nullptr);
 
   SearchStatistics statistics = searcher.getStatistics();
   numAsked = statistics.asked;

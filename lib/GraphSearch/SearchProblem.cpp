@@ -33,10 +33,10 @@ static unsigned getDefaultOccurrences(const SearchProblem &problem,
                                       unsigned symbol) {
   if (problem.symbols.getKind(symbol) == SymbolKind::Coefficient)
     return 6;
-  bool isChannel = occursIn(problem.outputs, symbol, true) ||
-                   occursIn(problem.inputs, symbol, true) ||
-                   occursIn(problem.outputs, symbol) !=
-                       occursIn(problem.inputs, symbol);
+  bool isChannel =
+      occursIn(problem.outputs, symbol, true) ||
+      occursIn(problem.inputs, symbol, true) ||
+      occursIn(problem.outputs, symbol) != occursIn(problem.inputs, symbol);
   return isChannel ? 4 : 0;
 }
 
@@ -65,9 +65,8 @@ SearchProblem SearchProblem::get(SpaceOp space) {
   problem.symbols = space.getSymbolSet();
   problem.bindings = space.getBindingValues();
   llvm::append_range(problem.multiplicities, space.getMultiplicities());
-  problem.outputs =
-      getShape(space.getOutputSizes(), space.getOutputUnordered(),
-               problem.symbols);
+  problem.outputs = getShape(space.getOutputSizes(), space.getOutputUnordered(),
+                             problem.symbols);
   problem.inputs = getShape(space.getInputSizes(), space.getInputUnordered(),
                             problem.symbols);
   StepLimits &limits = problem.limits;
@@ -84,9 +83,8 @@ SearchProblem SearchProblem::get(SpaceOp space) {
     *limit = space.getLimit(name, *limit);
   for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol) {
     llvm::StringRef name = problem.symbols.getName(symbol);
-    problem.occurrences.push_back(
-        space.getLimit(("occurrences." + name).str(),
-                       getDefaultOccurrences(problem, symbol)));
+    problem.occurrences.push_back(space.getLimit(
+        ("occurrences." + name).str(), getDefaultOccurrences(problem, symbol)));
   }
   problem.budget = getBudget(space);
   return problem;

@@ -95,8 +95,8 @@ struct ShapeDistance::Partition {
     const SizeInfo &info = distance.sizes[item.size];
     if (item.flags & (ShapeItem::Droppable | ShapeItem::DroppableLater)) {
       Counts next = counts;
-      next.weights = std::max(
-          next.weights, item.flags & ShapeItem::Droppable ? 1 : 2);
+      next.weights =
+          std::max(next.weights, item.flags & ShapeItem::Droppable ? 1 : 2);
       visit(index + 1, next);
     }
     if (item.flags & ShapeItem::Expandable) {
@@ -176,8 +176,8 @@ int ShapeDistance::solve(llvm::SmallVector<ShapeItem, 12> items,
       if (!(items[index].flags & ShapeItem::Mergeable) ||
           (index && items[index] == items[index - 1]))
         continue;
-      uint8_t flags = ShapeItem::Droppable | ShapeItem::Expandable |
-                      ShapeItem::Window;
+      uint8_t flags =
+          ShapeItem::Droppable | ShapeItem::Expandable | ShapeItem::Window;
       for (SizeId block : getBlocks(items[index].size)) {
         llvm::SmallVector<ShapeItem, 12> cut = items;
         SizeId quotient = *sizes.divide(items[index].size, block);
@@ -185,8 +185,8 @@ int ShapeDistance::solve(llvm::SmallVector<ShapeItem, 12> items,
           return sizes[size].isAllowed ? flags : flags & ~ShapeItem::Droppable;
         };
         cut[index] = {quotient, drop(quotient)};
-        cut.push_back({block, static_cast<uint8_t>(drop(block) |
-                                                   ShapeItem::Mergeable)});
+        cut.push_back(
+            {block, static_cast<uint8_t>(drop(block) | ShapeItem::Mergeable)});
         best = std::min(best, 1 + solve(std::move(cut), merged,
                                         std::min(limit, best - 1) - 1));
       }
@@ -196,8 +196,9 @@ int ShapeDistance::solve(llvm::SmallVector<ShapeItem, 12> items,
   auto [entry, isNew] = memo.try_emplace(
       key, Known{static_cast<uint8_t>(best), static_cast<uint8_t>(limit)});
   if (!isNew)
-    entry->second = {static_cast<uint8_t>(best),
-                     std::max(entry->second.limit, static_cast<uint8_t>(limit))};
+    entry->second = {
+        static_cast<uint8_t>(best),
+        std::max(entry->second.limit, static_cast<uint8_t>(limit))};
   return best;
 }
 

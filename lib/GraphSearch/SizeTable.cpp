@@ -20,8 +20,8 @@ static SizeInfo describe(const Size &size, const SearchProblem &problem) {
       info.hasPrimary |= exponent != 0;
       info.hasNegativePrimary |= exponent < 0;
     }
-    info.isAllowed &=
-        static_cast<unsigned>(std::abs(exponent)) <= problem.occurrences[symbol];
+    info.isAllowed &= static_cast<unsigned>(std::abs(exponent)) <=
+                      problem.occurrences[symbol];
   }
   // A constant fraction is an error whatever the bindings (C1, C2, C7).
   bool isLegal = !info.hasNegativePrimary;

@@ -18,6 +18,6 @@
 // LIMIT: error: requires 0 < time-limit <= 1e6, got 0
 // EVALUATOR: error: requires an evaluator among flops, latency, params, got 'beauty'
 // RUNNER: error: requires a program that runs candidates, found no executable '{{.*}}none/kas-run'
-// SEED: value invalid for uint
+// SEED: 'x' value invalid for {{.*}} argument
 kas.space @a<M, K, N> [M, N] from [M, K] bindings [<M = 8, K = 4, N = 6>]
 kas.space @b<M, K, N> [M, N] from [M, K] bindings [<M = 8, K = 4, N = 6>]

@@ -41,10 +41,11 @@ struct GraphStateOptions {
 ///   coefficient between the powers -2 and 2, three at most in all.
 /// * contract: W1 a weight indexes outputs, reductions and halves of merges,
 ///   nothing made of them (those are reshaped weights). W2 at least one
-///   reduction, and one coordinate that the data keeps. W3 the data lets go of a
-///   reduction only when another weight has it (else that weight is a sum of
-///   itself), and it is at most 32 (a low rank). W4 no weight's coordinates contain another's (the smaller one is
-///   absorbed). W5 symbols occur as often as allowed.
+///   reduction, and one coordinate that the data keeps. W3 the data lets go of
+///   a reduction only when another weight has it (else that weight is a sum of
+///   itself), and it is at most 32 (a low rank). W4 no weight's coordinates
+///   contain another's (the smaller one is absorbed). W5 symbols occur as often
+///   as allowed.
 /// * merge: M1 only outputs and remainders that no weight indexes (others are
 ///   merged twice, or reshape a weight). M2 both halves are at least 2. M3 an
 ///   unordered one is merged by the larger factor (the other is a permutation).

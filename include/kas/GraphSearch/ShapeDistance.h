@@ -20,8 +20,8 @@ namespace kas {
 
 /// The largest window of an unfold.
 constexpr int64_t maxWindow = 30;
-/// The largest product of the reductions that no weight indexes: means over more
-/// points lose too much.
+/// The largest product of the reductions that no weight indexes: means over
+/// more points lose too much.
 constexpr int64_t maxPooling = 8;
 /// The largest reduction between two weights that the data does not see: the
 /// rank of a matrix in factors.
