@@ -290,3 +290,77 @@ kas.operator @split_of_unequal_reduces<N | b>() from [N*b] {
   %t = kas.split %i, %j : N, b
   kas.yield data(%t)
 }
+
+// C11 holds afterwards: a sum that only an expand would be left of is kept where
+// it is, because it multiplies by its size.
+
+// R2
+// CHECK-LABEL: @merge_of_split_keeps_sum
+// CHECK:         %[[S:.*]] = kas.split
+// CHECK-NEXT:    kas.merge %[[S]]
+kas.operator @merge_of_split_keeps_sum<N | k>(%i: N) from [N] {
+  %r = kas.reduce sum : k
+  %x = kas.stride %r by k : k
+  %s = kas.split %i, %x : N, k**2
+  %q, %m = kas.merge %s by k**2 : N*k**2
+  kas.expand %m : k**2
+  kas.yield data(%q)
+}
+
+// R7
+// CHECK-LABEL: @split_of_one_keeps_sum
+// CHECK:         %[[Q:.*]], %{{.*}} = kas.merge
+// CHECK-NEXT:    kas.expand
+// CHECK-NEXT:    kas.split %[[Q]]
+kas.operator @split_of_one_keeps_sum<N>(%i: N) from [N] {
+  %r = kas.reduce sum : 3
+  %q, %m = kas.merge %r by 3 : 3
+  kas.expand %m : 3
+  %s = kas.split %q, %i : 1, N
+  kas.yield data(%s)
+}
+
+// R8
+// CHECK-LABEL: @unfold_of_one_keeps_sum
+// CHECK:         %[[Q:.*]], %{{.*}} = kas.merge
+// CHECK-NEXT:    kas.expand
+// CHECK-NEXT:    kas.unfold %{{.*}}, %[[Q]]
+kas.operator @unfold_of_one_keeps_sum<N>(%i: N) from [N] {
+  %r = kas.reduce sum : 3
+  %q, %m = kas.merge %r by 3 : 3
+  kas.expand %m : 3
+  %s = kas.unfold %i, %q : N, 1
+  kas.yield data(%s)
+}
+
+// R12
+// CHECK-LABEL: @merge_of_reduce_keeps_sum
+// CHECK-NEXT:    kas.reduce sum : N
+// CHECK-NEXT:    kas.merge
+kas.operator @merge_of_reduce_keeps_sum<N | b>() from [N/b] {
+  %i = kas.reduce sum : N
+  %q, %r = kas.merge %i by b : N
+  kas.expand %r : b
+  kas.yield data(%q)
+}
+
+// R9, R2: a mean and a maximum of equal terms are the term.
+// CHECK-LABEL: @merge_of_split_drops_mean
+// CHECK-NEXT:    kas.yield data(%o)
+kas.operator @merge_of_split_drops_mean<N | k>(%i: N) from [N] {
+  %r = kas.reduce mean : k
+  %s = kas.split %i, %r : N, k
+  %q, %m = kas.merge %s by k : N*k
+  kas.expand %m : k
+  kas.yield data(%q)
+}
+
+// CHECK-LABEL: @merge_of_split_drops_max
+// CHECK-NEXT:    kas.yield data(%o)
+kas.operator @merge_of_split_drops_max<N | k>(%i: N) from [N] {
+  %r = kas.reduce max : k
+  %s = kas.split %i, %r : N, k
+  %q, %m = kas.merge %s by k : N*k
+  kas.expand %m : k
+  kas.yield data(%q)
+}
