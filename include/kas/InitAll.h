@@ -16,6 +16,7 @@
 
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Conversion/Passes.h"
+#include "kas/Dialect/Kas/Analysis/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/GraphSearch/Passes.h"
@@ -33,6 +34,7 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
 inline void registerAllPasses() {
   registerKasConversionPasses();
   registerKasGraphSearchPasses();
+  registerKasAnalysisPasses();
   registerKasModelsPasses();
   registerKasTransformsPasses();
   registerCPUPipeline();

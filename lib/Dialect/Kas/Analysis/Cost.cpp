@@ -1,0 +1,188 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/Dialect/Kas/Analysis/Passes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace kas;
+
+namespace kas {
+#define GEN_PASS_DEF_KASPRINTCOSTPASS
+#include "kas/Dialect/Kas/Analysis/Passes.h.inc"
+} // namespace kas
+
+//===----------------------------------------------------------------------===//
+// Costs
+//===----------------------------------------------------------------------===//
+
+static constexpr int64_t bytesPerElement = 4;
+
+/// How many multiply-adds one point of the iteration space takes.
+static int64_t getMACsPerPoint(OperatorOp op) {
+  int64_t numWeights = op.getNumWeights();
+  if (numWeights == 0)
+    return getReductions(op).empty() ? 0 : 1;
+  return numWeights;
+}
+
+static std::optional<SizePolynomial> getProduct(ArrayRef<SizeAttr> sizes,
+                                                const SymbolSet &symbols,
+                                                int64_t factor = 1) {
+  return SizePolynomial::product(
+      llvm::map_to_vector(sizes,
+                          [&](SizeAttr size) { return *size.toSize(symbols); }),
+      factor);
+}
+
+std::optional<SymbolicCost> kas::getSymbolicCost(OperatorOp op) {
+  SymbolSet symbols = op.getSymbolSet();
+  SmallVector<SizeAttr> space = op.getOutputSizes();
+  for (ReduceOp reduce : getReductions(op))
+    space.push_back(reduce.getSize());
+  std::optional<SizePolynomial> macs =
+      getProduct(space, symbols, getMACsPerPoint(op));
+  std::optional<SizePolynomial> parameters = SizePolynomial();
+  for (ArrayRef<SizeAttr> weight : op.getWeightSizes())
+    if (auto size = getProduct(weight, symbols); size && parameters)
+      parameters = parameters->add(*size);
+    else
+      return std::nullopt;
+  std::optional<SizePolynomial> output =
+      getProduct(op.getOutputSizes(), symbols);
+  std::optional<SizePolynomial> data = getProduct(op.getDataSizes(), symbols);
+  if (!macs || !parameters || !output || !data)
+    return std::nullopt;
+  std::optional<SizePolynomial> elements = data->add(*output);
+  if (elements)
+    elements = elements->add(*parameters);
+  std::optional<SizePolynomial> flops = macs->scale(2);
+  std::optional<SizePolynomial> bytes =
+      elements ? elements->scale(bytesPerElement) : std::nullopt;
+  if (!flops || !bytes)
+    return std::nullopt;
+  return SymbolicCost{*macs, *flops, *parameters, *bytes};
+}
+
+FailureOr<Cost> kas::getCost(OperatorOp op, const Binding &binding,
+                             EmitErrorFn emitError) {
+  if (failed(verifyBinding(op, binding, emitError)))
+    return failure();
+  std::optional<SymbolicCost> symbolic = getSymbolicCost(op);
+  auto evaluate = [&](const SizePolynomial &polynomial) {
+    return polynomial.evaluate(binding);
+  };
+  std::optional<int64_t> macs, flops, parameters, bytes;
+  if (symbolic) {
+    macs = evaluate(symbolic->macs);
+    flops = evaluate(symbolic->flops);
+    parameters = evaluate(symbolic->parameters);
+    bytes = evaluate(symbolic->bytes);
+  }
+  if (!macs || !flops || !parameters || !bytes)
+    return emitError() << "requires costs of operator '" << op.getSymName()
+                       << "' below 2^63, got more";
+  return Cost{*macs, *flops, *parameters, *bytes};
+}
+
+FailureOr<Cost> kas::getCost(ApplyOp apply) {
+  auto emitError = [&] { return apply.emitOpError(); };
+  OperatorOp op = apply.getOperator();
+  if (!op)
+    return emitError() << "requires a kas.operator, got '@" << apply.getCallee()
+                       << "'";
+  FailureOr<Binding> binding = inferBinding(apply, op, emitError);
+  if (failed(binding))
+    return failure();
+  return getCost(op, *binding, emitError);
+}
+
+//===----------------------------------------------------------------------===//
+// kas-print-cost
+//===----------------------------------------------------------------------===//
+
+/// `print` makes a text of one number.
+template <typename Number, typename Print>
+static std::string toString(const BasicCost<Number> &cost, Print print) {
+  return "MACs " + print(cost.macs) + ", FLOPs " + print(cost.flops) +
+         ", parameters " + print(cost.parameters) + ", bytes " +
+         print(cost.bytes);
+}
+
+static std::string toString(const Cost &cost) {
+  return toString(cost, [](int64_t value) { return llvm::itostr(value); });
+}
+
+namespace {
+struct KasPrintCostPass
+    : public kas::impl::KasPrintCostPassBase<KasPrintCostPass> {
+  using KasPrintCostPassBase::KasPrintCostPassBase;
+
+  static LogicalResult printSymbolic(OperatorOp op) {
+    std::optional<SymbolicCost> cost = getSymbolicCost(op);
+    if (!cost)
+      return op.emitOpError("requires costs whose constants and exponents fit, "
+                            "got larger ones");
+    SymbolSet symbols = op.getSymbolSet();
+    auto print = [&](const SizePolynomial &polynomial) {
+      return kas::toString(polynomial, symbols);
+    };
+    op.emitRemark() << "cost of '" << op.getSymName()
+                    << "': " << toString(*cost, print);
+    return success();
+  }
+
+  LogicalResult printNamed() {
+    Operation *root = getOperation();
+    auto emitError = [&] { return root->emitError(); };
+    auto op = dyn_cast_or_null<OperatorOp>(
+        root->hasTrait<OpTrait::SymbolTable>()
+            ? SymbolTable::lookupSymbolIn(root, operatorName)
+            : nullptr);
+    if (!op)
+      return emitError() << "requires a kas.operator for option 'operator', "
+                            "got '@"
+                         << operatorName << "'";
+    llvm::Expected<BindingAttr> attr =
+        parseBinding(&getContext(), llvm::join(bind, ","));
+    if (!attr)
+      return emitError() << llvm::toString(attr.takeError());
+    FailureOr<Binding> binding = getBinding(op, *attr, emitError);
+    if (failed(binding))
+      return failure();
+    FailureOr<Cost> cost = getCost(op, *binding, emitError);
+    if (failed(cost))
+      return failure();
+    op.emitRemark() << "cost of '" << op.getSymName() << "' at "
+                    << llvm::join(bind, ",") << ": " << toString(*cost);
+    return success();
+  }
+
+  void runOnOperation() override {
+    WalkResult result = getOperation()->walk([](Operation *op) {
+      if (auto operatorOp = dyn_cast<OperatorOp>(op))
+        return WalkResult(printSymbolic(operatorOp));
+      if (auto apply = dyn_cast<ApplyOp>(op)) {
+        FailureOr<Cost> cost = getCost(apply);
+        if (failed(cost))
+          return WalkResult::interrupt();
+        apply.emitRemark() << "cost of applying '" << apply.getCallee()
+                           << "': " << toString(*cost);
+      }
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted() ||
+        (!operatorName.empty() && failed(printNamed())))
+      signalPassFailure();
+    else
+      markAllAnalysesPreserved();
+  }
+};
+} // namespace
