@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Shapes and parameter counts of the named operators.
+// Shapes of the named operators.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,49 +47,3 @@ TEST_P(OperatorShapes, FollowTheFormula) {
 
 INSTANTIATE_TEST_SUITE_P(All, OperatorShapes,
                          testing::ValuesIn(formulas::getFormulas()), getName);
-
-static int64_t countParameters(StringRef name, const formulas::Sizes &sizes) {
-  for (const formulas::Formula &formula : formulas::getFormulas()) {
-    if (formula.name != name)
-      continue;
-    int64_t count = 0;
-    for (const std::vector<int64_t> &shape : formula.weightShapes(sizes)) {
-      int64_t elements = 1;
-      for (int64_t extent : shape)
-        elements *= extent;
-      count += elements;
-    }
-    return count;
-  }
-  return -1;
-}
-
-// The counts that the sources of the operators state.
-TEST(OperatorParameters, AreThoseOfTheSources) {
-  formulas::Sizes image = {.N = 1, .Cin = 64, .Cout = 64, .H = 56, .W = 56};
-  image.k = 3;
-  EXPECT_EQ(countParameters("conv2d", image), 36864);
-
-  formulas::Sizes grouped = image;
-  grouped.g = 2;
-  EXPECT_EQ(countParameters("conv2d_grouped", grouped), 18432);
-
-  formulas::Sizes depthwise = image;
-  depthwise.C = 64;
-  EXPECT_EQ(countParameters("conv2d_depthwise", depthwise), 576);
-
-  // k*Cin*Cout/(g*s) + k**2*Cout**2/s, half of the dense convolution's.
-  formulas::Sizes lowRank = image;
-  lowRank.g = 32;
-  lowRank.s = 2;
-  EXPECT_EQ(countParameters("syno_operator1", lowRank), 192 + 18432);
-  // k*Cin*Cout/(g*s) + k*Cout**2/s, a sixth.
-  EXPECT_EQ(countParameters("syno_operator2", lowRank), 192 + 6144);
-  EXPECT_EQ(countParameters("stacked_conv2d", lowRank), 192 + 18432);
-
-  // A quarter of the 768 x 2304 matrix of GPT-2's queries, keys and values.
-  formulas::Sizes attention = {.N = 1, .L = 2048, .H = 768};
-  attention.k = 2;
-  attention.t = 3;
-  EXPECT_EQ(countParameters("gpt2_projection", attention), 768 * 2304 / 4);
-}
