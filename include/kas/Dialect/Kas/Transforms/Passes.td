@@ -47,4 +47,27 @@ def KasCanonicalizePass : Pass<"kas-canonicalize"> {
   let dependentDialects = ["::kas::KasDialect"];
 }
 
+def KasRFactorPass : Pass<"kas-rfactor"> {
+  let summary = "Compute operators in stages that share partial results";
+  let description = [{
+    Input: `kas.apply`s of concrete operators (run `kas-specialize` before).
+    Output: an operator whose best plan has several stages is applied as a chain
+    of concrete operators, one per stage, each a `kas.operator` that can be read
+    and edited; others are left as they are.
+
+    The plan has the fewest multiply-adds; among those the least traffic, then
+    the fewest stages. Operators with a `max` reduction stay whole: it does not
+    commute with the sums of other stages.
+
+    Exposed as `planStages()` and `buildStages()` in `RFactor.h`. Example:
+    `test/Dialect/Kas/Transforms/rfactor.mlir`. Source: Syno, section 7.
+  }];
+  let options = [
+    Option<"maxIntermediateBytes", "max-intermediate-bytes", "uint64_t", "0",
+           "No intermediate may be larger (f32); 0 sets no limit">];
+  let statistics = [
+    Statistic<"numFactored", "factored", "Operators computed in stages">];
+  let dependentDialects = ["::kas::KasDialect"];
+}
+
 #endif // KAS_DIALECT_KAS_TRANSFORMS_PASSES_TD
