@@ -9,7 +9,7 @@
 #include "StageCut.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
-#include <array>
+#include <optional>
 
 using namespace kas;
 
@@ -141,13 +141,20 @@ bool kas::crosses(const StageGraph::Coordinate &coordinate, uint64_t primitives,
          isConsumedAbove(coordinate, primitives, weights);
 }
 
-std::optional<StageCut> kas::findCut(const StageGraph &graph,
-                                     uint32_t reductions, uint32_t weights) {
+/// The smallest cut with at least `primitives` above, which may have no
+/// coordinate that crosses; `forced`, if any, is made to cross.
+static std::optional<StageCut>
+findSmallestCut(const StageGraph &graph, uint32_t reductions, uint32_t weights,
+                uint64_t primitives, const StageGraph::Coordinate *forced,
+                bool &hasFrontier) {
   unsigned source = graph.numPrimitives, sink = source + 1;
   Network network(graph.numPrimitives + 2);
   auto isPrimitive = [](StageGraph::End end) {
     return end == StageGraph::End::Primitive;
   };
+  for (unsigned primitive = 0; primitive < graph.numPrimitives; ++primitive)
+    if (primitives >> primitive & 1)
+      network.addEdge(primitive, sink, Network::infinite);
   for (const StageGraph::Coordinate &coordinate : graph.coordinates) {
     unsigned from =
         isPrimitive(coordinate.producerKind)
@@ -157,6 +164,10 @@ std::optional<StageCut> kas::findCut(const StageGraph &graph,
         isPrimitive(coordinate.consumerKind)
             ? coordinate.consumer
             : (isConsumedAbove(coordinate, 0, weights) ? sink : source);
+    if (&coordinate == forced) {
+      network.addEdge(source, from, Network::infinite);
+      network.addEdge(to, sink, Network::infinite);
+    }
     if (from == to)
       continue;
     // What is above is used above only.
@@ -170,7 +181,7 @@ std::optional<StageCut> kas::findCut(const StageGraph &graph,
   StageCut cut;
   cut.primitives =
       network.getSinkSide(sink) & ((uint64_t(1) << graph.numPrimitives) - 1);
-  bool hasFrontier = false;
+  hasFrontier = false;
   for (const StageGraph::Coordinate &coordinate : graph.coordinates) {
     if (!crosses(coordinate, cut.primitives, reductions, weights))
       continue;
@@ -178,6 +189,28 @@ std::optional<StageCut> kas::findCut(const StageGraph &graph,
     cut.elements =
         llvm::SaturatingMultiply(cut.elements, uint64_t(coordinate.size));
   }
-  // The data of the next stage has rank 1 at least (C10).
-  return hasFrontier ? std::optional(cut) : std::nullopt;
+  return cut;
+}
+
+llvm::SmallVector<StageCut, 1> kas::findCuts(const StageGraph &graph,
+                                             uint32_t reductions,
+                                             uint32_t weights,
+                                             uint64_t primitives) {
+  bool hasFrontier = false;
+  std::optional<StageCut> cut = findSmallestCut(
+      graph, reductions, weights, primitives, nullptr, hasFrontier);
+  if (!cut)
+    return {};
+  if (hasFrontier)
+    return {*cut};
+  // The data of the next stage has rank 1 at least (C10): the scalar is
+  // repeated along one coordinate. Which one decides what can follow.
+  llvm::SmallVector<StageCut, 1> cuts;
+  for (const StageGraph::Coordinate &coordinate : graph.coordinates) {
+    cut = findSmallestCut(graph, reductions, weights, primitives, &coordinate,
+                          hasFrontier);
+    if (cut && hasFrontier)
+      cuts.push_back(*cut);
+  }
+  return cuts;
 }

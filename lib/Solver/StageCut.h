@@ -15,7 +15,6 @@
 #define KAS_LIB_SOLVER_STAGECUT_H
 
 #include "kas/Solver/StagePlan.h"
-#include <optional>
 
 namespace kas {
 
@@ -28,10 +27,13 @@ struct StageCut {
 
 /// The cut with the smallest intermediate such that exactly the reductions and
 /// weights in these bit sets are above it; among equal ones that with the
-/// fewest primitives above, so that cuts of nested sets are nested. Nothing
-/// when there is none: a weight below needs what is above.
-std::optional<StageCut> findCut(const StageGraph &graph, uint32_t reductions,
-                                uint32_t weights);
+/// fewest primitives above, so that cuts of nested sets are nested. None when a
+/// weight below needs what is above. Several when nothing would have to cross:
+/// one for each coordinate that can be made to. At least `primitives` are
+/// above.
+llvm::SmallVector<StageCut, 1> findCuts(const StageGraph &graph,
+                                        uint32_t reductions, uint32_t weights,
+                                        uint64_t primitives = 0);
 
 /// Whether `coordinate` crosses a cut.
 bool crosses(const StageGraph::Coordinate &coordinate, uint64_t primitives,

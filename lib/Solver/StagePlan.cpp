@@ -101,28 +101,72 @@ private:
     return traffic;
   }
 
-  /// The possible points between stages; sets come after their subsets.
-  void findNodes() {
-    nodes.emplace_back();
-    nodes.front().elements = tensorSizes[0];
-    nodes.front().reached = true;
-    for (Choice choice = 1; choice <= all && all != 0; ++choice) {
-      // An intermediate is the result of a reduction.
-      if (getReductions(choice) == 0)
+  Node makeNode(Choice choice, const StageCut &cut) const {
+    Node node;
+    node.done = choice;
+    node.primitives = cut.primitives;
+    node.elements = cut.elements;
+    return node;
+  }
+
+  llvm::SmallVector<StageCut, 1> findCutsOf(Choice choice,
+                                            uint64_t primitives) const {
+    auto cuts =
+        findCuts(graph, getReductions(choice), getWeights(choice), primitives);
+    llvm::erase_if(cuts, [&](const StageCut &cut) {
+      return cut.elements > options.maxIntermediateElements;
+    });
+    return cuts;
+  }
+
+  /// Adds the points at which `choice` is done, and tries the stages there.
+  void addNodes(Choice choice) {
+    unsigned begin = nodes.size();
+    auto cuts = findCutsOf(choice, 0);
+    for (const StageCut &cut : cuts)
+      nodes.push_back(makeNode(choice, cut));
+    for (unsigned from = 0; !cuts.empty() && from < begin; ++from) {
+      const Node start = nodes[from];
+      if (!start.reached || (start.done & ~choice) != 0 ||
+          getReductions(choice & ~start.done) == 0)
         continue;
-      std::optional<StageCut> cut =
-          findCut(graph, getReductions(choice), getWeights(choice));
-      if (!cut || cut->elements > options.maxIntermediateElements)
-        continue;
-      Node &node = nodes.emplace_back();
-      node.done = choice;
-      node.primitives = cut->primitives;
-      node.elements = cut->elements;
+      for (const StageCut &cut : cuts) {
+        // Cuts are nested but for those where a scalar is repeated.
+        if ((start.primitives & ~cut.primitives) == 0)
+          relax(from, findNode(begin, choice, cut));
+        else
+          for (const StageCut &nested : findCutsOf(choice, start.primitives))
+            relax(from, findNode(begin, choice, nested));
+      }
     }
-    Node &output = nodes.emplace_back();
-    output.done = all;
+  }
+
+  /// The point from `begin` on with this cut, made when there is none.
+  unsigned findNode(unsigned begin, Choice choice, const StageCut &cut) {
+    for (unsigned index = begin; index < nodes.size(); ++index)
+      if (nodes[index].primitives == cut.primitives)
+        return index;
+    nodes.push_back(makeNode(choice, cut));
+    return nodes.size() - 1;
+  }
+
+  void search() {
+    Node data;
+    data.elements = tensorSizes[0];
+    data.reached = true;
+    nodes.push_back(data);
+    // Sets come after their subsets. An intermediate is the result of a
+    // reduction.
+    for (uint64_t choice = 1; choice <= all; ++choice)
+      if (getReductions(choice) != 0)
+        addNodes(choice);
+    StageCut output;
     output.primitives = (uint64_t(1) << graph.numPrimitives) - 1;
     output.elements = outputSize;
+    nodes.push_back(makeNode(all, output));
+    for (unsigned from = 0; from + 1 < nodes.size(); ++from)
+      if (nodes[from].reached)
+        relax(from, nodes.size() - 1);
   }
 
   /// Tries the stage from one point to another.
@@ -143,20 +187,6 @@ private:
     end.traffic = traffic;
     end.stages = stages;
     end.previous = from;
-  }
-
-  void search() {
-    findNodes();
-    for (unsigned to = 1; to < nodes.size(); ++to)
-      for (unsigned from = 0; from < to; ++from) {
-        bool isOutput = to + 1 == nodes.size();
-        Choice taken = nodes[to].done & ~nodes[from].done;
-        bool nested = (nodes[from].done & ~nodes[to].done) == 0 &&
-                      (nodes[from].primitives & ~nodes[to].primitives) == 0;
-        if (nested && nodes[from].reached &&
-            (isOutput || getReductions(taken) != 0))
-          relax(from, to);
-      }
   }
 
   /// The stages from the data to the output.
