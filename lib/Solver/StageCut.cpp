@@ -174,7 +174,7 @@ findSmallestCut(const StageGraph &graph, uint32_t reductions, uint32_t weights,
     network.addEdge(to, from, Network::infinite);
     network.addEdge(from, to,
                     coordinate.isBound ? Network::infinite
-                                       : fixedLog2(coordinate.size));
+                                       : fixedLog2(coordinate.size) + 1);
   }
   if (!network.saturate(source, sink))
     return std::nullopt;
@@ -182,10 +182,16 @@ findSmallestCut(const StageGraph &graph, uint32_t reductions, uint32_t weights,
   cut.primitives =
       network.getSinkSide(sink) & ((uint64_t(1) << graph.numPrimitives) - 1);
   hasFrontier = false;
+  uint64_t exclusive = 0;
   for (const StageGraph::Coordinate &coordinate : graph.coordinates) {
     if (!crosses(coordinate, cut.primitives, reductions, weights))
       continue;
     hasFrontier = true;
+    if (coordinate.isExclusive) {
+      if (exclusive >> coordinate.producer & 1)
+        return std::nullopt;
+      exclusive |= uint64_t(1) << coordinate.producer;
+    }
     cut.elements =
         llvm::SaturatingMultiply(cut.elements, uint64_t(coordinate.size));
   }

@@ -27,7 +27,8 @@ struct StageCut {
 
 /// The cut with the smallest intermediate such that exactly the reductions and
 /// weights in these bit sets are above it; among equal ones that with the
-/// fewest primitives above, so that cuts of nested sets are nested. None when a
+/// fewest coordinates, then that with the fewest primitives above, so that cuts
+/// of nested sets are nested. None when a
 /// weight below needs what is above. Several when nothing would have to cross:
 /// one for each coordinate that can be made to. At least `primitives` are
 /// above.

@@ -44,6 +44,8 @@ struct StageGraph {
     unsigned consumer = 0;
     /// May not cross a cut: who uses it above makes it above.
     bool isBound = false;
+    /// Two results of one primitive with this flag may not both cross a cut.
+    bool isExclusive = false;
   };
 
   llvm::SmallVector<Coordinate> coordinates;

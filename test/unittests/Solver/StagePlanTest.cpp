@@ -81,18 +81,33 @@ private:
     coordinate.producer = producer;
   }
 
+  /// Takes a coordinate that has no consumer yet; returns its size.
+  int64_t consume(unsigned primitive) {
+    unsigned *taken = open.begin() + below(open.size());
+    StageGraph::Coordinate &coordinate = graph.coordinates[*taken];
+    coordinate.consumerKind = End::Primitive;
+    coordinate.consumer = primitive;
+    open.erase(taken);
+    return coordinate.size;
+  }
+
   void addPrimitive() {
     unsigned primitive = graph.numPrimitives++;
-    for (unsigned i = 0, e = 1 + below(2); i < e && !open.empty(); ++i) {
-      unsigned *taken = open.begin() + below(open.size());
-      graph.coordinates[*taken].consumerKind = End::Primitive;
-      graph.coordinates[*taken].consumer = primitive;
-      open.erase(taken);
+    // A share: both results have the size of the operand.
+    if (below(4) == 0) {
+      int64_t size = consume(primitive);
+      for (bool isBound : {false, below(2) == 0}) {
+        add(End::Primitive, primitive);
+        graph.coordinates.back().size = size;
+        graph.coordinates.back().isBound = isBound;
+        graph.coordinates.back().isExclusive = true;
+      }
+      return;
     }
-    for (unsigned i = 0, e = below(3); i < e; ++i) {
+    for (unsigned i = 0, e = 1 + below(2); i < e && !open.empty(); ++i)
+      consume(primitive);
+    for (unsigned i = 0, e = below(3); i < e; ++i)
       add(End::Primitive, primitive);
-      graph.coordinates.back().isBound = below(8) == 0;
-    }
   }
 
   std::mt19937_64 engine;
@@ -137,14 +152,16 @@ private:
   uint64_t crossing(uint32_t done, uint64_t cut) const {
     uint64_t elements = 1;
     bool any = false;
+    uint64_t exclusive = 0;
     for (const auto &c : graph.coordinates) {
       bool from = producedAbove(c, done, cut), to = consumedAbove(c, done, cut);
       if (from && !to)
         return 0;
       if (from || !to)
         continue;
-      if (c.isBound)
+      if (c.isBound || (c.isExclusive && (exclusive >> c.producer & 1)))
         return 0;
+      exclusive |= c.isExclusive ? uint64_t(1) << c.producer : 0;
       elements *= c.size;
       any = true;
     }

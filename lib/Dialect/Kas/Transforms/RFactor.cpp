@@ -71,6 +71,7 @@ private:
       coordinate.consumer = positions.lookup(use.getOwner());
     }
     coordinate.isBound = isBound(value);
+    coordinate.isExclusive = bool(value.getDefiningOp<ShareOp>());
     result.graph.coordinates.push_back(coordinate);
     result.coordinates.push_back(value);
   }
