@@ -21,6 +21,7 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/TargetParser/Host.h"
 
 using namespace kas;
 using namespace mlir;
@@ -55,9 +56,25 @@ static void addBufferization(OpPassManager &manager) {
   manager.addPass(createConvertBufferizationToMemRefPass());
 }
 
+/// The width of the host's vector registers in bits.
+static unsigned getHostVectorBits() {
+  static const unsigned bits = [] {
+    llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+    return features.lookup("avx512f") ? 512
+           : features.lookup("avx2")  ? 256
+                                      : 128;
+  }();
+  return bits;
+}
+
 /// Buffers and linalg to loops, some of them parallel.
 static void addLoops(OpPassManager &manager,
                      const CPUPipelineOptions &options) {
+  PackContractionsOptions contractions;
+  contractions.threads = options.threads;
+  contractions.vectorBits =
+      options.vectorBits ? options.vectorBits : getHostVectorBits();
+  manager.addNestedPass<func::FuncOp>(createPackContractions(contractions));
   LinalgToCPULoopsOptions loops;
   loops.parallel = options.threads != 1;
   manager.addNestedPass<func::FuncOp>(createLinalgToCPULoops(loops));
@@ -113,6 +130,10 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("Threads of parallel loops: 1 makes serial code, 0 leaves "
                      "the number to OpenMP"),
       llvm::cl::init(CPUPipelineOptions().threads)};
+  Option<unsigned> vectorBits{
+      *this, "vector-bits",
+      llvm::cl::desc("Width of the vector registers; 0: those of the host"),
+      llvm::cl::init(CPUPipelineOptions().vectorBits)};
 };
 } // namespace
 
@@ -125,6 +146,7 @@ void kas::registerCPUPipeline() {
       [](OpPassManager &manager, const PipelineOptions &text) {
         CPUPipelineOptions options;
         options.threads = text.threads;
+        options.vectorBits = text.vectorBits;
         buildCPUPipeline(manager, options);
       });
 }

@@ -188,6 +188,7 @@ Expected<RunReport> kas::runFunction(mlir::MLIRContext &context,
       countMACs((*module)->lookupSymbol<mlir::func::FuncOp>(settings.function));
   report.params = countParameters(signature);
   report.compileMilliseconds = function->getCompileMilliseconds();
+  report.compileTimes = function->getTimes();
   (*function)(*arguments, *results);
   if (!settings.output.empty())
     if (llvm::Error error = writeResults(settings.output, signature, *results))

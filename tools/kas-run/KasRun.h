@@ -53,6 +53,7 @@ struct RunReport {
   std::optional<int64_t> macs, params;
   std::optional<Timing> timing;
   std::optional<double> compileMilliseconds;
+  CompileTimes compileTimes;
   std::optional<double> maxRelativeError;
   bool ok = true;
 

@@ -169,6 +169,7 @@ static Error runOnDevice(mlir::ModuleOp module, OperatorOp op,
   if (!function)
     return function.takeError();
   report.compileMilliseconds = function->getCompileMilliseconds();
+  report.compileTimes = function->getTimes();
   (*function)(arguments, results);
   if (settings.time)
     report.timing = measure([&] { (*function)(arguments, results); });

@@ -113,9 +113,16 @@ void RunReport::print(llvm::raw_ostream &stream, bool json) const {
     stream << "  MACs " << *macs << ", FLOPs " << 2 * *macs << "\n";
   if (params)
     stream << "  parameters " << *params << "\n";
-  if (compileMilliseconds)
-    stream << "  compiled in " << llvm::format("%.1f ms", *compileMilliseconds)
-           << "\n";
+  if (compileMilliseconds) {
+    const CompileTimes &times = compileTimes;
+    double passes = *compileMilliseconds - times.translate - times.optimize -
+                    times.codegen - times.link;
+    stream << "  compiled in "
+           << llvm::format("%.1f ms (passes %.1f, translation %.1f, ",
+                           *compileMilliseconds, passes, times.translate)
+           << llvm::format("optimization %.1f, code %.1f, linking %.1f)\n",
+                           times.optimize, times.codegen, times.link);
+  }
   if (timing) {
     stream << "  time "
            << llvm::format("%.4f ms median, %.4f ms min of ", timing->median,

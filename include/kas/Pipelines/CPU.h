@@ -25,6 +25,8 @@ struct CPUPipelineOptions {
   /// Threads of parallel loops: 1 makes serial code that needs no OpenMP, 0
   /// leaves the number to OpenMP (OMP_NUM_THREADS, else one per core).
   unsigned threads = 0;
+  /// Width of the vector registers; 0: those of the host.
+  unsigned vectorBits = 0;
 };
 
 /// Lowers a module of functions on tensors (linalg, tensor, arith, math,

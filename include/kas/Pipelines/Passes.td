@@ -56,6 +56,38 @@ def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
   ];
 }
 
+def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Lower contractions on buffers to packed panels and register "
+                "tiles";
+  let description = [{
+    A linalg operation that adds products of its inputs to its output, over
+    static shapes and with sums of loops as indices (matrix products, dense and
+    grouped convolutions with any stride and dilation, products with several
+    weights), becomes loops over tiles of consecutive output columns. The data
+    of a tile is copied to a panel once for all reductions and multiplied with
+    all rows; a few rows times a few vectors of sums stay in registers. Tiles
+    are shared by `threads` threads as iterations of an `scf.parallel`.
+
+    Left alone are operations that reuse nothing (no input is constant along the
+    output's last dimension, as in depthwise convolutions) or whose last
+    dimension has no divisor that fills half a vector.
+
+    Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix
+    Multiplication", ACM TOMS 34(3), 2008, sections 3 to 5.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"256",
+           "Width of the vector registers">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
 def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
   let summary = "Lower linalg on buffers to loops that suit a CPU";
   let description = [{
