@@ -30,6 +30,8 @@ def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
     %1 = linalg.generic ... { arith.addf }
     %2 = linalg.generic ... ins(%1) { arith.maximumf }
     ```
+
+    Example: `test/Pipelines/fuse-elementwise.mlir`.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
@@ -49,6 +51,8 @@ def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
     // becomes
     func.func @f(%x: memref<4xf32>, %result: memref<4xf32>)
     ```
+
+    Example: `test/Pipelines/bufferize.mlir`.
   }];
   let dependentDialects = [
     "::mlir::bufferization::BufferizationDialect",
@@ -74,6 +78,7 @@ def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
 
     Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix
     Multiplication", ACM TOMS 34(3), 2008, sections 3 to 5.
+    Example: `test/Pipelines/pack-contractions.mlir`.
   }];
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"0",
@@ -95,6 +100,8 @@ def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
     loop and that one walks through consecutive memory: LLVM vectorizes it then.
     With `parallel`, the outermost parallel loop that is not trivial becomes an
     `scf.parallel` if the operation has at least `min-parallel-work` iterations.
+
+    Example: `test/Pipelines/linalg-to-cpu-loops.mlir`.
   }];
   let options = [
     Option<"parallel", "parallel", "bool", /*default=*/"true",
