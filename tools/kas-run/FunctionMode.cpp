@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasRun.h"
+#include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -60,10 +61,14 @@ readArguments(const RunSettings &settings, const FunctionSignature &signature) {
   return given;
 }
 
-/// Multiply-adds of the linalg operations in the function; what is done once
-/// per point of a tensor, such as a rectifier, does not count.
+/// Multiply-adds of the operators and linalg operations in the function; what
+/// is done once per point of a tensor, such as a rectifier, does not count.
 static int64_t countMACs(mlir::func::FuncOp function) {
   int64_t macs = 0;
+  function.walk([&](ApplyOp apply) {
+    if (mlir::FailureOr<Cost> cost = getCost(apply); mlir::succeeded(cost))
+      macs += cost->macs;
+  });
   function.walk([&](mlir::linalg::LinalgOp op) {
     if (op.getNumReductionLoops() == 0)
       return;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasRun.h"
+#include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Operators/Operators.h"
 #include "kas/Pipelines/OperatorModule.h"
@@ -76,9 +77,8 @@ static Expected<LoadedOperator> loadOperator(mlir::MLIRContext &context,
 
 /// A concrete copy of the operator at the binding of the command line, beside
 /// the original.
-static Expected<OperatorOp> makeConcrete(OperatorOp op,
-                                         const RunSettings &settings,
-                                         std::string &bindingText) {
+static Expected<OperatorOp>
+makeConcrete(OperatorOp op, const RunSettings &settings, RunReport &report) {
   mlir::MLIRContext *context = op.getContext();
   auto attr = parseBinding(context, llvm::join(settings.bindings, ","));
   if (!attr)
@@ -88,6 +88,12 @@ static Expected<OperatorOp> makeConcrete(OperatorOp op,
   mlir::FailureOr<Binding> binding = getBinding(op, *attr, emitError);
   if (mlir::failed(binding))
     return diagnostics.takeError();
+  mlir::FailureOr<Cost> cost = getCost(op, *binding, emitError);
+  if (mlir::failed(cost))
+    return diagnostics.takeError();
+  report.macs = cost->macs;
+  report.params = cost->parameters;
+  std::string &bindingText = report.binding.emplace();
   SymbolSet symbols = op.getSymbolSet();
   for (auto [index, value] : llvm::enumerate(*binding))
     bindingText += (llvm::Twine(index ? "," : "") + symbols.getName(index) +
@@ -192,15 +198,13 @@ Expected<RunReport> kas::runOperator(mlir::MLIRContext &context,
   report.kind = "operator";
   report.name = settings.operatorName;
   report.device = settings.device;
-  report.binding.emplace();
-  auto concrete = makeConcrete(loaded->op, settings, *report.binding);
+  auto concrete = makeConcrete(loaded->op, settings, report);
   if (!concrete)
     return concrete.takeError();
   auto module = createOperatorModule(*concrete);
   auto signature = FunctionSignature::get(*module, operatorFunctionName);
   if (!signature)
     return signature.takeError();
-  report.params = countParameters(*signature);
   // The cost alone needs no data.
   if (settings.cost && !settings.time && !settings.check &&
       settings.output.empty())
