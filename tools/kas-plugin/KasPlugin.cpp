@@ -26,7 +26,6 @@ mlirGetDialectPluginInfo() {
 
 extern "C" LLVM_ATTRIBUTE_WEAK mlir::PassPluginLibraryInfo
 mlirGetPassPluginInfo() {
-  return {MLIR_PLUGIN_API_VERSION, "KasPasses", LLVM_VERSION_STRING, []() {
-            kas::registerAllPasses();
-          }};
+  return {MLIR_PLUGIN_API_VERSION, "KasPasses", LLVM_VERSION_STRING,
+          []() { kas::registerAllPasses(); }};
 }
