@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Matching.h"
+#include "Rewriting.h"
 #include "kas/Operators/Operators.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -169,16 +170,6 @@ LogicalResult ConvolutionMatcher::checkLayout() {
     if (expr != getAffineDimExpr(window.outputLoop, op.getContext()))
       return miss(reason, expected);
   return success();
-}
-
-/// The value before `value` is split at dimension 1 into groups, or `value`.
-static Value lookThroughChannelSplit(Value value) {
-  auto expand = value.getDefiningOp<tensor::ExpandShapeOp>();
-  if (!expand ||
-      expand.getSrcType().getRank() + 1 != expand.getResultType().getRank())
-    return value;
-  return expand.getReassociationIndices()[1].size() == 2 ? expand.getSrc()
-                                                         : value;
 }
 
 LogicalResult ConvolutionMatcher::lookThroughPadding() {

@@ -38,7 +38,8 @@ Value kas::traceWeight(Value value) {
     value = op->getOperand(0);
   }
   auto argument = cast<BlockArgument>(value);
-  if (!isa<FunctionOpInterface>(argument.getOwner()->getParentOp()))
+  if (!argument.getOwner()->isEntryBlock() ||
+      !isa<FunctionOpInterface>(argument.getOwner()->getParentOp()))
     return nullptr;
   StringAttr name = getArgumentName(argument);
   return name && name.getValue() == "input" ? nullptr : value;

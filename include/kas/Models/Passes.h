@@ -14,6 +14,9 @@
 #define KAS_MODELS_PASSES_H
 
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

@@ -86,4 +86,65 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
   let dependentDialects = ["::kas::KasDialect"];
 }
 
+def KasSubstitutePass : Pass<"kas-substitute", "::mlir::ModuleOp"> {
+  let summary = "Replace the layers of a model by another operator";
+  let description = [{
+    Replaces the layers that `kas-extract` has marked by `kas.apply` of an
+    operator: a `kas.operator` of the module (`operator=@x`), one of the library
+    (`operator=kas.conv2d`, which the pass puts into the module as
+    `@kas.conv2d`), or, without the option, the one that computes what the layer
+    computes (`kas.named_operator` of the space). Symbols that the shapes do not
+    bind take their values from `bind`, else from the layer's binding in the
+    space. A layer that the operator does not fit stays; a remark says why.
+
+    The operator works on the data before the zero padding. What the layer
+    adds its products to (the bias) is added behind the operator. Padding and
+    reshapes that nothing uses any more go.
+
+    The weights become new arguments of the function where the old weight was,
+    which goes unless something else uses it. A single weight of the old shape
+    takes the old name, so that files of weights still fit; else the names are
+    the old one and a number: `conv1.weight.0`, `conv1.weight.1`. Layers that
+    share their weight share the new ones. `kas.init` says how to fill them
+    when no file gives their values: `kaiming(F)`, normal with variance `2 / F`,
+    where `F` keeps the size of activations behind rectifiers; of several weights
+    each has the same variance.
+
+    With `same-weights` nothing is new: the layer's weight, its dimensions put
+    in the operator's order, is the operator's only weight.
+
+    ```
+    kas-opt resnet18.mlir -kas-extract
+        -kas-substitute="operator=kas.conv2d_depthwise_separable space=@conv2d"
+    ```
+    ```mlir
+    %padded = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] ...
+    %init = linalg.broadcast ins(%bias ...) ...
+    %y = linalg.conv_2d_nchw_fchw {kas.site = {binding = 0 : i64, name = "layer1.0.conv1", space = @conv2d}, ...}
+        ins(%padded, %weight : tensor<1x64x58x58xf32>, tensor<64x64x3x3xf32>) outs(%init ...)
+    // becomes
+    %0 = kas.apply @kas.conv2d_depthwise_separable<k = 3>(%x, %weight0, %weight1)
+        : (tensor<1x64x56x56xf32>, tensor<64x3x3xf32>, tensor<64x64xf32>) -> tensor<1x64x56x56xf32>
+    %y = linalg.generic ... ins(%0, %bias ...) ... { arith.addf ... }
+    ```
+  }];
+  let options = [
+    Option<"operatorName", "operator", "std::string", /*default=*/"\"\"",
+           "The operator: @NAME of the module, or kas.NAME of the library">,
+    Option<"bind", "bind", "std::string", /*default=*/"\"\"",
+           "Values for symbols of the operator, such as g=4,s=2">,
+    Option<"space", "space", "std::string", /*default=*/"\"\"",
+           "Only the layers of this space">,
+    Option<"sameWeights", "same-weights", "bool", /*default=*/"false",
+           "Keep the weights of the layers">
+  ];
+  let statistics = [
+    Statistic<"numReplaced", "num-replaced", "Number of layers replaced">,
+    Statistic<"numLeft", "num-left", "Number of layers left as they were">
+  ];
+  let dependentDialects = [
+    "::kas::KasDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 #endif // KAS_MODELS_PASSES

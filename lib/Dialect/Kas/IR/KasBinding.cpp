@@ -237,34 +237,44 @@ static LogicalResult verifyShape(ArrayRef<SizeAttr> sizes, ShapedType type,
                      << ", got " << type;
 }
 
-FailureOr<Binding> kas::inferBinding(ApplyOp apply, OperatorOp op,
+FailureOr<Binding> kas::inferBinding(OperatorOp op, ShapedType data,
+                                     ShapedType result, BindingAttr attr,
                                      EmitErrorFn emitError) {
   SymbolSet symbols = op.getSymbolSet();
   Binding binding(symbols.size(), 0);
-  auto dataType = cast<ShapedType>(apply.getData().getType());
-  auto resultType = cast<ShapedType>(apply.getResult().getType());
-  if (failed(bindFromShape(op.getDataSizes(), dataType.getShape(), symbols,
-                           "the data", binding, emitError)) ||
-      failed(bindFromShape(op.getOutputSizes(), resultType.getShape(), symbols,
+  SmallVector<SizeAttr> dataSizes = op.getDataSizes();
+  SmallVector<SizeAttr> outputSizes = op.getOutputSizes();
+  if (failed(bindFromShape(dataSizes, data.getShape(), symbols, "the data",
+                           binding, emitError)) ||
+      failed(bindFromShape(outputSizes, result.getShape(), symbols,
                            "the result", binding, emitError)) ||
-      failed(bindExplicitly(op, symbols, apply.getBinding(), binding,
-                            emitError)) ||
+      failed(bindExplicitly(op, symbols, attr, binding, emitError)) ||
       failed(requireComplete(op, symbols, binding, emitError)) ||
-      failed(verifyBinding(op, binding, emitError)))
+      failed(verifyBinding(op, binding, emitError)) ||
+      failed(verifyShape(dataSizes, data, symbols, binding, "the data",
+                         emitError)) ||
+      failed(verifyShape(outputSizes, result, symbols, binding, "the result",
+                         emitError)))
+    return failure();
+  return binding;
+}
+
+FailureOr<Binding> kas::inferBinding(ApplyOp apply, OperatorOp op,
+                                     EmitErrorFn emitError) {
+  FailureOr<Binding> binding =
+      inferBinding(op, cast<ShapedType>(apply.getData().getType()),
+                   cast<ShapedType>(apply.getResult().getType()),
+                   apply.getBinding(), emitError);
+  if (failed(binding))
     return failure();
   if (apply.getWeights().size() != op.getNumWeights())
     return emitError() << "requires " << op.getNumWeights() << " weights, got "
                        << apply.getWeights().size();
-  auto verify = [&](ArrayRef<SizeAttr> sizes, Type type, const Twine &what) {
-    return verifyShape(sizes, cast<ShapedType>(type), symbols, binding, what,
-                       emitError);
-  };
-  if (failed(verify(op.getDataSizes(), dataType, "the data")) ||
-      failed(verify(op.getOutputSizes(), resultType, "the result")))
-    return failure();
+  SymbolSet symbols = op.getSymbolSet();
   for (auto [index, sizes, weight] :
        llvm::enumerate(op.getWeightSizes(), apply.getWeights()))
-    if (failed(verify(sizes, weight.getType(), "weight " + Twine(index))))
+    if (failed(verifyShape(sizes, cast<ShapedType>(weight.getType()), symbols,
+                           *binding, "weight " + Twine(index), emitError)))
       return failure();
   return binding;
 }

@@ -81,6 +81,13 @@ mlir::FailureOr<Binding> getBinding(OperatorOp op, BindingAttr attr,
 mlir::FailureOr<Binding> inferBinding(ApplyOp apply, OperatorOp op,
                                       EmitErrorFn emitError);
 
+/// The binding of the symbols of `op` when it is applied to data of type `data`
+/// with a result of type `result` and with `attr` in its `<...>`; reports
+/// whatever does not fit together. Shapes must be static.
+mlir::FailureOr<Binding> inferBinding(OperatorOp op, mlir::ShapedType data,
+                                      mlir::ShapedType result, BindingAttr attr,
+                                      EmitErrorFn emitError);
+
 /// Parses `N=1,Cin=64` (any order, spaces allowed) as given on command lines.
 llvm::Expected<BindingAttr> parseBinding(mlir::MLIRContext *context,
                                          llvm::StringRef text);

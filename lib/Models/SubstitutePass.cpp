@@ -1,0 +1,45 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Models/Passes.h"
+#include "kas/Models/Substitute.h"
+
+namespace kas {
+#define GEN_PASS_DEF_KASSUBSTITUTEPASS
+#include "kas/Models/Passes.h.inc"
+} // namespace kas
+
+using namespace mlir;
+using namespace kas;
+
+namespace {
+
+struct KasSubstitutePass : kas::impl::KasSubstitutePassBase<KasSubstitutePass> {
+  using KasSubstitutePassBase::KasSubstitutePassBase;
+
+  void runOnOperation() override {
+    SubstituteOptions options;
+    options.operatorName = operatorName;
+    options.space = space;
+    options.sameWeights = sameWeights;
+    llvm::Expected<BindingAttr> binding = parseBinding(&getContext(), bind);
+    if (!binding) {
+      getOperation().emitError()
+          << "option 'bind': " << llvm::toString(binding.takeError());
+      return signalPassFailure();
+    }
+    options.binding = *binding;
+    FailureOr<SubstituteResult> result = substitute(getOperation(), options);
+    if (failed(result))
+      return signalPassFailure();
+    numReplaced += result->numReplaced;
+    numLeft += result->numLeft;
+  }
+};
+
+} // namespace
