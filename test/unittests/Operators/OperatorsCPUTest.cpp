@@ -11,8 +11,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "OperatorsTestUtil.h"
+#include "kas/Conversion/Passes.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Pipelines/OperatorModule.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
@@ -27,13 +29,22 @@ static Tensor toTensor(const TestTensor &test) {
   return tensor;
 }
 
+/// Compiles `op`, with the passes that `addPasses` gives in front of the
+/// pipeline, and runs it.
 static std::vector<float>
 evaluateOnCPU(OperatorOp op, const TestTensor &data,
-              const std::vector<TestTensor> &weights) {
+              const std::vector<TestTensor> &weights,
+              llvm::function_ref<void(PassManager &)> addPasses) {
   DialectRegistry registry;
   registerCPUPipelineDialects(registry);
   op.getContext()->appendDialectRegistry(registry);
   OwningOpRef<ModuleOp> module = createOperatorModule(op);
+  PassManager passes(op.getContext());
+  addPasses(passes);
+  if (failed(passes.run(*module))) {
+    ADD_FAILURE() << "the passes in front failed";
+    return {};
+  }
   llvm::Expected<CompiledFunction> compiled =
       compileForCPU(*module, operatorFunctionName);
   if (!compiled) {
@@ -53,8 +64,29 @@ evaluateOnCPU(OperatorOp op, const TestTensor &data,
 
 using OperatorValuesOnCPU = testing::TestWithParam<formulas::Formula>;
 
-TEST_P(OperatorValuesOnCPU, AreThoseOfTheFormula) {
-  checkAgainstFormula(GetParam(), evaluateOnCPU, tolerance);
+TEST_P(OperatorValuesOnCPU, AsThePipelineLowersThem) {
+  checkAgainstFormula(
+      GetParam(),
+      [](OperatorOp op, const TestTensor &data,
+         const std::vector<TestTensor> &weights) {
+        return evaluateOnCPU(op, data, weights, [](PassManager &) {});
+      },
+      tolerance);
+}
+
+TEST_P(OperatorValuesOnCPU, OnParallelAffineLoops) {
+  checkAgainstFormula(
+      GetParam(),
+      [](OperatorOp op, const TestTensor &data,
+         const std::vector<TestTensor> &weights) {
+        return evaluateOnCPU(op, data, weights, [](PassManager &passes) {
+          KasToAffinePassOptions options;
+          options.parallel = true;
+          options.minParallelWork = 1;
+          passes.addPass(createKasToAffinePass(options));
+        });
+      },
+      tolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OperatorValuesOnCPU,
