@@ -66,7 +66,9 @@ static ArrayAttr getSizes(Builder &builder, ArrayRef<std::string> texts,
       }));
 }
 
-/// What fits the layers themselves, a bit more for what may replace them.
+/// What fits the layers themselves, and a bit more for what may replace them.
+/// No `expand`: it drops outputs or weights, which is hardly what a network
+/// gains from.
 static DictionaryAttr getDefaultLimits(Builder &builder,
                                        const LayerKind &kind) {
   unsigned numSpatial = kind.name.starts_with("conv2d")   ? 2
@@ -83,7 +85,7 @@ static DictionaryAttr getDefaultLimits(Builder &builder,
   add("split", 2);
   add("merge", 2);
   add("shift", 1);
-  add("expand", 1);
+  add("expand", 0);
   add("unfold", numSpatial);
   add("stride", isStrided ? 2 : 0);
   add("weights", 2);
@@ -91,7 +93,7 @@ static DictionaryAttr getDefaultLimits(Builder &builder,
 }
 
 static DictionaryAttr getBudget(Builder &builder, const Group &group,
-                                double flopsRatio) {
+                                const ExtractOptions &options) {
   double flops = 0, parameters = 0;
   for (auto &[binding, sites] : group.layers)
     for (Site *site : sites) {
@@ -101,7 +103,9 @@ static DictionaryAttr getBudget(Builder &builder, const Group &group,
   NamedAttrList budget;
   budget.append("baseline_flops", builder.getI64IntegerAttr(flops));
   budget.append("baseline_params", builder.getI64IntegerAttr(parameters));
-  budget.append("flops_ratio", builder.getF64FloatAttr(flopsRatio));
+  budget.append("flops_ratio", builder.getF64FloatAttr(options.flopsRatio));
+  budget.append("min_flops_ratio",
+                builder.getF64FloatAttr(options.minFlopsRatio));
   return budget.getDictionary(builder.getContext());
 }
 
@@ -163,8 +167,7 @@ static FailureOr<SpaceOp> writeSpace(OpBuilder &builder, ModuleOp module,
       getUnordered(kind.inputSizes.size(), channel),
       builder.getArrayAttr(bindings),
       builder.getDenseI64ArrayAttr(multiplicities),
-      getDefaultLimits(builder, kind),
-      getBudget(builder, group, options.flopsRatio));
+      getDefaultLimits(builder, kind), getBudget(builder, group, options));
   if (!kind.namedOperator.empty())
     space->setAttr(namedOperatorAttributeName,
                    builder.getStringAttr(kind.namedOperator));

@@ -26,10 +26,12 @@ struct KasExtractPass : kas::impl::KasExtractPassBase<KasExtractPass> {
     ExtractOptions options;
     options.stemChannels = stemChannels;
     options.flopsRatio = flopsRatio;
-    if (!(flopsRatio > 0)) {
-      getOperation().emitError()
-          << "option 'flops-ratio' requires a positive number, got "
-          << flopsRatio;
+    options.minFlopsRatio = minFlopsRatio;
+    if (!(flopsRatio > 0) || !(minFlopsRatio > 0) ||
+        !(minFlopsRatio < flopsRatio)) {
+      getOperation().emitError() << "options require 0 < 'min-flops-ratio' < "
+                                    "'flops-ratio', got "
+                                 << minFlopsRatio << " and " << flopsRatio;
       return signalPassFailure();
     }
     llvm::Expected<BindingAttr> binding =

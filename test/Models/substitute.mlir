@@ -124,3 +124,53 @@ func.func @no_weights(%x: tensor<1x8x6x5xf32>, %w: tensor<8x1x3x3xf32>, %init: t
   %y = linalg.depthwise_conv_2d_nchw_chw ins(%pad, %wc : tensor<1x8x8x7xf32>, tensor<8x3x3xf32>) outs(%init : tensor<1x8x6x5xf32>) -> tensor<1x8x6x5xf32>
   return %y : tensor<1x8x6x5xf32>
 }
+
+// -----
+
+// How large weights are: 8 products, each with a sum of 3 neighbours, count 8 * 3**2; each with a mean of 3, 8; the
+// largest of 3 counts as one.
+// CHECK-LABEL: func.func @neighbours(
+// CHECK-SAME: kas.init = "kaiming(72)"
+kas.operator @other<N, A, B, L>(%n: N, %b: B, %l: L) from [N, A, L] {
+  %a = kas.reduce sum : A
+  %i = kas.reduce sum : 3
+  %a_d, %a_w = kas.share %a : A
+  %x = kas.unfold %l, %i : L, 3
+  kas.yield data(%n, %a_d, %x) weight(%b, %a_w)
+}
+func.func @neighbours(%x: tensor<1x8x9xf32>, %w: tensor<4x8x1xf32>, %init: tensor<1x4x9xf32>) -> tensor<1x4x9xf32> {
+  %y = linalg.conv_1d_ncw_fcw ins(%x, %w : tensor<1x8x9xf32>, tensor<4x8x1xf32>) outs(%init : tensor<1x4x9xf32>) -> tensor<1x4x9xf32>
+  return %y : tensor<1x4x9xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @mean_of_neighbours(
+// CHECK-SAME: kas.init = "kaiming(8)"
+kas.operator @other<N, A, B, L>(%n: N, %b: B, %l: L) from [N, A, L] {
+  %a = kas.reduce sum : A
+  %i = kas.reduce mean : 3
+  %a_d, %a_w = kas.share %a : A
+  %x = kas.unfold %l, %i : L, 3
+  kas.yield data(%n, %a_d, %x) weight(%b, %a_w)
+}
+func.func @mean_of_neighbours(%x: tensor<1x8x9xf32>, %w: tensor<4x8x1xf32>, %init: tensor<1x4x9xf32>) -> tensor<1x4x9xf32> {
+  %y = linalg.conv_1d_ncw_fcw ins(%x, %w : tensor<1x8x9xf32>, tensor<4x8x1xf32>) outs(%init : tensor<1x4x9xf32>) -> tensor<1x4x9xf32>
+  return %y : tensor<1x4x9xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @largest_of_neighbours(
+// CHECK-SAME: kas.init = "kaiming(8)"
+kas.operator @other<N, A, B, L>(%n: N, %b: B, %l: L) from [N, A, L] {
+  %a = kas.reduce sum : A
+  %i = kas.reduce max : 3
+  %a_d, %a_w = kas.share %a : A
+  %x = kas.unfold %l, %i : L, 3
+  kas.yield data(%n, %a_d, %x) weight(%b, %a_w)
+}
+func.func @largest_of_neighbours(%x: tensor<1x8x9xf32>, %w: tensor<4x8x1xf32>, %init: tensor<1x4x9xf32>) -> tensor<1x4x9xf32> {
+  %y = linalg.conv_1d_ncw_fcw ins(%x, %w : tensor<1x8x9xf32>, tensor<4x8x1xf32>) outs(%init : tensor<1x4x9xf32>) -> tensor<1x4x9xf32>
+  return %y : tensor<1x4x9xf32>
+}

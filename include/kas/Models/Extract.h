@@ -24,8 +24,10 @@ struct ExtractOptions {
   /// Coefficients that each space declares beside those of its layers, with the
   /// same value at each binding; null for none.
   BindingAttr coefficients;
-  /// The budget of FLOPs relative to the layers of a space.
+  /// The budget of FLOPs relative to the layers of a space: at most and at
+  /// least.
   double flopsRatio = 0.5;
+  double minFlopsRatio = 0.1;
 };
 
 struct ExtractResult {

@@ -77,7 +77,10 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
            "Coefficients that every space declares beside those of its layers, "
            "such as g=4,s=2">,
     Option<"flopsRatio", "flops-ratio", "double", /*default=*/"0.5",
-           "The budget of FLOPs, relative to the layers of the space">
+           "The budget of FLOPs, relative to the layers of the space">,
+    Option<"minFlopsRatio", "min-flops-ratio", "double", /*default=*/"0.1",
+           "The least FLOPs, relative to the layers of the space: with too few "
+           "an operator can hardly learn what the layers do">
   ];
   let statistics = [
     Statistic<"numSites", "num-sites", "Number of layers found">,
