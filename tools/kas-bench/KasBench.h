@@ -1,0 +1,93 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the suites of kas-bench share: settings and the lines they print.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_TOOLS_KASBENCH_H
+#define KAS_TOOLS_KASBENCH_H
+
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Pipelines/CPU.h"
+#include "kas/Runtime/Timing.h"
+#include "llvm/Support/Regex.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace kas {
+
+/// The command line.
+struct BenchSettings {
+  /// The path of this program: the other tools stand beside it.
+  std::string program;
+  std::string filter;
+  /// For each case.
+  double seconds = 1;
+  unsigned threads = 1;
+};
+
+/// One measured number.
+struct BenchLine {
+  std::string name, metric;
+  double value = 0;
+  std::string unit;
+  /// For times: all of them; the value is the median.
+  std::optional<Timing> timing;
+  std::optional<double> maxRelativeError;
+  std::optional<bool> ok;
+};
+
+/// Prints one JSON object per line, and at the end a summary per class.
+class BenchReport {
+public:
+  BenchReport(llvm::StringRef suite, llvm::raw_ostream &stream)
+      : suite(suite), stream(stream) {}
+
+  void print(const BenchLine &line);
+
+  /// Remembers a value for the geometric mean of `className` and `metric`.
+  void addToMean(llvm::StringRef className, const BenchLine &line);
+  void printMeans();
+
+private:
+  struct Mean {
+    std::string name, metric, unit;
+    double logSum = 0;
+    int64_t count = 0;
+  };
+  std::string suite;
+  llvm::raw_ostream &stream;
+  llvm::SmallVector<Mean> means;
+};
+
+/// True if `name` is to be measured.
+bool isSelected(const BenchSettings &settings, llvm::StringRef name);
+
+/// The named operator of the library at a binding such as `N=1,Cin=64`, as a
+/// module with one function (see `createOperatorModule`).
+struct BenchOperator {
+  mlir::OwningOpRef<mlir::ModuleOp> library, module;
+  OperatorOp op;
+  int64_t macs = 0;
+
+  static llvm::Expected<BenchOperator> load(mlir::MLIRContext &context,
+                                            llvm::StringRef name,
+                                            llvm::StringRef binding);
+};
+
+/// Time to start the tools and to compile one operator.
+llvm::Error runToolSuite(mlir::MLIRContext &context,
+                         const BenchSettings &settings, BenchReport &report);
+
+/// Time of compiled operators, checked against the reference.
+llvm::Error runCPUSuite(mlir::MLIRContext &context,
+                        const BenchSettings &settings, BenchReport &report);
+
+} // namespace kas
+
+#endif // KAS_TOOLS_KASBENCH_H

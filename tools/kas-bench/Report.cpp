@@ -1,0 +1,97 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KasBench.h"
+#include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/Dialect/Kas/Transforms/Specialize.h"
+#include "kas/Operators/Operators.h"
+#include "kas/Pipelines/OperatorModule.h"
+#include "llvm/Support/JSON.h"
+#include <cmath>
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::StringRef;
+
+void BenchReport::print(const BenchLine &line) {
+  llvm::json::OStream json(stream);
+  json.object([&] {
+    json.attribute("suite", suite);
+    json.attribute("case", line.name);
+    json.attribute("impl", "kas");
+    json.attribute("metric", line.metric);
+    json.attribute("value", line.value);
+    json.attribute("unit", line.unit);
+    if (line.timing) {
+      json.attribute("median", line.timing->median);
+      json.attribute("min", line.timing->min);
+      json.attribute("n", line.timing->count);
+    }
+    if (line.maxRelativeError)
+      json.attribute("max_rel_err", *line.maxRelativeError);
+    if (line.ok)
+      json.attribute("ok", *line.ok);
+  });
+  stream << "\n";
+  stream.flush();
+}
+
+void BenchReport::addToMean(StringRef className, const BenchLine &line) {
+  std::string name = ("geomean/" + className).str();
+  auto found = llvm::find_if(means, [&](const Mean &mean) {
+    return mean.name == name && mean.metric == line.metric;
+  });
+  if (found == means.end()) {
+    means.push_back({name, line.metric, line.unit});
+    found = std::prev(means.end());
+  }
+  found->logSum += std::log(line.value);
+  ++found->count;
+}
+
+void BenchReport::printMeans() {
+  for (const Mean &mean : means)
+    print({mean.name, mean.metric,
+           std::exp(mean.logSum / static_cast<double>(mean.count)), mean.unit,
+           std::nullopt, std::nullopt, std::nullopt});
+}
+
+bool kas::isSelected(const BenchSettings &settings, StringRef name) {
+  return llvm::Regex(settings.filter).match(name);
+}
+
+llvm::Expected<BenchOperator> BenchOperator::load(mlir::MLIRContext &context,
+                                                  StringRef name,
+                                                  StringRef binding) {
+  BenchOperator loaded;
+  loaded.library = parseNamedOperator(&context, name);
+  if (!loaded.library)
+    return createStringError("no operator '" + name + "' in the library");
+  OperatorOp op = *loaded.library->getOps<OperatorOp>().begin();
+  auto attr = parseBinding(&context, binding);
+  if (!attr)
+    return attr.takeError();
+  auto emitError = [&] { return op.emitError(); };
+  auto fail = [&] {
+    return createStringError("operator '" + name + "' does not take " +
+                             binding);
+  };
+  mlir::FailureOr<Binding> values = getBinding(op, *attr, emitError);
+  if (mlir::failed(values))
+    return fail();
+  mlir::FailureOr<Cost> cost = getCost(op, *values, emitError);
+  mlir::OpBuilder builder(op);
+  mlir::FailureOr<OperatorOp> concrete =
+      specialize(builder, op, *values, "concrete", emitError);
+  if (mlir::failed(cost) || mlir::failed(concrete))
+    return fail();
+  loaded.op = *concrete;
+  loaded.macs = cost->macs;
+  loaded.module = createOperatorModule(*concrete);
+  return loaded;
+}

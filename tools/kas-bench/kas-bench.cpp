@@ -1,0 +1,102 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// kas-bench: measures the tools and the compiled operators; prints JSON lines.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KasBench.h"
+#include "kas/InitAll.h"
+#include "kas/Support/CommandLine.h"
+#include "kas/Support/Version.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Error;
+namespace cl = llvm::cl;
+
+namespace {
+
+struct Options {
+  cl::OptionCategory category{"kas-bench options"};
+  cl::opt<std::string> suite{cl::Positional, cl::Required,
+                             cl::desc("SUITE (tool, cpu)"), cl::cat(category)};
+  cl::opt<std::string> filter{"filter", cl::value_desc("regex"),
+                              cl::desc("Only cases whose name matches"),
+                              cl::cat(category)};
+  cl::opt<double> seconds{
+      "seconds", cl::init(1),
+      cl::desc("Time for each case, after at least 20 runs"),
+      cl::cat(category)};
+  cl::opt<std::string> peers{
+      "peers", cl::value_desc("none|all|NAME,..."), cl::init("none"),
+      cl::desc("Other implementations to measure in the same run"),
+      cl::cat(category)};
+  cl::opt<unsigned> threads{"threads", cl::init(1),
+                            cl::desc("Threads of parallel loops"),
+                            cl::cat(category)};
+};
+
+Error run(const Options &options, llvm::StringRef program) {
+  BenchSettings settings;
+  settings.program = program;
+  // An empty expression is none; every name matches then.
+  settings.filter = options.filter.empty() ? ".*" : options.filter.getValue();
+  settings.seconds = options.seconds;
+  settings.threads = options.threads;
+  std::string reason;
+  if (!llvm::Regex(settings.filter).isValid(reason))
+    return createStringError("--filter=" + settings.filter + ": " + reason);
+  // `all` of none is none.
+  if (options.peers != "none" && options.peers != "all")
+    return createStringError("no peer '" + options.peers +
+                             "' is known to the suite '" + options.suite + "'");
+  auto suite = options.suite == "tool"  ? runToolSuite
+               : options.suite == "cpu" ? runCPUSuite
+                                        : nullptr;
+  if (!suite)
+    return createStringError("expected the suite 'tool' or 'cpu', got '" +
+                             options.suite + "'");
+  mlir::DialectRegistry registry;
+  registerCPUPipelineDialects(registry);
+  registerAllDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  BenchReport report(options.suite, llvm::outs());
+  if (Error error = suite(context, settings, report))
+    return error;
+  report.printMeans();
+  return Error::success();
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  addVersionPrinter();
+  llvm::InitLLVM initialize(argc, argv);
+  removeLibraryOptions();
+  Options options;
+  cl::HideUnrelatedOptions(options.category);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "Measure kas; one JSON object per line\n", &llvm::errs()))
+    return 1;
+  std::string program = llvm::sys::fs::getMainExecutable(
+      argv[0], reinterpret_cast<void *>(&main));
+  if (Error error = run(options, program)) {
+    llvm::handleAllErrors(std::move(error),
+                          [](const llvm::ErrorInfoBase &info) {
+                            llvm::WithColor::error(llvm::errs(), "kas-bench")
+                                << info.message() << "\n";
+                          });
+    return 1;
+  }
+  return 0;
+}
