@@ -445,8 +445,10 @@ bool GraphState::tryStride(unsigned coord, unsigned factor) {
         info.max > maxWindow || !isFirstTwin(coord))
       return false;
   }
+  // T2
+  bool mustUnfold = space->problem->limits.unfold > 0;
   replace(make({CoordKind::Stride, *size, base.expr, factors[factor]},
-               base.flags | LiveCoord::Strided),
+               base.flags | (mustUnfold ? LiveCoord::Strided : 0)),
           coord);
   return true;
 }
@@ -489,14 +491,10 @@ bool GraphState::tryFinish() {
 
 std::optional<GraphCost> GraphState::getCost() const {
   const SearchProblem &problem = *space->problem;
-  llvm::SmallVector<Size, 10> loops;
-  for (const Dimension &output : problem.outputs)
-    loops.push_back(output.size);
   auto getSize = [&](ExprId id) {
     return space->sizes[space->getExpr(id).size].size;
   };
-  for (ExprId reduction : reductions)
-    loops.push_back(getSize(reduction));
+  llvm::SmallVector<Size, 6> loops(llvm::map_range(reductions, getSize));
   llvm::SmallVector<llvm::SmallVector<Size, 6>, 2> weightSizes;
   for (uint32_t weight : weights)
     weightSizes.emplace_back(

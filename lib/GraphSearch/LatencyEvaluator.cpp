@@ -135,9 +135,9 @@ Expected<double> LatencyEvaluator::measure(llvm::StringRef file,
     bind += (llvm::Twine(symbol ? "," : "") + symbols.getName(symbol) + "=" +
              llvm::Twine(binding[symbol]))
                 .str();
-  llvm::StringRef arguments[] = {runner,       file,     "--operator=candidate",
-                                 bind,         "--time", "--json",
-                                 "--threads=1"};
+  llvm::StringRef arguments[] = {runner,   file,         "--operator=candidate",
+                                 bind,     "--time",     "--runs=7",
+                                 "--json", "--threads=1"};
   std::optional<llvm::StringRef> redirects[] = {
       llvm::StringRef(), output->getPath(), errors->getPath()};
   std::string message;

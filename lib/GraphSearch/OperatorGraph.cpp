@@ -28,13 +28,17 @@ static uint64_t multiplyAll(llvm::ArrayRef<Size> sizes,
 }
 
 std::optional<GraphCost>
-kas::getCost(const SearchProblem &problem, llvm::ArrayRef<Size> loops,
+kas::getCost(const SearchProblem &problem, llvm::ArrayRef<Size> reductions,
              llvm::ArrayRef<llvm::SmallVector<Size, 6>> weights) {
   GraphCost cost;
+  llvm::SmallVector<Size, 10> loops(reductions);
+  for (const Dimension &output : problem.outputs)
+    loops.push_back(output.size);
+  bool isView = weights.empty() && reductions.empty();
+  uint64_t products = isView ? 0 : std::max<uint64_t>(weights.size(), 1);
   for (auto [binding, count] :
        llvm::zip_equal(problem.bindings, problem.multiplicities)) {
     auto multiplicity = static_cast<uint64_t>(count);
-    uint64_t products = std::max<uint64_t>(weights.size(), 1);
     cost.flops = llvm::SaturatingMultiplyAdd(
         multiplicity,
         llvm::SaturatingMultiply(multiplyAll(loops, binding), 2 * products),
@@ -50,17 +54,17 @@ kas::getCost(const SearchProblem &problem, llvm::ArrayRef<Size> loops,
 
 std::optional<GraphCost> kas::getCost(const SearchProblem &problem,
                                       const OperatorGraph &graph) {
-  llvm::SmallVector<Size, 8> loops;
+  llvm::SmallVector<Size, 6> reductions;
   for (const GraphCoord &coord : graph.coords)
-    if (coord.kind == CoordKind::Output || coord.kind == CoordKind::Reduce)
-      loops.push_back(coord.size);
+    if (coord.kind == CoordKind::Reduce)
+      reductions.push_back(coord.size);
   llvm::SmallVector<llvm::SmallVector<Size, 6>, 2> weights;
   for (llvm::ArrayRef<unsigned> weight : graph.weights) {
     llvm::SmallVector<Size, 6> &sizes = weights.emplace_back();
     for (unsigned coord : weight)
       sizes.push_back(graph.coords[coord].size);
   }
-  return getCost(problem, loops, weights);
+  return getCost(problem, reductions, weights);
 }
 
 //===----------------------------------------------------------------------===//

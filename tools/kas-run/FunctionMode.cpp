@@ -209,6 +209,7 @@ Expected<RunReport> kas::runFunction(mlir::MLIRContext &context,
     report.ok = error <= settings.tolerance;
   }
   if (settings.time)
-    report.timing = measure([&] { (*function)(*arguments, *results); });
+    report.timing = measure([&] { (*function)(*arguments, *results); },
+                            getTimingOptions(settings));
   return report;
 }

@@ -37,6 +37,8 @@ struct RunSettings {
   std::string checkFile;
   double tolerance = 1e-4;
   bool time = false;
+  /// How many runs to time; 0: 20 at least, and for 0.2 s.
+  unsigned runs = 0;
   bool cost = false;
   bool json = false;
   unsigned threads = 0;
@@ -59,6 +61,9 @@ struct RunReport {
 
   void print(llvm::raw_ostream &stream, bool json) const;
 };
+
+/// How the settings want code to be timed.
+TimingOptions getTimingOptions(const RunSettings &settings);
 
 /// Parses `path`; diagnostics have been printed when it fails.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>

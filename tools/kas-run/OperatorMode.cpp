@@ -161,9 +161,11 @@ static Error runOnDevice(mlir::ModuleOp module, OperatorOp op,
     if (Error error = evaluateReference(op, arguments, results.front()))
       return error;
     if (settings.time)
-      report.timing = measure([&] {
-        llvm::cantFail(evaluateReference(op, arguments, results.front()));
-      });
+      report.timing = measure(
+          [&] {
+            llvm::cantFail(evaluateReference(op, arguments, results.front()));
+          },
+          getTimingOptions(settings));
     return Error::success();
   }
   ObjectCache cache(settings.cacheDirectory);
@@ -178,7 +180,8 @@ static Error runOnDevice(mlir::ModuleOp module, OperatorOp op,
   report.compileTimes = function->getTimes();
   (*function)(arguments, results);
   if (settings.time)
-    report.timing = measure([&] { (*function)(arguments, results); });
+    report.timing = measure([&] { (*function)(arguments, results); },
+                            getTimingOptions(settings));
   return Error::success();
 }
 

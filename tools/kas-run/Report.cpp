@@ -50,6 +50,15 @@ llvm::Error kas::writeResults(StringRef path,
   return writeNpy(path, results.front());
 }
 
+TimingOptions kas::getTimingOptions(const RunSettings &settings) {
+  TimingOptions options;
+  if (settings.runs) {
+    options.minRuns = options.maxRuns = settings.runs;
+    options.seconds = 0;
+  }
+  return options;
+}
+
 int64_t kas::countParameters(const FunctionSignature &signature) {
   int64_t count = 0;
   for (const TensorSignature &argument :

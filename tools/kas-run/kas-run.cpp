@@ -74,6 +74,9 @@ struct Options {
       cl::cat(category)};
   cl::opt<bool> time{"time", cl::desc("Time at least 20 runs"),
                      cl::cat(category)};
+  cl::opt<unsigned> runs{"runs", cl::value_desc("N"), cl::init(0),
+                         cl::desc("Time N runs, not at least 20 and for 0.2 s"),
+                         cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Report as one JSON object"),
                      cl::cat(category)};
   cl::opt<unsigned> threads{
@@ -101,6 +104,7 @@ struct Options {
     settings.checkFile = check;
     settings.tolerance = tolerance;
     settings.time = time;
+    settings.runs = runs;
     settings.json = json;
     settings.threads = threads;
     settings.cacheDirectory = cache;

@@ -18,10 +18,11 @@
 namespace kas {
 
 /// The metric `latency_ms`: the median time of the compiled operator on the
-/// CPU, one thread, summed over the bindings times their multiplicities. Each
-/// binding is a process of its own (`kas-run --operator=... --time --json`), so
-/// a candidate that crashes, hangs or does not compile is a failure and no
-/// more. More than the problem's latency budget is a failure as well.
+/// CPU over 7 runs after 2 for warming up, one thread, summed over the bindings
+/// times their multiplicities. Each binding is a process of its own (`kas-run
+/// --operator=... --time --json`), so a candidate that crashes, hangs or does
+/// not compile is a failure and no more. More than the problem's latency budget
+/// is a failure as well.
 llvm::Expected<std::unique_ptr<Evaluator>>
 makeLatencyEvaluator(const EvaluatorSettings &settings);
 

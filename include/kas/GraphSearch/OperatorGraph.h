@@ -64,18 +64,19 @@ struct OperatorGraph final : Solution {
 
 /// Costs of an operator, summed over the bindings times their multiplicities.
 struct GraphCost {
-  /// Two per multiply-add. The operator counts as one loop nest: each point of
-  /// outputs and reductions costs one multiplication per weight, one addition
-  /// when there is none.
+  /// Two per multiply-add. The operator counts as one loop nest, which is how
+  /// it runs: each point of outputs and reductions costs one multiply-add per
+  /// weight; without weights one addition, and a view costs nothing. The same
+  /// as `getCost` of kas/Dialect/Kas/Analysis/Cost.h.
   uint64_t flops = 0;
   /// Elements of all weights; each layer has its own.
   uint64_t params = 0;
 };
 
-/// The cost of a loop nest over `loops` with `weights`, or nothing when a
-/// number does not fit 63 bits.
+/// The cost of a loop nest over the outputs of `problem` and `reductions` with
+/// `weights`, or nothing when a number does not fit 63 bits.
 std::optional<GraphCost>
-getCost(const SearchProblem &problem, llvm::ArrayRef<Size> loops,
+getCost(const SearchProblem &problem, llvm::ArrayRef<Size> reductions,
         llvm::ArrayRef<llvm::SmallVector<Size, 6>> weights);
 
 std::optional<GraphCost> getCost(const SearchProblem &problem,
