@@ -439,16 +439,18 @@ bool GraphState::tryStride(unsigned coord, unsigned factor) {
       space->sizes.multiply(base.size, factors[factor]);
   if (!isAtom(base) || !size || !space->sizes[*size].isLegal)
     return false;
-  if (!(base.flags & LiveCoord::Position)) { // T1
+  if (base.flags & LiveCoord::Position) { // T1
+    if (!space->distance.isSignatureStride(factors[factor]))
+      return false;
+  } else { // T2
     const SizeInfo &info = space->sizes[*size];
     if ((base.flags & LiveCoord::Unweighted) || !info.isOdd ||
         info.max > maxWindow || !isFirstTwin(coord))
       return false;
   }
-  // T2
-  bool mustUnfold = space->problem->limits.unfold > 0;
+  bool isPosition = base.flags & LiveCoord::Position;
   replace(make({CoordKind::Stride, *size, base.expr, factors[factor]},
-               base.flags | (mustUnfold ? LiveCoord::Strided : 0)),
+               base.flags | (isPosition ? 0 : LiveCoord::Strided)),
           coord);
   return true;
 }
@@ -465,7 +467,7 @@ bool GraphState::tryExpand(unsigned coord) {
 
 bool GraphState::tryFinish() {
   for (const LiveCoord &coord : live)
-    if (coord.flags & LiveCoord::Strided) // T2
+    if (coord.flags & LiveCoord::Strided) // T3
       return false;
   if (!matchInputs()) // F1
     return false;

@@ -15,22 +15,24 @@ using namespace kas;
 ShapeDistance::ShapeDistance(const SearchProblem &problem, SizeTable &sizes,
                              llvm::ArrayRef<SizeId> targets)
     : problem(problem), sizes(sizes), targets(targets) {
-  llvm::SmallVector<Size> factors;
   for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol)
-    if (problem.symbols.getKind(symbol) == SymbolKind::Coefficient)
-      factors.push_back(Size::symbol(symbol));
-  // Strides of the signature itself, such as from 2*H to H.
-  for (const Dimension &input : problem.inputs)
-    for (const Dimension &output : problem.outputs)
-      if (std::optional<Size> factor = input.size.divide(output.size))
-        factors.push_back(*factor);
-  for (const Size &factor : factors) {
+    if (problem.symbols.getKind(symbol) == SymbolKind::Primary)
+      primaries.push_back(symbol);
+  auto addFactor = [&](const Size &factor) {
     SizeId id = sizes.intern(factor);
     const SizeInfo &info = sizes[id];
     if (info.isLegal && !info.hasPrimary && info.min >= 2 &&
         !llvm::is_contained(strideFactors, id))
       strideFactors.push_back(id);
-  }
+  };
+  for (const Dimension &input : problem.inputs)
+    for (const Dimension &output : problem.outputs)
+      if (std::optional<Size> factor = input.size.divide(output.size))
+        addFactor(*factor);
+  numSignatureStrides = strideFactors.size();
+  for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol)
+    if (problem.symbols.getKind(symbol) == SymbolKind::Coefficient)
+      addFactor(Size::symbol(symbol));
 }
 
 llvm::ArrayRef<SizeId> ShapeDistance::getBlocks(SizeId size) {
@@ -50,90 +52,143 @@ llvm::ArrayRef<SizeId> ShapeDistance::getBlocks(SizeId size) {
   return list;
 }
 
-/// The depth-first search over what each item becomes.
+/// The depth-first search over what each item becomes, until one way is found
+/// that takes at most `limit` steps.
 struct ShapeDistance::Partition {
   ShapeDistance &distance;
   llvm::ArrayRef<ShapeItem> items;
   const ShapeBudget &budget;
-  int best;
+  int limit;
   /// By input dimension: what its factors lack so far, and how many it has.
   llvm::SmallVector<SizeId, 4> lacking;
-  llvm::SmallVector<uint8_t, 4> factors;
+  llvm::SmallVector<uint8_t, 4> factors = {};
+  /// By symbol: the power of it that all input dimensions lack; by item, that
+  /// which the items from it on can give. Primary symbols come from factors
+  /// only.
+  Powers lackingPowers = {};
+  llvm::SmallVector<Powers, 12> availablePowers = {};
 
-  /// `kept` items are neither dropped nor expanded; `weights` more are needed.
   struct Counts {
     int kept = 0, joins = 0, windows = 0, expanded = 0, weights = 0;
+    /// What the last item became, so that equal ones do so in order.
+    int last = 0;
   };
 
+  Partition(ShapeDistance &distance, llvm::ArrayRef<ShapeItem> items,
+            const ShapeBudget &budget, int limit)
+      : distance(distance), items(items), budget(budget), limit(limit),
+        lacking(distance.targets), factors(distance.targets.size()),
+        availablePowers(items.size() + 1) {
+    auto add = [&](Powers &powers, SizeId size) {
+      for (unsigned symbol : distance.primaries)
+        powers[symbol] += distance.sizes[size].size.getExponent(symbol);
+    };
+    for (SizeId target : lacking)
+      add(lackingPowers, target);
+    for (size_t index = items.size(); index-- > 0;) {
+      availablePowers[index] = availablePowers[index + 1];
+      add(availablePowers[index], items[index].size);
+    }
+  }
+
+  bool isFeasible() {
+    Counts counts;
+    counts.weights = budget.needsWeight;
+    return visit(0, counts);
+  }
+
   int getCost(const Counts &counts, int strides) const {
-    int joins = counts.kept - static_cast<int>(distance.targets.size());
+    int joins = counts.kept - static_cast<int>(factors.size());
     return counts.weights + counts.expanded + strides + std::max(joins, 0);
   }
 
-  void finish(const Counts &counts) {
+  bool finish(const Counts &counts) {
     int strides = 0;
     for (auto [size, count] : llvm::zip_equal(lacking, factors)) {
       if (count == 0)
-        return;
+        return false;
       if (size == SizeTable::one)
         continue;
-      if (!llvm::is_contained(distance.strideFactors, size) ||
-          ++strides > budget.stride)
-        return;
+      if (!distance.isSignatureStride(size) || ++strides > budget.stride)
+        return false;
     }
-    best = std::min(best, getCost(counts, strides));
+    return getCost(counts, strides) <= limit;
   }
 
-  void visit(unsigned index, Counts counts) {
+  bool visit(unsigned index, const Counts &counts) {
     if (counts.weights > budget.weights || counts.joins > budget.split ||
         counts.windows + counts.joins > budget.unfold + budget.split ||
-        counts.expanded > budget.expand || getCost(counts, 0) >= best)
-      return;
+        counts.expanded > budget.expand || getCost(counts, 0) > limit)
+      return false;
+    for (unsigned symbol : distance.primaries)
+      if (lackingPowers[symbol] > availablePowers[index][symbol])
+        return false;
     if (index == items.size())
       return finish(counts);
     const ShapeItem &item = items[index];
     const SizeInfo &info = distance.sizes[item.size];
-    if (item.flags & (ShapeItem::Droppable | ShapeItem::DroppableLater)) {
-      Counts next = counts;
-      next.weights =
-          std::max(next.weights, item.flags & ShapeItem::Droppable ? 1 : 2);
-      visit(index + 1, next);
-    }
-    if (item.flags & ShapeItem::Expandable) {
-      Counts next = counts;
-      ++next.expanded;
-      visit(index + 1, next);
-    }
+    int least = index && items[index - 1] == item ? counts.last : 0;
     bool isUnweighted = item.flags & ShapeItem::Unweighted;
-    if ((item.flags & ShapeItem::Window) && info.isOdd &&
-        info.max <= maxWindow) {
+    int choices = FirstFactor + static_cast<int>(factors.size());
+    for (int choice = least; choice < choices; ++choice) {
       Counts next = counts;
-      ++next.windows;
-      ++next.kept;
-      next.weights = std::max(next.weights, isUnweighted ? 1 : 0);
-      visit(index + 1, next);
+      next.last = choice;
+      auto needWeights = [&](int weights) {
+        next.weights = std::max(next.weights, weights);
+      };
+      switch (choice) {
+      case Drop:
+        if (!(item.flags & (ShapeItem::Droppable | ShapeItem::DroppableLater)))
+          continue;
+        needWeights(item.flags & ShapeItem::Droppable ? 1 : 2);
+        break;
+      case Expand:
+        if (!(item.flags & ShapeItem::Expandable))
+          continue;
+        ++next.expanded;
+        break;
+      case Window:
+        if (!(item.flags & ShapeItem::Window) || !info.isOdd ||
+            info.max > maxWindow)
+          continue;
+        ++next.windows;
+        ++next.kept;
+        needWeights(isUnweighted ? 1 : 0);
+        break;
+      default:
+        needWeights(isUnweighted && info.max > maxPooling ? 1 : 0);
+        if (visitFactor(index, choice - FirstFactor, next))
+          return true;
+        continue;
+      }
+      if (visit(index + 1, next))
+        return true;
     }
-    visitFactors(index, counts, isUnweighted && info.max > maxPooling);
+    return false;
   }
 
-  void visitFactors(unsigned index, const Counts &counts, bool needsWeight) {
-    for (unsigned target = 0; target < lacking.size(); ++target) {
-      SizeId old = lacking[target];
-      std::optional<SizeId> rest =
-          distance.sizes.divide(old, items[index].size);
-      if (!rest || distance.sizes[*rest].hasNegativePrimary)
-        continue;
-      Counts next = counts;
-      ++next.kept;
-      next.joins += factors[target] > 0;
-      next.weights = std::max(next.weights, needsWeight ? 1 : 0);
-      lacking[target] = *rest;
-      ++factors[target];
-      visit(index + 1, next);
-      --factors[target];
-      lacking[target] = old;
-    }
+  /// The item becomes a factor of an input dimension.
+  bool visitFactor(unsigned index, unsigned target, Counts next) {
+    SizeId size = items[index].size, old = lacking[target];
+    std::optional<SizeId> rest = distance.sizes.divide(old, size);
+    if (!rest || distance.sizes[*rest].hasNegativePrimary)
+      return false;
+    ++next.kept;
+    next.joins += factors[target] > 0;
+    Powers oldPowers = lackingPowers;
+    for (unsigned symbol : distance.primaries)
+      lackingPowers[symbol] -= distance.sizes[size].size.getExponent(symbol);
+    lacking[target] = *rest;
+    ++factors[target];
+    bool isFound = visit(index + 1, next);
+    --factors[target];
+    lacking[target] = old;
+    lackingPowers = oldPowers;
+    return isFound;
   }
+
+private:
+  enum Choice { Drop, Expand, Window, FirstFactor };
 };
 
 static uint64_t getKey(llvm::ArrayRef<ShapeItem> items,
@@ -150,59 +205,58 @@ static uint64_t getKey(llvm::ArrayRef<ShapeItem> items,
   return key >> 1; // DenseMap reserves the two largest keys.
 }
 
-int ShapeDistance::solve(llvm::SmallVector<ShapeItem, 12> items,
-                         const ShapeBudget &budget, int limit) {
-  if (limit < 0)
-    return infinite;
-  uint64_t key = getKey(items, budget);
-  if (auto known = memo.find(key); known != memo.end()) {
-    if (known->second.distance <= limit)
-      return known->second.distance;
-    if (known->second.limit >= limit)
-      return infinite;
-  }
-  llvm::sort(items);
-  Partition partition{*this, items, budget, limit + 1, targets, {}};
-  partition.factors.resize(targets.size());
-  Partition::Counts counts;
-  counts.weights = budget.needsWeight;
-  partition.visit(0, counts);
-  int best = partition.best <= limit ? partition.best : infinite;
-
-  ShapeBudget merged = budget;
-  if (budget.merge > 0) {
-    --merged.merge;
-    for (unsigned index = 0; index < items.size(); ++index) {
-      if (!(items[index].flags & ShapeItem::Mergeable) ||
-          (index && items[index] == items[index - 1]))
-        continue;
-      uint8_t flags =
-          ShapeItem::Droppable | ShapeItem::Expandable | ShapeItem::Window;
-      for (SizeId block : getBlocks(items[index].size)) {
-        llvm::SmallVector<ShapeItem, 12> cut = items;
-        SizeId quotient = *sizes.divide(items[index].size, block);
-        auto drop = [&](SizeId size) -> uint8_t {
-          return sizes[size].isAllowed ? flags : flags & ~ShapeItem::Droppable;
-        };
-        cut[index] = {quotient, drop(quotient)};
-        cut.push_back(
-            {block, static_cast<uint8_t>(drop(block) | ShapeItem::Mergeable)});
-        best = std::min(best, 1 + solve(std::move(cut), merged,
-                                        std::min(limit, best - 1) - 1));
-      }
+/// Merging one of the items first.
+bool ShapeDistance::canMerge(llvm::ArrayRef<ShapeItem> items,
+                             const ShapeBudget &budget, int limit) {
+  if (budget.merge == 0 || limit < 1)
+    return false;
+  ShapeBudget rest = budget;
+  --rest.merge;
+  // Strong enough for outputs and for halves of merges, which is all there is.
+  auto make = [&](SizeId size, uint8_t flags) -> ShapeItem {
+    flags |= ShapeItem::Expandable | ShapeItem::Window;
+    if (sizes[size].isAllowed)
+      flags |= ShapeItem::Droppable;
+    return {size, flags};
+  };
+  for (unsigned index = 0; index < items.size(); ++index) {
+    if (!(items[index].flags & ShapeItem::Mergeable) ||
+        (index && items[index] == items[index - 1]))
+      continue;
+    for (SizeId block : getBlocks(items[index].size)) {
+      llvm::SmallVector<ShapeItem, 12> cut(items);
+      cut[index] = make(*sizes.divide(items[index].size, block), 0);
+      cut.push_back(make(block, ShapeItem::Mergeable));
+      if (isWithin(cut, rest, limit - 1))
+        return true;
     }
   }
-  best = best <= limit ? best : infinite;
-  auto [entry, isNew] = memo.try_emplace(
-      key, Known{static_cast<uint8_t>(best), static_cast<uint8_t>(limit)});
-  if (!isNew)
-    entry->second = {
-        static_cast<uint8_t>(best),
-        std::max(entry->second.limit, static_cast<uint8_t>(limit))};
-  return best;
+  return false;
 }
 
-bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> items,
+bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
                              const ShapeBudget &budget, int limit) {
-  return solve(llvm::SmallVector<ShapeItem, 12>(items), budget, limit) <= limit;
+  if (limit < 0)
+    return false;
+  uint64_t key = getKey(unsorted, budget);
+  if (auto known = memo.find(key); known != memo.end()) {
+    if (known->second.reachable <= limit)
+      return true;
+    if (known->second.unreachable >= limit)
+      return false;
+  }
+  llvm::SmallVector<ShapeItem, 12> items(unsorted);
+  // Those with primary symbols first: they decide most.
+  llvm::sort(items, [&](const ShapeItem &a, const ShapeItem &b) {
+    return std::tuple(!sizes[a.size].hasPrimary, a) <
+           std::tuple(!sizes[b.size].hasPrimary, b);
+  });
+  bool isFound = Partition(*this, items, budget, limit).isFeasible() ||
+                 canMerge(items, budget, limit);
+  Known &known = memo.try_emplace(key).first->second;
+  if (isFound)
+    known.reachable = limit;
+  else
+    known.unreachable = limit;
+  return isFound;
 }

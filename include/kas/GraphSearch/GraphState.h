@@ -62,8 +62,9 @@ struct GraphStateOptions {
 ///   above). U2 the window is odd, between 3 and 30, at most half of the base.
 ///   U3 all of the window is indexed by weights. U4 no reduction of a nested
 ///   window has the weights of one in this window (they are one wide window).
-/// * stride: T1 a position, or a reduction with a weight; never twice. T2 the
-///   result goes into an unfold, unless the space has none.
+/// * stride: T1 a position by a quotient of input and output sizes (others lead
+///   nowhere). T2 or a reduction with a weight, to an odd size of at most 30.
+///   T3 Such a one goes into an unfold (else data is skipped).
 /// * expand: E1 an output or a half of a merge that no weight indexes.
 /// * finish: F1 the live coordinates are the input's dimensions. F2 at least
 ///   one weight, unless the limit forbids any. F3 the reductions that no weight

@@ -15,6 +15,7 @@
 #define KAS_GRAPHSEARCH_SHAPEDISTANCE_H
 
 #include "kas/GraphSearch/SizeTable.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace kas {
 
@@ -59,10 +60,10 @@ struct ShapeBudget {
 /// shape. The relaxed game: choose merges; then each coordinate is dropped by a
 /// weight or an expand, or becomes a factor of one input dimension, or a
 /// window; every join costs a step whatever its order, every weight one, and an
-/// input dimension may lack one stride factor for a step. No rule of the search
-/// allows what this game does not, so a state that it excludes is dead. The
-/// idea is the shape distance of the Syno paper (section 7.1), which is not a
-/// bound; this one is checked by a test against searches without it.
+/// input dimension may lack a stride of the signature for a step. No rule of
+/// the search allows what this game does not, so a state that it excludes is
+/// dead. The idea is the shape distance of the Syno paper (section 7.1), which
+/// is not a bound; this one is checked by a test against searches without it.
 class ShapeDistance {
 public:
   /// `targets` are the sizes of the input dimensions to reach.
@@ -78,24 +79,30 @@ public:
   llvm::ArrayRef<SizeId> getBlocks(SizeId size);
   /// The factors of strides, in a fixed order.
   llvm::ArrayRef<SizeId> getStrideFactors() const { return strideFactors; }
-
-  static constexpr int infinite = 100;
+  /// `factor` is the quotient of an input and an output size.
+  bool isSignatureStride(SizeId factor) const {
+    return llvm::is_contained(
+        llvm::ArrayRef(strideFactors).take_front(numSignatureStrides), factor);
+  }
 
 private:
   struct Partition;
-  int solve(llvm::SmallVector<ShapeItem, 12> items, const ShapeBudget &budget,
-            int limit);
+  using Powers = std::array<int, SymbolSet::maxSymbols>;
+  bool canMerge(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
+                int limit);
 
   const SearchProblem &problem;
   SizeTable &sizes;
   llvm::SmallVector<SizeId, 4> targets;
   llvm::SmallVector<SizeId, 4> strideFactors;
+  unsigned numSignatureStrides = 0;
+  llvm::SmallVector<unsigned, 8> primaries;
   std::deque<llvm::SmallVector<SizeId, 8>> blockLists;
   llvm::DenseMap<SizeId, unsigned> blocks;
-  /// What is known about a multiset: the distance when it is at most `limit`,
-  /// else `infinite`.
+  /// What is known about a multiset: the least limit that is enough, and the
+  /// largest one that is not.
   struct Known {
-    uint8_t distance, limit;
+    int8_t reachable = INT8_MAX, unreachable = -1;
   };
   llvm::DenseMap<uint64_t, Known> memo;
 };
