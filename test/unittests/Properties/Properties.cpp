@@ -22,12 +22,21 @@ unsigned kas::test::getNumOperators(unsigned quick, unsigned slow) {
   return std::getenv("KAS_SLOW_TESTS") ? slow : quick;
 }
 
+uint64_t kas::test::getFirstSeed() {
+  uint64_t seed = 0;
+  if (const char *text = std::getenv("KAS_TEST_SEED"))
+    EXPECT_FALSE(StringRef(text).getAsInteger(10, seed))
+        << "KAS_TEST_SEED must be a number, got " << text;
+  return seed;
+}
+
 void kas::test::forEachOperator(
     llvm::function_ref<void(const RandomOperator &, uint64_t)> body,
     unsigned count) {
   MLIRContext context;
   context.loadDialect<KasDialect>();
-  for (uint64_t seed = 0; seed < count; ++seed) {
+  uint64_t first = getFirstSeed();
+  for (uint64_t seed = first; seed < first + count; ++seed) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
     OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
     RandomOperator random = makeRandomOperator(builder, "f", seed);
@@ -94,10 +103,11 @@ OperatorOp kas::test::makeConcrete(OperatorOp op, const Binding &binding) {
   return succeeded(concrete) ? *concrete : OperatorOp();
 }
 
-double kas::test::getError(ArrayRef<float> actual, ArrayRef<float> expected) {
+double kas::test::getError(ArrayRef<float> actual, ArrayRef<float> expected,
+                           double floor) {
   if (actual.size() != expected.size())
     return std::numeric_limits<double>::infinity();
-  double largest = 0, error = 0;
+  double largest = floor, error = 0;
   for (auto [left, right] : llvm::zip_equal(actual, expected)) {
     if (!std::isfinite(left) || !std::isfinite(right))
       return std::numeric_limits<double>::infinity();
@@ -105,4 +115,15 @@ double kas::test::getError(ArrayRef<float> actual, ArrayRef<float> expected) {
     error = std::max(error, std::fabs(double(left) - double(right)));
   }
   return largest == 0 ? error : error / largest;
+}
+
+double kas::test::getCancellationFloor(OperatorOp concrete, Inputs inputs) {
+  auto dropSigns = [](std::vector<float> &values) {
+    for (float &value : values)
+      value = std::fabs(value);
+  };
+  dropSigns(inputs.data);
+  llvm::for_each(inputs.weights, dropSigns);
+  std::vector<float> output = evaluate(concrete, inputs);
+  return *llvm::max_element(output) / 100;
 }

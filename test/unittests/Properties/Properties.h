@@ -25,6 +25,9 @@ namespace kas::test {
 /// KAS_SLOW_TESTS is set.
 unsigned getNumOperators(unsigned quick = 1000, unsigned slow = 20000);
 
+/// The seed of the first operator: 0, or KAS_TEST_SEED.
+uint64_t getFirstSeed();
+
 /// Calls `body(operator, seed)` for operators that stand one by one in a module
 /// of their own. Failures are reported with the seed and the text. Stops at the
 /// first operator with a failure.
@@ -53,9 +56,16 @@ std::vector<float> evaluate(OperatorOp concrete, const Inputs &inputs);
 /// `op` made concrete at `binding`, next to it.
 OperatorOp makeConcrete(OperatorOp op, const Binding &binding);
 
-/// The largest difference, relative to the largest magnitude of `expected` (to
-/// 1 where that is 0); infinite where the lengths differ or one is NaN.
-double getError(llvm::ArrayRef<float> actual, llvm::ArrayRef<float> expected);
+/// The largest difference, relative to the largest magnitude of `expected` or
+/// to `floor`, whatever is larger (to 1 where both are 0); infinite where the
+/// lengths differ or one is NaN.
+double getError(llvm::ArrayRef<float> actual, llvm::ArrayRef<float> expected,
+                double floor = 0);
+
+/// For comparisons with what was computed in f32: a hundredth of the largest
+/// magnitude of the output for inputs without signs. Sums of terms that cancel
+/// further than this are not exact in f32, whoever computes them.
+double getCancellationFloor(OperatorOp concrete, Inputs inputs);
 
 } // namespace kas::test
 
