@@ -135,13 +135,6 @@ static void printPrimitiveAttributes(OpAsmPrinter &printer, Operation *op,
       {"kind", "size", "block", "factor", "amount", "low"});
 }
 
-template <typename Op>
-static void printPrimitiveAttributes(OpAsmPrinter &printer, Op op,
-                                     DictionaryAttr attributes,
-                                     typename Op::Properties) {
-  printPrimitiveAttributes(printer, op.getOperation(), attributes);
-}
-
 static ParseResult parseApplyBinding(OpAsmParser &parser,
                                      BindingAttr &binding) {
   FailureOr<BindingAttr> parsed = parseBindingList(parser, /*optional=*/true);
