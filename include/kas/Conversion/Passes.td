@@ -38,6 +38,44 @@ def KasToAffinePass : Pass<"kas-to-affine"> {
     "::mlir::memref::MemRefDialect"];
 }
 
+def KasToLinalgPass : Pass<"kas-to-linalg"> {
+  let summary = "Lower kas.apply to linalg on tensors";
+  let description = [{
+    Input: `kas.apply`s of concrete operators (`-kas-specialize` makes them so)
+    on tensors. Output: for each the reshapes, paddings and slices of its
+    operands that take the primitives off, and one contraction: a named linalg op
+    where it is one, a `linalg.generic` otherwise. No indexing map has floordiv
+    or mod in it, since tiling such maps is unsound.
+
+    | primitive | becomes |
+    |---|---|
+    | `split` | `tensor.expand_shape`, or a sum in the indexing map |
+    | `merge` | two loops for one (the result is collapsed at the end), or `tensor.collapse_shape`, with the operand repeated along a half that it lacks |
+    | `shift` | two `tensor.extract_slice` |
+    | `unfold` | `tensor.pad` and the sum of two dimensions in the map |
+    | `stride` | a factor in the map |
+    | `expand` | nothing; where a clipped coordinate is dropped, a factor of ones and zeros |
+
+    A `kas.apply` stays, with a remark that says why, when its operator mixes
+    `max` with other reductions, clips under a `max` of products, or needs a
+    copy of more than `max-elements` elements. `-kas-to-affine` takes those.
+
+    Exposed as `convertToLinalg()` in `KasToLinalg.h`. Example:
+    `test/Conversion/KasToLinalg/named-ops.mlir`.
+  }];
+  let options = [
+    Option<"maxElements", "max-elements", "int64_t", "16777216",
+           "Largest copy of a tensor that may be made">,
+    Option<"namedOps", "named-ops", "bool", "true",
+           "Use named linalg ops where the contraction is one">];
+  let statistics = [
+    Statistic<"numConverted", "converted", "kas.apply ops lowered to linalg">,
+    Statistic<"numLeft", "left", "kas.apply ops left to -kas-to-affine">];
+  let dependentDialects = [
+    "::kas::KasDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def KasEraseOperatorsPass : Pass<"kas-erase-operators"> {
   let summary = "Erase operators and spaces once no kas.apply is left";
   let description = [{

@@ -17,8 +17,9 @@ using namespace mlir;
 using namespace kas;
 
 bool Coordinates::hasMax() const {
-  return llvm::any_of(
-      axes, [](const Axis &axis) { return axis.kind == ReduceKind::Max; });
+  return llvm::any_of(axes, [](const Axis &axis) {
+    return axis.kind == ReduceKind::Max && axis.extent > 1;
+  });
 }
 
 double Coordinates::getMeanDivisor() const {

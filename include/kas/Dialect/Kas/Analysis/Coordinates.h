@@ -47,6 +47,7 @@ struct Coordinates {
   /// Guards that the extents of the axes do not prove, in program order.
   llvm::SmallVector<Guard> guards;
 
+  /// A `max` over more than one value: with one it is the same as a sum.
   bool hasMax() const;
   /// The product of the sizes of all `mean` reductions.
   double getMeanDivisor() const;

@@ -1,0 +1,175 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Contraction.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace kas;
+
+/// Element types below 32 bits are accumulated in f32.
+static Type getComputeType(Type elementType) {
+  return elementType.getIntOrFloatBitWidth() < 32
+             ? Type(Float32Type::get(elementType.getContext()))
+             : elementType;
+}
+
+static Value extend(OpBuilder &b, Location loc, Value value, Type type) {
+  return value.getType() == type ? value
+                                 : arith::ExtFOp::create(b, loc, type, value);
+}
+
+namespace {
+/// Emits a linalg.generic.
+class GenericEmitter {
+public:
+  GenericEmitter(ImplicitLocOpBuilder &b, const Contraction &contraction)
+      : b(b), contraction(contraction) {
+    for (Value output : contraction.outputs)
+      addIterator(output, utils::IteratorType::parallel);
+    for (Value reduction : contraction.reductions)
+      addIterator(reduction, utils::IteratorType::reduction);
+  }
+
+  Value emit(Value init) {
+    SmallVector<Value> inputs;
+    SmallVector<AffineMap> maps;
+    for (const LabelledTensor &operand : contraction.operands) {
+      inputs.push_back(operand.value);
+      maps.push_back(getMap(operand.dims));
+    }
+    if (Value shape = createShapeOperand(maps))
+      inputs.push_back(shape);
+    SmallVector<Label> outputLabels =
+        llvm::map_to_vector(contraction.outputs, getSoleLabel);
+    maps.push_back(getMap(outputLabels));
+    auto body = [&](OpBuilder &nested, Location loc, ValueRange arguments) {
+      emitBody(nested, loc, arguments);
+    };
+    return linalg::GenericOp::create(b, init.getType(), inputs, init, maps,
+                                     iterators, body)
+        .getResult(0);
+  }
+
+private:
+  void addIterator(Value coordinate, utils::IteratorType type) {
+    positions[coordinate] = getAffineDimExpr(iterators.size(), b.getContext());
+    iterators.push_back(type);
+  }
+
+  AffineMap getMap(ArrayRef<Label> labels) {
+    SmallVector<AffineExpr> results;
+    for (const Label &label : labels) {
+      AffineExpr sum = b.getAffineConstantExpr(0);
+      for (auto [coordinate, coefficient] : label)
+        sum = sum + positions.lookup(coordinate) * coefficient;
+      results.push_back(sum);
+    }
+    return AffineMap::get(iterators.size(), 0, results, b.getContext());
+  }
+
+  /// linalg takes the extent of a loop from a dimension that the loop alone
+  /// indexes. Loops that have none get one here, of a tensor that is not read.
+  Value createShapeOperand(SmallVectorImpl<AffineMap> &maps) {
+    SmallVector<Label> labels;
+    SmallVector<int64_t> shape;
+    for (Value reduction : contraction.reductions) {
+      AffineExpr position = positions.lookup(reduction);
+      if (llvm::any_of(maps, [&](AffineMap map) {
+            return llvm::is_contained(map.getResults(), position);
+          }))
+        continue;
+      labels.push_back(getSoleLabel(reduction));
+      shape.push_back(getConcreteSize(reduction));
+    }
+    if (shape.empty())
+      return {};
+    maps.push_back(getMap(labels));
+    return tensor::EmptyOp::create(
+        b, shape, getElementTypeOrSelf(contraction.operands[0].value));
+  }
+
+  void emitBody(OpBuilder &nested, Location loc, ValueRange arguments) {
+    Type type = arguments.back().getType();
+    auto contract = arith::FastMathFlagsAttr::get(
+        nested.getContext(), arith::FastMathFlags::contract);
+    Value product;
+    for (size_t operand = 0; operand < contraction.operands.size(); ++operand) {
+      Value factor = extend(nested, loc, arguments[operand], type);
+      product = product ? arith::MulFOp::create(nested, loc, product, factor,
+                                                contract)
+                        : factor;
+    }
+    if (!contraction.reductions.empty()) {
+      Value sum = arguments.back();
+      product =
+          contraction.isMax
+              ? Value(arith::MaximumFOp::create(nested, loc, sum, product))
+              : Value(
+                    arith::AddFOp::create(nested, loc, sum, product, contract));
+    }
+    linalg::YieldOp::create(nested, loc, product);
+  }
+
+  ImplicitLocOpBuilder &b;
+  const Contraction &contraction;
+  llvm::SmallDenseMap<Value, AffineExpr> positions;
+  SmallVector<utils::IteratorType> iterators;
+};
+} // namespace
+
+/// Multiplies by the scale and brings to the element type of the operands.
+static Value finish(ImplicitLocOpBuilder &b, const Contraction &contraction,
+                    Value result) {
+  auto type = cast<RankedTensorType>(result.getType());
+  Type elementType = getElementTypeOrSelf(contraction.operands[0].value);
+  if (contraction.scale == 1 && elementType == type.getElementType())
+    return result;
+  Value init = tensor::EmptyOp::create(b, type.getShape(), elementType);
+  SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(type.getRank()));
+  SmallVector<utils::IteratorType> iterators(type.getRank(),
+                                             utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange arguments) {
+    Value value = arguments[0];
+    if (contraction.scale != 1) {
+      Value scale = arith::ConstantOp::create(
+          nested, loc, nested.getFloatAttr(value.getType(), contraction.scale));
+      value = arith::MulFOp::create(nested, loc, value, scale);
+    }
+    if (value.getType() != elementType)
+      value = arith::TruncFOp::create(nested, loc, elementType, value);
+    linalg::YieldOp::create(nested, loc, value);
+  };
+  return linalg::GenericOp::create(b, init.getType(), result, init, maps,
+                                   iterators, body)
+      .getResult(0);
+}
+
+Value kas::emitContraction(ImplicitLocOpBuilder &b,
+                           const Contraction &contraction, bool namedOps) {
+  SmallVector<int64_t> shape;
+  for (Value output : contraction.outputs)
+    shape.push_back(getConcreteSize(output));
+  Type type =
+      getComputeType(getElementTypeOrSelf(contraction.operands[0].value));
+  Value init = tensor::EmptyOp::create(b, shape, type);
+  Value result;
+  if (!contraction.reductions.empty()) {
+    double neutral =
+        contraction.isMax ? -std::numeric_limits<double>::infinity() : 0.0;
+    Value value = arith::ConstantOp::create(b, b.getFloatAttr(type, neutral));
+    init = linalg::FillOp::create(b, value, init).getResult(0);
+    if (namedOps)
+      result = emitNamedOp(b, contraction, init);
+  }
+  if (!result)
+    result = GenericEmitter(b, contraction).emit(init);
+  return finish(b, contraction, result);
+}

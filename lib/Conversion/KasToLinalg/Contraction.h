@@ -1,0 +1,47 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A product of labelled tensors, reduced: what is left of an operator once its
+// primitives are gone; and the linalg ops for it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_LIB_CONVERSION_KASTOLINALG_CONTRACTION_H
+#define KAS_LIB_CONVERSION_KASTOLINALG_CONTRACTION_H
+
+#include "LabelledTensor.h"
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
+
+namespace kas {
+
+/// result[outputs] = scale * the sum (or maximum) over `reductions` of the
+/// product of the operands. All labels are of `outputs` and `reductions`.
+struct Contraction {
+  llvm::SmallVector<LabelledTensor> operands;
+  llvm::SmallVector<mlir::Value> outputs;
+  /// Which of `outputs` together are one dimension of the operator's result.
+  llvm::SmallVector<mlir::ReassociationIndices> outputGroups;
+  llvm::SmallVector<mlir::Value> reductions;
+  bool isMax = false;
+  double scale = 1;
+};
+
+/// Emits one linalg op for `contraction`, before scaling, into `init`: a named
+/// op when it is one and `namedOps` is set. The result has one dimension per
+/// output.
+mlir::Value emitContraction(mlir::ImplicitLocOpBuilder &b,
+                            const Contraction &contraction, bool namedOps);
+
+/// The named linalg op that `contraction` is, into `init` (filled with the
+/// neutral element), or null. Weights may be transposed for it.
+mlir::Value emitNamedOp(mlir::ImplicitLocOpBuilder &b,
+                        const Contraction &contraction, mlir::Value init);
+
+} // namespace kas
+
+#endif // KAS_LIB_CONVERSION_KASTOLINALG_CONTRACTION_H

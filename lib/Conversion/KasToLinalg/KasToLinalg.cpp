@@ -1,0 +1,133 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Conversion/KasToLinalg.h"
+#include "Peeling.h"
+#include "kas/Conversion/Passes.h"
+#include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace kas;
+
+namespace kas {
+#define GEN_PASS_DEF_KASTOLINALGPASS
+#include "kas/Conversion/Passes.h.inc"
+} // namespace kas
+
+//===----------------------------------------------------------------------===//
+// Which operators
+//===----------------------------------------------------------------------===//
+
+/// Whether `coordinate` takes every value of its domain as the reductions run,
+/// whatever the outputs are.
+static bool isFreelyReduced(Value coordinate) {
+  Operation *op = coordinate.getDefiningOp();
+  if (!op || isa<StrideOp>(op))
+    return false;
+  return llvm::all_of(op->getOperands(), isFreelyReduced);
+}
+
+/// Fails with a reason for operators that are not one sum, or one maximum, of
+/// products: those need values that say whether a point existed.
+static LogicalResult checkReductions(OperatorOp op, std::string &reason) {
+  Coordinates coordinates = getCoordinates(op);
+  if (!coordinates.hasMax())
+    return success();
+  for (ReduceOp reduce : getReductions(op)) {
+    if (reduce.getKind() == ReduceKind::Max ||
+        getConcreteSize(reduce.getResult()) == 1)
+      continue;
+    reason = "it reduces by max and by " +
+             stringifyReduceKind(reduce.getKind()).str();
+    return failure();
+  }
+  if (coordinates.guards.empty())
+    return success();
+  // Minus infinity in the padding stands for points that do not exist, as long
+  // as nothing is multiplied with it and every output has a point that does.
+  if (op.getNumWeights() > 0) {
+    reason = "it clips under a max of products";
+    return failure();
+  }
+  for (UnfoldOp unfold : op.getBody().getOps<UnfoldOp>()) {
+    if (getConcreteSize(unfold.getWindow()) == 1 ||
+        isFreelyReduced(unfold.getWindow()))
+      continue;
+    reason = "a max may have no points for some outputs";
+    return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Conversion
+//===----------------------------------------------------------------------===//
+
+LogicalResult kas::convertToLinalg(RewriterBase &rewriter, ApplyOp apply,
+                                   const LinalgOptions &options,
+                                   std::string &reason) {
+  OperatorOp op = apply.getOperator();
+  if (!op || !op.isConcrete())
+    return apply.emitOpError() << "requires a concrete operator (see "
+                                  "-kas-specialize), got '@"
+                               << apply.getCallee() << "'";
+  if (failed(checkReductions(op, reason)))
+    return failure();
+
+  rewriter.setInsertionPoint(apply);
+  Operation *before = apply->getPrevNode();
+  TensorRewriter tensors(rewriter, apply.getLoc(), options.maxElements);
+  FailureOr<Contraction> contraction =
+      peel(tensors, op, apply.getData(), apply.getWeights(),
+           getCoordinates(op).hasMax());
+  if (failed(contraction)) {
+    reason = tensors.getReason();
+    while (apply->getPrevNode() != before)
+      rewriter.eraseOp(apply->getPrevNode());
+    return failure();
+  }
+  ImplicitLocOpBuilder &b = tensors.getBuilder();
+  Value result = emitContraction(b, *contraction, options.namedOps);
+  if (contraction->outputs.size() != contraction->outputGroups.size())
+    result = tensor::CollapseShapeOp::create(b, apply.getType(), result,
+                                             contraction->outputGroups);
+  rewriter.replaceOp(apply, result);
+  return success();
+}
+
+namespace {
+struct KasToLinalgPass
+    : public kas::impl::KasToLinalgPassBase<KasToLinalgPass> {
+  using KasToLinalgPassBase::KasToLinalgPassBase;
+
+  void runOnOperation() override {
+    SmallVector<ApplyOp> applies;
+    getOperation()->walk([&](ApplyOp apply) { applies.push_back(apply); });
+    IRRewriter rewriter(&getContext());
+    LinalgOptions options;
+    options.maxElements = maxElements;
+    options.namedOps = namedOps;
+    for (ApplyOp apply : applies) {
+      std::string reason;
+      if (succeeded(convertToLinalg(rewriter, apply, options, reason))) {
+        ++numConverted;
+        continue;
+      }
+      if (reason.empty())
+        return signalPassFailure();
+      ++numLeft;
+      apply.emitRemark() << "left to -kas-to-affine, since "
+                            "linalg ops cannot express operator '@"
+                         << apply.getCallee() << "': " << reason;
+    }
+  }
+};
+} // namespace

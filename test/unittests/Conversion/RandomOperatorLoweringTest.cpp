@@ -1,0 +1,195 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Random operators mean the same by the reference evaluator, by affine loops
+// and by linalg.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Properties.h"
+#include "kas/Conversion/KasToAffine.h"
+#include "kas/Conversion/KasToLinalg.h"
+#include "kas/Pipelines/CPU.h"
+#include "kas/Runtime/JIT.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Verifier.h"
+#include "gtest/gtest.h"
+
+using namespace kas;
+using namespace kas::test;
+using namespace mlir;
+
+namespace {
+struct Case {
+  uint64_t seed;
+  std::string text;
+  OperatorOp op;
+  std::string function;
+};
+
+/// Operators that are compiled together: starting LLVM for each of them takes
+/// most of the time.
+class Batch {
+public:
+  explicit Batch(MLIRContext *context)
+      : module(ModuleOp::create(UnknownLoc::get(context))) {}
+
+  void add(uint64_t seed) {
+    OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+    RandomOperator random =
+        makeRandomOperator(builder, "f" + std::to_string(seed), seed);
+    Case &added = cases.emplace_back();
+    added.seed = seed;
+    added.text = describe(random);
+    added.op = makeConcrete(random.op, random.binding);
+    random.op->erase();
+    added.function = "run" + std::to_string(seed);
+    addFunction(added);
+  }
+
+  /// Lowers a copy of the functions, compiles and runs them, and compares with
+  /// the reference.
+  void check(StringRef road,
+             llvm::function_ref<LogicalResult(RewriterBase &, ApplyOp)> lower) {
+    OwningOpRef<ModuleOp> lowered = module->clone();
+    SmallVector<ApplyOp> applies;
+    lowered->walk([&](ApplyOp apply) { applies.push_back(apply); });
+    IRRewriter rewriter(lowered->getContext());
+    for (ApplyOp apply : applies)
+      ASSERT_TRUE(succeeded(lower(rewriter, apply)));
+    ASSERT_TRUE(succeeded(verify(*lowered)));
+    PassManager manager(lowered->getContext(), ModuleOp::getOperationName());
+    manager.enableVerifier(false);
+    CPUPipelineOptions pipeline;
+    pipeline.threads = 1;
+    buildCPUPipeline(manager, pipeline);
+    ASSERT_TRUE(succeeded(manager.run(*lowered)));
+    JITOptions jit;
+    jit.optLevel = 0;
+    auto compiled = CompiledModule::compile(*lowered, jit);
+    ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+    for (const Case &tested : cases) {
+      auto function = (*compiled)->lookup(tested.function);
+      ASSERT_TRUE(bool(function)) << llvm::toString(function.takeError());
+      run(tested, *function, road);
+    }
+  }
+
+private:
+  void addFunction(Case &added) {
+    OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+    Location loc = builder.getUnknownLoc();
+    OperatorShapes shapes = getShapes(added.op);
+    auto getType = [&](ArrayRef<int64_t> shape) -> Type {
+      return RankedTensorType::get(shape, builder.getF32Type());
+    };
+    SmallVector<Type> types{getType(shapes.data)};
+    for (ArrayRef<int64_t> shape : shapes.weights)
+      types.push_back(getType(shape));
+    auto function = func::FuncOp::create(
+        builder, loc, added.function,
+        builder.getFunctionType(types, getType(shapes.output)));
+    Block *body = function.addEntryBlock();
+    builder.setInsertionPointToEnd(body);
+    auto apply = ApplyOp::create(
+        builder, loc, getType(shapes.output),
+        FlatSymbolRefAttr::get(added.op.getSymNameAttr()),
+        BindingAttr::get(builder.getContext(), {}, {}), body->getArgument(0),
+        body->getArguments().drop_front());
+    func::ReturnOp::create(builder, loc, apply.getResult());
+  }
+
+  static void run(const Case &tested, CompiledModule::Function function,
+                  StringRef road) {
+    Inputs inputs(getShapes(tested.op), tested.seed);
+    std::vector<float> expected = evaluate(tested.op, inputs);
+    std::vector<float> actual(expected.size(),
+                              std::numeric_limits<float>::quiet_NaN());
+    SmallVector<void *> pointers{inputs.data.data()};
+    for (std::vector<float> &weight : inputs.weights)
+      pointers.push_back(weight.data());
+    pointers.push_back(actual.data());
+    function(pointers.data());
+    EXPECT_LE(getError(actual, expected), 1e-4)
+        << road.str() << ", seed " << tested.seed << "\n"
+        << tested.text;
+  }
+
+  OwningOpRef<ModuleOp> module;
+  std::vector<Case> cases;
+};
+
+/// Whether an indexing map of linalg has floordiv or mod in it.
+bool hasDivision(ModuleOp module) {
+  bool found = false;
+  module.walk([&](linalg::LinalgOp op) {
+    for (AffineMap map : op.getIndexingMapsArray())
+      map.walkExprs([&](AffineExpr expr) {
+        found |= expr.getKind() == AffineExprKind::FloorDiv ||
+                 expr.getKind() == AffineExprKind::CeilDiv ||
+                 expr.getKind() == AffineExprKind::Mod;
+      });
+  });
+  return found;
+}
+
+class RandomOperatorLoweringTest : public testing::Test {
+protected:
+  RandomOperatorLoweringTest() {
+    DialectRegistry registry;
+    registry.insert<KasDialect>();
+    registerCPUPipelineDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+
+  void forEachBatch(llvm::function_ref<void(Batch &)> body) {
+    constexpr unsigned batchSize = 25;
+    unsigned count = getNumOperators(200, 1000);
+    for (unsigned first = 0; first < count && !HasFailure();
+         first += batchSize) {
+      Batch batch(&context);
+      for (unsigned seed = first; seed < first + batchSize; ++seed)
+        batch.add(seed);
+      body(batch);
+    }
+  }
+
+  MLIRContext context;
+};
+} // namespace
+
+TEST_F(RandomOperatorLoweringTest, AffineEqualsReference) {
+  forEachBatch([](Batch &batch) {
+    batch.check("affine", [](RewriterBase &rewriter, ApplyOp apply) {
+      return convertToAffine(rewriter, apply);
+    });
+  });
+}
+
+TEST_F(RandomOperatorLoweringTest, LinalgEqualsReference) {
+  unsigned lowered = 0, left = 0;
+  forEachBatch([&](Batch &batch) {
+    batch.check("linalg", [&](RewriterBase &rewriter, ApplyOp apply) {
+      auto module = apply->getParentOfType<ModuleOp>();
+      std::string reason;
+      if (succeeded(convertToLinalg(rewriter, apply, {}, reason))) {
+        ++lowered;
+        EXPECT_FALSE(hasDivision(module));
+        return success();
+      }
+      EXPECT_NE(reason, "");
+      ++left;
+      return convertToAffine(rewriter, apply);
+    });
+  });
+  // Those that reduce by max and by sum as well are about a third.
+  EXPECT_GT(lowered, left);
+  RecordProperty("lowered", std::to_string(lowered));
+}
