@@ -16,8 +16,11 @@ State::~State() = default;
 Evaluator::~Evaluator() = default;
 Searcher::~Searcher() = default;
 
-/// DenseSet reserves the two largest keys.
-static uint64_t getMark(uint64_t key) { return key >> 1; }
+/// DenseSet reserves the two largest values; keys need not be mixed otherwise.
+static uint64_t getMark(uint64_t key) {
+  constexpr uint64_t reserved = ~uint64_t(1);
+  return key < reserved ? key : mixBits(key) >> 1;
+}
 
 RandomSearcher::RandomSearcher(std::unique_ptr<State> root,
                                const Options &options)
