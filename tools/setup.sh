@@ -44,7 +44,7 @@ mapfile -t -O "${#packages[@]}" packages < <(grep -v '^#' "$root/tools/packages.
 # Those of the arguments that are not installed, one per line.
 missing_packages() {
   # dpkg-query fails when it knows nothing of one package, but still tells about the others.
-  { dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true; } |
+  { dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || :; } |
     awk -v wanted="$*" '$2 == "installed" {found[$1] = 1}
       END {count = split(wanted, names, " "); for (i = 1; i <= count; i++) if (!(names[i] in found)) print names[i]}'
 }
@@ -73,7 +73,7 @@ add_security_suite() {
 
 install_packages() {
   local missing unknown
-  . /etc/os-release 2>/dev/null || true
+  . /etc/os-release 2>/dev/null || :
   if [[ ${ID:-} != debian || ${VERSION_ID:-} != 12 ]]; then
     {
       echo "error: packages can be installed on Debian 12 only, this system is ${PRETTY_NAME:-unknown}"
@@ -100,7 +100,7 @@ install_packages() {
   "${apt_get[@]}" update
   mapfile -t unknown < <(unknown_packages "${missing[@]}")
   if [[ ${#unknown[@]} -gt 0 ]]; then
-    add_security_suite || true
+    add_security_suite || :
     mapfile -t unknown < <(unknown_packages "${missing[@]}")
   fi
   if [[ ${#unknown[@]} -gt 0 ]]; then
