@@ -10,13 +10,17 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <mutex>
+#include <thread>
 
 using namespace kas;
 using llvm::createStringError;
@@ -121,6 +125,42 @@ static std::string readFirstLine(llvm::StringRef path) {
   return (*buffer)->getBuffer().split('\n').first.str();
 }
 
+/// Runs a program until it ends, or kills it after `seconds`. Unlike LLVM's
+/// waiting with a limit, which has one alarm for the whole process, this may be
+/// done by several threads at once.
+static llvm::Error run(llvm::ArrayRef<llvm::StringRef> arguments,
+                       llvm::ArrayRef<std::optional<llvm::StringRef>> redirects,
+                       double seconds) {
+  using Clock = std::chrono::steady_clock;
+  auto start = Clock::now();
+  std::string message;
+  bool isNotStarted = false;
+  llvm::sys::ProcessInfo child = llvm::sys::ExecuteNoWait(
+      arguments.front(), arguments, /*Env=*/std::nullopt, redirects,
+      /*MemoryLimit=*/0, &message, &isNotStarted);
+  if (isNotStarted)
+    return createStringError("cannot start the runner: " + message);
+  for (;;) {
+    llvm::sys::ProcessInfo ended =
+        llvm::sys::Wait(child, /*SecondsToWait=*/0, &message);
+    if (ended.Pid == child.Pid) {
+      if (ended.ReturnCode == 0)
+        return llvm::Error::success();
+      if (ended.ReturnCode < 0)
+        return createStringError("the runner crashed: " + message);
+      return createStringError("the runner ends with code " +
+                               llvm::Twine(ended.ReturnCode));
+    }
+    if (std::chrono::duration<double>(Clock::now() - start).count() > seconds) {
+      ::kill(child.Pid, SIGKILL);
+      (void)llvm::sys::Wait(child, std::nullopt, &message);
+      return createStringError(
+          llvm::formatv("the runner takes more than {0} s", seconds).str());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 Expected<double> LatencyEvaluator::measure(llvm::StringRef file,
                                            const Binding &binding) {
   Expected<TemporaryFile> output = TemporaryFile::create("json");
@@ -140,18 +180,11 @@ Expected<double> LatencyEvaluator::measure(llvm::StringRef file,
                                  "--json", "--threads=1"};
   std::optional<llvm::StringRef> redirects[] = {
       llvm::StringRef(), output->getPath(), errors->getPath()};
-  std::string message;
-  bool isNotStarted = false;
-  unsigned limit = std::max(1.0, std::ceil(settings.timeLimit));
-  int code = llvm::sys::ExecuteAndWait(
-      runner, arguments, /*Env=*/std::nullopt, redirects, limit,
-      /*MemoryLimit=*/0, &message, &isNotStarted);
-  // Negative: not started, killed at the limit, or ended by a signal.
-  if (code < 0)
-    return createStringError(message.empty() ? "the runner crashed" : message);
-  if (code > 0)
-    return createStringError("the runner ends with code " + llvm::Twine(code) +
-                             ": " + readFirstLine(errors->getPath()));
+  if (llvm::Error error = run(arguments, redirects, settings.timeLimit)) {
+    std::string line = readFirstLine(errors->getPath());
+    return createStringError(llvm::toString(std::move(error)) +
+                             (line.empty() ? "" : ": " + line));
+  }
   auto text = llvm::MemoryBuffer::getFile(output->getPath());
   if (!text)
     return llvm::errorCodeToError(text.getError());
