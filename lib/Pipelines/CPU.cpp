@@ -36,6 +36,7 @@ using llvm::Expected;
 static void addOperators(OpPassManager &manager,
                          const CPUPipelineOptions &options) {
   manager.addPass(createKasSpecializePass());
+  manager.addPass(createKasRFactorPass());
   manager.addPass(createKasToLinalgPass());
   KasToAffinePassOptions loops;
   loops.parallel = options.threads != 1;

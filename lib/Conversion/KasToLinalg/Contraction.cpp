@@ -152,11 +152,11 @@ static Value finish(ImplicitLocOpBuilder &b, const Contraction &contraction,
       .getResult(0);
 }
 
-Value kas::emitContraction(ImplicitLocOpBuilder &b,
-                           const Contraction &contraction, bool namedOps) {
-  SmallVector<int64_t> shape;
-  for (Value output : contraction.outputs)
-    shape.push_back(getConcreteSize(output));
+/// Emits the linalg op, the outputs being `contraction.outputs`.
+static Value emitReduced(ImplicitLocOpBuilder &b,
+                         const Contraction &contraction, bool namedOps) {
+  SmallVector<int64_t> shape =
+      llvm::map_to_vector(contraction.outputs, getConcreteSize);
   Type type =
       getComputeType(getElementTypeOrSelf(contraction.operands[0].value));
   Value init = tensor::EmptyOp::create(b, shape, type);
@@ -172,4 +172,29 @@ Value kas::emitContraction(ImplicitLocOpBuilder &b,
   if (!result)
     result = GenericEmitter(b, contraction).emit(init);
   return finish(b, contraction, result);
+}
+
+Value kas::emitContraction(ImplicitLocOpBuilder &b,
+                           const Contraction &contraction, bool namedOps) {
+  // Outputs that nothing depends on repeat one result; it is computed once.
+  Contraction reduced = contraction;
+  SmallVector<int64_t> repeated;
+  reduced.outputs.clear();
+  for (auto [position, output] : llvm::enumerate(contraction.outputs)) {
+    if (llvm::any_of(contraction.operands, [&](const LabelledTensor &operand) {
+          return operand.mentions(output);
+        }))
+      reduced.outputs.push_back(output);
+    else
+      repeated.push_back(static_cast<int64_t>(position));
+  }
+  bool isCopy = contraction.operands.size() == 1 &&
+                contraction.reductions.empty() && contraction.scale == 1;
+  if (repeated.empty() || isCopy)
+    return emitReduced(b, contraction, namedOps);
+  Value result = emitReduced(b, reduced, namedOps);
+  SmallVector<int64_t> shape =
+      llvm::map_to_vector(contraction.outputs, getConcreteSize);
+  Value init = tensor::EmptyOp::create(b, shape, getElementTypeOrSelf(result));
+  return linalg::BroadcastOp::create(b, result, init, repeated)->getResult(0);
 }
