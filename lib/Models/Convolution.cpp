@@ -9,6 +9,7 @@
 #include "Matching.h"
 #include "Rewriting.h"
 #include "kas/Operators/Operators.h"
+#include "kas/Support/Size.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
@@ -57,12 +58,19 @@ private:
   void describeWindows();
   LogicalResult describeWeight();
 
-  /// `stem`, or `stem` with the letter of the spatial dimension `index`.
-  std::string perDimension(StringRef stem, unsigned index) const {
-    return (stem + (isUniform ? "" : index == 0 ? "h" : "w")).str();
+  /// All spatial dimensions have the same `value`.
+  bool agree(int64_t Window::*value) const {
+    return llvm::all_equal(llvm::map_range(
+        windows, [&](const Window &window) { return window.*value; }));
   }
+  /// The symbol for `value` of the spatial dimension `index`: `stem`, with the
+  /// letter of the dimension where dimensions differ.
+  std::string getSymbol(StringRef stem, int64_t Window::*value,
+                        unsigned index) const {
+    return (stem + (agree(value) ? "" : index == 0 ? "h" : "w")).str();
+  }
+  void describeOperator();
   void addCoefficients(StringRef stem, int64_t Window::*value);
-  void setNamedOperator();
 
   linalg::LinalgOp op;
   const linalg::ConvolutionDimensions &dims;
@@ -70,7 +78,7 @@ private:
   SmallVector<int64_t> loopSizes;
   SmallVector<Window, 2> windows;
   /// All spatial dimensions have the same kernel, stride, dilation, padding.
-  bool isUniform = true;
+  bool isUniform = false;
   bool isStrided = false, isPointwise = false, isCentered = true,
        isUnpadded = false, isStem = false;
   Site site;
@@ -169,6 +177,14 @@ LogicalResult ConvolutionMatcher::checkLayout() {
        llvm::zip_equal(windows, maps[2].getResults().take_back(windows.size())))
     if (expr != getAffineDimExpr(window.outputLoop, op.getContext()))
       return miss(reason, expected);
+  // Their sizes do not tell them apart.
+  auto getKernelPosition = [&](const Window &window) {
+    return *maps[1].getResultPosition(
+        getAffineDimExpr(window.kernelLoop, op.getContext()));
+  };
+  if (!llvm::is_sorted(llvm::map_range(windows, getKernelPosition)))
+    return miss(reason, "requires the spatial dimensions of the weight in the "
+                        "order of those of the data");
   return success();
 }
 
@@ -227,11 +243,8 @@ LogicalResult ConvolutionMatcher::checkSizes() {
 //===----------------------------------------------------------------------===//
 
 void ConvolutionMatcher::describeKind(int64_t stemChannels) {
-  const Window &first = windows.front();
-  for (const Window &window : windows)
-    isUniform &= window.kernel == first.kernel &&
-                 window.stride == first.stride &&
-                 window.dilation == first.dilation && window.low == first.low;
+  isUniform = agree(&Window::kernel) && agree(&Window::stride) &&
+              agree(&Window::dilation) && agree(&Window::low);
   isStrided = llvm::any_of(windows, [](auto &w) { return w.stride != 1; });
   bool isPoint = llvm::all_of(windows, [](auto &w) { return w.kernel == 1; });
   bool isDense = dims.depth.empty();
@@ -239,7 +252,6 @@ void ConvolutionMatcher::describeKind(int64_t stemChannels) {
   isCentered = isPoint || llvm::all_of(windows, [](auto &w) {
                  return w.dilation == 1 && w.isCentered();
                });
-  // A coefficient is at least 1, so that no padding is a kind of its own.
   isUnpadded =
       !isCentered && llvm::all_of(windows, [](auto &w) { return w.low == 0; });
   isStem = isDense && loopSizes[dims.inputChannel.front()] <= stemChannels;
@@ -252,16 +264,11 @@ void ConvolutionMatcher::describeKind(int64_t stemChannels) {
   kind.name += isStrided ? "_strided" : "";
   kind.name += isCentered ? "" : isUnpadded ? "_unpadded" : "_dilated";
   kind.name += isUniform ? "" : "_rectangular";
-  setNamedOperator();
+  // The operators of the library are named after kinds.
+  if (isUniform && lookupNamedOperator(kind.name))
+    kind.namedOperator = "kas." + kind.name;
   kind.name += isStem ? "_stem" : "";
   kind.hasUnorderedChannels = isDense;
-}
-
-/// The operators of the library are named after the kinds; not each kind has
-/// one.
-void ConvolutionMatcher::setNamedOperator() {
-  if (isUniform && lookupNamedOperator(site.kind.name))
-    site.kind.namedOperator = "kas." + site.kind.name;
 }
 
 void ConvolutionMatcher::describeSizes() {
@@ -291,8 +298,8 @@ void ConvolutionMatcher::describeSizes() {
     std::string name = windows.size() == 1 ? "L" : index == 0 ? "H" : "W";
     addPrimary(name, window.input);
     kind.inputSizes.push_back(name);
-    kind.outputSizes.push_back(isStrided ? name + "/" + perDimension("s", index)
-                                         : name);
+    kind.outputSizes.push_back(
+        isStrided ? name + "/" + getSymbol("s", &Window::stride, index) : name);
     site.dataShape.push_back(window.input);
     site.resultShape.push_back(window.output);
   }
@@ -300,10 +307,14 @@ void ConvolutionMatcher::describeSizes() {
 
 void ConvolutionMatcher::addCoefficients(StringRef stem,
                                          int64_t Window::*value) {
-  unsigned count = isUniform ? 1 : windows.size();
+  unsigned count = agree(value) ? 1 : windows.size();
   for (unsigned index = 0; index < count; ++index) {
-    site.kind.coefficients.push_back(perDimension(stem, index));
-    site.binding.emplace_back(perDimension(stem, index), windows[index].*value);
+    // No padding has no symbol: a coefficient is at least 1.
+    if (windows[index].*value == 0)
+      continue;
+    std::string symbol = getSymbol(stem, value, index);
+    site.kind.coefficients.push_back(symbol);
+    site.binding.emplace_back(symbol, windows[index].*value);
   }
 }
 
@@ -314,12 +325,38 @@ void ConvolutionMatcher::describeWindows() {
     addCoefficients("s", &Window::stride);
   if (!isCentered)
     addCoefficients("d", &Window::dilation);
-  if (!isCentered && !isUnpadded)
+  if (!isCentered)
     addCoefficients("p", &Window::low);
   if (isGrouped()) {
     site.kind.coefficients.push_back("g");
     site.binding.emplace_back("g", loopSizes[dims.depth.front()]);
   }
+}
+
+/// For kinds that the library does not have.
+void ConvolutionMatcher::describeOperator() {
+  LayerKind &kind = site.kind;
+  if (!kind.namedOperator.empty())
+    return;
+  SmallVector<WindowSymbols, 2> symbols;
+  for (auto [index, window] : llvm::enumerate(windows)) {
+    WindowSymbols &entry = symbols.emplace_back();
+    entry.input = kind.inputSizes[2 + index];
+    entry.output = kind.outputSizes[2 + index];
+    entry.kernel = getSymbol("k", &Window::kernel, index);
+    entry.isCentered = isCentered;
+    if (isStrided)
+      entry.stride = getSymbol("s", &Window::stride, index);
+    if (!isCentered)
+      entry.dilation = getSymbol("d", &Window::dilation, index);
+    if (!isCentered && window.low != 0)
+      entry.low = getSymbol("p", &Window::low, index);
+  }
+  kind.definition = writeConvolution(kind,
+                                     isDepthwise() ? ChannelKind::Depthwise
+                                     : isGrouped() ? ChannelKind::Grouped
+                                                   : ChannelKind::Dense,
+                                     symbols);
 }
 
 LogicalResult ConvolutionMatcher::describeWeight() {
@@ -333,10 +370,10 @@ LogicalResult ConvolutionMatcher::describeWeight() {
     else if (llvm::is_contained(dims.inputChannel, loop))
       sizes.push_back(isGrouped() ? "Cin/g" : "Cin");
     else
-      sizes.push_back(
-          isPointwise
-              ? "1"
-              : perDimension("k", windows[0].kernelLoop == loop ? 0 : 1));
+      sizes.push_back(isPointwise
+                          ? "1"
+                          : getSymbol("k", &Window::kernel,
+                                      windows[0].kernelLoop == loop ? 0 : 1));
   }
   return setWeight(site, op.getDpsInputs()[1], sizes, reason);
 }
@@ -350,6 +387,12 @@ FailureOr<Site> ConvolutionMatcher::match(int64_t stemChannels) {
   describeKind(stemChannels);
   describeSizes();
   describeWindows();
+  if (site.binding.size() > SymbolSet::maxSymbols)
+    return miss(reason, "requires at most ", SymbolSet::maxSymbols,
+                " symbols for kernels, strides, dilations and paddings that "
+                "differ between dimensions, got ",
+                site.binding.size());
+  describeOperator();
   if (failed(describeWeight()))
     return failure();
   site.macs = 1;

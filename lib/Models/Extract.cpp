@@ -24,30 +24,50 @@ struct Group {
 
 } // namespace
 
-static BindingAttr getBindingAttr(const Site &site,
-                                  BindingAttr moreCoefficients) {
+/// Adds the coefficients that the layer lacks, as many as a space can declare.
+static LogicalResult addCoefficients(Site &site, BindingAttr coefficients) {
+  if (!coefficients)
+    return success();
+  for (auto [name, value] :
+       llvm::zip_equal(coefficients.getNames(), coefficients.getValues())) {
+    if (llvm::is_contained(site.kind.primaries, name.getValue()))
+      return site.op.emitError()
+             << "requires other names than the sizes of layers for "
+                "coefficients, got '"
+             << name.getValue() << "'";
+    if (llvm::is_contained(site.kind.coefficients, name.getValue()))
+      continue;
+    if (site.binding.size() == SymbolSet::maxSymbols) {
+      site.op.emitWarning()
+          << "the space of this layer has " << SymbolSet::maxSymbols
+          << " symbols without coefficient '" << name.getValue()
+          << "', which is left out";
+      continue;
+    }
+    site.kind.coefficients.push_back(name.str());
+    site.binding.emplace_back(name.str(), value);
+  }
+  return success();
+}
+
+static BindingAttr getBindingAttr(const Site &site) {
   SmallVector<std::pair<StringRef, int64_t>> entries;
   for (auto &[name, value] : site.binding)
     entries.emplace_back(name, value);
-  if (moreCoefficients)
-    for (auto [name, value] : llvm::zip_equal(moreCoefficients.getNames(),
-                                              moreCoefficients.getValues()))
-      if (llvm::none_of(entries,
-                        [&](auto &entry) { return entry.first == name; }))
-        entries.emplace_back(name.getValue(), value);
   return BindingAttr::getNormal(site.op->getContext(), entries);
 }
 
-static std::vector<Group> groupByKind(MutableArrayRef<Site> sites,
-                                      BindingAttr moreCoefficients) {
+static std::vector<Group> groupByKind(MutableArrayRef<Site> sites) {
   std::vector<Group> groups;
   for (Site &site : sites) {
     auto group = llvm::find_if(groups, [&](const Group &group) {
-      return group.kind.name == site.kind.name;
+      // Rectangular kinds of one name may differ in what is rectangular.
+      return group.kind.name == site.kind.name &&
+             group.kind.coefficients == site.kind.coefficients;
     });
     if (group == groups.end())
       group = groups.insert(group, Group{site.kind, {}});
-    group->layers[getBindingAttr(site, moreCoefficients)].push_back(&site);
+    group->layers[getBindingAttr(site)].push_back(&site);
   }
   return groups;
 }
@@ -109,35 +129,20 @@ static DictionaryAttr getBudget(Builder &builder, const Group &group,
   return budget.getDictionary(builder.getContext());
 }
 
-/// The symbols of `kind`, then those of `moreCoefficients` that it lacks.
-static llvm::Expected<SymbolSet> getSymbols(LayerKind &kind,
-                                            BindingAttr moreCoefficients) {
-  if (moreCoefficients)
-    for (StringAttr name : moreCoefficients.getNames()) {
-      if (llvm::is_contained(kind.primaries, name.getValue()))
-        return llvm::createStringError("requires other names than the sizes of "
-                                       "layers for coefficients, got '" +
-                                       name.getValue() + "'");
-      if (!llvm::is_contained(kind.coefficients, name.getValue()))
-        kind.coefficients.push_back(name.str());
-    }
+static SymbolSet getSymbols(const LayerKind &kind) {
   SymbolSet symbols;
+  // The names are distinct, and there is room for them.
   for (StringRef name : kind.primaries)
-    if (llvm::Error error = symbols.add(name, SymbolKind::Primary))
-      return error;
+    llvm::cantFail(symbols.add(name, SymbolKind::Primary));
   for (StringRef name : kind.coefficients)
-    if (llvm::Error error = symbols.add(name, SymbolKind::Coefficient))
-      return error;
+    llvm::cantFail(symbols.add(name, SymbolKind::Coefficient));
   return symbols;
 }
 
-static FailureOr<SpaceOp> writeSpace(OpBuilder &builder, ModuleOp module,
-                                     SymbolTable &symbolTable, Group &group,
-                                     const ExtractOptions &options) {
-  LayerKind kind = group.kind;
-  llvm::Expected<SymbolSet> symbols = getSymbols(kind, options.coefficients);
-  if (!symbols)
-    return module.emitError() << llvm::toString(symbols.takeError());
+static SpaceOp writeSpace(OpBuilder &builder, SymbolTable &symbolTable,
+                          Group &group, const ExtractOptions &options) {
+  const LayerKind &kind = group.kind;
+  SymbolSet symbols = getSymbols(kind);
   auto getStrings = [&](ArrayRef<std::string> names) {
     return builder.getStrArrayAttr(llvm::to_vector_of<StringRef>(names));
   };
@@ -161,9 +166,9 @@ static FailureOr<SpaceOp> writeSpace(OpBuilder &builder, ModuleOp module,
       builder, locations.front(), builder.getStringAttr(kind.name),
       /*sym_visibility=*/nullptr, getStrings(kind.primaries),
       getStrings(kind.coefficients),
-      getSizes(builder, kind.outputSizes, *symbols),
+      getSizes(builder, kind.outputSizes, symbols),
       getUnordered(kind.outputSizes.size(), channel),
-      getSizes(builder, kind.inputSizes, *symbols),
+      getSizes(builder, kind.inputSizes, symbols),
       getUnordered(kind.inputSizes.size(), channel),
       builder.getArrayAttr(bindings),
       builder.getDenseI64ArrayAttr(multiplicities),
@@ -202,16 +207,16 @@ FailureOr<ExtractResult> kas::extractSpaces(ModuleOp module,
       sites, [](Site &site) { return site.op->hasAttr(siteAttributeName); });
   result.numSites = sites.size();
 
-  std::vector<Group> groups = groupByKind(sites, options.coefficients);
+  for (Site &site : sites)
+    if (failed(addCoefficients(site, options.coefficients)))
+      return failure();
+  std::vector<Group> groups = groupByKind(sites);
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   SymbolTable symbolTable(module);
   for (Group &group : groups) {
-    FailureOr<SpaceOp> space =
-        writeSpace(builder, module, symbolTable, group, options);
-    if (failed(space))
-      return failure();
-    markSites(builder, *space, group);
-    result.spaces.push_back(*space);
+    SpaceOp space = writeSpace(builder, symbolTable, group, options);
+    markSites(builder, space, group);
+    result.spaces.push_back(space);
   }
   return result;
 }

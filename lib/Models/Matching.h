@@ -37,6 +37,21 @@ mlir::LogicalResult setWeight(Site &site, mlir::Value operand,
                               llvm::ArrayRef<std::string> sizes,
                               std::string &reason);
 
+/// Which channels of the data an output channel reads.
+enum class ChannelKind { Dense, Grouped, Depthwise };
+
+/// The sizes of one spatial dimension of a kind, as texts. Stride and dilation
+/// are empty where the kind has none, `low` where nothing is padded.
+struct WindowSymbols {
+  std::string input, output, kernel, stride, dilation, low;
+  /// The padding is half of the kernel; `low` does not count.
+  bool isCentered = true;
+};
+
+/// The operator that computes what the layers of `kind` compute, as text.
+std::string writeConvolution(const LayerKind &kind, ChannelKind channels,
+                             llvm::ArrayRef<WindowSymbols> windows);
+
 /// `op` convolves its first operand with its second, as `dims` says.
 mlir::FailureOr<Site>
 matchConvolution(mlir::linalg::LinalgOp op,

@@ -45,6 +45,17 @@ Value kas::traceWeight(Value value) {
   return name && name.getValue() == "input" ? nullptr : value;
 }
 
+/// Two dimensions whose sizes do not tell them apart change their order.
+static bool reordersEqualSizes(ArrayRef<int64_t> permutation,
+                               ArrayRef<std::string> sizes) {
+  for (unsigned second = 0; second < sizes.size(); ++second)
+    for (unsigned first = 0; first < second; ++first)
+      if (sizes[first] == sizes[second] &&
+          permutation[first] > permutation[second])
+        return true;
+  return false;
+}
+
 LogicalResult kas::setWeight(Site &site, Value operand,
                              ArrayRef<std::string> sizes, std::string &reason) {
   Value root = traceWeight(operand);
@@ -60,6 +71,8 @@ LogicalResult kas::setWeight(Site &site, Value operand,
   site.weight = operand;
   site.weightSizes.assign(sizes.begin(), sizes.end());
   while (auto transpose = site.weight.getDefiningOp<linalg::TransposeOp>()) {
+    if (reordersEqualSizes(transpose.getPermutation(), site.weightSizes))
+      break;
     SmallVector<std::string, 5> before(site.weightSizes.size());
     for (auto [position, source] : llvm::enumerate(transpose.getPermutation()))
       before[source] = site.weightSizes[position];

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Parser/Parser.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
@@ -56,7 +57,8 @@ private:
   LogicalResult findMarkedSites();
   FailureOr<MarkedSite> readMark(linalg::LinalgOp op, Attribute mark);
 
-  bool replace(const MarkedSite &marked);
+  OperatorOp getDefinition(const Site &site);
+  bool replace(MarkedSite marked);
   Value getData(const Site &site);
   BindingAttr getApplyBinding(const MarkedSite &marked);
   SmallVector<Value> getNewWeights(const MarkedSite &marked, const Site &site,
@@ -73,6 +75,7 @@ private:
   OpBuilder builder;
   SmallVector<MarkedSite> markedSites;
   SmallVector<OperatorOp> imported;
+  llvm::StringMap<OperatorOp> definitions;
   /// By function, old weight, operator and binding.
   using GroupKey = std::tuple<Operation *, Value, Operation *, BindingAttr>;
   std::vector<std::pair<GroupKey, WeightGroup>> groups;
@@ -189,6 +192,25 @@ LogicalResult Substituter::findMarkedSites() {
 //===----------------------------------------------------------------------===//
 // Replacing one layer
 //===----------------------------------------------------------------------===//
+
+/// The operator that computes what the layer computes; null, with a diagnostic,
+/// when its name is taken.
+OperatorOp Substituter::getDefinition(const Site &site) {
+  if (!site.kind.namedOperator.empty())
+    return findOperator(site.kind.namedOperator).value_or(OperatorOp());
+  auto [entry, isNew] = definitions.try_emplace(site.kind.definition);
+  if (!isNew)
+    return entry->second;
+  // The text is our own.
+  OwningOpRef<ModuleOp> parsed = parseSourceString<ModuleOp>(
+      site.kind.definition, ParserConfig(module.getContext()));
+  assert(parsed && "a definition of a kind of layer does not parse");
+  auto op = *parsed->getOps<OperatorOp>().begin();
+  op->remove();
+  symbolTable.insert(op, module.getBody()->begin());
+  imported.push_back(op);
+  return entry->second = op;
+}
 
 Value Substituter::getData(const Site &site) {
   return reshape(builder, site.op->getLoc(), site.data, site.dataShape);
@@ -323,17 +345,12 @@ void Substituter::eraseWithDeadOperands(Operation *op) {
   }
 }
 
-bool Substituter::replace(const MarkedSite &marked) {
+bool Substituter::replace(MarkedSite marked) {
   linalg::LinalgOp linalgOp = marked.op;
   auto emitRemark = [&] { return linalgOp.emitRemark() << "not replaced: "; };
   auto function = linalgOp->getParentOfType<func::FuncOp>();
   if (!function || function->getParentOp() != module) {
     emitRemark() << "requires a function of the module around the layer";
-    return false;
-  }
-  if (!marked.replacement) {
-    emitRemark() << "requires a named operator for the layers of '@"
-                 << SpaceOp(marked.space).getSymName() << "', got none";
     return false;
   }
   if (!options.sameWeights &&
@@ -349,6 +366,10 @@ bool Substituter::replace(const MarkedSite &marked) {
     return false;
   }
 
+  if (!marked.replacement)
+    marked.replacement = getDefinition(*site);
+  if (!marked.replacement)
+    return false;
   OperatorOp op = marked.replacement;
   Type elementType = cast<ShapedType>(site->data.getType()).getElementType();
   auto dataType = RankedTensorType::get(site->dataShape, elementType);

@@ -108,6 +108,32 @@ func.func @rectangular(%x: tensor<1x8x8x12xf32>, %w: tensor<4x8x1x3xf32>, %init:
 
 // -----
 
+// Each rectangular coefficient has its own symbols; spaces of one kind's name whose symbols differ stay apart.
+// CHECK: kas.space @conv2d_rectangular<N, Cin, Cout, H, W | kh, kw>
+// CHECK: kas.space @conv2d_dilated_rectangular<N, Cin, Cout, H, W | k, dh, dw, ph, pw>
+// CHECK: kas.space @conv2d_dilated_rectangular_0<N, Cin, Cout, H, W | k, d, ph, pw>
+func.func @rectangular_kinds(%x: tensor<1x8x8x12xf32>, %w0: tensor<4x8x1x3xf32>, %w1: tensor<4x8x3x3xf32>, %init: tensor<1x4x8x12xf32>) -> (tensor<1x4x8x12xf32>, tensor<1x4x8x12xf32>, tensor<1x4x8x12xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %pad0 = tensor.pad %x low[0, 0, 0, 1] high[0, 0, 0, 1] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x8x8x12xf32> to tensor<1x8x8x14xf32>
+  %pad1 = tensor.pad %x low[0, 0, 1, 2] high[0, 0, 1, 2] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x8x8x12xf32> to tensor<1x8x10x16xf32>
+  %pad2 = tensor.pad %x low[0, 0, 1, 2] high[0, 0, 1, 0] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x8x8x12xf32> to tensor<1x8x10x14xf32>
+  %a = linalg.conv_2d_nchw_fchw ins(%pad0, %w0 : tensor<1x8x8x14xf32>, tensor<4x8x1x3xf32>) outs(%init : tensor<1x4x8x12xf32>) -> tensor<1x4x8x12xf32>
+  %b = linalg.conv_2d_nchw_fchw {dilations = dense<[1, 2]> : vector<2xi64>} ins(%pad1, %w1 : tensor<1x8x10x16xf32>, tensor<4x8x3x3xf32>) outs(%init : tensor<1x4x8x12xf32>) -> tensor<1x4x8x12xf32>
+  %c = linalg.conv_2d_nchw_fchw ins(%pad2, %w1 : tensor<1x8x10x14xf32>, tensor<4x8x3x3xf32>) outs(%init : tensor<1x4x8x12xf32>) -> tensor<1x4x8x12xf32>
+  return %a, %b, %c : tensor<1x4x8x12xf32>, tensor<1x4x8x12xf32>, tensor<1x4x8x12xf32>
+}
+
+// -----
+
 // 1x1: the strided one reads the unpadded tensor.
 // CHECK: kas.space @conv1x1<N, Cin, Cout, H, W>
 // CHECK: bindings [<Cin = 8, Cout = 4, H = 8, N = 1, W = 8>]

@@ -153,3 +153,36 @@ func.func @weighted_sum(%x: tensor<4x8xf32>, %w: tensor<4xf32>, %init: tensor<4x
   } -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// All that can differ between height and width does.
+func.func @too_rectangular(%x: tensor<1x8x12x12xf32>, %w: tensor<4x8x2x3xf32>, %init: tensor<1x4x12x6xf32>) -> tensor<1x4x12x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %pad = tensor.pad %x low[0, 0, 2, 1] high[0, 0, 1, 1] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x8x12x12xf32> to tensor<1x8x15x14xf32>
+  // expected-remark @+1 {{not extracted: requires at most 12 symbols for kernels, strides, dilations and paddings that differ between dimensions, got 13}}
+  %y = linalg.conv_2d_nchw_fchw {dilations = dense<[3, 1]> : vector<2xi64>, strides = dense<[1, 2]> : vector<2xi64>}
+    ins(%pad, %w : tensor<1x8x15x14xf32>, tensor<4x8x2x3xf32>) outs(%init : tensor<1x4x12x6xf32>) -> tensor<1x4x12x6xf32>
+  return %y : tensor<1x4x12x6xf32>
+}
+
+// -----
+
+#data = affine_map<(n, o, h, w, c, i, j) -> (n, c, h + i, w + j)>
+#weight = affine_map<(n, o, h, w, c, i, j) -> (o, c, j, i)>
+#result = affine_map<(n, o, h, w, c, i, j) -> (n, o, h, w)>
+func.func @turned_kernel(%x: tensor<1x8x8x8xf32>, %w: tensor<4x8x1x1xf32>, %init: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
+  // expected-remark @+1 {{not extracted: requires the spatial dimensions of the weight in the order of those of the data}}
+  %y = linalg.generic {indexing_maps = [#data, #weight, #result],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : tensor<1x8x8x8xf32>, tensor<4x8x1x1xf32>) outs(%init : tensor<1x4x8x8xf32>) {
+    ^bb0(%a: f32, %b: f32, %c: f32):
+      %m = arith.mulf %b, %a : f32
+      %s = arith.addf %m, %c : f32
+      linalg.yield %s : f32
+  } -> tensor<1x4x8x8xf32>
+  return %y : tensor<1x4x8x8xf32>
+}

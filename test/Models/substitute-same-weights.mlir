@@ -95,3 +95,44 @@ func.func @batch_matmul(%x: tensor<2x3x4xf32>, %w: tensor<2x4x5xf32>, %init: ten
   %z = linalg.batch_matmul ins(%x, %w : tensor<2x3x4xf32>, tensor<2x4x5xf32>) outs(%init : tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
   return %z : tensor<2x3x5xf32>
 }
+
+// -----
+
+// Kinds that the library does not have get an operator that is written for them.
+// CHECK: kas.operator @conv2d_grouped_strided_dilated_rectangular_layer<N, Cin, Cout, H, W | kh, kw, s, d, p, g>
+// CHECK-SAME: (%[[N:.*]]: N, %[[O:.*]]: Cout, %[[X0:.*]]: H/s, %[[X1:.*]]: W/s) from [N, Cin, H, W] {
+// CHECK: %[[C:.*]] = kas.reduce sum : Cin/g
+// CHECK: kas.merge %[[O]] by Cout/g : Cout
+// CHECK: kas.stride %[[X0]] by s : H/s
+// CHECK: kas.unfold %{{.*}}, %{{.*}} low p : H, d*kh
+// CHECK: kas.unfold %{{.*}}, %{{.*}} low p : W, d*kw
+// CHECK-LABEL: func.func @not_in_the_library(
+// CHECK: kas.apply @conv2d_grouped_strided_dilated_rectangular_layer<d = 1, g = 2, kh = 2, kw = 4, p = 1, s = 2>
+func.func @not_in_the_library(%x: tensor<1x4x4x6xf32>, %w: tensor<2x3x2x2x4xf32>, %init: tensor<1x2x3x2x3xf32>) -> tensor<1x2x3x2x3xf32> {
+  %zero = arith.constant 0.0 : f32
+  %pad = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 0, 1] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x4x4x6xf32> to tensor<1x4x5x8xf32>
+  %xg = tensor.expand_shape %pad [[0], [1, 2], [3], [4]] output_shape [1, 2, 2, 5, 8] : tensor<1x4x5x8xf32> into tensor<1x2x2x5x8xf32>
+  %y = linalg.conv_2d_ngchw_gfchw {strides = dense<2> : vector<2xi64>} ins(%xg, %w : tensor<1x2x2x5x8xf32>, tensor<2x3x2x2x4xf32>) outs(%init : tensor<1x2x3x2x3xf32>) -> tensor<1x2x3x2x3xf32>
+  return %y : tensor<1x2x3x2x3xf32>
+}
+
+// -----
+
+// A transposition of a kernel's two equal dimensions is part of the weight.
+// CHECK-LABEL: func.func @turned_kernel(
+// CHECK: %[[T:.*]] = linalg.transpose
+// CHECK: kas.apply @kas.conv2d<k = 3>(%{{.*}}, %[[T]])
+func.func @turned_kernel(%x: tensor<1x8x4x4xf32>, %w: tensor<4x8x3x3xf32>, %init: tensor<1x4x4x4xf32>) -> tensor<1x4x4x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %pad = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x8x4x4xf32> to tensor<1x8x6x6xf32>
+  %e = tensor.empty() : tensor<4x8x3x3xf32>
+  %t = linalg.transpose ins(%w : tensor<4x8x3x3xf32>) outs(%e : tensor<4x8x3x3xf32>) permutation = [0, 1, 3, 2]
+  %y = linalg.conv_2d_nchw_fchw ins(%pad, %t : tensor<1x8x6x6xf32>, tensor<4x8x3x3xf32>) outs(%init : tensor<1x4x4x4xf32>) -> tensor<1x4x4x4xf32>
+  return %y : tensor<1x4x4x4xf32>
+}

@@ -47,7 +47,7 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
     | `conv2d_grouped` | the same | the same | `g` |
     | `conv2d_depthwise` | `[N, C, H, W]` | `[N, C, H, W]` | `k` |
     | `conv1d`, ... | `[N, Cin, L]` | `[N, Cout, L]` | `k` |
-    | `..._rectangular` | the same | the same | `kh, kw, sh, sw, ...` |
+    | `..._rectangular` | the same | the same | `kh, kw` for `k`, and so on, where they differ |
     | `..._stem` | the same | the same | at most `stem-channels` input channels |
     | `linear` | `[N, Cin]` | `[N, Cout]` | none |
     | `batched_linear` | `[N, L, Cin]` | `[N, L, Cout]` | none |
@@ -96,7 +96,8 @@ def KasSubstitutePass : Pass<"kas-substitute", "::mlir::ModuleOp"> {
     operator: a `kas.operator` of the module (`operator=@x`), one of the library
     (`operator=kas.conv2d`, which the pass puts into the module as
     `@kas.conv2d`), or, without the option, the one that computes what the layer
-    computes (`kas.named_operator` of the space). Symbols that the shapes do not
+    computes (`kas.named_operator` of the space, or one written for the layer
+    where the library has none). Symbols that the shapes do not
     bind take their values from `bind`, else from the layer's binding in the
     space. A layer that the operator does not fit stays; a remark says why.
 

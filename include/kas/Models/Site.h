@@ -48,8 +48,9 @@ struct LayerKind {
   /// means nothing to the network around the layer.
   bool hasUnorderedChannels = false;
   /// The operator of the library that computes the same, e.g. `kas.conv2d`;
-  /// empty when there is none.
+  /// empty when there is none. Then the text of one is `definition`.
   std::string namedOperator;
+  std::string definition;
 };
 
 /// One layer of a model.

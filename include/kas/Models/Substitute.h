@@ -21,7 +21,8 @@ namespace kas {
 struct SubstituteOptions {
   /// `x` or `@x`: a `kas.operator` of the module; `kas.x`: an operator of the
   /// library. Empty: for each layer the one that its space names as
-  /// `kas.named_operator`.
+  /// `kas.named_operator`; where it names none, one that computes what the
+  /// layer computes and that is written for it.
   std::string operatorName;
   /// Values for symbols of the operator, before those of the layer's binding;
   /// null for none.

@@ -1,0 +1,111 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Matching.h"
+
+using namespace kas;
+
+namespace {
+
+/// Writes the body of an operator, one coordinate after the other.
+class BodyWriter {
+public:
+  explicit BodyWriter(llvm::raw_ostream &os) : os(os) {}
+
+  /// `%name = kas.reduce sum`, shared: data side `%name_d`, weight side
+  /// `%name_w`.
+  void reduceShared(llvm::StringRef name, llvm::StringRef size) {
+    os << "  %" << name << " = kas.reduce sum : " << size << "\n";
+    share(name, name, size);
+  }
+
+  void share(llvm::StringRef name, llvm::StringRef operand,
+             llvm::StringRef size) {
+    os << "  %" << name << "_d, %" << name << "_w = kas.share %" << operand
+       << " : " << size << "\n";
+  }
+
+  /// `%name = kas.stride %operand by factor`, or `operand` when there is no
+  /// factor. Returns the name of what it made.
+  std::string stride(const llvm::Twine &name, std::string operand,
+                     llvm::StringRef factor, llvm::StringRef size) {
+    if (factor.empty())
+      return operand;
+    os << "  %" << name << " = kas.stride %" << operand << " by " << factor
+       << " : " << size << "\n";
+    return name.str();
+  }
+
+private:
+  llvm::raw_ostream &os;
+};
+
+} // namespace
+
+/// `i + stride * h - low` and so on, for the spatial dimension `index`.
+static void writeWindow(llvm::raw_ostream &os, BodyWriter &writer,
+                        const WindowSymbols &window, unsigned index) {
+  std::string kernel = "i" + std::to_string(index);
+  writer.reduceShared(kernel, window.kernel);
+  std::string position =
+      writer.stride("s" + llvm::Twine(index), "x" + std::to_string(index),
+                    window.stride, window.output);
+  std::string offset = writer.stride("t" + llvm::Twine(index), kernel + "_d",
+                                     window.dilation, window.kernel);
+  os << "  %y" << index << " = kas.unfold %" << position << ", %" << offset;
+  if (!window.isCentered)
+    os << " low " << (window.low.empty() ? "0" : window.low);
+  os << " : " << window.input << ", ";
+  os << (window.dilation.empty() ? window.kernel
+                                 : window.dilation + "*" + window.kernel)
+     << "\n";
+}
+
+std::string kas::writeConvolution(const LayerKind &kind, ChannelKind channels,
+                                  llvm::ArrayRef<WindowSymbols> windows) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  BodyWriter writer(os);
+  os << "kas.operator @" << kind.name << "_layer<";
+  llvm::interleaveComma(kind.primaries, os);
+  if (!kind.coefficients.empty())
+    os << " | ";
+  llvm::interleaveComma(kind.coefficients, os);
+  os << ">\n    (%n: N, %o: " << kind.outputSizes[1];
+  for (auto [index, window] : llvm::enumerate(windows))
+    os << ", %x" << index << ": " << window.output;
+  os << ") from [";
+  llvm::interleaveComma(kind.inputSizes, os);
+  os << "] {\n";
+
+  std::string channel = "c_d", weight = "%o, %c_w";
+  if (channels == ChannelKind::Depthwise) {
+    writer.share("c", "o", "C");
+    weight = "%c_w";
+  } else if (channels == ChannelKind::Grouped) {
+    writer.reduceShared("c", "Cin/g");
+    os << "  %G, %f = kas.merge %o by Cout/g : Cout\n";
+    writer.share("G", "G", "g");
+    os << "  %gc = kas.split %G_d, %c_d : g, Cin/g\n";
+    channel = "gc";
+    weight = "%G_w, %f, %c_w";
+  } else {
+    writer.reduceShared("c", "Cin");
+  }
+  for (auto [index, window] : llvm::enumerate(windows))
+    writeWindow(os, writer, window, index);
+
+  os << "  kas.yield data(%n, %" << channel;
+  for (unsigned index = 0; index < windows.size(); ++index)
+    os << ", %y" << index;
+  os << ") weight(" << weight;
+  for (unsigned index = 0; index < windows.size(); ++index)
+    os << ", %i" << index << "_w";
+  os << ")\n}\n";
+  return text;
+}
