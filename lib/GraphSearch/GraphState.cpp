@@ -254,6 +254,21 @@ bool GraphState::isContractionAllowed(const Uses &uses) const {
   return hasReduction && hasShared;
 }
 
+/// W6: beside the reduction, the weight has more elements than the reduction.
+bool GraphState::isLowRank(ExprId reduction,
+                           llvm::ArrayRef<ExprId> weight) const {
+  const SizeInfo &rank = space->sizes[space->getExpr(reduction).size];
+  for (size_t binding = 0; binding < rank.values.size(); ++binding) {
+    int64_t others = 1;
+    for (ExprId coord : weight)
+      if (coord != reduction && others <= maxRank)
+        others *= space->sizes[space->getExpr(coord).size].values[binding];
+    if (rank.values[binding] >= others)
+      return false;
+  }
+  return true;
+}
+
 bool GraphState::tryContract(uint32_t code) {
   Uses uses = getUses(code);
   if (!isContractionAllowed(uses))
@@ -273,6 +288,17 @@ bool GraphState::tryContract(uint32_t code) {
   }
   if (containsWeight(coords))
     return false;
+  for (auto [index, coord] : llvm::enumerate(live)) {
+    if (uses[index] != Taken ||
+        space->getExpr(coord.expr).kind != CoordKind::Reduce)
+      continue;
+    if (!isLowRank(coord.expr, coords))
+      return false;
+    for (uint32_t weight : weights)
+      if (llvm::is_contained(space->getWeight(weight), coord.expr) &&
+          !isLowRank(coord.expr, space->getWeight(weight)))
+        return false;
+  }
   live = rest;
   weights.push_back(space->internWeight(std::move(coords)));
   return isWithinBudget();

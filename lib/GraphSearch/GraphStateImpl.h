@@ -71,6 +71,7 @@ private:
   Uses getUses(uint32_t code) const;
   bool isContractionAllowed(const Uses &uses) const;
   bool containsWeight(llvm::ArrayRef<ExprId> coords) const;
+  bool isLowRank(ExprId reduction, llvm::ArrayRef<ExprId> weight) const;
   bool useSymbols(SizeId size);
   bool isSplitCanonical(const LiveCoord &outer, const LiveCoord &inner,
                         SizeId product) const;

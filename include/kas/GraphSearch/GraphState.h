@@ -45,7 +45,8 @@ struct GraphStateOptions {
 ///   a reduction only when another weight has it (else that weight is a sum of
 ///   itself), and it is at most 32 (a low rank). W4 no weight's coordinates
 ///   contain another's (the smaller one is absorbed). W5 symbols occur as often
-///   as allowed.
+///   as allowed. W6 a reduction that only weights have is smaller than the
+///   product of each weight's other coordinates (else they are one weight).
 /// * merge: M1 only outputs and remainders that no weight indexes (others are
 ///   merged twice, or reshape a weight). M2 both halves are at least 2. M3 an
 ///   unordered one is merged by the larger factor (the other is a permutation).
