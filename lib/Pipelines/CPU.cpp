@@ -32,11 +32,29 @@ using llvm::Expected;
 // The pipeline
 //===----------------------------------------------------------------------===//
 
-/// Operators to linalg, or loops where that cannot be.
+/// The width of the host's vector registers in bits.
+static unsigned getHostVectorBits() {
+  static const unsigned bits = [] {
+    llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+    return features.lookup("avx512f") ? 512
+           : features.lookup("avx2")  ? 256
+                                      : 128;
+  }();
+  return bits;
+}
+
+/// Operators to panels, to linalg, or to loops where neither can be.
 static void addOperators(OpPassManager &manager,
                          const CPUPipelineOptions &options) {
   manager.addPass(createKasSpecializePass());
   manager.addPass(createKasRFactorPass());
+  if (options.packOperators) {
+    PackOperatorsOptions panels;
+    panels.threads = options.threads;
+    panels.vectorBits =
+        options.vectorBits ? options.vectorBits : getHostVectorBits();
+    manager.addPass(createPackOperators(panels));
+  }
   manager.addPass(createKasToLinalgPass());
   KasToAffinePassOptions loops;
   loops.parallel = options.threads != 1;
@@ -56,17 +74,6 @@ static void addBufferization(OpPassManager &manager) {
   bufferization::buildBufferDeallocationPipeline(
       manager, bufferization::BufferDeallocationPipelineOptions());
   manager.addPass(createConvertBufferizationToMemRefPass());
-}
-
-/// The width of the host's vector registers in bits.
-static unsigned getHostVectorBits() {
-  static const unsigned bits = [] {
-    llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
-    return features.lookup("avx512f") ? 512
-           : features.lookup("avx2")  ? 256
-                                      : 128;
-  }();
-  return bits;
 }
 
 /// Buffers and linalg to loops, some of them parallel.
@@ -136,6 +143,10 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       *this, "vector-bits",
       llvm::cl::desc("Width of the vector registers; 0: those of the host"),
       llvm::cl::init(CPUPipelineOptions().vectorBits)};
+  Option<bool> packOperators{
+      *this, "pack-operators",
+      llvm::cl::desc("Lower operators to packed panels where they suit"),
+      llvm::cl::init(CPUPipelineOptions().packOperators)};
 };
 } // namespace
 
@@ -149,6 +160,7 @@ void kas::registerCPUPipeline() {
         CPUPipelineOptions options;
         options.threads = text.threads;
         options.vectorBits = text.vectorBits;
+        options.packOperators = text.packOperators;
         buildCPUPipeline(manager, options);
       });
 }

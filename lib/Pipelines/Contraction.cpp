@@ -94,9 +94,10 @@ static bool isSumOfProducts(linalg::LinalgOp op) {
 
 /// Makes one loop of two neighbours that every buffer walks through as if they
 /// were one: fewer loops, longer vectors.
-static void mergeLoops(Contraction &contraction) {
+static void mergeLoops(Contraction &contraction,
+                       MutableArrayRef<StridedAccess> vectorInputs) {
   SmallVector<StridedAccess *> accesses{&contraction.output};
-  for (StridedAccess &access : contraction.vectorInputs)
+  for (StridedAccess &access : vectorInputs)
     accesses.push_back(&access);
   for (StridedAccess &access : contraction.scalarInputs)
     accesses.push_back(&access);
@@ -120,27 +121,51 @@ static void mergeLoops(Contraction &contraction) {
 
 /// Loops of one iteration index nothing.
 static void dropUnitLoops(Contraction &contraction,
-                          SmallVectorImpl<StridedAccess> &inputs) {
-  for (size_t i = contraction.loops.size(); i-- > 0;) {
-    if (contraction.loops[i].extent != 1)
+                          MutableArrayRef<StridedAccess> inputs = {}) {
+  MLIRContext *context = contraction.output.buffer.getContext();
+  SmallVector<AffineExpr> dims;
+  unsigned numKept = 0;
+  SmallVector<StridedAccess *> accesses{&contraction.output};
+  for (StridedAccess &input : inputs)
+    accesses.push_back(&input);
+  for (StridedAccess &input : contraction.scalarInputs)
+    accesses.push_back(&input);
+  for (size_t i = 0, kept = 0; i < contraction.loops.size(); ++i) {
+    bool keep = contraction.loops[i].extent != 1;
+    dims.push_back(keep ? getAffineDimExpr(numKept++, context)
+                        : getAffineConstantExpr(0, context));
+    if (!keep)
       continue;
-    contraction.loops.erase(contraction.loops.begin() + i);
-    contraction.output.strides.erase(contraction.output.strides.begin() + i);
-    for (StridedAccess &input : inputs)
-      input.strides.erase(input.strides.begin() + i);
+    contraction.loops[kept] = contraction.loops[i];
+    for (StridedAccess *access : accesses)
+      access->strides[kept] = access->strides[i];
+    ++kept;
   }
+  contraction.loops.truncate(numKept);
+  for (StridedAccess *access : accesses)
+    access->strides.truncate(numKept);
+  for (PackedAccess &access : contraction.vectorInputs)
+    access.address = access.address.replaceDims(dims);
+  for (Guard &guard : contraction.guards)
+    guard.expr = guard.expr.replaceDims(dims);
 }
 
-static bool stepsWith(ArrayRef<StridedAccess> accesses, unsigned dim) {
-  return llvm::any_of(accesses, [&](const StridedAccess &access) {
-    return access.strides[dim] != 0;
-  });
+bool Contraction::stepsWithVectors(unsigned loop) const {
+  return llvm::any_of(vectorInputs,
+                      [&](const PackedAccess &access) {
+                        return access.address.isFunctionOfDim(loop);
+                      }) ||
+         llvm::any_of(guards, [&](const Guard &guard) {
+           return guard.expr.isFunctionOfDim(loop);
+         });
 }
 
 static void classifyLoops(Contraction &contraction) {
   for (unsigned dim = 0; dim < contraction.loops.size(); ++dim) {
-    bool scalar = stepsWith(contraction.scalarInputs, dim);
-    bool vector = stepsWith(contraction.vectorInputs, dim);
+    bool scalar = llvm::any_of(
+        contraction.scalarInputs,
+        [&](const StridedAccess &access) { return access.strides[dim] != 0; });
+    bool vector = contraction.stepsWithVectors(dim);
     if (contraction.loops[dim].isReduction)
       contraction.reductions.push_back(dim);
     else if (scalar == vector)
@@ -158,6 +183,33 @@ static void classifyLoops(Contraction &contraction) {
     return std::pair(contraction.loops[a].extent, a) <
            std::pair(contraction.loops[b].extent, b);
   });
+}
+
+static AffineExpr getAddress(const StridedAccess &access,
+                             MLIRContext *context) {
+  AffineExpr address = getAffineConstantExpr(access.base, context);
+  for (auto [dim, stride] : llvm::enumerate(access.strides))
+    address = address + getAffineDimExpr(dim, context) * stride;
+  return address;
+}
+
+/// What both kinds of sums need at last: the kinds of the loops, and whether
+/// there is anything to gain.
+static FailureOr<Contraction>
+finish(Contraction contraction, function_ref<void(const Twine &)> because) {
+  classifyLoops(contraction);
+  StringRef reason;
+  if (contraction.columns.empty() ||
+      contraction.output.strides[contraction.columns.back()] != 1)
+    reason = "all inputs step with the output's last dimension";
+  else if (contraction.reductions.empty())
+    reason = "its reductions have one iteration";
+  else if (contraction.rows.empty())
+    reason = "no input could be reused for several rows";
+  if (reason.empty())
+    return contraction;
+  because(reason);
+  return failure();
 }
 
 FailureOr<Contraction>
@@ -199,18 +251,150 @@ Contraction::match(linalg::LinalgOp op,
   if (innermost == contraction.output.strides.end())
     return fail("no loop walks along the output's last dimension");
   unsigned vectorLoop = innermost - contraction.output.strides.begin();
+  SmallVector<StridedAccess> vectorInputs;
   for (StridedAccess &input : inputs)
-    (input.strides[vectorLoop] ? contraction.vectorInputs
-                               : contraction.scalarInputs)
+    (input.strides[vectorLoop] ? vectorInputs : contraction.scalarInputs)
         .push_back(input);
-  mergeLoops(contraction);
-  classifyLoops(contraction);
-  if (contraction.columns.empty() ||
-      contraction.output.strides[contraction.columns.back()] != 1)
-    return fail("all inputs step with the output's last dimension");
-  if (contraction.reductions.empty())
-    return fail("its reductions have one iteration");
-  if (contraction.rows.empty())
-    return fail("no input could be reused for several rows");
-  return contraction;
+  mergeLoops(contraction, vectorInputs);
+  for (const StridedAccess &input : vectorInputs)
+    contraction.vectorInputs.push_back(
+        {input.buffer, getAddress(input, op.getContext()), input.size});
+  return finish(std::move(contraction), because);
+}
+
+namespace {
+/// The loops of an operator and the indices of its tensors, while loops are
+/// being split.
+struct IndexedNest {
+  SmallVector<Contraction::Loop> loops;
+  /// The output, the data, the weights.
+  SmallVector<SmallVector<AffineExpr>> indices;
+  SmallVector<Guard> guards;
+
+  void transform(function_ref<AffineExpr(AffineExpr)> function) {
+    for (SmallVector<AffineExpr> &index : indices)
+      for (AffineExpr &expr : index)
+        expr = function(expr);
+    for (Guard &guard : guards)
+      guard.expr = function(guard.expr);
+  }
+};
+} // namespace
+
+/// A loop and a divisor B of its extent such that some index has the loop
+/// `floordiv B` or `mod B`.
+static std::optional<std::pair<unsigned, int64_t>>
+findSplit(const IndexedNest &nest) {
+  std::optional<std::pair<unsigned, int64_t>> found;
+  auto visit = [&](AffineExpr expr) {
+    expr.walk([&](AffineExpr part) {
+      auto binary = dyn_cast<AffineBinaryOpExpr>(part);
+      if (found || !binary ||
+          (part.getKind() != AffineExprKind::FloorDiv &&
+           part.getKind() != AffineExprKind::Mod))
+        return;
+      auto loop = dyn_cast<AffineDimExpr>(binary.getLHS());
+      auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+      if (loop && divisor && divisor.getValue() > 1 &&
+          nest.loops[loop.getPosition()].extent % divisor.getValue() == 0)
+        found = {loop.getPosition(), divisor.getValue()};
+    });
+  };
+  for (ArrayRef<AffineExpr> index : nest.indices)
+    llvm::for_each(index, visit);
+  for (const Guard &guard : nest.guards)
+    visit(guard.expr);
+  return found;
+}
+
+/// Makes two loops of one that indices divide: `d` becomes `B * outer + inner`,
+/// `d floordiv B` just `outer`, and what depends on one of them only, such as
+/// the data of a grouped convolution, says so.
+static void splitLoops(IndexedNest &nest, MLIRContext *context) {
+  while (auto split = findSplit(nest)) {
+    auto [loop, divisor] = *split;
+    SmallVector<AffineExpr> dims;
+    for (unsigned i = 0; i < nest.loops.size(); ++i)
+      dims.push_back(getAffineDimExpr(i + (i > loop), context));
+    dims[loop] = getAffineDimExpr(loop, context) * divisor +
+                 getAffineDimExpr(loop + 1, context);
+    Contraction::Loop inner = nest.loops[loop];
+    inner.extent = divisor;
+    nest.loops[loop].extent /= divisor;
+    nest.loops.insert(nest.loops.begin() + loop + 1, inner);
+    SmallVector<Interval> ranges;
+    for (const Contraction::Loop &entry : nest.loops)
+      ranges.push_back({0, entry.extent - 1});
+    nest.transform([&](AffineExpr expr) {
+      return simplifyInRanges(expr.replaceDims(dims), ranges);
+    });
+  }
+}
+
+FailureOr<Contraction>
+Contraction::match(const Coordinates &coordinates, ValueRange inputs,
+                   Value output, function_ref<void(const Twine &)> because) {
+  auto fail = [&](const Twine &reason) {
+    because(reason);
+    return failure();
+  };
+  if (coordinates.hasMax())
+    return fail("it takes a maximum");
+  MLIRContext *context = output.getContext();
+  IndexedNest nest;
+  for (const Axis &axis : coordinates.axes)
+    nest.loops.push_back({axis.extent, axis.kind.has_value()});
+  SmallVector<AffineExpr> &outputIndices = nest.indices.emplace_back();
+  for (unsigned i = 0; i < coordinates.numOutputs; ++i)
+    outputIndices.push_back(getAffineDimExpr(i, context));
+  nest.indices.push_back(coordinates.data);
+  llvm::append_range(nest.indices, coordinates.weights);
+  nest.guards = coordinates.guards;
+  splitLoops(nest, context);
+
+  unsigned numLoops = nest.loops.size();
+  Contraction contraction;
+  contraction.loops = nest.loops;
+  contraction.guards = nest.guards;
+  contraction.factor = 1 / coordinates.getMeanDivisor();
+  FailureOr<StridedAccess> access = getAccess(
+      output, AffineMap::get(numLoops, 0, nest.indices.front(), context));
+  if (failed(access))
+    return fail("its output is not strided");
+  contraction.output = *access;
+  // The loop that walks along the output's last dimension.
+  std::optional<unsigned> vectorLoop;
+  for (unsigned i = 0; i < numLoops; ++i)
+    if (nest.loops[i].extent > 1 && contraction.output.strides[i] == 1)
+      vectorLoop = i;
+  if (!vectorLoop)
+    return fail("its output has one element");
+
+  ArrayRef<SmallVector<AffineExpr>> indices =
+      ArrayRef(nest.indices).drop_front();
+  for (auto [number, input, index] : llvm::enumerate(inputs, indices)) {
+    bool isVector = llvm::any_of(index, [&](AffineExpr expr) {
+      return expr.isFunctionOfDim(*vectorLoop);
+    });
+    if (!isVector) {
+      FailureOr<StridedAccess> strided =
+          getAccess(input, AffineMap::get(numLoops, 0, index, context));
+      // A guarded input may only be read where the guards hold.
+      if (failed(strided) || (number == 0 && !contraction.guards.empty()))
+        return fail("an input that is constant along the output's last "
+                    "dimension is not strided");
+      contraction.scalarInputs.push_back(*strided);
+      continue;
+    }
+    auto type = dyn_cast<MemRefType>(input.getType());
+    if (!type || !type.hasStaticShape() || !type.getElementType().isF32() ||
+        !type.getLayout().isIdentity())
+      return fail("an input is no plain buffer of f32");
+    AffineExpr address = getAffineConstantExpr(0, context);
+    for (auto [expr, size] : llvm::zip_equal(index, type.getShape()))
+      address = address * size + expr;
+    contraction.vectorInputs.push_back({input, address, type.getNumElements()});
+  }
+  dropUnitLoops(contraction);
+  return finish(std::move(contraction), because);
 }

@@ -14,7 +14,9 @@
 #ifndef KAS_LIB_PIPELINES_CONTRACTION_H
 #define KAS_LIB_PIPELINES_CONTRACTION_H
 
+#include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include <optional>
 
 namespace kas {
 
@@ -30,6 +32,14 @@ struct StridedAccess {
   int64_t size = 0;
 };
 
+/// A buffer and the address of its element as any expression of the loops: for
+/// inputs that are copied before they are multiplied.
+struct PackedAccess {
+  mlir::Value buffer;
+  mlir::AffineExpr address;
+  int64_t size = 0;
+};
+
 /// `output += product of inputs`, summed over the reduction loops.
 struct Contraction {
   struct Loop {
@@ -40,7 +50,13 @@ struct Contraction {
   StridedAccess output;
   /// Those that step with the innermost dimension of the output, and the
   /// others.
-  llvm::SmallVector<StridedAccess> vectorInputs, scalarInputs;
+  llvm::SmallVector<PackedAccess> vectorInputs;
+  llvm::SmallVector<StridedAccess> scalarInputs;
+  /// Where one of these does not hold, the vector inputs count as zero and are
+  /// not read. Their expressions are of the loops.
+  llvm::SmallVector<Guard> guards;
+  /// What the products are multiplied with.
+  double factor = 1;
 
   /// Loops by what steps with them: batches by both kinds of inputs (or none),
   /// rows by scalar inputs only, columns by vector inputs only. The columns are
@@ -59,7 +75,57 @@ struct Contraction {
   static mlir::FailureOr<Contraction>
   match(mlir::linalg::LinalgOp op,
         llvm::function_ref<void(const llvm::Twine &)> because);
+
+  /// The concrete operator with these coordinates on buffers of identity
+  /// layout; the output must be zero before.
+  static mlir::FailureOr<Contraction>
+  match(const Coordinates &coordinates, mlir::ValueRange inputs,
+        mlir::Value output,
+        llvm::function_ref<void(const llvm::Twine &)> because);
+
+  /// Whether a vector input, or that it exists, depends on `loop`.
+  bool stepsWithVectors(unsigned loop) const;
 };
+
+/// The product of several scalar inputs, summed over the reductions that no
+/// vector input steps with, can be computed once, before the columns come into
+/// play: for a stack of weights far fewer multiplications.
+class CombinedInputs {
+public:
+  /// What remains of `contraction` when its scalar inputs have been combined;
+  /// nothing if there is only one and it needs no sum, or nothing remains.
+  static std::optional<CombinedInputs> get(const Contraction &contraction);
+
+  /// Emits the buffer with the combined inputs and the loops that fill it.
+  void emit(mlir::OpBuilder &builder, mlir::Location loc);
+
+  const Contraction &getRemainder() const { return remainder; }
+  mlir::Value getBuffer() const {
+    return remainder.scalarInputs.front().buffer;
+  }
+
+private:
+  llvm::SmallVector<StridedAccess> inputs;
+  /// The loops of the combined input, and those that are summed over.
+  llvm::SmallVector<unsigned> loops, sums;
+  Contraction remainder;
+};
+
+/// Limits of the CPU that panels are cut for.
+struct PanelOptions {
+  /// 1: no parallel loop, 0: unknown.
+  int64_t threads = 0;
+  int64_t vectorBits = 256;
+  /// Free the panels behind the loops; not where a pass does so later.
+  bool deallocate = true;
+};
+
+/// Emits `contraction` as loops over packed panels and register tiles at the
+/// builder's insertion point, or nothing, and fails, if its shape does not
+/// suit.
+mlir::LogicalResult emitPanels(mlir::OpBuilder &builder, mlir::Location loc,
+                               const Contraction &contraction,
+                               const PanelOptions &options);
 
 } // namespace kas
 

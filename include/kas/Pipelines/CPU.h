@@ -27,6 +27,9 @@ struct CPUPipelineOptions {
   unsigned threads = 0;
   /// Width of the vector registers; 0: those of the host.
   unsigned vectorBits = 0;
+  /// Lower operators directly to packed panels where they suit; without it all
+  /// take the road over linalg.
+  bool packOperators = true;
 };
 
 /// Lowers a module of functions on tensors (linalg, tensor, arith, math,

@@ -13,6 +13,7 @@
 #ifndef KAS_PIPELINES_PASSES_H
 #define KAS_PIPELINES_PASSES_H
 
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -93,6 +93,39 @@ def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
   ];
 }
 
+def PackOperators : Pass<"kas-pack-operators"> {
+  let summary = "Lower kas.apply to packed panels and register tiles";
+  let description = [{
+    Input: `kas.apply`s of concrete operators on f32 tensors. Output: those whose
+    reductions are all `sum` or `mean`, and whose weights (or data) can be reused
+    along the output's last dimension, as loops like those of
+    `kas-pack-contractions`: the panel holds the data at whatever indices the
+    primitives give it, with zeros at points that do not exist, so that unfold,
+    shift, merge, split and stride cost time in the packing only. The others are
+    left to `kas-to-linalg` and `kas-to-affine`.
+
+    Where a weight is infinite or not a number, points that do not exist
+    contribute NaN, as with any convolution on a padded image.
+
+    Example: `test/Pipelines/pack-operators.mlir`.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"256",
+           "Width of the vector registers">
+  ];
+  let statistics = [
+    Statistic<"numPacked", "packed", "kas.apply ops lowered to panels">
+  ];
+  let dependentDialects = [
+    "::kas::KasDialect", "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
 def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
   let summary = "Lower linalg on buffers to loops that suit a CPU";
   let description = [{

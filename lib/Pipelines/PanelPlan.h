@@ -1,0 +1,52 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How a contraction is cut into tiles, panels and registers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_LIB_PIPELINES_PANELPLAN_H
+#define KAS_LIB_PIPELINES_PANELPLAN_H
+
+#include "Contraction.h"
+
+namespace kas {
+
+/// Registers of the target.
+struct PanelTarget {
+  int64_t lanes;
+  int64_t accumulators;
+};
+
+/// How a contraction is cut.
+struct PanelPlan {
+  /// Position in `columns` of the loop that is cut into blocks; the loops
+  /// behind it are in the tile as a whole, those before it outside.
+  unsigned blockedColumn = 0;
+  int64_t columnBlock = 1;
+  /// Columns of a tile, and with those that fill the last vector.
+  int64_t tileColumns = 1, paddedColumns = 1;
+  /// Iterations of the outermost reduction that are packed at once.
+  int64_t reductionBlock = 1;
+  /// All reductions of one block.
+  int64_t panelDepth = 1;
+  /// Registers: rows times vectors.
+  int64_t registerRows = 1, registerVectors = 1;
+  /// In how many groups the rows are cut, so that all threads find work.
+  int64_t rowGroups = 1;
+};
+
+/// Cuts `contraction` for `threads` threads; fails when its shape does not
+/// suit.
+mlir::FailureOr<PanelPlan> makePanelPlan(const Contraction &contraction,
+                                         const PanelTarget &target,
+                                         int64_t threads);
+
+} // namespace kas
+
+#endif // KAS_LIB_PIPELINES_PANELPLAN_H
