@@ -1,0 +1,62 @@
+// RUN: kas-opt %s -kas-specialize -kas-pack-operators="threads=1 vector-bits=512" | FileCheck %s
+
+kas.operator @conv1d<N, Cin, Cout, W | k>
+    (%n: N, %o: Cout, %w: W) from [N, Cin, W] {
+  %c = kas.reduce sum : Cin
+  %j = kas.reduce sum : k
+  %c_d, %c_w = kas.share %c : Cin
+  %j_d, %j_w = kas.share %j : k
+  %x = kas.unfold %w, %j_d : W, k
+  kas.yield data(%n, %c_d, %x) weight(%o, %c_w, %j_w)
+}
+
+// The columns that exist lie between two bounds: zeros before and behind them.
+// CHECK-LABEL: func.func @convolution
+// CHECK:         linalg.fill
+// CHECK:         arith.maxsi
+// CHECK-NEXT:    arith.minsi
+// CHECK:         %[[LOWER:.*]] = arith.minsi
+// CHECK:         %[[UPPER:.*]] = arith.maxsi
+// CHECK:         scf.for %{{.*}} = %{{.*}} to %[[LOWER]]
+// CHECK:         scf.for %{{.*}} = %[[LOWER]] to %[[UPPER]]
+// CHECK:         scf.for %{{.*}} = %[[UPPER]] to %{{.*}}
+// CHECK:         vector.fma
+// CHECK:         bufferization.to_tensor
+// CHECK-NOT:     kas.apply
+func.func @convolution(%x: tensor<1x8x32xf32>, %w: tensor<16x8x3xf32>) -> tensor<1x16x32xf32> {
+  %y = kas.apply @conv1d<k = 3>(%x, %w) : (tensor<1x8x32xf32>, tensor<16x8x3xf32>) -> tensor<1x16x32xf32>
+  return %y : tensor<1x16x32xf32>
+}
+
+kas.operator @low_rank<N, C, W | r>
+    (%n: N, %o: C, %w: W) from [N, C, W] {
+  %c = kas.reduce sum : C
+  %t = kas.reduce sum : r
+  %c_d, %c_w = kas.share %c : C
+  %t_1, %t_2 = kas.share %t : r
+  kas.yield data(%n, %c_d, %w) weight(%o, %t_1) weight(%t_2, %c_w)
+}
+
+// The weights are multiplied, and summed over their common rank, beforehand.
+// CHECK-LABEL: func.func @combined
+// CHECK:         memref.alloc() {{.*}} : memref<256xf32>
+// CHECK:         scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}) -> (f32)
+// CHECK:         vector.fma
+func.func @combined(%x: tensor<1x16x32xf32>, %v: tensor<16x4xf32>, %w: tensor<4x16xf32>) -> tensor<1x16x32xf32> {
+  %y = kas.apply @low_rank<r = 4>(%x, %v, %w) : (tensor<1x16x32xf32>, tensor<16x4xf32>, tensor<4x16xf32>) -> tensor<1x16x32xf32>
+  return %y : tensor<1x16x32xf32>
+}
+
+kas.operator @maximum<N, W | s>(%n: N, %w: W/s) from [N, W] {
+  %j = kas.reduce max : s
+  %x = kas.split %w, %j : W/s, s
+  kas.yield data(%n, %x)
+}
+
+// A maximum is left to others.
+// CHECK-LABEL: func.func @pool
+// CHECK:         kas.apply
+func.func @pool(%x: tensor<4x32xf32>) -> tensor<4x16xf32> {
+  %y = kas.apply @maximum<s = 2, W = 32>(%x) : (tensor<4x32xf32>) -> tensor<4x16xf32>
+  return %y : tensor<4x16xf32>
+}
