@@ -121,8 +121,13 @@ static DictionaryAttr getBudget(Builder &builder, const Group &group,
       parameters += site->parameters;
     }
   NamedAttrList budget;
-  budget.append("baseline_flops", builder.getI64IntegerAttr(flops));
-  budget.append("baseline_params", builder.getI64IntegerAttr(parameters));
+  // A double that is too large for an integer is written as what still fits.
+  auto getInteger = [&](double value) {
+    constexpr double largest = 9.2e18;
+    return builder.getI64IntegerAttr(std::min(value, largest));
+  };
+  budget.append("baseline_flops", getInteger(flops));
+  budget.append("baseline_params", getInteger(parameters));
   budget.append("flops_ratio", builder.getF64FloatAttr(options.flopsRatio));
   budget.append("min_flops_ratio",
                 builder.getF64FloatAttr(options.minFlopsRatio));

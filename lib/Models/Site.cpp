@@ -10,7 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace kas;
@@ -128,6 +128,16 @@ static LogicalResult checkTypes(linalg::LinalgOp op, std::string &reason) {
   return success();
 }
 
+/// As many points as an operator may have, too.
+static LogicalResult checkCount(linalg::LinalgOp op, std::string &reason) {
+  constexpr int64_t limit = int64_t(1) << 58;
+  int64_t count = 1;
+  for (int64_t size : op.getStaticLoopRanges())
+    if (llvm::MulOverflow(count, size, count) || count >= limit)
+      return miss(reason, "requires fewer than 2^58 points");
+  return success();
+}
+
 FailureOr<Site> kas::matchSite(linalg::LinalgOp op, std::string &reason,
                                int64_t stemChannels) {
   reason.clear();
@@ -142,6 +152,8 @@ FailureOr<Site> kas::matchSite(linalg::LinalgOp op, std::string &reason,
   if (!hasMultiplyAddBody(op))
     return failure();
   if (failed(checkTypes(op, reason)))
+    return failure();
+  if (failed(checkCount(op, reason)))
     return failure();
   FailureOr<linalg::ConvolutionDimensions> convolution =
       linalg::inferConvolutionDims(op);

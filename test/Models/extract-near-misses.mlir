@@ -186,3 +186,11 @@ func.func @turned_kernel(%x: tensor<1x8x8x8xf32>, %w: tensor<4x8x1x1xf32>, %init
   } -> tensor<1x4x8x8xf32>
   return %y : tensor<1x4x8x8xf32>
 }
+
+// -----
+
+func.func @too_large(%x: tensor<9000000x9000000xf32>, %w: tensor<9000000x9000000xf32>, %init: tensor<9000000x9000000xf32>) -> tensor<9000000x9000000xf32> {
+  // expected-remark @+1 {{not extracted: requires fewer than 2^58 points}}
+  %y = linalg.matmul ins(%x, %w : tensor<9000000x9000000xf32>, tensor<9000000x9000000xf32>) outs(%init : tensor<9000000x9000000xf32>) -> tensor<9000000x9000000xf32>
+  return %y : tensor<9000000x9000000xf32>
+}

@@ -174,3 +174,34 @@ func.func @largest_of_neighbours(%x: tensor<1x8x9xf32>, %w: tensor<4x8x1xf32>, %
   %y = linalg.conv_1d_ncw_fcw ins(%x, %w : tensor<1x8x9xf32>, tensor<4x8x1xf32>) outs(%init : tensor<1x4x9xf32>) -> tensor<1x4x9xf32>
   return %y : tensor<1x4x9xf32>
 }
+
+// -----
+
+// With the layer go the reshapes of data, weight, accumulator and result, and the old weight behind them.
+// CHECK-LABEL: func.func @grouped(
+// CHECK-SAME: %[[X:.*]]: tensor<1x8x8x8xf32>, %[[W:.*]]: tensor<4x8xf32> {kas.init = "kaiming(8)", kas.name = "conv.weight.0"}, %[[B:.*]]: tensor<4xf32>)
+// CHECK-NEXT: %[[Y:.*]] = kas.apply @other(%[[X]], %[[W]])
+// CHECK-NEXT: tensor.empty
+// CHECK-NEXT: %[[S:.*]] = linalg.generic
+// CHECK-SAME: ins(%[[Y]], %[[B]]
+// CHECK: return %[[S]]
+kas.operator @other<N, A, B, H, W>(%n: N, %b: B, %h: H, %w: W) from [N, A, H, W] {
+  %a = kas.reduce sum : A
+  %a_d, %a_w = kas.share %a : A
+  kas.yield data(%n, %a_d, %h, %w) weight(%b, %a_w)
+}
+func.func @grouped(%x: tensor<1x8x8x8xf32>, %w: tensor<4x4x3x3xf32> {kas.name = "conv.weight"}, %b: tensor<4xf32>) -> tensor<1x4x8x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %pad = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {
+  ^bb0(%i: index, %j: index, %k: index, %l: index):
+    tensor.yield %zero : f32
+  } : tensor<1x8x8x8xf32> to tensor<1x8x10x10xf32>
+  %empty = tensor.empty() : tensor<1x4x8x8xf32>
+  %init = linalg.broadcast ins(%b : tensor<4xf32>) outs(%empty : tensor<1x4x8x8xf32>) dimensions = [0, 2, 3]
+  %xg = tensor.expand_shape %pad [[0], [1, 2], [3], [4]] output_shape [1, 2, 4, 10, 10] : tensor<1x8x10x10xf32> into tensor<1x2x4x10x10xf32>
+  %wg = tensor.expand_shape %w [[0, 1], [2], [3], [4]] output_shape [2, 2, 4, 3, 3] : tensor<4x4x3x3xf32> into tensor<2x2x4x3x3xf32>
+  %ig = tensor.expand_shape %init [[0], [1, 2], [3], [4]] output_shape [1, 2, 2, 8, 8] : tensor<1x4x8x8xf32> into tensor<1x2x2x8x8xf32>
+  %yg = linalg.conv_2d_ngchw_gfchw ins(%xg, %wg : tensor<1x2x4x10x10xf32>, tensor<2x2x4x3x3xf32>) outs(%ig : tensor<1x2x2x8x8xf32>) -> tensor<1x2x2x8x8xf32>
+  %y = tensor.collapse_shape %yg [[0], [1, 2], [3], [4]] : tensor<1x2x2x8x8xf32> into tensor<1x4x8x8xf32>
+  return %y : tensor<1x4x8x8xf32>
+}

@@ -25,8 +25,9 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
     it writes one `kas.space` at the beginning of the module, with one binding
     per distinct layer and its multiplicity, and marks each layer with
     `kas.site`: the space, the binding, and the name of the layer, which is the
-    `kas.name` of its weight less `.weight`. Layers that are marked already stay
-    as they are.
+    `kas.name` of its weight less `.weight`. A weight is an argument (other than
+    `input`) or a constant, reshaped or transposed. Layers that are marked already
+    stay as they are.
 
     The output sizes are the input sizes divided by the stride; a layer with
     other sizes (a convolution without padding, say) has no signature that an
