@@ -77,7 +77,8 @@ private:
 
   void declare(StringRef name, SymbolKind kind, ArrayRef<int64_t> values) {
     llvm::cantFail(symbols.add(name, kind));
-    binding.push_back(pick(values));
+    int64_t scale = kind == SymbolKind::Primary ? options.maxExtent / 12 : 1;
+    binding.push_back(pick(values) * scale);
   }
 
   void drawSymbols() {
@@ -168,7 +169,8 @@ private:
         drawFlags(rank), builder.getArrayAttr({}), ArrayRef<bool>());
     Block &block = op.getBody().emplaceBlock();
     for (unsigned i = 0; i < rank; ++i) {
-      Size size = drawSize(std::min<int64_t>(12, options.maxPoints / points));
+      Size size =
+          drawSize(std::min(options.maxExtent, options.maxPoints / points));
       points *= *valueOf(size);
       live.push_back({block.addArgument(
           CoordType::get(builder.getContext(), toAttr(size)), loc)});
@@ -271,7 +273,8 @@ private:
                                            ReduceKind::Max};
     if (numReductions == 6)
       return false;
-    Size size = drawSize(std::min<int64_t>(8, options.maxPoints / points));
+    Size size = drawSize(
+        std::min(options.maxExtent * 2 / 3, options.maxPoints / points));
     points *= *valueOf(size);
     auto reduce = ReduceOp::create(builder, builder.getUnknownLoc(),
                                    pick(kinds), toAttr(size));

@@ -25,6 +25,9 @@ struct RandomOperatorOptions {
   /// Largest number of points of the iteration space, and of elements of any
   /// tensor.
   int64_t maxPoints = 3000;
+  /// Largest size of an output coordinate; two thirds of it for a reduction.
+  /// At least 12; the values of the primary symbols grow with it.
+  int64_t maxExtent = 12;
 };
 
 /// An operator and a binding of its symbols at which it is legal.

@@ -112,6 +112,27 @@ TEST(RandomOperator, IsValid) {
       1000);
 }
 
+TEST(RandomOperator, MayBeLarge) {
+  RandomOperatorOptions larger;
+  larger.maxPoints = 300000;
+  larger.maxExtent = 60;
+  MLIRContext context;
+  context.loadDialect<KasDialect>();
+  unsigned numLarge = 0;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+    OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+    RandomOperator random = makeRandomOperator(builder, "f", seed, larger);
+    OperatorOp op = makeConcrete(random.op, random.binding);
+    int64_t points = *getNumElements(getShapes(op).output);
+    for (ReduceOp reduce : getReductions(op))
+      points *= getConcreteSize(reduce.getResult());
+    EXPECT_LE(points, larger.maxPoints);
+    numLarge += points > 32768;
+  }
+  EXPECT_GE(numLarge, 10u);
+}
+
 TEST(RandomOperator, DependsOnTheSeedAlone) {
   std::vector<std::string> first, second;
   for (std::vector<std::string> *texts : {&first, &second})

@@ -66,12 +66,13 @@ void addFunction(OpBuilder &builder, const RandomOperator &random,
 /// Random operators `first` to `first + batchSize - 1` and a function for each.
 class Batch {
 public:
-  Batch(MLIRContext *context, uint64_t first)
+  Batch(MLIRContext *context, uint64_t first,
+        const RandomOperatorOptions &options)
       : first(first), module(ModuleOp::create(UnknownLoc::get(context))) {
     OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
     for (unsigned i = 0; i < batchSize; ++i) {
       RandomOperator random = makeRandomOperator(
-          builder, "operator" + std::to_string(i), first + i);
+          builder, "operator" + std::to_string(i), first + i, options);
       texts.push_back(describe(random));
       OperatorOp concrete = makeConcrete(random.op, random.binding);
       inputs.emplace_back(getShapes(concrete), first + i);
@@ -129,14 +130,16 @@ private:
   std::vector<double> floors;
 };
 
-void checkRoad(Road road, const CPUPipelineOptions &options) {
+void checkRoad(Road road, const CPUPipelineOptions &options,
+               unsigned count = getNumOperators(200, 1000),
+               const RandomOperatorOptions &operatorOptions = {}) {
   DialectRegistry registry;
   registerAllDialects(registry);
   registerCPUPipelineDialects(registry);
-  for (uint64_t i = 0; i < getNumOperators(200, 1000); i += batchSize) {
+  for (uint64_t i = 0; i < count; i += batchSize) {
     MLIRContext context(registry);
     context.loadDialect<KasDialect, func::FuncDialect>();
-    Batch batch(&context, getFirstSeed() + i);
+    Batch batch(&context, getFirstSeed() + i, operatorOptions);
     batch.check(road, options);
     if (testing::Test::HasFailure())
       return;
@@ -184,4 +187,13 @@ TEST(Roads, CanonicalizedOperatorsAgreeWithTheReference) {
         manager.addPass(createKasCanonicalizePass());
       },
       serial);
+}
+
+// Enough points for threads, and loops that are longer than vectors.
+TEST(Roads, ThePipelineAgreesOnLargerOperators) {
+  RandomOperatorOptions larger;
+  larger.maxPoints = 300000;
+  larger.maxExtent = 60;
+  checkRoad([](OpPassManager &) {}, CPUPipelineOptions(),
+            getNumOperators(50, 500), larger);
 }
