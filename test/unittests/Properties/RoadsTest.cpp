@@ -87,11 +87,11 @@ public:
   /// compares with the reference.
   void check(Road road, const CPUPipelineOptions &options) {
     ASSERT_TRUE(succeeded(verify(*module)));
-    OwningOpRef<ModuleOp> lowered = module->clone();
-    PassManager manager(module->getContext(), ModuleOp::getOperationName());
-    road(manager);
-    buildCPUPipeline(manager, options);
-    ASSERT_TRUE(succeeded(manager.run(*lowered)));
+    OwningOpRef<ModuleOp> lowered = run([&](OpPassManager &manager) {
+      road(manager);
+      buildCPUPipeline(manager, options);
+    });
+    ASSERT_TRUE(lowered);
     JITOptions jit;
     jit.optLevel = 1;
     auto compiled = CompiledModule::compile(*lowered, jit);
@@ -103,6 +103,21 @@ public:
       EXPECT_LE(getError(call(*function, inputs[i]), expected[i], floors[i]),
                 tolerance);
     }
+  }
+
+  /// The module after `passes`, or null. Remarks are not shown.
+  OwningOpRef<ModuleOp> run(Road passes) {
+    ScopedDiagnosticHandler handler(
+        module->getContext(), [](Diagnostic &diagnostic) {
+          return success(diagnostic.getSeverity() ==
+                         DiagnosticSeverity::Remark);
+        });
+    OwningOpRef<ModuleOp> result = module->clone();
+    PassManager manager(module->getContext(), ModuleOp::getOperationName());
+    passes(manager);
+    if (failed(manager.run(*result)))
+      return nullptr;
+    return result;
   }
 
 private:
@@ -130,20 +145,26 @@ private:
   std::vector<double> floors;
 };
 
-void checkRoad(Road road, const CPUPipelineOptions &options,
-               unsigned count = getNumOperators(200, 1000),
-               const RandomOperatorOptions &operatorOptions = {}) {
+void forEachBatch(unsigned count, const RandomOperatorOptions &options,
+                  llvm::function_ref<void(Batch &)> body) {
   DialectRegistry registry;
   registerAllDialects(registry);
   registerCPUPipelineDialects(registry);
   for (uint64_t i = 0; i < count; i += batchSize) {
     MLIRContext context(registry);
     context.loadDialect<KasDialect, func::FuncDialect>();
-    Batch batch(&context, getFirstSeed() + i, operatorOptions);
-    batch.check(road, options);
+    Batch batch(&context, getFirstSeed() + i, options);
+    body(batch);
     if (testing::Test::HasFailure())
       return;
   }
+}
+
+void checkRoad(Road road, const CPUPipelineOptions &options,
+               unsigned count = getNumOperators(200, 1000),
+               const RandomOperatorOptions &operatorOptions = {}) {
+  forEachBatch(count, operatorOptions,
+               [&](Batch &batch) { batch.check(road, options); });
 }
 
 } // namespace
@@ -171,6 +192,48 @@ TEST(Roads, ParallelAffineAgreesWithTheReference) {
         manager.addPass(createKasToAffinePass(loops));
       },
       parallel);
+}
+
+/// What `kas-to-linalg` leaves, `kas-to-affine` takes.
+static void addLinalgRoad(OpPassManager &manager, bool namedOps) {
+  manager.addPass(createKasSpecializePass());
+  KasToLinalgPassOptions options;
+  options.namedOps = namedOps;
+  manager.addPass(createKasToLinalgPass(options));
+  manager.addPass(createKasToAffinePass());
+}
+
+TEST(Roads, LinalgAgreesWithTheReference) {
+  CPUPipelineOptions serial;
+  serial.threads = 1;
+  checkRoad(
+      [](OpPassManager &manager) { addLinalgRoad(manager, /*namedOps=*/true); },
+      serial);
+}
+
+TEST(Roads, LinalgGenericAgreesWithTheReference) {
+  CPUPipelineOptions serial;
+  serial.threads = 1;
+  checkRoad(
+      [](OpPassManager &manager) {
+        addLinalgRoad(manager, /*namedOps=*/false);
+      },
+      serial);
+}
+
+TEST(Roads, LinalgTakesMostOperators) {
+  unsigned numLeft = 0;
+  forEachBatch(200, {}, [&](Batch &batch) {
+    OwningOpRef<ModuleOp> lowered = batch.run([](OpPassManager &manager) {
+      manager.addPass(createKasSpecializePass());
+      manager.addPass(createKasToLinalgPass());
+    });
+    ASSERT_TRUE(lowered);
+    lowered->walk([&](ApplyOp) { ++numLeft; });
+  });
+  // Those that mix maxima with other reductions, mainly.
+  RecordProperty("left", numLeft);
+  EXPECT_LT(numLeft, 80u);
 }
 
 TEST(Roads, ThePipelineAgreesWithTheReference) {
