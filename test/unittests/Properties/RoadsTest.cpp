@@ -191,7 +191,7 @@ TEST(Roads, ParallelAffineAgreesWithTheReference) {
         loops.minParallelWork = 1;
         manager.addPass(createKasToAffinePass(loops));
       },
-      parallel);
+      parallel, getNumOperators(50, 1000));
 }
 
 /// What `kas-to-linalg` leaves, `kas-to-affine` takes.
@@ -218,7 +218,7 @@ TEST(Roads, LinalgGenericAgreesWithTheReference) {
       [](OpPassManager &manager) {
         addLinalgRoad(manager, /*namedOps=*/false);
       },
-      serial);
+      serial, getNumOperators(50, 1000));
 }
 
 TEST(Roads, LinalgTakesMostOperators) {
@@ -237,7 +237,8 @@ TEST(Roads, LinalgTakesMostOperators) {
 }
 
 TEST(Roads, ThePipelineAgreesWithTheReference) {
-  checkRoad([](OpPassManager &) {}, CPUPipelineOptions());
+  checkRoad([](OpPassManager &) {}, CPUPipelineOptions(),
+            getNumOperators(100, 1000));
 }
 
 TEST(Roads, CanonicalizedOperatorsAgreeWithTheReference) {
@@ -249,7 +250,7 @@ TEST(Roads, CanonicalizedOperatorsAgreeWithTheReference) {
         manager.addPass(createKasSpecializePass());
         manager.addPass(createKasCanonicalizePass());
       },
-      serial);
+      serial, getNumOperators(50, 1000));
 }
 
 // Enough points for threads, and loops that are longer than vectors.
