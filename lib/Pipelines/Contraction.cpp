@@ -247,7 +247,7 @@ Contraction::match(linalg::LinalgOp op,
   }
   dropUnitLoops(contraction, inputs);
 
-  auto innermost = llvm::find(contraction.output.strides, 1);
+  auto *innermost = llvm::find(contraction.output.strides, 1);
   if (innermost == contraction.output.strides.end())
     return fail("no loop walks along the output's last dimension");
   unsigned vectorLoop = innermost - contraction.output.strides.begin();

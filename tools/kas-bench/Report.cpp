@@ -43,7 +43,7 @@ void BenchReport::print(const BenchLine &line) {
 
 void BenchReport::addToMean(StringRef className, const BenchLine &line) {
   std::string name = ("geomean/" + className).str();
-  auto found = llvm::find_if(means, [&](const Mean &mean) {
+  auto *found = llvm::find_if(means, [&](const Mean &mean) {
     return mean.name == name && mean.metric == line.metric;
   });
   if (found == means.end()) {
