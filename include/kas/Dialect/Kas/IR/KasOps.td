@@ -117,6 +117,9 @@ def Kas_ApplyOp : Kas_Op<"apply", [
 
     Made by `kas-substitute` and by hand; `kas-specialize` turns the operator
     into a concrete one; `kas-to-linalg` and `kas-to-affine` take it apart.
+    One-shot bufferization takes it as it is and makes the loops of
+    `kas-to-affine`. It is tiled as linalg: a tile of an operator is no operator,
+    since no primitive adds an offset.
 
     ```mlir
     %y = kas.apply @conv2d<k = 3>(%x, %w)
