@@ -170,17 +170,15 @@ private:
 
 /// For each dimension of the operator's weight the dimension of the layer's
 /// that it is, or -1 for one of size 1 that the layer does not have.
-static FailureOr<SmallVector<int64_t>> matchDimensions(const Site &site,
-                                                       OperatorOp op,
-                                                       ArrayRef<int64_t> shape,
-                                                       std::string &reason) {
+static FailureOr<SmallVector<int64_t>>
+matchDimensions(const Site &site, OperatorOp op, ArrayRef<SizeAttr> sizes,
+                ArrayRef<int64_t> shape, std::string &reason) {
   SizeTranslator translator(site, op);
   ArrayRef<int64_t> oldShape =
       cast<ShapedType>(site.weight.getType()).getShape();
   SmallVector<bool> used(oldShape.size(), false);
   SmallVector<int64_t> result;
-  for (auto [size, extent] :
-       llvm::zip_equal(op.getWeightSizes().front(), shape)) {
+  for (auto [size, extent] : llvm::zip_equal(sizes, shape)) {
     SizeAttr translated = translator.translate(size);
     int64_t found = -1;
     for (auto [index, text] : llvm::enumerate(site.weightSizes))
@@ -210,11 +208,12 @@ Value kas::adaptWeight(OpBuilder &builder, const Site &site, OperatorOp op,
     return nullptr;
   }
   SymbolSet symbols = op.getSymbolSet();
+  SmallVector<SizeAttr> sizes = op.getWeightSizes().front();
   SmallVector<int64_t> shape;
-  for (SizeAttr size : op.getWeightSizes().front())
+  for (SizeAttr size : sizes)
     shape.push_back(*kas::evaluate(size, symbols, binding));
   FailureOr<SmallVector<int64_t>> dimensions =
-      matchDimensions(site, op, shape, reason);
+      matchDimensions(site, op, sizes, shape, reason);
   if (failed(dimensions))
     return nullptr;
 

@@ -123,7 +123,7 @@ FailureOr<MarkedSite> Substituter::readMark(linalg::LinalgOp op,
   auto symbol =
       entries ? entries.getAs<FlatSymbolRefAttr>("space") : FlatSymbolRefAttr();
   auto index = entries ? entries.getAs<IntegerAttr>("binding") : IntegerAttr();
-  if (!symbol || !index)
+  if (!symbol || !index || !index.getType().isInteger(64))
     return op.emitOpError("requires a space and a binding in '")
            << siteAttributeName << "', got " << mark;
   auto space = symbolTable.lookup<SpaceOp>(symbol.getValue());

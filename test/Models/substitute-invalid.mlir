@@ -45,3 +45,11 @@ func.func @negative_binding(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<
   %y = linalg.matmul {kas.site = {binding = -1 : i64, space = @linear}} ins(%x, %w : tensor<2x4xf32>, tensor<4x4xf32>) outs(%x : tensor<2x4xf32>) -> tensor<2x4xf32>
   return %y : tensor<2x4xf32>
 }
+
+// -----
+
+func.func @narrow_binding(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
+  // expected-error @+1 {{requires a space and a binding in 'kas.site', got {binding = 0 : i0, space = @linear}}}
+  %y = linalg.matmul {kas.site = {binding = 0 : i0, space = @linear}} ins(%x, %w : tensor<2x4xf32>, tensor<4x4xf32>) outs(%x : tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}

@@ -251,6 +251,17 @@ kas.space @zero_budget<N> [N] from [N] bindings [<N = 4>] budget {flops = 0}
 
 // -----
 
+// An integer without bits has no value.
+// expected-error@+1 {{requires a small integer of at least 0 for limit 'depth', got 0 : i0}}
+kas.space @limit_without_bits<N> [N] from [N] bindings [<N = 4>] limits {depth = 0 : i0}
+
+// -----
+
+// expected-error@+1 {{requires a positive number for budget 'flops', got 0 : i0}}
+kas.space @budget_without_bits<N> [N] from [N] bindings [<N = 4>] budget {flops = 0 : i0}
+
+// -----
+
 // expected-error@+1 {{requires budget 'baseline_flops' beside 'flops_ratio', got none}}
 kas.space @no_baseline<N> [N] from [N] bindings [<N = 4>] budget {flops_ratio = 0.5}
 

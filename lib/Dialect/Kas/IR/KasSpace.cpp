@@ -129,7 +129,8 @@ static LogicalResult verifyLimits(SpaceOp space, const SymbolSet &symbols) {
                      : !llvm::is_contained(known, name))
       return space.emitOpError("requires a known limit, got '") << name << "'";
     auto value = dyn_cast<IntegerAttr>(entry.getValue());
-    if (!value || value.getValue().getSignificantBits() > 32 ||
+    if (!value || value.getValue().getBitWidth() == 0 ||
+        value.getValue().getSignificantBits() > 32 ||
         value.getValue().isNegative())
       return space.emitOpError(
                  "requires a small integer of at least 0 for limit '")
@@ -238,7 +239,8 @@ int64_t SpaceOp::getLimit(StringRef name, int64_t otherwise) {
 
 std::optional<double> SpaceOp::getBudgetValue(StringRef name) {
   Attribute value = getBudget().get(name);
-  if (auto integer = dyn_cast_or_null<IntegerAttr>(value))
+  auto integer = dyn_cast_or_null<IntegerAttr>(value);
+  if (integer && integer.getValue().getBitWidth() != 0)
     return integer.getValue().signedRoundToDouble();
   if (auto number = dyn_cast_or_null<FloatAttr>(value))
     return number.getValueAsDouble();
