@@ -19,6 +19,7 @@
 #include "PanelPlan.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -578,6 +579,16 @@ void Emitter::emitKernel(Value panelBase, Value column, int64_t rows,
   }
 }
 
+/// Tells LLVM neither to vectorize nor to unroll a loop.
+static Attribute getFinishedLoop(MLIRContext *context) {
+  auto yes = BoolAttr::get(context, true);
+  auto vectorize =
+      LLVM::LoopVectorizeAttr::get(context, yes, {}, {}, {}, {}, {}, {});
+  auto unroll = LLVM::LoopUnrollAttr::get(context, yes, {}, {}, {}, {}, {}, {});
+  return LLVM::LoopAnnotationAttr::get(context, {}, vectorize, {}, unroll, {},
+                                       {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
+}
+
 /// Nested loops that carry the sums; inside, one step of all of them.
 SmallVector<Value> Emitter::emitReduction(ArrayRef<KernelLoop> nest,
                                           Value panelAddress,
@@ -589,6 +600,8 @@ SmallVector<Value> Emitter::emitReduction(ArrayRef<KernelLoop> nest,
   const KernelLoop &loop = nest.front();
   auto op = scf::ForOp::create(builder, loc, constant(0), constant(loop.extent),
                                constant(1), sums);
+  // It is made of vectors and unrolled already: LLVM need not think about it.
+  op->setAttr("loop_annotation", getFinishedLoop(builder.getContext()));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(op.getBody());
   Value index = op.getInductionVar();

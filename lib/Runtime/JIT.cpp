@@ -8,7 +8,7 @@
 
 #include "kas/Runtime/JIT.h"
 #include "kas/Runtime/Timing.h"
-#include "mlir/ExecutionEngine/OptUtils.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -22,6 +22,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -81,6 +82,14 @@ translate(mlir::ModuleOp module, llvm::LLVMContext &context,
   mlir::registerLLVMDialectTranslation(registry);
   mlir::registerOpenMPDialectTranslation(registry);
   module.getContext()->appendDialectRegistry(registry);
+  // LLVM's translation prints the whole function for each attribute of an
+  // argument that it does not know, such as a name.
+  for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      for (mlir::NamedAttribute attribute :
+           mlir::function_interface_impl::getArgAttrs(function, i))
+        if (!attribute.getName().strref().starts_with("llvm."))
+          function.removeArgAttr(i, attribute.getName());
   auto llvmModule = mlir::translateModuleToLLVMIR(module, context, "kas");
   if (!llvmModule)
     return createStringError("the module cannot be translated to LLVM IR");
@@ -131,6 +140,33 @@ createTargetMachine(const JITOptions &options) {
   targetOptions.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   builder->setOptions(targetOptions);
   return builder->createTargetMachine();
+}
+
+/// LLVM's own pipeline, without the vectorizer of straight-line code, which
+/// finds nothing in kernels and takes its time.
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                     unsigned level) {
+  const llvm::OptimizationLevel levels[] = {
+      llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
+      llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = level >= 2;
+  tuning.SLPVectorization = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::OptimizationLevel chosen = levels[std::min(level, 3u)];
+  llvm::ModulePassManager manager =
+      level == 0 ? builder.buildO0DefaultPipeline(chosen)
+                 : builder.buildPerModuleDefaultPipeline(chosen);
+  manager.run(module, modules);
 }
 
 /// Everything that the object depends on: the IR before optimization, the
@@ -219,10 +255,7 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options) {
   }
   bool openMP = usesOpenMP(**llvmModule);
   if (!object) {
-    if (Error error =
-            mlir::makeOptimizingTransformer(options.optLevel, /*sizeLevel=*/0,
-                                            machine->get())(llvmModule->get()))
-      return error;
+    optimize(**llvmModule, **machine, options.optLevel);
     lap(times.optimize);
     auto buffer = llvm::orc::SimpleCompiler(**machine)(**llvmModule);
     if (!buffer)

@@ -81,7 +81,8 @@ struct CompileTimes {
 class CompiledModule {
 public:
   /// Translates `module`, which must be in the LLVM dialect, to LLVM IR,
-  /// optimizes and links it. Functions that take pointers only and return
+  /// optimizes and links it. Attributes of arguments that LLVM does not know
+  /// are taken off. Functions that take pointers only and return
   /// nothing can be called. Errors: what cannot be translated, an unknown CPU,
   /// symbols that neither the module nor the process defines, OpenMP's runtime
   /// library not found though the module starts threads.
