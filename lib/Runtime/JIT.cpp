@@ -43,7 +43,8 @@ static std::string getEntryName(StringRef name) {
 //===----------------------------------------------------------------------===//
 
 /// Makes a function that unpacks an array of pointers and calls `function`,
-/// which becomes internal: it is compiled only once then, inside its entry.
+/// which becomes internal. It is not inlined: LLVM would describe by metadata
+/// at each access what the attributes of the arguments say once.
 static void createEntry(llvm::Function &function) {
   llvm::LLVMContext &context = function.getContext();
   auto *pointerType = llvm::PointerType::get(context, 0);
@@ -64,6 +65,7 @@ static void createEntry(llvm::Function &function) {
   builder.CreateCall(&function, arguments);
   builder.CreateRetVoid();
   function.setLinkage(llvm::Function::InternalLinkage);
+  function.addFnAttr(llvm::Attribute::NoInline);
 }
 
 static bool isCallable(const llvm::Function &function) {

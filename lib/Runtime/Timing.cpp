@@ -11,8 +11,18 @@
 #include "llvm/ADT/SmallVector.h"
 #include <cassert>
 #include <chrono>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 using namespace kas;
+
+void kas::keepFreedMemory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
 
 double kas::monotonicSeconds() {
   using Clock = std::chrono::steady_clock;

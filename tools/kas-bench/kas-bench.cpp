@@ -83,6 +83,7 @@ int main(int argc, char **argv) {
   addVersionPrinter();
   llvm::InitLLVM initialize(argc, argv);
   removeLibraryOptions();
+  keepFreedMemory();
   Options options;
   cl::HideUnrelatedOptions(options.category);
   if (!cl::ParseCommandLineOptions(

@@ -133,6 +133,7 @@ int main(int argc, char **argv) {
   kas::addVersionPrinter();
   llvm::InitLLVM initialize(argc, argv);
   removeLibraryOptions();
+  keepFreedMemory();
   Options options;
   cl::HideUnrelatedOptions(options.category);
   if (!cl::ParseCommandLineOptions(

@@ -43,6 +43,12 @@ struct TimingOptions {
 Timing measure(llvm::function_ref<void()> function,
                const TimingOptions &options = {});
 
+/// Lets the C library keep large blocks that are freed instead of giving them
+/// back to the system, for the whole process: compiled functions allocate their
+/// intermediate tensors at each call, and fresh pages would cost more than some
+/// kernels do. Does nothing on systems without glibc.
+void keepFreedMemory();
+
 /// Seconds of the monotonic clock, from an arbitrary start.
 double monotonicSeconds();
 
