@@ -38,6 +38,7 @@ kas.space @strided<N, C, D, H | k, s>
     [N, D unordered, H/s] from [N, C unordered, H]
     bindings [<N = 1, C = 6, D = 4, H = 12, k = 3, s = 2>]
     limits {depth = 6, reduce = 2, stride = 1, unfold = 1, shift = 1}
+    budget {flops = 2000}
 )";
 
 /// Flattening, with every primitive but unfold and stride.
@@ -48,6 +49,22 @@ kas.space @views<A, B | g>
     limits {depth = 5, weights = 0, expand = 1, merge = 2, split = 2, reduce = 1}
 )";
 
+/// All solutions, in the order of `seed`.
+inline std::vector<std::shared_ptr<const OperatorGraph>>
+enumerate(std::shared_ptr<const SearchProblem> problem, uint64_t seed = 0,
+          GraphStateOptions stateOptions = {}) {
+  RandomSearcher::Options options;
+  options.seed = seed;
+  options.expansionsPerWalk = options.expansionsPerAsk = ~uint64_t(0) >> 1;
+  RandomSearcher searcher(makeGraphState(problem, stateOptions), options);
+  std::vector<std::shared_ptr<const OperatorGraph>> graphs;
+  for (const Candidate &candidate : searcher.ask(1000000))
+    graphs.push_back(
+        std::static_pointer_cast<const OperatorGraph>(candidate.solution));
+  EXPECT_TRUE(searcher.isExhausted());
+  return graphs;
+}
+
 /// The problem of the only space in `text`.
 class ProblemTest : public testing::Test {
 protected:
@@ -57,22 +74,6 @@ protected:
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     return std::make_shared<const SearchProblem>(
         SearchProblem::get(*module->getOps<SpaceOp>().begin()));
-  }
-
-  /// All solutions, in the order of `seed`.
-  static std::vector<std::shared_ptr<const OperatorGraph>>
-  enumerate(std::shared_ptr<const SearchProblem> problem, uint64_t seed = 0,
-            GraphStateOptions stateOptions = {}) {
-    RandomSearcher::Options options;
-    options.seed = seed;
-    options.expansionsPerWalk = options.expansionsPerAsk = ~uint64_t(0) >> 1;
-    RandomSearcher searcher(makeGraphState(problem, stateOptions), options);
-    std::vector<std::shared_ptr<const OperatorGraph>> graphs;
-    for (const Candidate &candidate : searcher.ask(1000000))
-      graphs.push_back(
-          std::static_pointer_cast<const OperatorGraph>(candidate.solution));
-    EXPECT_TRUE(searcher.isExhausted());
-    return graphs;
   }
 
   mlir::MLIRContext context;
