@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasBench.h"
-#include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/Dialect/Kas/Transforms/RFactor.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Operators/Operators.h"
 #include "kas/Pipelines/OperatorModule.h"
@@ -84,14 +84,13 @@ llvm::Expected<BenchOperator> BenchOperator::load(mlir::MLIRContext &context,
   mlir::FailureOr<Binding> values = getBinding(op, *attr, emitError);
   if (mlir::failed(values))
     return fail();
-  mlir::FailureOr<Cost> cost = getCost(op, *values, emitError);
   mlir::OpBuilder builder(op);
   mlir::FailureOr<OperatorOp> concrete =
       specialize(builder, op, *values, "concrete", emitError);
-  if (mlir::failed(cost) || mlir::failed(concrete))
+  if (mlir::failed(concrete))
     return fail();
   loaded.op = *concrete;
-  loaded.macs = cost->macs;
+  loaded.macs = getStagedMacs(*concrete);
   loaded.module = createOperatorModule(*concrete);
   return loaded;
 }

@@ -8,6 +8,7 @@
 
 #include "KasRun.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/Dialect/Kas/Transforms/RFactor.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Operators/Operators.h"
 #include "kas/Pipelines/OperatorModule.h"
@@ -91,7 +92,6 @@ makeConcrete(OperatorOp op, const RunSettings &settings, RunReport &report) {
   mlir::FailureOr<Cost> cost = getCost(op, *binding, emitError);
   if (mlir::failed(cost))
     return diagnostics.takeError();
-  report.macs = cost->macs;
   report.params = cost->parameters;
   std::string &bindingText = report.binding.emplace();
   SymbolSet symbols = op.getSymbolSet();
@@ -104,6 +104,7 @@ makeConcrete(OperatorOp op, const RunSettings &settings, RunReport &report) {
       builder, op, *binding, (op.getSymName() + "_concrete").str(), emitError);
   if (mlir::failed(concrete))
     return diagnostics.takeError();
+  report.macs = getStagedMacs(*concrete);
   return *concrete;
 }
 

@@ -8,13 +8,16 @@
 
 #include "kas/Dialect/Kas/Transforms/RFactor.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/DebugLog.h"
+#include <limits>
 
 #define DEBUG_TYPE "kas-rfactor"
 
@@ -179,6 +182,30 @@ StagePlan kas::planStages(OperatorOp op, const StagePlanOptions &options) {
   for (Stage &stage : MutableArrayRef(plan.stages).drop_back())
     order.sort(stage.frontier, graph.coordinates);
   return plan;
+}
+
+int64_t kas::getStagedMacs(OperatorOp op) {
+  return std::min<uint64_t>(planStages(op).macs,
+                            std::numeric_limits<int64_t>::max());
+}
+
+FailureOr<int64_t> kas::getStagedMacs(ApplyOp apply) {
+  OperatorOp op = apply.getOperator();
+  auto emitError = [&] { return apply.emitOpError(); };
+  if (!op)
+    return emitError() << "requires a kas.operator, got '@" << apply.getCallee()
+                       << "'";
+  FailureOr<Binding> binding = inferBinding(apply, op, emitError);
+  if (failed(binding))
+    return failure();
+  // A copy of its own: the module stays as it is.
+  OpBuilder builder(op.getContext());
+  FailureOr<OperatorOp> concrete =
+      specialize(builder, op, *binding, op.getSymName(), emitError);
+  if (failed(concrete))
+    return failure();
+  OwningOpRef<OperatorOp> owner(*concrete);
+  return getStagedMacs(*concrete);
 }
 
 //===----------------------------------------------------------------------===//

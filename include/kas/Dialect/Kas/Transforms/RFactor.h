@@ -39,6 +39,14 @@ bool canFactor(OperatorOp op);
 /// factored or nothing is gained.
 StagePlan planStages(OperatorOp op, const StagePlanOptions &options = {});
 
+/// The multiply-adds of the best stages of a concrete operator: what is
+/// computed, where `getCost` counts one loop nest.
+int64_t getStagedMacs(OperatorOp op);
+
+/// The same for the operator that `apply` applies, at the binding it infers.
+/// Fails, with a diagnostic, when there is no operator or it does not fit.
+mlir::FailureOr<int64_t> getStagedMacs(ApplyOp apply);
+
 /// Makes one concrete operator per stage of `plan`, from the data to the
 /// output, at the builder's insertion point, named `<op>_stage0` and so on.
 /// Each takes the result of the one before as its data, and its own weights in
