@@ -112,9 +112,10 @@ void SearchPass::report(const SearchResult &result) {
 /// Measured time first, then work, then size; what is unknown counts as most.
 static std::array<double, 3> getRank(const SearchResult &result) {
   const Metrics &metrics = std::get<Metrics>(result.outcome);
+  static constexpr std::array<const char *, 3> names = {"latency_ms", "flops",
+                                                        "params"};
   std::array<double, 3> rank;
-  for (auto [value, name] : llvm::zip_equal(
-           rank, ArrayRef<const char *>{"latency_ms", "flops", "params"})) {
+  for (auto [value, name] : llvm::zip_equal(rank, names)) {
     auto metric = metrics.find(name);
     value = metric == metrics.end() ? std::numeric_limits<double>::infinity()
                                     : metric->second;
