@@ -30,7 +30,7 @@ namespace {
 /// Emits a linalg.generic.
 class GenericEmitter {
 public:
-  GenericEmitter(ImplicitLocOpBuilder &b, const Contraction &contraction)
+  GenericEmitter(ImplicitLocOpBuilder &b, const StageContraction &contraction)
       : b(b), contraction(contraction) {
     for (Value output : contraction.outputs)
       addIterator(output, utils::IteratorType::parallel);
@@ -119,15 +119,15 @@ private:
   }
 
   ImplicitLocOpBuilder &b;
-  const Contraction &contraction;
+  const StageContraction &contraction;
   llvm::SmallDenseMap<Value, AffineExpr> positions;
   SmallVector<utils::IteratorType> iterators;
 };
 } // namespace
 
 /// Multiplies by the scale and brings to the element type of the operands.
-static Value finish(ImplicitLocOpBuilder &b, const Contraction &contraction,
-                    Value result) {
+static Value finish(ImplicitLocOpBuilder &b,
+                    const StageContraction &contraction, Value result) {
   auto type = cast<RankedTensorType>(result.getType());
   Type elementType = getElementTypeOrSelf(contraction.operands[0].value);
   if (contraction.scale == 1 && elementType == type.getElementType())
@@ -154,7 +154,7 @@ static Value finish(ImplicitLocOpBuilder &b, const Contraction &contraction,
 
 /// Emits the linalg op, the outputs being `contraction.outputs`.
 static Value emitReduced(ImplicitLocOpBuilder &b,
-                         const Contraction &contraction, bool namedOps) {
+                         const StageContraction &contraction, bool namedOps) {
   SmallVector<int64_t> shape =
       llvm::map_to_vector(contraction.outputs, getConcreteSize);
   Type type =
@@ -175,9 +175,9 @@ static Value emitReduced(ImplicitLocOpBuilder &b,
 }
 
 Value kas::emitContraction(ImplicitLocOpBuilder &b,
-                           const Contraction &contraction, bool namedOps) {
+                           const StageContraction &contraction, bool namedOps) {
   // Outputs that nothing depends on repeat one result; it is computed once.
-  Contraction reduced = contraction;
+  StageContraction reduced = contraction;
   SmallVector<int64_t> repeated;
   reduced.outputs.clear();
   for (auto [position, output] : llvm::enumerate(contraction.outputs)) {

@@ -21,7 +21,7 @@ namespace kas {
 
 /// result[outputs] = scale * the sum (or maximum) over `reductions` of the
 /// product of the operands. All labels are of `outputs` and `reductions`.
-struct Contraction {
+struct StageContraction {
   llvm::SmallVector<LabelledTensor> operands;
   llvm::SmallVector<mlir::Value> outputs;
   /// Which of `outputs` together are one dimension of the operator's result.
@@ -35,12 +35,12 @@ struct Contraction {
 /// op when it is one and `namedOps` is set. The result has one dimension per
 /// output.
 mlir::Value emitContraction(mlir::ImplicitLocOpBuilder &b,
-                            const Contraction &contraction, bool namedOps);
+                            const StageContraction &contraction, bool namedOps);
 
 /// The named linalg op that `contraction` is, into `init` (filled with the
 /// neutral element), or null. Weights may be transposed for it.
 mlir::Value emitNamedOp(mlir::ImplicitLocOpBuilder &b,
-                        const Contraction &contraction, mlir::Value init);
+                        const StageContraction &contraction, mlir::Value init);
 
 } // namespace kas
 

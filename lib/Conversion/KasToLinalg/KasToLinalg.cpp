@@ -85,7 +85,7 @@ LogicalResult kas::convertToLinalg(RewriterBase &rewriter, ApplyOp apply,
   rewriter.setInsertionPoint(apply);
   Operation *before = apply->getPrevNode();
   TensorRewriter tensors(rewriter, apply.getLoc(), options.maxElements);
-  FailureOr<Contraction> contraction =
+  FailureOr<StageContraction> contraction =
       peel(tensors, op, apply.getData(), apply.getWeights(),
            getCoordinates(op).hasMax());
   if (failed(contraction)) {

@@ -58,7 +58,7 @@ namespace {
 /// Finds out whether a contraction is one named op on windows.
 class WindowMatcher {
 public:
-  WindowMatcher(const Contraction &contraction, const WindowOp &op)
+  WindowMatcher(const StageContraction &contraction, const WindowOp &op)
       : contraction(contraction), op(op) {}
 
   bool match(const LabelledTensor &data, const LabelledTensor *weight) {
@@ -132,7 +132,7 @@ private:
     return true;
   }
 
-  const Contraction &contraction;
+  const StageContraction &contraction;
   const WindowOp &op;
   llvm::SmallMapVector<char, Value, 8> coordinates;
   SmallVector<int64_t> permutation;
@@ -152,7 +152,7 @@ static Value transpose(ImplicitLocOpBuilder &b, Value value,
 }
 
 static Value emitWindowOp(ImplicitLocOpBuilder &b,
-                          const Contraction &contraction, Value init) {
+                          const StageContraction &contraction, Value init) {
   ArrayRef<LabelledTensor> operands = contraction.operands;
   if (operands.size() > 2)
     return {};
@@ -179,8 +179,8 @@ static Value emitWindowOp(ImplicitLocOpBuilder &b,
 
 /// Matches [batch] m k, [batch] k n -> [batch] m n, with each operand's last
 /// two dimensions in either order, and the operands in either order.
-static Value emitMatmul(ImplicitLocOpBuilder &b, const Contraction &contraction,
-                        Value init) {
+static Value emitMatmul(ImplicitLocOpBuilder &b,
+                        const StageContraction &contraction, Value init) {
   size_t rank = contraction.outputs.size();
   if (contraction.isMax || contraction.operands.size() != 2 ||
       contraction.reductions.size() != 1 || rank < 2 || rank > 3)
@@ -233,8 +233,8 @@ static Value emitMatmul(ImplicitLocOpBuilder &b, const Contraction &contraction,
   return {};
 }
 
-Value kas::emitNamedOp(ImplicitLocOpBuilder &b, const Contraction &contraction,
-                       Value init) {
+Value kas::emitNamedOp(ImplicitLocOpBuilder &b,
+                       const StageContraction &contraction, Value init) {
   if (Value result = emitMatmul(b, contraction, init))
     return result;
   return emitWindowOp(b, contraction, init);

@@ -62,8 +62,8 @@ public:
     return success();
   }
 
-  Contraction getContraction() {
-    Contraction contraction;
+  StageContraction getContraction() {
+    StageContraction contraction;
     contraction.isMax = isMax;
     for (Value output : op.getOutputs()) {
       size_t first = contraction.outputs.size();
@@ -215,8 +215,9 @@ private:
 };
 } // namespace
 
-FailureOr<Contraction> kas::peel(TensorRewriter &rewriter, OperatorOp op,
-                                 Value data, ValueRange weights, bool isMax) {
+FailureOr<StageContraction> kas::peel(TensorRewriter &rewriter, OperatorOp op,
+                                      Value data, ValueRange weights,
+                                      bool isMax) {
   Peeler peeler(rewriter, op, isMax);
   YieldOp yield = op.getYield();
   peeler.addOperand(data, yield.getData());

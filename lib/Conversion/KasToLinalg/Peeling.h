@@ -24,9 +24,9 @@ namespace kas {
 ///
 /// With max (`isMax`), points that do not exist read minus infinity; otherwise
 /// zero, which makes the whole product zero.
-llvm::FailureOr<Contraction> peel(TensorRewriter &rewriter, OperatorOp op,
-                                  mlir::Value data, mlir::ValueRange weights,
-                                  bool isMax);
+llvm::FailureOr<StageContraction> peel(TensorRewriter &rewriter, OperatorOp op,
+                                       mlir::Value data,
+                                       mlir::ValueRange weights, bool isMax);
 
 } // namespace kas
 
