@@ -51,11 +51,12 @@ FailureOr<SpaceOp> SearchPass::findSpace() {
     for (SpaceOp candidate : spaces)
       if (candidate.getSymName() == name)
         return candidate;
-    return getOperation().emitError("requires a kas.space @")
+    return mlir::emitError(getOperation().getLoc(), "requires a kas.space @")
            << name << " in the module, got none of that name";
   }
   if (spaces.size() != 1)
-    return getOperation().emitError(
+    return mlir::emitError(
+               getOperation().getLoc(),
                "requires one kas.space in the module, or the option 'space', "
                "got ")
            << spaces.size();
@@ -63,7 +64,7 @@ FailureOr<SpaceOp> SearchPass::findSpace() {
 }
 
 LogicalResult SearchPass::checkOptions() {
-  auto emitError = [&] { return getOperation().emitError(); };
+  auto emitError = [&] { return mlir::emitError(getOperation().getLoc()); };
   if (evaluations < 1)
     return emitError() << "requires evaluations >= 1, got 0";
   if (threads < 1 || threads > 1024)
@@ -90,7 +91,7 @@ SearchPass::makeEvaluators(std::shared_ptr<const SearchProblem> problem) {
     llvm::Expected<std::unique_ptr<Evaluator>> evaluator =
         makeEvaluator(name, settings);
     if (!evaluator)
-      return getOperation().emitError()
+      return mlir::emitError(getOperation().getLoc())
              << llvm::toString(evaluator.takeError());
     result.push_back(std::move(*evaluator));
   }

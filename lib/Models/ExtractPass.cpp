@@ -29,15 +29,16 @@ struct KasExtractPass : kas::impl::KasExtractPassBase<KasExtractPass> {
     options.minFlopsRatio = minFlopsRatio;
     if (!(flopsRatio > 0) || !(minFlopsRatio > 0) ||
         !(minFlopsRatio < flopsRatio)) {
-      getOperation().emitError() << "options require 0 < 'min-flops-ratio' < "
-                                    "'flops-ratio', got "
-                                 << minFlopsRatio << " and " << flopsRatio;
+      mlir::emitError(getOperation().getLoc())
+          << "options require 0 < 'min-flops-ratio' < "
+             "'flops-ratio', got "
+          << minFlopsRatio << " and " << flopsRatio;
       return signalPassFailure();
     }
     llvm::Expected<BindingAttr> binding =
         parseBinding(&getContext(), coefficients);
     if (!binding) {
-      getOperation().emitError()
+      mlir::emitError(getOperation().getLoc())
           << "option 'coefficients': " << llvm::toString(binding.takeError());
       return signalPassFailure();
     }

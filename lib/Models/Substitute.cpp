@@ -95,7 +95,8 @@ FailureOr<SpaceOp> Substituter::findSelectedSpace() {
     return SpaceOp();
   if (auto space = symbolTable.lookup<SpaceOp>(name))
     return space;
-  return module.emitError() << "requires a kas.space, got '@" << name << "'";
+  return mlir::emitError(module.getLoc())
+         << "requires a kas.space, got '@" << name << "'";
 }
 
 FailureOr<OperatorOp> Substituter::findOperator(StringRef name) {
@@ -103,11 +104,11 @@ FailureOr<OperatorOp> Substituter::findOperator(StringRef name) {
   if (auto op = symbolTable.lookup<OperatorOp>(name))
     return op;
   if (!name.starts_with("kas.") || symbolTable.lookup(name))
-    return module.emitError()
+    return mlir::emitError(module.getLoc())
            << "requires a kas.operator, got '@" << name << "'";
   OwningOpRef<ModuleOp> library = parseNamedOperator(module.getContext(), name);
   if (!library)
-    return module.emitError()
+    return mlir::emitError(module.getLoc())
            << "requires an operator of the library, got '" << name << "'";
   auto op = *library->getOps<OperatorOp>().begin();
   op->remove();
@@ -146,7 +147,7 @@ LogicalResult Substituter::checkBinding(OperatorOp op) {
   if (options.binding)
     for (StringAttr name : options.binding.getNames())
       if (!symbols.lookup(name.getValue()))
-        return module.emitError()
+        return mlir::emitError(module.getLoc())
                << "requires symbols of operator '" << op.getSymName()
                << "' in 'bind', got '" << name.getValue() << "'";
   return success();
@@ -163,7 +164,8 @@ LogicalResult Substituter::findMarkedSites() {
       return failure();
     common = *found;
   } else if (options.binding && !options.binding.empty()) {
-    return module.emitError() << "requires an operator beside 'bind', got none";
+    return mlir::emitError(module.getLoc())
+           << "requires an operator beside 'bind', got none";
   }
   WalkResult result = module.walk([&](linalg::LinalgOp op) {
     Attribute mark = op->getAttr(siteAttributeName);
@@ -476,9 +478,9 @@ FailureOr<SubstituteResult> Substituter::run() {
   if (failed(found))
     return failure();
   if (markedSites.empty())
-    module.emitWarning() << "requires layers that are marked with '"
-                         << siteAttributeName
-                         << "', got none; kas-extract marks them";
+    mlir::emitWarning(module.getLoc())
+        << "requires layers that are marked with '" << siteAttributeName
+        << "', got none; kas-extract marks them";
   return result;
 }
 

@@ -29,7 +29,7 @@ struct KasSubstitutePass : kas::impl::KasSubstitutePassBase<KasSubstitutePass> {
     options.sameWeights = sameWeights;
     llvm::Expected<BindingAttr> binding = parseBinding(&getContext(), bind);
     if (!binding) {
-      getOperation().emitError()
+      mlir::emitError(getOperation().getLoc())
           << "option 'bind': " << llvm::toString(binding.takeError());
       return signalPassFailure();
     }

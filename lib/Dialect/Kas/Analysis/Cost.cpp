@@ -141,7 +141,7 @@ struct KasPrintCostPass
 
   LogicalResult printNamed() {
     Operation *root = getOperation();
-    auto emitError = [&] { return root->emitError(); };
+    auto emitError = [&] { return mlir::emitError(root->getLoc()); };
     auto op = dyn_cast_or_null<OperatorOp>(
         root->hasTrait<OpTrait::SymbolTable>()
             ? SymbolTable::lookupSymbolIn(root, operatorName)

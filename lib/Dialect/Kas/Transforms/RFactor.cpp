@@ -373,7 +373,8 @@ struct KasRFactorPass : public kas::impl::KasRFactorPassBase<KasRFactorPass> {
 
   void runOnOperation() override {
     if (!getOperation()->hasTrait<OpTrait::SymbolTable>()) {
-      getOperation()->emitError("requires an op with a symbol table");
+      mlir::emitError(getOperation()->getLoc(),
+                      "requires an op with a symbol table");
       return signalPassFailure();
     }
     SymbolTable symbolTable(getOperation());

@@ -128,7 +128,7 @@ struct KasSpecializePass
 
   LogicalResult specializeNamed(Specializer &specializer) {
     Operation *root = getOperation();
-    auto emitError = [&] { return root->emitError(); };
+    auto emitError = [&] { return mlir::emitError(root->getLoc()); };
     auto op = specializer.getSymbolTable().lookup<OperatorOp>(operatorName);
     if (!op)
       return emitError() << "requires a kas.operator for option 'operator', "
@@ -145,7 +145,8 @@ struct KasSpecializePass
 
   void runOnOperation() override {
     if (!getOperation()->hasTrait<OpTrait::SymbolTable>()) {
-      getOperation()->emitError("requires an op with a symbol table");
+      mlir::emitError(getOperation()->getLoc(),
+                      "requires an op with a symbol table");
       return signalPassFailure();
     }
     Specializer specializer(getOperation());
