@@ -38,6 +38,9 @@ public:
   std::unique_ptr<State> clone() const override {
     return std::make_unique<GraphState>(*this);
   }
+  void assign(const State &other) override {
+    *this = static_cast<const GraphState &>(other);
+  }
   unsigned getNumKinds() const override { return NumGraphMoves; }
   llvm::StringRef getKindName(unsigned kind) const override;
   std::optional<Move> nextMove(unsigned kind,

@@ -12,7 +12,6 @@
 using namespace kas;
 
 Solution::~Solution() = default;
-State::~State() = default;
 Evaluator::~Evaluator() = default;
 Searcher::~Searcher() = default;
 

@@ -22,6 +22,11 @@ namespace kas {
 struct GraphStateOptions {
   /// Cut by the shape distance. Off only to check that it loses nothing.
   bool useDistance = true;
+  /// Of the orders of moves that commute, take one. Off: a driver needs a table
+  /// of keys to see each state once.
+  bool useOrdering = true;
+  /// Of coordinates that are interchangeable, take the first one first.
+  bool useTwins = true;
 };
 
 /// The root of the search that `problem` states: the output coordinates are

@@ -14,6 +14,7 @@
 #ifndef KAS_SEARCH_STATE_H
 #define KAS_SEARCH_STATE_H
 
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include <compare>
 #include <cstdint>
@@ -62,6 +63,11 @@ public:
 
   virtual std::unique_ptr<State> clone() const = 0;
 
+  /// Becomes a copy of `other`, a state of the same root. Problems whose states
+  /// are plain data copy it without an allocation, so walks keep a state for
+  /// each depth instead of cloning.
+  virtual void assign(const State &other) = 0;
+
   /// How many kinds of moves the problem has; the same for all its states.
   virtual unsigned getNumKinds() const = 0;
   virtual llvm::StringRef getKindName(unsigned kind) const = 0;
@@ -73,6 +79,10 @@ public:
   /// terminal state lies behind it.
   virtual std::optional<Move>
   nextMove(unsigned kind, std::optional<Move> previous = {}) const = 0;
+
+  /// Appends all moves, by kind and then in canonical order: those that
+  /// `nextMove` would give one by one.
+  virtual void getMoves(llvm::SmallVectorImpl<Move> &moves) const;
 
   /// Makes a move that this state gave.
   virtual void apply(Move move) = 0;

@@ -35,6 +35,9 @@ public:
   std::unique_ptr<State> clone() const override {
     return std::make_unique<WordState>(*this);
   }
+  void assign(const State &other) override {
+    *this = static_cast<const WordState &>(other);
+  }
   /// Even letters and odd ones.
   unsigned getNumKinds() const override { return 2; }
   llvm::StringRef getKindName(unsigned kind) const override {
