@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/RandomSearcher.h"
+#include "KeyMark.h"
 #include "llvm/ADT/SmallVector.h"
 
 using namespace kas;
@@ -14,12 +15,6 @@ using namespace kas;
 Solution::~Solution() = default;
 Evaluator::~Evaluator() = default;
 Searcher::~Searcher() = default;
-
-/// DenseSet reserves the two largest values; keys need not be mixed otherwise.
-static uint64_t getMark(uint64_t key) {
-  constexpr uint64_t reserved = ~uint64_t(1);
-  return key < reserved ? key : mixBits(key) >> 1;
-}
 
 RandomSearcher::RandomSearcher(std::unique_ptr<State> root,
                                const Options &options)
