@@ -1,8 +1,27 @@
 # The one place that knows how kas targets are made: every library, tool, plug-in and generated page goes
 # through these functions, so that flags, dependencies, install and export rules stand once.
 
+# kas_add_precompiled_headers(HEADER): MLIR's headers are most of what a compilation reads; all targets share one
+# precompiled copy of them. No source may rely on it: the preset `asan` and tools/tidy.sh build without.
+function(kas_add_precompiled_headers header)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/kas-precompiled.cpp)
+  file(CONFIGURE OUTPUT ${source} CONTENT "// Carries the precompiled headers.\n")
+  add_library(kas-precompiled OBJECT EXCLUDE_FROM_ALL ${source})
+  kas_set_target_flags(kas-precompiled)
+  target_compile_features(kas-precompiled PUBLIC cxx_std_20)
+  target_precompile_headers(kas-precompiled PRIVATE ${header})
+endfunction()
+
 function(kas_set_target_flags name)
   llvm_update_compile_flags(${name})
+  if(TARGET kas-precompiled AND NOT name STREQUAL kas-precompiled)
+    # One copy for libraries and programs: both are compiled with -fPIC, which HandleLLVMOptions gives.
+    get_target_property(type ${name} TYPE)
+    if(type STREQUAL EXECUTABLE)
+      set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    endif()
+    target_precompile_headers(${name} REUSE_FROM kas-precompiled)
+  endif()
   if(KAS_ENABLE_WERROR)
     target_compile_options(${name} PRIVATE -Werror)
   endif()
