@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/GraphSearch/LatencyEvaluator.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/OwningOpRef.h"
+#include "kas/GraphSearch/OperatorPrinter.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -19,7 +18,6 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
-#include <mutex>
 #include <thread>
 
 using namespace kas;
@@ -51,23 +49,19 @@ private:
 class LatencyEvaluator final : public Evaluator {
 public:
   LatencyEvaluator(const EvaluatorSettings &settings, std::string runner)
-      : settings(settings), runner(std::move(runner)) {
-    context.loadDialect<KasDialect>();
-  }
+      : settings(settings), runner(std::move(runner)),
+        printer(settings.problem) {}
 
   llvm::StringRef getName() const override { return "latency"; }
   bool isDeterministic() const override { return false; }
   Expected<Metrics> evaluate(const Solution &solution) override;
 
 private:
-  std::string print(const OperatorGraph &graph);
   Expected<double> measure(llvm::StringRef file, const Binding &binding);
 
   EvaluatorSettings settings;
   std::string runner;
-  /// Of its own: the one of the pass may be in use, or not allow threads.
-  std::mutex mutex;
-  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
+  OperatorPrinter printer;
 };
 
 } // namespace
@@ -90,19 +84,6 @@ Expected<TemporaryFile> TemporaryFile::create(llvm::StringRef suffix,
   stream.clear_error();
   return createStringError(error,
                            "cannot write '" + path + "': " + error.message());
-}
-
-std::string LatencyEvaluator::print(const OperatorGraph &graph) {
-  std::lock_guard<std::mutex> lock(mutex);
-  mlir::OpBuilder builder(&context);
-  mlir::Location location = builder.getUnknownLoc();
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(location);
-  builder.setInsertionPointToEnd(module->getBody());
-  buildOperator(builder, location, "candidate", *settings.problem, graph);
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module->print(stream);
-  return text;
 }
 
 /// The median that `text`, one JSON object, reports.
@@ -194,7 +175,7 @@ Expected<double> LatencyEvaluator::measure(llvm::StringRef file,
 Expected<Metrics> LatencyEvaluator::evaluate(const Solution &solution) {
   const SearchProblem &problem = *settings.problem;
   Expected<TemporaryFile> file = TemporaryFile::create(
-      "mlir", print(static_cast<const OperatorGraph &>(solution)));
+      "mlir", printer.print(static_cast<const OperatorGraph &>(solution)));
   if (!file)
     return file.takeError();
   double sum = 0;

@@ -8,10 +8,15 @@
 
 #include "kas/GraphSearch/Evaluators.h"
 #include "kas/GraphSearch/GraphState.h"
+#include "kas/GraphSearch/OperatorPrinter.h"
 #include "kas/GraphSearch/Passes.h"
+#include "kas/GraphSearch/Score.h"
 #include "kas/Search/Driver.h"
 #include "kas/Search/RandomSearcher.h"
+#include "kas/SearchStore/StoredSearcher.h"
+#include "kas/Support/Version.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <limits>
@@ -36,6 +41,12 @@ private:
   LogicalResult checkOptions();
   FailureOr<std::vector<std::unique_ptr<Evaluator>>>
   makeEvaluators(std::shared_ptr<const SearchProblem> problem);
+  FailureOr<std::unique_ptr<SearchStore>> openDatabase(SpaceOp space);
+  /// All results, also those of earlier runs on the database.
+  FailureOr<std::vector<SearchResult>>
+  search(SpaceOp space, Searcher &searcher,
+         std::shared_ptr<const SearchProblem> problem,
+         ArrayRef<Evaluator *> judges);
   void report(const SearchResult &result);
   void append(SpaceOp space, const SearchProblem &problem,
               ArrayRef<SearchResult> results);
@@ -98,6 +109,68 @@ SearchPass::makeEvaluators(std::shared_ptr<const SearchProblem> problem) {
   return result;
 }
 
+/// The settings that the sequence of candidates and their outcomes follow from,
+/// and others that are good to know.
+FailureOr<std::unique_ptr<SearchStore>>
+SearchPass::openDatabase(SpaceOp space) {
+  SearchSettings settings, information;
+  llvm::raw_string_ostream(settings["space"]) << space << "\n";
+  settings["algorithm"] = "random";
+  settings["seed"] = std::to_string(seed);
+  settings["evaluators"] =
+      evaluators.empty() ? "flops,params" : llvm::join(evaluators, ",");
+  information["kas_version"] = getVersion();
+  information["time_limit"] = std::to_string(timeLimit);
+  llvm::Expected<std::unique_ptr<SearchStore>> store =
+      SearchStore::open(database, settings, information);
+  if (!store)
+    return mlir::emitError(getOperation().getLoc())
+           << llvm::toString(store.takeError());
+  return std::move(*store);
+}
+
+FailureOr<std::vector<SearchResult>>
+SearchPass::search(SpaceOp space, Searcher &searcher,
+                   std::shared_ptr<const SearchProblem> problem,
+                   ArrayRef<Evaluator *> judges) {
+  auto progressed = [&](const SearchResult &result) { report(result); };
+  llvm::function_ref<void(const SearchResult &)> callback;
+  if (progress)
+    callback = progressed;
+  SearchLimits limits = {evaluations, seconds, threads};
+  if (database.empty())
+    return runSearch(searcher, judges, limits, callback);
+
+  FailureOr<std::unique_ptr<SearchStore>> store = openDatabase(space);
+  if (failed(store))
+    return failure();
+  OperatorPrinter printer(problem);
+  StoredSearcher stored(searcher, **store, [&](const Solution &solution) {
+    return printer.print(static_cast<const OperatorGraph &>(solution));
+  });
+  auto fail = [&](llvm::Error error) {
+    return mlir::emitError(getOperation().getLoc())
+           << llvm::toString(std::move(error));
+  };
+  if (llvm::Error error = stored.replay())
+    return fail(std::move(error));
+  std::vector<SearchResult> results = stored.getReplayed().vec();
+  numReplayed = results.size();
+  limits.evaluations -= std::min<uint64_t>(results.size(), evaluations);
+  if (limits.evaluations)
+    llvm::append_range(results, runSearch(stored, judges, limits, callback));
+  if (llvm::Error error = stored.takeError())
+    return fail(std::move(error));
+  if (llvm::Error error = (*store)->recordStatistics(stored.getStatistics()))
+    return fail(std::move(error));
+  (*store)->close();
+  // Those that were in flight when an earlier run ended came last.
+  llvm::sort(results, [](const SearchResult &a, const SearchResult &b) {
+    return a.candidate.id < b.candidate.id;
+  });
+  return results;
+}
+
 /// One line per evaluation.
 void SearchPass::report(const SearchResult &result) {
   llvm::errs() << "kas-search: candidate " << result.candidate.id << ":";
@@ -124,13 +197,6 @@ static std::array<double, 3> getRank(const SearchResult &result) {
   return rank;
 }
 
-/// Counts stay integers; they are exact up to 2^53.
-static Attribute getAttribute(Builder &builder, StringRef name, double value) {
-  if (name == "flops" || name == "params")
-    return builder.getI64IntegerAttr(static_cast<int64_t>(value));
-  return builder.getF64FloatAttr(value);
-}
-
 void SearchPass::append(SpaceOp space, const SearchProblem &problem,
                         ArrayRef<SearchResult> results) {
   OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
@@ -141,11 +207,10 @@ void SearchPass::append(SpaceOp space, const SearchProblem &problem,
         builder, space.getLoc(),
         (space.getSymName() + "_" + Twine(count++)).str(), problem,
         static_cast<const OperatorGraph &>(*result.candidate.solution));
-    NamedAttrList score;
-    for (const auto &[name, value] : std::get<Metrics>(result.outcome))
-      score.append(name, getAttribute(builder, name, value));
-    op->setAttr("kas.score", score.getDictionary(&getContext()));
-    op->setAttr("kas.origin", builder.getStringAttr(space.getSymName()));
+    std::optional<uint64_t> id;
+    if (!database.empty())
+      id = result.candidate.id;
+    setScore(op, std::get<Metrics>(result.outcome), space.getSymName(), id);
     symbols.insert(op); // Renames it where the name is taken.
   }
 }
@@ -165,11 +230,11 @@ void SearchPass::runOnOperation() {
   RandomSearcher searcher(makeGraphState(problem), options);
   SmallVector<Evaluator *> borrowed = llvm::map_to_vector(
       *judges, [](std::unique_ptr<Evaluator> &judge) { return judge.get(); });
-  auto progressed = [&](const SearchResult &result) { report(result); };
-  std::vector<SearchResult> results = runSearch(
-      searcher, borrowed, {evaluations, seconds, threads},
-      progress ? llvm::function_ref<void(const SearchResult &)>(progressed)
-               : nullptr);
+  FailureOr<std::vector<SearchResult>> all =
+      search(*found, searcher, problem, borrowed);
+  if (failed(all))
+    return signalPassFailure();
+  std::vector<SearchResult> &results = *all;
 
   SearchStatistics statistics = searcher.getStatistics();
   numAsked = statistics.asked;

@@ -32,6 +32,10 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     candidate, runs it in a child process (`kas-run`) under each binding, and is
     a failure of that candidate when the process crashes or is too slow.
 
+    With `database` all of it is kept in one SQLite file: the same command goes
+    on where a killed one stopped (each operator then has its number there in
+    the attribute `kas.candidate`). See docs/Search.md.
+
     The space's limits and budgets hold exactly. Where it says nothing the
     limits are `depth = 10`, `reduce = 4`, `split = 2`, `merge = 1`,
     `shift = 2`, `expand = 0`, `unfold = 2`, `stride = 0`, `weights = 2`;
@@ -72,11 +76,15 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
            "else on the path)">,
     Option<"timeLimit", "time-limit", "double", /*default=*/"30",
            "Seconds that one run of a candidate may take">,
+    Option<"database", "database", "std::string", /*default=*/"\"\"",
+           "The SQLite file that keeps the search; go on when it exists">,
     Option<"progress", "progress", "bool", /*default=*/"false",
            "Report each evaluation on the standard error stream">
   ];
   let statistics = [
     Statistic<"numAsked", "candidates", "Candidates found">,
+    Statistic<"numReplayed", "replayed",
+              "Candidates whose outcome the database had">,
     Statistic<"numFailed", "failed", "Candidates whose evaluation failed">,
     Statistic<"numExpanded", "expanded", "States expanded">,
     Statistic<"numDeadEnds", "dead-ends", "Walks that had to step back">,
