@@ -28,7 +28,7 @@ uint64_t hashTable(const ProductTable &table);
 /// Whether two reduced tables are equal up to a bijection of the elements of
 /// each weight, the order of weights, and a permutation of each unordered axis.
 /// Exact: a bijection is found and checked row by row, or all are ruled out.
-/// When that takes more than a few thousand refinements, a fatal error.
+/// When that takes more than some ten thousand refinements, a fatal error.
 bool areEqual(const ProductTable &a, const ProductTable &b);
 
 /// An operator at each of a few bindings.

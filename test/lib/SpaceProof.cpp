@@ -1,0 +1,105 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SpaceProof.h"
+#include "kas/GraphSearch/GraphState.h"
+#include "llvm/ADT/STLExtras.h"
+#include <functional>
+#include <set>
+
+using namespace kas;
+using namespace kas::test;
+
+std::vector<std::shared_ptr<const OperatorGraph>>
+kas::test::enumerateBySearch(std::shared_ptr<const SearchProblem> problem) {
+  std::vector<std::shared_ptr<const OperatorGraph>> solutions;
+  std::set<uint64_t> states, keys;
+  std::function<void(const State &)> walk = [&](const State &state) {
+    if (state.isTerminal()) {
+      if (keys.insert(state.key()).second)
+        solutions.push_back(
+            std::static_pointer_cast<const OperatorGraph>(state.getSolution()));
+      return;
+    }
+    if (!states.insert(state.key()).second)
+      return;
+    llvm::SmallVector<Move> moves;
+    state.getMoves(moves);
+    for (Move move : moves) {
+      std::unique_ptr<State> next = state.clone();
+      next->apply(move);
+      walk(*next);
+    }
+  };
+  walk(*makeGraphState(std::move(problem)));
+  return solutions;
+}
+
+size_t SpaceProof::count(
+    llvm::function_ref<bool(const OperatorClass &)> predicate) const {
+  return llvm::count_if(classes, predicate);
+}
+
+namespace {
+/// Sorts operators into classes.
+class Prover {
+public:
+  Prover(const SearchProblem &problem, SpaceProof &proof)
+      : problem(problem), proof(proof) {}
+
+  void addListed(unsigned index) {
+    getClass(*proof.listed[index]).listed.push_back(index);
+  }
+  void addFound(const OperatorGraph &graph, unsigned steps);
+
+private:
+  OperatorClass &getClass(const OperatorGraph &graph) {
+    ConcreteOperators op;
+    for (const Binding &binding : problem.bindings)
+      op.push_back(makeConcrete(problem, graph, binding));
+    auto [index, isNew] = classes.insert(std::move(op));
+    if (isNew)
+      proof.classes.emplace_back();
+    return proof.classes[index];
+  }
+
+  const SearchProblem &problem;
+  SpaceProof &proof;
+  SamenessClasses classes;
+};
+} // namespace
+
+void Prover::addFound(const OperatorGraph &graph, unsigned steps) {
+  OperatorClass &known = getClass(graph);
+  ++known.numFound;
+  uint64_t params = getCost(problem, graph)->params;
+  LimitSet violated = getViolatedLimits(problem, graph);
+  if (std::tuple(steps, params, violated.count()) <
+      std::tuple(known.steps, known.params, known.violated.count())) {
+    known.smallest = graph;
+    known.steps = steps;
+    known.params = params;
+    known.violated = violated;
+  }
+}
+
+SpaceProof
+kas::test::proveSpace(std::shared_ptr<const SearchProblem> problem,
+                      const std::optional<BruteForceOptions> &options) {
+  SpaceProof proof;
+  proof.listed = enumerateBySearch(problem);
+  Prover prover(*problem, proof);
+  for (unsigned index = 0; index < proof.listed.size(); ++index)
+    prover.addListed(index);
+  if (options)
+    proof.statistics = enumerateByBruteForce(
+        *problem, *options, [&](const OperatorGraph &graph, unsigned steps) {
+          prover.addFound(graph, steps);
+        });
+  return proof;
+}

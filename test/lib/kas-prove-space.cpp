@@ -1,0 +1,117 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// kas-prove-space: proves that the search lists every operator of a tiny space
+// once, or shows where it does not.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SpaceProof.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include <map>
+
+using namespace kas;
+using namespace kas::test;
+
+static llvm::cl::opt<std::string> inputFile(llvm::cl::Positional,
+                                            llvm::cl::Required,
+                                            llvm::cl::desc("<spaces.mlir>"));
+static llvm::cl::opt<bool>
+    searchOnly("search-only",
+               llvm::cl::desc("Only look for operators that come twice"));
+static llvm::cl::opt<bool>
+    allWeights("all-weights",
+               llvm::cl::desc("Let brute force try redundant weights and those "
+                              "that index any coordinate"));
+static llvm::cl::opt<unsigned>
+    numShown("show", llvm::cl::init(3),
+             llvm::cl::desc("Operators to print of each kind"));
+
+static void print(const SearchProblem &problem, const OperatorGraph &graph,
+                  llvm::StringRef name, mlir::MLIRContext &context) {
+  mlir::OpBuilder builder(&context);
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::ModuleOp::create(builder.getUnknownLoc());
+  builder.setInsertionPointToEnd(module->getBody());
+  llvm::outs() << buildOperator(builder, module->getLoc(), name, problem, graph)
+               << "\n";
+}
+
+static std::string describe(const LimitSet &limits) {
+  std::string text;
+  for (unsigned limit = 0; limit < NumSearchLimits; ++limit)
+    if (limits[limit])
+      text += (text.empty() ? "" : " ") +
+              getLimitName(static_cast<SearchLimit>(limit)).str();
+  return text.empty() ? "none" : text;
+}
+
+/// Whether the search lists each class within its limits once.
+static bool prove(SpaceOp space, mlir::MLIRContext &context) {
+  auto problem =
+      std::make_shared<const SearchProblem>(SearchProblem::get(space));
+  std::optional<BruteForceOptions> options;
+  if (!searchOnly)
+    options = BruteForceOptions{!allWeights, allWeights};
+  SpaceProof proof = proveSpace(problem, options);
+  llvm::outs() << "space @" << space.getSymName() << "\n";
+  if (options)
+    llvm::outs() << "brute force: " << proof.statistics.operators
+                 << " operators, "
+                 << proof.count([](auto &c) { return c.isFound(); })
+                 << " classes, "
+                 << proof.count([](auto &c) { return c.isWithinLimits(); })
+                 << " of them within the limits\n";
+  llvm::outs() << "search: " << proof.listed.size() << " operators, "
+               << proof.count([](auto &c) { return !c.listed.empty(); })
+               << " classes\n";
+  std::map<std::string, unsigned> outside;
+  unsigned missing = 0, duplicates = 0, foreign = 0;
+  for (const OperatorClass &c : proof.classes) {
+    if (c.listed.size() > 1) {
+      if (duplicates++ < numShown)
+        for (unsigned index : c.listed)
+          print(*problem, *proof.listed[index], "duplicate", context);
+    }
+    if (options && !c.isFound() && foreign++ < numShown)
+      print(*problem, *proof.listed[c.listed.front()], "foreign", context);
+    if (c.isWithinLimits() && c.listed.empty() && missing++ < numShown)
+      print(*problem, c.smallest, "missing", context);
+    if (c.isFound() && !c.isWithinLimits()) {
+      std::string limits = describe(c.violated);
+      if (!c.listed.empty())
+        limits = "listed in spite of " + limits;
+      if (outside[limits]++ < numShown && numShown > 3)
+        print(*problem, c.smallest, "outside: " + limits, context);
+    }
+  }
+  llvm::outs() << "missing: " << missing << ", duplicates: " << duplicates
+               << ", not found by brute force: " << foreign << "\n";
+  for (const auto &[limits, count] : outside)
+    llvm::outs() << "outside: " << count << " " << limits << "\n";
+  return missing + duplicates + foreign == 0;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  llvm::cl::ParseCommandLineOptions(argc, argv, "proofs of search spaces\n");
+  mlir::MLIRContext context;
+  context.loadDialect<KasDialect>();
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::parseSourceFile<mlir::ModuleOp>(inputFile, &context);
+  if (!module)
+    return 1;
+  bool isProven = true;
+  for (SpaceOp space : module->getOps<SpaceOp>())
+    isProven &= prove(space, context);
+  return isProven ? 0 : 1;
+}
