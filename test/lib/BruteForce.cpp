@@ -260,7 +260,7 @@ void BruteForce::add(const Interface &state, Step step, llvm::ArrayRef<Id> used,
 }
 
 void BruteForce::expand(const Interface &state) {
-  const StepLimits &limits = problem.limits;
+  const auto &limits = problem.limits;
   auto isLeft = [&](Step step, unsigned limit) {
     return state.counts[step] < limit;
   };
