@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Random search: the plain sampler that every other algorithm is to be
+// Random search: the plain samplers that every other algorithm is to be
 // compared with.
 //
 //===----------------------------------------------------------------------===//
@@ -14,11 +14,7 @@
 #ifndef KAS_SEARCH_RANDOMSEARCHER_H
 #define KAS_SEARCH_RANDOMSEARCHER_H
 
-#include "kas/Search/Searcher.h"
-#include "kas/Support/Random.h"
-#include "llvm/ADT/DenseSet.h"
-#include <atomic>
-#include <mutex>
+#include "kas/Search/SpaceSearcher.h"
 
 namespace kas {
 
@@ -26,8 +22,9 @@ namespace kas {
 /// move uniformly, then a move of it uniformly; steps back at dead ends. A
 /// state below which every candidate is known is marked and never entered
 /// again, so no candidate comes twice and a finite space is enumerated to its
-/// end. The sequence depends on the seed only, not on what is told or when.
-class RandomSearcher final : public Searcher {
+/// end. Builds no tree. The sequence depends on the seed only, not on what is
+/// told or when.
+class RandomSearcher final : public SpaceSearcher {
 public:
   struct Options {
     uint64_t seed = 0;
@@ -36,34 +33,31 @@ public:
     uint64_t expansionsPerWalk = 2000;
     /// A call of `ask` returns what it has after so many states.
     uint64_t expansionsPerAsk = 2000000;
-    /// No more states are marked after so many, which bounds the memory (16
-    /// bytes for each).
-    size_t maxMarks = size_t(1) << 26;
+    /// No more states are marked when the marks take so much memory.
+    size_t maxBytes = size_t(1) << 30;
   };
 
   RandomSearcher(std::unique_ptr<State> root, const Options &options);
 
-  std::vector<Candidate> ask(unsigned count) override;
-  llvm::Error tell(uint64_t id, Outcome outcome) override;
-  bool isExhausted() const override;
-  void stop() override { stopped = true; }
-  SearchStatistics getStatistics() const override;
+private:
+  Draw propose(uint64_t id, Path &path) override {
+    return space->draw(path, random);
+  }
+};
+
+/// Draws candidates without replacement; all that are left are equally
+/// probable where the space has a tree. Else the same as a `RandomSearcher`.
+/// The sequence depends on the seed only.
+class UniformSearcher final : public SpaceSearcher {
+public:
+  UniformSearcher(std::unique_ptr<CandidateSpace> space,
+                  const SpaceSearcher::Options &options)
+      : SpaceSearcher(std::move(space), options) {}
 
 private:
-  /// What came of searching below a state.
-  enum class Walk { Found, Exhausted, GaveUp };
-  Walk descend(const State &state, uint64_t &budget);
-
-  mutable std::mutex mutex;
-  std::unique_ptr<State> root;
-  Options options;
-  Random random;
-  std::atomic<bool> stopped = false;
-  llvm::DenseSet<uint64_t> exhausted;
-  std::shared_ptr<const Solution> found;
-  /// By identifier: whether the outcome is known.
-  std::vector<bool> told;
-  SearchStatistics statistics;
+  Draw propose(uint64_t id, Path &path) override {
+    return space->draw(path, random);
+  }
 };
 
 } // namespace kas

@@ -24,6 +24,8 @@ namespace kas {
 struct Candidate {
   uint64_t id = 0;
   std::shared_ptr<const Solution> solution;
+  /// The candidate that it is a variation of, where there is one.
+  std::optional<uint64_t> parent = {};
 };
 
 /// Why a candidate has no metrics.
