@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasBench.h"
-#include "kas/Dialect/Kas/Transforms/RFactor.h"
+#include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Operators/Operators.h"
 #include "kas/Pipelines/OperatorModule.h"
@@ -89,8 +89,11 @@ llvm::Expected<BenchOperator> BenchOperator::load(mlir::MLIRContext &context,
       specialize(builder, op, *values, "concrete", emitError);
   if (mlir::failed(concrete))
     return fail();
+  mlir::FailureOr<Cost> cost = getCost(*concrete, {}, emitError);
+  if (mlir::failed(cost))
+    return fail();
   loaded.op = *concrete;
-  loaded.macs = getStagedMacs(*concrete);
+  loaded.macs = cost->macs;
   loaded.module = createOperatorModule(*concrete);
   return loaded;
 }

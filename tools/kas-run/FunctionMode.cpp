@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasRun.h"
-#include "kas/Dialect/Kas/Transforms/RFactor.h"
+#include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -66,8 +66,8 @@ readArguments(const RunSettings &settings, const FunctionSignature &signature) {
 static int64_t countMACs(mlir::func::FuncOp function) {
   int64_t macs = 0;
   function.walk([&](ApplyOp apply) {
-    if (auto staged = getStagedMacs(apply); mlir::succeeded(staged))
-      macs += *staged;
+    if (mlir::FailureOr<Cost> cost = getCost(apply); mlir::succeeded(cost))
+      macs += cost->macs;
   });
   function.walk([&](mlir::linalg::LinalgOp op) {
     if (op.getNumReductionLoops() == 0)

@@ -8,7 +8,6 @@
 
 #include "KasRun.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
-#include "kas/Dialect/Kas/Transforms/RFactor.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Operators/Operators.h"
 #include "kas/Pipelines/OperatorModule.h"
@@ -93,6 +92,7 @@ makeConcrete(OperatorOp op, const RunSettings &settings, RunReport &report) {
   if (mlir::failed(cost))
     return diagnostics.takeError();
   report.params = cost->parameters;
+  report.macs = cost->macs;
   std::string &bindingText = report.binding.emplace();
   SymbolSet symbols = op.getSymbolSet();
   for (auto [index, value] : llvm::enumerate(*binding))
@@ -104,7 +104,6 @@ makeConcrete(OperatorOp op, const RunSettings &settings, RunReport &report) {
       builder, op, *binding, (op.getSymName() + "_concrete").str(), emitError);
   if (mlir::failed(concrete))
     return diagnostics.takeError();
-  report.macs = getStagedMacs(*concrete);
   return *concrete;
 }
 

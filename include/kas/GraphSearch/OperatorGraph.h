@@ -67,7 +67,7 @@ struct GraphCost {
   /// Two per multiply-add. The operator counts as one loop nest, which is how
   /// it runs: each point of outputs and reductions costs one multiply-add per
   /// weight; without weights one addition, and a view costs nothing. The same
-  /// as `getCost` of kas/Dialect/Kas/Analysis/Cost.h.
+  /// as `getSymbolicCost` of kas/Dialect/Kas/Analysis/Cost.h.
   uint64_t flops = 0;
   /// Elements of all weights; each layer has its own.
   uint64_t params = 0;

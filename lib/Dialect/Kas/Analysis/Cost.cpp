@@ -8,8 +8,10 @@
 
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/Analysis/Passes.h"
+#include "kas/Dialect/Kas/Analysis/Stages.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace kas;
@@ -24,6 +26,7 @@ namespace kas {
 //===----------------------------------------------------------------------===//
 
 static constexpr int64_t bytesPerElement = 4;
+static constexpr uint64_t maxCost = std::numeric_limits<int64_t>::max();
 
 /// How many multiply-adds one point of the iteration space takes.
 static int64_t getMACsPerPoint(OperatorOp op) {
@@ -76,20 +79,20 @@ FailureOr<Cost> kas::getCost(OperatorOp op, const Binding &binding,
   if (failed(verifyBinding(op, binding, emitError)))
     return failure();
   std::optional<SymbolicCost> symbolic = getSymbolicCost(op);
-  auto evaluate = [&](const SizePolynomial &polynomial) {
-    return polynomial.evaluate(binding);
-  };
-  std::optional<int64_t> macs, flops, parameters, bytes;
+  std::optional<int64_t> parameters, bytes;
   if (symbolic) {
-    macs = evaluate(symbolic->macs);
-    flops = evaluate(symbolic->flops);
-    parameters = evaluate(symbolic->parameters);
-    bytes = evaluate(symbolic->bytes);
+    parameters = symbolic->parameters.evaluate(binding);
+    bytes = symbolic->bytes.evaluate(binding);
   }
-  if (!macs || !flops || !parameters || !bytes)
+  StagePlanOptions options;
+  if (!canFactor(op))
+    options.maxIntermediateElements = 0;
+  uint64_t macs = planStages(makeStageGraph(op, binding).graph, options).macs;
+  if (!parameters || !bytes || macs > maxCost / 2)
     return emitError() << "requires costs of operator '" << op.getSymName()
                        << "' below 2^63, got more";
-  return Cost{*macs, *flops, *parameters, *bytes};
+  return Cost{static_cast<int64_t>(macs), 2 * static_cast<int64_t>(macs),
+              *parameters, *bytes};
 }
 
 FailureOr<Cost> kas::getCost(ApplyOp apply) {

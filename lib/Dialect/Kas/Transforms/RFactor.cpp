@@ -8,16 +8,13 @@
 
 #include "kas/Dialect/Kas/Transforms/RFactor.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
-#include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/DebugLog.h"
-#include <limits>
 
 #define DEBUG_TYPE "kas-rfactor"
 
@@ -32,87 +29,6 @@ namespace kas {
 //===----------------------------------------------------------------------===//
 // Planning
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// Collects the coordinates of an operator with their producers and consumers.
-class StageGraphBuilder {
-public:
-  explicit StageGraphBuilder(OperatorOp op) : yield(op.getYield()) {
-    for (Operation &primitive : op.getBody().front().without_terminator()) {
-      if (auto reduce = dyn_cast<ReduceOp>(primitive)) {
-        result.reductions.push_back(reduce);
-        continue;
-      }
-      positions[&primitive] = result.primitives.size();
-      result.primitives.push_back(&primitive);
-    }
-    for (BlockArgument output : op.getOutputs())
-      add(output, StageGraph::End::Output, 0);
-    for (auto [index, reduce] : llvm::enumerate(result.reductions))
-      add(reduce.getResult(), StageGraph::End::Reduction, index);
-    for (auto [index, primitive] : llvm::enumerate(result.primitives))
-      for (Value top : primitive->getResults())
-        add(top, StageGraph::End::Primitive, index);
-    result.graph.numPrimitives = result.primitives.size();
-    result.graph.numReductions = result.reductions.size();
-    result.graph.numWeights = op.getNumWeights();
-  }
-
-  OperatorStageGraph result;
-
-private:
-  void add(Value value, StageGraph::End kind, unsigned producer) {
-    StageGraph::Coordinate coordinate;
-    coordinate.size = getConcreteSize(value);
-    coordinate.producerKind = kind;
-    coordinate.producer = producer;
-    OpOperand &use = *value.use_begin();
-    if (use.getOwner() == yield) {
-      coordinate.consumer = getTensor(use.getOperandNumber());
-    } else {
-      coordinate.consumerKind = StageGraph::End::Primitive;
-      coordinate.consumer = positions.lookup(use.getOwner());
-    }
-    coordinate.isBound = isBound(value);
-    coordinate.isExclusive = bool(value.getDefiningOp<ShareOp>());
-    result.graph.coordinates.push_back(coordinate);
-    result.coordinates.push_back(value);
-  }
-
-  /// The weight side of a share can be no data of a later stage (C8), unless
-  /// the data side is in a weight, too, and can take its place.
-  bool isBound(Value value) {
-    auto share = value.getDefiningOp<ShareOp>();
-    if (!share || value != share.getWeight())
-      return false;
-    OpOperand &use = *share.getData().use_begin();
-    return use.getOwner() != yield ||
-           use.getOperandNumber() < yield.getData().size();
-  }
-
-  /// Which tensor an operand of the yield indexes: 0 is the data.
-  unsigned getTensor(unsigned operand) {
-    unsigned tensor = 0, end = yield.getData().size();
-    while (operand >= end)
-      end += yield.getWeights()[tensor++].size();
-    return tensor;
-  }
-
-  YieldOp yield;
-  llvm::DenseMap<Operation *, unsigned> positions;
-};
-} // namespace
-
-OperatorStageGraph kas::makeStageGraph(OperatorOp op) {
-  assert(op.isConcrete() && "stages are planned for numbers");
-  return StageGraphBuilder(op).result;
-}
-
-bool kas::canFactor(OperatorOp op) {
-  return llvm::all_of(getReductions(op), [](ReduceOp reduce) {
-    return reduce.getKind() != ReduceKind::Max;
-  });
-}
 
 namespace {
 /// Orders the dimensions of intermediates: those that come from outputs as the
@@ -182,30 +98,6 @@ StagePlan kas::planStages(OperatorOp op, const StagePlanOptions &options) {
   for (Stage &stage : MutableArrayRef(plan.stages).drop_back())
     order.sort(stage.frontier, graph.coordinates);
   return plan;
-}
-
-int64_t kas::getStagedMacs(OperatorOp op) {
-  return std::min<uint64_t>(planStages(op).macs,
-                            std::numeric_limits<int64_t>::max());
-}
-
-FailureOr<int64_t> kas::getStagedMacs(ApplyOp apply) {
-  OperatorOp op = apply.getOperator();
-  auto emitError = [&] { return apply.emitOpError(); };
-  if (!op)
-    return emitError() << "requires a kas.operator, got '@" << apply.getCallee()
-                       << "'";
-  FailureOr<Binding> binding = inferBinding(apply, op, emitError);
-  if (failed(binding))
-    return failure();
-  // A copy of its own: the module stays as it is.
-  OpBuilder builder(op.getContext());
-  FailureOr<OperatorOp> concrete =
-      specialize(builder, op, *binding, op.getSymName(), emitError);
-  if (failed(concrete))
-    return failure();
-  OwningOpRef<OperatorOp> owner(*concrete);
-  return getStagedMacs(*concrete);
 }
 
 //===----------------------------------------------------------------------===//

@@ -26,7 +26,7 @@ struct BasicCost {
   /// multiplied at a point less one. Without weights the additions (or
   /// comparisons) of a reduction are counted instead, one per point; a view
   /// without weights and reductions has none. Points that an unfold clips
-  /// count.
+  /// count. With stages the sum over them.
   Number macs = {};
   /// Floating-point operations: 2 per multiply-add.
   Number flops = {};
@@ -40,11 +40,13 @@ using SymbolicCost = BasicCost<SizePolynomial>;
 using Cost = BasicCost<int64_t>;
 
 /// The cost of `op` as one loop nest over its outputs and reductions, over the
-/// symbols of `op.getSymbolSet()`. Nothing when a constant or an exponent does
+/// symbols of `op.getSymbolSet()`: which stages are best depends on numbers.
+/// Nothing when a constant or an exponent does
 /// not fit.
 std::optional<SymbolicCost> getSymbolicCost(OperatorOp op);
 
-/// The cost of `op` as one loop nest at `binding`. Fails, with a diagnostic
+/// The cost of `op` at `binding`, its arithmetic that of its best stages
+/// (kas/Solver/StagePlan.h), since that is what runs. Fails, with a diagnostic
 /// made by `emitError`, when the binding is not legal or a number does not fit
 /// 63 bits.
 mlir::FailureOr<Cost> getCost(OperatorOp op, const Binding &binding,

@@ -20,9 +20,10 @@ def KasPrintCostPass : Pass<"kas-print-cost"> {
     per `kas.apply` with numbers. With `operator` and `bind`, one more remark
     gives that operator's numbers at this binding.
 
-    The multiply-adds are those of one loop nest over outputs and reductions:
-    its points, times the number of tensors multiplied less one; without weights
-    the additions count.
+    The multiply-adds of a formula are those of one loop nest over outputs and
+    reductions: its points, times the number of tensors multiplied less one;
+    without weights the additions count. Numbers are those of the best stages
+    (`-kas-rfactor`), since that is what runs.
 
     Exposed as `getSymbolicCost()` and `getCost()` in `Cost.h`. Example:
     `test/Dialect/Kas/Analysis/cost.mlir`.
