@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/GraphSearch/Evaluators.h"
+#include "kas/GraphSearch/ExternalEvaluator.h"
 #include "kas/GraphSearch/LatencyEvaluator.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace kas;
 
@@ -39,9 +41,50 @@ private:
   uint64_t GraphCost::*number;
 };
 
+class BytesEvaluator final : public Evaluator {
+public:
+  explicit BytesEvaluator(std::shared_ptr<const SearchProblem> problem)
+      : problem(std::move(problem)) {}
+
+  llvm::StringRef getName() const override { return "bytes"; }
+  bool isDeterministic() const override { return true; }
+
+  llvm::Expected<Metrics> evaluate(const Solution &solution) override {
+    std::optional<uint64_t> bytes =
+        getBytes(*problem, static_cast<const OperatorGraph &>(solution));
+    if (!bytes)
+      return llvm::createStringError("does not fit 63 bits");
+    return Metrics{{"bytes", static_cast<double>(*bytes)}};
+  }
+
+private:
+  std::shared_ptr<const SearchProblem> problem;
+};
+
 using Factories = std::map<std::string, EvaluatorFactory, std::less<>>;
 
 } // namespace
+
+std::optional<uint64_t> kas::getBytes(const SearchProblem &problem,
+                                      const OperatorGraph &graph) {
+  std::optional<GraphCost> cost = getCost(problem, graph);
+  if (!cost)
+    return std::nullopt;
+  uint64_t elements = cost->params;
+  for (auto [binding, multiplicity] :
+       llvm::zip_equal(problem.bindings, problem.multiplicities))
+    for (llvm::ArrayRef<Dimension> shape :
+         {llvm::ArrayRef(problem.inputs), llvm::ArrayRef(problem.outputs)}) {
+      auto product = static_cast<uint64_t>(multiplicity);
+      for (const Dimension &dimension : shape)
+        product = llvm::SaturatingMultiply(
+            product, static_cast<uint64_t>(
+                         dimension.size.evaluate(binding).value_or(0)));
+      elements = llvm::SaturatingAdd(elements, product);
+    }
+  uint64_t bytes = llvm::SaturatingMultiply<uint64_t>(elements, 4);
+  return bytes > INT64_MAX ? std::nullopt : std::optional(bytes);
+}
 
 static EvaluatorFactory makeCostFactory(llvm::StringRef name,
                                         uint64_t GraphCost::*number) {
@@ -54,7 +97,12 @@ static Factories &getFactories() {
   static Factories factories = {
       {"flops", makeCostFactory("flops", &GraphCost::flops)},
       {"params", makeCostFactory("params", &GraphCost::params)},
-      {"latency", makeLatencyEvaluator}};
+      {"bytes",
+       [](const EvaluatorSettings &settings) {
+         return std::make_unique<BytesEvaluator>(settings.problem);
+       }},
+      {"latency", makeLatencyEvaluator},
+      {"external", makeExternalEvaluator}};
   return factories;
 }
 

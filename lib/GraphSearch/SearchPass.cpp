@@ -85,6 +85,14 @@ LogicalResult SearchPass::checkOptions() {
   if (!(seconds >= 0) || seconds > 1e9)
     return emitError() << "requires 0 <= seconds <= 1e9, got "
                        << llvm::formatv("{0}", double(seconds)).str();
+  if (workers > 1024)
+    return emitError() << "requires workers <= 1024, got " << unsigned(workers);
+  if (memoryLimit > uint64_t(1) << 40)
+    return emitError() << "requires memory-limit <= 2^40, got "
+                       << uint64_t(memoryLimit);
+  if (!external.empty() && !llvm::is_contained(evaluators, "external"))
+    return emitError() << "requires 'external' among the evaluators for the "
+                          "option 'external'";
   if (!(timeLimit > 0) || timeLimit > 1e6)
     return emitError() << "requires 0 < time-limit <= 1e6, got "
                        << llvm::formatv("{0}", double(timeLimit)).str();
@@ -93,7 +101,17 @@ LogicalResult SearchPass::checkOptions() {
 
 FailureOr<std::vector<std::unique_ptr<Evaluator>>>
 SearchPass::makeEvaluators(std::shared_ptr<const SearchProblem> problem) {
-  EvaluatorSettings settings{std::move(problem), runner, timeLimit};
+  EvaluatorSettings settings;
+  settings.problem = std::move(problem);
+  settings.runner = runner;
+  settings.timeLimit = timeLimit;
+  settings.memoryLimit = memoryLimit;
+  settings.command = external;
+  settings.workers = workers ? workers : threads;
+  settings.retries = retries;
+  settings.report = [](const std::string &message) {
+    llvm::errs() << "kas-search: " + message + "\n";
+  };
   SmallVector<std::string> names(evaluators.begin(), evaluators.end());
   if (names.empty())
     names = {"flops", "params"};
@@ -119,6 +137,8 @@ SearchPass::openDatabase(SpaceOp space) {
   settings["seed"] = std::to_string(seed);
   settings["evaluators"] =
       evaluators.empty() ? "flops,params" : llvm::join(evaluators, ",");
+  if (!external.empty())
+    settings["external"] = external;
   information["kas_version"] = getVersion();
   information["time_limit"] = std::to_string(timeLimit);
   llvm::Expected<std::unique_ptr<SearchStore>> store =

@@ -28,7 +28,23 @@ struct EvaluatorSettings {
   std::string runner;
   /// Seconds that one run of a candidate may take.
   double timeLimit = 30;
+  /// MiB of address space that a process which evaluates may have; 0: no limit.
+  uint64_t memoryLimit = 0;
+  /// For `external`: the shell command of a worker, how many of them run, and
+  /// how often a candidate is tried again after a worker was lost over it.
+  std::string command;
+  unsigned workers = 1;
+  unsigned retries = 2;
+  /// Takes what is worth knowing but no result, such as a worker that is
+  /// started anew. One call at a time for each evaluator; may be empty.
+  std::function<void(const std::string &)> report;
 };
+
+/// What `graph` moves in f32 when data, weights and output are each moved once,
+/// summed over the bindings times their multiplicities, as `getCost` of
+/// kas/Dialect/Kas/Analysis/Cost.h; nothing when it does not fit 63 bits.
+std::optional<uint64_t> getBytes(const SearchProblem &problem,
+                                 const OperatorGraph &graph);
 
 using EvaluatorFactory =
     std::function<llvm::Expected<std::unique_ptr<Evaluator>>(
@@ -39,8 +55,9 @@ using EvaluatorFactory =
 /// `makeEvaluator`.
 void registerEvaluator(llvm::StringRef name, EvaluatorFactory factory);
 
-/// Makes the evaluator `name`. Built in: `flops`, `params` (the formulas of
-/// `GraphCost`) and `latency` (see LatencyEvaluator.h). An unknown name is an
+/// Makes the evaluator `name`. Built in: `flops`, `params`, `bytes` (the
+/// formulas of `GraphCost`), `latency` (see LatencyEvaluator.h) and `external`
+/// (see ExternalEvaluator.h). An unknown name is an
 /// error that lists those that are known.
 llvm::Expected<std::unique_ptr<Evaluator>>
 makeEvaluator(llvm::StringRef name, const EvaluatorSettings &settings);

@@ -31,6 +31,7 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     result, on any machine and with any number of threads. `latency` compiles a
     candidate, runs it in a child process (`kas-run`) under each binding, and is
     a failure of that candidate when the process crashes or is too slow.
+    `external` hands candidates to processes in any language, as JSON lines.
 
     With `database` all of it is kept in one SQLite file: the same command goes
     on where a killed one stopped (each operator then has its number there in
@@ -65,8 +66,8 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     Option<"seconds", "seconds", "double", /*default=*/"0",
            "Start no evaluation after so many seconds (0: no limit)">,
     ListOption<"evaluators", "evaluators", "std::string",
-               "What to find out about each candidate: flops, params, latency "
-               "(default: flops, params)">,
+               "What to find out about each candidate: flops, params, bytes, "
+               "latency, external (default: flops, params)">,
     Option<"threads", "threads", "unsigned", /*default=*/"1",
            "Candidates that are evaluated at once">,
     Option<"top", "top", "uint64_t", /*default=*/"0",
@@ -74,8 +75,18 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     Option<"runner", "runner", "std::string", /*default=*/"\"\"",
            "The program that runs candidates (default: kas-run beside this one, "
            "else on the path)">,
+    Option<"external", "external", "std::string", /*default=*/"\"\"",
+           "The shell command of the workers of the evaluator 'external'">,
+    Option<"workers", "workers", "unsigned", /*default=*/"0",
+           "Processes of the evaluator 'external' (0: as many as threads)">,
+    Option<"retries", "retries", "unsigned", /*default=*/"2",
+           "How often a candidate is tried again when a worker was lost over "
+           "it">,
     Option<"timeLimit", "time-limit", "double", /*default=*/"30",
            "Seconds that one run of a candidate may take">,
+    Option<"memoryLimit", "memory-limit", "uint64_t", /*default=*/"0",
+           "MiB of address space that a process which runs candidates may have "
+           "(0: no limit)">,
     Option<"database", "database", "std::string", /*default=*/"\"\"",
            "The SQLite file that keeps the search; go on when it exists">,
     Option<"progress", "progress", "bool", /*default=*/"false",

@@ -1,0 +1,38 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Evaluators that are processes of their own, in any language.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_GRAPHSEARCH_EXTERNALEVALUATOR_H
+#define KAS_GRAPHSEARCH_EXTERNALEVALUATOR_H
+
+#include "kas/GraphSearch/Evaluators.h"
+
+namespace kas {
+
+/// Hands candidates to `settings.workers` processes of the shell command
+/// `settings.command`, each of which reads one JSON object per line and answers
+/// each with one line (docs/Search.md has the protocol and an example):
+///   {"id": 7, "operator": "kas.operator @candidate...", "bindings":
+///    [{"N": 1, ...}, ...], "multiplicities": [4, ...]}
+///   {"id": 7, "metrics": {"loss": 0.5}}   or   {"id": 7, "error": "why"}
+/// An answer with an error, or with a metric that is no finite number, is a
+/// failure of the candidate. A worker that ends, answers something else, or
+/// needs more than `settings.timeLimit` seconds is killed and started anew; its
+/// candidate is handed to the next free worker, `settings.retries` times at
+/// most, and has failed then. Lines that are no JSON objects are reported and
+/// ignored. Any number of threads may call at once; they wait for a free
+/// worker.
+llvm::Expected<std::unique_ptr<Evaluator>>
+makeExternalEvaluator(const EvaluatorSettings &settings);
+
+} // namespace kas
+
+#endif // KAS_GRAPHSEARCH_EXTERNALEVALUATOR_H

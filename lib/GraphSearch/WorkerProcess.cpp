@@ -1,0 +1,205 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "WorkerProcess.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+
+static Error getSystemError(const llvm::Twine &what, int code) {
+  return createStringError(what + ": " + std::generic_category().message(code));
+}
+
+/// The environment with KAS_WORKER set.
+static std::vector<std::string> getEnvironment(unsigned index) {
+  std::vector<std::string> result;
+  for (char **entry = environ; *entry; ++entry)
+    if (!llvm::StringRef(*entry).starts_with("KAS_WORKER="))
+      result.push_back(*entry);
+  result.push_back("KAS_WORKER=" + std::to_string(index));
+  return result;
+}
+
+/// Starts `command` by the shell on the descriptors; an error code, or 0.
+static int spawn(pid_t &pid, const std::string &command, unsigned index,
+                 int input, int output) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  // What is ignored here would stay ignored there.
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGPIPE);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+  std::string shell = "/bin/sh", flag = "-c", text = command;
+  char *arguments[] = {shell.data(), flag.data(), text.data(), nullptr};
+  std::vector<std::string> environment = getEnvironment(index);
+  std::vector<char *> pointers;
+  for (std::string &entry : environment)
+    pointers.push_back(entry.data());
+  pointers.push_back(nullptr);
+  int code = posix_spawn(&pid, shell.c_str(), &actions, &attributes, arguments,
+                         pointers.data());
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return code;
+}
+
+Expected<std::unique_ptr<WorkerProcess>>
+WorkerProcess::start(const WorkerSettings &settings) {
+  std::unique_ptr<WorkerProcess> worker(new WorkerProcess());
+  // A socket, because writing to a pipe whose reader is gone raises a signal.
+  // No other child may inherit these, or the end of one would go unnoticed.
+  int input[2], output[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input))
+    return getSystemError("cannot start a worker", errno);
+  if (::pipe2(output, O_CLOEXEC)) {
+    int code = errno;
+    ::close(input[0]);
+    ::close(input[1]);
+    return getSystemError("cannot start a worker", code);
+  }
+  std::string command = settings.command;
+  if (settings.memoryLimit)
+    command = "ulimit -v " + std::to_string(settings.memoryLimit * 1024) +
+              " && " + command;
+  int code = spawn(worker->pid, command, settings.index, input[1], output[1]);
+  ::close(input[1]);
+  ::close(output[1]);
+  worker->input = input[0];
+  worker->output = output[0];
+  if (code) {
+    worker->pid = -1;
+    return getSystemError("cannot start a worker", code);
+  }
+  ::fcntl(worker->input, F_SETFL, O_NONBLOCK);
+  ::fcntl(worker->output, F_SETFL, O_NONBLOCK);
+  return worker;
+}
+
+WorkerProcess::~WorkerProcess() {
+  ::close(input);
+  ::close(output);
+  if (pid < 0)
+    return;
+  // The group, with all that the worker has started.
+  ::kill(-pid, SIGKILL);
+  ::kill(pid, SIGKILL);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR)
+    ;
+}
+
+bool WorkerProcess::waitFor(int descriptor, short events,
+                            Clock::time_point deadline) {
+  for (;;) {
+    auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() < 0)
+      return false;
+    pollfd request = {descriptor, events, 0};
+    int timeout = static_cast<int>(
+        std::min<std::chrono::milliseconds::rep>(left.count(), 60000));
+    int ready = ::poll(&request, 1, timeout);
+    if (ready > 0)
+      return true;
+    if (ready < 0 && errno != EINTR)
+      return true; // The call that follows says what is wrong.
+  }
+}
+
+Error WorkerProcess::write(llvm::StringRef text, Clock::time_point deadline) {
+  while (!text.empty()) {
+    ssize_t count =
+        ::send(input, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count >= 0) {
+      text = text.drop_front(static_cast<size_t>(count));
+      continue;
+    }
+    if (errno == EINTR)
+      continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK)
+      return createStringError("the worker " + describeEnd());
+    if (!waitFor(input, POLLOUT, deadline))
+      return createStringError("the worker does not read what it is sent");
+  }
+  return Error::success();
+}
+
+Expected<std::string> WorkerProcess::readLine(Clock::time_point deadline) {
+  constexpr size_t longest = 16 << 20;
+  for (;;) {
+    if (size_t end = buffer.find('\n'); end != std::string::npos) {
+      std::string line = buffer.substr(0, end);
+      buffer.erase(0, end + 1);
+      if (!line.empty() && line.back() == '\r')
+        line.pop_back();
+      return line;
+    }
+    if (buffer.size() > longest)
+      return createStringError("the worker writes a line without end");
+    char block[65536];
+    ssize_t count = ::read(output, block, sizeof(block));
+    if (count > 0) {
+      buffer.append(block, static_cast<size_t>(count));
+      continue;
+    }
+    if (count == 0)
+      return createStringError("the worker " + describeEnd());
+    if (errno == EINTR)
+      continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK)
+      return getSystemError("cannot read from the worker", errno);
+    if (!waitFor(output, POLLIN, deadline))
+      return createStringError("the worker does not answer in time");
+  }
+}
+
+bool WorkerProcess::endsUntil(Clock::time_point deadline) {
+  siginfo_t information = {};
+  do {
+    if (::waitid(P_PID, static_cast<id_t>(pid), &information,
+                 WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        information.si_pid == pid)
+      return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  } while (Clock::now() < deadline);
+  return false;
+}
+
+std::string WorkerProcess::describeEnd() {
+  // It may have closed its output a little before its end.
+  if (!endsUntil(Clock::now() + std::chrono::milliseconds(500)))
+    return "has closed its output";
+  siginfo_t information = {};
+  ::waitid(P_PID, static_cast<id_t>(pid), &information,
+           WEXITED | WNOHANG | WNOWAIT);
+  if (information.si_code == CLD_EXITED)
+    return "ended with code " + std::to_string(information.si_status);
+  return std::string("died: ") + ::strsignal(information.si_status);
+}
