@@ -55,16 +55,21 @@ def progress(directory):
     with open(directory / "search.log", "w") as log:
         for line in sys.stdin:
             log.write(line)
-            if not line.startswith("kas-search: candidate"):
+            try:
+                event = json.loads(line)
+            except ValueError:
                 print(line, end="", file=sys.stderr, flush=True)
                 continue
+            if event["event"] == "message":
+                print(event["text"], file=sys.stderr, flush=True)
+            if event["event"] != "candidate":
+                continue
             count += 1
-            found = re.search(r"latency_ms=(\S+)", line)
-            failed += found is None
-            if found and float(found.group(1)) < best:
-                best = float(found.group(1))
-                flops = float(re.search(r"flops=(\S+)", line).group(1))
-                print(f"candidate {count:4}: {flops / 1e6:7.1f} MFLOP, {best:8.2f} ms, the fastest so far", flush=True)
+            metrics = event.get("metrics")
+            failed += metrics is None
+            if metrics and metrics["latency_ms"] < best:
+                best = metrics["latency_ms"]
+                print(f"candidate {count:4}: {metrics['flops'] / 1e6:7.1f} MFLOP, {best:8.2f} ms, the fastest so far", flush=True)
             elif count % 25 == 0:
                 print(f"candidate {count:4}: {failed} failed", flush=True)
 

@@ -8,16 +8,17 @@
 
 #include "kas/GraphSearch/Evaluators.h"
 #include "kas/GraphSearch/GraphState.h"
+#include "kas/GraphSearch/Objective.h"
 #include "kas/GraphSearch/OperatorPrinter.h"
 #include "kas/GraphSearch/Passes.h"
 #include "kas/GraphSearch/Score.h"
+#include "kas/GraphSearch/SearchReport.h"
 #include "kas/Search/Driver.h"
-#include "kas/Search/RandomSearcher.h"
+#include "kas/Search/MakeSearcher.h"
 #include "kas/SearchStore/StoredSearcher.h"
 #include "kas/Support/Version.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <limits>
 
@@ -37,19 +38,36 @@ public:
   void runOnOperation() override;
 
 private:
+  /// What one run is made of; each part refers to those before it.
+  struct Run {
+    SpaceOp space;
+    std::shared_ptr<const SearchProblem> problem;
+    Objective objective;
+    std::unique_ptr<Searcher> searcher;
+    std::unique_ptr<SearchReport> report;
+    std::vector<std::unique_ptr<Evaluator>> evaluators;
+  };
+
+  InFlightDiagnostic emitError() {
+    return mlir::emitError(getOperation().getLoc());
+  }
+  InFlightDiagnostic emitError(llvm::Error error) {
+    return emitError() << llvm::toString(std::move(error));
+  }
+
   FailureOr<SpaceOp> findSpace();
   LogicalResult checkOptions();
-  FailureOr<std::vector<std::unique_ptr<Evaluator>>>
-  makeEvaluators(std::shared_ptr<const SearchProblem> problem);
+  SearchLimits getLimits() const { return {evaluations, seconds, threads}; }
+  SmallVector<std::string> getEvaluatorNames() const;
+  LogicalResult makeSearcher(Run &run);
+  void makeReport(Run &run);
+  LogicalResult makeEvaluators(Run &run);
   FailureOr<std::unique_ptr<SearchStore>> openDatabase(SpaceOp space);
-  /// All results, also those of earlier runs on the database.
-  FailureOr<std::vector<SearchResult>>
-  search(SpaceOp space, Searcher &searcher,
-         std::shared_ptr<const SearchProblem> problem,
-         ArrayRef<Evaluator *> judges);
-  void report(const SearchResult &result);
-  void append(SpaceOp space, const SearchProblem &problem,
-              ArrayRef<SearchResult> results);
+  /// All results by identifier, also those of earlier runs on the database.
+  FailureOr<std::vector<SearchResult>> search(Run &run);
+  void warnOfNothing(Run &run, ArrayRef<SearchResult> failures);
+  void append(Run &run, ArrayRef<SearchResult> results,
+              const ParetoFront &front);
 };
 
 } // namespace
@@ -62,29 +80,23 @@ FailureOr<SpaceOp> SearchPass::findSpace() {
     for (SpaceOp candidate : spaces)
       if (candidate.getSymName() == name)
         return candidate;
-    return mlir::emitError(getOperation().getLoc(), "requires a kas.space @")
-           << name << " in the module, got none of that name";
+    return emitError() << "requires a kas.space @" << name
+                       << " in the module, got none of that name";
   }
   if (spaces.size() != 1)
-    return mlir::emitError(
-               getOperation().getLoc(),
-               "requires one kas.space in the module, or the option 'space', "
-               "got ")
+    return emitError()
+           << "requires one kas.space in the module, or the option 'space', "
+              "got "
            << spaces.size();
   return spaces.front();
 }
 
 LogicalResult SearchPass::checkOptions() {
-  auto emitError = [&] { return mlir::emitError(getOperation().getLoc()); };
   if (evaluations < 1)
     return emitError() << "requires evaluations >= 1, got 0";
   if (threads < 1 || threads > 1024)
     return emitError() << "requires 1 <= threads <= 1024, got "
                        << unsigned(threads);
-  // Written so that NaN fails.
-  if (!(seconds >= 0) || seconds > 1e9)
-    return emitError() << "requires 0 <= seconds <= 1e9, got "
-                       << llvm::formatv("{0}", double(seconds)).str();
   if (workers > 1024)
     return emitError() << "requires workers <= 1024, got " << unsigned(workers);
   if (memoryLimit > uint64_t(1) << 40)
@@ -93,38 +105,90 @@ LogicalResult SearchPass::checkOptions() {
   if (!external.empty() && !llvm::is_contained(evaluators, "external"))
     return emitError() << "requires 'external' among the evaluators for the "
                           "option 'external'";
+  // Written so that NaN fails.
+  if (!(seconds >= 0) || seconds > 1e9)
+    return emitError() << "requires 0 <= seconds <= 1e9, got "
+                       << llvm::formatv("{0}", double(seconds)).str();
   if (!(timeLimit > 0) || timeLimit > 1e6)
     return emitError() << "requires 0 < time-limit <= 1e6, got "
                        << llvm::formatv("{0}", double(timeLimit)).str();
   return success();
 }
 
-FailureOr<std::vector<std::unique_ptr<Evaluator>>>
-SearchPass::makeEvaluators(std::shared_ptr<const SearchProblem> problem) {
+SmallVector<std::string> SearchPass::getEvaluatorNames() const {
+  if (evaluators.empty())
+    return {"flops", "params"};
+  return SmallVector<std::string>(evaluators.begin(), evaluators.end());
+}
+
+LogicalResult SearchPass::makeSearcher(Run &run) {
+  llvm::Expected<Objective> parsed = Objective::parse(objective);
+  if (!parsed)
+    return emitError(parsed.takeError()) << " as the option 'objective'";
+  run.objective = std::move(*parsed);
+  SearcherSettings settings;
+  settings.seed = seed;
+  if (!run.objective.isDefault())
+    settings.objective = [&objective = run.objective](const Metrics &metrics) {
+      return objective.getCost(metrics);
+    };
+  settings.cost = [problem = run.problem](const Solution &solution) {
+    std::optional<GraphCost> cost =
+        getCost(*problem, static_cast<const OperatorGraph &>(solution));
+    return cost ? static_cast<double>(cost->flops)
+                : std::numeric_limits<double>::infinity();
+  };
+  // Without a database nothing is to be repeated: half of the time may go into
+  // the tree.
+  if (database.empty() && seconds > 0)
+    settings.space.treeSeconds = seconds / 2;
+  llvm::Expected<std::unique_ptr<Searcher>> searcher =
+      kas::makeSearcher(algorithm, makeGraphState(run.problem), settings,
+                        llvm::to_vector(parameters));
+  if (!searcher)
+    return emitError(searcher.takeError());
+  run.searcher = std::move(*searcher);
+  return success();
+}
+
+void SearchPass::makeReport(Run &run) {
+  auto mode = SearchReport::Mode::Quiet;
+  if (progress)
+    mode = llvm::errs().is_displayed() ? SearchReport::Mode::Line
+                                       : SearchReport::Mode::Json;
+  run.report = std::make_unique<SearchReport>(
+      llvm::errs(), mode, run.objective, getLimits(),
+      [&searcher = *run.searcher] { return searcher.getStatistics(); });
+}
+
+LogicalResult SearchPass::makeEvaluators(Run &run) {
+  std::vector<MetricLimit> bounds;
+  for (const std::string &text : limits) {
+    llvm::Expected<MetricLimit> bound = MetricLimit::parse(text);
+    if (!bound)
+      return emitError(bound.takeError());
+    bounds.push_back(std::move(*bound));
+  }
   EvaluatorSettings settings;
-  settings.problem = std::move(problem);
+  settings.problem = run.problem;
   settings.runner = runner;
   settings.timeLimit = timeLimit;
   settings.memoryLimit = memoryLimit;
   settings.command = external;
   settings.workers = workers ? workers : threads;
   settings.retries = retries;
-  settings.report = [](const std::string &message) {
-    llvm::errs() << "kas-search: " + message + "\n";
+  settings.report = [&report = *run.report](const std::string &message) {
+    report.message(message);
   };
-  SmallVector<std::string> names(evaluators.begin(), evaluators.end());
-  if (names.empty())
-    names = {"flops", "params"};
-  std::vector<std::unique_ptr<Evaluator>> result;
-  for (StringRef name : names) {
+  for (StringRef name : getEvaluatorNames()) {
     llvm::Expected<std::unique_ptr<Evaluator>> evaluator =
         makeEvaluator(name, settings);
     if (!evaluator)
-      return mlir::emitError(getOperation().getLoc())
-             << llvm::toString(evaluator.takeError());
-    result.push_back(std::move(*evaluator));
+      return emitError(evaluator.takeError());
+    run.evaluators.push_back(
+        makeCheckedEvaluator(std::move(*evaluator), bounds));
   }
-  return result;
+  return success();
 }
 
 /// The settings that the sequence of candidates and their outcomes follow from,
@@ -133,56 +197,53 @@ FailureOr<std::unique_ptr<SearchStore>>
 SearchPass::openDatabase(SpaceOp space) {
   SearchSettings settings, information;
   llvm::raw_string_ostream(settings["space"]) << space << "\n";
-  settings["algorithm"] = "random";
+  settings["algorithm"] = algorithm;
   settings["seed"] = std::to_string(seed);
-  settings["evaluators"] =
-      evaluators.empty() ? "flops,params" : llvm::join(evaluators, ",");
-  if (!external.empty())
-    settings["external"] = external;
+  settings["evaluators"] = llvm::join(getEvaluatorNames(), ",");
+  for (const auto &[name, value] :
+       {std::pair<const char *, std::string>("external", external),
+        {"limits", llvm::join(limits, ",")},
+        {"objective", objective},
+        {"parameters", llvm::join(parameters, ",")}})
+    if (!value.empty())
+      settings[name] = value;
   information["kas_version"] = getVersion();
-  information["time_limit"] = std::to_string(timeLimit);
+  information["time_limit"] = llvm::formatv("{0}", double(timeLimit)).str();
   llvm::Expected<std::unique_ptr<SearchStore>> store =
       SearchStore::open(database, settings, information);
   if (!store)
-    return mlir::emitError(getOperation().getLoc())
-           << llvm::toString(store.takeError());
+    return emitError(store.takeError());
   return std::move(*store);
 }
 
-FailureOr<std::vector<SearchResult>>
-SearchPass::search(SpaceOp space, Searcher &searcher,
-                   std::shared_ptr<const SearchProblem> problem,
-                   ArrayRef<Evaluator *> judges) {
-  auto progressed = [&](const SearchResult &result) { report(result); };
-  llvm::function_ref<void(const SearchResult &)> callback;
-  if (progress)
-    callback = progressed;
-  SearchLimits limits = {evaluations, seconds, threads};
+FailureOr<std::vector<SearchResult>> SearchPass::search(Run &run) {
+  SmallVector<Evaluator *> judges = llvm::map_to_vector(
+      run.evaluators,
+      [](std::unique_ptr<Evaluator> &judge) { return judge.get(); });
+  auto told = [&](const SearchResult &result) { run.report->add(result); };
+  SearchLimits limits = getLimits();
   if (database.empty())
-    return runSearch(searcher, judges, limits, callback);
+    return runSearch(*run.searcher, judges, limits, told);
 
-  FailureOr<std::unique_ptr<SearchStore>> store = openDatabase(space);
+  FailureOr<std::unique_ptr<SearchStore>> store = openDatabase(run.space);
   if (failed(store))
     return failure();
-  OperatorPrinter printer(problem);
-  StoredSearcher stored(searcher, **store, [&](const Solution &solution) {
+  OperatorPrinter printer(run.problem);
+  StoredSearcher stored(*run.searcher, **store, [&](const Solution &solution) {
     return printer.print(static_cast<const OperatorGraph &>(solution));
   });
-  auto fail = [&](llvm::Error error) {
-    return mlir::emitError(getOperation().getLoc())
-           << llvm::toString(std::move(error));
-  };
   if (llvm::Error error = stored.replay())
-    return fail(std::move(error));
+    return emitError(std::move(error));
   std::vector<SearchResult> results = stored.getReplayed().vec();
   numReplayed = results.size();
+  run.report->addReplayed(results);
   limits.evaluations -= std::min<uint64_t>(results.size(), evaluations);
   if (limits.evaluations)
-    llvm::append_range(results, runSearch(stored, judges, limits, callback));
+    llvm::append_range(results, runSearch(stored, judges, limits, told));
   if (llvm::Error error = stored.takeError())
-    return fail(std::move(error));
+    return emitError(std::move(error));
   if (llvm::Error error = (*store)->recordStatistics(stored.getStatistics()))
-    return fail(std::move(error));
+    return emitError(std::move(error));
   (*store)->close();
   // Those that were in flight when an earlier run ended came last.
   llvm::sort(results, [](const SearchResult &a, const SearchResult &b) {
@@ -191,98 +252,73 @@ SearchPass::search(SpaceOp space, Searcher &searcher,
   return results;
 }
 
-/// One line per evaluation.
-void SearchPass::report(const SearchResult &result) {
-  llvm::errs() << "kas-search: candidate " << result.candidate.id << ":";
-  if (const auto *failed = std::get_if<Failure>(&result.outcome)) {
-    llvm::errs() << " failed: " << failed->reason;
-  } else {
-    for (const auto &[name, value] : std::get<Metrics>(result.outcome))
-      llvm::errs() << " " << name << "=" << llvm::format("%.6g", value);
+void SearchPass::warnOfNothing(Run &run, ArrayRef<SearchResult> failures) {
+  InFlightDiagnostic warning = run.space.emitWarning("found no operator: ");
+  if (!failures.empty()) {
+    warning << "all " << failures.size()
+            << " candidates failed, the first because "
+            << std::get<Failure>(failures.front().outcome).reason;
+    return;
   }
-  llvm::errs() << "\n";
+  warning << (run.searcher->isExhausted() ? "the space has none"
+                                          : "the search ended too early");
 }
 
-/// Measured time first, then work, then size; what is unknown counts as most.
-static std::array<double, 3> getRank(const SearchResult &result) {
-  const Metrics &metrics = std::get<Metrics>(result.outcome);
-  static constexpr std::array<const char *, 3> names = {"latency_ms", "flops",
-                                                        "params"};
-  std::array<double, 3> rank;
-  for (auto [value, name] : llvm::zip_equal(rank, names)) {
-    auto metric = metrics.find(name);
-    value = metric == metrics.end() ? std::numeric_limits<double>::infinity()
-                                    : metric->second;
-  }
-  return rank;
-}
-
-void SearchPass::append(SpaceOp space, const SearchProblem &problem,
-                        ArrayRef<SearchResult> results) {
+void SearchPass::append(Run &run, ArrayRef<SearchResult> results,
+                        const ParetoFront &front) {
   OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
   SymbolTable symbols(getOperation());
   unsigned count = 0;
   for (const SearchResult &result : results) {
+    StringRef space = run.space.getSymName();
     OperatorOp op = buildOperator(
-        builder, space.getLoc(),
-        (space.getSymName() + "_" + Twine(count++)).str(), problem,
+        builder, run.space.getLoc(), (space + "_" + Twine(count++)).str(),
+        *run.problem,
         static_cast<const OperatorGraph &>(*result.candidate.solution));
     std::optional<uint64_t> id;
     if (!database.empty())
       id = result.candidate.id;
-    setScore(op, std::get<Metrics>(result.outcome), space.getSymName(), id);
+    setScore(op, std::get<Metrics>(result.outcome), space, id);
+    if (run.objective.isPareto() && front.contains(result.candidate.id))
+      op->setAttr("kas.front", builder.getUnitAttr());
     symbols.insert(op); // Renames it where the name is taken.
   }
 }
 
 void SearchPass::runOnOperation() {
+  Run run;
   FailureOr<SpaceOp> found = findSpace();
   if (failed(found) || failed(checkOptions()))
     return signalPassFailure();
-  auto problem =
+  run.space = *found;
+  run.problem =
       std::make_shared<const SearchProblem>(SearchProblem::get(*found));
-  auto judges = makeEvaluators(problem);
-  if (failed(judges))
+  if (failed(makeSearcher(run)))
+    return signalPassFailure();
+  makeReport(run);
+  if (failed(makeEvaluators(run)))
+    return signalPassFailure();
+  FailureOr<std::vector<SearchResult>> results = search(run);
+  if (failed(results))
     return signalPassFailure();
 
-  RandomSearcher::Options options;
-  options.seed = seed;
-  RandomSearcher searcher(makeGraphState(problem), options);
-  SmallVector<Evaluator *> borrowed = llvm::map_to_vector(
-      *judges, [](std::unique_ptr<Evaluator> &judge) { return judge.get(); });
-  FailureOr<std::vector<SearchResult>> all =
-      search(*found, searcher, problem, borrowed);
-  if (failed(all))
-    return signalPassFailure();
-  std::vector<SearchResult> &results = *all;
-
-  SearchStatistics statistics = searcher.getStatistics();
+  run.report->finish(*results);
+  SearchStatistics statistics = run.searcher->getStatistics();
   numAsked = statistics.asked;
   numFailed = statistics.failed;
   numExpanded = statistics.expansions;
   numDeadEnds = statistics.deadEnds;
   numDuplicates = statistics.duplicates;
-  std::string reason;
-  llvm::erase_if(results, [&](const SearchResult &result) {
-    const auto *failed = std::get_if<Failure>(&result.outcome);
-    if (failed && reason.empty())
-      reason = failed->reason;
-    return failed != nullptr;
-  });
-  if (results.empty()) {
-    InFlightDiagnostic warning = found->emitWarning("found no operator: ");
-    if (statistics.asked)
-      warning << "all " << statistics.asked
-              << " candidates failed, the first because " << reason;
-    else
-      warning << (searcher.isExhausted() ? "the space has none"
-                                         : "the search ended too early");
-  }
-  llvm::sort(results, [](const SearchResult &a, const SearchResult &b) {
-    return std::pair(getRank(a), a.candidate.id) <
-           std::pair(getRank(b), b.candidate.id);
-  });
-  if (top && results.size() > top)
-    results.resize(top);
-  append(*found, *problem, results);
+  std::vector<SearchResult> evaluated, failures;
+  for (SearchResult &result : *results)
+    (std::holds_alternative<Failure>(result.outcome) ? failures : evaluated)
+        .push_back(std::move(result));
+  if (evaluated.empty())
+    warnOfNothing(run, failures);
+  ParetoFront front = getFront(run.objective, evaluated);
+  numFront = front.size();
+  run.objective.sort(evaluated);
+  if (top && evaluated.size() > top)
+    evaluated.resize(top);
+  append(run, evaluated, front);
 }

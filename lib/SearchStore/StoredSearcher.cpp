@@ -109,6 +109,7 @@ std::vector<Candidate> StoredSearcher::ask(unsigned count) {
       row.id = candidate.id;
       row.key = candidate.solution->key();
       row.text = print(*candidate.solution);
+      row.parent = candidate.parent;
       row.askedAt = getUnixTime();
       if (Error error = store.recordAsk(row)) {
         fail(std::move(error));

@@ -21,7 +21,7 @@
 // RUN: kas-opt %s -kas-search="evaluations=2 threads=2 evaluators=flops,latency runner=%t/hang time-limit=0.3" 2>&1 | FileCheck %s --check-prefixes=NONE,HANG
 // RUN: kas-opt %s -kas-search="evaluations=2 evaluators=latency,flops runner=%t/nonsense" 2>&1 | FileCheck %s --check-prefixes=NONE,NONSENSE
 // RUN: kas-opt %s -kas-search="evaluations=2 evaluators=latency runner=%t/fail progress=true" 2>&1 | FileCheck %s --check-prefixes=PROGRESS,NONE,FAIL
-// PROGRESS: kas-search: candidate 0: failed: latency: the runner ends with code 3: error: no such device
+// PROGRESS: {"event":"candidate","id":0,"seconds":{{[0-9.e-]+}},"failure":"latency: the runner ends with code 3: error: no such device"}
 // CRASH: warning: found no operator: all 2 candidates failed, the first because latency: the runner crashed: Segmentation fault
 // HANG: warning: found no operator: all 2 candidates failed, the first because latency: the runner takes more than 0.30 s
 // NONSENSE: warning: found no operator: all 2 candidates failed, the first because latency: the runner reports no median_ms

@@ -19,16 +19,21 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
   let summary = "Search a space for operators";
   let description = [{
     Looks for operators that solve the problem of a `kas.space` and appends them
-    to the module as `kas.operator`s, the best first: by `latency_ms` where it
-    was measured, then by `flops`, then by `params`, then in the order they were
-    found. Each has its metrics in the attribute `kas.score`, summed over the
-    bindings times their multiplicities, and its space in `kas.origin`. A space
-    without an operator gives a warning.
+    to the module as `kas.operator`s, the best first. Each has its metrics in
+    the attribute `kas.score`, summed over the bindings times their
+    multiplicities, and its space in `kas.origin`. A space without an operator
+    gives a warning.
 
-    Candidates are drawn by random walks that step back at dead ends; none comes
-    twice, and a small space is enumerated to its end. With evaluators that are
-    deterministic (`flops`, `params`) and no limit of time, one seed gives one
-    result, on any machine and with any number of threads. `latency` compiles a
+    `objective` says what is best: the least weighted sum of metrics, or a front
+    of several (`pareto(flops,params)`), whose members come first and have the
+    attribute `kas.front`. Without it: the least `latency_ms` where it was
+    measured, then `flops`, then `params`, then the order of proposal.
+
+    No candidate comes twice, and a small space is searched to its end. With
+    evaluators that are deterministic (`flops`, `params`, `bytes`) and no limit
+    of time, one seed gives one result, on any machine and, for the algorithms
+    that do not learn (`random`, `uniform`, `exhaustive`), with any number of
+    threads. `latency` compiles a
     candidate, runs it in a child process (`kas-run`) under each binding, and is
     a failure of that candidate when the process crashes or is too slow.
     `external` hands candidates to processes in any language, as JSON lines.
@@ -59,8 +64,13 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
   let options = [
     Option<"space", "space", "std::string", /*default=*/"\"\"",
            "The space to search (default: the only one)">,
+    Option<"algorithm", "algorithm", "std::string", /*default=*/"\"random\"",
+           "How candidates are chosen: random, uniform, exhaustive, evolution, "
+           "mcts, surrogate">,
+    ListOption<"parameters", "parameters", "std::string",
+               "Constants of the algorithm, name=value">,
     Option<"seed", "seed", "uint64_t", /*default=*/"0",
-           "Seed of the random walks">,
+           "Seed of the algorithm">,
     Option<"evaluations", "evaluations", "uint64_t", /*default=*/"64",
            "The most candidates to evaluate">,
     Option<"seconds", "seconds", "double", /*default=*/"0",
@@ -68,6 +78,13 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     ListOption<"evaluators", "evaluators", "std::string",
                "What to find out about each candidate: flops, params, bytes, "
                "latency, external (default: flops, params)">,
+    ListOption<"limits", "limits", "std::string",
+               "Bounds on metrics, such as flops<=1e9; what is beyond fails and "
+               "is not evaluated further">,
+    Option<"objective", "objective", "std::string", /*default=*/"\"\"",
+           "What is to be small: a weighted sum of metrics such as "
+           "2*loss+latency_ms, or a front such as pareto(flops,params) "
+           "(default: latency_ms, then flops, then params)">,
     Option<"threads", "threads", "unsigned", /*default=*/"1",
            "Candidates that are evaluated at once">,
     Option<"top", "top", "uint64_t", /*default=*/"0",
@@ -90,13 +107,15 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     Option<"database", "database", "std::string", /*default=*/"\"\"",
            "The SQLite file that keeps the search; go on when it exists">,
     Option<"progress", "progress", "bool", /*default=*/"false",
-           "Report each evaluation on the standard error stream">
+           "Tell how it goes on the standard error stream: a line on a terminal, "
+           "else JSON lines">
   ];
   let statistics = [
     Statistic<"numAsked", "candidates", "Candidates found">,
     Statistic<"numReplayed", "replayed",
               "Candidates whose outcome the database had">,
     Statistic<"numFailed", "failed", "Candidates whose evaluation failed">,
+    Statistic<"numFront", "front", "Candidates that no other dominates">,
     Statistic<"numExpanded", "expanded", "States expanded">,
     Statistic<"numDeadEnds", "dead-ends", "Walks that had to step back">,
     Statistic<"numDuplicates", "duplicates", "Candidates found again">
