@@ -88,6 +88,16 @@ llvm::Error runToolSuite(mlir::MLIRContext &context,
 llvm::Error runCPUSuite(mlir::MLIRContext &context,
                         const BenchSettings &settings, BenchReport &report);
 
+/// Complete lists and walks of the operator search, and how many evaluations
+/// the algorithms need in a space whose rewards are known.
+llvm::Error runSearchSuite(mlir::MLIRContext &context,
+                           const BenchSettings &settings, BenchReport &report);
+
+/// Prints the table of rewards that the suite above uses (SearchTable.txt).
+llvm::Error runSearchTableSuite(mlir::MLIRContext &context,
+                                const BenchSettings &settings,
+                                BenchReport &report);
+
 } // namespace kas
 
 #endif // KAS_TOOLS_KASBENCH_H

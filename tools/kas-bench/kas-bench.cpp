@@ -28,8 +28,9 @@ namespace {
 
 struct Options {
   cl::OptionCategory category{"kas-bench options"};
-  cl::opt<std::string> suite{cl::Positional, cl::Required,
-                             cl::desc("SUITE (tool, cpu)"), cl::cat(category)};
+  cl::opt<std::string> suite{
+      cl::Positional, cl::Required,
+      cl::desc("SUITE (tool, cpu, search, search-table)"), cl::cat(category)};
   cl::opt<std::string> filter{"filter", cl::value_desc("regex"),
                               cl::desc("Only cases whose name matches"),
                               cl::cat(category)};
@@ -60,11 +61,14 @@ Error run(const Options &options, llvm::StringRef program) {
   if (options.peers != "none" && options.peers != "all")
     return createStringError("no peer '" + options.peers +
                              "' is known to the suite '" + options.suite + "'");
-  auto suite = options.suite == "tool"  ? runToolSuite
-               : options.suite == "cpu" ? runCPUSuite
-                                        : nullptr;
+  auto suite = options.suite == "tool"           ? runToolSuite
+               : options.suite == "cpu"          ? runCPUSuite
+               : options.suite == "search"       ? runSearchSuite
+               : options.suite == "search-table" ? runSearchTableSuite
+                                                 : nullptr;
   if (!suite)
-    return createStringError("expected the suite 'tool' or 'cpu', got '" +
+    return createStringError("expected the suite 'tool', 'cpu', 'search' or "
+                             "'search-table', got '" +
                              options.suite + "'");
   mlir::DialectRegistry registry;
   registerCPUPipelineDialects(registry);

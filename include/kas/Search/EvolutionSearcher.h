@@ -33,7 +33,7 @@ public:
     /// Members of the population, which the first candidates, drawn at random,
     /// fill. The paper takes 100, for 20 000 evaluations; less is better for
     /// some hundreds (docs/SearchAlgorithms.md).
-    unsigned population = 50;
+    unsigned population = 30;
     /// Members that are compared for each child (the paper: 25 of 100).
     unsigned tournament = 12;
     /// Probability that a later move of the parent is made again.

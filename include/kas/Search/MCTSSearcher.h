@@ -38,19 +38,20 @@ namespace kas {
 /// every candidate was proposed leave the tree.
 ///
 /// Rewards are brought to [0, 1] by the least and the largest so far; failures
-/// count as the least.
+/// count as the least. Constants without a source were chosen by experiment
+/// (docs/SearchAlgorithms.md).
 class MCTSSearcher final : public SpaceSearcher {
 public:
   struct Options : SpaceSearcher::Options {
     /// The factor of the width of the confidence interval; 1 in UCB1-tuned, 4
     /// sqrt(2) in Syno.
-    double exploration = 0.5;
+    double exploration = 1;
     /// The mean reward of a choice among n visits is lowered by this times its
     /// visits in flight over n (Syno: 0.3 each).
     double virtualLoss = 0.3;
     /// After n visits, at least 1 and at most wideningFactor * n^widening moves
-    /// of a kind are in play (Syno: 1 and 0.8).
-    double wideningFactor = 1, widening = 0.5;
+    /// of a kind are in play (Syno: 1 and 0.8, for thousands of evaluations).
+    double wideningFactor = 1, widening = 0.3;
     /// A state's own records of a move count n / (n + localRave) after n of
     /// them, those of the whole space the rest (Syno: 3).
     double localRave = 3;
@@ -58,9 +59,9 @@ public:
     double raveNoise = 0.1;
     /// The records of a choice's moves count as much as its own mean after so
     /// many visits (Gelly and Silver's k; 0: they do not count).
-    double raveEquivalence = 10;
+    double raveEquivalence = 30;
     /// Walks to choose a candidate from (1: none is better than another).
-    unsigned walks = 8;
+    unsigned walks = 32;
     /// The share of proposals whose walk is not chosen.
     double walkNoise = 0.1;
   };

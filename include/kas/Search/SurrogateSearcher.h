@@ -45,8 +45,8 @@ public:
     double refit = 0.03;
     /// Depths up to which kind and code of the move are features.
     unsigned places = 16;
-    /// Buckets for moves.
-    unsigned buckets = 32;
+    /// Buckets for counts of moves; more features that say little do harm.
+    unsigned buckets = 0;
     RegressionForest::Options forest;
     /// More features than those of the solutions; optional.
     Features features;
