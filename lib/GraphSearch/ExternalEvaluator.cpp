@@ -59,7 +59,7 @@ public:
   Expected<Metrics> evaluate(const Solution &solution) override;
 
 private:
-  std::string makeRequest(uint64_t id, const Solution &solution);
+  std::string makeRequest(const Solution &solution, uint64_t &id);
   Error start(Worker &worker);
   /// One attempt. A `WorkerError` says that the worker is of no use any more,
   /// any other error that the candidate has failed.
@@ -78,6 +78,8 @@ private:
   /// Those that wait, the longest first.
   std::deque<std::unique_ptr<Worker>> idle;
   uint64_t requests = 0;
+  /// What the first answer that had it said.
+  std::optional<double> referenceMs;
   unsigned reports = 0;
 };
 
@@ -115,8 +117,14 @@ Error ExternalEvaluator::probe() {
                            settings.command + "' " + reason);
 }
 
-std::string ExternalEvaluator::makeRequest(uint64_t id,
-                                           const Solution &solution) {
+std::string ExternalEvaluator::makeRequest(const Solution &solution,
+                                           uint64_t &id) {
+  std::optional<double> reference;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    id = requests++;
+    reference = referenceMs;
+  }
   const SearchProblem &problem = *settings.problem;
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -136,6 +144,8 @@ std::string ExternalEvaluator::makeRequest(uint64_t id,
       for (int64_t multiplicity : problem.multiplicities)
         json.value(multiplicity);
     });
+    if (reference)
+      json.attribute("reference_ms", *reference);
   });
   stream << "\n";
   return text;
@@ -222,6 +232,11 @@ Expected<Metrics> ExternalEvaluator::readAnswer(Worker &worker, uint64_t id,
     std::optional<int64_t> answered = object->getInteger("id");
     if (!answered || *answered < 0 || static_cast<uint64_t>(*answered) != id)
       return broken();
+    if (std::optional<double> reference = object->getNumber("reference_ms")) {
+      std::lock_guard<std::mutex> lock(mutex);
+      if (!referenceMs && *reference > 0)
+        referenceMs = reference;
+    }
     if (std::optional<llvm::StringRef> error = object->getString("error"))
       return createStringError(*error);
     if (const llvm::json::Object *metrics = object->getObject("metrics"))
@@ -261,11 +276,7 @@ void ExternalEvaluator::giveBack(std::unique_ptr<Worker> worker) {
 
 Expected<Metrics> ExternalEvaluator::evaluate(const Solution &solution) {
   uint64_t id;
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    id = requests++;
-  }
-  std::string request = makeRequest(id, solution);
+  std::string request = makeRequest(solution, id);
   for (unsigned attempt = 0;; ++attempt) {
     std::unique_ptr<Worker> worker = takeWorker();
     Expected<Metrics> metrics = evaluate(*worker, id, request);
@@ -282,6 +293,8 @@ Expected<Metrics> ExternalEvaluator::evaluate(const Solution &solution) {
     report(*worker, "is started anew: " + reason);
     worker->process.reset();
     giveBack(std::move(worker));
+    if (attempt == settings.retries && attempt == 0)
+      return createStringError(reason);
     if (attempt == settings.retries)
       return createStringError(
           llvm::formatv("{0} (attempt {1} of {1})", reason, attempt + 1).str());

@@ -41,6 +41,7 @@ struct RunSettings {
   unsigned runs = 0;
   bool cost = false;
   bool json = false;
+  bool worker = false;
   unsigned threads = 0;
   std::string cacheDirectory;
 };
@@ -80,6 +81,10 @@ int64_t countParameters(const FunctionSignature &signature);
 /// `kas-run [FILE] --operator=NAME --bind=...`.
 llvm::Expected<RunReport> runOperator(mlir::MLIRContext &context,
                                       const RunSettings &settings);
+
+/// `kas-run --worker`: times the operators that the standard input asks for, as
+/// a worker of a search (docs/Search.md), until it ends.
+llvm::Error runWorker(mlir::MLIRContext &context, const RunSettings &settings);
 
 /// `kas-run FILE --function=NAME`.
 llvm::Expected<RunReport> runFunction(mlir::MLIRContext &context,

@@ -79,6 +79,12 @@ struct Options {
                          cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Report as one JSON object"),
                      cl::cat(category)};
+  cl::opt<bool> worker{
+      "worker",
+      cl::desc(
+          "Time operators that are asked for by JSON lines on the standard "
+          "input, for a search"),
+      cl::cat(category)};
   cl::opt<unsigned> threads{
       "threads", cl::init(0),
       cl::desc("Threads of parallel loops; 0: OpenMP's default"),
@@ -106,11 +112,21 @@ struct Options {
     settings.time = time;
     settings.runs = runs;
     settings.json = json;
+    settings.worker = worker;
     settings.threads = threads;
     settings.cacheDirectory = cache;
     return settings;
   }
 };
+
+/// A context with all that compiling for the CPU needs.
+std::unique_ptr<mlir::MLIRContext> makeContext() {
+  mlir::DialectRegistry registry;
+  registerCPUPipelineDialects(registry);
+  registerAllDialects(registry);
+  return std::make_unique<mlir::MLIRContext>(
+      registry, mlir::MLIRContext::Threading::DISABLED);
+}
 
 llvm::Expected<RunReport> run(const RunSettings &settings) {
   bool isOperator = !settings.operatorName.empty();
@@ -119,12 +135,9 @@ llvm::Expected<RunReport> run(const RunSettings &settings) {
                              "--function=NAME");
   if (settings.file.empty() && !isOperator)
     return createStringError("no input file");
-  mlir::DialectRegistry registry;
-  registerCPUPipelineDialects(registry);
-  registerAllDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  return isOperator ? runOperator(context, settings)
-                    : runFunction(context, settings);
+  std::unique_ptr<mlir::MLIRContext> context = makeContext();
+  return isOperator ? runOperator(*context, settings)
+                    : runFunction(*context, settings);
 }
 
 } // namespace
@@ -140,15 +153,22 @@ int main(int argc, char **argv) {
           argc, argv, "Run an operator or a function\n", &llvm::errs()))
     return 1;
   RunSettings settings = options.get();
-  auto report = run(settings);
-  if (!report) {
-    llvm::handleAllErrors(report.takeError(),
+  auto fail = [](llvm::Error error) {
+    llvm::handleAllErrors(std::move(error),
                           [](const llvm::ErrorInfoBase &error) {
                             llvm::WithColor::error(llvm::errs(), "kas-run")
                                 << error.message() << "\n";
                           });
     return 1;
+  };
+  if (settings.worker) {
+    if (llvm::Error error = runWorker(*makeContext(), settings))
+      return fail(std::move(error));
+    return 0;
   }
+  auto report = run(settings);
+  if (!report)
+    return fail(report.takeError());
   report->print(llvm::outs(), settings.json);
   return report->ok ? 0 : 1;
 }

@@ -26,7 +26,7 @@ struct EvaluatorSettings {
   /// The program that runs a candidate; empty: `kas-run` beside the running
   /// executable, else on the path.
   std::string runner;
-  /// Seconds that one run of a candidate may take.
+  /// Seconds that a worker may take for a candidate.
   double timeLimit = 30;
   /// MiB of address space that a process which evaluates may have; 0: no limit.
   uint64_t memoryLimit = 0;

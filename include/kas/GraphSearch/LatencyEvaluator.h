@@ -19,10 +19,14 @@ namespace kas {
 
 /// The metric `latency_ms`: the median time of the compiled operator on the
 /// CPU over 7 runs after 2 for warming up, one thread, summed over the bindings
-/// times their multiplicities. Each binding is a process of its own (`kas-run
-/// --operator=... --time --json`), so a candidate that crashes, hangs or does
-/// not compile is a failure and no more. More than the problem's latency budget
-/// is a failure as well.
+/// times their multiplicities. The runs are in turn with a reference kernel, so
+/// that changes of the machine's speed cancel (kas/Runtime/ReferenceTiming.h);
+/// all workers use the scale of the first. Candidates are compiled and run in
+/// worker processes (`kas-run --worker`, see ExternalEvaluator.h) with at most
+/// `settings.timeLimit` seconds for one and `settings.memoryLimit` MiB of
+/// address space (8192 where there is none): one that crashes, hangs or does
+/// not compile is a failure and no more. So is more than the problem's latency
+/// budget.
 llvm::Expected<std::unique_ptr<Evaluator>>
 makeLatencyEvaluator(const EvaluatorSettings &settings);
 

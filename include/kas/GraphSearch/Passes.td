@@ -33,9 +33,10 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     evaluators that are deterministic (`flops`, `params`, `bytes`) and no limit
     of time, one seed gives one result, on any machine and, for the algorithms
     that do not learn (`random`, `uniform`, `exhaustive`), with any number of
-    threads. `latency` compiles a
-    candidate, runs it in a child process (`kas-run`) under each binding, and is
-    a failure of that candidate when the process crashes or is too slow.
+    threads. `latency` compiles and
+    runs a candidate in a worker process (`kas-run --worker`) under each
+    binding; it is a failure of that candidate when the process crashes or is
+    too slow.
     `external` hands candidates to processes in any language, as JSON lines.
 
     With `database` all of it is kept in one SQLite file: the same command goes
@@ -95,15 +96,16 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     Option<"external", "external", "std::string", /*default=*/"\"\"",
            "The shell command of the workers of the evaluator 'external'">,
     Option<"workers", "workers", "unsigned", /*default=*/"0",
-           "Processes of the evaluator 'external' (0: as many as threads)">,
+           "Processes of the evaluators 'latency' and 'external', each (0: as "
+           "many as threads)">,
     Option<"retries", "retries", "unsigned", /*default=*/"2",
            "How often a candidate is tried again when a worker was lost over "
            "it">,
     Option<"timeLimit", "time-limit", "double", /*default=*/"30",
-           "Seconds that one run of a candidate may take">,
+           "Seconds that a worker may take for a candidate">,
     Option<"memoryLimit", "memory-limit", "uint64_t", /*default=*/"0",
-           "MiB of address space that a process which runs candidates may have "
-           "(0: no limit)">,
+           "MiB of address space that a worker may have (0: 8192 for latency, "
+           "no limit for external)">,
     Option<"database", "database", "std::string", /*default=*/"\"\"",
            "The SQLite file that keeps the search; go on when it exists">,
     Option<"progress", "progress", "bool", /*default=*/"false",

@@ -1,0 +1,128 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KasRun.h"
+#include "kas/Dialect/Kas/Transforms/Specialize.h"
+#include "kas/Pipelines/OperatorModule.h"
+#include "kas/Runtime/ReferenceTiming.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/JSON.h"
+#include <iostream>
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+
+/// The values of the operator's symbols in `object`.
+static Expected<Binding> readBinding(OperatorOp op,
+                                     const llvm::json::Object &object) {
+  SymbolSet symbols = op.getSymbolSet();
+  Binding binding;
+  for (unsigned symbol = 0; symbol < symbols.size(); ++symbol) {
+    std::optional<int64_t> value = object.getInteger(symbols.getName(symbol));
+    if (!value || *value < 1 || *value > Size::maxInteger)
+      return createStringError("requires a value from 1 on for " +
+                               symbols.getName(symbol) + " in each binding");
+    binding.push_back(*value);
+  }
+  return binding;
+}
+
+/// Milliseconds of `op` at `binding`, as they were if the machine were as fast
+/// as when the reference kernel took `nominal`.
+static Expected<double> timeOperator(OperatorOp op, const Binding &binding,
+                                     const RunSettings &settings,
+                                     double nominal) {
+  if (mlir::failed(verifyBinding(op, binding, [&] { return op.emitError(); })))
+    return createStringError("the binding is not legal");
+  mlir::OpBuilder builder(op);
+  mlir::FailureOr<OperatorOp> concrete =
+      specialize(builder, op, binding, (op.getSymName() + "_concrete").str(),
+                 [&] { return op.emitError(); });
+  if (mlir::failed(concrete))
+    return createStringError("the operator has no concrete form");
+  auto module = createOperatorModule(*concrete);
+  concrete->erase();
+  auto signature = FunctionSignature::get(*module, operatorFunctionName);
+  if (!signature)
+    return signature.takeError();
+  auto arguments = signature->makeArguments({}, settings.seed);
+  if (!arguments)
+    return arguments.takeError();
+  auto results = signature->makeResults();
+  if (!results)
+    return results.takeError();
+  CPUPipelineOptions pipeline;
+  pipeline.threads = settings.threads;
+  auto function = compileForCPU(*module, operatorFunctionName, pipeline);
+  if (!function)
+    return function.takeError();
+  return measureAgainstReference([&] { (*function)(*arguments, *results); },
+                                 nominal, getTimingOptions(settings));
+}
+
+/// The sum over all bindings of a request, times their multiplicities.
+static Expected<double> timeRequest(mlir::MLIRContext &context,
+                                    const llvm::json::Object &request,
+                                    const RunSettings &settings,
+                                    double nominal) {
+  auto text = request.getString("operator");
+  const llvm::json::Array *bindings = request.getArray("bindings");
+  const llvm::json::Array *counts = request.getArray("multiplicities");
+  if (!text || !bindings || !counts || bindings->size() != counts->size())
+    return createStringError(
+        "requires 'operator', 'bindings' and as many 'multiplicities'");
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(*text, &context);
+  if (!module || module->getOps<OperatorOp>().empty())
+    return createStringError("requires one kas.operator as 'operator'");
+  OperatorOp op = *module->getOps<OperatorOp>().begin();
+  double sum = 0;
+  for (auto [object, count] : llvm::zip_equal(*bindings, *counts)) {
+    const llvm::json::Object *values = object.getAsObject();
+    std::optional<int64_t> multiplicity = count.getAsInteger();
+    if (!values || !multiplicity)
+      return createStringError("requires bindings that are objects and "
+                               "multiplicities that are integers");
+    Expected<Binding> binding = readBinding(op, *values);
+    if (!binding)
+      return binding.takeError();
+    Expected<double> time = timeOperator(op, *binding, settings, nominal);
+    if (!time)
+      return time.takeError();
+    sum += *time * static_cast<double>(*multiplicity);
+  }
+  return sum;
+}
+
+Error kas::runWorker(mlir::MLIRContext &context, const RunSettings &settings) {
+  double nominal = calibrateReferenceKernel();
+  for (std::string line; std::getline(std::cin, line);) {
+    Expected<llvm::json::Value> value = llvm::json::parse(line);
+    if (!value)
+      return value.takeError();
+    const llvm::json::Object *request = value->getAsObject();
+    std::optional<int64_t> id =
+        request ? request->getInteger("id") : std::nullopt;
+    if (!id)
+      return createStringError("requires objects with an integer 'id'");
+    // One scale for all workers of a search, if it says so.
+    Expected<double> time =
+        timeRequest(context, *request, settings,
+                    request->getNumber("reference_ms").value_or(nominal));
+    llvm::json::Object answer{{"id", *id}, {"reference_ms", nominal}};
+    if (time)
+      answer["metrics"] = llvm::json::Object{{"latency_ms", *time}};
+    else
+      answer["error"] = llvm::toString(time.takeError());
+    llvm::outs() << llvm::json::Value(std::move(answer)) << "\n";
+    llvm::outs().flush();
+  }
+  return Error::success();
+}
