@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/GraphSearch/Evaluators.h"
+#include "kas/GraphSearch/FinalRound.h"
 #include "kas/GraphSearch/GraphState.h"
 #include "kas/GraphSearch/Objective.h"
 #include "kas/GraphSearch/OperatorPrinter.h"
@@ -45,7 +46,9 @@ private:
     Objective objective;
     std::unique_ptr<Searcher> searcher;
     std::unique_ptr<SearchReport> report;
-    std::vector<std::unique_ptr<Evaluator>> evaluators;
+    std::vector<std::unique_ptr<Evaluator>> evaluators, finalEvaluators;
+    /// Null without a database.
+    std::unique_ptr<SearchStore> store;
   };
 
   InFlightDiagnostic emitError() {
@@ -61,10 +64,14 @@ private:
   SmallVector<std::string> getEvaluatorNames() const;
   LogicalResult makeSearcher(Run &run);
   void makeReport(Run &run);
-  LogicalResult makeEvaluators(Run &run);
-  FailureOr<std::unique_ptr<SearchStore>> openDatabase(SpaceOp space);
+  LogicalResult
+  makeEvaluators(Run &run, ArrayRef<std::string> names,
+                 std::vector<std::unique_ptr<Evaluator>> &evaluators);
+  LogicalResult openDatabase(Run &run);
   /// All results by identifier, also those of earlier runs on the database.
   FailureOr<std::vector<SearchResult>> search(Run &run);
+  /// Takes a closer look at the best of `results`, which come first then.
+  LogicalResult lookCloser(Run &run, std::vector<SearchResult> &results);
   void warnOfNothing(Run &run, ArrayRef<SearchResult> failures);
   void append(Run &run, ArrayRef<SearchResult> results,
               const ParetoFront &front);
@@ -102,7 +109,8 @@ LogicalResult SearchPass::checkOptions() {
   if (memoryLimit > uint64_t(1) << 40)
     return emitError() << "requires memory-limit <= 2^40, got "
                        << uint64_t(memoryLimit);
-  if (!external.empty() && !llvm::is_contained(evaluators, "external"))
+  if (!external.empty() && !llvm::is_contained(evaluators, "external") &&
+      !llvm::is_contained(finalEvaluators, "external"))
     return emitError() << "requires 'external' among the evaluators for the "
                           "option 'external'";
   // Written so that NaN fails.
@@ -161,7 +169,9 @@ void SearchPass::makeReport(Run &run) {
       [&searcher = *run.searcher] { return searcher.getStatistics(); });
 }
 
-LogicalResult SearchPass::makeEvaluators(Run &run) {
+LogicalResult SearchPass::makeEvaluators(
+    Run &run, ArrayRef<std::string> names,
+    std::vector<std::unique_ptr<Evaluator>> &evaluators) {
   std::vector<MetricLimit> bounds;
   for (const std::string &text : limits) {
     llvm::Expected<MetricLimit> bound = MetricLimit::parse(text);
@@ -180,26 +190,27 @@ LogicalResult SearchPass::makeEvaluators(Run &run) {
   settings.report = [&report = *run.report](const std::string &message) {
     report.message(message);
   };
-  for (StringRef name : getEvaluatorNames()) {
+  for (StringRef name : names) {
     llvm::Expected<std::unique_ptr<Evaluator>> evaluator =
         makeEvaluator(name, settings);
     if (!evaluator)
       return emitError(evaluator.takeError());
-    run.evaluators.push_back(
-        makeCheckedEvaluator(std::move(*evaluator), bounds));
+    evaluators.push_back(makeCheckedEvaluator(std::move(*evaluator), bounds));
   }
   return success();
 }
 
 /// The settings that the sequence of candidates and their outcomes follow from,
 /// and others that are good to know.
-FailureOr<std::unique_ptr<SearchStore>>
-SearchPass::openDatabase(SpaceOp space) {
+LogicalResult SearchPass::openDatabase(Run &run) {
   SearchSettings settings, information;
-  llvm::raw_string_ostream(settings["space"]) << space << "\n";
+  llvm::raw_string_ostream(settings["space"]) << run.space << "\n";
   settings["algorithm"] = algorithm;
   settings["seed"] = std::to_string(seed);
   settings["evaluators"] = llvm::join(getEvaluatorNames(), ",");
+  // A final round may be added to a search that is there, or enlarged.
+  if (finalCount && !finalEvaluators.empty())
+    information["final_evaluators"] = llvm::join(finalEvaluators, ",");
   for (const auto &[name, value] :
        {std::pair<const char *, std::string>("external", external),
         {"limits", llvm::join(limits, ",")},
@@ -213,25 +224,30 @@ SearchPass::openDatabase(SpaceOp space) {
       SearchStore::open(database, settings, information);
   if (!store)
     return emitError(store.takeError());
-  return std::move(*store);
+  run.store = std::move(*store);
+  return success();
+}
+
+/// Evaluators as others take them.
+static SmallVector<Evaluator *>
+borrow(ArrayRef<std::unique_ptr<Evaluator>> evaluators) {
+  return llvm::map_to_vector(
+      evaluators,
+      [](const std::unique_ptr<Evaluator> &judge) { return judge.get(); });
 }
 
 FailureOr<std::vector<SearchResult>> SearchPass::search(Run &run) {
-  SmallVector<Evaluator *> judges = llvm::map_to_vector(
-      run.evaluators,
-      [](std::unique_ptr<Evaluator> &judge) { return judge.get(); });
+  SmallVector<Evaluator *> judges = borrow(run.evaluators);
   auto told = [&](const SearchResult &result) { run.report->add(result); };
   SearchLimits limits = getLimits();
-  if (database.empty())
+  if (!run.store)
     return runSearch(*run.searcher, judges, limits, told);
 
-  FailureOr<std::unique_ptr<SearchStore>> store = openDatabase(run.space);
-  if (failed(store))
-    return failure();
   OperatorPrinter printer(run.problem);
-  StoredSearcher stored(*run.searcher, **store, [&](const Solution &solution) {
-    return printer.print(static_cast<const OperatorGraph &>(solution));
-  });
+  StoredSearcher stored(
+      *run.searcher, *run.store, [&](const Solution &solution) {
+        return printer.print(static_cast<const OperatorGraph &>(solution));
+      });
   if (llvm::Error error = stored.replay())
     return emitError(std::move(error));
   std::vector<SearchResult> results = stored.getReplayed().vec();
@@ -242,14 +258,39 @@ FailureOr<std::vector<SearchResult>> SearchPass::search(Run &run) {
     llvm::append_range(results, runSearch(stored, judges, limits, told));
   if (llvm::Error error = stored.takeError())
     return emitError(std::move(error));
-  if (llvm::Error error = (*store)->recordStatistics(stored.getStatistics()))
+  if (llvm::Error error = run.store->recordStatistics(stored.getStatistics()))
     return emitError(std::move(error));
-  (*store)->close();
   // Those that were in flight when an earlier run ended came last.
   llvm::sort(results, [](const SearchResult &a, const SearchResult &b) {
     return a.candidate.id < b.candidate.id;
   });
   return results;
+}
+
+LogicalResult SearchPass::lookCloser(Run &run,
+                                     std::vector<SearchResult> &results) {
+  run.objective.sort(results);
+  std::map<uint64_t, Outcome> known;
+  if (run.store) {
+    auto candidates = run.store->readCandidates();
+    if (!candidates)
+      return emitError(candidates.takeError());
+    for (const StoredCandidate &candidate : *candidates)
+      if (candidate.finalOutcome)
+        known[candidate.id] = *candidate.finalOutcome;
+  }
+  size_t count = std::min<uint64_t>(finalCount, results.size());
+  auto record = [&](const SearchResult &result, double seconds) -> llvm::Error {
+    run.report->addFinal(result, count);
+    if (!run.store)
+      return llvm::Error::success();
+    return run.store->recordFinal(result.candidate.id, result.outcome, seconds);
+  };
+  if (llvm::Error error =
+          runFinalRound(llvm::MutableArrayRef(results).take_front(count),
+                        borrow(run.finalEvaluators), threads, known, record))
+    return emitError(std::move(error));
+  return success();
 }
 
 void SearchPass::warnOfNothing(Run &run, ArrayRef<SearchResult> failures) {
@@ -296,13 +337,18 @@ void SearchPass::runOnOperation() {
   if (failed(makeSearcher(run)))
     return signalPassFailure();
   makeReport(run);
-  if (failed(makeEvaluators(run)))
+  SmallVector<std::string> finalNames(finalEvaluators.begin(),
+                                      finalEvaluators.end());
+  if (finalCount && finalNames.empty())
+    finalNames = {"latency"};
+  if (failed(makeEvaluators(run, getEvaluatorNames(), run.evaluators)) ||
+      failed(makeEvaluators(run, finalNames, run.finalEvaluators)) ||
+      (!database.empty() && failed(openDatabase(run))))
     return signalPassFailure();
   FailureOr<std::vector<SearchResult>> results = search(run);
   if (failed(results))
     return signalPassFailure();
 
-  run.report->finish(*results);
   SearchStatistics statistics = run.searcher->getStatistics();
   numAsked = statistics.asked;
   numFailed = statistics.failed;
@@ -310,9 +356,22 @@ void SearchPass::runOnOperation() {
   numDeadEnds = statistics.deadEnds;
   numDuplicates = statistics.duplicates;
   std::vector<SearchResult> evaluated, failures;
-  for (SearchResult &result : *results)
-    (std::holds_alternative<Failure>(result.outcome) ? failures : evaluated)
-        .push_back(std::move(result));
+  auto divide = [&](std::vector<SearchResult> &mixed) {
+    for (SearchResult &result : mixed)
+      (std::holds_alternative<Failure>(result.outcome) ? failures : evaluated)
+          .push_back(std::move(result));
+  };
+  divide(*results);
+  if (finalCount) {
+    std::vector<SearchResult> mixed = std::move(evaluated);
+    evaluated.clear();
+    if (failed(lookCloser(run, mixed)))
+      return signalPassFailure();
+    divide(mixed);
+  }
+  if (run.store)
+    run.store->close();
+  run.report->finish(evaluated);
   if (evaluated.empty())
     warnOfNothing(run, failures);
   ParetoFront front = getFront(run.objective, evaluated);

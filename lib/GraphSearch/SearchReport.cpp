@@ -51,10 +51,22 @@ void SearchReport::add(const SearchResult &result) {
   std::lock_guard<std::mutex> lock(mutex);
   count(result);
   if (mode == Mode::Json)
-    printCandidate(result);
+    printCandidate(result, "candidate");
   if (mode == Mode::Line &&
       Clock::now() - printed >= std::chrono::milliseconds(100))
     printLine();
+}
+
+void SearchReport::addFinal(const SearchResult &result, uint64_t wanted) {
+  std::lock_guard<std::mutex> lock(mutex);
+  ++finals;
+  if (mode == Mode::Json)
+    printCandidate(result, "final");
+  if (mode == Mode::Line) {
+    clearLine();
+    stream << llvm::formatv("final round: {0}/{1} evaluated", finals, wanted);
+    stream.flush();
+  }
 }
 
 static double getSeconds(Clock::duration duration) {
@@ -68,12 +80,13 @@ static void printMetrics(llvm::json::OStream &json, const Metrics &metrics) {
   });
 }
 
-void SearchReport::printCandidate(const SearchResult &result) {
+void SearchReport::printCandidate(const SearchResult &result,
+                                  llvm::StringRef event) {
   std::string line;
   llvm::raw_string_ostream text(line);
   llvm::json::OStream json(text);
   json.object([&] {
-    json.attribute("event", "candidate");
+    json.attribute("event", event);
     json.attribute("id", static_cast<int64_t>(result.candidate.id));
     json.attribute("seconds", getSeconds(Clock::now() - start));
     if (const auto *failure = std::get_if<Failure>(&result.outcome))

@@ -27,11 +27,14 @@ static void improve(StoredCandidate &candidate, const StoredCandidate &other) {
   int rank = getRank(candidate), otherRank = getRank(other);
   if (otherRank > rank) {
     candidate.outcome = other.outcome;
+    candidate.finalOutcome = other.finalOutcome;
     candidate.seconds = other.seconds;
     candidate.askedAt = other.askedAt;
   } else if (rank == 2 && otherRank == 2) {
     const Metrics &more = std::get<Metrics>(*other.outcome);
     std::get<Metrics>(*candidate.outcome).insert(more.begin(), more.end());
+    if (!candidate.finalOutcome)
+      candidate.finalOutcome = other.finalOutcome;
   }
 }
 

@@ -47,8 +47,12 @@ struct SearchStore::Impl {
   Error compareSettings(const SearchSettings &wanted);
   Error create(const SearchSettings &wanted, const SearchSettings &information);
   Error write(llvm::function_ref<Error()> change);
+  Error insertMetrics(const char *table, uint64_t id, const Metrics &metrics);
   Error insertOutcome(uint64_t id, const Outcome &outcome, double seconds,
                       uint64_t event);
+  Error insertFinal(uint64_t id, const Outcome &outcome, double seconds);
+  Expected<std::map<uint64_t, Metrics>> readMetrics(const char *table) const;
+  Error readFinals(std::vector<StoredCandidate> &candidates) const;
 };
 
 // The columns are described in docs/Search.md.
@@ -74,6 +78,17 @@ CREATE TABLE candidate(
 );
 CREATE TABLE metric(
   candidate INTEGER NOT NULL REFERENCES candidate(id),
+  name TEXT NOT NULL,
+  value REAL NOT NULL,
+  PRIMARY KEY (candidate, name)
+) WITHOUT ROWID;
+CREATE TABLE final_candidate(
+  candidate INTEGER PRIMARY KEY NOT NULL REFERENCES candidate(id),
+  failure TEXT,
+  seconds REAL NOT NULL
+);
+CREATE TABLE final_metric(
+  candidate INTEGER NOT NULL REFERENCES final_candidate(candidate),
   name TEXT NOT NULL,
   value REAL NOT NULL,
   PRIMARY KEY (candidate, name)
@@ -349,15 +364,57 @@ const SearchSettings &SearchStore::getSettings() const {
   return impl->settings;
 }
 
-Expected<std::vector<StoredCandidate>> SearchStore::readCandidates() const {
-  SqliteStatement metrics(impl->connection,
-                          "SELECT candidate, name, value FROM metric");
+std::optional<Outcome> StoredCandidate::getOutcome() const {
+  if (!outcome || std::holds_alternative<Failure>(*outcome) || !finalOutcome)
+    return outcome;
+  if (std::holds_alternative<Failure>(*finalOutcome))
+    return finalOutcome;
+  Metrics all = std::get<Metrics>(*outcome);
+  const Metrics &more = std::get<Metrics>(*finalOutcome);
+  all.insert(more.begin(), more.end());
+  return all;
+}
+
+Expected<std::map<uint64_t, Metrics>>
+SearchStore::Impl::readMetrics(const char *table) const {
+  SqliteStatement rows(
+      connection, (llvm::Twine("SELECT candidate, name, value FROM ") + table)
+                      .str()
+                      .c_str());
   std::map<uint64_t, Metrics> known;
-  while (metrics.step())
-    known[static_cast<uint64_t>(metrics.getInteger(0))][metrics.getText(1)] =
-        metrics.getReal(2);
-  if (Error error = metrics.takeError())
-    return impl->locate(std::move(error));
+  while (rows.step())
+    known[static_cast<uint64_t>(rows.getInteger(0))][rows.getText(1)] =
+        rows.getReal(2);
+  if (Error error = rows.takeError())
+    return locate(std::move(error));
+  return known;
+}
+
+Error SearchStore::Impl::readFinals(
+    std::vector<StoredCandidate> &candidates) const {
+  Expected<std::map<uint64_t, Metrics>> known = readMetrics("final_metric");
+  if (!known)
+    return known.takeError();
+  SqliteStatement rows(connection,
+                       "SELECT candidate, failure FROM final_candidate");
+  std::map<uint64_t, Outcome> finals;
+  while (rows.step()) {
+    auto id = static_cast<uint64_t>(rows.getInteger(0));
+    if (rows.isNull(1))
+      finals[id] = (*known)[id];
+    else
+      finals[id] = Failure{rows.getText(1)};
+  }
+  for (StoredCandidate &candidate : candidates)
+    if (auto found = finals.find(candidate.id); found != finals.end())
+      candidate.finalOutcome = found->second;
+  return locate(rows.takeError());
+}
+
+Expected<std::vector<StoredCandidate>> SearchStore::readCandidates() const {
+  Expected<std::map<uint64_t, Metrics>> known = impl->readMetrics("metric");
+  if (!known)
+    return known.takeError();
   SqliteStatement rows(
       impl->connection,
       "SELECT id, key, operator, parent, ask_event, tell_event, failure, "
@@ -377,12 +434,14 @@ Expected<std::vector<StoredCandidate>> SearchStore::readCandidates() const {
       continue;
     candidate.tellEvent = static_cast<uint64_t>(rows.getInteger(5));
     if (rows.isNull(6))
-      candidate.outcome = known[candidate.id];
+      candidate.outcome = (*known)[candidate.id];
     else
       candidate.outcome = Failure{rows.getText(6)};
   }
   if (Error error = rows.takeError())
     return impl->locate(std::move(error));
+  if (Error error = impl->readFinals(result))
+    return error;
   return result;
 }
 
@@ -432,6 +491,25 @@ Error SearchStore::recordAsk(const StoredCandidate &candidate) {
   return Error::success();
 }
 
+Error SearchStore::Impl::insertMetrics(const char *table, uint64_t id,
+                                       const Metrics &metrics) {
+  SqliteStatement insert(
+      connection, (llvm::Twine("INSERT INTO ") + table + " VALUES (?, ?, ?)")
+                      .str()
+                      .c_str());
+  for (const auto &[name, value] : metrics) {
+    if (!std::isfinite(value))
+      return createStringError("metric '" + llvm::Twine(name) +
+                               "' must be finite");
+    if (Error error = insert.bind(static_cast<int64_t>(id))
+                          .bind(llvm::StringRef(name))
+                          .bind(value)
+                          .run())
+      return error;
+  }
+  return Error::success();
+}
+
 Error SearchStore::Impl::insertOutcome(uint64_t id, const Outcome &outcome,
                                        double seconds, uint64_t event) {
   const auto *failure = std::get_if<Failure>(&outcome);
@@ -451,18 +529,25 @@ Error SearchStore::Impl::insertOutcome(uint64_t id, const Outcome &outcome,
                              " is not waiting for an outcome");
   if (failure)
     return Error::success();
-  SqliteStatement insert(connection, "INSERT INTO metric VALUES (?, ?, ?)");
-  for (const auto &[name, value] : std::get<Metrics>(outcome)) {
-    if (!std::isfinite(value))
-      return createStringError("metric '" + llvm::Twine(name) +
-                               "' must be finite");
-    if (Error error = insert.bind(static_cast<int64_t>(id))
-                          .bind(llvm::StringRef(name))
-                          .bind(value)
-                          .run())
-      return error;
-  }
-  return Error::success();
+  return insertMetrics("metric", id, std::get<Metrics>(outcome));
+}
+
+Error SearchStore::Impl::insertFinal(uint64_t id, const Outcome &outcome,
+                                     double seconds) {
+  const auto *failure = std::get_if<Failure>(&outcome);
+  SqliteStatement row(connection,
+                      failure ? "INSERT INTO final_candidate(candidate, "
+                                "seconds, failure) VALUES (?, ?, ?)"
+                              : "INSERT INTO final_candidate(candidate, "
+                                "seconds) VALUES (?, ?)");
+  row.bind(static_cast<int64_t>(id)).bind(seconds);
+  if (failure)
+    row.bind(llvm::StringRef(failure->reason));
+  if (Error error = row.run())
+    return error;
+  if (failure)
+    return Error::success();
+  return insertMetrics("final_metric", id, std::get<Metrics>(outcome));
 }
 
 Error SearchStore::recordTell(uint64_t id, const Outcome &outcome,
@@ -474,6 +559,11 @@ Error SearchStore::recordTell(uint64_t id, const Outcome &outcome,
     return error;
   ++impl->events;
   return Error::success();
+}
+
+Error SearchStore::recordFinal(uint64_t id, const Outcome &outcome,
+                               double seconds) {
+  return impl->write([&] { return impl->insertFinal(id, outcome, seconds); });
 }
 
 Error SearchStore::recordStatistics(const SearchStatistics &statistics) {
@@ -513,6 +603,10 @@ Error SearchStore::insert(llvm::ArrayRef<StoredCandidate> candidates) {
         if (Error error =
                 impl->insertOutcome(candidate.id, *candidate.outcome,
                                     candidate.seconds, *candidate.tellEvent))
+          return error;
+      if (candidate.finalOutcome)
+        if (Error error =
+                impl->insertFinal(candidate.id, *candidate.finalOutcome, 0))
           return error;
     }
     return Error::success();

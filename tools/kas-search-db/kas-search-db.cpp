@@ -95,6 +95,8 @@ select(const SearchStore &store, const Options &options,
   Expected<std::vector<StoredCandidate>> candidates = store.readCandidates();
   if (!candidates)
     return candidates;
+  for (StoredCandidate &candidate : *candidates)
+    candidate.outcome = candidate.getOutcome();
   if (!state.empty())
     llvm::erase_if(*candidates, [&](const StoredCandidate &candidate) {
       return getState(candidate) != state;

@@ -29,6 +29,9 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     attribute `kas.front`. Without it: the least `latency_ms` where it was
     measured, then `flops`, then `params`, then the order of proposal.
 
+    With `final=N` the best N are then evaluated by `final-evaluators`, which
+    may be dear; the objective orders them again.
+
     No candidate comes twice, and a small space is searched to its end. With
     evaluators that are deterministic (`flops`, `params`, `bytes`) and no limit
     of time, one seed gives one result, on any machine and, for the algorithms
@@ -86,6 +89,10 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
            "What is to be small: a weighted sum of metrics such as "
            "2*loss+latency_ms, or a front such as pareto(flops,params) "
            "(default: latency_ms, then flops, then params)">,
+    Option<"finalCount", "final", "uint64_t", /*default=*/"0",
+           "Look closer at so many of the best once the search is over">,
+    ListOption<"finalEvaluators", "final-evaluators", "std::string",
+               "What to find out about those (default: latency)">,
     Option<"threads", "threads", "unsigned", /*default=*/"1",
            "Candidates that are evaluated at once">,
     Option<"top", "top", "uint64_t", /*default=*/"0",

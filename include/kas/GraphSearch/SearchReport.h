@@ -28,8 +28,8 @@ public:
     Quiet,
     /// One line that is written over ten times a second, for a terminal.
     Line,
-    /// A JSON object per line and event: `candidate`, `message`, `front`,
-    /// `end`. docs/Search.md has their members.
+    /// A JSON object per line and event: `candidate`, `final`, `message`,
+    /// `front`, `end`. docs/Search.md has their members.
     Json
   };
 
@@ -45,6 +45,9 @@ public:
   /// One more candidate has an outcome.
   void add(const SearchResult &result);
 
+  /// One of `wanted` candidates of the final round has an outcome.
+  void addFinal(const SearchResult &result, uint64_t wanted);
+
   void message(const std::string &text);
 
   /// The end: the front of `results`, and the numbers of the search. Nothing
@@ -53,7 +56,7 @@ public:
 
 private:
   void count(const SearchResult &result);
-  void printCandidate(const SearchResult &result);
+  void printCandidate(const SearchResult &result, llvm::StringRef event);
   void printLine();
   void clearLine();
   std::string getTimeLeft() const;
@@ -69,7 +72,7 @@ private:
   std::vector<std::string> names;
   ParetoFront front;
   std::optional<SearchResult> best;
-  uint64_t evaluated = 0, failed = 0, replayed = 0;
+  uint64_t evaluated = 0, failed = 0, replayed = 0, finals = 0;
 };
 
 } // namespace kas

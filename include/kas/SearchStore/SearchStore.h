@@ -37,16 +37,23 @@ struct StoredCandidate {
   std::optional<uint64_t> tellEvent;
   /// Nothing while the candidate is being evaluated.
   std::optional<Outcome> outcome;
+  /// The outcome of the final round, for the best only; nothing where there was
+  /// none. It is of no concern to the algorithm.
+  std::optional<Outcome> finalOutcome;
   /// When it was proposed, in seconds since 1970, and how long its evaluation
   /// took.
   double askedAt = 0, seconds = 0;
+
+  /// What is known in all: the metrics of both outcomes, the first failure, or
+  /// nothing.
+  std::optional<Outcome> getOutcome() const;
 };
 
 /// A file of SQLite (sqlite.org) with the tables `setting`, `candidate`,
-/// `metric` and `statistic`; docs/Search.md describes them. What was recorded
-/// survives the end of the process, whatever its cause; the last second may be
-/// lost when the machine itself fails, but the file stays sound. One thread at
-/// a time may use an object.
+/// `metric`, `final_candidate`, `final_metric` and `statistic`; docs/Search.md
+/// describes them. What was recorded survives the end of the process, whatever
+/// its cause; the last second may be lost when the machine itself fails, but
+/// the file stays sound. One thread at a time may use an object.
 class SearchStore {
 public:
   /// The version of the tables, `PRAGMA user_version` of the file.
@@ -89,9 +96,12 @@ public:
   /// Records the outcome of a candidate that has none. Metrics must be finite.
   llvm::Error recordTell(uint64_t id, const Outcome &outcome, double seconds);
 
+  /// The same for the final round.
+  llvm::Error recordFinal(uint64_t id, const Outcome &outcome, double seconds);
+
   llvm::Error recordStatistics(const SearchStatistics &statistics);
 
-  /// Copies rows as they are, all or none.
+  /// Copies rows as they are, all or none; but for the time of final rounds.
   llvm::Error insert(llvm::ArrayRef<StoredCandidate> candidates);
 
   /// All that SQLite can check of a file.
