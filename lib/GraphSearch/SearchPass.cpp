@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/GraphSearch/Evaluators.h"
+#include "kas/GraphSearch/Explain.h"
 #include "kas/GraphSearch/FinalRound.h"
 #include "kas/GraphSearch/GraphState.h"
 #include "kas/GraphSearch/Objective.h"
@@ -301,8 +302,13 @@ void SearchPass::warnOfNothing(Run &run, ArrayRef<SearchResult> failures) {
             << std::get<Failure>(failures.front().outcome).reason;
     return;
   }
-  warning << (run.searcher->isExhausted() ? "the space has none"
-                                          : "the search ended too early");
+  if (!run.searcher->isExhausted()) {
+    warning << "the search ended too early";
+    return;
+  }
+  warning << "the space has none";
+  for (const std::string &reason : explainEmptySpace(*run.problem))
+    warning.attachNote(run.space.getLoc()) << reason;
 }
 
 void SearchPass::append(Run &run, ArrayRef<SearchResult> results,

@@ -18,6 +18,7 @@ kas.space @linear<M, K, N> [M, N unordered] from [M, K unordered]
 
 // The budget is one FLOP less than the product needs.
 // expected-warning @below {{found no operator: the space has none}}
+// expected-note @below {{the budget of 383 FLOP excludes every operator: without it the smallest that was found has 384 FLOP}}
 kas.space @linear<M, K, N> [M, N unordered] from [M, K unordered]
     bindings [<M = 8, K = 4, N = 6>]
     limits {depth = 4}
@@ -35,6 +36,8 @@ kas.space @exact<M, K, N> [M, N unordered] from [M, K unordered]
 // -----
 
 // expected-warning @below {{found no operator: the space has none}}
+// expected-note @below {{the budget of 23 parameters excludes every operator: without it the smallest that was found has 24 parameters}}
+// expected-note @below {{an operator needs expand = 1, the limit is 0}}
 kas.space @params<M, K, N> [M, N unordered] from [M, K unordered]
     bindings [<M = 8, K = 4, N = 6>]
     limits {depth = 4}
@@ -44,6 +47,7 @@ kas.space @params<M, K, N> [M, N unordered] from [M, K unordered]
 
 // Two steps are needed: a reduction and a weight.
 // expected-warning @below {{found no operator: the space has none}}
+// expected-note @below {{an operator needs 2 steps, depth allows 1}}
 kas.space @depth<M, K, N> [M, N unordered] from [M, K unordered]
     bindings [<M = 8, K = 4, N = 6>]
     limits {depth = 1}
@@ -51,6 +55,25 @@ kas.space @depth<M, K, N> [M, N unordered] from [M, K unordered]
 // -----
 
 // expected-warning @below {{found no operator: the space has none}}
+// expected-note @below {{an operator needs occurrences.K = 2, the limit is 1}}
 kas.space @occurrences<M, K, N> [M, N unordered] from [M, K unordered]
     bindings [<M = 8, K = 4, N = 6>]
     limits {depth = 4, occurrences.K = 1}
+
+// -----
+
+// expected-warning @below {{found no operator: the space has none}}
+// expected-note @below {{the budget of at least 400 FLOP excludes every operator: without it the largest that was found has 384 FLOP}}
+kas.space @least<M, K, N> [M, N unordered] from [M, K unordered]
+    bindings [<M = 8, K = 4, N = 6>]
+    limits {depth = 4}
+    budget {min_flops_ratio = 1.0, baseline_flops = 400}
+
+// -----
+
+// expected-warning @below {{found no operator: the space has none}}
+// expected-note @below {{no single bound of the budget excludes every operator, but all of them together do}}
+kas.space @together<M, K, N> [M, N unordered] from [M, K unordered]
+    bindings [<M = 8, K = 4, N = 6>]
+    limits {depth = 4}
+    budget {flops = 383, params = 23}
