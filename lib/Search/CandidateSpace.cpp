@@ -36,8 +36,9 @@ CandidateSpace::CandidateSpace(std::unique_ptr<State> rootState,
     : root(std::move(rootState)), options(options) {}
 
 CandidateSpace::CandidateSpace(std::unique_ptr<State> rootState,
+                               const Options &options,
                                std::shared_ptr<const LivingTree> known)
-    : root(std::move(rootState)) {
+    : CandidateSpace(std::move(rootState), options) {
   assert(known->isComplete() && "candidates outside the tree would be lost");
   isPrepared = true;
   setTree(std::move(known));
@@ -124,6 +125,32 @@ CandidateSpace::Draw CandidateSpace::drawNear(Path &path,
   return result;
 }
 
+/// A child with candidates left.
+LivingTree::NodeId CandidateSpace::chooseChild(LivingTree::NodeId id,
+                                               Random &random) const {
+  const LivingTree::Node &node = (*tree)[id];
+  LivingTree::NodeId child = node.firstChild;
+  if (options.drawUniformly) {
+    uint64_t rank = random.below(left[id]);
+    for (; rank >= left[child]; ++child)
+      rank -= left[child];
+    return child;
+  }
+  llvm::SmallVector<llvm::SmallVector<LivingTree::NodeId, 16>, 8> kinds;
+  uint32_t last = LivingTree::maxKinds;
+  for (; child != node.firstChild + node.numChildren; ++child) {
+    if (left[child] == 0)
+      continue;
+    if (uint32_t kind = (*tree)[child].kind; kind != last) {
+      kinds.emplace_back();
+      last = kind;
+    }
+    kinds.back().push_back(child);
+  }
+  const auto &kind = kinds[random.below(kinds.size())];
+  return kind[random.below(kind.size())];
+}
+
 CandidateSpace::Draw CandidateSpace::drawOnTree(Path &path, Guide &guide,
                                                 Random &random) {
   LivingTree::NodeId id = tree->find(path);
@@ -137,10 +164,7 @@ CandidateSpace::Draw CandidateSpace::drawOnTree(Path &path, Guide &guide,
         })) {
       guide.moves.erase(guide.moves.begin() + *index);
     } else {
-      uint64_t rank = random.below(left[id]);
-      child = (*tree)[id].firstChild;
-      for (; rank >= left[child]; ++child)
-        rank -= left[child];
+      child = chooseChild(id, random);
     }
     path.push_back(tree->getMove(child));
     id = child;

@@ -69,6 +69,8 @@ static void addSpaceEntries(AllOptions &options, Entries &entries) {
               "The most memory for the tree and for marks");
   entries.add("table", space.useTable, 0, 1,
               "Keep a table of states while the tree is built");
+  entries.add("draw-uniformly", space.drawUniformly, 0, 1,
+              "With the tree, draw all candidates with the same probability");
   entries.add("expansions-per-walk", space.expansionsPerWalk, 1, 1e15,
               "Without a tree, give a walk up after so many states");
   entries.add("expansions-per-ask", options.common.expansionsPerAsk, 1, 1e15,
@@ -128,6 +130,15 @@ static void addSurrogateEntries(SurrogateSearcher::Options &options,
               "Share of features tried at a split");
 }
 
+static AllOptions getDefaults(StringRef algorithm,
+                              const CandidateSpace::Options &space) {
+  AllOptions options;
+  options.space = space;
+  // The others do better with more variety (docs/SearchAlgorithms.md).
+  options.space.drawUniformly = algorithm == "uniform";
+  return options;
+}
+
 static Entries getEntries(StringRef algorithm, AllOptions &options) {
   Entries entries;
   addSpaceEntries(options, entries);
@@ -141,7 +152,7 @@ static Entries getEntries(StringRef algorithm, AllOptions &options) {
 }
 
 std::vector<SearcherParameter> kas::getSearcherParameters(StringRef algorithm) {
-  AllOptions options;
+  AllOptions options = getDefaults(algorithm, {});
   std::vector<SearcherParameter> result;
   for (const Entry &entry : getEntries(algorithm, options).list)
     result.push_back(entry.parameter);
@@ -208,8 +219,7 @@ kas::makeSearcher(StringRef name, std::unique_ptr<State> root,
     return createStringError("expected an algorithm (" +
                              llvm::join(getSearcherNames(), ", ") + "), got '" +
                              name + "'");
-  AllOptions options;
-  options.space = settings.space;
+  AllOptions options = getDefaults(name, settings.space);
   Entries entries = getEntries(name, options);
   for (const std::string &parameter : parameters)
     if (llvm::Error error = setParameter(entries, name, parameter))
@@ -226,7 +236,8 @@ kas::makeSearcher(StringRef name, std::unique_ptr<State> root,
     options.space.treeExpansions = 0;
   auto space =
       settings.tree && name != "random"
-          ? std::make_unique<CandidateSpace>(std::move(root), settings.tree)
+          ? std::make_unique<CandidateSpace>(std::move(root), options.space,
+                                             settings.tree)
           : std::make_unique<CandidateSpace>(std::move(root), options.space);
   return makeKnown(name, std::move(space), options);
 }

@@ -122,15 +122,16 @@ static Error measureSpace(mlir::MLIRContext &context, StringRef name,
 namespace {
 
 /// Evaluations at which the best reward so far is printed.
-constexpr unsigned checkpoints[] = {1,   2,   5,   10,   20,   50,
-                                    100, 200, 500, 1000, 2000, 5000};
+constexpr unsigned checkpoints[] = {1,   2,    3,    5,    7,    10,  15,  20,
+                                    30,  50,   70,   100,  150,  200, 300, 500,
+                                    700, 1000, 1500, 2000, 3000, 5000};
 
 /// What came of one seed.
 struct Run {
   /// Until 99 % of the best reward was reached.
   unsigned evaluations = 0;
   /// The best reward at each checkpoint.
-  llvm::SmallVector<double, 12> best;
+  std::vector<double> best;
 };
 
 struct Tabulated {
@@ -240,7 +241,8 @@ Error kas::runSearchSuite(mlir::MLIRContext &context,
   print(report, "tabulated", "operators_total",
         static_cast<double>(space->table->rows.size()), "");
   print(report, "tabulated", "best_reward", space->best, "");
-  for (StringRef algorithm : {"uniform", "evolution", "mcts", "surrogate"})
+  for (StringRef algorithm :
+       {"uniform", "random", "evolution", "mcts", "surrogate"})
     if (Error error = measureAlgorithm(*space, algorithm, settings, report))
       return error;
   return Error::success();

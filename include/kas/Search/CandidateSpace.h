@@ -22,9 +22,9 @@ namespace kas {
 using Path = llvm::SmallVector<Move, 16>;
 
 /// The candidates of a space that were not taken yet. If the space is small
-/// enough its tree of living states is built first: then every draw succeeds
-/// and is uniform over candidates. Else a draw is a walk that steps back at
-/// dead ends and remembers them. Not safe to be used by two threads at once.
+/// enough its tree of living states is built first: then every draw succeeds.
+/// Else a draw is a walk that steps back at dead ends and remembers them. Not
+/// safe to be used by two threads at once.
 class CandidateSpace {
 public:
   struct Options {
@@ -38,6 +38,10 @@ public:
     /// Use a table of states to build it, for problems that give several paths
     /// to one state.
     bool useTable = false;
+    /// With a tree, all candidates are equally probable in a draw; else first
+    /// the kinds and then the moves of a kind are, at each state. The latter
+    /// prefers candidates that have few relatives.
+    bool drawUniformly = true;
     /// Without a tree, a walk is given up after so many states: the part of the
     /// space it is in may be large and empty.
     uint64_t expansionsPerWalk = 2000;
@@ -54,7 +58,7 @@ public:
 
   CandidateSpace(std::unique_ptr<State> root, const Options &options);
   /// Takes a tree that is known, the complete one of `root`.
-  CandidateSpace(std::unique_ptr<State> root,
+  CandidateSpace(std::unique_ptr<State> root, const Options &options,
                  std::shared_ptr<const LivingTree> tree);
 
   /// Builds the tree, if the options want it and it is not there. Call it
@@ -109,6 +113,7 @@ private:
     uint64_t budget;
   };
   void setTree(std::shared_ptr<const LivingTree> known);
+  LivingTree::NodeId chooseChild(LivingTree::NodeId id, Random &random) const;
   Draw drawOnTree(Path &path, Guide &guide, Random &random);
   Draw descend(unsigned depth, Descent &descent);
   State &getState(size_t depth) const;
