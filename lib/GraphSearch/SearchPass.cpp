@@ -377,7 +377,7 @@ void SearchPass::runOnOperation() {
   }
   if (run.store)
     run.store->close();
-  run.report->finish(evaluated);
+  run.report->finish(evaluated, run.searcher->isExhausted());
   if (evaluated.empty())
     warnOfNothing(run, failures);
   ParetoFront front = getFront(run.objective, evaluated);

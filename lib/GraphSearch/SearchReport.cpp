@@ -24,6 +24,11 @@ SearchReport::SearchReport(llvm::raw_ostream &stream, Mode mode,
     : stream(stream), mode(mode), objective(objective), limits(limits),
       getStatistics(std::move(getStatistics)), start(Clock::now()) {}
 
+SearchReport::~SearchReport() {
+  if (hasLine)
+    clearLine();
+}
+
 void SearchReport::count(const SearchResult &result) {
   const auto *metrics = std::get_if<Metrics>(&result.outcome);
   ++(metrics ? evaluated : failed);
@@ -66,6 +71,7 @@ void SearchReport::addFinal(const SearchResult &result, uint64_t wanted) {
     clearLine();
     stream << llvm::formatv("final round: {0}/{1} evaluated", finals, wanted);
     stream.flush();
+    hasLine = true;
   }
 }
 
@@ -121,7 +127,10 @@ std::string SearchReport::getTimeLeft() const {
   return left ? formatSeconds(std::max(*left, 0.0)) : "?";
 }
 
-void SearchReport::clearLine() { stream << "\r\033[K"; }
+void SearchReport::clearLine() {
+  stream << "\r\033[K";
+  hasLine = false;
+}
 
 void SearchReport::printLine() {
   SearchStatistics statistics = getStatistics();
@@ -152,6 +161,7 @@ void SearchReport::printLine() {
   clearLine();
   stream << line;
   stream.flush();
+  hasLine = true;
   printed = Clock::now();
 }
 
@@ -169,7 +179,8 @@ void SearchReport::message(const std::string &text) {
   stream << "kas-search: " + text + "\n";
 }
 
-void SearchReport::finish(llvm::ArrayRef<SearchResult> results) {
+void SearchReport::finish(llvm::ArrayRef<SearchResult> results,
+                          bool isExhausted) {
   std::lock_guard<std::mutex> lock(mutex);
   if (mode == Mode::Quiet)
     return;
@@ -210,6 +221,7 @@ void SearchReport::finish(llvm::ArrayRef<SearchResult> results) {
     end.object([&] {
       end.attribute("event", "end");
       end.attribute("seconds", seconds);
+      end.attribute("exhausted", isExhausted);
       end.attribute("evaluated", static_cast<int64_t>(evaluated));
       end.attribute("failed", static_cast<int64_t>(failed));
       end.attribute("replayed", static_cast<int64_t>(replayed));
@@ -222,10 +234,11 @@ void SearchReport::finish(llvm::ArrayRef<SearchResult> results) {
     output << "\n";
   } else {
     clearLine();
-    output << llvm::formatv("{0} evaluated and {1} failed in {2:f1} s; front "
-                            "of {3}, hypervolume {4:f4}:\n",
-                            evaluated, failed, seconds, front.size(),
-                            hypervolume);
+    output << llvm::formatv(
+        "{0} evaluated and {1} failed in {2:f1} s{3}; front "
+        "of {4}, hypervolume {5:f4}:\n",
+        evaluated, failed, seconds, isExhausted ? ", all there are" : "",
+        front.size(), hypervolume);
     output << llvm::formatv("{0,10}", "candidate");
     for (const std::string &axis : axes)
       output << llvm::formatv(" {0,14}", axis);

@@ -8,6 +8,9 @@
 // ORDER: "id":0,"seconds":{{[0-9.e-]+}},"metrics":{"flops":13824,
 // ORDER: "id":1,
 
+// RUN: kas-opt %s -kas-search="algorithm=exhaustive evaluations=1000 progress=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=ALL
+// ALL: {"event":"end",{{.*}}"exhausted":true,
+
 // RUN: not kas-opt %s -kas-search="algorithm=luck" 2>&1 | FileCheck %s --check-prefix=NAME
 // NAME: error: expected an algorithm (random, uniform, exhaustive, evolution, mcts, surrogate), got 'luck'
 // RUN: not kas-opt %s -kas-search="algorithm=mcts parameters=exploration=x" 2>&1 | FileCheck %s --check-prefix=VALUE

@@ -39,6 +39,11 @@ public:
                const SearchLimits &limits,
                std::function<SearchStatistics()> getStatistics);
 
+  SearchReport(const SearchReport &) = delete;
+  SearchReport &operator=(const SearchReport &) = delete;
+  /// Takes away the line of a search that did not come to its end.
+  ~SearchReport();
+
   /// Counts results of earlier runs.
   void addReplayed(llvm::ArrayRef<SearchResult> results);
 
@@ -52,7 +57,7 @@ public:
 
   /// The end: the front of `results`, and the numbers of the search. Nothing
   /// is to be called afterwards.
-  void finish(llvm::ArrayRef<SearchResult> results);
+  void finish(llvm::ArrayRef<SearchResult> results, bool isExhausted);
 
 private:
   void count(const SearchResult &result);
@@ -72,6 +77,7 @@ private:
   std::vector<std::string> names;
   ParetoFront front;
   std::optional<SearchResult> best;
+  bool hasLine = false;
   uint64_t evaluated = 0, failed = 0, replayed = 0, finals = 0;
 };
 

@@ -113,6 +113,30 @@ TEST(SearchStore, KeepsWhatItIsGiven) {
   EXPECT_FALSE(llvm::sys::fs::exists(path + "-wal"));
 }
 
+TEST(SearchStore, KeepsTheFinalRound) {
+  TemporaryDirectory directory;
+  std::string path = directory.getPath("a.db");
+  {
+    auto store = openStore(path);
+    fill(*store, 3);
+    llvm::cantFail(store->recordAsk(makeCandidate(3)));
+    llvm::cantFail(store->recordFinal(0, Metrics{{"ms", 2}}, 0.5));
+    llvm::cantFail(store->recordFinal(2, Failure{"too slow"}, 0.5));
+    // Once for each, and only for candidates that there are.
+    EXPECT_NE(llvm::toString(store->recordFinal(0, Metrics(), 0)), "");
+    EXPECT_NE(llvm::toString(store->recordFinal(9, Metrics(), 0)), "");
+  }
+  auto rows = llvm::cantFail(openStore(path)->readCandidates());
+  ASSERT_EQ(rows.size(), 4u);
+  // The algorithm is told what it was told.
+  EXPECT_EQ(std::get<Metrics>(*rows[0].outcome), (Metrics{{"cost", 1}}));
+  EXPECT_EQ(std::get<Metrics>(*rows[0].getOutcome()),
+            (Metrics{{"cost", 1}, {"ms", 2}}));
+  EXPECT_EQ(std::get<Metrics>(*rows[1].getOutcome()), (Metrics{{"cost", 0.5}}));
+  EXPECT_EQ(std::get<Failure>(*rows[2].getOutcome()).reason, "too slow");
+  EXPECT_FALSE(rows[3].getOutcome());
+}
+
 TEST(SearchStore, RefusesWrongRows) {
   TemporaryDirectory directory;
   auto store = openStore(directory.getPath("a.db"));
