@@ -39,19 +39,44 @@ Timing Timing::summarize(llvm::ArrayRef<double> milliseconds) {
   return {median, sorted.front(), static_cast<int64_t>(sorted.size())};
 }
 
-Timing kas::measure(llvm::function_ref<void()> function,
-                    const TimingOptions &options) {
-  for (int64_t run = 0; run < options.warmUpRuns; ++run)
+/// Appends the times of single runs to `times`.
+static void run(llvm::function_ref<void()> function,
+                const TimingOptions &options,
+                llvm::SmallVectorImpl<double> &times) {
+  for (int64_t index = 0; index < options.warmUpRuns; ++index)
     function();
-  llvm::SmallVector<double> times;
   double start = monotonicSeconds(), now = start;
-  auto count = [&] { return static_cast<int64_t>(times.size()); };
-  while (count() < options.minRuns ||
-         (now - start < options.seconds && count() < options.maxRuns)) {
+  for (int64_t count = 0;
+       count < options.minRuns ||
+       (now - start < options.seconds && count < options.maxRuns);
+       ++count) {
     double before = monotonicSeconds();
     function();
     now = monotonicSeconds();
     times.push_back((now - before) * 1e3);
   }
+}
+
+Timing kas::measure(llvm::function_ref<void()> function,
+                    const TimingOptions &options) {
+  llvm::SmallVector<double> times;
+  run(function, options, times);
   return Timing::summarize(times);
+}
+
+llvm::SmallVector<Timing>
+kas::measureInTurn(llvm::ArrayRef<std::function<void()>> functions,
+                   const TimingOptions &options, int64_t rounds) {
+  assert(rounds > 0 && "nothing would be timed");
+  TimingOptions part = options;
+  part.minRuns = (options.minRuns + rounds - 1) / rounds;
+  part.maxRuns = (options.maxRuns + rounds - 1) / rounds;
+  part.seconds = options.seconds / static_cast<double>(rounds);
+  llvm::SmallVector<llvm::SmallVector<double>> times(functions.size());
+  for (int64_t round = 0; round < rounds; ++round)
+    for (auto [function, own] : llvm::zip_equal(functions, times))
+      run(function, part, own);
+  return llvm::map_to_vector(times, [](const llvm::SmallVector<double> &own) {
+    return Timing::summarize(own);
+  });
 }

@@ -29,6 +29,8 @@ struct BenchSettings {
   /// For each case.
   double seconds = 1;
   unsigned threads = 1;
+  /// Names of other implementations to measure in the same run.
+  llvm::SmallVector<std::string> peers;
 };
 
 /// One measured number.
@@ -37,9 +39,11 @@ struct BenchLine {
   double value = 0;
   std::string unit;
   /// For times: all of them; the value is the median.
-  std::optional<Timing> timing;
-  std::optional<double> maxRelativeError;
-  std::optional<bool> ok;
+  std::optional<Timing> timing = {};
+  std::optional<double> maxRelativeError = {};
+  std::optional<bool> ok = {};
+  /// Whose number it is.
+  std::string implementation = "kas";
 };
 
 /// Prints one JSON object per line, and at the end a summary per class.

@@ -23,7 +23,7 @@ void BenchReport::print(const BenchLine &line) {
   json.object([&] {
     json.attribute("suite", suite);
     json.attribute("case", line.name);
-    json.attribute("impl", "kas");
+    json.attribute("impl", line.implementation);
     json.attribute("metric", line.metric);
     json.attribute("value", line.value);
     json.attribute("unit", line.unit);

@@ -11,9 +11,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasBench.h"
+#include "Peer.h"
 #include "kas/InitAll.h"
 #include "kas/Support/CommandLine.h"
 #include "kas/Support/Version.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
@@ -40,12 +42,36 @@ struct Options {
       cl::cat(category)};
   cl::opt<std::string> peers{
       "peers", cl::value_desc("none|all|NAME,..."), cl::init("none"),
-      cl::desc("Other implementations to measure in the same run"),
+      cl::desc("Other implementations to measure in the same run (cpu: "
+               "onednn, where it was installed when kas-bench was built)"),
       cl::cat(category)};
   cl::opt<unsigned> threads{"threads", cl::init(1),
                             cl::desc("Threads of parallel loops"),
                             cl::cat(category)};
 };
+
+Error choosePeers(const Options &options, BenchSettings &settings) {
+  llvm::ArrayRef<llvm::StringLiteral> known;
+  if (options.suite == "cpu")
+    known = getPeerNames();
+  if (options.peers == "none")
+    return Error::success();
+  if (options.peers == "all") {
+    settings.peers.append(known.begin(), known.end());
+    return Error::success();
+  }
+  for (llvm::StringRef name : llvm::split(options.peers, ',')) {
+    if (!llvm::is_contained(known, name))
+      return createStringError("no peer '" + name +
+                               "' is known to the suite '" + options.suite +
+                               "'" +
+                               (name == "onednn" ? "; kas-bench finds oneDNN "
+                                                   "when it is built"
+                                                 : ""));
+    settings.peers.push_back(name.str());
+  }
+  return Error::success();
+}
 
 Error run(const Options &options, llvm::StringRef program) {
   BenchSettings settings;
@@ -57,10 +83,8 @@ Error run(const Options &options, llvm::StringRef program) {
   std::string reason;
   if (!llvm::Regex(settings.filter).isValid(reason))
     return createStringError("--filter=" + settings.filter + ": " + reason);
-  // `all` of none is none.
-  if (options.peers != "none" && options.peers != "all")
-    return createStringError("no peer '" + options.peers +
-                             "' is known to the suite '" + options.suite + "'");
+  if (Error error = choosePeers(options, settings))
+    return error;
   auto suite = options.suite == "tool"           ? runToolSuite
                : options.suite == "cpu"          ? runCPUSuite
                : options.suite == "search"       ? runSearchSuite

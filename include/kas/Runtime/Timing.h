@@ -15,7 +15,9 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include <cstdint>
+#include <functional>
 
 namespace kas {
 
@@ -42,6 +44,13 @@ struct TimingOptions {
 /// Runs `function` again and again and times each run by the monotonic clock.
 Timing measure(llvm::function_ref<void()> function,
                const TimingOptions &options = {});
+
+/// Times several functions in turn, in `rounds` rounds, so that what slows the
+/// machine down for a while slows all of them. Each gets the runs and the time
+/// of `options`; the warm-up runs come in every round.
+llvm::SmallVector<Timing>
+measureInTurn(llvm::ArrayRef<std::function<void()>> functions,
+              const TimingOptions &options = {}, int64_t rounds = 5);
 
 /// Lets the C library keep large blocks that are freed instead of giving them
 /// back to the system, for the whole process: compiled functions allocate their
