@@ -26,25 +26,18 @@ using Clock = WorkerProcess::Clock;
 
 namespace {
 
-/// Why a worker gave no answer: it is of no use any more.
-class WorkerError : public llvm::ErrorInfo<WorkerError> {
-public:
-  static char ID;
-  explicit WorkerError(std::string message) : message(std::move(message)) {}
-  void log(llvm::raw_ostream &stream) const override { stream << message; }
-  std::error_code convertToErrorCode() const override {
-    return llvm::inconvertibleErrorCode();
-  }
-
-private:
-  std::string message;
-};
-char WorkerError::ID;
-
 struct Worker {
   unsigned index = 0;
   /// None before the first candidate and after it was of no use.
   std::unique_ptr<WorkerProcess> process;
+  /// It ended, hangs, or answered nonsense: it is of no use any more.
+  bool isLost = false;
+
+  /// Says so; `reason` is why.
+  Error lose(const llvm::Twine &reason) {
+    isLost = true;
+    return createStringError(reason);
+  }
 };
 
 class ExternalEvaluator final : public Evaluator {
@@ -61,8 +54,8 @@ public:
 private:
   std::string makeRequest(const Solution &solution, uint64_t &id);
   Error start(Worker &worker);
-  /// One attempt. A `WorkerError` says that the worker is of no use any more,
-  /// any other error that the candidate has failed.
+  /// One attempt. An error says that the candidate has failed, or that the
+  /// worker is lost.
   Expected<Metrics> evaluate(Worker &worker, uint64_t id,
                              llvm::StringRef request);
   Expected<Metrics> readAnswer(Worker &worker, uint64_t id,
@@ -213,14 +206,13 @@ Expected<Metrics> ExternalEvaluator::readAnswer(Worker &worker, uint64_t id,
   for (;;) {
     Expected<std::string> line = worker.process->readLine(deadline);
     if (!line)
-      return llvm::make_error<WorkerError>(llvm::toString(line.takeError()));
+      return worker.lose(llvm::toString(line.takeError()));
     if (!llvm::StringRef(*line).ltrim().starts_with("{")) {
       report(worker, "wrote what is no JSON object: " + quote(*line));
       continue;
     }
     auto broken = [&] {
-      return llvm::make_error<WorkerError>("the worker answered " +
-                                           quote(*line));
+      return worker.lose("the worker answered " + quote(*line));
     };
     Expected<llvm::json::Value> value =
         llvm::json::parse(replaceNonFinite(*line));
@@ -252,9 +244,9 @@ Expected<Metrics> ExternalEvaluator::evaluate(Worker &worker, uint64_t id,
                          std::chrono::duration<double>(settings.timeLimit));
   if (!worker.process)
     if (Error error = start(worker))
-      return llvm::make_error<WorkerError>(llvm::toString(std::move(error)));
+      return worker.lose(llvm::toString(std::move(error)));
   if (Error error = worker.process->write(request, deadline))
-    return llvm::make_error<WorkerError>(llvm::toString(std::move(error)));
+    return worker.lose(llvm::toString(std::move(error)));
   return readAnswer(worker, id, deadline);
 }
 
@@ -285,13 +277,14 @@ Expected<Metrics> ExternalEvaluator::evaluate(const Solution &solution) {
       return metrics;
     }
     Error error = metrics.takeError();
-    if (!error.isA<WorkerError>()) {
+    if (!worker->isLost) {
       giveBack(std::move(worker));
       return error;
     }
     std::string reason = llvm::toString(std::move(error));
     report(*worker, "is started anew: " + reason);
     worker->process.reset();
+    worker->isLost = false;
     giveBack(std::move(worker));
     if (attempt == settings.retries && attempt == 0)
       return createStringError(reason);
