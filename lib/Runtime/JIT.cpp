@@ -7,25 +7,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Runtime/JIT.h"
+#include "LLVMModule.h"
+#include "kas/Runtime/ModuleTarget.h"
 #include "kas/Runtime/Timing.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "kas/Support/Version.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/OpenMP/OpenMPToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/ExecutionEngine/Orc/CompileUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/Module.h"
-#include "llvm/MC/MCSubtargetInfo.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/BLAKE3.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
 
 using namespace kas;
 using llvm::createStringError;
@@ -55,9 +49,8 @@ static void createEntry(llvm::Function &function) {
                                        function.getParent());
   llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "", entry));
   llvm::SmallVector<llvm::Value *> arguments;
+  addNoAlias(function);
   for (llvm::Argument &argument : function.args()) {
-    // Inputs are only read, outputs are buffers of their own.
-    argument.addAttr(llvm::Attribute::NoAlias);
     llvm::Value *slot = builder.CreateConstGEP1_64(
         pointerType, entry->getArg(0), argument.getArgNo());
     arguments.push_back(builder.CreateLoad(pointerType, slot));
@@ -68,120 +61,27 @@ static void createEntry(llvm::Function &function) {
   function.addFnAttr(llvm::Attribute::NoInline);
 }
 
-static bool isCallable(const llvm::Function &function) {
-  return !function.isDeclaration() && function.hasExternalLinkage() &&
-         function.getReturnType()->isVoidTy() && !function.isVarArg() &&
-         llvm::all_of(function.args(), [](const llvm::Argument &argument) {
-           return argument.getType()->isPointerTy();
-         });
-}
-
-static Expected<std::unique_ptr<llvm::Module>>
-translate(mlir::ModuleOp module, llvm::LLVMContext &context,
-          const llvm::TargetMachine &machine) {
-  mlir::DialectRegistry registry;
-  mlir::registerBuiltinDialectTranslation(registry);
-  mlir::registerLLVMDialectTranslation(registry);
-  mlir::registerOpenMPDialectTranslation(registry);
-  module.getContext()->appendDialectRegistry(registry);
-  // LLVM's translation prints the whole function for each attribute of an
-  // argument that it does not know, such as a name.
-  for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>())
-    for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      for (mlir::NamedAttribute attribute :
-           mlir::function_interface_impl::getArgAttrs(function, i))
-        if (!attribute.getName().strref().starts_with("llvm."))
-          function.removeArgAttr(i, attribute.getName());
-  auto llvmModule = mlir::translateModuleToLLVMIR(module, context, "kas");
-  if (!llvmModule)
-    return createStringError("the module cannot be translated to LLVM IR");
-  llvmModule->setDataLayout(machine.createDataLayout());
-  llvmModule->setTargetTriple(machine.getTargetTriple());
-  llvm::SmallVector<llvm::Function *> callable;
-  for (llvm::Function &function : *llvmModule)
-    if (isCallable(function))
-      callable.push_back(&function);
-  for (llvm::Function *function : callable)
-    createEntry(*function);
-  return llvmModule;
-}
-
-/// Asked first, because a target machine only warns and takes another CPU.
-static bool isKnownCPU(const llvm::Triple &triple, StringRef cpu) {
-  std::string error;
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(triple, error);
-  if (!target)
-    return false;
-  std::unique_ptr<llvm::MCSubtargetInfo> info(
-      target->createMCSubtargetInfo(triple, /*CPU=*/"", /*Features=*/""));
-  return info && info->isCPUStringValid(cpu);
-}
-
-static Expected<std::unique_ptr<llvm::TargetMachine>>
-createTargetMachine(const JITOptions &options) {
-  static const bool initialized = [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    return true;
-  }();
-  (void)initialized;
-  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
-  if (!builder)
-    return builder.takeError();
-  if (!options.cpu.empty()) {
-    if (!isKnownCPU(builder->getTargetTriple(), options.cpu))
-      return createStringError("unknown CPU '" + options.cpu + "'");
-    builder->setCPU(options.cpu);
-    builder->getFeatures() = llvm::SubtargetFeatures();
-  }
-  builder->setCodeGenOptLevel(
-      llvm::CodeGenOpt::getLevel(std::min(options.optLevel, 3u))
-          .value_or(llvm::CodeGenOptLevel::Aggressive));
-  llvm::TargetOptions targetOptions;
-  targetOptions.AllowFPOpFusion = llvm::FPOpFusion::Fast;
-  builder->setOptions(targetOptions);
-  return builder->createTargetMachine();
-}
-
-/// LLVM's own pipeline, without the vectorizer of straight-line code, which
-/// finds nothing in kernels and takes its time.
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
-                     unsigned level) {
-  const llvm::OptimizationLevel levels[] = {
-      llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
-      llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = level >= 2;
-  tuning.SLPVectorization = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  llvm::OptimizationLevel chosen = levels[std::min(level, 3u)];
-  llvm::ModulePassManager manager =
-      level == 0 ? builder.buildO0DefaultPipeline(chosen)
-                 : builder.buildPerModuleDefaultPipeline(chosen);
-  manager.run(module, modules);
+/// Code for another machine cannot be called.
+static Error checkRunsHere(const llvm::Triple &triple) {
+  llvm::Triple host(llvm::sys::getProcessTriple());
+  if (triple.getArch() == host.getArch() && triple.getOS() == host.getOS())
+    return Error::success();
+  return createStringError("expected code for this machine, '" + host.str() +
+                           "', got '" + triple.str() + "'");
 }
 
 /// Everything that the object depends on: the IR before optimization, the
-/// target, the level, the compiler's version.
+/// target, the level, the versions of kas and of LLVM.
 static std::string computeKey(const llvm::Module &module,
                               const llvm::TargetMachine &machine,
                               const JITOptions &options) {
   llvm::SmallString<0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::WriteBitcodeToFile(module, stream);
-  stream << LLVM_VERSION_STRING << '\0' << machine.getTargetTriple().str()
-         << '\0' << machine.getTargetCPU() << '\0'
-         << machine.getTargetFeatureString() << '\0' << options.optLevel;
+  stream << getVersion() << '\0' << LLVM_VERSION_STRING << '\0'
+         << machine.getTargetTriple().str() << '\0' << machine.getTargetCPU()
+         << '\0' << machine.getTargetFeatureString() << '\0'
+         << options.optLevel;
   auto digest = llvm::BLAKE3::hash<16>(llvm::arrayRefFromStringRef(bytes));
   return llvm::toHex(digest, /*LowerCase=*/true);
 }
@@ -239,13 +139,24 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options) {
     last = now;
   };
 
-  auto machine = createTargetMachine(options);
+  Expected<Target> target = chooseTarget(module);
+  if (!target)
+    return target.takeError();
+  if (Error error = checkRunsHere(llvm::Triple(target->triple)))
+    return error;
+  auto machine = createTargetMachine(*target, options.optLevel, /*jit=*/true);
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
-  auto llvmModule = translate(module, context, **machine);
+  auto llvmModule = translateToLLVM(module, context, **machine);
   if (!llvmModule)
     return llvmModule.takeError();
+  llvm::SmallVector<llvm::Function *> callable;
+  for (llvm::Function &function : **llvmModule)
+    if (isCallable(function))
+      callable.push_back(&function);
+  for (llvm::Function *function : callable)
+    createEntry(*function);
   lap(times.translate);
 
   std::unique_ptr<llvm::MemoryBuffer> object;

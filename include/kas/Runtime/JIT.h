@@ -62,9 +62,6 @@ private:
 struct JITOptions {
   /// Optimization level of LLVM, 0 to 3.
   unsigned optLevel = 3;
-  /// Compile for this CPU instead of the host's: a name that LLVM knows, such
-  /// as `x86-64-v3`.
-  std::string cpu;
   /// Not owned; none: every module is compiled anew.
   ObjectCache *cache = nullptr;
 };
@@ -81,11 +78,13 @@ struct CompileTimes {
 class CompiledModule {
 public:
   /// Translates `module`, which must be in the LLVM dialect, to LLVM IR,
-  /// optimizes and links it. Attributes of arguments that LLVM does not know
+  /// optimizes and links it, for the target that the module names (see
+  /// ModuleTarget.h), which this machine must be able to run, else for this
+  /// machine. Attributes of arguments that LLVM does not know
   /// are taken off. Functions that take pointers only and return
-  /// nothing can be called. Errors: what cannot be translated, an unknown CPU,
-  /// symbols that neither the module nor the process defines, OpenMP's runtime
-  /// library not found though the module starts threads.
+  /// nothing can be called. Errors: what cannot be translated, a foreign
+  /// target, symbols that neither the module nor the process defines, OpenMP's
+  /// runtime library not found though the module starts threads.
   static llvm::Expected<std::unique_ptr<CompiledModule>>
   compile(mlir::ModuleOp module, const JITOptions &options = {});
   ~CompiledModule();

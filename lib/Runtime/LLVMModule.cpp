@@ -1,0 +1,93 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LLVMModule.h"
+#include "kas/Runtime/ModuleTarget.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/OpenMP/OpenMPToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Expected;
+using llvm::StringRef;
+
+Expected<Target> kas::chooseTarget(mlir::ModuleOp module) {
+  std::optional<Target> target = getModuleTarget(module);
+  if (!target)
+    return getTarget();
+  return getTarget({target->cpu, target->triple, target->features});
+}
+
+Expected<std::unique_ptr<llvm::Module>>
+kas::translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
+                     const llvm::TargetMachine &machine) {
+  mlir::DialectRegistry registry;
+  mlir::registerBuiltinDialectTranslation(registry);
+  mlir::registerLLVMDialectTranslation(registry);
+  mlir::registerOpenMPDialectTranslation(registry);
+  module.getContext()->appendDialectRegistry(registry);
+  // LLVM's translation prints the whole function for each attribute of an
+  // argument that it does not know, such as a name.
+  for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      for (mlir::NamedAttribute attribute :
+           mlir::function_interface_impl::getArgAttrs(function, i))
+        if (!attribute.getName().strref().starts_with("llvm."))
+          function.removeArgAttr(i, attribute.getName());
+  auto llvmModule = mlir::translateModuleToLLVMIR(module, context, "kas");
+  if (!llvmModule)
+    return createStringError("the module cannot be translated to LLVM IR");
+  llvmModule->setDataLayout(machine.createDataLayout());
+  llvmModule->setTargetTriple(machine.getTargetTriple());
+  return llvmModule;
+}
+
+bool kas::isCallable(const llvm::Function &function) {
+  return !function.isDeclaration() && function.hasExternalLinkage() &&
+         function.getReturnType()->isVoidTy() && !function.isVarArg() &&
+         llvm::all_of(function.args(), [](const llvm::Argument &argument) {
+           return argument.getType()->isPointerTy();
+         });
+}
+
+void kas::addNoAlias(llvm::Function &function) {
+  for (llvm::Argument &argument : function.args())
+    argument.addAttr(llvm::Attribute::NoAlias);
+}
+
+void kas::optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                   unsigned level) {
+  const llvm::OptimizationLevel levels[] = {
+      llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
+      llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = level >= 2;
+  // The vectorizer of straight-line code finds nothing in kernels.
+  tuning.SLPVectorization = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::OptimizationLevel chosen = levels[std::min(level, 3u)];
+  llvm::ModulePassManager manager =
+      level == 0 ? builder.buildO0DefaultPipeline(chosen)
+                 : builder.buildPerModuleDefaultPipeline(chosen);
+  manager.run(module, modules);
+}
