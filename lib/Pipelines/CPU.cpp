@@ -21,7 +21,6 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
-#include "llvm/TargetParser/Host.h"
 
 using namespace kas;
 using namespace mlir;
@@ -32,17 +31,6 @@ using llvm::Expected;
 // The pipeline
 //===----------------------------------------------------------------------===//
 
-/// The width of the host's vector registers in bits.
-static unsigned getHostVectorBits() {
-  static const unsigned bits = [] {
-    llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
-    return features.lookup("avx512f") ? 512
-           : features.lookup("avx2")  ? 256
-                                      : 128;
-  }();
-  return bits;
-}
-
 /// Operators to panels, to linalg, or to loops where neither can be.
 static void addOperators(OpPassManager &manager,
                          const CPUPipelineOptions &options) {
@@ -51,8 +39,7 @@ static void addOperators(OpPassManager &manager,
   if (options.packOperators) {
     PackOperatorsOptions panels;
     panels.threads = options.threads;
-    panels.vectorBits =
-        options.vectorBits ? options.vectorBits : getHostVectorBits();
+    panels.vectorBits = options.vectorBits;
     manager.addPass(createPackOperators(panels));
   }
   manager.addPass(createKasToLinalgPass());
@@ -81,11 +68,10 @@ static void addLoops(OpPassManager &manager,
                      const CPUPipelineOptions &options) {
   PackContractionsOptions contractions;
   contractions.threads = options.threads;
-  contractions.vectorBits =
-      options.vectorBits ? options.vectorBits : getHostVectorBits();
+  contractions.vectorBits = options.vectorBits;
   manager.addNestedPass<func::FuncOp>(createPackContractions(contractions));
   LinalgToCPULoopsOptions loops;
-  loops.parallel = options.threads != 1;
+  loops.threads = options.threads;
   manager.addNestedPass<func::FuncOp>(createLinalgToCPULoops(loops));
   manager.addPass(memref::createFoldMemRefAliasOpsPass());
   manager.addPass(createCanonicalizerPass());
@@ -125,6 +111,11 @@ static void addLLVM(OpPassManager &manager) {
 
 void kas::buildCPUPipeline(OpPassManager &manager,
                            const CPUPipelineOptions &options) {
+  AttachCPUTargetOptions target;
+  target.cpu = options.target.cpu;
+  target.triple = options.target.triple;
+  target.features = options.target.features;
+  manager.addPass(createAttachCPUTarget(target));
   addOperators(manager, options);
   addBufferization(manager);
   addLoops(manager, options);
@@ -139,9 +130,19 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("Threads of parallel loops: 1 makes serial code, 0 leaves "
                      "the number to OpenMP"),
       llvm::cl::init(CPUPipelineOptions().threads)};
+  Option<std::string> cpu{
+      *this, "cpu",
+      llvm::cl::desc("A CPU that LLVM knows, such as x86-64-v3 or neoverse-n1, "
+                     "or host; by default that of the module, or host")};
+  Option<std::string> triple{
+      *this, "triple",
+      llvm::cl::desc("The target's triple; by default Linux on the CPU")};
+  Option<std::string> features{
+      *this, "features",
+      llvm::cl::desc("Changes to what the CPU has, such as +avx512f,-fma")};
   Option<unsigned> vectorBits{
       *this, "vector-bits",
-      llvm::cl::desc("Width of the vector registers; 0: those of the host"),
+      llvm::cl::desc("Width of the vector registers; 0: those of the target"),
       llvm::cl::init(CPUPipelineOptions().vectorBits)};
   Option<bool> packOperators{
       *this, "pack-operators",
@@ -159,6 +160,7 @@ void kas::registerCPUPipeline() {
       [](OpPassManager &manager, const PipelineOptions &text) {
         CPUPipelineOptions options;
         options.threads = text.threads;
+        options.target = {text.cpu, text.triple, text.features};
         options.vectorBits = text.vectorBits;
         options.packOperators = text.packOperators;
         buildCPUPipeline(manager, options);

@@ -15,6 +15,7 @@
 #define KAS_LIB_PIPELINES_CONTRACTION_H
 
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "kas/Runtime/Target.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include <optional>
 
@@ -111,21 +112,25 @@ private:
   Contraction remainder;
 };
 
-/// Limits of the CPU that panels are cut for.
+/// What panels are cut for.
 struct PanelOptions {
   /// 1: no parallel loop, 0: unknown.
   int64_t threads = 0;
-  int64_t vectorBits = 256;
+  Target target;
   /// Free the panels behind the loops; not where a pass does so later.
   bool deallocate = true;
 };
 
 /// Emits `contraction` as loops over packed panels and register tiles at the
 /// builder's insertion point, or nothing, and fails, if its shape does not
-/// suit.
-mlir::LogicalResult emitPanels(mlir::OpBuilder &builder, mlir::Location loc,
-                               const Contraction &contraction,
-                               const PanelOptions &options);
+/// suit. A remark says how it was cut.
+mlir::LogicalResult
+emitPanels(mlir::OpBuilder &builder, mlir::Location loc,
+           const Contraction &contraction, const PanelOptions &options,
+           llvm::function_ref<void(const llvm::Twine &)> because);
+
+/// The category of the remarks on panels.
+constexpr llvm::StringLiteral panelRemarks = "kas-panels";
 
 } // namespace kas
 

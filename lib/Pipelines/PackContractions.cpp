@@ -9,9 +9,8 @@
 #include "Contraction.h"
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Pipelines/Passes.h"
-#include "llvm/Support/DebugLog.h"
-
-#define DEBUG_TYPE "kas-pack-contractions"
+#include "kas/Runtime/ModuleTarget.h"
+#include "mlir/IR/Remarks.h"
 
 namespace kas {
 #define GEN_PASS_DEF_PACKCONTRACTIONS
@@ -21,6 +20,29 @@ namespace kas {
 
 using namespace kas;
 using namespace mlir;
+
+/// The target of the module; vectors of `vectorBits` if there are any.
+static Target getPanelTarget(Operation *op, int64_t vectorBits) {
+  Target target;
+  // Without a target: what most have.
+  target.vectorBits = 256;
+  target.hasFMA = true;
+  target = getModuleTarget(op).value_or(target);
+  if (vectorBits == 0)
+    return target;
+  target.vectorBits = vectorBits;
+  if (vectorBits >= 512)
+    target.vectorRegisters = 32;
+  return target;
+}
+
+/// Says why `name` takes another road.
+static void remarkNotPacked(Location loc, StringRef name, const Twine &reason) {
+  remark::missed(loc,
+                 remark::RemarkOpts::name("NotPacked").category(panelRemarks))
+      << remark::metric("operation", name.str())
+      << remark::reason("{0}", reason.str());
+}
 
 namespace {
 
@@ -34,16 +56,19 @@ struct PackContractions : kas::impl::PackContractionsBase<PackContractions> {
           !op->getParentOfType<scf::ParallelOp>())
         ops.push_back(op);
     });
-    PanelOptions options{threads, vectorBits};
+    PanelOptions options{threads, getPanelTarget(getOperation(), vectorBits)};
     for (linalg::LinalgOp op : ops) {
-      FailureOr<Contraction> contraction =
-          Contraction::match(op, [&](const Twine &reason) {
-            LDBG() << op->getName() << " is not packed: " << reason.str();
-          });
+      auto because = [&](const Twine &reason) {
+        // Nobody expects panels of a copy.
+        if (op.getNumReductionLoops() > 0)
+          remarkNotPacked(op.getLoc(), op->getName().getStringRef(), reason);
+      };
+      FailureOr<Contraction> contraction = Contraction::match(op, because);
       if (failed(contraction))
         continue;
       OpBuilder builder(op);
-      if (succeeded(emitPanels(builder, op.getLoc(), *contraction, options)))
+      if (succeeded(
+              emitPanels(builder, op.getLoc(), *contraction, options, because)))
         op->erase();
     }
   }
@@ -85,17 +110,19 @@ struct PackOperators : kas::impl::PackOperatorsBase<PackOperators> {
       for (Value input : inputs)
         rewriter.eraseOp(input.getDefiningOp());
     };
-    FailureOr<Contraction> contraction = Contraction::match(
-        getCoordinates(op), inputs, output, [&](const Twine &reason) {
-          LDBG() << op.getSymName() << " is not packed: " << reason.str();
-        });
+    auto because = [&](const Twine &reason) {
+      remarkNotPacked(loc, op.getSymName(), reason);
+    };
+    FailureOr<Contraction> contraction =
+        Contraction::match(getCoordinates(op), inputs, output, because);
     if (failed(contraction))
       return undo();
     Value zero =
         arith::ConstantOp::create(rewriter, loc, rewriter.getF32FloatAttr(0));
     auto fill = linalg::FillOp::create(rewriter, loc, zero, output.getResult());
-    PanelOptions options{threads, vectorBits, /*deallocate=*/false};
-    if (failed(emitPanels(rewriter, loc, *contraction, options))) {
+    PanelOptions options{threads, getPanelTarget(getOperation(), vectorBits),
+                         /*deallocate=*/false};
+    if (failed(emitPanels(rewriter, loc, *contraction, options, because))) {
       rewriter.eraseOp(fill);
       rewriter.eraseOp(zero.getDefiningOp());
       return undo();

@@ -74,22 +74,34 @@ bool chooseColumns(PanelPlan &plan, const Contraction &contraction,
 
 } // namespace
 
-FailureOr<PanelPlan> kas::makePanelPlan(const Contraction &contraction,
-                                        const PanelTarget &target,
-                                        int64_t threads) {
-  constexpr int64_t maxPanelElements = 96 * 1024;
+PanelTarget::PanelTarget(const Target &target)
+    : lanes(target.vectorBits / 32),
+      accumulators(target.vectorRegisters * 3 / 4),
+      panelElements(target.l2Bytes / sizeof(float) * 3 / 8),
+      hasFMA(target.hasFMA) {}
+
+FailureOr<PanelPlan>
+kas::makePanelPlan(const Contraction &contraction, const PanelTarget &target,
+                   int64_t threads, function_ref<void(const Twine &)> because) {
   PanelPlan plan;
-  if (!chooseColumns(plan, contraction, target))
+  if (!chooseColumns(plan, contraction, target)) {
+    because("expected columns of the output that fill half a vector of " +
+            Twine(target.lanes) + ", got " + Twine(plan.tileColumns));
     return failure();
+  }
   int64_t depth = contraction.getExtent(contraction.reductions);
   int64_t outer = contraction.loops[contraction.reductions.front()].extent;
   int64_t inner = depth / outer;
   plan.reductionBlock = largestDivisor(
-      outer,
-      std::max<int64_t>(1, maxPanelElements / (plan.paddedColumns * inner)));
+      outer, std::max<int64_t>(1, target.panelElements /
+                                      (plan.paddedColumns * inner)));
   plan.panelDepth = plan.reductionBlock * inner;
-  if (plan.panelDepth * plan.paddedColumns > 4 * maxPanelElements)
+  int64_t panelElements = plan.panelDepth * plan.paddedColumns;
+  if (panelElements > 4 * target.panelElements) {
+    because("expected panels of at most " + Twine(4 * target.panelElements) +
+            " elements, got " + Twine(panelElements));
     return failure();
+  }
 
   unsigned rowLoop = contraction.rows.back();
   int64_t rows = contraction.loops[rowLoop].extent;

@@ -17,10 +17,18 @@
 
 namespace kas {
 
-/// Registers of the target.
+/// What a target offers to panels.
 struct PanelTarget {
+  explicit PanelTarget(const Target &target);
+
+  /// Elements of a vector.
   int64_t lanes;
+  /// Registers for sums; the others hold columns and a row.
   int64_t accumulators;
+  /// Elements of a panel that leave room for rows and the output in the
+  /// second-level cache.
+  int64_t panelElements;
+  bool hasFMA;
 };
 
 /// How a contraction is cut.
@@ -41,11 +49,12 @@ struct PanelPlan {
   int64_t rowGroups = 1;
 };
 
-/// Cuts `contraction` for `threads` threads; fails when its shape does not
+/// Cuts `contraction` for `threads` threads, or says why its shape does not
 /// suit.
-mlir::FailureOr<PanelPlan> makePanelPlan(const Contraction &contraction,
-                                         const PanelTarget &target,
-                                         int64_t threads);
+mlir::FailureOr<PanelPlan>
+makePanelPlan(const Contraction &contraction, const PanelTarget &target,
+              int64_t threads,
+              llvm::function_ref<void(const llvm::Twine &)> because);
 
 } // namespace kas
 

@@ -1,5 +1,6 @@
 // RUN: kas-opt %s -kas-linalg-to-cpu-loops=min-parallel-work=1000 -canonicalize | FileCheck %s
-// RUN: kas-opt %s -kas-linalg-to-cpu-loops=parallel=false -canonicalize | FileCheck %s --check-prefix=SERIAL
+// RUN: kas-opt %s -kas-linalg-to-cpu-loops=threads=1 -canonicalize | FileCheck %s --check-prefix=SERIAL
+// RUN: kas-opt %s -kas-linalg-to-cpu-loops=threads=3 -canonicalize | FileCheck %s --check-prefix=SHARED
 
 // The columns, which lie one beside the other, are walked through innermost,
 // behind the reduction; the rows are done in parallel.
@@ -30,5 +31,31 @@ func.func @small(%x: memref<4x8xf32>, %y: memref<4x8xf32>) {
 // CHECK:         scf.parallel
 func.func @unit(%x: memref<1x64x64xf32>, %y: memref<1x64x64xf32>) {
   linalg.copy ins(%x : memref<1x64x64xf32>) outs(%y : memref<1x64x64xf32>)
+  return
+}
+
+// Two images for three threads: the channels are shared with them, the columns are not.
+// SHARED-LABEL: func.func @images
+// SHARED:         scf.parallel (%{{.*}}, %{{.*}}) = (%{{.*}}, %{{.*}}) to (%c2, %c32)
+// SHARED:           scf.for
+// SHARED:             scf.for
+// SERIAL-LABEL: func.func @images
+// SERIAL-NOT:   scf.parallel
+func.func @images(%x: memref<2x32x16x64xf32>, %y: memref<2x32x16x64xf32>) {
+  linalg.copy ins(%x : memref<2x32x16x64xf32>) outs(%y : memref<2x32x16x64xf32>)
+  return
+}
+
+// LLVM would unroll 16 steps before it thinks of vectors; 64 it leaves alone.
+// CHECK-LABEL: func.func @short
+// CHECK:         {loop_annotation = #loop_annotation}
+// CHECK-LABEL: func.func @long
+// CHECK-NOT:     loop_annotation
+func.func @short(%a: memref<16x32xf32>, %b: memref<32x16xf32>, %c: memref<16x16xf32>) {
+  linalg.matmul ins(%a, %b : memref<16x32xf32>, memref<32x16xf32>) outs(%c : memref<16x16xf32>)
+  return
+}
+func.func @long(%a: memref<16x32xf32>, %b: memref<32x64xf32>, %c: memref<16x64xf32>) {
+  linalg.matmul ins(%a, %b : memref<16x32xf32>, memref<32x64xf32>) outs(%c : memref<16x64xf32>)
   return
 }

@@ -6,17 +6,113 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Translations from and to MLIR: those of mlir-translate.
+// Translations from and to MLIR: those of mlir-translate, and those of kas.
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Pipelines/Translations.h"
 #include "kas/Support/Version.h"
 #include "mlir/InitAllTranslations.h"
 #include "mlir/Support/LogicalResult.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/WithColor.h"
+
+using llvm::StringRef;
+namespace fs = llvm::sys::fs;
+
+namespace {
+
+/// The file of `-o`: the driver writes to another one beside it, which replaces
+/// it in the end, so that a translation that fails leaves the old file as it
+/// was.
+class OutputArgument {
+public:
+  /// Finds the option and puts the other file's name in its place. Devices and
+  /// pipes stay.
+  std::error_code replace(llvm::SmallVectorImpl<const char *> &arguments) {
+    for (size_t i = 1; i < arguments.size(); ++i) {
+      StringRef text(arguments[i]);
+      if (text == "--")
+        break;
+      bool isOption = text.consume_front("--") || text.consume_front("-");
+      if (!isOption || !text.consume_front("o"))
+        continue;
+      bool isSeparate = text.empty() && i + 1 < arguments.size();
+      if (!isSeparate && !text.consume_front("="))
+        continue;
+      path = isSeparate ? arguments[++i] : text.str();
+      if (std::error_code error = chooseTemporary())
+        return error;
+      if (!temporary.empty()) {
+        replacement = isSeparate ? temporary : "-o=" + temporary;
+        arguments[i] = replacement.c_str();
+      }
+      break;
+    }
+    return {};
+  }
+
+  std::error_code keep() const {
+    return temporary.empty() ? std::error_code()
+                             : fs::rename(temporary, target);
+  }
+
+  StringRef getPath() const { return path; }
+
+private:
+  std::error_code chooseTemporary() {
+    if (path.empty() || path == "-")
+      return {};
+    target = path;
+    fs::file_status status;
+    if (!fs::status(path, status)) {
+      if (fs::is_directory(status))
+        return std::make_error_code(std::errc::is_a_directory);
+      if (!fs::is_regular_file(status))
+        return {};
+      llvm::SmallString<128> real;
+      if (!fs::real_path(path, real))
+        target = real.str();
+    }
+    llvm::SmallString<128> folder(target), unique;
+    llvm::sys::path::remove_filename(folder);
+    if (std::error_code error =
+            fs::access(folder.empty() ? StringRef(".") : folder.str(),
+                       fs::AccessMode::Write))
+      return error;
+    fs::createUniquePath(target + ".%%%%%%%%.tmp", unique,
+                         /*MakeAbsolute=*/false);
+    temporary = unique.str();
+    return {};
+  }
+
+  std::string path, target, temporary, replacement;
+};
+
+} // namespace
+
+static int reportUnwritable(StringRef path, std::error_code error) {
+  llvm::WithColor::error(llvm::errs(), "kas-translate")
+      << "cannot write '" << path << "': " << error.message() << "\n";
+  return 1;
+}
 
 int main(int argc, char **argv) {
   kas::addVersionPrinter();
   mlir::registerAllTranslations();
-  return failed(mlir::mlirTranslateMain(argc, argv, "kas translation driver"));
+  kas::registerTranslations();
+  llvm::SmallVector<const char *> arguments(argv, argv + argc);
+  OutputArgument output;
+  if (std::error_code error = output.replace(arguments))
+    return reportUnwritable(output.getPath(), error);
+  if (failed(mlir::mlirTranslateMain(argc,
+                                     const_cast<char **>(arguments.data()),
+                                     "kas translation driver")))
+    return 1;
+  if (std::error_code error = output.keep())
+    return reportUnwritable(output.getPath(), error);
+  return 0;
 }

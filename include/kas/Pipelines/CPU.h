@@ -16,6 +16,7 @@
 
 #include "kas/Runtime/JIT.h"
 #include "kas/Runtime/Signature.h"
+#include "kas/Runtime/Target.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -25,7 +26,10 @@ struct CPUPipelineOptions {
   /// Threads of parallel loops: 1 makes serial code that needs no OpenMP, 0
   /// leaves the number to OpenMP (OMP_NUM_THREADS, else one per core).
   unsigned threads = 0;
-  /// Width of the vector registers; 0: those of the host.
+  /// What to compile for; an empty CPU: the target that the module names, else
+  /// the host.
+  TargetNames target = {.cpu = "", .triple = "", .features = ""};
+  /// Width of the vector registers; 0: those of the target.
   unsigned vectorBits = 0;
   /// Lower operators directly to packed panels where they suit; without it all
   /// take the road over linalg.

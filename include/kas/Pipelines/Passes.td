@@ -60,6 +60,42 @@ def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
   ];
 }
 
+def AttachCPUTarget : Pass<"kas-attach-cpu-target", "::mlir::ModuleOp"> {
+  let summary = "Write down the CPU that a module is compiled for";
+  let description = [{
+    Looks up a CPU in LLVM's tables and attaches to the module its names, as
+    `llvm.target`, and the numbers that the choice of tiles depends on, as
+    `dlti.target_system_spec`: bits and number of the vector registers, whether
+    there is a fused multiply-add, the caches of a core. The passes behind read
+    them, and so do compilation in memory and to object files, so that the same
+    `cpu` gives the same code on every machine. A module that names its target
+    already keeps it if no option is given.
+
+    ```mlir
+    module attributes {
+      llvm.target = #llvm.target<triple = "x86_64-unknown-linux-gnu",
+                                 chip = "x86-64-v3">,
+      dlti.target_system_spec = #dlti.target_system_spec<
+        "CPU" = #dlti.target_device_spec<
+          "max_vector_op_width" = 256, "vector_registers" = 16,
+          "L1_cache_size_in_bytes" = 32768, "L2_cache_size_in_bytes" = 524288,
+          "fused_multiply_add" = true>>}
+    ```
+
+    Example: `test/Pipelines/attach-cpu-target.mlir`.
+  }];
+  let options = [
+    Option<"cpu", "cpu", "std::string", /*default=*/"",
+           "A CPU that LLVM knows, such as x86-64-v3 or neoverse-n1, or host; "
+           "by default host">,
+    Option<"triple", "triple", "std::string", /*default=*/"",
+           "The target's triple; by default Linux on the CPU">,
+    Option<"features", "features", "std::string", /*default=*/"",
+           "Changes to what the CPU has, such as +avx512f,-fma">
+  ];
+  let dependentDialects = ["::mlir::DLTIDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
 def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
   let summary = "Lower contractions on buffers to packed panels and register "
                 "tiles";
@@ -76,6 +112,9 @@ def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
     output's last dimension, as in depthwise convolutions) or whose last
     dimension has no divisor that fills half a vector.
 
+    Optimization remarks of the category `kas-panels` say what was packed and how
+    it was cut, and why the rest was not: `--remarks-filter=kas-panels`.
+
     Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix
     Multiplication", ACM TOMS 34(3), 2008, sections 3 to 5.
     Example: `test/Pipelines/pack-contractions.mlir`.
@@ -83,8 +122,8 @@ def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"0",
            "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
-    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"256",
-           "Width of the vector registers">
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
+           "Width of the vector registers; 0: of the module's target, or 256">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -104,6 +143,9 @@ def PackOperators : Pass<"kas-pack-operators"> {
     shift, merge, split and stride cost time in the packing only. The others are
     left to `kas-to-linalg` and `kas-to-affine`.
 
+    Optimization remarks of the category `kas-panels` say what was packed and how
+    it was cut, and why the rest was not: `--remarks-filter=kas-panels`.
+
     Where a weight is infinite or not a number, points that do not exist
     contribute NaN, as with any convolution on a padded image.
 
@@ -112,8 +154,8 @@ def PackOperators : Pass<"kas-pack-operators"> {
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"0",
            "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
-    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"256",
-           "Width of the vector registers">
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
+           "Width of the vector registers; 0: of the module's target, or 256">
   ];
   let statistics = [
     Statistic<"numPacked", "packed", "kas.apply ops lowered to panels">
@@ -131,22 +173,25 @@ def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
   let summary = "Lower linalg on buffers to loops that suit a CPU";
   let description = [{
     Loops are ordered so that reductions stand outside of the innermost parallel
-    loop and that one walks through consecutive memory: LLVM vectorizes it then.
-    With `parallel`, the outermost parallel loop that is not trivial becomes an
-    `scf.parallel` if the operation has at least `min-parallel-work` iterations.
+    loop and that one walks through consecutive memory: LLVM vectorizes it then,
+    and is told not to unroll it before where it is short.
+    The outermost parallel loops become one `scf.parallel` if the operation has at
+    least `min-parallel-work` iterations: as few of them as give each of
+    `threads` threads the same work within 6 %, so that two images can keep three
+    threads busy.
 
     Example: `test/Pipelines/linalg-to-cpu-loops.mlir`.
   }];
   let options = [
-    Option<"parallel", "parallel", "bool", /*default=*/"true",
-           "Make parallel loops">,
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the loops; 1: no parallel loop, 0: unknown">,
     Option<"minParallelWork", "min-parallel-work", "int64_t",
            /*default=*/"32768",
            "Iterations below which threads cost more than they bring">
   ];
   let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect"
+    "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
   ];
 }
 

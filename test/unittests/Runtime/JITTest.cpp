@@ -157,11 +157,32 @@ TEST_F(JITTest, MissingSymbolsAreErrors) {
 
 TEST_F(JITTest, UnknownCPUsAreErrors) {
   CPUPipelineOptions pipeline;
-  JITOptions jit;
-  jit.cpu = "pentium-9000";
-  auto function = compileForCPU(*module, "scale", pipeline, jit);
+  pipeline.target.cpu = "pentium-9000";
+  auto function = compileForCPU(*module, "scale", pipeline);
   ASSERT_FALSE(bool(function));
-  EXPECT_EQ(llvm::toString(function.takeError()), "unknown CPU 'pentium-9000'");
+  std::string message = llvm::toString(function.takeError());
+  EXPECT_NE(message.find("expected the CPU 'host' or one of:"),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find("got 'pentium-9000'"), std::string::npos) << message;
+}
+
+TEST_F(JITTest, ForeignTargetsAreErrors) {
+  CPUPipelineOptions pipeline;
+  pipeline.threads = 1;
+  // Not both can be this machine.
+  int numErrors = 0;
+  for (const char *cpu : {"x86-64", "neoverse-n1"}) {
+    pipeline.target.cpu = cpu;
+    auto function = compileForCPU(*module, "scale", pipeline);
+    if (function)
+      continue;
+    ++numErrors;
+    EXPECT_NE(llvm::toString(function.takeError())
+                  .find("expected code for this machine"),
+              std::string::npos);
+  }
+  EXPECT_GE(numErrors, 1);
 }
 
 TEST_F(JITTest, CacheInMemory) {

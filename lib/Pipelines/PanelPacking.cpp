@@ -1,0 +1,243 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PanelEmitter.h"
+
+using namespace kas;
+using namespace mlir;
+
+/// Copies the products of the vector inputs at all reductions of the block and
+/// all columns of the tile to the panel: a row of columns for each reduction.
+void PanelEmitter::emitPacking(Value panelBase) {
+  ArrayRef<unsigned> reductions = contraction.reductions;
+  ArrayRef<unsigned> columns =
+      ArrayRef(contraction.columns).drop_front(plan.blockedColumn);
+  Value reductionStart = indices[reductions.front()];
+  Value columnStart = indices[columns.front()];
+  // `offset` is the position in the panel in iterations of the loops so far.
+  std::function<void(ArrayRef<unsigned>, Value, bool)> nest =
+      [&](ArrayRef<unsigned> dims, Value offset, bool inRow) {
+        if (dims.empty()) {
+          if (inRow)
+            return emitPackedRow(offset);
+          return nest(
+              columns,
+              apply(dim(0) * plan.paddedColumns + dim(1), {offset, panelBase}),
+              true);
+        }
+        unsigned loopDim = dims.front();
+        bool isReductionStart = !inRow && loopDim == reductions.front();
+        bool isColumnStart = inRow && loopDim == columns.front();
+        // The innermost columns are copied as vectors.
+        if (inRow && dims.size() == 1)
+          return emitPackedRow(offset);
+        int64_t extent = isReductionStart ? plan.reductionBlock
+                         : isColumnStart  ? plan.columnBlock
+                                          : contraction.loops[loopDim].extent;
+        int64_t scale = 1;
+        if (inRow)
+          for (unsigned inner : dims.drop_front())
+            scale *= contraction.loops[inner].extent;
+        loop(extent, 1, [&](Value index) {
+          Value start = isReductionStart ? reductionStart
+                        : isColumnStart  ? columnStart
+                                         : Value();
+          indices[loopDim] =
+              start ? apply(dim(0) + dim(1), {start, index}) : index;
+          Value next = inRow ? apply(dim(0) + dim(1) * scale, {offset, index})
+                             : apply(dim(0) * extent + dim(1), {offset, index});
+          nest(dims.drop_front(), next, inRow);
+          indices[loopDim] = start;
+        });
+      };
+  nest(reductions, constant(0), false);
+  // Whatever is inside of the tile starts at 0 again.
+  for (unsigned reduction : reductions.drop_front())
+    indices[reduction] = Value();
+}
+
+/// The coefficient of `dim` in `expr`, if `expr` is linear in it.
+static std::optional<int64_t> getCoefficient(AffineExpr expr, unsigned dim) {
+  if (!expr.isFunctionOfDim(dim))
+    return 0;
+  if (isa<AffineDimExpr>(expr))
+    return 1;
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return std::nullopt;
+  if (binary.getKind() == AffineExprKind::Add) {
+    auto left = getCoefficient(binary.getLHS(), dim);
+    auto right = getCoefficient(binary.getRHS(), dim);
+    if (left && right)
+      return *left + *right;
+    return std::nullopt;
+  }
+  auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  auto scaled = getCoefficient(binary.getLHS(), dim);
+  if (binary.getKind() == AffineExprKind::Mul && factor && scaled)
+    return *scaled * factor.getValue();
+  return std::nullopt;
+}
+
+/// Copies the innermost columns, at the current indices.
+void PanelEmitter::emitPackedRow(Value panelAddress) {
+  unsigned innermost = contraction.columns.back();
+  int64_t extent = plan.blockedColumn + 1 == contraction.columns.size()
+                       ? plan.columnBlock
+                       : contraction.loops[innermost].extent;
+  bool contiguous =
+      llvm::all_of(contraction.vectorInputs, [&](const PackedAccess &access) {
+        return getCoefficient(access.address, innermost) == 1;
+      });
+  if (contraction.guards.empty()) {
+    if (contiguous)
+      return emitPackedVectors(panelAddress, extent);
+    return emitPackedColumns(panelAddress, constant(0), constant(extent));
+  }
+  bool intervals = llvm::all_of(contraction.guards, [&](const Guard &guard) {
+    return getCoefficient(guard.expr, innermost).value_or(-1) >= 0;
+  });
+  if (!intervals)
+    return emitGuardedColumns(panelAddress, extent);
+
+  // The columns that exist are consecutive: zeros before and behind them.
+  Value zero = constant(0), end = constant(extent);
+  Value lower = zero, upper = end, valid;
+  for (const Guard &guard : contraction.guards) {
+    Value base = evaluate(guard.expr);
+    int64_t coefficient = *getCoefficient(guard.expr, innermost);
+    if (coefficient == 0) {
+      Value holds = isInRange(base, guard.extent);
+      valid = valid ? arith::AndIOp::create(builder, loc, valid, holds) : holds;
+      continue;
+    }
+    Value first = apply((-dim(0)).ceilDiv(coefficient), {base});
+    Value last = apply((guard.extent - dim(0)).ceilDiv(coefficient), {base});
+    lower = arith::MaxSIOp::create(builder, loc, lower, first);
+    upper = arith::MinSIOp::create(builder, loc, upper, last);
+  }
+  if (valid)
+    lower = arith::SelectOp::create(builder, loc, valid, lower, end);
+  lower = arith::MinSIOp::create(builder, loc, lower, end);
+  upper = arith::MaxSIOp::create(builder, loc, upper, lower);
+  auto clear = [&](Value from, Value to) {
+    auto op = scf::ForOp::create(builder, loc, from, to, constant(1));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(op.getBody());
+    storeColumn(panelAddress, op.getInductionVar(), zeroValue());
+  };
+  clear(zero, lower);
+  emitPackedColumns(panelAddress, lower, upper);
+  clear(upper, end);
+}
+
+Value PanelEmitter::zeroValue() {
+  return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
+}
+
+void PanelEmitter::storeColumn(Value panelAddress, Value column, Value value) {
+  memref::StoreOp::create(builder, loc, value, panel,
+                          apply(dim(0) + dim(1), {panelAddress, column}));
+}
+
+/// Whether 0 <= `value` < `extent`.
+Value PanelEmitter::isInRange(Value value, int64_t extent) {
+  // A negative number is a large one without its sign.
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, value,
+                               constant(extent));
+}
+
+/// The product of the vector inputs at the current indices.
+Value PanelEmitter::loadProduct() {
+  Value product;
+  for (auto [access, flat] :
+       llvm::zip(contraction.vectorInputs, vectorInputs)) {
+    Value value =
+        memref::LoadOp::create(builder, loc, flat, evaluate(access.address));
+    product =
+        product ? arith::MulFOp::create(builder, loc, product, value) : value;
+  }
+  if (contraction.factor == 1)
+    return product;
+  Value factor = arith::ConstantOp::create(
+      builder, loc, builder.getF32FloatAttr(contraction.factor));
+  return arith::MulFOp::create(builder, loc, product, factor);
+}
+
+/// Consecutive columns, all of which exist, as vectors.
+void PanelEmitter::emitPackedVectors(Value panelAddress, int64_t extent) {
+  for (int64_t done = 0; done < extent; done += target.lanes) {
+    int64_t lanes = std::min(target.lanes, extent - done);
+    Value product;
+    for (auto [access, flat] :
+         llvm::zip(contraction.vectorInputs, vectorInputs)) {
+      Value index = evaluate(access.address + done), value;
+      if (lanes == target.lanes) {
+        value = vector::LoadOp::create(builder, loc, vectorType, flat, index);
+      } else {
+        Value zeros = arith::ConstantOp::create(
+            builder, loc, builder.getZeroAttr(vectorType));
+        value = vector::MaskedLoadOp::create(builder, loc, vectorType, flat,
+                                             index, tailMask(lanes), zeros);
+      }
+      product =
+          product ? arith::MulFOp::create(builder, loc, product, value) : value;
+    }
+    if (contraction.factor != 1) {
+      auto factors = DenseElementsAttr::get(
+          vectorType, static_cast<float>(contraction.factor));
+      product = arith::MulFOp::create(
+          builder, loc, product,
+          arith::ConstantOp::create(builder, loc, factors));
+    }
+    // The lanes behind the tail are overwritten by the next row.
+    vector::StoreOp::create(builder, loc, product, panel,
+                            apply(dim(0) + done, {panelAddress}));
+  }
+}
+
+/// The columns from `lower` to `upper`, all of which exist.
+void PanelEmitter::emitPackedColumns(Value panelAddress, Value lower,
+                                     Value upper) {
+  unsigned innermost = contraction.columns.back();
+  Value start = indices[innermost];
+  auto op = scf::ForOp::create(builder, loc, lower, upper, constant(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(op.getBody());
+  Value column = op.getInductionVar();
+  indices[innermost] = start ? apply(dim(0) + dim(1), {start, column}) : column;
+  storeColumn(panelAddress, column, loadProduct());
+  indices[innermost] = start;
+}
+
+/// Columns that exist or not, one by one.
+void PanelEmitter::emitGuardedColumns(Value panelAddress, int64_t extent) {
+  unsigned innermost = contraction.columns.back();
+  Value start = indices[innermost];
+  auto op = scf::ForOp::create(builder, loc, constant(0), constant(extent),
+                               constant(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(op.getBody());
+  Value column = op.getInductionVar();
+  indices[innermost] = start ? apply(dim(0) + dim(1), {start, column}) : column;
+  Value exists;
+  for (const Guard &guard : contraction.guards) {
+    Value holds = isInRange(evaluate(guard.expr), guard.extent);
+    exists =
+        exists ? arith::AndIOp::create(builder, loc, exists, holds) : holds;
+  }
+  auto value = scf::IfOp::create(builder, loc, builder.getF32Type(), exists,
+                                 /*withElseRegion=*/true);
+  builder.setInsertionPointToStart(value.thenBlock());
+  scf::YieldOp::create(builder, loc, loadProduct());
+  builder.setInsertionPointToStart(value.elseBlock());
+  scf::YieldOp::create(builder, loc, zeroValue());
+  builder.setInsertionPointAfter(value);
+  storeColumn(panelAddress, column, value.getResult(0));
+  indices[innermost] = start;
+}

@@ -1,0 +1,49 @@
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v3 | FileCheck %s --check-prefix=AVX2
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 | FileCheck %s --check-prefix=AVX512
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=skylake-avx512 | FileCheck %s --check-prefix=SKYLAKE
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=znver4 | FileCheck %s --check-prefix=ZEN
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=neoverse-n1 | FileCheck %s --check-prefix=NEON
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=generic triple=x86_64-linux-gnu" | FileCheck %s --check-prefix=GENERIC
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=x86-64-v3 features=-fma,+avx512f" | FileCheck %s --check-prefix=FEATURES
+// RUN: kas-opt %s -kas-attach-cpu-target | FileCheck %s --check-prefix=HOST
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=neoverse-n1 -kas-attach-cpu-target | FileCheck %s --check-prefix=NEON
+
+// AVX2: "max_vector_op_width" = 256 : i64, "vector_registers" = 16 : i64, "L1_cache_size_in_bytes" = 32768 : i64, "L2_cache_size_in_bytes" = 524288 : i64, "fused_multiply_add" = true
+// AVX2-SAME: llvm.target = #llvm.target<triple = "x86_64-unknown-linux-gnu", chip = "x86-64-v3">}
+// AVX512: "max_vector_op_width" = 512 : i64, "vector_registers" = 32 : i64
+// A CPU for whose short loops LLVM prefers 256 bits.
+// SKYLAKE: "max_vector_op_width" = 512 : i64, "vector_registers" = 32 : i64, {{.*}}"L2_cache_size_in_bytes" = 1048576
+// ZEN: "max_vector_op_width" = 512 : i64, "vector_registers" = 32 : i64, {{.*}}"L2_cache_size_in_bytes" = 1048576
+// NEON: "max_vector_op_width" = 128 : i64, "vector_registers" = 32 : i64, {{.*}}"fused_multiply_add" = true
+// NEON-SAME: llvm.target = #llvm.target<triple = "aarch64-unknown-linux-gnu", chip = "neoverse-n1">}
+// GENERIC: "max_vector_op_width" = 128 : i64, "vector_registers" = 16 : i64, {{.*}}"fused_multiply_add" = false
+// GENERIC-SAME: chip = "generic"
+// FEATURES: "max_vector_op_width" = 512 : i64
+// FEATURES-SAME: features = <["-fma", "+avx512f"]>
+// HOST: "max_vector_op_width" = {{[0-9]+}}
+// HOST-SAME: llvm.target = #llvm.target<triple = "{{.+}}", chip = "{{.+}}"
+
+// RUN: not kas-opt %s -kas-attach-cpu-target=cpu=pentium-9000 2>&1 | FileCheck %s --check-prefix=BAD-CPU
+// RUN: not kas-opt %s -kas-cpu-pipeline=cpu=pentium-9000 2>&1 | FileCheck %s --check-prefix=BAD-CPU
+// RUN: not kas-opt %s -kas-attach-cpu-target="cpu=znver4 triple=aarch64-linux-gnu" 2>&1 | FileCheck %s --check-prefix=OTHER-CPU
+// RUN: not kas-opt %s -kas-attach-cpu-target="cpu=i486 triple=x86_64-linux-gnu" 2>&1 | FileCheck %s --check-prefix=NARROW-CPU
+// RUN: not kas-opt %s -kas-attach-cpu-target="cpu=generic triple=pdp11-bsd" 2>&1 | FileCheck %s --check-prefix=TRIPLE
+// RUN: not kas-opt %s -kas-attach-cpu-target="cpu=generic triple=x86_64-apple-macosx" 2>&1 | FileCheck %s --check-prefix=ELF
+// RUN: not kas-opt %s -kas-attach-cpu-target="cpu=znver4 features=+avx1024" 2>&1 | FileCheck %s --check-prefix=FEATURE
+// RUN: not kas-opt %s -kas-attach-cpu-target="cpu=znver4 features=avx2" 2>&1 | FileCheck %s --check-prefix=SIGN
+// RUN: not kas-opt %s -kas-attach-cpu-target="cpu=x86-64 features=-sse2" 2>&1 | FileCheck %s --check-prefix=NO-VECTORS
+// RUN: not kas-opt %s -kas-attach-cpu-target="cpu=x86-64 features=-64bit" 2>&1 | FileCheck %s --check-prefix=NO-64
+
+// BAD-CPU: attach-cpu-target.mlir{{.*}}: error: expected the CPU 'host' or one of:
+// BAD-CPU-NEXT: x86_64: {{.*}}, x86-64-v3, {{.*}}znver4
+// BAD-CPU-NEXT: aarch64: {{.*}}, neoverse-n1, {{.*}}
+// BAD-CPU-NEXT: riscv64: {{.*}}
+// BAD-CPU-NEXT: got 'pentium-9000'
+// OTHER-CPU: error: expected a CPU of 'aarch64-unknown-linux-gnu', one of a64fx, {{.*}}, got 'znver4'
+// NARROW-CPU: error: expected a CPU of 'x86_64-unknown-linux-gnu', one of {{.*}}, got 'i486'
+// TRIPLE: error: expected the triple of an x86_64, aarch64 or riscv64 system with ELF objects, such as x86_64-unknown-linux-gnu or {{.*}}, got 'pdp11-bsd'
+// ELF: error: expected the triple of {{.*}} with ELF objects, {{.*}}, got 'x86_64-apple-macosx'
+// FEATURE: error: expected features with '+' or '-' before one of {{.*}}, avx512f, {{.*}}, got '+avx1024'
+// SIGN: error: expected features with '+' or '-' before one of {{.*}}, got 'avx2'
+// NO-VECTORS: error: expected a target with the features '+64bit,+sse2', got 'x86-64' with '-sse2'
+// NO-64: error: expected a target with the features '+64bit,+sse2', got 'x86-64' with '-64bit'

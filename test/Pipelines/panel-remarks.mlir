@@ -1,0 +1,20 @@
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v3 -kas-pack-contractions --remarks-filter=kas-panels 2>&1 | FileCheck %s
+
+// CHECK: remark: [Passed] Packed | Category:kas-panels | columns=64, depth=32, lanes=8, registerRows=4, registerVectors=3, rowGroups=1, weightsCombined=false
+func.func @product(%a: memref<16x32xf32>, %b: memref<32x64xf32>, %c: memref<16x64xf32>) {
+  linalg.matmul ins(%a, %b : memref<16x32xf32>, memref<32x64xf32>) outs(%c : memref<16x64xf32>)
+  return
+}
+
+// CHECK: remark: [Missed] NotPacked | Category:kas-panels | Reason="its body is no sum of products", operation=linalg.pooling_nchw_max
+func.func @pool(%x: memref<1x8x18x18xf32>, %w: memref<3x3xf32>, %y: memref<1x8x16x16xf32>) {
+  linalg.pooling_nchw_max {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
+    ins(%x, %w : memref<1x8x18x18xf32>, memref<3x3xf32>) outs(%y : memref<1x8x16x16xf32>)
+  return
+}
+
+// CHECK: remark: [Missed] NotPacked | {{.*}} | Reason="expected columns of the output that fill half a vector of 8, got 3", operation=linalg.matmul
+func.func @narrow(%a: memref<16x32xf32>, %b: memref<32x3xf32>, %c: memref<16x3xf32>) {
+  linalg.matmul ins(%a, %b : memref<16x32xf32>, memref<32x3xf32>) outs(%c : memref<16x3xf32>)
+  return
+}
