@@ -87,7 +87,7 @@ static void addLoops(OpPassManager &manager,
 }
 
 /// Loops to the LLVM dialect, functions on plain pointers.
-static void addLLVM(OpPassManager &manager) {
+static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
@@ -101,7 +101,8 @@ static void addLLVM(OpPassManager &manager) {
   functions.useBarePtrCallConv = true;
   manager.addPass(createConvertFuncToLLVMPass(functions));
   manager.addPass(createArithToLLVMConversionPass());
-  manager.addPass(createConvertOpenMPToLLVMPass());
+  if (options.threads != 1)
+    manager.addPass(createConvertOpenMPToLLVMPass());
   manager.addPass(createConvertControlFlowToLLVMPass());
   manager.addPass(createConvertIndexToLLVMPass());
   manager.addPass(createCanonicalizerPass());
@@ -119,7 +120,7 @@ void kas::buildCPUPipeline(OpPassManager &manager,
   addOperators(manager, options);
   addBufferization(manager);
   addLoops(manager, options);
-  addLLVM(manager);
+  addLLVM(manager, options);
 }
 
 namespace {

@@ -21,6 +21,9 @@
 #include "llvm/TargetParser/RISCVTargetParser.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
 #include "llvm/TargetParser/X86TargetParser.h"
+#include <array>
+#include <map>
+#include <mutex>
 #include <unistd.h>
 
 using namespace kas;
@@ -31,15 +34,26 @@ using llvm::SmallVector;
 using llvm::StringRef;
 using llvm::Triple;
 
-static void initializeLLVMTargets() {
-  static const bool initialized = [] {
+/// Makes LLVM's tables for `triple` available; those of this machine's
+/// architecture alone are ready sooner.
+static void initializeLLVM(const Triple &triple) {
+  if (triple.getArch() == Triple(llvm::sys::getProcessTriple()).getArch()) {
+    static const bool native = [] {
+      llvm::InitializeNativeTarget();
+      llvm::InitializeNativeTargetAsmPrinter();
+      return true;
+    }();
+    (void)native;
+    return;
+  }
+  static const bool all = [] {
     llvm::InitializeAllTargetInfos();
     llvm::InitializeAllTargets();
     llvm::InitializeAllTargetMCs();
     llvm::InitializeAllAsmPrinters();
     return true;
   }();
-  (void)initialized;
+  (void)all;
 }
 
 //===----------------------------------------------------------------------===//
@@ -69,8 +83,8 @@ static SmallVector<StringRef> getCPUs(const Triple &triple) {
 
 static Expected<Triple> chooseTriple(const TargetNames &names) {
   const StringRef linuxTriples[] = {"x86_64-unknown-linux-gnu",
-                                "aarch64-unknown-linux-gnu",
-                                "riscv64-unknown-linux-gnu"};
+                                    "aarch64-unknown-linux-gnu",
+                                    "riscv64-unknown-linux-gnu"};
   if (names.triple.empty()) {
     if (names.cpu == "host")
       return Triple(llvm::sys::getProcessTriple());
@@ -93,8 +107,8 @@ static Expected<Triple> chooseTriple(const TargetNames &names) {
   if (getCPUs(triple).empty() || !triple.isOSBinFormatELF())
     return createStringError("expected the triple of an x86_64, aarch64 or "
                              "riscv64 system with ELF objects, such as " +
-                             llvm::join(llvm::ArrayRef(linuxTriples), " or ") + ", got '" +
-                             names.triple + "'");
+                             llvm::join(llvm::ArrayRef(linuxTriples), " or ") +
+                             ", got '" + names.triple + "'");
   return triple;
 }
 
@@ -190,11 +204,11 @@ static Error describeRegisters(Target &target) {
   return Error::success();
 }
 
-Expected<Target> kas::getTarget(const TargetNames &names) {
-  initializeLLVMTargets();
+static Expected<Target> lookUpTarget(const TargetNames &names) {
   Expected<Triple> triple = chooseTriple(names);
   if (!triple)
     return triple.takeError();
+  initializeLLVM(*triple);
   Target target;
   target.triple = triple->str();
   target.features = names.features;
@@ -248,10 +262,24 @@ Expected<Target> kas::getTarget(const TargetNames &names) {
   return target;
 }
 
+Expected<Target> kas::getTarget(const TargetNames &names) {
+  // A compilation asks twice, a search compiles thousands of times.
+  static std::mutex mutex;
+  static std::map<std::array<std::string, 3>, Target> known;
+  std::array<std::string, 3> key{names.cpu, names.triple, names.features};
+  std::lock_guard<std::mutex> lock(mutex);
+  if (auto found = known.find(key); found != known.end())
+    return found->second;
+  Expected<Target> target = lookUpTarget(names);
+  if (target)
+    known.emplace(std::move(key), *target);
+  return target;
+}
+
 Expected<std::unique_ptr<llvm::TargetMachine>>
 kas::createTargetMachine(const Target &target, unsigned optLevel, bool jit) {
-  initializeLLVMTargets();
   Triple triple(target.triple);
+  initializeLLVM(triple);
   std::string message;
   const llvm::Target *llvmTarget =
       llvm::TargetRegistry::lookupTarget(triple, message);
