@@ -6,117 +6,171 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GraphStateImpl.h"
+#include "GraphRules.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
 
-std::optional<GraphCost> GraphState::getCost() const {
-  const SearchProblem &problem = *space->problem;
-  auto getSize = [&](ExprId id) {
-    return space->sizes[space->getExpr(id).size].size;
-  };
-  llvm::SmallVector<Size, 6> loops(llvm::map_range(reductions, getSize));
-  llvm::SmallVector<llvm::SmallVector<Size, 6>, 2> weightSizes;
-  for (uint32_t weight : weights)
-    weightSizes.emplace_back(
-        llvm::map_range(space->getWeight(weight), getSize));
-  return kas::getCost(problem, loops, weightSizes);
-}
-
-bool GraphState::isWithinBudget() const {
-  const SearchBudget &budget = space->problem->budget;
-  std::optional<GraphCost> cost = getCost();
-  return cost && (!budget.maxFlops || cost->flops <= *budget.maxFlops) &&
-         (!budget.maxParams || cost->params <= *budget.maxParams);
-}
-
-ShapeItem GraphState::getItem(const LiveCoord &coord) const {
-  CoordKind kind = space->getExpr(coord.expr).kind;
+ShapeItem kas::getShapeItem(const GraphSpace &space, const LiveCoord &coord) {
+  const SpaceLimits &limits = space.problem->limits;
   ShapeItem item{coord.size, 0};
-  bool isReduction = kind == CoordKind::Reduce;
-  bool isAllowed = space->sizes[coord.size].isAllowed;
-  if (isAtom(coord)) {
-    if (isAllowed && (!isReduction || space->sizes[coord.size].max <= maxRank))
-      item.flags |= isReduction && !coord.weights ? ShapeItem::DroppableLater
-                                                  : ShapeItem::Droppable;
-    if (isReduction && !coord.weights)
+  if (coord.flags & LiveCoord::HasOutput)
+    item.flags |= ShapeItem::HasOutput;
+  if (coord.flags & LiveCoord::Strided)
+    item.flags |= ShapeItem::Strided;
+  if (coord.height >= limits.chain) {
+    item.flags |= ShapeItem::Frozen;
+    if (coord.kind == CoordKind::Reduce && !coord.weights)
       item.flags |= ShapeItem::Unweighted;
-    if (!isReduction && !coord.weights)
-      item.flags |= ShapeItem::Expandable;
-    if ((kind == CoordKind::Output || kind == CoordKind::MergeRemainder) &&
-        !coord.weights)
-      item.flags |= ShapeItem::Mergeable;
+    return item;
   }
-  if (!(coord.flags & LiveCoord::Position))
-    item.flags |= ShapeItem::Window;
+  const SizeInfo &info = space.sizes[coord.size];
+  switch (coord.kind) {
+  case CoordKind::Reduce:
+    if (info.isShareable && info.max >= limits.rankMin &&
+        info.max <= limits.rankMax)
+      item.flags |=
+          coord.weights ? ShapeItem::Droppable : ShapeItem::DroppableLater;
+    if (!coord.weights)
+      item.flags |= ShapeItem::Unweighted;
+    break;
+  case CoordKind::Output:
+  case CoordKind::MergeQuotient:
+  case CoordKind::MergeRemainder:
+    if (info.isShareable)
+      item.flags |= ShapeItem::Droppable;
+    if (!coord.weights && limits.expand > 0)
+      item.flags |= ShapeItem::Expandable;
+    if (limits.stride > 0 && !(coord.flags & LiveCoord::Unordered))
+      item.flags |= ShapeItem::Stridable;
+    // Unfolds of others may be merged, too.
+    item.flags |= limits.unfold > 0 || (!coord.weights &&
+                                        coord.kind != CoordKind::MergeQuotient)
+                      ? ShapeItem::Mergeable
+                      : ShapeItem::ShiftMergeable;
+    break;
+  case CoordKind::Stride:
+    item.flags |= ShapeItem::Mergeable;
+    break;
+  case CoordKind::Unfold:
+    item.flags |= limits.unfold > 1 || !coord.weights
+                      ? ShapeItem::Mergeable
+                      : ShapeItem::ShiftMergeable;
+    break;
+  case CoordKind::Split:
+    item.flags |= ShapeItem::ShiftMergeable;
+    break;
+  case CoordKind::Shift:
+    item.flags |= ShapeItem::MergeableBySmall;
+    break;
+  }
   return item;
 }
 
-bool GraphState::isReachable() const {
-  if (!space->options.useDistance)
+/// A weight can still come: some coordinate that one may be indexed by is not
+/// stale, or can be made. All contractions come before all views that commute
+/// with them, so a view makes everything stale but its result.
+static bool isContractionLeft(const GraphSpace &space,
+                              const GraphStateData &state,
+                              const ShapeBudget &budget) {
+  if (!space.options.useOrdering || budget.merge > 0)
     return true;
-  const StepLimits &limits = space->problem->limits;
+  return llvm::any_of(state.getLive(), [&](const LiveCoord &coord) {
+    return (isShareable(space, coord) && coord.sinceShared < firstViewKey) ||
+           (budget.unfold > 0 && isShareableBase(space, coord));
+  });
+}
+
+ShapeBudget kas::getShapeBudget(const GraphSpace &space,
+                                const GraphStateData &state) {
+  const SpaceLimits &limits = space.problem->limits;
   auto rest = [&](unsigned limit, GraphMove move) -> uint8_t {
-    return limit - counts[move];
+    return std::min(limit, 100u) -
+           std::min<unsigned>(limit, state.counts[move]);
   };
   ShapeBudget budget;
   budget.split = rest(limits.split, SplitMove);
   budget.merge = rest(limits.merge, MergeMove);
-  budget.expand = rest(limits.expand, ExpandMove);
+  budget.shift = rest(limits.shift, ShiftMove);
+  budget.expand =
+      rest(std::min(limits.expand, GraphSpace::maxWeights), ExpandMove);
   budget.unfold = rest(limits.unfold, UnfoldMove);
   budget.stride = rest(limits.stride, StrideMove);
+  budget.needsWeight = state.numWeights == 0 && limits.weights > 0;
   budget.weights =
-      rest(std::min(limits.weights, GraphSpace::maxWeights), ContractMove);
-  budget.needsWeight = weights.empty() && limits.weights > 0;
-  llvm::SmallVector<ShapeItem, GraphSpace::maxLive> items;
-  for (const LiveCoord &coord : live)
-    items.push_back(getItem(coord));
-  return space->distance.isWithin(items, budget, limits.depth - steps);
+      isContractionLeft(space, state, budget)
+          ? rest(std::min(limits.weights, GraphSpace::maxWeights), ContractMove)
+          : 0;
+  return budget;
 }
 
-bool GraphState::isReachableByReductions() const {
-  if (!space->options.useDistance)
+bool kas::isReachable(GraphSpace &space, const GraphStateData &state) {
+  if (!space.options.useDistance)
     return true;
-  uint64_t hash = reductions.size();
-  for (ExprId reduction : reductions)
-    hash = combineHash(hash, space->getHash(reduction));
-  hash >>= 1; // DenseMap reserves the two largest keys.
-  if (auto known = space->areReductionsAlive.find(hash);
-      known != space->areReductionsAlive.end())
-    return known->second;
-  // Each further reduction is checked in turn by `nextMove`.
-  bool isAlive = isReachable() || nextMove(ReduceMove, std::nullopt);
-  space->areReductionsAlive[hash] = isAlive;
+  llvm::SmallVector<ShapeItem, GraphSpace::maxLive> items;
+  for (const LiveCoord &coord : state.getLive())
+    items.push_back(getShapeItem(space, coord));
+  return space.distance.isWithin(items, getShapeBudget(space, state),
+                                 static_cast<int>(space.problem->limits.depth) -
+                                     state.steps);
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+bool kas::isReachableByReductions(GraphSpace &space,
+                                  const GraphStateData &state) {
+  if (!space.options.useDistance)
+    return true;
+  uint64_t hash = 0;
+  for (const LiveCoord &coord : state.getLive())
+    hash += mixBits(space.getHash(coord.expr));
+  hash = mixBits(hash);
+  if (const int8_t *known = space.areReductionsAlive.find(hash))
+    return *known;
+  bool isAlive = isReachable(space, state);
+  if (!isAlive)
+    forEachReduce(space, state, 0, [&](uint32_t) { return isAlive = true; });
+  space.areReductionsAlive[hash] = isAlive;
   return isAlive;
 }
 
-std::optional<llvm::SmallVector<ExprId, 6>> GraphState::matchInputs() const {
-  if (live.size() != space->targets.size())
-    return std::nullopt;
-  // Among equal dimensions, the one with the first outputs comes first.
-  llvm::SmallVector<ExprId, 8> rest;
-  for (const LiveCoord &coord : live)
-    rest.push_back(coord.expr);
-  auto getFirstOutput = [&](ExprId id) {
-    while (space->getExpr(id).kind != CoordKind::Output &&
-           space->getExpr(id).kind != CoordKind::Reduce)
-      id = space->getExpr(id).first;
-    const Expr &expr = space->getExpr(id);
-    return expr.kind == CoordKind::Output ? expr.first : ~0u;
-  };
-  llvm::sort(rest, [&](ExprId a, ExprId b) {
-    return std::tuple(getFirstOutput(a), space->getHash(a)) <
-           std::tuple(getFirstOutput(b), space->getHash(b));
-  });
-  llvm::SmallVector<ExprId, 6> data;
-  for (SizeId target : space->targets) {
-    auto *match = llvm::find_if(
-        rest, [&](ExprId id) { return space->getExpr(id).size == target; });
-    if (match == rest.end())
-      return std::nullopt;
-    data.push_back(*match);
-    rest.erase(match);
+/// R2: all reductions together have few points for each element of the input.
+static bool isWithinPoints(const GraphSpace &space, const GraphStateData &state,
+                           SizeId size) {
+  for (size_t binding = 0; binding < space.maxReducePoints.size(); ++binding) {
+    auto points = static_cast<double>(space.sizes[size].values[binding]);
+    for (const LiveCoord &coord : state.getLive())
+      if (coord.kind == CoordKind::Reduce)
+        points *= static_cast<double>(space.sizes[coord.size].values[binding]);
+    if (points > space.maxReducePoints[binding])
+      return false;
   }
-  return data;
+  return true;
+}
+
+void kas::forEachReduce(GraphSpace &space, const GraphStateData &state,
+                        uint32_t begin,
+                        llvm::function_ref<bool(uint32_t)> visit) {
+  const SpaceLimits &limits = space.problem->limits;
+  if (state.isFinished || state.steps != state.counts[ReduceMove] ||
+      state.steps >= limits.depth ||
+      state.counts[ReduceMove] >= limits.reduce ||
+      state.numLive >= GraphSpace::maxLive)
+    return;
+  // R1: in ascending order.
+  for (uint32_t index = std::max(begin, state.lastReduce);
+       index < space.reduceSizes.size(); ++index) {
+    SizeId size = space.reduceSizes[index];
+    Powers usage = state.usage + space.sizes[size].usage;
+    if (!space.sizes.isWithinOccurrences(usage) ||
+        !isWithinPoints(space, state, size))
+      continue;
+    GraphStateData child;
+    child.assign(state);
+    applyMove(space, child, ReduceMove, index, 0);
+    if (isReachableByReductions(space, child) && visit(index))
+      return;
+  }
 }

@@ -6,207 +6,143 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GraphStateImpl.h"
+#include "FlatGraph.h"
 #include "llvm/ADT/STLExtras.h"
-#include <algorithm>
-#include <numeric>
 
 using namespace kas;
 
-//===----------------------------------------------------------------------===//
-// Keys
-//===----------------------------------------------------------------------===//
-
-/// A hash of values whose order does not matter.
-static uint64_t combineSet(uint64_t hash, llvm::SmallVector<uint64_t, 12> set) {
-  llvm::sort(set);
-  for (uint64_t value : set)
-    hash = combineHash(hash, value);
-  return combineHash(hash, set.size());
-}
-
-uint64_t GraphState::key() const {
-  if (isFinished)
-    return getFinalHash(*matchInputs());
-  // All that the rules look at: the coordinates, what weights hold them, and
-  // how many steps of each kind there were.
-  uint64_t hash = lastReduce;
-  for (uint8_t count : counts)
-    hash = combineHash(hash, count);
-  llvm::SmallVector<uint64_t, 12> set;
-  for (const LiveCoord &coord : live)
-    set.push_back(space->getHash(coord.expr));
-  hash = combineSet(hash, set);
-  set.clear();
-  for (uint32_t weight : weights) {
-    llvm::SmallVector<uint64_t, 12> coords;
-    for (ExprId coord : space->getWeight(weight))
-      coords.push_back(space->getHash(coord));
-    set.push_back(combineSet(0, coords));
-  }
-  hash = combineSet(hash, set);
-  set.clear();
-  for (ExprId coord : expanded)
-    set.push_back(space->getHash(coord));
-  return combineSet(hash, set);
-}
-
-uint64_t
-GraphState::getFinalHash(llvm::ArrayRef<ExprId> data,
-                         const llvm::DenseMap<ExprId, unsigned> &labels) const {
-  uint64_t hash = 0;
-  llvm::SmallVector<uint64_t, 12> set;
-  for (auto [coord, input] :
-       llvm::zip_equal(data, llvm::ArrayRef(space->problem->inputs)
-                                 .drop_front(space->firstOutput))) {
-    llvm::SmallVector<ExprId, 6> factors;
-    if (input.isUnordered)
-      space->getFactors(coord, factors);
-    else
-      factors.push_back(coord);
-    set.clear();
-    for (ExprId factor : factors)
-      set.push_back(space->getHash(factor, labels));
-    hash = combineSet(hash, set);
-  }
-  llvm::SmallVector<uint64_t, 12> weightHashes;
-  for (uint32_t weight : weights) {
-    set.clear();
-    for (ExprId coord : space->getWeight(weight))
-      set.push_back(space->getHash(coord, labels));
-    weightHashes.push_back(combineSet(0, set));
-  }
-  hash = combineSet(hash, weightHashes);
-  set.clear();
-  for (ExprId coord : expanded)
-    set.push_back(space->getHash(coord, labels));
-  return combineSet(hash, set);
-}
-
-/// The least hash over all ways to number the reductions of equal size.
-uint64_t GraphState::getFinalHash(llvm::ArrayRef<ExprId> data) const {
-  llvm::DenseMap<ExprId, unsigned> labels;
-  // Reductions of one size are neighbours (R1): permute each run.
-  llvm::SmallVector<unsigned, 6> order(reductions.size());
-  for (auto [index, reduction] : llvm::enumerate(reductions))
-    order[index] = space->getExpr(reduction).first;
-  uint64_t least = ~0ull;
-  auto visit = [&](auto &self, size_t begin) -> void {
-    if (begin == reductions.size()) {
-      for (auto [reduction, label] : llvm::zip_equal(reductions, order))
-        labels[reduction] = label;
-      least = std::min(least, getFinalHash(data, labels));
-      return;
-    }
-    size_t end = begin + 1;
-    while (end < reductions.size() &&
-           space->getExpr(reductions[end]).size ==
-               space->getExpr(reductions[begin]).size)
-      ++end;
-    std::sort(order.begin() + begin, order.begin() + end);
-    do
-      self(self, end);
-    while (std::next_permutation(order.begin() + begin, order.begin() + end));
-  };
-  visit(visit, 0);
-  return least;
-}
-
-//===----------------------------------------------------------------------===//
-// Solutions
-//===----------------------------------------------------------------------===//
-
 namespace {
-/// Copies expressions into an `OperatorGraph`, operands first.
+/// Copies the expressions of a finished state into an `OperatorGraph`: outputs,
+/// reductions, then the rest, operands first.
 class GraphWriter {
 public:
-  GraphWriter(const GraphSpace &space, OperatorGraph &graph)
-      : space(space), graph(graph) {}
+  GraphWriter(const GraphSpace &space, const GraphStateData &state)
+      : space(space), state(state), flat(space, state),
+        indices(flat.nodes.size(), ~0u),
+        graph(std::make_shared<OperatorGraph>()) {}
 
-  unsigned write(ExprId id);
-
-  /// Weights list outputs and their halves first, then reductions.
-  llvm::SmallVector<unsigned, 6> writeWeight(llvm::ArrayRef<ExprId> coords);
+  /// `order` are the weights of the state from the data to the output.
+  std::shared_ptr<OperatorGraph> write(const GraphCost &cost,
+                                       llvm::ArrayRef<unsigned> order) {
+    graph->cost = cost;
+    writeOutputs();
+    writeReductions();
+    for (unsigned index = 0; index < flat.nodes.size(); ++index)
+      if (indices[index] == ~0u)
+        writeNode(index);
+    if (space.firstOutput)
+      graph->data.push_back(0);
+    for (unsigned index : flat.data)
+      graph->data.push_back(indices[index]);
+    llvm::SmallVector<std::pair<llvm::SmallVector<unsigned, 6>, unsigned>, 4>
+        weights;
+    for (auto [number, weight] : llvm::enumerate(flat.weights)) {
+      unsigned stage = llvm::find(order, number) - order.begin();
+      weights.emplace_back(writeWeight(weight), stage);
+    }
+    llvm::sort(weights);
+    for (auto &[weight, stage] : weights) {
+      graph->weights.push_back(weight);
+      graph->stageOfWeights.push_back(stage);
+    }
+    for (unsigned index : flat.expanded)
+      graph->expanded.push_back(indices[index]);
+    llvm::sort(graph->expanded);
+    graph->hash = state.finalKey;
+    return graph;
+  }
 
 private:
+  void writeOutputs() {
+    for (auto [number, output] : llvm::enumerate(space.problem->outputs)) {
+      GraphCoord coord;
+      coord.size = output.size;
+      coord.amount = static_cast<int64_t>(number);
+      graph->coords.push_back(coord);
+    }
+    for (auto [index, node] : llvm::enumerate(flat.nodes)) {
+      const Expr &expr = space.getExpr(node.expr);
+      if (expr.kind == CoordKind::Output)
+        indices[index] = expr.first;
+    }
+  }
+
+  /// In the order of their sizes.
+  void writeReductions() {
+    llvm::SmallVector<unsigned, 8> reductions;
+    for (auto [index, node] : llvm::enumerate(flat.nodes))
+      if (space.getExpr(node.expr).kind == CoordKind::Reduce)
+        reductions.push_back(index);
+    llvm::sort(reductions, [&](unsigned a, unsigned b) {
+      const Expr &x = space.getExpr(flat.nodes[a].expr);
+      const Expr &y = space.getExpr(flat.nodes[b].expr);
+      return std::tie(space.sizes[x.size].size, x.first) <
+             std::tie(space.sizes[y.size].size, y.first);
+    });
+    for (unsigned index : reductions)
+      writeNode(index);
+  }
+
+  void writeNode(unsigned index) {
+    const FlatGraph::Node &node = flat.nodes[index];
+    const Expr &expr = space.getExpr(node.expr);
+    GraphCoord coord;
+    coord.kind = expr.kind;
+    coord.size = space.sizes[expr.size].size;
+    switch (expr.kind) {
+    case CoordKind::Output:
+    case CoordKind::Reduce:
+      break;
+    case CoordKind::Split:
+    case CoordKind::Unfold:
+      coord.first = indices[node.first];
+      coord.second = indices[node.second];
+      break;
+    case CoordKind::MergeQuotient:
+    case CoordKind::MergeRemainder:
+    case CoordKind::Stride:
+      coord.first = indices[node.first];
+      coord.parameter = space.sizes[expr.second].size;
+      break;
+    case CoordKind::Shift:
+      coord.first = indices[node.first];
+      coord.amount = expr.second ? -1 : 1;
+      break;
+    }
+    indices[index] = graph->coords.size();
+    graph->coords.push_back(coord);
+  }
+
+  /// Weights list outputs and their halves first, then reductions.
+  llvm::SmallVector<unsigned, 6> writeWeight(llvm::ArrayRef<unsigned> coords) {
+    llvm::SmallVector<unsigned, 6> weight;
+    for (unsigned index : coords)
+      weight.push_back(indices[index]);
+    auto rank = [&](unsigned index) {
+      unsigned leaf = index;
+      while (graph->coords[leaf].kind != CoordKind::Output &&
+             graph->coords[leaf].kind != CoordKind::Reduce)
+        leaf = graph->coords[leaf].first;
+      // Leaves stand first, the outputs before the reductions.
+      return std::tuple(leaf, graph->coords[index].kind, index);
+    };
+    llvm::sort(weight,
+               [&](unsigned a, unsigned b) { return rank(a) < rank(b); });
+    return weight;
+  }
+
   const GraphSpace &space;
-  OperatorGraph &graph;
-  llvm::DenseMap<ExprId, unsigned> indices;
+  const GraphStateData &state;
+  FlatGraph flat;
+  /// By node: its place in the operator.
+  llvm::SmallVector<unsigned, 24> indices;
+  std::shared_ptr<OperatorGraph> graph;
 };
 } // namespace
 
-unsigned GraphWriter::write(ExprId id) {
-  if (auto known = indices.find(id); known != indices.end())
-    return known->second;
-  const Expr &expr = space.getExpr(id);
-  GraphCoord coord;
-  coord.kind = expr.kind;
-  coord.size = space.sizes[expr.size].size;
-  switch (expr.kind) {
-  case CoordKind::Output:
-    coord.amount = expr.first;
-    break;
-  case CoordKind::Reduce:
-    break;
-  case CoordKind::Split:
-  case CoordKind::Unfold:
-    coord.first = write(expr.first);
-    coord.second = write(expr.second);
-    break;
-  case CoordKind::MergeQuotient:
-  case CoordKind::MergeRemainder:
-  case CoordKind::Stride:
-    coord.first = write(expr.first);
-    coord.parameter = space.sizes[expr.second].size;
-    break;
-  case CoordKind::Shift:
-    coord.first = write(expr.first);
-    coord.amount = expr.second ? -1 : 1;
-    break;
-  }
-  graph.coords.push_back(coord);
-  return indices[id] = graph.coords.size() - 1;
-}
-
-llvm::SmallVector<unsigned, 6>
-GraphWriter::writeWeight(llvm::ArrayRef<ExprId> coords) {
-  llvm::SmallVector<unsigned, 6> weight;
-  for (ExprId coord : coords)
-    weight.push_back(write(coord));
-  auto rank = [&](unsigned index) {
-    unsigned leaf = index;
-    while (graph.coords[leaf].kind != CoordKind::Output &&
-           graph.coords[leaf].kind != CoordKind::Reduce)
-      leaf = graph.coords[leaf].first;
-    // Leaves stand first, the outputs before the reductions.
-    return std::tuple(leaf, graph.coords[index].kind, index);
-  };
-  llvm::sort(weight, [&](unsigned a, unsigned b) { return rank(a) < rank(b); });
-  return weight;
-}
-
 std::shared_ptr<const Solution> GraphState::getSolution() const {
-  assert(isFinished && "only a terminal state has a solution");
-  auto graph = std::make_shared<OperatorGraph>();
-  GraphWriter writer(*space, *graph);
-  const SearchProblem &problem = *space->problem;
-  for (unsigned index = 0; index < problem.outputs.size(); ++index) {
-    SizeId size = space->sizes.intern(problem.outputs[index].size);
-    writer.write(space->intern({CoordKind::Output, size, index, 0}));
-  }
-  for (ExprId reduction : reductions)
-    writer.write(reduction);
-  llvm::SmallVector<ExprId, 6> data = *matchInputs();
-  if (space->firstOutput)
-    graph->data.push_back(0);
-  for (ExprId coord : data)
-    graph->data.push_back(writer.write(coord));
-  for (uint32_t weight : weights)
-    graph->weights.push_back(writer.writeWeight(space->getWeight(weight)));
-  llvm::sort(graph->weights);
-  for (ExprId coord : expanded)
-    graph->expanded.push_back(writer.write(coord));
-  llvm::sort(graph->expanded);
-  graph->hash = getFinalHash(data);
-  return graph;
+  assert(data.isFinished && "only a terminal state has a solution");
+  std::optional<GraphCost> cost = computeCost(*space, data);
+  assert(cost && "it was within the budget");
+  return GraphWriter(*space, data).write(*cost, space->cost.getWeightOrder());
 }

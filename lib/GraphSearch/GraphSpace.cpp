@@ -23,149 +23,105 @@ static llvm::SmallVector<SizeId, 4> getTargets(const SearchProblem &problem,
 GraphSpace::GraphSpace(std::shared_ptr<const SearchProblem> problem,
                        const GraphStateOptions &options)
     : problem(problem), options(options), sizes(*problem),
-      targets(getTargets(*problem, sizes)), firstOutput(problem->hasBatch()),
-      distance(*problem, sizes, targets) {
-  addReduceSizes(Size(), 0, 0);
-  for (unsigned symbol = 0; symbol < problem->symbols.size(); ++symbol)
-    if (problem->symbols.getKind(symbol) == SymbolKind::Primary)
-      addReduceSizes(Size::symbol(symbol), 0, 0);
+      firstOutput(problem->hasBatch()), targets(getTargets(*problem, sizes)),
+      distance(*problem, sizes, targets), cost(*problem, sizes) {
+  Powers ordered;
+  auto inputs = llvm::ArrayRef(problem->inputs).drop_front(firstOutput);
+  for (auto [input, target] : llvm::zip_equal(inputs, targets))
+    for (unsigned i = 0; i < sizes.getNumPowers(); ++i)
+      if (sizes.getPrimaryMask().get(i) && sizes[target].powers.get(i) > 0)
+        (input.isUnordered ? channelMask : ordered).set(i, -1);
+  channelMask = {channelMask.low & ~ordered.low,
+                 channelMask.high & ~ordered.high};
+  addReduceSizes(0, Powers());
   llvm::sort(reduceSizes,
              [&](SizeId a, SizeId b) { return sizes[a].size < sizes[b].size; });
+  for (size_t binding = 0; binding < problem->bindings.size(); ++binding) {
+    double points = problem->limits.reduceRatio;
+    for (SizeId target : targets)
+      points *= static_cast<double>(sizes[target].values[binding]);
+    maxReducePoints.push_back(points);
+  }
 }
 
-/// R3: `size` times every product of powers of the coefficients from `symbol`
-/// on.
-void GraphSpace::addReduceSizes(Size size, unsigned symbol, unsigned powers) {
-  if (symbol == problem->symbols.size()) {
-    SizeId id = sizes.intern(size);
+/// R3: primary symbols up to the fourth power, coefficients from -2 to 2, as
+/// occurrences allow.
+void GraphSpace::addReduceSizes(unsigned index, Powers powers) {
+  if (index == sizes.getNumPowers()) {
+    SizeId id = sizes.intern(powers);
     const SizeInfo &info = sizes[id];
-    if (info.isLegal && info.isAllowed && info.min >= 2)
+    if (info.isLegal && info.isShareable && info.max >= 2)
       reduceSizes.push_back(id);
     return;
   }
-  bool isCoefficient =
-      problem->symbols.getKind(symbol) == SymbolKind::Coefficient;
-  int reach = isCoefficient ? std::min(2u, 3 - powers) : 0;
-  for (int exponent = -reach; exponent <= reach; ++exponent)
-    if (auto product = size.multiply(Size::symbol(symbol, exponent)))
-      addReduceSizes(*product, symbol + 1, powers + std::abs(exponent));
-}
-
-ExprId GraphSpace::intern(const Expr &expr) {
-  uint64_t hash = combineHash(static_cast<uint64_t>(expr.kind),
-                              sizes[expr.size].size.hash());
-  switch (expr.kind) {
-  case CoordKind::Output:
-  case CoordKind::Reduce:
-    hash = combineHash(hash, expr.first);
-    break;
-  case CoordKind::Split:
-  case CoordKind::Unfold:
-    hash = combineHash(hash, hashes[expr.first]);
-    hash = combineHash(hash, hashes[expr.second]);
-    break;
-  case CoordKind::MergeQuotient:
-  case CoordKind::MergeRemainder:
-  case CoordKind::Stride:
-    hash = combineHash(hash, hashes[expr.first]);
-    hash = combineHash(hash, sizes[expr.second].size.hash());
-    break;
-  case CoordKind::Shift:
-    hash = combineHash(hash, hashes[expr.first]);
-    hash = combineHash(hash, expr.second);
-    break;
+  bool isPrimary = sizes.getPrimaryMask().get(index);
+  int allowed = sizes.getOccurrences().get(index);
+  int least = isPrimary ? 0 : -std::min(allowed, 2);
+  int most = std::min(allowed, isPrimary ? 4 : 2);
+  for (int exponent = least; exponent <= most; ++exponent) {
+    powers.set(index, exponent);
+    addReduceSizes(index + 1, powers);
   }
-  llvm::SmallVector<ExprId, 1> &ids = exprsByHash[hash >> 1];
-  for (ExprId id : ids)
-    if (exprs[id] == expr)
-      return id;
-  ids.push_back(exprs.size());
-  exprs.push_back(expr);
-  hashes.push_back(hash);
-  return ids.back();
 }
 
-uint64_t
-GraphSpace::getHash(ExprId id,
-                    const llvm::DenseMap<ExprId, unsigned> &labels) const {
-  const Expr &expr = exprs[id];
-  uint64_t hash = combineHash(static_cast<uint64_t>(expr.kind),
-                              sizes[expr.size].size.hash());
+uint64_t GraphSpace::computeHash(const Expr &expr, bool isShape) const {
+  auto getOperand = [&](ExprId id) {
+    return isShape ? getShapeHash(id) : getHash(id);
+  };
+  uint64_t hash =
+      combineHash(static_cast<uint64_t>(expr.kind), sizes[expr.size].hash);
   switch (expr.kind) {
   case CoordKind::Output:
-    return combineHash(hash, expr.first);
+    return isShape && isSwappable(expr) ? hash : combineHash(hash, expr.first);
   case CoordKind::Reduce:
-    return combineHash(hash, labels.lookup(id));
+    return isShape ? hash : combineHash(hash, expr.first);
   case CoordKind::Split:
   case CoordKind::Unfold:
-    hash = combineHash(hash, getHash(expr.first, labels));
-    return combineHash(hash, getHash(expr.second, labels));
+    hash = combineHash(hash, getOperand(expr.first));
+    return combineHash(hash, getOperand(expr.second));
   case CoordKind::MergeQuotient:
   case CoordKind::MergeRemainder:
   case CoordKind::Stride:
-    hash = combineHash(hash, getHash(expr.first, labels));
-    return combineHash(hash, sizes[expr.second].size.hash());
+    hash = combineHash(hash, getOperand(expr.first));
+    return combineHash(hash, sizes[expr.second].hash);
   case CoordKind::Shift:
-    hash = combineHash(hash, getHash(expr.first, labels));
+    hash = combineHash(hash, getOperand(expr.first));
     return combineHash(hash, expr.second);
   }
   llvm_unreachable("all kinds are handled");
 }
 
-uint32_t GraphSpace::internWeight(llvm::SmallVector<ExprId, 6> coords) {
-  llvm::sort(coords);
-  uint64_t hash = coords.size();
+ExprId GraphSpace::intern(const Expr &expr) {
+  uint64_t hash = computeHash(expr, /*isShape=*/false);
+  if (const ExprId *id = exprIds.find(hash))
+    return *id;
+  ExprId id = exprs.size();
+  exprs.push_back({expr, hash, computeHash(expr, /*isShape=*/true)});
+  exprIds[hash] = id;
+  return id;
+}
+
+uint32_t GraphSpace::internWeight(llvm::ArrayRef<ExprId> coords) {
+  WeightEntry entry{llvm::SmallVector<ExprId, 8>(coords), coords.size()};
   for (ExprId coord : coords)
-    hash = combineHash(hash, hashes[coord]);
-  llvm::SmallVector<uint32_t, 1> &ids = weightsByHash[hash >> 1];
-  for (uint32_t id : ids)
-    if (weights[id] == coords)
-      return id;
-  ids.push_back(weights.size());
-  weights.push_back(std::move(coords));
-  return ids.back();
+    entry.hash += mixBits(getHash(coord));
+  entry.hash = mixBits(entry.hash);
+  if (const uint32_t *id = weightIds.find(entry.hash))
+    return *id;
+  llvm::sort(entry.coords);
+  uint32_t id = weights.size();
+  weightIds[entry.hash] = id;
+  weights.push_back(std::move(entry));
+  return id;
 }
 
 void GraphSpace::getFactors(ExprId id,
                             llvm::SmallVectorImpl<ExprId> &factors) const {
-  if (exprs[id].kind != CoordKind::Split) {
+  const Expr &expr = getExpr(id);
+  if (expr.kind != CoordKind::Split) {
     factors.push_back(id);
     return;
   }
-  getFactors(exprs[id].first, factors);
-  getFactors(exprs[id].second, factors);
-}
-
-void GraphSpace::getReductions(
-    ExprId id, llvm::SmallVectorImpl<ExprId> &reductions) const {
-  const Expr &expr = exprs[id];
-  switch (expr.kind) {
-  case CoordKind::Output:
-    return;
-  case CoordKind::Reduce:
-    reductions.push_back(id);
-    return;
-  case CoordKind::Split:
-  case CoordKind::Unfold:
-    getReductions(expr.first, reductions);
-    getReductions(expr.second, reductions);
-    return;
-  default:
-    getReductions(expr.first, reductions);
-  }
-}
-
-bool GraphSpace::isChannel(SizeId size) const {
-  for (unsigned symbol = 0; symbol < problem->symbols.size(); ++symbol) {
-    if (problem->symbols.getKind(symbol) == SymbolKind::Coefficient ||
-        sizes[size].size.getExponent(symbol) == 0)
-      continue;
-    bool isUnordered = false, isOrdered = false;
-    for (const Dimension &input : problem->inputs)
-      if (input.size.getExponent(symbol) != 0)
-        (input.isUnordered ? isUnordered : isOrdered) = true;
-    if (isUnordered && !isOrdered)
-      return true;
-  }
-  return false;
+  getFactors(expr.first, factors);
+  getFactors(expr.second, factors);
 }

@@ -13,9 +13,10 @@
 #ifndef KAS_LIB_GRAPHSEARCH_GRAPHSPACE_H
 #define KAS_LIB_GRAPHSEARCH_GRAPHSPACE_H
 
+#include "StagedCost.h"
 #include "kas/GraphSearch/GraphState.h"
 #include "kas/GraphSearch/ShapeDistance.h"
-#include <array>
+#include "kas/Support/FlatMap.h"
 
 namespace kas {
 
@@ -32,87 +33,88 @@ struct Expr {
   /// it is by -1.
   uint32_t second = 0;
 
-  auto operator<=>(const Expr &) const = default;
+  bool operator==(const Expr &) const = default;
 };
 
-/// A coordinate that nothing uses yet, but for weights.
-struct LiveCoord {
-  enum : uint8_t {
-    /// An ordered output is below: it is a position.
-    Position = 1,
-    /// A stride is below that no unfold has taken in.
-    Strided = 2,
-    /// Something below is indexed by no weight.
-    Unweighted = 4,
-  };
-  ExprId expr = 0;
-  SizeId size = SizeTable::one;
-  uint8_t flags = 0;
-  /// The weights that index it, one bit each.
-  uint8_t weights = 0;
-};
+/// Mixes a value into a hash; the order matters.
+constexpr uint64_t combineHash(uint64_t hash, uint64_t value) {
+  return mixBits(hash * 0x9e3779b97f4a7c15ull + value + 0x7f4a7c15f39cc060ull);
+}
 
-/// Tables of one search. Not safe to be used by two threads at once.
+/// Tables of one search. Not safe to be used by two threads at once. Numbers of
+/// sizes, expressions and weights depend on the order of first use; nothing
+/// that is visible outside does.
 class GraphSpace {
 public:
   GraphSpace(std::shared_ptr<const SearchProblem> problem,
              const GraphStateOptions &options);
 
-  static constexpr unsigned maxLive = 12;
+  static constexpr unsigned maxLive = 16;
   static constexpr unsigned maxWeights = 4;
 
   ExprId intern(const Expr &expr);
-  const Expr &getExpr(ExprId id) const { return exprs[id]; }
+  const Expr &getExpr(ExprId id) const { return exprs[id].expr; }
   /// A hash of the expression that does not depend on the order of interning.
-  uint64_t getHash(ExprId id) const { return hashes[id]; }
-  /// The same with reductions renamed: `labels` gives the new number by `first`
-  /// for those of one size.
-  uint64_t getHash(ExprId id,
-                   const llvm::DenseMap<ExprId, unsigned> &labels) const;
+  uint64_t getHash(ExprId id) const { return exprs[id].hash; }
+  /// The same for expressions that differ only in which of equal reductions
+  /// they hold (and, when axes may be swapped, which of equal outputs).
+  uint64_t getShapeHash(ExprId id) const { return exprs[id].shapeHash; }
 
-  uint32_t internWeight(llvm::SmallVector<ExprId, 6> coords);
-  llvm::ArrayRef<ExprId> getWeight(uint32_t id) const { return weights[id]; }
+  uint32_t internWeight(llvm::ArrayRef<ExprId> coords);
+  /// In the order of interning.
+  llvm::ArrayRef<ExprId> getWeight(uint32_t id) const {
+    return weights[id].coords;
+  }
+  uint64_t getWeightHash(uint32_t id) const { return weights[id].hash; }
 
   /// The leaves of the split that `id` is, from left to right; itself if none.
   void getFactors(ExprId id, llvm::SmallVectorImpl<ExprId> &factors) const;
-  /// The reductions below.
-  void getReductions(ExprId id,
-                     llvm::SmallVectorImpl<ExprId> &reductions) const;
 
   /// The size has a primary symbol that only unordered input dimensions have,
   /// so the coordinate can only end in such a one.
-  bool isChannel(SizeId size) const;
+  bool isChannel(SizeId size) const {
+    return !(sizes[size].powers & channelMask).isZero();
+  }
+  /// Outputs that may be exchanged for each other (all axes at once).
+  bool isSwappable(const Expr &output) const {
+    return problem->limits.swapAxes &&
+           !problem->outputs[output.first].isUnordered;
+  }
 
   const std::shared_ptr<const SearchProblem> problem;
   const GraphStateOptions options;
   SizeTable sizes;
-  /// The dimensions that take part: all but a batch.
-  llvm::SmallVector<SizeId, 4> targets;
   unsigned firstOutput = 0;
+  /// The dimensions of the input that take part: all but a batch.
+  llvm::SmallVector<SizeId, 4> targets;
   ShapeDistance distance;
   /// What a reduction may be, in a fixed order.
   llvm::SmallVector<SizeId> reduceSizes;
+  /// By binding: the most points that all reductions may have.
+  llvm::SmallVector<double, 4> maxReducePoints;
   /// By multiset of reductions: whether the input can be reached with them or
   /// with more.
-  llvm::DenseMap<uint64_t, bool> areReductionsAlive;
+  FlatMap<int8_t> areReductionsAlive;
+  StagedCost cost;
 
 private:
-  void addReduceSizes(Size size, unsigned symbol, unsigned powers);
+  void addReduceSizes(unsigned index, Powers powers);
+  uint64_t computeHash(const Expr &expr, bool isShape) const;
 
-  std::deque<Expr> exprs;
-  std::deque<uint64_t> hashes;
-  llvm::DenseMap<uint64_t, llvm::SmallVector<ExprId, 1>> exprsByHash;
-  std::deque<llvm::SmallVector<ExprId, 6>> weights;
-  llvm::DenseMap<uint64_t, llvm::SmallVector<uint32_t, 1>> weightsByHash;
+  struct ExprEntry {
+    Expr expr;
+    uint64_t hash, shapeHash;
+  };
+  struct WeightEntry {
+    llvm::SmallVector<ExprId, 8> coords;
+    uint64_t hash;
+  };
+  Powers channelMask;
+  std::vector<ExprEntry> exprs;
+  FlatMap<ExprId> exprIds;
+  std::vector<WeightEntry> weights;
+  FlatMap<uint32_t> weightIds;
 };
-
-/// Mixes a value into a hash; the order matters.
-constexpr uint64_t combineHash(uint64_t hash, uint64_t value) {
-  value += 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
-  value = (value ^ hash ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
-  return value ^ (value >> 31);
-}
 
 } // namespace kas
 

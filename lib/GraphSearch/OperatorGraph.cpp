@@ -8,7 +8,7 @@
 
 #include "kas/GraphSearch/OperatorGraph.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace kas;
@@ -17,54 +17,39 @@ using namespace kas;
 // Cost
 //===----------------------------------------------------------------------===//
 
-/// The product of sizes at a binding; saturates.
-static uint64_t multiplyAll(llvm::ArrayRef<Size> sizes,
-                            const Binding &binding) {
-  uint64_t product = 1;
-  for (const Size &size : sizes)
-    product = llvm::SaturatingMultiply(
-        product, static_cast<uint64_t>(size.evaluate(binding).value_or(0)));
-  return product;
-}
-
-std::optional<GraphCost>
-kas::getCost(const SearchProblem &problem, llvm::ArrayRef<Size> reductions,
-             llvm::ArrayRef<llvm::SmallVector<Size, 6>> weights) {
-  GraphCost cost;
-  llvm::SmallVector<Size, 10> loops(reductions);
-  for (const Dimension &output : problem.outputs)
-    loops.push_back(output.size);
-  bool isView = weights.empty() && reductions.empty();
-  uint64_t products = isView ? 0 : std::max<uint64_t>(weights.size(), 1);
-  for (auto [binding, count] :
-       llvm::zip_equal(problem.bindings, problem.multiplicities)) {
-    auto multiplicity = static_cast<uint64_t>(count);
-    cost.flops = llvm::SaturatingMultiplyAdd(
-        multiplicity,
-        llvm::SaturatingMultiply(multiplyAll(loops, binding), 2 * products),
-        cost.flops);
-    for (const llvm::SmallVector<Size, 6> &weight : weights)
-      cost.params = llvm::SaturatingMultiplyAdd(
-          multiplicity, multiplyAll(weight, binding), cost.params);
-  }
-  if (cost.flops > INT64_MAX || cost.params > INT64_MAX)
-    return std::nullopt;
-  return cost;
-}
-
 std::optional<GraphCost> kas::getCost(const SearchProblem &problem,
                                       const OperatorGraph &graph) {
-  llvm::SmallVector<Size, 6> reductions;
-  for (const GraphCoord &coord : graph.coords)
-    if (coord.kind == CoordKind::Reduce)
-      reductions.push_back(coord.size);
-  llvm::SmallVector<llvm::SmallVector<Size, 6>, 2> weights;
-  for (llvm::ArrayRef<unsigned> weight : graph.weights) {
-    llvm::SmallVector<Size, 6> &sizes = weights.emplace_back();
-    for (unsigned coord : weight)
-      sizes.push_back(graph.coords[coord].size);
+  return graph.cost;
+}
+
+void OperatorGraph::getFeatures(llvm::SmallVectorImpl<double> &features) const {
+  features.push_back(std::log2(1.0 + static_cast<double>(cost.flops)));
+  features.push_back(std::log2(1.0 + static_cast<double>(cost.params)));
+  constexpr unsigned numKinds = static_cast<unsigned>(CoordKind::Stride) + 1;
+  double counts[numKinds] = {};
+  llvm::SmallVector<bool, 16> hasOutput;
+  for (const GraphCoord &coord : coords) {
+    counts[static_cast<unsigned>(coord.kind)] += 1;
+    bool isBinary =
+        coord.kind == CoordKind::Split || coord.kind == CoordKind::Unfold;
+    hasOutput.push_back(
+        coord.kind == CoordKind::Output ||
+        (coord.kind != CoordKind::Reduce &&
+         (hasOutput[coord.first] || (isBinary && hasOutput[coord.second]))));
   }
-  return getCost(problem, reductions, weights);
+  features.append(std::begin(counts), std::end(counts));
+  features.push_back(static_cast<double>(weights.size()));
+  constexpr size_t maxWeights = 4;
+  for (size_t index = 0; index < maxWeights; ++index) {
+    double rank = 0, ofOutput = 0;
+    if (index < weights.size())
+      for (unsigned coord : weights[index]) {
+        rank += 1;
+        ofOutput += hasOutput[coord];
+      }
+    features.push_back(rank);
+    features.push_back(ofOutput);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -95,8 +80,8 @@ private:
   Location location;
   const SearchProblem &problem;
   const OperatorGraph &graph;
-  /// By coordinate: the value for its use outside weights, and one per weight
-  /// that uses it.
+  /// By coordinate: the value for its use outside weights, and by weight the
+  /// one for that.
   std::vector<Value> others;
   std::vector<SmallVector<Value, 2>> ofWeights;
   /// By the coordinate that was merged: the half not handed out yet.
@@ -145,10 +130,15 @@ Value BodyBuilder::create(unsigned index, Block *block) {
 }
 
 /// Gives each weight that uses the coordinate a value of its own, and keeps one
-/// for the use elsewhere, if there is one.
+/// for the use elsewhere, if there is one. The weight that the stages take last
+/// comes first, nearest to the output.
 void BodyBuilder::share(unsigned index, Value value) {
-  size_t uses = llvm::count_if(graph.weights, [&](ArrayRef<unsigned> weight) {
-    return llvm::is_contained(weight, index);
+  SmallVector<unsigned, 4> users;
+  for (auto [number, weight] : llvm::enumerate(graph.weights))
+    if (llvm::is_contained(weight, index))
+      users.push_back(number);
+  llvm::sort(users, [&](unsigned a, unsigned b) {
+    return graph.stageOfWeights[a] > graph.stageOfWeights[b];
   });
   bool isUsedElsewhere =
       llvm::is_contained(graph.data, index) ||
@@ -161,15 +151,17 @@ void BodyBuilder::share(unsigned index, Value value) {
         return !isLeaf &&
                (coord.first == index || (isBinary && coord.second == index));
       });
-  for (size_t use = isUsedElsewhere ? 0 : 1; use < uses; ++use) {
+  ofWeights[index].resize(graph.weights.size());
+  for (auto [place, weight] : llvm::enumerate(users)) {
+    if (place + 1 == users.size() && !isUsedElsewhere) {
+      ofWeights[index][weight] = value;
+      return;
+    }
     auto share = ShareOp::create(builder, location, value);
     value = share.getData();
-    ofWeights[index].push_back(share.getWeight());
+    ofWeights[index][weight] = share.getWeight();
   }
-  if (isUsedElsewhere)
-    others[index] = value;
-  else
-    ofWeights[index].push_back(value);
+  others[index] = value;
 }
 
 void BodyBuilder::build(Block *block) {
@@ -181,10 +173,10 @@ void BodyBuilder::build(Block *block) {
   SmallVector<Value> data = llvm::map_to_vector(
       graph.data, [&](unsigned index) { return others[index]; });
   SmallVector<SmallVector<Value>> weights;
-  for (ArrayRef<unsigned> weight : graph.weights) {
+  for (auto [number, weight] : llvm::enumerate(graph.weights)) {
     SmallVector<Value> &values = weights.emplace_back();
     for (unsigned index : weight)
-      values.push_back(ofWeights[index].pop_back_val());
+      values.push_back(ofWeights[index][number]);
   }
   YieldOp::create(builder, location, data,
                   llvm::map_to_vector(weights, [](SmallVector<Value> &values) {

@@ -51,13 +51,54 @@ static SearchBudget getBudget(SpaceOp space) {
   auto tighten = [](std::optional<double> a, std::optional<double> b) {
     return a && b ? std::min(*a, *b) : a ? a : b;
   };
-  budget.minFlops = scale("min_flops_ratio", "baseline_flops");
+  auto loosen = [](std::optional<double> a, std::optional<double> b) {
+    return a && b ? std::max(*a, *b) : a ? a : b;
+  };
+  budget.minFlops = loosen(space.getBudgetValue("min_flops"),
+                           scale("min_flops_ratio", "baseline_flops"));
   budget.maxFlops = tighten(space.getBudgetValue("flops"),
                             scale("flops_ratio", "baseline_flops"));
   budget.maxParams = tighten(space.getBudgetValue("params"),
                              scale("params_ratio", "baseline_params"));
   budget.maxLatencyMs = space.getBudgetValue("latency_ms");
   return budget;
+}
+
+static SpaceLimits getLimits(SpaceOp space) {
+  SpaceLimits limits;
+  for (auto [name, limit] :
+       {std::pair<llvm::StringRef, unsigned *>("depth", &limits.depth),
+        {"reduce", &limits.reduce},
+        {"split", &limits.split},
+        {"merge", &limits.merge},
+        {"shift", &limits.shift},
+        {"expand", &limits.expand},
+        {"unfold", &limits.unfold},
+        {"stride", &limits.stride},
+        {"weights", &limits.weights},
+        {"chain", &limits.chain},
+        {"size_symbols", &limits.sizeSymbols},
+        {"size_powers", &limits.sizePowers}})
+    *limit = space.getLimit(name, *limit);
+  for (auto [name, limit] :
+       {std::pair<llvm::StringRef, int64_t *>("pooling", &limits.pooling),
+        {"rank_min", &limits.rankMin},
+        {"rank_max", &limits.rankMax},
+        {"weight_elements", &limits.weightElements},
+        {"merge_elements", &limits.mergeElements},
+        {"window", &limits.window},
+        {"stride_size", &limits.strideSize},
+        {"shift_block", &limits.shiftBlock}})
+    *limit = space.getLimit(name, *limit);
+  for (auto [name, limit] : {std::pair<llvm::StringRef, bool *>(
+                                 "shift_backward", &limits.shiftBackward),
+                             {"swap_axes", &limits.swapAxes}})
+    *limit = space.getLimit(name, *limit) != 0;
+  for (auto [name, limit] : {std::pair<llvm::StringRef, double *>(
+                                 "reduce_ratio", &limits.reduceRatio),
+                             {"unfold_ratio", &limits.unfoldRatio}})
+    *limit = space.getLimitRatio(name).value_or(*limit);
+  return limits;
 }
 
 SearchProblem SearchProblem::get(SpaceOp space) {
@@ -69,18 +110,7 @@ SearchProblem SearchProblem::get(SpaceOp space) {
                              problem.symbols);
   problem.inputs = getShape(space.getInputSizes(), space.getInputUnordered(),
                             problem.symbols);
-  StepLimits &limits = problem.limits;
-  for (auto [name, limit] :
-       {std::pair<llvm::StringRef, unsigned *>("depth", &limits.depth),
-        {"reduce", &limits.reduce},
-        {"split", &limits.split},
-        {"merge", &limits.merge},
-        {"shift", &limits.shift},
-        {"expand", &limits.expand},
-        {"unfold", &limits.unfold},
-        {"stride", &limits.stride},
-        {"weights", &limits.weights}})
-    *limit = space.getLimit(name, *limit);
+  problem.limits = getLimits(space);
   for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol) {
     llvm::StringRef name = problem.symbols.getName(symbol);
     problem.occurrences.push_back(space.getLimit(

@@ -14,81 +14,71 @@ using namespace kas;
 
 ShapeDistance::ShapeDistance(const SearchProblem &problem, SizeTable &sizes,
                              llvm::ArrayRef<SizeId> targets)
-    : problem(problem), sizes(sizes), targets(targets) {
-  for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol)
-    if (problem.symbols.getKind(symbol) == SymbolKind::Primary)
-      primaries.push_back(symbol);
-  auto addFactor = [&](const Size &factor) {
-    SizeId id = sizes.intern(factor);
+    : problem(problem), sizes(sizes), targets(targets), memo(1 << 12) {
+  auto addFactor = [&](SizeId id) {
     const SizeInfo &info = sizes[id];
-    if (info.isLegal && !info.hasPrimary && info.min >= 2 &&
+    if (info.isLegal && !info.hasPrimary && id != SizeTable::one &&
         !llvm::is_contained(strideFactors, id))
       strideFactors.push_back(id);
   };
   for (const Dimension &input : problem.inputs)
     for (const Dimension &output : problem.outputs)
-      if (std::optional<Size> factor = input.size.divide(output.size))
-        addFactor(*factor);
+      addFactor(
+          sizes.divide(sizes.intern(input.size), sizes.intern(output.size)));
   numSignatureStrides = strideFactors.size();
   for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol)
     if (problem.symbols.getKind(symbol) == SymbolKind::Coefficient)
-      addFactor(Size::symbol(symbol));
+      for (int exponent : {1, 2})
+        addFactor(sizes.intern(Size::symbol(symbol, exponent)));
 }
 
-llvm::ArrayRef<SizeId> ShapeDistance::getBlocks(SizeId size) {
-  auto [entry, isNew] = blocks.try_emplace(size, blockLists.size());
-  if (!isNew)
-    return blockLists[entry->second];
-  llvm::SmallVector<SizeId, 8> &list = blockLists.emplace_back();
-  for (const Size &divisor :
-       enumerateDivisors(sizes[size].size, problem.symbols, problem.bindings,
-                         /*coefficientReach=*/1)) {
-    SizeId block = sizes.intern(divisor);
-    std::optional<SizeId> quotient = sizes.divide(size, block);
-    if (quotient && sizes[block].isLegal && sizes[*quotient].isLegal &&
-        sizes[block].min >= 2 && sizes[*quotient].min >= 2)
-      list.push_back(block);
-  }
-  return list;
-}
+//===----------------------------------------------------------------------===//
+// Partition
+//===----------------------------------------------------------------------===//
 
+namespace kas {
 /// The depth-first search over what each item becomes, until one way is found
 /// that takes at most `limit` steps.
-struct ShapeDistance::Partition {
+struct ShapePartition {
+  static constexpr unsigned maxTargets = 8;
+
   ShapeDistance &distance;
+  const SpaceLimits &limits;
   llvm::ArrayRef<ShapeItem> items;
   const ShapeBudget &budget;
   int limit;
+  unsigned numTargets;
+  Powers mask;
   /// By input dimension: what its factors lack so far, and how many it has.
-  llvm::SmallVector<SizeId, 4> lacking;
-  llvm::SmallVector<uint8_t, 4> factors = {};
-  /// By symbol: the power of it that all input dimensions lack; by item, that
-  /// which the items from it on can give. Primary symbols come from factors
-  /// only.
-  Powers lackingPowers = {};
-  llvm::SmallVector<Powers, 12> availablePowers = {};
+  Powers lacking[maxTargets];
+  uint8_t factors[maxTargets] = {};
+  /// What all input dimensions lack, and what the items from one on can give:
+  /// primary symbols come from factors only.
+  Powers lackingInAll;
+  Powers available[ShapeDistance::maxItems + 1];
 
   struct Counts {
-    int kept = 0, joins = 0, windows = 0, expanded = 0, weights = 0;
+    int8_t kept = 0, joins = 0, windows = 0, expanded = 0, weights = 0,
+           dropped = 0;
     /// What the last item became, so that equal ones do so in order.
-    int last = 0;
+    int8_t last = 0;
+    /// An item that is the input dimension as it is.
+    uint8_t closed = 0;
   };
+  enum Choice { Drop, Expand, Window, FirstFactor };
 
-  Partition(ShapeDistance &distance, llvm::ArrayRef<ShapeItem> items,
-            const ShapeBudget &budget, int limit)
-      : distance(distance), items(items), budget(budget), limit(limit),
-        lacking(distance.targets), factors(distance.targets.size()),
-        availablePowers(items.size() + 1) {
-    auto add = [&](Powers &powers, SizeId size) {
-      for (unsigned symbol : distance.primaries)
-        powers[symbol] += distance.sizes[size].size.getExponent(symbol);
-    };
-    for (SizeId target : lacking)
-      add(lackingPowers, target);
-    for (size_t index = items.size(); index-- > 0;) {
-      availablePowers[index] = availablePowers[index + 1];
-      add(availablePowers[index], items[index].size);
+  ShapePartition(ShapeDistance &distance, llvm::ArrayRef<ShapeItem> items,
+                 const ShapeBudget &budget, int limit)
+      : distance(distance), limits(distance.problem.limits), items(items),
+        budget(budget), limit(limit), numTargets(distance.targets.size()),
+        mask(distance.sizes.getPrimaryMask()) {
+    for (unsigned target = 0; target < numTargets; ++target) {
+      lacking[target] = distance.sizes[distance.targets[target]].powers;
+      lackingInAll = lackingInAll + (lacking[target] & mask);
     }
+    for (size_t index = items.size(); index-- > 0;)
+      available[index] = available[index + 1] +
+                         (distance.sizes[items[index].size].powers & mask);
   }
 
   bool isFeasible() {
@@ -97,166 +87,290 @@ struct ShapeDistance::Partition {
     return visit(0, counts);
   }
 
-  int getCost(const Counts &counts, int strides) const {
-    int joins = counts.kept - static_cast<int>(factors.size());
-    return counts.weights + counts.expanded + strides + std::max(joins, 0);
+  int getCost(const Counts &counts) const {
+    int joins = counts.kept - static_cast<int>(numTargets);
+    return counts.weights + counts.expanded + std::max(joins, 0);
   }
 
   bool finish(const Counts &counts) {
-    int strides = 0;
-    for (auto [size, count] : llvm::zip_equal(lacking, factors)) {
-      if (count == 0)
+    for (unsigned target = 0; target < numTargets; ++target)
+      if (factors[target] == 0 || !lacking[target].isZero())
         return false;
-      if (size == SizeTable::one)
-        continue;
-      if (!distance.isSignatureStride(size) || ++strides > budget.stride)
-        return false;
-    }
-    return getCost(counts, strides) <= limit;
+    // Every weight takes a coordinate from the data.
+    return counts.weights <= counts.dropped;
   }
 
   bool visit(unsigned index, const Counts &counts) {
     if (counts.weights > budget.weights || counts.joins > budget.split ||
-        counts.windows + counts.joins > budget.unfold + budget.split ||
-        counts.expanded > budget.expand || getCost(counts, 0) > limit)
+        counts.windows > budget.unfold || counts.expanded > budget.expand ||
+        getCost(counts) > limit ||
+        (available[index] - lackingInAll).hasNegative())
       return false;
-    for (unsigned symbol : distance.primaries)
-      if (lackingPowers[symbol] > availablePowers[index][symbol])
-        return false;
     if (index == items.size())
       return finish(counts);
     const ShapeItem &item = items[index];
-    const SizeInfo &info = distance.sizes[item.size];
     int least = index && items[index - 1] == item ? counts.last : 0;
-    bool isUnweighted = item.flags & ShapeItem::Unweighted;
-    int choices = FirstFactor + static_cast<int>(factors.size());
-    for (int choice = least; choice < choices; ++choice) {
-      Counts next = counts;
-      next.last = choice;
-      auto needWeights = [&](int weights) {
-        next.weights = std::max(next.weights, weights);
-      };
-      switch (choice) {
-      case Drop:
-        if (!(item.flags & (ShapeItem::Droppable | ShapeItem::DroppableLater)))
-          continue;
-        needWeights(item.flags & ShapeItem::Droppable ? 1 : 2);
-        break;
-      case Expand:
-        if (!(item.flags & ShapeItem::Expandable))
-          continue;
-        ++next.expanded;
-        break;
-      case Window:
-        if (!(item.flags & ShapeItem::Window) || !info.isOdd ||
-            info.max > maxWindow)
-          continue;
-        ++next.windows;
-        ++next.kept;
-        needWeights(isUnweighted ? 1 : 0);
-        break;
-      default:
-        needWeights(isUnweighted && info.max > maxPooling ? 1 : 0);
-        if (visitFactor(index, choice - FirstFactor, next))
-          return true;
-        continue;
-      }
-      if (visit(index + 1, next))
+    int choices = FirstFactor + static_cast<int>(numTargets);
+    for (int choice = least; choice < choices; ++choice)
+      if (visitChoice(index, choice, counts))
         return true;
-    }
     return false;
+  }
+
+  bool visitChoice(unsigned index, int choice, Counts next) {
+    const ShapeItem &item = items[index];
+    const SizeInfo &info = distance.sizes[item.size];
+    next.last = choice;
+    auto needWeights = [&](int8_t weights) {
+      next.weights = std::max(next.weights, weights);
+    };
+    bool isUnweighted = item.flags & ShapeItem::Unweighted;
+    switch (choice) {
+    case Drop:
+      if (!(item.flags & (ShapeItem::Droppable | ShapeItem::DroppableLater)))
+        return false;
+      needWeights(item.flags & ShapeItem::Droppable ? 1 : 2);
+      ++next.dropped;
+      return visit(index + 1, next);
+    case Expand:
+      if (!(item.flags & ShapeItem::Expandable))
+        return false;
+      ++next.expanded;
+      return visit(index + 1, next);
+    case Window:
+      if (!info.isOdd || info.max > limits.window || info.max < 2 ||
+          (item.flags & ShapeItem::Frozen))
+        return false;
+      needWeights(isUnweighted);
+      ++next.kept;
+      ++next.windows;
+      return visit(index + 1, next);
+    default:
+      if (item.flags & ShapeItem::Strided)
+        return false;
+      needWeights(isUnweighted && info.max > limits.pooling);
+      return visitFactor(index, choice - FirstFactor, next);
+    }
   }
 
   /// The item becomes a factor of an input dimension.
   bool visitFactor(unsigned index, unsigned target, Counts next) {
-    SizeId size = items[index].size, old = lacking[target];
-    std::optional<SizeId> rest = distance.sizes.divide(old, size);
-    if (!rest || distance.sizes[*rest].hasNegativePrimary)
+    const Powers &powers = distance.sizes[items[index].size].powers;
+    // Equal dimensions that nothing is in yet are one.
+    if (target && distance.targets[target] == distance.targets[target - 1] &&
+        factors[target] == 0 && factors[target - 1] == 0)
       return false;
+    Powers old = lacking[target], rest = old - powers;
+    if ((rest & mask).hasNegative() || (next.closed >> target & 1))
+      return false;
+    if (items[index].flags & ShapeItem::Frozen) {
+      if (factors[target] || !rest.isZero())
+        return false;
+      next.closed |= 1 << target;
+    }
     ++next.kept;
     next.joins += factors[target] > 0;
-    Powers oldPowers = lackingPowers;
-    for (unsigned symbol : distance.primaries)
-      lackingPowers[symbol] -= distance.sizes[size].size.getExponent(symbol);
-    lacking[target] = *rest;
+    Powers oldLacking = lackingInAll;
+    // What comes later has to give what is lacking then.
+    lackingInAll = lackingInAll - (powers & mask);
+    lacking[target] = rest;
     ++factors[target];
     bool isFound = visit(index + 1, next);
     --factors[target];
     lacking[target] = old;
-    lackingPowers = oldPowers;
+    lackingInAll = oldLacking;
     return isFound;
   }
-
-private:
-  enum Choice { Drop, Expand, Window, FirstFactor };
 };
+} // namespace kas
 
-static uint64_t getKey(llvm::ArrayRef<ShapeItem> items,
-                       const ShapeBudget &budget) {
-  uint64_t key = budget.split;
-  for (uint64_t part : {budget.merge, budget.expand, budget.unfold,
-                        budget.stride, budget.weights})
-    key = key << 8 | part;
-  key = mixBits(key << 1 | budget.needsWeight);
-  // A sum: the order of items does not matter.
-  for (const ShapeItem &item : items)
-    key += mixBits((uint64_t(item.size) << 8 | item.flags) +
-                   0x9e3779b97f4a7c15ull);
-  return key >> 1; // DenseMap reserves the two largest keys.
+//===----------------------------------------------------------------------===//
+// Merges
+//===----------------------------------------------------------------------===//
+
+/// Both halves of a merged coordinate, as if nothing had happened to them.
+static ShapeItem makeHalf(const SizeTable &sizes, SizeId size) {
+  uint16_t flags = ShapeItem::Expandable | ShapeItem::Mergeable |
+                   ShapeItem::HasOutput | ShapeItem::Stridable;
+  if (sizes[size].isShareable)
+    flags |= ShapeItem::Droppable;
+  return {size, flags};
+}
+
+/// Replaces the last two of `items` by the halves of `whole`.
+bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items, SizeId whole,
+                           llvm::ArrayRef<SizeId> blocks,
+                           const ShapeBudget &rest, int limit) {
+  if (limit < 0)
+    return false;
+  for (SizeId block : blocks) {
+    items[items.size() - 2] = makeHalf(sizes, sizes.divide(whole, block));
+    items[items.size() - 1] = makeHalf(sizes, block);
+    if (isWithin(items, rest, limit))
+      return true;
+  }
+  return false;
+}
+
+llvm::ArrayRef<SizeId> ShapeDistance::getSmallBlocks(SizeId size) {
+  if (smallBlocks.size() <= size)
+    smallBlocks.resize(sizes.size() + size);
+  if (!smallBlocks[size]) {
+    auto list = std::make_unique<llvm::SmallVector<SizeId, 8>>();
+    for (SizeId block : sizes.getBlocks(size))
+      if (sizes[block].max <= problem.limits.shiftBlock)
+        list->push_back(block);
+    smallBlocks[size] = std::move(list);
+  }
+  return *smallBlocks[size];
+}
+
+/// A shift of a split, merged: two to four coordinates become the halves of
+/// their product.
+bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
+                                       const ShapeBudget &budget, int limit) {
+  if (budget.shift == 0 || budget.split == 0 || limit < 3)
+    return false;
+  unsigned count = items.size();
+  for (uint32_t chosen = 3; chosen < 1u << count; ++chosen) {
+    int factors = llvm::popcount(chosen);
+    if (factors < 2 || factors > 4 || factors - 1 > budget.split ||
+        factors + 1 > limit)
+      continue;
+    Powers powers;
+    uint16_t any = 0;
+    ShapeItem cut[maxItems];
+    unsigned kept = 0;
+    for (unsigned index = 0; index < count; ++index) {
+      if (chosen >> index & 1) {
+        powers = powers + sizes[items[index].size].powers;
+        any |= items[index].flags;
+      } else {
+        cut[kept++] = items[index];
+      }
+    }
+    if ((any & (ShapeItem::Strided | ShapeItem::Frozen)) ||
+        !(any & ShapeItem::HasOutput))
+      continue;
+    SizeId whole = sizes.intern(powers);
+    if (!sizes[whole].isLegal)
+      continue;
+    ShapeBudget rest = budget;
+    rest.merge -= 1;
+    rest.shift -= 1;
+    rest.split -= factors - 1;
+    if (canCut({cut, kept + 2}, whole, getSmallBlocks(whole), rest,
+               limit - factors - 1))
+      return true;
+  }
+  return false;
 }
 
 /// Merging one of the items first.
 bool ShapeDistance::canMerge(llvm::ArrayRef<ShapeItem> items,
                              const ShapeBudget &budget, int limit) {
-  if (budget.merge == 0 || limit < 1)
+  if (budget.merge == 0 || limit < 1 || items.size() + 1 >= maxItems)
     return false;
   ShapeBudget rest = budget;
   --rest.merge;
-  // Strong enough for outputs and for halves of merges, which is all there is.
-  auto make = [&](SizeId size, uint8_t flags) -> ShapeItem {
-    flags |= ShapeItem::Expandable | ShapeItem::Window;
-    if (sizes[size].isAllowed)
-      flags |= ShapeItem::Droppable;
-    return {size, flags};
-  };
   for (unsigned index = 0; index < items.size(); ++index) {
-    if (!(items[index].flags & ShapeItem::Mergeable) ||
-        (index && items[index] == items[index - 1]))
+    if ((index && items[index] == items[index - 1]) ||
+        (items[index].flags & ShapeItem::Frozen))
       continue;
-    for (SizeId block : getBlocks(items[index].size)) {
-      llvm::SmallVector<ShapeItem, 12> cut(items);
-      cut[index] = make(*sizes.divide(items[index].size, block), 0);
-      cut.push_back(make(block, ShapeItem::Mergeable));
-      if (isWithin(cut, rest, limit - 1))
+    ShapeItem cut[maxItems];
+    std::copy(items.begin(), items.begin() + index, cut);
+    std::copy(items.begin() + index + 1, items.end(), cut + index);
+    SizeId size = items[index].size;
+    llvm::MutableArrayRef<ShapeItem> result(cut, items.size() + 1);
+    if (items[index].flags & ShapeItem::Mergeable) {
+      if (canCut(result, size, sizes.getBlocks(size), rest, limit - 1))
+        return true;
+    } else if (items[index].flags & ShapeItem::MergeableBySmall) {
+      if (canCut(result, size, getSmallBlocks(size), rest, limit - 1))
+        return true;
+    } else if ((items[index].flags & ShapeItem::ShiftMergeable) &&
+               budget.shift > 0) {
+      ShapeBudget shifted = rest;
+      --shifted.shift;
+      if (canCut(result, size, getSmallBlocks(size), shifted, limit - 2))
         return true;
     }
+  }
+  return canShiftSplitMerge(items, budget, limit);
+}
+
+/// A stride of the signature on one of the items first.
+bool ShapeDistance::canStride(llvm::ArrayRef<ShapeItem> items,
+                              const ShapeBudget &budget, int limit) {
+  if (budget.stride == 0 || limit < 1)
+    return false;
+  ShapeBudget rest = budget;
+  --rest.stride;
+  llvm::SmallVector<ShapeItem, maxItems> strided(items);
+  for (ShapeItem &item : strided) {
+    if (!(item.flags & ShapeItem::Stridable))
+      continue;
+    ShapeItem old = item;
+    item.flags &=
+        ~(ShapeItem::Stridable | ShapeItem::Droppable | ShapeItem::Expandable);
+    for (SizeId factor :
+         llvm::ArrayRef(strideFactors).take_front(numSignatureStrides)) {
+      item.size = sizes.multiply(old.size, factor);
+      if (sizes[item.size].isLegal && isWithin(strided, rest, limit - 1))
+        return true;
+    }
+    item = old;
   }
   return false;
 }
 
+//===----------------------------------------------------------------------===//
+// Questions
+//===----------------------------------------------------------------------===//
+
+uint64_t ShapeDistance::getKey(uint64_t sum, const ShapeBudget &budget) {
+  uint64_t rest = budget.needsWeight;
+  for (uint8_t part : {budget.split, budget.merge, budget.shift, budget.expand,
+                       budget.unfold, budget.stride, budget.weights})
+    rest = rest << 8 | part;
+  return mixBits(sum + mixBits(rest + 0x632be59bd9b4e019ull));
+}
+
 bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
                              const ShapeBudget &budget, int limit) {
-  if (limit < 0)
-    return false;
-  uint64_t key = getKey(unsorted, budget);
-  if (auto known = memo.find(key); known != memo.end()) {
-    if (known->second.reachable <= limit)
-      return true;
-    if (known->second.unreachable >= limit)
-      return false;
-  }
-  llvm::SmallVector<ShapeItem, 12> items(unsorted);
-  // Those with primary symbols first: they decide most.
+  // A join or a weight takes at most all but one away.
+  if (limit < 0 || unsorted.size() > maxItems)
+    return limit >= 0;
+  uint64_t sum = 0;
+  for (const ShapeItem &item : unsorted)
+    sum += hashItem(item.size, item.flags);
+  uint64_t key = getKey(sum, budget);
+  if (std::optional<bool> known = recall(key, limit))
+    return *known;
+  ++statistics.computed;
+  llvm::SmallVector<ShapeItem, maxItems> items(unsorted);
+  // Those with primary symbols first: they decide most. The order is for speed
+  // only.
   llvm::sort(items, [&](const ShapeItem &a, const ShapeItem &b) {
-    return std::tuple(!sizes[a.size].hasPrimary, a) <
-           std::tuple(!sizes[b.size].hasPrimary, b);
+    return std::tuple(!sizes[a.size].hasPrimary, a.size, a.flags) <
+           std::tuple(!sizes[b.size].hasPrimary, b.size, b.flags);
   });
-  bool isFound = Partition(*this, items, budget, limit).isFeasible() ||
-                 canMerge(items, budget, limit);
-  Known &known = memo.try_emplace(key).first->second;
+  bool isFound = ShapePartition(*this, items, budget, limit).isFeasible() ||
+                 canMerge(items, budget, limit) ||
+                 canStride(items, budget, limit);
+  Known &known = memo[key];
   if (isFound)
-    known.reachable = limit;
+    known.reachable = std::min<int>(known.reachable, limit);
   else
-    known.unreachable = limit;
+    known.unreachable = std::max<int>(known.unreachable, limit);
   return isFound;
+}
+
+std::optional<int> ShapeDistance::measure(llvm::ArrayRef<ShapeItem> items,
+                                          const ShapeBudget &budget,
+                                          int limit) {
+  for (int steps = 0; steps <= limit; ++steps)
+    if (isWithin(items, budget, steps))
+      return steps;
+  return std::nullopt;
 }

@@ -10,6 +10,8 @@
 
 using namespace kas;
 
+void Solution::getFeatures(llvm::SmallVectorImpl<double> &features) const {}
+
 State::~State() = default;
 
 void State::getMoves(llvm::SmallVectorImpl<Move> &moves) const {

@@ -46,6 +46,15 @@ struct GraphCoord {
   Size parameter;
 };
 
+/// Costs of an operator, summed over the bindings times their multiplicities.
+struct GraphCost {
+  /// Two per multiply-add of the best stages at each binding (`planStages`), as
+  /// the operator runs. A view costs nothing. Exact below 2^53.
+  uint64_t flops = 0;
+  /// Elements of all weights; each layer has its own.
+  uint64_t params = 0;
+};
+
 /// A complete operator of a search problem.
 struct OperatorGraph final : Solution {
   /// All outputs, all reductions, then the rest; operands come first.
@@ -53,32 +62,25 @@ struct OperatorGraph final : Solution {
   /// Indices into `coords`.
   llvm::SmallVector<unsigned, 6> data;
   llvm::SmallVector<llvm::SmallVector<unsigned, 6>, 2> weights;
+  /// By weight: its place among those that the best stages take in turn, from
+  /// the data to the output. Shares are built in this order, so that stages can
+  /// be cut between them.
+  llvm::SmallVector<unsigned, 2> stageOfWeights;
   llvm::SmallVector<unsigned, 1> expanded;
+  GraphCost cost;
   /// The same for graphs that differ only in the order of weights, of their
   /// dimensions, of equal reductions, or of the factors of an unordered input
   /// dimension.
   uint64_t hash = 0;
 
   uint64_t key() const override { return hash; }
+  /// Logarithms of the costs, how often each kind of coordinate occurs, and for
+  /// up to four weights the number of coordinates and how many of them hold an
+  /// output.
+  void getFeatures(llvm::SmallVectorImpl<double> &features) const override;
 };
 
-/// Costs of an operator, summed over the bindings times their multiplicities.
-struct GraphCost {
-  /// Two per multiply-add. The operator counts as one loop nest, which is how
-  /// it runs: each point of outputs and reductions costs one multiply-add per
-  /// weight; without weights one addition, and a view costs nothing. The same
-  /// as `getSymbolicCost` of kas/Dialect/Kas/Analysis/Cost.h.
-  uint64_t flops = 0;
-  /// Elements of all weights; each layer has its own.
-  uint64_t params = 0;
-};
-
-/// The cost of a loop nest over the outputs of `problem` and `reductions` with
-/// `weights`, or nothing when a number does not fit 63 bits.
-std::optional<GraphCost>
-getCost(const SearchProblem &problem, llvm::ArrayRef<Size> reductions,
-        llvm::ArrayRef<llvm::SmallVector<Size, 6>> weights);
-
+/// The cost of a solution of `problem`.
 std::optional<GraphCost> getCost(const SearchProblem &problem,
                                  const OperatorGraph &graph);
 

@@ -24,9 +24,10 @@ struct Dimension {
   bool isUnordered = false;
 };
 
-/// How many steps of each kind an operator may have. The values here hold where
-/// a space says nothing.
-struct StepLimits {
+/// What an operator may be, beyond its shapes: see the limits of `kas.space`.
+/// The values here hold where a space says nothing.
+struct SpaceLimits {
+  /// Steps in all, and of each kind. A weight with all its coordinates is one.
   unsigned depth = 10;
   unsigned reduce = 4;
   unsigned split = 2;
@@ -36,6 +37,38 @@ struct StepLimits {
   unsigned unfold = 2;
   unsigned stride = 0;
   unsigned weights = 2;
+  /// Steps and shares in a row on one coordinate, counted from the output; a
+  /// reduction counts as one.
+  unsigned chain = 8;
+  /// Different symbols in a size, and the sum of its exponents' absolute
+  /// values.
+  unsigned sizeSymbols = 3;
+  unsigned sizePowers = 16;
+  /// The product of the reductions that no weight indexes.
+  int64_t pooling = 8;
+  /// Points of all reductions per element of the input.
+  double reduceRatio = 4;
+  /// A reduction that only weights have.
+  int64_t rankMin = 2, rankMax = 32;
+  /// The fewest elements of a weight.
+  int64_t weightElements = 1;
+  /// The product of the output's coordinates that one weight takes from the
+  /// data.
+  int64_t mergeElements = INT32_MAX;
+  /// The largest window of an unfold; points of its base per point of it, at
+  /// least.
+  int64_t window = 30;
+  double unfoldRatio = 2;
+  /// The largest coordinate with a stride in it.
+  int64_t strideSize = 30;
+  /// The largest block by which a coordinate may be merged above a shift or
+  /// split below one: with larger ones the two nearly commute.
+  int64_t shiftBlock = 2;
+  /// Shifts by -1, beside those by 1.
+  bool shiftBackward = true;
+  /// Equal ordered dimensions of the output count as interchangeable, and so do
+  /// those of the input.
+  bool swapAxes = false;
 };
 
 /// Bounds on sums over all bindings, each times its multiplicity; absent means
@@ -50,7 +83,7 @@ struct SearchProblem {
   llvm::SmallVector<Binding> bindings;
   llvm::SmallVector<int64_t> multiplicities;
   llvm::SmallVector<Dimension> outputs, inputs;
-  StepLimits limits;
+  SpaceLimits limits;
   SearchBudget budget;
   /// By symbol: how often it may occur in reductions and weights, the sum of
   /// its exponents' absolute values.

@@ -6,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Shape distance: how many steps are needed, at least, until the coordinates
-// have the sizes of the input.
+// How many steps, at least, lead from live coordinates to the input shape.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,23 +14,15 @@
 #define KAS_GRAPHSEARCH_SHAPEDISTANCE_H
 
 #include "kas/GraphSearch/SizeTable.h"
-#include "llvm/ADT/STLExtras.h"
+#include "kas/Support/FlatMap.h"
+#include "kas/Support/Random.h"
 
 namespace kas {
-
-/// The largest window of an unfold.
-constexpr int64_t maxWindow = 30;
-/// The largest product of the reductions that no weight indexes: means over
-/// more points lose too much.
-constexpr int64_t maxPooling = 8;
-/// The largest reduction between two weights that the data does not see: the
-/// rank of a matrix in factors.
-constexpr int64_t maxRank = 32;
 
 /// A coordinate as the distance sees it.
 struct ShapeItem {
   /// Flags: what may still become of the coordinate.
-  enum : uint8_t {
+  enum : uint16_t {
     /// A weight may take it away from the data.
     Droppable = 1,
     /// The same, after another weight has shared it.
@@ -39,33 +30,46 @@ struct ShapeItem {
     /// A reduction that no weight indexes.
     Unweighted = 4,
     Mergeable = 8,
-    Expandable = 16,
-    /// It may be the window of an unfold, if its size fits.
-    Window = 32,
+    /// The same, after a shift.
+    ShiftMergeable = 16,
+    /// A stride is below that no unfold has taken in: it must be a window.
+    Strided = 32,
+    Expandable = 64,
+    /// An output is below: it may be shifted when it is part of a split.
+    HasOutput = 128,
+    /// No step may be made on it any more.
+    Frozen = 256,
+    /// A stride of the signature may be made on it.
+    Stridable = 512,
+    /// Mergeable by blocks that a shift allows.
+    MergeableBySmall = 1024,
   };
   SizeId size = SizeTable::one;
-  uint8_t flags = 0;
+  uint16_t flags = 0;
 
-  auto operator<=>(const ShapeItem &) const = default;
+  bool operator==(const ShapeItem &other) const = default;
 };
 
 /// The steps that are left, by kind.
 struct ShapeBudget {
-  uint8_t split = 0, merge = 0, expand = 0, unfold = 0, stride = 0, weights = 0;
+  uint8_t split = 0, merge = 0, shift = 0, expand = 0, unfold = 0, stride = 0,
+          weights = 0;
   /// At least one more weight is required.
   bool needsWeight = false;
 };
 
 /// A lower bound on the number of steps from live coordinates to the input
-/// shape. The relaxed game: choose merges; then each coordinate is dropped by a
-/// weight or an expand, or becomes a factor of one input dimension, or a
-/// window; every join costs a step whatever its order, every weight one, and an
-/// input dimension may lack a stride of the signature for a step. No rule of
-/// the search allows what this game does not, so a state that it excludes is
-/// dead. The idea is the shape distance of the Syno paper (section 7.1), which
-/// is not a bound; this one is checked by a test against searches without it.
+/// shape. The relaxed game: choose merges and strides; then each coordinate is
+/// dropped by a weight or an expand, or becomes a factor of one input
+/// dimension, or a window; every join costs a step whatever its order, every
+/// weight one. No rule of the search allows what this game does not, so a state
+/// that it excludes is dead. The idea is the shape distance of the Syno paper
+/// (section 7.1), which is not a bound; this one is checked by tests against
+/// searches without it.
 class ShapeDistance {
 public:
+  static constexpr unsigned maxItems = 18;
+
   /// `targets` are the sizes of the input dimensions to reach.
   ShapeDistance(const SearchProblem &problem, SizeTable &sizes,
                 llvm::ArrayRef<SizeId> targets);
@@ -74,9 +78,28 @@ public:
   bool isWithin(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
                 int limit);
 
-  /// The blocks by which a coordinate of `size` may be merged: both halves are
-  /// at least 2 under every binding. In a fixed order.
-  llvm::ArrayRef<SizeId> getBlocks(SizeId size);
+  /// The least limit up to `limit` within which the bound is, if any.
+  std::optional<int> measure(llvm::ArrayRef<ShapeItem> items,
+                             const ShapeBudget &budget, int limit);
+
+  /// The question in parts: a sum over the items, so that a move changes it by
+  /// few terms; then the key; then what is known of it.
+  static uint64_t hashItem(SizeId size, uint16_t flags) {
+    return mixBits((uint64_t(size) << 16 | flags) + 0x9e3779b97f4a7c15ull);
+  }
+  static uint64_t getKey(uint64_t sum, const ShapeBudget &budget);
+  /// Yes, no, or nothing when it has to be worked out.
+  std::optional<bool> recall(uint64_t key, int limit) const {
+    const Known *known = memo.find(key);
+    if (!known)
+      return std::nullopt;
+    if (known->reachable <= limit)
+      return true;
+    if (known->unreachable >= limit)
+      return false;
+    return std::nullopt;
+  }
+
   /// The factors of strides, in a fixed order.
   llvm::ArrayRef<SizeId> getStrideFactors() const { return strideFactors; }
   /// `factor` is the quotient of an input and an output size.
@@ -85,26 +108,38 @@ public:
         llvm::ArrayRef(strideFactors).take_front(numSignatureStrides), factor);
   }
 
+  struct Statistics {
+    uint64_t computed = 0;
+  };
+  const Statistics &getStatistics() const { return statistics; }
+  size_t getMemorySize() const { return memo.getMemorySize(); }
+
 private:
-  struct Partition;
-  using Powers = std::array<int, SymbolSet::maxSymbols>;
+  friend struct ShapePartition;
   bool canMerge(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
                 int limit);
+  bool canCut(llvm::MutableArrayRef<ShapeItem> items, SizeId whole,
+              llvm::ArrayRef<SizeId> blocks, const ShapeBudget &rest,
+              int limit);
+  bool canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
+                          const ShapeBudget &budget, int limit);
+  bool canStride(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
+                 int limit);
+  llvm::ArrayRef<SizeId> getSmallBlocks(SizeId size);
 
   const SearchProblem &problem;
   SizeTable &sizes;
   llvm::SmallVector<SizeId, 4> targets;
   llvm::SmallVector<SizeId, 4> strideFactors;
   unsigned numSignatureStrides = 0;
-  llvm::SmallVector<unsigned, 8> primaries;
-  std::deque<llvm::SmallVector<SizeId, 8>> blockLists;
-  llvm::DenseMap<SizeId, unsigned> blocks;
+  std::vector<std::unique_ptr<llvm::SmallVector<SizeId, 8>>> smallBlocks;
   /// What is known about a multiset: the least limit that is enough, and the
   /// largest one that is not.
   struct Known {
     int8_t reachable = INT8_MAX, unreachable = -1;
   };
-  llvm::DenseMap<uint64_t, Known> memo;
+  FlatMap<Known> memo;
+  Statistics statistics;
 };
 
 } // namespace kas

@@ -44,6 +44,10 @@ public:
   /// Equal for two solutions of one problem exactly when they are the same
   /// candidate, up to collisions of 64 bits. The same on every machine.
   virtual uint64_t key() const = 0;
+
+  /// Appends numbers that describe the candidate, for surrogates: as many for
+  /// all solutions of one problem, in one order; none when there are none.
+  virtual void getFeatures(llvm::SmallVectorImpl<double> &features) const;
 };
 
 /// A partial candidate. A problem derives from it; a search algorithm walks

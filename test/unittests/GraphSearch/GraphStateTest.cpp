@@ -41,7 +41,7 @@ struct StepCounts {
 } // namespace
 
 static void expectWithinLimits(const StepCounts &counts,
-                               const StepLimits &limits) {
+                               const SpaceLimits &limits) {
   EXPECT_LE(counts.getDepth(), limits.depth);
   EXPECT_LE(counts.reduce, limits.reduce);
   EXPECT_LE(counts.split, limits.split);
@@ -65,10 +65,10 @@ static void expectValid(OperatorOp op, const SearchProblem &problem,
   for (auto [binding, multiplicity] :
        llvm::zip_equal(problem.bindings, problem.multiplicities)) {
     ASSERT_TRUE(mlir::succeeded(verifyBinding(op, binding, emitError)));
-    std::optional<SymbolicCost> expected = getSymbolicCost(op);
-    ASSERT_TRUE(expected);
-    flops += multiplicity * *expected->flops.evaluate(binding);
-    params += multiplicity * *expected->parameters.evaluate(binding);
+    mlir::FailureOr<Cost> expected = getCost(op, binding, emitError);
+    ASSERT_TRUE(mlir::succeeded(expected));
+    flops += multiplicity * expected->flops;
+    params += multiplicity * expected->parameters;
   }
   EXPECT_EQ(cost->flops, flops);
   EXPECT_EQ(cost->params, params);

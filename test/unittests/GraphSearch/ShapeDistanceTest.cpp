@@ -61,7 +61,7 @@ TEST_F(ShapeDistanceTest, JoinsCostOneEach) {
   EXPECT_EQ(measure({{get("C/g"), 0}, {get("g"), 0}, {get("H"), 0}}, budget),
             1);
   EXPECT_EQ(
-      measure({{get("C"), 0}, {get("H"), 0}, {get("k"), ShapeItem::Window}},
+      measure({{get("C"), 0}, {get("H"), 0}, {get("k"), 0}},
               budget),
       1);
   budget.split = 0;
@@ -70,7 +70,7 @@ TEST_F(ShapeDistanceTest, JoinsCostOneEach) {
   // An even size is no window.
   budget = makeBudget();
   EXPECT_EQ(
-      measure({{get("C"), 0}, {get("H"), 0}, {get("g"), ShapeItem::Window}},
+      measure({{get("C"), 0}, {get("H"), 0}, {get("g"), 0}},
               budget),
       99);
 }
@@ -106,9 +106,25 @@ TEST_F(ShapeDistanceTest, ARequiredWeightCounts) {
   ShapeBudget budget = makeBudget();
   budget.weights = 1;
   budget.needsWeight = true;
-  EXPECT_EQ(measure({{get("C"), 0}, {get("H"), 0}}, budget), 1);
+  EXPECT_EQ(measure({{get("C"), 0}, {get("H"), 0}}, budget), 99);
+  EXPECT_EQ(measure({{get("C"), 0},
+                     {get("H"), 0},
+                     {get("g"), ShapeItem::Droppable}},
+                    budget),
+            1);
   // What is pooled without a weight is small.
   budget.needsWeight = false;
+  EXPECT_EQ(measure({{get("C"), ShapeItem::Unweighted},
+                     {get("H"), 0},
+                     {get("g"), ShapeItem::Droppable}},
+                    budget),
+            1);
+  budget.weights = 0;
   EXPECT_EQ(measure({{get("C"), ShapeItem::Unweighted}, {get("H"), 0}}, budget),
+            99);
+  EXPECT_EQ(measure({{get("g"), ShapeItem::Unweighted},
+                     {get("C/g"), 0},
+                     {get("H"), 0}},
+                    budget),
             1);
 }

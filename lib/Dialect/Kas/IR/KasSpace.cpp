@@ -117,32 +117,99 @@ void SpaceOp::print(OpAsmPrinter &printer) {
 // Verifier
 //===----------------------------------------------------------------------===//
 
+static constexpr StringLiteral integerLimits[] = {
+    "depth",       "reduce",      "split",           "merge",
+    "shift",       "expand",      "unfold",          "stride",
+    "weights",     "chain",       "pooling",         "rank_min",
+    "rank_max",    "window",      "weight_elements", "merge_elements",
+    "stride_size", "shift_block", "size_symbols",    "size_powers"};
+static constexpr StringLiteral ratioLimits[] = {"reduce_ratio", "unfold_ratio"};
+static constexpr StringLiteral flagLimits[] = {"shift_backward", "swap_axes"};
+
+/// An integer or a float attribute as a number.
+static std::optional<double> toNumber(Attribute value) {
+  auto integer = dyn_cast_or_null<IntegerAttr>(value);
+  if (integer && integer.getValue().getBitWidth() != 0)
+    return integer.getValue().signedRoundToDouble();
+  if (auto number = dyn_cast_or_null<FloatAttr>(value))
+    return number.getValueAsDouble();
+  return std::nullopt;
+}
+
+static LogicalResult verifyLimit(SpaceOp space, NamedAttribute entry) {
+  StringRef name = entry.getName();
+  if (llvm::is_contained(ratioLimits, name)) {
+    std::optional<double> number = toNumber(entry.getValue());
+    if (!number || !(*number > 0) || *number > 1e9)
+      return space.emitOpError("requires a positive number for limit '")
+             << name << "', got " << entry.getValue();
+    return success();
+  }
+  auto value = dyn_cast<IntegerAttr>(entry.getValue());
+  if (!value || value.getValue().getBitWidth() == 0 ||
+      value.getValue().getSignificantBits() > 32 ||
+      value.getValue().isNegative())
+    return space.emitOpError(
+               "requires a small integer of at least 0 for limit '")
+           << name << "', got " << entry.getValue();
+  if (llvm::is_contained(flagLimits, name) && value.getValue().ugt(1))
+    return space.emitOpError("requires 0 or 1 for limit '")
+           << name << "', got " << entry.getValue();
+  return success();
+}
+
 static LogicalResult verifyLimits(SpaceOp space, const SymbolSet &symbols) {
-  static constexpr StringLiteral known[] = {"depth",  "reduce", "split",
-                                            "merge",  "shift",  "expand",
-                                            "unfold", "stride", "weights"};
   for (NamedAttribute entry : space.getLimits()) {
     StringRef name = entry.getName();
     StringRef symbol = name;
-    bool isOccurrence = symbol.consume_front("occurrences.");
-    if (isOccurrence ? !symbols.lookup(symbol)
-                     : !llvm::is_contained(known, name))
+    bool isKnown = symbol.consume_front("occurrences.")
+                       ? symbols.lookup(symbol).has_value()
+                       : llvm::is_contained(integerLimits, name) ||
+                             llvm::is_contained(ratioLimits, name) ||
+                             llvm::is_contained(flagLimits, name);
+    if (!isKnown)
       return space.emitOpError("requires a known limit, got '") << name << "'";
-    auto value = dyn_cast<IntegerAttr>(entry.getValue());
-    if (!value || value.getValue().getBitWidth() == 0 ||
-        value.getValue().getSignificantBits() > 32 ||
-        value.getValue().isNegative())
-      return space.emitOpError(
-                 "requires a small integer of at least 0 for limit '")
-             << name << "', got " << entry.getValue();
+    if (failed(verifyLimit(space, entry)))
+      return failure();
   }
   return success();
 }
 
+/// S2: a size of the search is 16 exponents.
+static LogicalResult verifyFactors(SpaceOp space, const SymbolSet &symbols) {
+  constexpr unsigned maxFactors = 16;
+  SmallVector<int64_t> primes;
+  auto add = [&](int64_t number) {
+    for (int64_t prime = 2; number > 1; ++prime) {
+      if (prime * prime > number)
+        prime = number;
+      if (number % prime == 0 && !llvm::is_contained(primes, prime))
+        primes.push_back(prime);
+      while (number % prime == 0)
+        number /= prime;
+    }
+  };
+  for (ArrayAttr sizes : {space.getOutputSizes(), space.getInputSizes()})
+    for (auto attr : sizes.getAsRange<SizeAttr>()) {
+      std::optional<Size> size = attr.toSize(symbols);
+      add(size->getNumerator());
+      add(size->getDenominator());
+    }
+  unsigned factors = symbols.size() + primes.size();
+  if (factors <= maxFactors)
+    return success();
+  return space.emitOpError("requires at most ")
+         << maxFactors
+         << " symbols and prime factors of constants in its signature (S2), "
+            "got "
+         << factors;
+}
+
 static LogicalResult verifyBudget(SpaceOp space) {
   static constexpr StringLiteral known[] = {
-      "flops",           "params",         "flops_ratio",     "params_ratio",
-      "min_flops_ratio", "baseline_flops", "baseline_params", "latency_ms"};
+      "flops",          "min_flops",       "params",
+      "flops_ratio",    "min_flops_ratio", "params_ratio",
+      "baseline_flops", "baseline_params", "latency_ms"};
   for (NamedAttribute entry : space.getBudget()) {
     StringRef name = entry.getName();
     if (!llvm::is_contained(known, name))
@@ -209,6 +276,7 @@ LogicalResult SpaceOp::verify() {
   if (getInputSizes().empty())
     return emitOpError("requires data of rank 1 at least, got rank 0");
   return failure(failed(verifyBindings(*this, *symbols)) ||
+                 failed(verifyFactors(*this, *symbols)) ||
                  failed(verifyLimits(*this, *symbols)) ||
                  failed(verifyBudget(*this)));
 }
@@ -237,12 +305,10 @@ int64_t SpaceOp::getLimit(StringRef name, int64_t otherwise) {
   return value ? value.getInt() : otherwise;
 }
 
+std::optional<double> SpaceOp::getLimitRatio(StringRef name) {
+  return toNumber(getLimits().get(name));
+}
+
 std::optional<double> SpaceOp::getBudgetValue(StringRef name) {
-  Attribute value = getBudget().get(name);
-  auto integer = dyn_cast_or_null<IntegerAttr>(value);
-  if (integer && integer.getValue().getBitWidth() != 0)
-    return integer.getValue().signedRoundToDouble();
-  if (auto number = dyn_cast_or_null<FloatAttr>(value))
-    return number.getValueAsDouble();
-  return std::nullopt;
+  return toNumber(getBudget().get(name));
 }

@@ -154,13 +154,35 @@ def Kas_SpaceOp : Kas_Op<"space", [Symbol]> {
     limits on the primitives and budgets. `kas-extract` writes one from a model;
     `kas-search` reads it and appends operators.
 
-    `limits` maps names to integers: `depth` (steps), `reduce`, `split`, `merge`,
-    `shift`, `expand`, `unfold`, `stride` (how often a primitive may occur; 0
-    forbids it), `weights`, and `occurrences.SYMBOL` (how often a symbol may
-    occur in reductions and weights). `budget` maps names to numbers: `flops`,
-    `params` (absolute, summed over the layers), `flops_ratio`, `params_ratio`
+    `limits` maps names to numbers; each has a default, see `kas-search`.
+    * How often a step may occur (0 forbids it): `depth` (all steps), `reduce`,
+      `split`, `merge`, `shift`, `expand`, `unfold`, `stride`, `weights` (each
+      one step with all its coordinates); `chain` (steps in a row on one
+      coordinate).
+    * Sizes: `occurrences.SYMBOL` (how often a symbol may occur in reductions and
+      weights), `size_symbols` (different symbols in a size), `size_powers` (sum
+      of the exponents' absolute values), `reduce_ratio` (points of all
+      reductions per element of the input).
+    * Weights: `weight_elements` (at least), `merge_elements` (the product of the
+      output's coordinates that one weight takes from the data, at most),
+      `rank_min`, `rank_max` (a reduction that only weights have), `pooling` (the
+      product of the reductions that no weight indexes, at most).
+    * Views: `window` (of an unfold, at most), `unfold_ratio` (points of the base
+      per point of the window, at least), `stride_size` (a strided coordinate, at
+      most), `shift_block` (merges above and splits below a shift have blocks up
+      to this; with larger ones they nearly commute).
+    * 0 or 1: `shift_backward` (shifts by -1, too), `swap_axes` (equal ordered
+      dimensions of the output count as interchangeable, and so do those of the
+      input).
+
+    `budget` maps names to numbers: `flops`, `min_flops`, `params` (absolute,
+    summed over the layers), `flops_ratio`, `min_flops_ratio`, `params_ratio`
     (relative to what is replaced, which then must be given as `baseline_flops`,
-    `baseline_params`), `min_flops_ratio`, `latency_ms`.
+    `baseline_params`), `latency_ms`. FLOPs are two per multiply-add of the best
+    stages (`kas-rfactor`).
+
+    The symbols and the prime factors of the constants in the signature are 16 at
+    most together (S2).
 
     ```mlir
     kas.space @layers<N, Cin, Cout, H, W | k>
@@ -192,6 +214,8 @@ def Kas_SpaceOp : Kas_Op<"space", [Symbol]> {
     ::llvm::SmallVector<::kas::Binding> getBindingValues();
     /// The integer limit `name`, or `otherwise` when it is not given.
     int64_t getLimit(::llvm::StringRef name, int64_t otherwise);
+    /// The limit `name` that need not be an integer, if it is given.
+    std::optional<double> getLimitRatio(::llvm::StringRef name);
     /// The number `name` of the budget, if it is given.
     std::optional<double> getBudgetValue(::llvm::StringRef name);
   }];

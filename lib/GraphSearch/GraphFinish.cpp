@@ -1,0 +1,278 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FlatGraph.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace kas;
+
+//===----------------------------------------------------------------------===//
+// FlatGraph
+//===----------------------------------------------------------------------===//
+
+FlatGraph::FlatGraph(const GraphSpace &space, const GraphStateData &state) {
+  for (const LiveCoord &coord : state.getLive())
+    data.push_back(add(space, coord.expr));
+  for (unsigned index = 0; index < state.numWeights; ++index) {
+    llvm::SmallVector<unsigned, 8> &weight = weights.emplace_back();
+    for (ExprId coord : space.getWeight(state.weights[index]))
+      weight.push_back(add(space, coord));
+  }
+  for (unsigned index = 0; index < state.numExpanded; ++index)
+    expanded.push_back(add(space, state.expanded[index]));
+}
+
+unsigned FlatGraph::add(const GraphSpace &space, ExprId id) {
+  for (auto [index, node] : llvm::enumerate(nodes))
+    if (node.expr == id)
+      return index;
+  Node node{id, 0, 0};
+  const Expr &expr = space.getExpr(id);
+  if (expr.kind != CoordKind::Output && expr.kind != CoordKind::Reduce) {
+    node.first = add(space, expr.first);
+    if (expr.kind == CoordKind::Split || expr.kind == CoordKind::Unfold)
+      node.second = add(space, expr.second);
+  }
+  nodes.push_back(node);
+  return nodes.size() - 1;
+}
+
+//===----------------------------------------------------------------------===//
+// The end
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The assignments of coordinates to equal input dimensions, one by one.
+class Matcher {
+public:
+  Matcher(const GraphSpace &space, const GraphStateData &state,
+          llvm::function_ref<bool(llvm::ArrayRef<unsigned>)> visit)
+      : space(space), live(state.getLive()), visit(visit) {
+    // An order that does not depend on the path.
+    for (unsigned index = 0; index < live.size(); ++index)
+      order.push_back(index);
+    llvm::sort(order, [&](unsigned a, unsigned b) {
+      return getRank(live[a].expr) < getRank(live[b].expr);
+    });
+  }
+
+  bool match(unsigned target) {
+    if (target == space.targets.size())
+      return visit(chosen);
+    for (unsigned index : order) {
+      // T3: a stride has gone into an unfold.
+      if (live[index].size != space.targets[target] ||
+          (live[index].flags & LiveCoord::Strided) ||
+          llvm::is_contained(chosen, index))
+        continue;
+      chosen.push_back(index);
+      if (match(target + 1))
+        return true;
+      chosen.pop_back();
+      if (space.problem->limits.swapAxes)
+        return false;
+    }
+    return false;
+  }
+
+private:
+  /// The first output below comes first.
+  std::pair<unsigned, uint64_t> getRank(ExprId id) const {
+    ExprId leaf = id;
+    while (space.getExpr(leaf).kind != CoordKind::Output &&
+           space.getExpr(leaf).kind != CoordKind::Reduce)
+      leaf = space.getExpr(leaf).first;
+    const Expr &expr = space.getExpr(leaf);
+    return {expr.kind == CoordKind::Output ? expr.first : ~0u,
+            space.getHash(id)};
+  }
+
+  const GraphSpace &space;
+  llvm::ArrayRef<LiveCoord> live;
+  llvm::function_ref<bool(llvm::ArrayRef<unsigned>)> visit;
+  llvm::SmallVector<unsigned, 8> order, chosen;
+};
+} // namespace
+
+void kas::forEachMatch(
+    const GraphSpace &space, const GraphStateData &state,
+    llvm::function_ref<bool(llvm::ArrayRef<unsigned>)> visit) {
+  // F1.
+  if (state.numLive == space.targets.size())
+    Matcher(space, state, visit).match(0);
+}
+
+bool kas::isFinishable(GraphSpace &space, const GraphStateData &state) {
+  const SearchProblem &problem = *space.problem;
+  if (state.numWeights == 0 && problem.limits.weights > 0) // F2
+    return false;
+  double pooled = state.pooled; // P1
+  for (const LiveCoord &coord : state.getLive())
+    if (coord.kind == CoordKind::Reduce && !coord.weights)
+      pooled *= static_cast<double>(space.sizes[coord.size].max);
+  if (pooled > static_cast<double>(problem.limits.pooling) && pooled > 1)
+    return false;
+  const SearchBudget &budget = problem.budget; // F3
+  std::optional<GraphCost> cost = computeCost(space, state);
+  return cost && (!budget.minFlops || cost->flops >= *budget.minFlops) &&
+         (!budget.maxFlops || cost->flops <= *budget.maxFlops) &&
+         (!budget.maxParams || cost->params <= *budget.maxParams);
+}
+
+std::optional<GraphCost> kas::computeCost(GraphSpace &space,
+                                          const GraphStateData &state) {
+  FlatGraph graph(space, state);
+  StagedCost &cost = space.cost;
+  cost.clear();
+  for (const FlatGraph::Node &node : graph.nodes) {
+    const Expr &expr = space.getExpr(node.expr);
+    cost.nodes.push_back({expr.kind, expr.size, node.first, node.second});
+  }
+  cost.data.assign(graph.data.begin(), graph.data.end());
+  for (llvm::ArrayRef<unsigned> weight : graph.weights)
+    cost.weights.emplace_back(weight);
+  return cost.compute();
+}
+
+//===----------------------------------------------------------------------===//
+// Final keys
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The least hash of an operator over all ways to number equal reductions, and
+/// equal outputs where axes may be swapped.
+class FinalKey {
+public:
+  FinalKey(const GraphSpace &space, const GraphStateData &state)
+      : space(space), graph(space, state), hashes(graph.nodes.size()),
+        labels(graph.nodes.size()) {
+    findGroups();
+    for (unsigned index : graph.data) {
+      llvm::SmallVector<unsigned, 6> &factors = dimensions.emplace_back();
+      unsigned dimension = space.firstOutput + dimensions.size() - 1;
+      if (space.problem->inputs[dimension].isUnordered)
+        addFactors(index, factors);
+      else
+        factors.push_back(index);
+    }
+  }
+
+  uint64_t compute() {
+    permute(0);
+    return least;
+  }
+
+private:
+  /// Leaves that may be renamed into each other, by shape.
+  void findGroups() {
+    for (auto [index, node] : llvm::enumerate(graph.nodes)) {
+      const Expr &expr = space.getExpr(node.expr);
+      bool isOutput = expr.kind == CoordKind::Output;
+      if (!isOutput && expr.kind != CoordKind::Reduce)
+        continue;
+      labels[index] = expr.first;
+      if (isOutput && !space.isSwappable(expr))
+        continue;
+      auto *group = llvm::find_if(groups, [&](llvm::ArrayRef<unsigned> other) {
+        return space.getShapeHash(graph.nodes[other.front()].expr) ==
+               space.getShapeHash(node.expr);
+      });
+      if (group == groups.end())
+        group = &groups.emplace_back();
+      group->push_back(index);
+    }
+  }
+
+  void addFactors(unsigned index, llvm::SmallVectorImpl<unsigned> &factors) {
+    if (space.getExpr(graph.nodes[index].expr).kind != CoordKind::Split) {
+      factors.push_back(index);
+      return;
+    }
+    addFactors(graph.nodes[index].first, factors);
+    addFactors(graph.nodes[index].second, factors);
+  }
+
+  void permute(unsigned group) {
+    if (group == groups.size()) {
+      least = std::min(least, computeOnce());
+      return;
+    }
+    llvm::SmallVector<unsigned, 6> order;
+    for (unsigned index : groups[group])
+      order.push_back(space.getExpr(graph.nodes[index].expr).first);
+    llvm::sort(order);
+    do {
+      for (auto [index, label] : llvm::zip_equal(groups[group], order))
+        labels[index] = label;
+      permute(group + 1);
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+
+  uint64_t hashNode(unsigned index) const {
+    const FlatGraph::Node &node = graph.nodes[index];
+    const Expr &expr = space.getExpr(node.expr);
+    uint64_t hash = combineHash(static_cast<uint64_t>(expr.kind),
+                                space.sizes[expr.size].hash);
+    switch (expr.kind) {
+    case CoordKind::Output:
+    case CoordKind::Reduce:
+      return combineHash(hash, labels[index]);
+    case CoordKind::Split:
+    case CoordKind::Unfold:
+      hash = combineHash(hash, hashes[node.first]);
+      return combineHash(hash, hashes[node.second]);
+    case CoordKind::Shift:
+      hash = combineHash(hash, hashes[node.first]);
+      return combineHash(hash, expr.second);
+    default:
+      hash = combineHash(hash, hashes[node.first]);
+      return combineHash(hash, space.sizes[expr.second].hash);
+    }
+  }
+
+  uint64_t hashSet(llvm::ArrayRef<unsigned> set) const {
+    uint64_t sum = set.size();
+    for (unsigned index : set)
+      sum += mixBits(hashes[index]);
+    return mixBits(sum);
+  }
+
+  uint64_t computeOnce() {
+    for (unsigned index = 0; index < hashes.size(); ++index)
+      hashes[index] = hashNode(index);
+    uint64_t hash = 0, swapped = 0;
+    for (auto [position, factors] : llvm::enumerate(dimensions)) {
+      const Dimension &input =
+          space.problem->inputs[space.firstOutput + position];
+      uint64_t dimension = combineHash(
+          space.sizes[space.targets[position]].hash, hashSet(factors));
+      if (space.problem->limits.swapAxes && !input.isUnordered)
+        swapped += mixBits(dimension);
+      else
+        hash = combineHash(hash, dimension);
+    }
+    hash = combineHash(hash, swapped);
+    uint64_t sum = graph.weights.size();
+    for (llvm::ArrayRef<unsigned> weight : graph.weights)
+      sum += mixBits(hashSet(weight));
+    return combineHash(combineHash(hash, sum), hashSet(graph.expanded));
+  }
+
+  const GraphSpace &space;
+  FlatGraph graph;
+  llvm::SmallVector<llvm::SmallVector<unsigned, 6>, 4> groups, dimensions;
+  llvm::SmallVector<uint64_t, 24> hashes;
+  llvm::SmallVector<uint32_t, 24> labels;
+  uint64_t least = ~uint64_t(0);
+};
+} // namespace
+
+uint64_t kas::computeFinalKey(const GraphSpace &space,
+                              const GraphStateData &state) {
+  return FinalKey(space, state).compute();
+}

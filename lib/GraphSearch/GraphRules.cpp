@@ -1,0 +1,391 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GraphRules.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace kas;
+
+bool kas::isTakeable(const GraphSpace &space, const LiveCoord &coord) {
+  if (coord.kind != CoordKind::Reduce)
+    return isOutputPart(coord);
+  const SpaceLimits &limits = space.problem->limits;
+  const SizeInfo &info = space.sizes[coord.size];
+  return coord.weights && info.max >= limits.rankMin &&
+         info.max <= limits.rankMax;
+}
+
+bool kas::areTwins(const GraphSpace &space, const LiveCoord &a,
+                   const LiveCoord &b) {
+  if (a.size != b.size || a.kind != b.kind || a.weights != b.weights)
+    return false;
+  if (a.kind == CoordKind::Reduce)
+    return true;
+  return a.kind == CoordKind::Output && !a.weights &&
+         space.isSwappable(space.getExpr(a.expr)) &&
+         space.isSwappable(space.getExpr(b.expr));
+}
+
+/// The value of a coordinate is odd or even whatever the binding, and so on:
+/// whether `isTrue` holds of two values under every binding.
+template <typename Predicate>
+static bool holdsAlways(const SizeInfo &a, const SizeInfo &b,
+                        Predicate isTrue) {
+  for (auto [x, y] : llvm::zip_equal(a.values, b.values))
+    if (!isTrue(x, y))
+      return false;
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Stride
+//===----------------------------------------------------------------------===//
+
+bool kas::canStride(const GraphSpace &space, const GraphStateData &state,
+                    const LiveCoord &base, SizeId factor) {
+  // T1: not twice, not above what it commutes with or what it would undo.
+  if ((base.flags & LiveCoord::Strided) || base.kind == CoordKind::Unfold ||
+      base.kind == CoordKind::Split || base.kind == CoordKind::Stride)
+    return false;
+  if (space.distance.isSignatureStride(factor) && isOutputPart(base) &&
+      !(base.flags & LiveCoord::Unordered))
+    return true;
+  // T2: small, and as often as the coefficient may occur.
+  Powers usage = state.usage + space.sizes[factor].usage;
+  return space.sizes[base.size].max * 2 <= space.problem->limits.strideSize &&
+         space.sizes.isWithinOccurrences(usage);
+}
+
+LiveCoord kas::makeStride(GraphSpace &space, const LiveCoord &base,
+                          SizeId factor) {
+  LiveCoord result;
+  result.size = space.sizes.multiply(base.size, factor);
+  result.kind = CoordKind::Stride;
+  result.height = base.height + 1;
+  result.flags = base.flags & (LiveCoord::Unweighted | LiveCoord::HasOutput);
+  bool isOfSignature = space.distance.isSignatureStride(factor) &&
+                       isOutputPart(base) &&
+                       !(base.flags & LiveCoord::Unordered);
+  if (!isOfSignature)
+    result.flags |= LiveCoord::Strided;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Merge
+//===----------------------------------------------------------------------===//
+
+bool kas::canMerge(const GraphSpace &space, const GraphStateData &state,
+                   const LiveCoord &whole) {
+  // M1: a weight takes the whole as well as its halves; quotients are merged
+  // first, sums of reductions not at all.
+  return !whole.weights && state.numLive < GraphSpace::maxLive &&
+         (whole.kind == CoordKind::Output ||
+          whole.kind == CoordKind::MergeRemainder ||
+          whole.kind == CoordKind::Shift || whole.kind == CoordKind::Unfold);
+}
+
+/// The block's coefficients are between those of 1 and of the whole, or beyond
+/// by what may still occur.
+static bool isBlockAllowed(const GraphSpace &space, const Powers &usage,
+                           SizeId whole, SizeId block) {
+  const SizeTable &sizes = space.sizes;
+  for (unsigned i = 0; i < sizes.getNumPowers(); ++i) {
+    if (sizes.getPrimaryMask().get(i))
+      continue;
+    int left = sizes.getOccurrences().get(i) - usage.get(i);
+    int of = sizes[whole].powers.get(i), exponent = sizes[block].powers.get(i);
+    if (exponent < std::min(of, 0) - left || exponent > std::max(of, 0) + left)
+      return false;
+  }
+  return true;
+}
+
+/// M4, M5: a block at least as large as the window nearly commutes with the
+/// unfold; one that divides it by coefficients only does, too.
+static bool isUnfoldBlockUseful(GraphSpace &space, const LiveCoord &whole,
+                                SizeId block) {
+  ExprId window = space.getExpr(whole.expr).second;
+  SizeId windowSize = space.getExpr(window).size;
+  bool isLarge =
+      holdsAlways(space.sizes[block], space.sizes[windowSize],
+                  [](int64_t block, int64_t taps) { return block >= taps; });
+  Powers quotient = space.sizes[windowSize].powers - space.sizes[block].powers;
+  return !isLarge && !(quotient & space.sizes.getPrimaryMask()).isZero();
+}
+
+bool kas::canMergeBy(GraphSpace &space, const GraphStateData &state,
+                     const LiveCoord &whole, SizeId block) {
+  if (!isBlockAllowed(space, state.usage, whole.size, block))
+    return false;
+  const SizeInfo &blockInfo = space.sizes[block];
+  if (whole.kind == CoordKind::Shift) {
+    // M3.
+    if (blockInfo.max > space.problem->limits.shiftBlock)
+      return false;
+    // M8: the inner shift may as well stand on top.
+    const Expr &below = space.getExpr(space.getExpr(whole.expr).first);
+    if (below.kind == CoordKind::Split &&
+        space.getExpr(below.second).size == block &&
+        space.getExpr(below.first).kind == CoordKind::Shift)
+      return false;
+  }
+  if (whole.kind == CoordKind::Unfold &&
+      !isUnfoldBlockUseful(space, whole, block))
+    return false;
+  // M7: the factors of a channel in ascending order.
+  if (whole.flags & LiveCoord::Unordered) {
+    SizeId quotient = space.sizes.divide(whole.size, block);
+    if (blockInfo.size < space.sizes[quotient].size)
+      return false;
+    if (whole.kind == CoordKind::MergeRemainder) {
+      const Expr &expr = space.getExpr(whole.expr);
+      SizeId other =
+          space.sizes.divide(space.getExpr(expr.first).size, expr.second);
+      return space.sizes[other].size <= space.sizes[quotient].size;
+    }
+  }
+  return true;
+}
+
+static LiveCoord makeHalf(const LiveCoord &whole, CoordKind kind, SizeId size) {
+  LiveCoord result;
+  result.size = size;
+  result.kind = kind;
+  result.height = whole.height + 1;
+  result.flags = whole.flags & (LiveCoord::Unordered | LiveCoord::HasOutput);
+  return result;
+}
+
+LiveCoord kas::makeQuotient(GraphSpace &space, const LiveCoord &whole,
+                            SizeId block) {
+  LiveCoord result = makeHalf(whole, CoordKind::MergeQuotient,
+                              space.sizes.divide(whole.size, block));
+  result.left = whole.left;
+  result.right = LiveCoord::makeCut(LiveCoord::HighCut, whole.expr);
+  return result;
+}
+
+LiveCoord kas::makeRemainder(GraphSpace &space, const LiveCoord &whole,
+                             SizeId block) {
+  LiveCoord result = makeHalf(whole, CoordKind::MergeRemainder, block);
+  result.left = LiveCoord::makeCut(LiveCoord::LowCut, whole.expr);
+  result.right = whole.right;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Unfold
+//===----------------------------------------------------------------------===//
+
+bool kas::canUnfold(const GraphSpace &space, const LiveCoord &base,
+                    const LiveCoord &window) {
+  // U1: shifts and splits go above unfolds; a base has an output.
+  if ((base.flags & LiveCoord::Strided) ||
+      !(base.flags & LiveCoord::HasOutput) || base.kind == CoordKind::Split ||
+      base.kind == CoordKind::Shift || base.kind == CoordKind::Reduce)
+    return false;
+  // U3: no sums over windows.
+  if (window.flags & LiveCoord::Unweighted)
+    return false;
+  // U2: odd, small, smaller than the base.
+  const SizeInfo &info = space.sizes[window.size];
+  const SpaceLimits &limits = space.problem->limits;
+  if (!info.isOdd || info.max > limits.window || info.max < 2 ||
+      !holdsAlways(
+          space.sizes[base.size], info,
+          [&](int64_t n, int64_t k) {
+            return static_cast<double>(n) >=
+                   limits.unfoldRatio * static_cast<double>(k);
+          }))
+    return false;
+  if (base.kind != CoordKind::Unfold)
+    return true;
+  // U4: the larger of two windows is above.
+  ExprId inner = space.getExpr(base.expr).second;
+  return holdsAlways(
+      info, space.sizes[space.getExpr(inner).size],
+      [](int64_t outer, int64_t inner) { return outer >= inner; });
+}
+
+LiveCoord kas::makeUnfold(const LiveCoord &base, const LiveCoord &window) {
+  LiveCoord result;
+  result.size = base.size;
+  result.kind = CoordKind::Unfold;
+  result.height = std::max(base.height, window.height) + 1;
+  result.flags = LiveCoord::HasOutput;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Split
+//===----------------------------------------------------------------------===//
+
+/// S4: the split puts together what a merge has cut, or makes one reduction of
+/// two.
+static bool isUndone(const LiveCoord &outer, const LiveCoord &inner) {
+  uint32_t left = outer.right & 3, right = inner.left & 3;
+  bool isCut = left == LiveCoord::HighCut && right == LiveCoord::LowCut;
+  bool isReduce = left == LiveCoord::ReduceEnd && right == LiveCoord::ReduceEnd;
+  return (isCut || isReduce) && outer.right >> 2 == inner.left >> 2;
+}
+
+static uint8_t getWeightsOf(const GraphSpace &space,
+                            const GraphStateData &state, ExprId expr) {
+  uint8_t mask = 0;
+  for (unsigned index = 0; index < state.numWeights; ++index)
+    if (llvm::is_contained(space.getWeight(state.weights[index]), expr))
+      mask |= 1 << index;
+  return mask;
+}
+
+/// Both halves of one merge, with the same weights, in any order.
+static bool areHalves(const GraphSpace &space, const GraphStateData &state,
+                      ExprId a, ExprId b) {
+  const Expr &x = space.getExpr(a), &y = space.getExpr(b);
+  bool isAny = (x.kind == CoordKind::MergeQuotient &&
+                y.kind == CoordKind::MergeRemainder) ||
+               (x.kind == CoordKind::MergeRemainder &&
+                y.kind == CoordKind::MergeQuotient);
+  return isAny && x.first == y.first &&
+         getWeightsOf(space, state, a) == getWeightsOf(space, state, b);
+}
+
+/// S6: the halves of a channel side by side, in any order: another channel.
+static bool areHalvesOfChannel(const GraphSpace &space,
+                               const GraphStateData &state,
+                               const LiveCoord &outer, const LiveCoord &inner) {
+  ExprId next = inner.kind == CoordKind::Split ? space.getExpr(inner.expr).first
+                                               : inner.expr;
+  return (outer.flags & LiveCoord::Unordered) &&
+         areHalves(space, state, outer.expr, next);
+}
+
+/// The factors stand in a fixed order: the highest first, since it is deepest
+/// in a chain of splits, then by what they are, whichever of equal reductions
+/// that is.
+bool kas::isAscending(const GraphSpace &space, const LiveCoord &outer,
+                      const LiveCoord &inner) {
+  bool isSplit = inner.kind == CoordKind::Split;
+  if (isSplit && !(inner.flags & LiveCoord::Ascending))
+    return false;
+  uint8_t height = isSplit ? inner.heightOfOuter : inner.height;
+  ExprId next = isSplit ? space.getExpr(inner.expr).first : inner.expr;
+  if (outer.height != height)
+    return outer.height > height;
+  return space.getShapeHash(outer.expr) <= space.getShapeHash(next);
+}
+
+/// D1 to D4: the factors of an unordered dimension are a set.
+static bool isChannelCanonical(const GraphSpace &space,
+                               const GraphStateData &state,
+                               const LiveCoord &outer, const LiveCoord &inner) {
+  llvm::SmallVector<ExprId, 8> factors = {outer.expr};
+  space.getFactors(inner.expr, factors);
+  if (!isAscending(space, outer, inner)) // D1
+    return false;
+  llvm::SmallVector<uint8_t, 8> weightsOfReductions;
+  for (ExprId factor : factors) {
+    for (ExprId other : factors) // D4
+      if (other < factor && areHalves(space, state, factor, other))
+        return false;
+    CoordKind kind = space.getExpr(factor).kind;
+    if (kind == CoordKind::Shift) // D2
+      return false;
+    if (kind != CoordKind::Reduce)
+      continue;
+    uint8_t weights = getWeightsOf(space, state, factor);
+    if (llvm::is_contained(weightsOfReductions, weights)) // D3
+      return false;
+    weightsOfReductions.push_back(weights);
+  }
+  return true;
+}
+
+bool kas::canSplit(GraphSpace &space, const GraphStateData &state,
+                   const LiveCoord &outer, const LiveCoord &inner) {
+  // S1: splits of splits nest to the right.
+  if (outer.kind == CoordKind::Split ||
+      ((outer.flags | inner.flags) & LiveCoord::Strided) ||
+      isUndone(outer, inner) || areHalvesOfChannel(space, state, outer, inner))
+    return false;
+  SizeId product = space.sizes.multiply(outer.size, inner.size);
+  return space.sizes[product].isLegal &&
+         (!space.isChannel(product) ||
+          isChannelCanonical(space, state, outer, inner));
+}
+
+LiveCoord kas::makeSplit(GraphSpace &space, const LiveCoord &outer,
+                         const LiveCoord &inner) {
+  LiveCoord result;
+  result.size = space.sizes.multiply(outer.size, inner.size);
+  result.kind = CoordKind::Split;
+  result.height = std::max(outer.height, inner.height) + 1;
+  result.left = outer.left;
+  result.right = inner.right;
+  result.flags = (outer.flags | inner.flags) &
+                 (LiveCoord::Unweighted | LiveCoord::HasOutput);
+  result.heightOfOuter = outer.height;
+  if (isAscending(space, outer, inner))
+    result.flags |= LiveCoord::Ascending;
+  return result;
+}
+
+bool kas::canPool(GraphSpace &space, const GraphStateData &state,
+                  const LiveCoord &a, const LiveCoord &b) {
+  double pooled = state.pooled;
+  for (const LiveCoord *coord : {&a, &b})
+    if (coord->kind == CoordKind::Reduce && !coord->weights)
+      pooled *= static_cast<double>(space.sizes[coord->size].max);
+  return pooled == state.pooled ||
+         pooled <= static_cast<double>(space.problem->limits.pooling);
+}
+
+//===----------------------------------------------------------------------===//
+// Shift, expand
+//===----------------------------------------------------------------------===//
+
+bool kas::canShift(const GraphSpace &space, const LiveCoord &base,
+                   bool isBackward) {
+  // H1: shifts add up; those of channels and sums relabel.
+  if ((base.flags & (LiveCoord::Unordered | LiveCoord::Strided)) ||
+      !(base.flags & LiveCoord::HasOutput) || base.kind == CoordKind::Reduce ||
+      base.kind == CoordKind::Shift || space.isChannel(base.size))
+    return false;
+  const SizeInfo &info = space.sizes[base.size];
+  if (info.min < 2 ||
+      (isBackward && (info.max == 2 || !space.problem->limits.shiftBackward)))
+    return false;
+  if (base.kind != CoordKind::Split)
+    return true;
+  // H2.
+  const Expr &split = space.getExpr(base.expr);
+  const Expr &outer = space.getExpr(split.first);
+  const Expr &inner = space.getExpr(split.second);
+  if (space.sizes[inner.size].max > space.problem->limits.shiftBlock)
+    return false;
+  // H3: the shift may as well stand below the merge whose halves these are.
+  if (outer.kind != CoordKind::Shift || inner.kind != CoordKind::MergeRemainder)
+    return true;
+  const Expr &shifted = space.getExpr(outer.first);
+  return shifted.kind != CoordKind::MergeQuotient ||
+         shifted.first != inner.first || shifted.second != inner.second;
+}
+
+LiveCoord kas::makeShift(const LiveCoord &base) {
+  LiveCoord result;
+  result.size = base.size;
+  result.kind = CoordKind::Shift;
+  result.height = base.height + 1;
+  result.flags = base.flags & (LiveCoord::Unweighted | LiveCoord::HasOutput);
+  return result;
+}
+
+bool kas::canExpand(const LiveCoord &coord) {
+  return isOutputPart(coord) && !coord.weights; // E1
+}

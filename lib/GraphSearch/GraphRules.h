@@ -1,0 +1,76 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The side conditions of moves, and the coordinates they make. Each rule has a
+// number, which docs/CanonicalForm.md explains.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_LIB_GRAPHSEARCH_GRAPHRULES_H
+#define KAS_LIB_GRAPHSEARCH_GRAPHRULES_H
+
+#include "GraphStateImpl.h"
+
+namespace kas {
+
+/// An output, or a half of a merge.
+inline bool isOutputPart(const LiveCoord &coord) {
+  return coord.kind == CoordKind::Output ||
+         coord.kind == CoordKind::MergeQuotient ||
+         coord.kind == CoordKind::MergeRemainder;
+}
+
+/// A weight may be indexed by it (W1), whatever else it is indexed by.
+inline bool isShareable(const GraphSpace &space, const LiveCoord &coord) {
+  return coord.kind != CoordKind::Split && coord.kind != CoordKind::Shift &&
+         coord.kind != CoordKind::Stride &&
+         space.sizes[coord.size].isShareable;
+}
+/// A weight may take it from the data (W3).
+bool isTakeable(const GraphSpace &space, const LiveCoord &coord);
+/// An unfold of it may make a coordinate that a weight can be indexed by.
+inline bool isShareableBase(const GraphSpace &space, const LiveCoord &coord) {
+  return (coord.flags & LiveCoord::HasOutput) && isShareable(space, coord);
+}
+
+/// The coordinates are interchangeable: reductions of one size, or outputs,
+/// with the same weights.
+bool areTwins(const GraphSpace &space, const LiveCoord &a, const LiveCoord &b);
+
+bool canStride(const GraphSpace &space, const GraphStateData &state,
+               const LiveCoord &base, SizeId factor);
+bool canMerge(const GraphSpace &space, const GraphStateData &state,
+              const LiveCoord &whole);
+bool canMergeBy(GraphSpace &space, const GraphStateData &state,
+                const LiveCoord &whole, SizeId block);
+bool canUnfold(const GraphSpace &space, const LiveCoord &base,
+               const LiveCoord &window);
+bool canSplit(GraphSpace &space, const GraphStateData &state,
+              const LiveCoord &outer, const LiveCoord &inner);
+bool canShift(const GraphSpace &space, const LiveCoord &base, bool isBackward);
+bool canExpand(const LiveCoord &coord);
+/// The factors of the split of both are in ascending order.
+bool isAscending(const GraphSpace &space, const LiveCoord &outer,
+                 const LiveCoord &inner);
+/// The reductions without weights stay few when these are joined (P1).
+bool canPool(GraphSpace &space, const GraphStateData &state, const LiveCoord &a,
+             const LiveCoord &b);
+
+/// Results of moves but for their expressions.
+LiveCoord makeStride(GraphSpace &space, const LiveCoord &base, SizeId factor);
+LiveCoord makeQuotient(GraphSpace &space, const LiveCoord &whole, SizeId block);
+LiveCoord makeRemainder(GraphSpace &space, const LiveCoord &whole,
+                        SizeId block);
+LiveCoord makeUnfold(const LiveCoord &base, const LiveCoord &window);
+LiveCoord makeSplit(GraphSpace &space, const LiveCoord &outer,
+                    const LiveCoord &inner);
+LiveCoord makeShift(const LiveCoord &base);
+
+} // namespace kas
+
+#endif // KAS_LIB_GRAPHSEARCH_GRAPHRULES_H

@@ -1,0 +1,303 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StagedCost.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/bit.h"
+#include <limits>
+
+using namespace kas;
+
+static constexpr double infinite = std::numeric_limits<double>::infinity();
+
+StagedCost::StagedCost(const SearchProblem &problem, const SizeTable &sizes)
+    : problem(problem), sizes(sizes), numBindings(problem.bindings.size()) {
+  for (const Binding &binding : problem.bindings) {
+    double product = 1;
+    for (const Dimension &output : problem.outputs)
+      product *= static_cast<double>(output.size.evaluate(binding).value_or(1));
+    outputs.push_back(product);
+    batch.push_back(
+        problem.hasBatch()
+            ? static_cast<double>(
+                  problem.outputs.front().size.evaluate(binding).value_or(1))
+            : 1);
+  }
+}
+
+void StagedCost::findDependences() {
+  reductions.clear();
+  needed.assign(nodes.size(), 0);
+  above.assign(nodes.size(), 0);
+  for (unsigned index = 0; index < nodes.size(); ++index)
+    if (nodes[index].kind == CoordKind::Reduce) {
+      above[index] = Choice(1) << reductions.size();
+      reductions.push_back(index);
+    }
+  numReductions = reductions.size();
+  for (auto [number, weight] : llvm::enumerate(weights))
+    for (unsigned index : weight)
+      above[index] |= Choice(1) << (numReductions + number);
+  for (unsigned index = 0; index < nodes.size(); ++index) {
+    if (isLeaf(index))
+      continue;
+    needed[index] = above[nodes[index].first];
+    if (isBinary(index))
+      needed[index] |= above[nodes[index].second];
+    above[index] |= needed[index];
+  }
+}
+
+/// No weight that is not done needs what is, and shares are in order.
+bool StagedCost::isLegal(Choice done) const {
+  for (auto [number, weight] : llvm::enumerate(weights)) {
+    if (done >> (numReductions + number) & 1) {
+      if (before[number] & ~(done >> numReductions))
+        return false;
+      continue;
+    }
+    for (unsigned index : weight) {
+      Choice needs = needed[index];
+      if (nodes[index].kind == CoordKind::Reduce)
+        needs |= above[index] & ((Choice(1) << numReductions) - 1);
+      if (needs & done)
+        return false;
+    }
+  }
+  return true;
+}
+
+/// Strides make coordinates larger, windows are larger than their base.
+void StagedCost::multiplySmallestCut(unsigned index, double *elements) {
+  if (visited >> index & 1)
+    return;
+  const Node &node = nodes[index];
+  switch (node.kind) {
+  case CoordKind::Split:
+    multiplySmallestCut(node.first, elements);
+    return multiplySmallestCut(node.second, elements);
+  case CoordKind::Shift:
+  case CoordKind::Stride:
+    return multiplySmallestCut(node.first, elements);
+  default:
+    visited |= uint64_t(1) << index;
+    hasCut = true;
+    for (unsigned binding = 0; binding < numBindings; ++binding)
+      elements[binding] *=
+          static_cast<double>(sizes[node.size].values[binding]);
+  }
+}
+
+void StagedCost::multiplyCut(unsigned index, Choice done, double *elements) {
+  if (!(needed[index] & done)) {
+    // A reduction that is done is used above only.
+    bool isDone =
+        nodes[index].kind == CoordKind::Reduce &&
+        (above[index] & done & ((Choice(1) << numReductions) - 1)) != 0;
+    if (!isDone)
+      multiplySmallestCut(index, elements);
+    return;
+  }
+  multiplyCut(nodes[index].first, done, elements);
+  if (isBinary(index))
+    multiplyCut(nodes[index].second, done, elements);
+}
+
+void StagedCost::computeElements(Choice done, double *elements) {
+  visited = 0;
+  hasCut = problem.hasBatch();
+  std::copy(batch.begin(), batch.end(), elements);
+  for (unsigned index : data)
+    multiplyCut(index, done, elements);
+  for (auto [number, weight] : llvm::enumerate(weights))
+    if (done >> (numReductions + number) & 1)
+      for (unsigned index : weight)
+        multiplyCut(index, done, elements);
+  if (hasCut)
+    return;
+  // A scalar is repeated along one coordinate.
+  std::fill_n(elements, numBindings, infinite);
+  for (unsigned index = 0; index < nodes.size(); ++index)
+    if (isLeaf(index) && !(above[index] & done))
+      for (unsigned binding = 0; binding < numBindings; ++binding)
+        elements[binding] = std::min(
+            elements[binding],
+            static_cast<double>(sizes[nodes[index].size].values[binding]));
+}
+
+double StagedCost::computeMacsInOneOrder() {
+  unsigned count = numReductions + weights.size();
+  Choice numChoices = Choice(1) << count, all = numChoices - 1;
+  Choice reductionMask = (Choice(1) << numReductions) - 1;
+  size_t lanes = numBindings;
+  best.assign(numChoices * lanes, infinite);
+  previous.assign(numChoices * lanes, 0);
+  elementsOf.resize(numChoices * lanes);
+  legal.assign(numChoices, 0);
+  points.resize((reductionMask + 1) * lanes);
+  for (Choice set = 0; set <= reductionMask; ++set)
+    for (unsigned b = 0; b < lanes; ++b)
+      points[set * lanes + b] =
+          set == 0
+              ? 1
+              : points[(set & (set - 1)) * lanes + b] *
+                    static_cast<double>(
+                        sizes[nodes[reductions[llvm::countr_zero(set)]].size]
+                            .values[b]);
+  std::fill_n(best.begin(), lanes, 0);
+  lastChoices.assign(lanes, 0);
+  legal[0] = 1;
+  auto relax = [&](Choice from, Choice to, const double *elements) {
+    Choice taken = to & ~from;
+    double tensors =
+        taken ? std::max(llvm::popcount(taken >> numReductions), 1) : 0;
+    const double *loops = &points[(taken & reductionMask) * lanes];
+    const double *start = &best[from * lanes];
+    double *end = &best[to * lanes];
+    uint32_t *trace = &previous[to * lanes];
+    for (unsigned b = 0; b < lanes; ++b) {
+      double macs = start[b] + elements[b] * loops[b] * tensors;
+      trace[b] = macs < end[b] ? from : trace[b];
+      end[b] = std::min(end[b], macs);
+    }
+  };
+  llvm::SmallVector<double, 8> total(lanes, infinite);
+  double sum = 0;
+  for (Choice to = 1; to <= all; ++to) {
+    if (!(to & reductionMask) || !isLegal(to))
+      continue;
+    legal[to] = 1;
+    computeElements(to, &elementsOf[to * lanes]);
+    for (Choice from = (to - 1) & to;; from = (from - 1) & to) {
+      if (legal[from] && (to & ~from & reductionMask))
+        relax(from, to, &elementsOf[to * lanes]);
+      if (from == 0)
+        break;
+    }
+  }
+  // The last stage makes the output.
+  for (unsigned b = 0; b < lanes; ++b) {
+    Choice last = 0;
+    for (Choice from = 0; from <= all; ++from) {
+      if (!legal[from])
+        continue;
+      Choice taken = all & ~from;
+      double tensors =
+          taken ? std::max(llvm::popcount(taken >> numReductions), 1) : 0;
+      double macs =
+          best[from * lanes + b] +
+          outputs[b] * points[(taken & reductionMask) * lanes + b] * tensors;
+      if (macs < total[b]) {
+        total[b] = macs;
+        last = from;
+      }
+    }
+    sum += total[b] * static_cast<double>(problem.multiplicities[b]);
+    lastChoices[b] = last;
+  }
+  return sum;
+}
+
+/// Weights of one stage have the number of that stage.
+llvm::SmallVector<std::pair<unsigned, unsigned>, 4>
+StagedCost::traceWeights(unsigned binding) const {
+  llvm::SmallVector<std::pair<unsigned, unsigned>, 4> order;
+  Choice after = (Choice(1) << (numReductions + weights.size())) - 1;
+  Choice done = lastChoices[binding];
+  for (unsigned stage = nodes.size();; --stage) {
+    for (unsigned number = 0; number < weights.size(); ++number)
+      if ((after & ~done) >> (numReductions + number) & 1)
+        order.emplace_back(number, stage);
+    if (after == done || done == 0)
+      break;
+    after = done;
+    done = previous[done * numBindings + binding];
+  }
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
+/// A share chain is cut from its top: a weight can be done only when those that
+/// share the coordinate above it are. The last two weights of a coordinate that
+/// the data does not use share it evenly.
+void StagedCost::orderShares(llvm::ArrayRef<unsigned> order) {
+  before.assign(weights.size(), 0);
+  for (unsigned index = 0; index < nodes.size(); ++index) {
+    bool isUsedElsewhere =
+        llvm::is_contained(data, index) ||
+        llvm::any_of(llvm::seq<unsigned>(0, nodes.size()), [&](unsigned user) {
+          return !isLeaf(user) &&
+                 (nodes[user].first == index ||
+                  (isBinary(user) && nodes[user].second == index));
+        });
+    uint32_t above = 0;
+    for (unsigned number : order) {
+      if (!llvm::is_contained(weights[number], index))
+        continue;
+      if (isUsedElsewhere || llvm::popcount(above) > 1)
+        before[number] |= above;
+      above |= 1 << number;
+    }
+  }
+}
+
+double StagedCost::computeMacs() {
+  findDependences();
+  before.assign(weights.size(), 0);
+  double macs = computeMacsInOneOrder();
+  // Most operators are as fast with shares in one order as in any.
+  unsigned costliest = 0;
+  for (unsigned b = 1; b < numBindings; ++b)
+    if (outputs[b] > outputs[costliest])
+      costliest = b;
+  weightOrder.clear();
+  for (auto [number, stage] : traceWeights(costliest))
+    weightOrder.push_back(number);
+  orderShares(weightOrder);
+  auto agrees = [&](unsigned binding) {
+    uint32_t done = 0;
+    auto trace = traceWeights(binding);
+    for (unsigned begin = 0, end = 0; begin < trace.size(); begin = end) {
+      while (end < trace.size() && trace[end].second == trace[begin].second)
+        done |= 1 << trace[end++].first;
+      for (unsigned index = begin; index < end; ++index)
+        if (before[trace[index].first] & ~done)
+          return false;
+    }
+    return true;
+  };
+  if (weights.size() < 2 || llvm::all_of(llvm::seq(numBindings), agrees))
+    return macs;
+  auto order = llvm::to_vector<4>(llvm::seq<unsigned>(0, weights.size()));
+  macs = infinite;
+  do {
+    orderShares(order);
+    double inOrder = computeMacsInOneOrder();
+    if (inOrder < macs)
+      weightOrder = order;
+    macs = std::min(macs, inOrder);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return macs;
+}
+
+std::optional<GraphCost> StagedCost::compute() {
+  double flops = 2 * computeMacs(), params = 0;
+  for (unsigned binding = 0; binding < numBindings; ++binding)
+    for (llvm::ArrayRef<unsigned> weight : weights) {
+      auto product = static_cast<double>(problem.multiplicities[binding]);
+      for (unsigned index : weight)
+        product *=
+            static_cast<double>(sizes[nodes[index].size].values[binding]);
+      params += product;
+    }
+  constexpr double most = 0x1p63;
+  if (!(flops < most) || !(params < most))
+    return std::nullopt;
+  return GraphCost{static_cast<uint64_t>(flops), static_cast<uint64_t>(params)};
+}
