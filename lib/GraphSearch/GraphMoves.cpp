@@ -425,6 +425,19 @@ private:
     return false;
   }
 
+  /// W4: a weight that took nothing has no coordinates but these.
+  bool absorbsWeight(uint32_t code) const {
+    for (unsigned number = 0; number < state.numWeights; ++number) {
+      size_t common = 0;
+      for (unsigned index = 0; index < live.size(); ++index)
+        common += getUse(code, index) != Unused &&
+                  (live[index].weights >> number & 1);
+      if (common == space.getWeight(state.weights[number]).size())
+        return true;
+    }
+    return false;
+  }
+
   /// W7: two reductions that only the same weights have are one.
   bool takesEqualReductions(uint32_t code) const {
     for (unsigned a = 0; a < live.size(); ++a)
@@ -448,14 +461,15 @@ private:
 
   bool tryContract(const Choice &choice) {
     // W2; W4: no weight is absorbed by one that is there.
-    if (!choice.hasTaken || !choice.hasShared || choice.commonWeights != 0 ||
-        choice.code < first ||
+    if ((limits.weightTakes && !choice.hasTaken) ||
+        (limits.weightShares && !choice.hasShared) || choice.code == 0 ||
+        choice.commonWeights != 0 || choice.code < first ||
         choice.elements < static_cast<double>(limits.weightElements))
       return false;
     uint64_t key = getContractKey(choice.terms);
     if (isStale(key, choice.since) || isLaterTwin(choice, key) ||
         takesBothHalves(choice.code) || takesEqualReductions(choice.code) ||
-        !isWithinParams(choice.code))
+        absorbsWeight(choice.code) || !isWithinParams(choice.code))
       return false;
     ShapeBudget rest = budget;
     --rest.weights;

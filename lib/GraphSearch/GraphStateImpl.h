@@ -133,6 +133,8 @@ public:
   std::shared_ptr<const Solution> getSolution() const override;
   uint64_t key() const override;
 
+  const GraphStateData &getData() const { return data; }
+
   /// The steps to the input, at least, if they are not more than are left.
   std::optional<int> getDistance() const;
 

@@ -92,6 +92,8 @@ static SpaceLimits getLimits(SpaceOp space) {
     *limit = space.getLimit(name, *limit);
   for (auto [name, limit] : {std::pair<llvm::StringRef, bool *>(
                                  "shift_backward", &limits.shiftBackward),
+                             {"weight_takes", &limits.weightTakes},
+                             {"weight_shares", &limits.weightShares},
                              {"swap_axes", &limits.swapAxes}})
     *limit = space.getLimit(name, *limit) != 0;
   for (auto [name, limit] : {std::pair<llvm::StringRef, double *>(

@@ -96,8 +96,7 @@ struct ShapePartition {
     for (unsigned target = 0; target < numTargets; ++target)
       if (factors[target] == 0 || !lacking[target].isZero())
         return false;
-    // Every weight takes a coordinate from the data.
-    return counts.weights <= counts.dropped;
+    return counts.weights <= counts.dropped || !limits.weightTakes;
   }
 
   bool visit(unsigned index, const Counts &counts) {

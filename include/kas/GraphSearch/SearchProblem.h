@@ -66,6 +66,9 @@ struct SpaceLimits {
   int64_t shiftBlock = 2;
   /// Shifts by -1, beside those by 1.
   bool shiftBackward = true;
+  /// Every weight takes a coordinate from the data; every weight shares one
+  /// with it.
+  bool weightTakes = true, weightShares = true;
   /// Equal ordered dimensions of the output count as interchangeable, and so do
   /// those of the input.
   bool swapAxes = false;

@@ -251,6 +251,42 @@ kas.space @zero_budget<N> [N] from [N] bindings [<N = 4>] budget {flops = 0}
 
 // -----
 
+// expected-error@+1 {{requires a positive number for limit 'unfold_ratio', got 0}}
+kas.space @zero_ratio<N> [N] from [N] bindings [<N = 4>] limits {unfold_ratio = 0}
+
+// -----
+
+// expected-error@+1 {{requires a positive number for limit 'reduce_ratio', got "4"}}
+kas.space @text_ratio<N> [N] from [N] bindings [<N = 4>] limits {reduce_ratio = "4"}
+
+// -----
+
+// expected-error@+1 {{requires a small integer of at least 0 for limit 'chain', got 2.500000e+00 : f64}}
+kas.space @fractional_limit<N> [N] from [N] bindings [<N = 4>] limits {chain = 2.5}
+
+// -----
+
+// expected-error@+1 {{requires 0 or 1 for limit 'swap_axes', got 2}}
+kas.space @large_flag<N> [N] from [N] bindings [<N = 4>] limits {swap_axes = 2}
+
+// -----
+
+// expected-error@+1 {{requires a known limit, got 'occurrences.M'}}
+kas.space @unknown_symbol<N> [N] from [N] bindings [<N = 4>] limits {occurrences.M = 2}
+
+// -----
+
+// expected-error@+1 {{requires at most 16 symbols and prime factors of constants in its signature (S2), got 17}}
+kas.space @many_factors_S2<A, B, C, D, E, F, G, H, I, J, K, L> [30] from [77]
+    bindings [<A = 1, B = 1, C = 1, D = 1, E = 1, F = 1, G = 1, H = 1, I = 1, J = 1, K = 1, L = 1>]
+
+// -----
+
+// expected-error@+1 {{requires at most 8 dimensions in output and input (S3), got 9}}
+kas.space @many_dimensions_S3<N> [N] from [N, N, N, N, N, N, N, N, N] bindings [<N = 4>]
+
+// -----
+
 // An integer without bits has no value.
 // expected-error@+1 {{requires a small integer of at least 0 for limit 'depth', got 0 : i0}}
 kas.space @limit_without_bits<N> [N] from [N] bindings [<N = 4>] limits {depth = 0 : i0}

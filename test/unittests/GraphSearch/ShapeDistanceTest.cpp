@@ -60,19 +60,13 @@ TEST_F(ShapeDistanceTest, JoinsCostOneEach) {
   ShapeBudget budget = makeBudget();
   EXPECT_EQ(measure({{get("C/g"), 0}, {get("g"), 0}, {get("H"), 0}}, budget),
             1);
-  EXPECT_EQ(
-      measure({{get("C"), 0}, {get("H"), 0}, {get("k"), 0}},
-              budget),
-      1);
+  EXPECT_EQ(measure({{get("C"), 0}, {get("H"), 0}, {get("k"), 0}}, budget), 1);
   budget.split = 0;
   EXPECT_EQ(measure({{get("C/g"), 0}, {get("g"), 0}, {get("H"), 0}}, budget),
             99);
   // An even size is no window.
   budget = makeBudget();
-  EXPECT_EQ(
-      measure({{get("C"), 0}, {get("H"), 0}, {get("g"), 0}},
-              budget),
-      99);
+  EXPECT_EQ(measure({{get("C"), 0}, {get("H"), 0}, {get("g"), 0}}, budget), 99);
 }
 
 TEST_F(ShapeDistanceTest, OneWeightTakesAny) {
@@ -107,11 +101,10 @@ TEST_F(ShapeDistanceTest, ARequiredWeightCounts) {
   budget.weights = 1;
   budget.needsWeight = true;
   EXPECT_EQ(measure({{get("C"), 0}, {get("H"), 0}}, budget), 99);
-  EXPECT_EQ(measure({{get("C"), 0},
-                     {get("H"), 0},
-                     {get("g"), ShapeItem::Droppable}},
-                    budget),
-            1);
+  EXPECT_EQ(
+      measure({{get("C"), 0}, {get("H"), 0}, {get("g"), ShapeItem::Droppable}},
+              budget),
+      1);
   // What is pooled without a weight is small.
   budget.needsWeight = false;
   EXPECT_EQ(measure({{get("C"), ShapeItem::Unweighted},
@@ -122,9 +115,9 @@ TEST_F(ShapeDistanceTest, ARequiredWeightCounts) {
   budget.weights = 0;
   EXPECT_EQ(measure({{get("C"), ShapeItem::Unweighted}, {get("H"), 0}}, budget),
             99);
-  EXPECT_EQ(measure({{get("g"), ShapeItem::Unweighted},
-                     {get("C/g"), 0},
-                     {get("H"), 0}},
-                    budget),
-            1);
+  EXPECT_EQ(
+      measure(
+          {{get("g"), ShapeItem::Unweighted}, {get("C/g"), 0}, {get("H"), 0}},
+          budget),
+      1);
 }

@@ -124,7 +124,8 @@ static constexpr StringLiteral integerLimits[] = {
     "rank_max",    "window",      "weight_elements", "merge_elements",
     "stride_size", "shift_block", "size_symbols",    "size_powers"};
 static constexpr StringLiteral ratioLimits[] = {"reduce_ratio", "unfold_ratio"};
-static constexpr StringLiteral flagLimits[] = {"shift_backward", "swap_axes"};
+static constexpr StringLiteral flagLimits[] = {"shift_backward", "swap_axes",
+                                               "weight_takes", "weight_shares"};
 
 /// An integer or a float attribute as a number.
 static std::optional<double> toNumber(Attribute value) {
@@ -172,6 +173,17 @@ static LogicalResult verifyLimits(SpaceOp space, const SymbolSet &symbols) {
     if (failed(verifyLimit(space, entry)))
       return failure();
   }
+  return success();
+}
+
+/// S3: what the states of the search hold.
+static LogicalResult verifyRank(SpaceOp space) {
+  constexpr size_t maxRank = 8;
+  for (ArrayAttr sizes : {space.getOutputSizes(), space.getInputSizes()})
+    if (sizes.size() > maxRank)
+      return space.emitOpError("requires at most ")
+             << maxRank << " dimensions in output and input (S3), got "
+             << sizes.size();
   return success();
 }
 
@@ -275,10 +287,10 @@ LogicalResult SpaceOp::verify() {
     return emitOpError("requires one 'unordered' flag per dimension");
   if (getInputSizes().empty())
     return emitOpError("requires data of rank 1 at least, got rank 0");
-  return failure(failed(verifyBindings(*this, *symbols)) ||
-                 failed(verifyFactors(*this, *symbols)) ||
-                 failed(verifyLimits(*this, *symbols)) ||
-                 failed(verifyBudget(*this)));
+  return failure(
+      failed(verifyBindings(*this, *symbols)) || failed(verifyRank(*this)) ||
+      failed(verifyFactors(*this, *symbols)) ||
+      failed(verifyLimits(*this, *symbols)) || failed(verifyBudget(*this)));
 }
 
 //===----------------------------------------------------------------------===//

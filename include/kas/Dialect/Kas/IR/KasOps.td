@@ -171,7 +171,9 @@ def Kas_SpaceOp : Kas_Op<"space", [Symbol]> {
       per point of the window, at least), `stride_size` (a strided coordinate, at
       most), `shift_block` (merges above and splits below a shift have blocks up
       to this; with larger ones they nearly commute).
-    * 0 or 1: `shift_backward` (shifts by -1, too), `swap_axes` (equal ordered
+    * 0 or 1: `weight_takes` and `weight_shares` (every weight has a coordinate
+      that the data does not keep, and one that it does: without the first there
+      are depthwise weights), `shift_backward` (shifts by -1, too), `swap_axes` (equal ordered
       dimensions of the output count as interchangeable, and so do those of the
       input).
 
@@ -182,7 +184,7 @@ def Kas_SpaceOp : Kas_Op<"space", [Symbol]> {
     stages (`kas-rfactor`).
 
     The symbols and the prime factors of the constants in the signature are 16 at
-    most together (S2).
+    most together (S2), the dimensions of output and input 8 each (S3).
 
     ```mlir
     kas.space @layers<N, Cin, Cout, H, W | k>

@@ -1,0 +1,325 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Enumeration.h"
+#include "Problems.h"
+#include "kas/Dialect/Kas/Analysis/Cost.h"
+#include <cstdlib>
+
+using namespace kas;
+
+namespace {
+
+/// The published spaces, from their files.
+class SpacesTest : public ProblemTest {
+protected:
+  std::shared_ptr<SearchProblem> load(llvm::StringRef name) {
+    std::string path = (llvm::Twine(KAS_SPACES_DIRECTORY) + "/" + name).str();
+    module = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
+    return std::make_shared<SearchProblem>(
+        SearchProblem::get(*module->getOps<SpaceOp>().begin()));
+  }
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+bool isSlow() { return std::getenv("KAS_SLOW_TESTS") != nullptr; }
+
+/// Merges twice, three weights: small enough to be listed on all roads.
+constexpr llvm::StringLiteral twoMerges = R"(
+kas.space @two_merges<N, Cin, Cout, H | k, s>
+    [N, Cout unordered, H, H] from [N, Cin unordered, H, H]
+    bindings [<N = 1, Cin = 8, Cout = 8, H = 12, k = 3, s = 2>]
+    limits {depth = 8, reduce = 2, split = 2, merge = 2, shift = 1, unfold = 1,
+            weights = 3, occurrences.s = 2, occurrences.k = 1, rank_max = 8,
+            occurrences.Cin = 2, occurrences.Cout = 2, shift_backward = 0}
+)";
+
+} // namespace
+
+/// Orders of moves, table, twins: they must not change what is found.
+static void expectEqualRoads(std::shared_ptr<const SearchProblem> problem,
+                             bool withoutDistance, bool withoutAny) {
+  Enumeration ordered(problem, {});
+  ordered.run();
+  EXPECT_GT(ordered.keys.size(), 50u);
+  GraphStateOptions options;
+  options.useOrdering = false;
+  Enumeration table(problem, options, /*useTable=*/true);
+  table.run();
+  EXPECT_EQ(table.keys, ordered.keys);
+  options = {};
+  options.useTwins = false;
+  Enumeration withoutTwins(problem, options);
+  withoutTwins.run();
+  EXPECT_EQ(withoutTwins.keys, ordered.keys);
+  EXPECT_GE(withoutTwins.finals, ordered.finals);
+  if (withoutDistance) {
+    options = {};
+    options.useDistance = false;
+    Enumeration blind(problem, options);
+    blind.run();
+    EXPECT_EQ(blind.keys, ordered.keys);
+    EXPECT_GT(blind.expansions, ordered.expansions);
+  }
+  if (withoutAny) {
+    options = {};
+    options.useOrdering = options.useTwins = false;
+    Enumeration plain(problem, options);
+    plain.run();
+    EXPECT_EQ(plain.keys, ordered.keys);
+    EXPECT_GT(plain.finals, ordered.finals);
+  }
+}
+
+TEST_F(SpacesTest, SynoTestIsTheSameOnAllRoads) {
+  std::shared_ptr<SearchProblem> problem = load("syno-test.mlir");
+  if (!isSlow())
+    problem->limits.depth = 8;
+  expectEqualRoads(problem, isSlow(), isSlow());
+}
+
+TEST_F(SpacesTest, SynoTestWithMoreMergesIsTheSameOnAllRoads) {
+  std::shared_ptr<SearchProblem> problem = load("syno-test.mlir");
+  problem->limits.merge = 4;
+  if (!isSlow())
+    problem->limits.depth = 7;
+  expectEqualRoads(problem, isSlow(), /*withoutAny=*/false);
+}
+
+TEST_F(SpacesTest, TwoMergesAreTheSameOnAllRoads) {
+  auto problem = std::make_shared<SearchProblem>(*parse(twoMerges));
+  if (!isSlow())
+    problem->limits.depth = 6;
+  expectEqualRoads(problem, /*withoutDistance=*/true, /*withoutAny=*/true);
+}
+
+TEST_F(SpacesTest, SynoResnet18IsTheSameOnAllRoads) {
+  if (!isSlow())
+    GTEST_SKIP() << "lists 13 669 operators three times";
+  expectEqualRoads(load("syno-resnet18.mlir"), false, true);
+}
+
+TEST_F(SpacesTest, CountsAreKnown) {
+  Enumeration test(load("syno-test.mlir"), {});
+  test.run();
+  EXPECT_EQ(test.keys.size(), 1210u);
+  if (!isSlow())
+    return;
+  Enumeration resnet(load("syno-resnet18.mlir"), {});
+  resnet.run();
+  EXPECT_EQ(resnet.keys.size(), 13669u);
+}
+
+//===----------------------------------------------------------------------===//
+// Members
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Makes the steps of an operator whatever the rules say of them.
+class Writer {
+public:
+  explicit Writer(std::shared_ptr<const SearchProblem> problem)
+      : space(problem, {}) {
+    GraphState root(std::shared_ptr<GraphSpace>(&space, [](GraphSpace *) {}));
+    state.assign(root.getData());
+  }
+
+  /// Coordinates are named by the expressions they are.
+  ExprId output(unsigned index) { return state.live[index].expr; }
+  ExprId reduce(llvm::StringRef size) {
+    SizeId id = space.sizes.intern(
+        llvm::cantFail(parseSize(size, space.problem->symbols)));
+    apply(ReduceMove,
+          llvm::find(space.reduceSizes, id) - space.reduceSizes.begin());
+    return state.getLive().back().expr;
+  }
+  void contract(llvm::ArrayRef<ExprId> shared, llvm::ArrayRef<ExprId> taken) {
+    uint32_t code = 0;
+    for (ExprId coord : shared)
+      code |= Shared << (2 * find(coord));
+    for (ExprId coord : taken)
+      code |= Taken << (2 * find(coord));
+    apply(ContractMove, code);
+  }
+  ExprId split(ExprId a, ExprId b) { return binary(SplitMove, a, b); }
+  ExprId unfold(ExprId a, ExprId b) { return binary(UnfoldMove, a, b); }
+  ExprId shift(ExprId a) {
+    unsigned index = find(a);
+    apply(ShiftMove, index << 8);
+    return state.live[index].expr;
+  }
+  std::pair<ExprId, ExprId> merge(ExprId a, llvm::StringRef block) {
+    unsigned index = find(a);
+    SizeId id = space.sizes.intern(
+        llvm::cantFail(parseSize(block, space.problem->symbols)));
+    llvm::ArrayRef<SizeId> blocks =
+        space.sizes.getBlocks(state.live[index].size);
+    apply(MergeMove, index << 8 | (llvm::find(blocks, id) - blocks.begin()));
+    return {state.live[index].expr, state.getLive().back().expr};
+  }
+  uint64_t finish() {
+    apply(FinishMove, 0);
+    return state.finalKey;
+  }
+
+private:
+  unsigned find(ExprId expr) {
+    for (auto [index, coord] : llvm::enumerate(state.getLive()))
+      if (coord.expr == expr)
+        return index;
+    ADD_FAILURE() << "no such coordinate";
+    return 0;
+  }
+  ExprId binary(unsigned kind, ExprId a, ExprId b) {
+    unsigned first = find(a), second = find(b);
+    apply(kind, first << 8 | second);
+    return state.live[first - (second < first)].expr;
+  }
+  void apply(unsigned kind, uint32_t code) {
+    applyMove(space, state, kind, code, 0);
+  }
+
+  GraphSpace space;
+  GraphStateData state;
+};
+
+} // namespace
+
+/// The named operators of the ResNet-18 space, by their steps.
+static std::vector<std::pair<std::string, uint64_t>>
+writeNamedOperators(std::shared_ptr<const SearchProblem> problem) {
+  std::vector<std::pair<std::string, uint64_t>> named;
+  enum Kind { Operator1, Operator2, Grouped };
+  for (Kind kind : {Operator1, Operator2, Grouped}) {
+    Writer writer(problem);
+    ExprId o = writer.output(0), h = writer.output(1), w = writer.output(2);
+    ExprId i = writer.reduce("k1"), j = writer.reduce("k1");
+    ExprId t = writer.reduce("Cout/(g*s)"), g = writer.reduce("g");
+    ExprId c = writer.reduce("Cin/g");
+    switch (kind) {
+    case Operator1:
+      writer.contract({i, t, g, j}, {o});
+      writer.contract({g, j, c}, {t});
+      break;
+    case Operator2:
+      writer.contract({i, t, g}, {o});
+      writer.contract({g, j, c}, {t});
+      break;
+    case Grouped:
+      writer.contract({g, t}, {o});
+      writer.contract({i, j, g, c}, {t});
+      break;
+    }
+    writer.split(g, c);
+    ExprId u = writer.unfold(h, i);
+    if (kind == Operator2)
+      writer.shift(u);
+    writer.unfold(w, j);
+    constexpr const char *names[] = {"Operator 1", "Operator 2",
+                                     "Conv2d_group_oas"};
+    named.emplace_back(names[kind], writer.finish());
+  }
+  Writer kernel(problem);
+  ExprId o = kernel.output(0), h = kernel.output(1), w = kernel.output(2);
+  ExprId s = kernel.reduce("s"), k = kernel.reduce("k1");
+  ExprId c = kernel.reduce("Cin");
+  auto [q, r] = kernel.merge(kernel.shift(kernel.split(h, s)), "s");
+  kernel.contract({k, c}, {o, r});
+  kernel.unfold(w, k);
+  named.emplace_back("kernel_07923", kernel.finish());
+  Writer conv(problem);
+  o = conv.output(0), h = conv.output(1), w = conv.output(2);
+  ExprId i = conv.reduce("k1"), j = conv.reduce("k1");
+  c = conv.reduce("Cin");
+  conv.contract({i, j, c}, {o});
+  conv.unfold(h, i);
+  conv.unfold(w, j);
+  named.emplace_back("conv2d", conv.finish());
+  return named;
+}
+
+TEST_F(SpacesTest, NamedOperatorsAreMembers) {
+  std::shared_ptr<SearchProblem> problem = load("syno-resnet18.mlir");
+  // The dense convolution is what the budget excludes.
+  problem->budget = {};
+  if (!isSlow())
+    GTEST_SKIP() << "lists 28 756 operators";
+  Enumeration enumeration(problem, {});
+  enumeration.run();
+  for (const auto &[name, key] : writeNamedOperators(problem))
+    EXPECT_TRUE(enumeration.keys.contains(key)) << name;
+}
+
+//===----------------------------------------------------------------------===//
+// Distance and costs
+//===----------------------------------------------------------------------===//
+
+/// Along every way to an operator that is found without the distance, it is
+/// never more than the steps that follow.
+TEST_F(SpacesTest, TheDistanceIsNeverTooLarge) {
+  uint64_t states = 0, wrong = 0, wanted = isSlow() ? 1000000 : 20000;
+  for (llvm::StringRef name : {"syno-test.mlir", "syno-resnet18.mlir"}) {
+    std::shared_ptr<SearchProblem> problem = load(name);
+    if (name == "syno-resnet18.mlir")
+      problem->limits.depth = 7;
+    GraphStateOptions options;
+    options.useDistance = options.useOrdering = options.useTwins = false;
+    Enumeration enumeration(problem, options);
+    uint64_t before = states;
+    auto check = [&](llvm::ArrayRef<std::unique_ptr<GraphState>> path) {
+      // The last move, the end, is no step.
+      int steps = static_cast<int>(path.size()) - 2;
+      for (const auto &state : path.drop_back()) {
+        std::optional<int> distance = state->getDistance();
+        wrong += !distance || *distance > steps;
+        ++states;
+        --steps;
+      }
+      enumeration.isStopped = states - before >= wanted;
+    };
+    enumeration.onPath = check;
+    enumeration.run();
+  }
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_GE(states, wanted);
+}
+
+/// The fast costs are those of the stages that the compiler plans.
+TEST_F(SpacesTest, CostsAreThoseOfTheBestStages) {
+  std::shared_ptr<SearchProblem> problem = load("syno-resnet18.mlir");
+  Enumeration enumeration(problem, {});
+  mlir::OpBuilder builder(&context);
+  mlir::OwningOpRef<mlir::ModuleOp> scratch =
+      mlir::ModuleOp::create(builder.getUnknownLoc());
+  unsigned count = 0, every = isSlow() ? 25 : 40,
+           most = isSlow() ? 20000 : 1200;
+  auto check = [&](const GraphState &state) {
+    if (++count >= most)
+      enumeration.isStopped = true;
+    if (count % every != 0)
+      return;
+    auto graph =
+        std::static_pointer_cast<const OperatorGraph>(state.getSolution());
+    builder.setInsertionPointToStart(scratch->getBody());
+    OperatorOp op = buildOperator(builder, scratch->getLoc(), "candidate",
+                                  *problem, *graph);
+    uint64_t flops = 0;
+    for (auto [binding, multiplicity] :
+         llvm::zip_equal(problem->bindings, problem->multiplicities)) {
+      auto cost = getCost(op, binding, [&] { return op.emitError(); });
+      ASSERT_TRUE(mlir::succeeded(cost));
+      flops += multiplicity * cost->flops;
+    }
+    EXPECT_EQ(graph->cost.flops, flops);
+    op.erase();
+  };
+  enumeration.onOperator = check;
+  enumeration.run();
+  EXPECT_GE(count, 1200u);
+}
