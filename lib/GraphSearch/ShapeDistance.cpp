@@ -21,6 +21,9 @@ ShapeDistance::ShapeDistance(const SearchProblem &problem, SizeTable &sizes,
         !llvm::is_contained(strideFactors, id))
       strideFactors.push_back(id);
   };
+  for (SizeId target : this->targets)
+    targetPowers =
+        targetPowers + (sizes[target].powers & sizes.getPrimaryMask());
   for (const Dimension &input : problem.inputs)
     for (const Dimension &output : problem.outputs)
       addFactor(
@@ -231,6 +234,15 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
   if (budget.shift == 0 || budget.split == 0 || limit < 3)
     return false;
   unsigned count = items.size();
+  // All that may be dropped is, and both halves.
+  int droppable = llvm::count_if(items, [](const ShapeItem &item) {
+    return item.flags & (ShapeItem::Droppable | ShapeItem::DroppableLater |
+                         ShapeItem::Expandable);
+  });
+  if (static_cast<int>(count) + 1 - droppable -
+          static_cast<int>(targets.size()) >
+      limit)
+    return false;
   for (uint32_t chosen = 3; chosen < 1u << count; ++chosen) {
     int factors = llvm::popcount(chosen);
     if (factors < 2 || factors > 4 || factors - 1 > budget.split ||
@@ -335,11 +347,34 @@ uint64_t ShapeDistance::getKey(uint64_t sum, const ShapeBudget &budget) {
   return mixBits(sum + mixBits(rest + 0x632be59bd9b4e019ull));
 }
 
+/// What is seen without a search: each coordinate that nothing can drop, beyond
+/// those of the input, takes a join; and primary symbols do not come from
+/// nowhere.
+bool ShapeDistance::isTooFar(llvm::ArrayRef<ShapeItem> items,
+                             const ShapeBudget &budget, int limit) const {
+  int kept = 0;
+  Powers powers;
+  for (const ShapeItem &item : items) {
+    uint16_t droppable = 0;
+    if (budget.weights > 0)
+      droppable |= ShapeItem::Droppable;
+    if (budget.weights > 1)
+      droppable |= ShapeItem::DroppableLater;
+    if (budget.expand > 0)
+      droppable |= ShapeItem::Expandable;
+    kept += !(item.flags & droppable);
+    powers = powers + (sizes[item.size].powers & sizes.getPrimaryMask());
+  }
+  return kept - static_cast<int>(targets.size()) + budget.needsWeight > limit ||
+         (powers - targetPowers).hasNegative();
+}
+
 bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
                              const ShapeBudget &budget, int limit) {
-  // A join or a weight takes at most all but one away.
-  if (limit < 0 || unsorted.size() > maxItems)
-    return limit >= 0;
+  if (limit < 0 || isTooFar(unsorted, budget, limit))
+    return false;
+  if (unsorted.size() > maxItems)
+    return true;
   uint64_t sum = 0;
   for (const ShapeItem &item : unsorted)
     sum += hashItem(item.size, item.flags);

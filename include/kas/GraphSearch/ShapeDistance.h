@@ -116,6 +116,8 @@ public:
 
 private:
   friend struct ShapePartition;
+  bool isTooFar(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
+                int limit) const;
   bool canMerge(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
                 int limit);
   bool canCut(llvm::MutableArrayRef<ShapeItem> items, SizeId whole,
@@ -130,6 +132,8 @@ private:
   const SearchProblem &problem;
   SizeTable &sizes;
   llvm::SmallVector<SizeId, 4> targets;
+  /// Of primary symbols, in all of them.
+  Powers targetPowers;
   llvm::SmallVector<SizeId, 4> strideFactors;
   unsigned numSignatureStrides = 0;
   std::vector<std::unique_ptr<llvm::SmallVector<SizeId, 8>>> smallBlocks;

@@ -94,25 +94,25 @@ TEST_F(SpacesTest, SynoTestWithMoreMergesIsTheSameOnAllRoads) {
 TEST_F(SpacesTest, TwoMergesAreTheSameOnAllRoads) {
   auto problem = std::make_shared<SearchProblem>(*parse(twoMerges));
   if (!isSlow())
-    problem->limits.depth = 6;
+    problem->limits.depth = 5;
   expectEqualRoads(problem, /*withoutDistance=*/true, /*withoutAny=*/true);
 }
 
 TEST_F(SpacesTest, SynoResnet18IsTheSameOnAllRoads) {
   if (!isSlow())
-    GTEST_SKIP() << "lists 13 669 operators three times";
+    GTEST_SKIP() << "lists 13 662 operators three times";
   expectEqualRoads(load("syno-resnet18.mlir"), false, true);
 }
 
 TEST_F(SpacesTest, CountsAreKnown) {
   Enumeration test(load("syno-test.mlir"), {});
   test.run();
-  EXPECT_EQ(test.keys.size(), 1210u);
+  EXPECT_EQ(test.keys.size(), 1206u);
   if (!isSlow())
     return;
   Enumeration resnet(load("syno-resnet18.mlir"), {});
   resnet.run();
-  EXPECT_EQ(resnet.keys.size(), 13669u);
+  EXPECT_EQ(resnet.keys.size(), 13662u);
 }
 
 //===----------------------------------------------------------------------===//
@@ -263,22 +263,27 @@ TEST_F(SpacesTest, NamedOperatorsAreMembers) {
 /// Along every way to an operator that is found without the distance, it is
 /// never more than the steps that follow.
 TEST_F(SpacesTest, TheDistanceIsNeverTooLarge) {
-  uint64_t states = 0, wrong = 0, wanted = isSlow() ? 1000000 : 20000;
+  uint64_t states = 0, wrong = 0, wanted = isSlow() ? 1000000 : 100;
   for (llvm::StringRef name : {"syno-test.mlir", "syno-resnet18.mlir"}) {
     std::shared_ptr<SearchProblem> problem = load(name);
-    if (name == "syno-resnet18.mlir")
-      problem->limits.depth = 7;
+    // Deep spaces take long without the distance.
+    problem->limits.depth = isSlow() ? 8 : 5;
     GraphStateOptions options;
-    options.useDistance = options.useOrdering = options.useTwins = false;
+    options.useDistance = options.useTwins = false;
+    options.useOrdering = !isSlow();
     Enumeration enumeration(problem, options);
     uint64_t before = states;
     auto check = [&](llvm::ArrayRef<std::unique_ptr<GraphState>> path) {
       // The last move, the end, is no step.
       int steps = static_cast<int>(path.size()) - 2;
+      unsigned reductions = path.back()->getData().counts[ReduceMove];
       for (const auto &state : path.drop_back()) {
-        std::optional<int> distance = state->getDistance();
-        wrong += !distance || *distance > steps;
-        ++states;
+        // It knows nothing of reductions that are still to come.
+        if (state->getData().counts[ReduceMove] == reductions) {
+          std::optional<int> distance = state->getDistance();
+          wrong += !distance || *distance > steps;
+          ++states;
+        }
         --steps;
       }
       enumeration.isStopped = states - before >= wanted;
