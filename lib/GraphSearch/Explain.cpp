@@ -77,7 +77,7 @@ static void explainBudget(const SearchProblem &problem, uint64_t expansions,
 }
 
 static void explainLimit(const SearchProblem &problem, uint64_t expansions,
-                         llvm::StringRef name, unsigned StepLimits::*limit,
+                         llvm::StringRef name, unsigned SpaceLimits::*limit,
                          unsigned most, std::vector<std::string> &reasons) {
   SearchProblem variant = problem;
   for (unsigned more = 1; more <= most; ++more) {
@@ -105,17 +105,17 @@ std::vector<std::string> kas::explainEmptySpace(const SearchProblem &problem,
                 "FLOP", true, reasons);
   explainBudget(problem, expansions, &SearchBudget::maxParams,
                 &GraphCost::params, "parameters", false, reasons);
-  explainLimit(problem, expansions, "depth", &StepLimits::depth, 8, reasons);
+  explainLimit(problem, expansions, "depth", &SpaceLimits::depth, 8, reasons);
   for (const auto &[name, limit] :
-       {std::pair<llvm::StringRef, unsigned StepLimits::*>("reduce",
-                                                           &StepLimits::reduce),
-        {"split", &StepLimits::split},
-        {"merge", &StepLimits::merge},
-        {"shift", &StepLimits::shift},
-        {"expand", &StepLimits::expand},
-        {"unfold", &StepLimits::unfold},
-        {"stride", &StepLimits::stride},
-        {"weights", &StepLimits::weights}})
+       {std::pair<llvm::StringRef, unsigned SpaceLimits::*>(
+            "reduce", &SpaceLimits::reduce),
+        {"split", &SpaceLimits::split},
+        {"merge", &SpaceLimits::merge},
+        {"shift", &SpaceLimits::shift},
+        {"expand", &SpaceLimits::expand},
+        {"unfold", &SpaceLimits::unfold},
+        {"stride", &SpaceLimits::stride},
+        {"weights", &SpaceLimits::weights}})
     explainLimit(problem, expansions, name, limit, 2, reasons);
   for (unsigned symbol = 0; symbol < problem.occurrences.size(); ++symbol) {
     SearchProblem variant = problem;
