@@ -59,10 +59,12 @@ public:
 
 private:
   Id intern(const Node &node);
-  bool isLegal(const Size &size, int64_t min = 1) const;
-  int64_t getMin(const Size &size) const;
+  bool isLegal(const Size &size) const;
   bool isWindow(const Size &base, const Size &window) const;
-  void addReduceSizes(Size size, unsigned symbol, unsigned powers);
+  void addReduceSizes(Size size, unsigned symbol);
+  void addBlocks(const Size &size, Size block, unsigned symbol,
+                 std::vector<Size> &blocks) const;
+  bool areReductionsFew() const;
 
   void chooseReductions(size_t firstSize);
   void walk();
@@ -110,14 +112,11 @@ BruteForce::BruteForce(
   const SearchBudget &budget = problem.budget;
   if (budget.minFlops || budget.maxFlops || budget.maxParams)
     llvm::report_fatal_error("brute force knows no budgets");
-  addReduceSizes(Size(), 0, 0);
+  addReduceSizes(Size(), 0);
   std::set<Size> factors;
-  for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol) {
-    if (problem.symbols.getKind(symbol) == SymbolKind::Primary)
-      addReduceSizes(Size::symbol(symbol), 0, 0);
-    else
+  for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol)
+    if (problem.symbols.getKind(symbol) == SymbolKind::Coefficient)
       factors.insert(Size::symbol(symbol));
-  }
   for (const Dimension &input : problem.inputs)
     for (const Dimension &output : problem.outputs)
       if (std::optional<Size> factor = input.size.divide(output.size))
@@ -127,49 +126,99 @@ BruteForce::BruteForce(
     for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol)
       hasPrimary |= problem.symbols.getKind(symbol) == SymbolKind::Primary &&
                     factor.getExponent(symbol) != 0;
-    if (!hasPrimary && isLegal(factor, 2))
+    if (!hasPrimary && !factor.isOne() && isLegal(factor))
       strideFactors.push_back(factor);
   }
 }
 
-/// At most one primary symbol; coefficients between the powers -2 and 2, three
-/// at most in all.
-void BruteForce::addReduceSizes(Size size, unsigned symbol, unsigned powers) {
+/// Primary symbols up to the fourth power, coefficients from -2 to 2, as
+/// occurrences allow.
+void BruteForce::addReduceSizes(Size size, unsigned symbol) {
   if (symbol == problem.symbols.size()) {
-    if (isLegal(size, 2))
+    if (isLegal(size) && !size.isOne())
       reduceSizes.push_back(size);
     return;
   }
   bool isPrimary = problem.symbols.getKind(symbol) == SymbolKind::Primary;
-  for (int power = isPrimary ? 0 : -2; power <= (isPrimary ? 0 : 2); ++power)
-    if (powers + std::abs(power) <= 3)
-      addReduceSizes(*size.multiply(Size::symbol(symbol, power)), symbol + 1,
-                     powers + std::abs(power));
+  int allowed = problem.occurrences[symbol];
+  int least = isPrimary ? 0 : -std::min(allowed, 2);
+  int most = std::min(allowed, isPrimary ? 4 : 2);
+  for (int power = least; power <= most; ++power)
+    addReduceSizes(*size.multiply(Size::symbol(symbol, power)), symbol + 1);
 }
 
-/// The least value, or 0 where one is no integer.
-int64_t BruteForce::getMin(const Size &size) const {
+/// An integer of at least 2 under every binding, as few symbols as the problem
+/// allows, and coefficients below the line only with a primary one above it.
+bool BruteForce::isLegal(const Size &size) const {
+  unsigned numSymbols = 0, numPowers = 0;
+  bool hasPrimary = false, hasCoefficientBelow = false;
+  for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol) {
+    int power = size.getExponent(symbol);
+    bool isPrimary = problem.symbols.getKind(symbol) == SymbolKind::Primary;
+    if (isPrimary && power < 0)
+      return false;
+    hasPrimary |= isPrimary && power > 0;
+    hasCoefficientBelow |= power < 0;
+    numSymbols += power != 0;
+    numPowers += std::abs(power);
+  }
+  if (!size.hasIntegerConstant() || (hasCoefficientBelow && !hasPrimary) ||
+      numSymbols > problem.limits.sizeSymbols ||
+      numPowers > problem.limits.sizePowers)
+    return false;
   int64_t least = INT64_MAX;
   for (const Binding &binding : problem.bindings)
     least = std::min(least, size.evaluate(binding).value_or(0));
-  return least;
+  if (least == 1 && !size.isOne())
+    llvm::report_fatal_error("a size that is 1 at a binding by accident");
+  return least >= 1;
 }
 
-bool BruteForce::isLegal(const Size &size, int64_t min) const {
-  for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol)
-    if (problem.symbols.getKind(symbol) == SymbolKind::Primary &&
-        size.getExponent(symbol) < 0)
-      return false;
-  return (!size.isConstant() || size.hasIntegerConstant()) &&
-         getMin(size) >= min;
+/// Powers of primary symbols from those of 1 to those of `size`; coefficients
+/// may go beyond by as much as the reductions leave of the occurrences; all
+/// within 2 of the middle.
+void BruteForce::addBlocks(const Size &size, Size block, unsigned symbol,
+                           std::vector<Size> &blocks) const {
+  if (symbol == problem.symbols.size()) {
+    std::optional<Size> quotient = size.divide(block);
+    if (quotient && !block.isOne() && !quotient->isOne() && isLegal(block) &&
+        isLegal(*quotient))
+      blocks.push_back(block);
+    return;
+  }
+  int whole = size.getExponent(symbol), beyond = 0;
+  if (problem.symbols.getKind(symbol) == SymbolKind::Coefficient) {
+    beyond = problem.occurrences[symbol];
+    for (Id id : reductions)
+      beyond -= std::abs(nodes[id].size.getExponent(symbol));
+  }
+  int least = std::max(std::min(0, whole) - beyond, whole / 2 - 2);
+  int most = std::min(std::max(0, whole) + beyond, whole / 2 + 2);
+  for (int power = least; power <= most; ++power)
+    addBlocks(size, *block.multiply(Size::symbol(symbol, power)), symbol + 1,
+              blocks);
 }
 
-/// Odd, from 3 to 30, at most half of the base.
+/// All reductions together have few points for each element of the input.
+bool BruteForce::areReductionsFew() const {
+  return llvm::all_of(problem.bindings, [&](const Binding &binding) {
+    double points = 1, elements = problem.limits.reduceRatio;
+    for (Id id : reductions)
+      points *= static_cast<double>(*nodes[id].size.evaluate(binding));
+    for (const Dimension &input :
+         llvm::ArrayRef(problem.inputs).drop_front(numUntouched))
+      elements *= static_cast<double>(*input.size.evaluate(binding));
+    return points <= elements;
+  });
+}
+
+/// Odd, and as large as the problem allows.
 bool BruteForce::isWindow(const Size &base, const Size &window) const {
   return llvm::all_of(problem.bindings, [&](const Binding &binding) {
     int64_t extent = *window.evaluate(binding);
-    return extent % 2 == 1 && extent >= 3 && extent <= 30 &&
-           *base.evaluate(binding) >= 2 * extent;
+    return extent % 2 == 1 && extent >= 3 && extent <= problem.limits.window &&
+           static_cast<double>(*base.evaluate(binding)) >=
+               problem.limits.unfoldRatio * static_cast<double>(extent);
   });
 }
 
@@ -195,7 +244,7 @@ void BruteForce::chooseReductions(size_t firstSize) {
                                 [&](Id id) { return nodes[id].size == size; });
     reductions.push_back(
         intern({CoordKind::Reduce, size, static_cast<Id>(equal), 0, 0, {}}));
-    if (areOccurrencesAllowed())
+    if (areOccurrencesAllowed() && areReductionsFew())
       chooseReductions(index);
     reductions.pop_back();
   }
@@ -204,6 +253,7 @@ void BruteForce::chooseReductions(size_t firstSize) {
 /// All interfaces over the chosen reductions, by the number of steps.
 void BruteForce::walk() {
   Interface root;
+  blocks.clear();
   for (unsigned index = numUntouched; index < problem.outputs.size(); ++index)
     root.live.push_back(intern(
         {CoordKind::Output, problem.outputs[index].size, 0, 0, index, {}}));
@@ -260,7 +310,7 @@ void BruteForce::add(const Interface &state, Step step, llvm::ArrayRef<Id> used,
 }
 
 void BruteForce::expand(const Interface &state) {
-  const auto &limits = problem.limits;
+  const SpaceLimits &limits = problem.limits;
   auto isLeft = [&](Step step, unsigned limit) {
     return state.counts[step] < limit;
   };
@@ -269,19 +319,14 @@ void BruteForce::expand(const Interface &state) {
     if (isLeft(Merge, limits.merge)) {
       auto [list, isNew] = blocks.try_emplace(size);
       if (isNew)
-        for (const Size &block :
-             enumerateDivisors(size, problem.symbols, problem.bindings, 1))
-          if (isLegal(block, 2) && size.divide(block) &&
-              isLegal(*size.divide(block), 2))
-            list->second.push_back(block);
+        addBlocks(size, Size(), 0, list->second);
       for (const Size &block : list->second)
         add(state, Merge, a,
             {intern({CoordKind::MergeQuotient, *size.divide(block), a, 0, 0,
                      block}),
              intern({CoordKind::MergeRemainder, block, a, 0, 0, block})});
     }
-    // At a size of 2, both directions are one.
-    if (isLeft(Shift, limits.shift) && getMin(size) >= 2)
+    if (isLeft(Shift, limits.shift))
       for (int64_t amount : {1, -1})
         add(state, Shift, a,
             intern({CoordKind::Shift, size, a, 0, amount, {}}));
@@ -381,6 +426,7 @@ bool BruteForce::isRedundant(llvm::ArrayRef<Id> weight,
   });
 }
 
+/// Reductions count with all their symbols, weights with primary ones.
 bool BruteForce::areOccurrencesAllowed() const {
   for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol) {
     unsigned count = 0;
@@ -388,8 +434,9 @@ bool BruteForce::areOccurrencesAllowed() const {
       count += std::abs(nodes[id].size.getExponent(symbol));
     };
     llvm::for_each(reductions, addCount);
-    for (llvm::ArrayRef<Id> weight : weights)
-      llvm::for_each(weight, addCount);
+    if (problem.symbols.getKind(symbol) == SymbolKind::Primary)
+      for (llvm::ArrayRef<Id> weight : weights)
+        llvm::for_each(weight, addCount);
     if (count > problem.occurrences[symbol])
       return false;
   }

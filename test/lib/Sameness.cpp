@@ -352,29 +352,35 @@ bool kas::test::areSame(const ConcreteOperators &a,
   return ::areEqual(makeTables(a), makeTables(b));
 }
 
-std::optional<unsigned>
-SamenessClasses::find(llvm::ArrayRef<ProductTable> tables,
-                      uint64_t hash) const {
+std::optional<unsigned> SamenessClasses::find(const Tables &tables,
+                                              uint64_t hash) const {
   auto bucket = buckets.find(hash);
   if (bucket != buckets.end())
-    for (unsigned index : bucket->second)
-      if (::areEqual(makeTables(members[index]), tables))
+    for (unsigned index : bucket->second) {
+      const auto &[op, known] = members[index];
+      if (::areEqual(known.empty() ? makeTables(op) : known, tables))
         return index;
+    }
   return std::nullopt;
 }
 
 std::optional<unsigned>
 SamenessClasses::find(const ConcreteOperators &op) const {
-  std::vector<ProductTable> tables = makeTables(op);
+  Tables tables = makeTables(op);
   return find(tables, hashTables(tables));
 }
 
 std::pair<unsigned, bool> SamenessClasses::insert(ConcreteOperators op) {
-  std::vector<ProductTable> tables = makeTables(op);
+  constexpr size_t maxRows = 10'000'000;
+  Tables tables = makeTables(op);
   uint64_t hash = hashTables(tables);
   if (std::optional<unsigned> known = find(tables, hash))
     return {*known, false};
   buckets[hash].push_back(members.size());
-  members.push_back(std::move(op));
+  for (const ProductTable &table : tables)
+    numRows += table.rows.size();
+  if (numRows > maxRows)
+    tables.clear();
+  members.emplace_back(std::move(op), std::move(tables));
   return {members.size() - 1, true};
 }

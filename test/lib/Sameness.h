@@ -47,17 +47,15 @@ public:
   std::optional<unsigned> find(const ConcreteOperators &op) const;
 
   size_t size() const { return members.size(); }
-  /// The first operator of a class.
-  const ConcreteOperators &operator[](unsigned index) const {
-    return members[index];
-  }
 
 private:
-  std::optional<unsigned> find(llvm::ArrayRef<ProductTable> tables,
-                               uint64_t hash) const;
+  using Tables = std::vector<ProductTable>;
+  std::optional<unsigned> find(const Tables &tables, uint64_t hash) const;
 
-  /// Tables are made again when they are compared: they are large.
-  std::vector<ConcreteOperators> members;
+  /// The first operator of each class. Its tables are kept while there is room,
+  /// else made again when they are compared.
+  std::vector<std::pair<ConcreteOperators, Tables>> members;
+  size_t numRows = 0;
   std::unordered_map<uint64_t, llvm::SmallVector<unsigned, 1>> buckets;
 };
 

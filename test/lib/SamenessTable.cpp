@@ -13,6 +13,7 @@
 #include "llvm/Support/MathExtras.h"
 #include <map>
 #include <numeric>
+#include <unordered_map>
 
 using namespace kas;
 using namespace kas::test;
@@ -146,37 +147,77 @@ ProductTable ProductTable::tabulate(const ConcreteOperator &op) {
 // Redundancy
 //===----------------------------------------------------------------------===//
 
-/// The element at `column` of a row, taken out of the row.
-static uint32_t takeNode(ProductRow &row, unsigned column) {
-  return std::exchange(row.nodes[column], 0);
+namespace {
+/// The rows that hold an element.
+struct Places {
+  int64_t factor = 0;
+  uint64_t hash = 0;
+  std::vector<unsigned> rows;
+};
+} // namespace
+
+/// A hash of the row without the node at `column`.
+static uint64_t hashRow(ProductRow row, unsigned column, int64_t factor) {
+  row.nodes[column] = 0;
+  uint64_t hash = row.place * 0x9e3779b97f4a7c15ull + row.count / factor;
+  for (uint32_t node : row.nodes) {
+    hash = (hash ^ node) * 0xbf58476d1ce4e5b9ull;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+/// Both elements are in the same places, up to a factor of the counts.
+static bool areProportional(llvm::ArrayRef<ProductRow> rows, unsigned column,
+                            const Places &a, const Places &b) {
+  auto take = [&](const Places &places) {
+    std::vector<ProductRow> taken;
+    for (unsigned index : places.rows) {
+      taken.push_back(rows[index]);
+      taken.back().nodes[column] = 0;
+      taken.back().count /= places.factor;
+    }
+    llvm::sort(taken);
+    return taken;
+  };
+  return a.rows.size() == b.rows.size() && take(a) == take(b);
 }
 
 /// Elements in the same places up to a factor become one.
 bool ProductTable::mergeElements(unsigned weight) {
   unsigned column = numAxes + weight;
-  std::map<uint32_t, std::vector<ProductRow>> places;
-  for (ProductRow row : rows) {
-    uint32_t element = takeNode(row, column);
-    places[element].push_back(row);
+  llvm::DenseMap<uint32_t, unsigned> indices;
+  std::vector<Places> elements;
+  for (auto [index, row] : llvm::enumerate(rows)) {
+    auto [entry, isNew] =
+        indices.try_emplace(row.nodes[column], elements.size());
+    if (isNew)
+      elements.emplace_back();
+    Places &places = elements[entry->second];
+    places.rows.push_back(index);
+    places.factor = std::gcd(places.factor, row.count);
   }
-  std::map<std::vector<ProductRow>, uint32_t> elements;
+  // Equal hashes are only a hint.
+  std::unordered_map<uint64_t, llvm::SmallVector<unsigned, 1>> kept;
   std::vector<ProductRow> merged;
-  for (auto &[element, places] : places) {
-    int64_t factor = 0;
-    for (const ProductRow &row : places)
-      factor = std::gcd(factor, row.count);
-    for (ProductRow &row : places)
-      row.count /= factor;
-    if (!elements.try_emplace(places, element).second)
+  for (unsigned element = 0; element < elements.size(); ++element) {
+    Places &places = elements[element];
+    for (unsigned index : places.rows)
+      places.hash += hashRow(rows[index], column, places.factor);
+    llvm::SmallVector<unsigned, 1> &like = kept[places.hash];
+    if (llvm::any_of(like, [&](unsigned other) {
+          return areProportional(rows, column, elements[other], places);
+        }))
       continue;
-    for (ProductRow row : places) {
-      row.nodes[column] = element;
-      merged.push_back(row);
+    like.push_back(element);
+    for (unsigned index : places.rows) {
+      merged.push_back(rows[index]);
+      merged.back().count /= places.factor;
     }
   }
   bool isChanged = merged.size() != rows.size();
-  llvm::sort(merged);
   rows = std::move(merged);
+  llvm::sort(rows);
   return isChanged;
 }
 

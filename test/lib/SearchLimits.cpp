@@ -15,21 +15,24 @@ using namespace kas::test;
 
 llvm::StringRef kas::test::getLimitName(SearchLimit limit) {
   static constexpr llvm::StringLiteral names[NumSearchLimits] = {
-      "weight-without-reduction",
-      "weight-without-data",
-      "weight-of-unfold",
-      "high-rank",
+      "weight-takes-none-or-all",
+      "weight-over-time",
+      "weight-takes-view",
+      "rank",
       "pooling",
       "merge-of-view",
-      "shift-of-view",
+      "merge-of-shift",
+      "merge-of-unfold",
+      "split-of-stride",
       "shift-of-channel",
-      "unfold-of-channel",
+      "shift-of-shift",
+      "shift-of-split",
+      "unfold-of-reduction",
       "unfold-of-view",
-      "window-of-position",
       "window-without-weight",
       "nested-windows",
       "stride-of-view",
-      "stride-of-position",
+      "stride-outside-window",
       "expand-of-view"};
   return names[limit];
 }
@@ -38,63 +41,114 @@ namespace {
 /// Looks at one graph.
 class LimitFinder {
 public:
-  LimitFinder(const SearchProblem &problem, const OperatorGraph &graph)
-      : problem(problem), graph(graph) {}
+  LimitFinder(const SearchProblem &problem, const OperatorGraph &original)
+      : problem(problem), graph(original), limits(problem.limits) {
+    for (llvm::SmallVector<unsigned, 6> &weight : graph.weights)
+      weight = takeApart(weight);
+  }
 
   LimitSet find();
 
 private:
   using Kind = CoordKind;
-  Kind kindOf(unsigned index) const { return graph.coords[index].kind; }
-  bool isAtom(unsigned index) const {
-    Kind kind = kindOf(index);
-    return kind == Kind::Output || kind == Kind::Reduce ||
-           kind == Kind::MergeQuotient || kind == Kind::MergeRemainder;
+  const GraphCoord &get(unsigned index) const { return graph.coords[index]; }
+  Kind kindOf(unsigned index) const { return get(index).kind; }
+  bool isLeaf(unsigned index) const {
+    return kindOf(index) == Kind::Output || kindOf(index) == Kind::Reduce;
   }
-  /// Outputs and reductions below.
-  llvm::SmallVector<unsigned> getLeaves(unsigned index) const;
-  /// An ordered output is below.
-  bool isPosition(unsigned index) const;
+  bool isBinary(unsigned index) const {
+    return kindOf(index) == Kind::Split || kindOf(index) == Kind::Unfold;
+  }
+  bool isOutputPart(unsigned index) const {
+    Kind kind = kindOf(index);
+    return kind == Kind::Output || kind == Kind::MergeQuotient ||
+           kind == Kind::MergeRemainder;
+  }
+  template <typename Predicate>
+  bool anyBelow(unsigned index, Predicate isTrue) const {
+    return isTrue(index) ||
+           (!isLeaf(index) && anyBelow(get(index).first, isTrue)) ||
+           (isBinary(index) && anyBelow(get(index).second, isTrue));
+  }
+  bool hasOutput(unsigned index) const {
+    return anyBelow(index,
+                    [&](unsigned i) { return kindOf(i) == Kind::Output; });
+  }
+  /// The coordinates of a weight, each that is merged as its two halves (M1).
+  llvm::SmallVector<unsigned, 6>
+  takeApart(llvm::ArrayRef<unsigned> weight) const;
+  /// A half of an unordered output, or all of it.
+  bool isPartOfChannel(unsigned index) const;
+  /// A primary symbol of the size occurs in unordered input dimensions only.
+  bool hasSizeOfChannel(unsigned index) const;
   unsigned getWeightsOf(unsigned index) const;
-  /// A weight sees the value of `index`, or of all it is made of.
-  bool isInWeight(unsigned index) const;
-  /// Only weights use it.
+  /// Nothing but weights uses it.
   bool isDropped(unsigned index) const;
+  template <typename Predicate>
+  bool holdsAlways(const Size &size, Predicate isTrue) const {
+    return llvm::all_of(problem.bindings, [&](const Binding &binding) {
+      return isTrue(*size.evaluate(binding), binding);
+    });
+  }
   int64_t getMax(const Size &size) const;
-  bool isHighRank(unsigned reduction) const;
+  bool isSignatureStride(unsigned index) const;
 
+  bool canTakeInTurn(llvm::SmallVector<unsigned> &done) const;
   void checkWeights();
-  void checkCoord(unsigned index);
-  void checkWindow(unsigned base, unsigned window);
+  void checkPooling();
+  void checkMerge(unsigned index);
+  void checkShift(unsigned index);
+  void checkUnfold(unsigned index);
+  void checkStride(unsigned index);
 
   const SearchProblem &problem;
-  const OperatorGraph &graph;
-  LimitSet limits;
+  OperatorGraph graph;
+  const SpaceLimits &limits;
+  LimitSet violated;
 };
 } // namespace
 
-llvm::SmallVector<unsigned> LimitFinder::getLeaves(unsigned index) const {
-  const GraphCoord &coord = graph.coords[index];
-  switch (coord.kind) {
-  case Kind::Output:
-  case Kind::Reduce:
-    return {index};
-  case Kind::Split:
-  case Kind::Unfold: {
-    llvm::SmallVector<unsigned> leaves = getLeaves(coord.first);
-    llvm::append_range(leaves, getLeaves(coord.second));
-    return leaves;
+llvm::SmallVector<unsigned, 6>
+LimitFinder::takeApart(llvm::ArrayRef<unsigned> weight) const {
+  llvm::SmallVector<unsigned, 6> parts;
+  for (unsigned index : weight) {
+    llvm::SmallVector<unsigned, 6> halves;
+    for (unsigned half = 0; half < graph.coords.size(); ++half)
+      if ((kindOf(half) == Kind::MergeQuotient ||
+           kindOf(half) == Kind::MergeRemainder) &&
+          get(half).first == index)
+        halves.push_back(half);
+    if (halves.size() != 2)
+      halves.assign(1, index);
+    else
+      halves = takeApart(halves);
+    for (unsigned half : halves)
+      if (!llvm::is_contained(parts, half))
+        parts.push_back(half);
   }
-  default:
-    return getLeaves(coord.first);
-  }
+  return parts;
 }
 
-bool LimitFinder::isPosition(unsigned index) const {
-  return llvm::any_of(getLeaves(index), [&](unsigned leaf) {
-    return kindOf(leaf) == Kind::Output &&
-           !problem.outputs[graph.coords[leaf].amount].isUnordered;
-  });
+bool LimitFinder::isPartOfChannel(unsigned index) const {
+  while (isOutputPart(index) && !isLeaf(index))
+    index = get(index).first;
+  return kindOf(index) == Kind::Output &&
+         problem.outputs[get(index).amount].isUnordered;
+}
+
+bool LimitFinder::hasSizeOfChannel(unsigned index) const {
+  for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol) {
+    if (problem.symbols.getKind(symbol) == SymbolKind::Coefficient ||
+        get(index).size.getExponent(symbol) == 0)
+      continue;
+    bool isUnordered = false, isOrdered = false;
+    for (const Dimension &input : problem.inputs)
+      if (input.size.getExponent(symbol) != 0)
+        (input.isUnordered ? isUnordered : isOrdered) = true;
+    if (isUnordered && !isOrdered)
+      return true;
+  }
+  return false;
 }
 
 unsigned LimitFinder::getWeightsOf(unsigned index) const {
@@ -105,32 +159,15 @@ unsigned LimitFinder::getWeightsOf(unsigned index) const {
   return mask;
 }
 
-bool LimitFinder::isInWeight(unsigned index) const {
-  if (getWeightsOf(index))
-    return true;
-  const GraphCoord &coord = graph.coords[index];
-  switch (coord.kind) {
-  case Kind::Output:
-  case Kind::Reduce:
-    return false;
-  case Kind::Split:
-    return isInWeight(coord.first) && isInWeight(coord.second);
-  default:
-    return isInWeight(coord.first);
-  }
-}
-
 bool LimitFinder::isDropped(unsigned index) const {
-  return !llvm::is_contained(graph.data, index) &&
-         !llvm::is_contained(graph.expanded, index) &&
-         llvm::none_of(graph.coords, [&](const GraphCoord &coord) {
-           bool isLeaf =
-               coord.kind == Kind::Output || coord.kind == Kind::Reduce;
-           bool isBinary =
-               coord.kind == Kind::Split || coord.kind == Kind::Unfold;
-           return !isLeaf &&
-                  (coord.first == index || (isBinary && coord.second == index));
-         });
+  if (llvm::is_contained(graph.data, index) ||
+      llvm::is_contained(graph.expanded, index))
+    return false;
+  for (unsigned user = 0; user < graph.coords.size(); ++user)
+    if (!isLeaf(user) && (get(user).first == index ||
+                          (isBinary(user) && get(user).second == index)))
+      return false;
+  return true;
 }
 
 int64_t LimitFinder::getMax(const Size &size) const {
@@ -140,109 +177,190 @@ int64_t LimitFinder::getMax(const Size &size) const {
   return max;
 }
 
-/// A reduction that only weights see is at least as large as the rest of one of
-/// them.
-bool LimitFinder::isHighRank(unsigned reduction) const {
-  return llvm::any_of(graph.weights, [&](llvm::ArrayRef<unsigned> weight) {
-    return llvm::is_contained(weight, reduction) &&
-           llvm::any_of(problem.bindings, [&](const Binding &binding) {
-             int64_t others = 1;
-             for (unsigned index : weight)
-               if (index != reduction)
-                 others *= *graph.coords[index].size.evaluate(binding);
-             return *graph.coords[reduction].size.evaluate(binding) >= others;
-           });
-  });
+/// W2: each weight takes a coordinate, the last of those that have it, and
+/// leaves one.
+bool LimitFinder::canTakeInTurn(llvm::SmallVector<unsigned> &done) const {
+  if (done.size() == graph.weights.size())
+    return true;
+  unsigned doneMask = 0;
+  for (unsigned weight : done)
+    doneMask |= 1 << weight;
+  for (unsigned weight = 0; weight < graph.weights.size(); ++weight) {
+    if (doneMask >> weight & 1)
+      continue;
+    auto isTaken = [&](unsigned index) {
+      return isDropped(index) &&
+             (getWeightsOf(index) & ~doneMask) == 1u << weight;
+    };
+    if (llvm::none_of(graph.weights[weight], isTaken) ||
+        llvm::all_of(graph.weights[weight], isTaken))
+      continue;
+    done.push_back(weight);
+    if (canTakeInTurn(done))
+      return true;
+    done.pop_back();
+  }
+  return false;
 }
 
 void LimitFinder::checkWeights() {
-  for (llvm::ArrayRef<unsigned> weight : graph.weights) {
-    bool hasReduction = false, hasData = false;
+  llvm::SmallVector<unsigned> done;
+  if (!canTakeInTurn(done))
+    violated.set(WeightTakesNoneOrAll);
+  for (llvm::ArrayRef<unsigned> weight : graph.weights)
     for (unsigned index : weight) {
-      hasReduction |= llvm::any_of(getLeaves(index), [&](unsigned leaf) {
-        return kindOf(leaf) == Kind::Reduce;
-      });
-      hasData |= !isDropped(index);
-      limits[WeightOfUnfold] =
-          limits[WeightOfUnfold] || kindOf(index) == Kind::Unfold;
+      for (unsigned other : weight)
+        if (other != index &&
+            anyBelow(index, [&](unsigned i) { return i == other; }))
+          violated.set(WeightOverTime);
+      if (!isDropped(index))
+        continue;
+      if (!isOutputPart(index) && kindOf(index) != Kind::Reduce)
+        violated.set(WeightTakesView);
+      int64_t size = getMax(get(index).size);
+      if (kindOf(index) == Kind::Reduce &&
+          (size < limits.rankMin || size > limits.rankMax))
+        violated.set(Rank);
     }
-    if (!hasReduction)
-      limits.set(WeightWithoutReduction);
-    if (!hasData)
-      limits.set(WeightWithoutData);
-  }
-  int64_t pooling = 1;
-  for (auto [index, coord] : llvm::enumerate(graph.coords)) {
-    if (coord.kind != Kind::Reduce)
-      continue;
-    if (isDropped(index) && isHighRank(index))
-      limits.set(HighRank);
-    if (!getWeightsOf(index))
-      pooling *= getMax(coord.size);
-  }
-  if (pooling > 8)
-    limits.set(Pooling);
 }
 
-void LimitFinder::checkWindow(unsigned base, unsigned window) {
-  Kind kind = kindOf(base);
-  if (!isPosition(base))
-    limits.set(UnfoldOfChannel);
-  if (!isAtom(base) && kind != Kind::Stride && kind != Kind::Unfold)
-    limits.set(UnfoldOfView);
-  if (isPosition(window) || kindOf(window) == Kind::Unfold ||
-      kindOf(window) == Kind::Shift)
-    limits.set(WindowOfPosition);
-  for (unsigned leaf : getLeaves(window))
-    if (!isInWeight(leaf) && !isInWeight(window))
-      limits.set(WindowWithoutWeight);
-  if (kind == Kind::Unfold)
-    for (unsigned a : getLeaves(base))
-      for (unsigned b : getLeaves(window))
-        if (kindOf(a) == Kind::Reduce && kindOf(b) == Kind::Reduce &&
-            getWeightsOf(a) == getWeightsOf(b))
-          limits.set(NestedWindows);
+void LimitFinder::checkPooling() {
+  Size pooled;
+  bool isPooled = false;
+  for (unsigned index = 0; index < graph.coords.size(); ++index)
+    if (kindOf(index) == Kind::Reduce && !getWeightsOf(index)) {
+      isPooled = true;
+      pooled = *pooled.multiply(get(index).size);
+    }
+  if (isPooled && getMax(pooled) > limits.pooling)
+    violated.set(Pooling);
 }
 
-void LimitFinder::checkCoord(unsigned index) {
-  const GraphCoord &coord = graph.coords[index];
-  switch (coord.kind) {
-  case Kind::Output:
-  case Kind::Reduce:
-    break;
-  case Kind::MergeQuotient:
-  case Kind::MergeRemainder:
-    if (!isAtom(coord.first))
-      limits.set(MergeOfView);
-    break;
+void LimitFinder::checkMerge(unsigned index) {
+  unsigned whole = get(index).first;
+  const Size &block = get(index).parameter;
+  switch (kindOf(whole)) {
   case Kind::Split:
+  case Kind::Stride:
+  case Kind::Reduce:
+    violated.set(MergeOfView);
     break;
   case Kind::Shift:
-    if (!isAtom(coord.first) && kindOf(coord.first) != Kind::Unfold)
-      limits.set(ShiftOfView);
-    if (!isPosition(coord.first))
-      limits.set(ShiftOfChannel);
+    if (getMax(block) > limits.shiftBlock)
+      violated.set(MergeOfShift);
     break;
-  case Kind::Unfold:
-    checkWindow(coord.first, coord.second);
-    break;
-  case Kind::Stride:
-    if (!isAtom(coord.first))
-      limits.set(StrideOfView);
-    if (isPosition(coord.first))
-      limits.set(StrideOfPosition);
+  case Kind::Unfold: {
+    const Size &window = get(get(whole).second).size;
+    bool isLarge = holdsAlways(block, [&](int64_t value, const Binding &at) {
+      return value >= *window.evaluate(at);
+    });
+    std::optional<Size> quotient = window.divide(block);
+    bool hasPrimary = false;
+    for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol)
+      hasPrimary |= quotient->getExponent(symbol) != 0 &&
+                    problem.symbols.getKind(symbol) == SymbolKind::Primary;
+    if (isLarge || !hasPrimary)
+      violated.set(MergeOfUnfold);
     break;
   }
+  default:
+    break;
+  }
+}
+
+void LimitFinder::checkShift(unsigned index) {
+  unsigned base = get(index).first;
+  if (!hasOutput(base) || isPartOfChannel(base) || hasSizeOfChannel(base))
+    violated.set(ShiftOfChannel);
+  if (kindOf(base) == Kind::Shift)
+    violated.set(ShiftOfShift);
+  if (kindOf(base) == Kind::Split &&
+      getMax(get(get(base).second).size) > limits.shiftBlock)
+    violated.set(ShiftOfSplit);
+}
+
+void LimitFinder::checkUnfold(unsigned index) {
+  unsigned base = get(index).first, window = get(index).second;
+  if (!hasOutput(base))
+    violated.set(UnfoldOfReduction);
+  if (kindOf(base) == Kind::Split || kindOf(base) == Kind::Shift)
+    violated.set(UnfoldOfView);
+  std::function<bool(unsigned)> isUnweighted = [&](unsigned i) {
+    switch (kindOf(i)) {
+    case Kind::Reduce:
+      return !getWeightsOf(i);
+    case Kind::Split:
+      return isUnweighted(get(i).first) || isUnweighted(get(i).second);
+    case Kind::Shift:
+    case Kind::Stride:
+      return isUnweighted(get(i).first);
+    default:
+      return false;
+    }
+  };
+  if (isUnweighted(window))
+    violated.set(WindowWithoutWeight);
+  if (kindOf(base) == Kind::Unfold &&
+      !holdsAlways(get(window).size, [&](int64_t outer, const Binding &at) {
+        return outer >= *get(get(base).second).size.evaluate(at);
+      }))
+    violated.set(NestedWindows);
+}
+
+/// A quotient of an input and an output size, along a position.
+bool LimitFinder::isSignatureStride(unsigned index) const {
+  if (!isOutputPart(get(index).first) || isPartOfChannel(get(index).first))
+    return false;
+  for (const Dimension &input : problem.inputs)
+    for (const Dimension &output : problem.outputs)
+      if (input.size.divide(output.size) == get(index).parameter)
+        return true;
+  return false;
+}
+
+void LimitFinder::checkStride(unsigned index) {
+  Kind kind = kindOf(get(index).first);
+  if (kind == Kind::Unfold || kind == Kind::Split || kind == Kind::Stride)
+    violated.set(StrideOfView);
+  if (isSignatureStride(index))
+    return;
+  bool isWindow = false;
+  for (unsigned user = 0; user < graph.coords.size(); ++user) {
+    isWindow |= kindOf(user) == Kind::Unfold && get(user).second == index;
+    if (kindOf(user) == Kind::Split &&
+        (get(user).first == index || get(user).second == index))
+      violated.set(SplitOfStride);
+  }
+  if (!isWindow || getMax(get(index).size) > limits.strideSize ||
+      2 * getMax(get(get(index).first).size) > limits.strideSize)
+    violated.set(StrideOutsideWindow);
 }
 
 LimitSet LimitFinder::find() {
   checkWeights();
+  checkPooling();
   for (unsigned index = 0; index < graph.coords.size(); ++index)
-    checkCoord(index);
+    switch (kindOf(index)) {
+    case Kind::MergeQuotient:
+    case Kind::MergeRemainder:
+      checkMerge(index);
+      break;
+    case Kind::Shift:
+      checkShift(index);
+      break;
+    case Kind::Unfold:
+      checkUnfold(index);
+      break;
+    case Kind::Stride:
+      checkStride(index);
+      break;
+    default:
+      break;
+    }
   for (unsigned index : graph.expanded)
-    if (!isAtom(index))
-      limits.set(ExpandOfView);
-  return limits;
+    if (!isOutputPart(index))
+      violated.set(ExpandOfView);
+  return violated;
 }
 
 LimitSet kas::test::getViolatedLimits(const SearchProblem &problem,

@@ -28,6 +28,12 @@ static llvm::cl::opt<std::string> inputFile(llvm::cl::Positional,
 static llvm::cl::opt<bool>
     searchOnly("search-only",
                llvm::cl::desc("Only look for operators that come twice"));
+static llvm::cl::list<std::string> placesToCompare(
+    "at", llvm::cl::desc("With -search-only: the bindings to compare at, "
+                         "NAME=VALUE,...; the first for buckets"));
+static llvm::cl::opt<unsigned>
+    maxOperators("max-operators", llvm::cl::init(~0u),
+                 llvm::cl::desc("With -at: stop after so many"));
 static llvm::cl::opt<bool>
     allWeights("all-weights",
                llvm::cl::desc("Let brute force try redundant weights and those "
@@ -53,6 +59,39 @@ static std::string describe(const LimitSet &limits) {
       text += (text.empty() ? "" : " ") +
               getLimitName(static_cast<SearchLimit>(limit)).str();
   return text.empty() ? "none" : text;
+}
+
+static Binding parsePlace(llvm::StringRef text, const SymbolSet &symbols) {
+  Binding binding(symbols.size(), 1);
+  while (!text.empty()) {
+    llvm::StringRef item;
+    std::tie(item, text) = text.split(',');
+    auto [name, value] = item.split('=');
+    std::optional<unsigned> symbol = symbols.lookup(name);
+    if (!symbol || value.getAsInteger(10, binding[*symbol]))
+      llvm::report_fatal_error("expected NAME=VALUE,...");
+  }
+  return binding;
+}
+
+/// Whether no two operators that the search lists are the same.
+static bool compareAt(SpaceOp space, mlir::MLIRContext &context) {
+  auto problem =
+      std::make_shared<const SearchProblem>(SearchProblem::get(space));
+  std::vector<Binding> bindings;
+  for (const std::string &text : placesToCompare)
+    bindings.push_back(parsePlace(text, problem->symbols));
+  OperatorGraphs graphs = enumerateBySearch(problem, maxOperators);
+  auto pairs = findDuplicates(*problem, graphs, bindings);
+  for (auto [a, b] : llvm::ArrayRef(pairs).take_front(
+           std::min<size_t>(numShown, pairs.size()))) {
+    print(*problem, *graphs[a], "duplicate", context);
+    print(*problem, *graphs[b], "duplicate", context);
+  }
+  llvm::outs() << "space @" << space.getSymName()
+               << "\nsearch: " << graphs.size()
+               << " operators, duplicates: " << pairs.size() << "\n";
+  return pairs.empty();
 }
 
 /// Whether the search lists each class within its limits once.
@@ -98,6 +137,15 @@ static bool prove(SpaceOp space, mlir::MLIRContext &context) {
                << ", not found by brute force: " << foreign << "\n";
   for (const auto &[limits, count] : outside)
     llvm::outs() << "outside: " << count << " " << limits << "\n";
+  // A row of docs/SearchSpaceCounts.md.
+  if (options)
+    llvm::outs() << "| `" << space.getSymName() << "` | "
+                 << problem->limits.depth << " | " << proof.statistics.operators
+                 << " | " << proof.count([](auto &c) { return c.isFound(); })
+                 << " | "
+                 << proof.count([](auto &c) { return c.isWithinLimits(); })
+                 << " | " << proof.listed.size() << " | " << missing << " | "
+                 << duplicates << " |\n";
   return missing + duplicates + foreign == 0;
 }
 
@@ -112,6 +160,7 @@ int main(int argc, char **argv) {
     return 1;
   bool isProven = true;
   for (SpaceOp space : module->getOps<SpaceOp>())
-    isProven &= prove(space, context);
+    isProven &= placesToCompare.empty() ? prove(space, context)
+                                        : compareAt(space, context);
   return isProven ? 0 : 1;
 }
