@@ -45,7 +45,7 @@ config.substitutions.append(("%python", config.python))
 
 llvm_config.use_default_substitutions()
 tool_dirs = [os.path.join(config.kas_obj_root, "bin"), config.llvm_tools_dir]
-tools = ["kas-opt", "kas-run", "kas-translate", "kas-reduce", "kas-lsp-server", "kas-bench", "kas-fuzz", "kas-search-db"]
+tools = ["kas-opt", "kas-run", "kas-translate", "kas-reduce", "kas-lsp-server", "kas-bench", "kas-fuzz", "kas-search-db", "kas-prove-space"]
 llvm_config.add_tool_substitutions(
     tools + ["mlir-opt", "mlir-translate", "FileCheck", "not", "count", "split-file", "llvm-nm", "llvm-objdump"], tool_dirs
 )

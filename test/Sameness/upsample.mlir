@@ -19,6 +19,8 @@ kas.space @upsample<N, C, H | s>
 // CHECK-NEXT: outside: 124 merge-of-view
 // CHECK-NEXT: outside: 28 merge-of-view merge-of-shift
 // CHECK-NEXT: outside: 12 merge-of-view merge-of-shift shift-of-channel
+// CHECK-NEXT: outside: 6 no-weight weight-takes-none-or-all
+// CHECK-NEXT: outside: 2 no-weight weight-takes-none-or-all merge-of-shift
 // CHECK-NEXT: outside: 2 pooling merge-of-shift shift-of-split
 // CHECK-NEXT: outside: 10 pooling merge-of-view
 // CHECK-NEXT: outside: 36 weight-over-time merge-of-shift shift-of-channel shift-of-split
@@ -27,9 +29,9 @@ kas.space @upsample<N, C, H | s>
 // CHECK-NEXT: outside: 42 weight-over-time merge-of-view merge-of-shift
 // CHECK-NEXT: outside: 24 weight-over-time merge-of-view merge-of-shift shift-of-channel
 // CHECK-NEXT: outside: 5 weight-over-time pooling merge-of-view
-// CHECK-NEXT: outside: 36 weight-takes-none-or-all
+// CHECK-NEXT: outside: 30 weight-takes-none-or-all
 // CHECK-NEXT: outside: 2 weight-takes-none-or-all expand-of-view
-// CHECK-NEXT: outside: 18 weight-takes-none-or-all merge-of-shift
+// CHECK-NEXT: outside: 16 weight-takes-none-or-all merge-of-shift
 // CHECK-NEXT: outside: 44 weight-takes-none-or-all merge-of-shift shift-of-channel shift-of-split
 // CHECK-NEXT: outside: 12 weight-takes-none-or-all merge-of-shift shift-of-split
 // CHECK-NEXT: outside: 208 weight-takes-none-or-all merge-of-view

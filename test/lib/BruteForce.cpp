@@ -116,7 +116,8 @@ BruteForce::BruteForce(
   std::set<Size> factors;
   for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol)
     if (problem.symbols.getKind(symbol) == SymbolKind::Coefficient)
-      factors.insert(Size::symbol(symbol));
+      for (int power : {1, 2})
+        factors.insert(Size::symbol(symbol, power));
   for (const Dimension &input : problem.inputs)
     for (const Dimension &output : problem.outputs)
       if (std::optional<Size> factor = input.size.divide(output.size))

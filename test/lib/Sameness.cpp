@@ -377,6 +377,7 @@ std::pair<unsigned, bool> SamenessClasses::insert(ConcreteOperators op) {
   if (std::optional<unsigned> known = find(tables, hash))
     return {*known, false};
   buckets[hash].push_back(members.size());
+  numWeights.push_back(tables.empty() ? 0 : tables.front().numWeights);
   for (const ProductTable &table : tables)
     numRows += table.rows.size();
   if (numRows > maxRows)

@@ -47,6 +47,9 @@ public:
   std::optional<unsigned> find(const ConcreteOperators &op) const;
 
   size_t size() const { return members.size(); }
+  /// How many weights are left of the operators of a class when redundancy is
+  /// taken out.
+  unsigned getNumWeights(unsigned index) const { return numWeights[index]; }
 
 private:
   using Tables = std::vector<ProductTable>;
@@ -55,6 +58,7 @@ private:
   /// The first operator of each class. Its tables are kept while there is room,
   /// else made again when they are compared.
   std::vector<std::pair<ConcreteOperators, Tables>> members;
+  std::vector<unsigned> numWeights;
   size_t numRows = 0;
   std::unordered_map<uint64_t, llvm::SmallVector<unsigned, 1>> buckets;
 };

@@ -15,6 +15,7 @@ using namespace kas::test;
 
 llvm::StringRef kas::test::getLimitName(SearchLimit limit) {
   static constexpr llvm::StringLiteral names[NumSearchLimits] = {
+      "no-weight",
       "weight-takes-none-or-all",
       "weight-over-time",
       "weight-takes-view",
@@ -192,8 +193,8 @@ bool LimitFinder::canTakeInTurn(llvm::SmallVector<unsigned> &done) const {
       return isDropped(index) &&
              (getWeightsOf(index) & ~doneMask) == 1u << weight;
     };
-    if (llvm::none_of(graph.weights[weight], isTaken) ||
-        llvm::all_of(graph.weights[weight], isTaken))
+    if ((limits.weightTakes && llvm::none_of(graph.weights[weight], isTaken)) ||
+        (limits.weightShares && llvm::all_of(graph.weights[weight], isTaken)))
       continue;
     done.push_back(weight);
     if (canTakeInTurn(done))
@@ -364,6 +365,10 @@ LimitSet LimitFinder::find() {
 }
 
 LimitSet kas::test::getViolatedLimits(const SearchProblem &problem,
-                                      const OperatorGraph &graph) {
-  return LimitFinder(problem, graph).find();
+                                      const OperatorGraph &graph,
+                                      unsigned numWeights) {
+  LimitSet violated = LimitFinder(problem, graph).find();
+  if (numWeights == 0 && problem.limits.weights > 0)
+    violated.set(NoWeight);
+  return violated;
 }

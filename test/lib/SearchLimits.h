@@ -22,6 +22,8 @@ namespace kas::test {
 /// Those marked approximate leave out operators that differ from listed ones at
 /// few points. See the table in docs/SearchSpaceCounts.md.
 enum SearchLimit : unsigned {
+  /// F2: every weight is redundant.
+  NoWeight,
   /// W2: in every order of the weights, one of them takes no coordinate from
   /// the data, or all that it has.
   WeightTakesNoneOrAll,
@@ -68,9 +70,10 @@ using LimitSet = std::bitset<NumSearchLimits>;
 
 llvm::StringRef getLimitName(SearchLimit limit);
 
-/// The limits that `graph` does not keep to.
+/// The limits that `graph` does not keep to; `numWeights` of its weights are
+/// not redundant.
 LimitSet getViolatedLimits(const SearchProblem &problem,
-                           const OperatorGraph &graph);
+                           const OperatorGraph &graph, unsigned numWeights);
 
 } // namespace kas::test
 

@@ -120,19 +120,19 @@ public:
       : problem(problem), proof(proof) {}
 
   void addListed(unsigned index) {
-    getClass(*proof.listed[index]).listed.push_back(index);
+    proof.classes[getClass(*proof.listed[index])].listed.push_back(index);
   }
   void addFound(const OperatorGraph &graph, unsigned steps);
 
 private:
-  OperatorClass &getClass(const OperatorGraph &graph) {
+  unsigned getClass(const OperatorGraph &graph) {
     ConcreteOperators op;
     for (const Binding &binding : problem.bindings)
       op.push_back(makeConcrete(problem, graph, binding));
     auto [index, isNew] = classes.insert(std::move(op));
     if (isNew)
       proof.classes.emplace_back();
-    return proof.classes[index];
+    return index;
   }
 
   const SearchProblem &problem;
@@ -155,10 +155,12 @@ static uint64_t countParams(const SearchProblem &problem,
 }
 
 void Prover::addFound(const OperatorGraph &graph, unsigned steps) {
-  OperatorClass &known = getClass(graph);
+  unsigned index = getClass(graph);
+  OperatorClass &known = proof.classes[index];
   ++known.numFound;
   uint64_t params = countParams(problem, graph);
-  LimitSet violated = getViolatedLimits(problem, graph);
+  LimitSet violated =
+      getViolatedLimits(problem, graph, classes.getNumWeights(index));
   if (std::tuple(steps, params, violated.count()) <
       std::tuple(known.steps, known.params, known.violated.count())) {
     known.smallest = graph;

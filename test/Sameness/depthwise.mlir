@@ -1,0 +1,27 @@
+// Weights that take nothing from the data: depthwise convolutions.
+// RUN: kas-prove-space %s > %t
+// RUN: FileCheck %s < %t
+// RUN: tail -n 1 %t > %t.row
+// RUN: grep -Fx -f %t.row %kas_src_root/docs/SearchSpaceCounts.md
+
+kas.space @depthwise<N, C, H | k>
+    [N, C unordered, H] from [N, C unordered, H]
+    bindings [<N = 1, C = 5, H = 7, k = 3>, <N = 1, C = 4, H = 6, k = 3>]
+    limits {depth = 5, weights = 2, reduce = 2, merge = 0, split = 1, shift = 1, unfold = 1, chain = 100,
+            weight_takes = 0, occurrences.C = 3, occurrences.k = 2}
+
+// CHECK: brute force: 2418 operators, 76 classes, 31 of them within the limits
+// CHECK-NEXT: search: 31 operators, 31 classes
+// CHECK-NEXT: missing: 0, duplicates: 0, not found by brute force: 0
+// CHECK-NEXT: outside: 3 no-weight weight-takes-none-or-all
+// CHECK-NEXT: outside: 2 no-weight weight-takes-none-or-all unfold-of-view window-without-weight
+// CHECK-NEXT: outside: 3 no-weight weight-takes-none-or-all window-without-weight
+// CHECK-NEXT: outside: 10 unfold-of-view
+// CHECK-NEXT: outside: 4 unfold-of-view window-without-weight
+// CHECK-NEXT: outside: 8 weight-takes-none-or-all
+// CHECK-NEXT: outside: 2 weight-takes-none-or-all pooling unfold-of-view window-without-weight
+// CHECK-NEXT: outside: 3 weight-takes-none-or-all pooling window-without-weight
+// CHECK-NEXT: outside: 2 weight-takes-none-or-all weight-takes-view pooling unfold-of-reduction
+// CHECK-NEXT: outside: 1 weight-takes-none-or-all weight-takes-view unfold-of-reduction window-without-weight
+// CHECK-NEXT: outside: 1 weight-takes-none-or-all window-without-weight
+// CHECK-NEXT: outside: 6 window-without-weight
