@@ -20,7 +20,6 @@
 using namespace kas;
 using llvm::createStringError;
 using llvm::Expected;
-using llvm::StringRef;
 
 Expected<Target> kas::chooseTarget(mlir::ModuleOp module) {
   std::optional<Target> target = getModuleTarget(module);

@@ -17,7 +17,6 @@ using namespace kas;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
-using llvm::StringRef;
 
 /// Functions of the LLVM dialect can be compiled, everything else cannot.
 static Error checkOperations(mlir::ModuleOp module) {
