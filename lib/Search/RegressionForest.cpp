@@ -80,10 +80,9 @@ void RegressionForest::grow(Fit &fit, uint32_t at,
   // Less is rounding.
   if (best.gain <= 1e-12 * std::max(1.0, sum * sum))
     return;
-  auto *middle =
-      std::partition(samples.begin(), samples.end(), [&](uint32_t sample) {
-        return fit.rows[sample][best.feature] <= best.threshold;
-      });
+  auto *middle = llvm::partition(samples, [&](uint32_t sample) {
+    return fit.rows[sample][best.feature] <= best.threshold;
+  });
   uint32_t left = nodes.size();
   nodes[at].feature = best.feature;
   nodes[at].threshold = best.threshold;

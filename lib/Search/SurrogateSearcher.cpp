@@ -16,8 +16,7 @@ std::vector<float>
 SurrogateSearcher::getFeatures(llvm::ArrayRef<Move> path,
                                const Solution &solution) const {
   llvm::SmallVector<double, 64> given;
-  if (options.features)
-    options.features(solution, given);
+  solution.getFeatures(given);
   std::vector<float> features(given.begin(), given.end());
   size_t kinds = features.size();
   size_t places = kinds + space->getRoot().getNumKinds();

@@ -1,7 +1,6 @@
-# Writes the file INPUT as a string literal to OUTPUT, in pieces that compilers take.
-file(STRINGS ${INPUT} lines)
-set(literal "")
-foreach(line IN LISTS lines)
-  string(APPEND literal "\"${line}\\n\"\n")
-endforeach()
-file(WRITE ${OUTPUT} "${literal}")
+# Writes the file INPUT as a string literal, one piece per line, to OUTPUT.
+file(READ ${INPUT} text)
+string(REPLACE "\\" "\\\\" text "${text}")
+string(REPLACE "\"" "\\\"" text "${text}")
+string(REPLACE "\n" "\\n\"\n\"" text "${text}")
+file(WRITE ${OUTPUT} "\"${text}\"\n")

@@ -33,7 +33,7 @@ public:
   /// were not fitted to; 0 at least. The weights are fitted by least squares,
   /// one after the other with the others fixed, in `sweeps` rounds, from
   /// seeded values; the best of `restarts`.
-  double getExplainedShare(OperatorOp op, unsigned sweeps = 4,
+  double getExplainedShare(OperatorOp op, unsigned sweeps = 3,
                            unsigned restarts = 2) const;
 
 private:

@@ -20,7 +20,7 @@ using llvm::StringRef;
 
 StringRef SearchTable::getText() {
   static constexpr llvm::StringLiteral text =
-#include "SearchTable.inc"
+#include "SearchTable.txt.inc"
       ;
   return text;
 }
@@ -115,6 +115,10 @@ struct Trie {
 
 struct TabulatedSolution final : Solution {
   uint64_t key() const override { return row; }
+  void getFeatures(llvm::SmallVectorImpl<double> &features) const override {
+    llvm::append_range(features, table->rows[row].features);
+  }
+  std::shared_ptr<const SearchTable> table;
   uint64_t row = 0;
 };
 
@@ -149,6 +153,7 @@ public:
   bool isTerminal() const override { return trie->nodes[node].row != 0; }
   std::shared_ptr<const Solution> getSolution() const override {
     auto solution = std::make_shared<TabulatedSolution>();
+    solution->table = trie->table;
     solution->row = trie->nodes[node].row - 1;
     return solution;
   }

@@ -30,9 +30,6 @@ namespace kas {
 /// a pool of random ones and of variations of the best.
 class SurrogateSearcher final : public SpaceSearcher {
 public:
-  using Features =
-      std::function<void(const Solution &, llvm::SmallVectorImpl<double> &)>;
-
   struct Options : SpaceSearcher::Options {
     /// Candidates that are drawn at random before there is a model.
     unsigned initial = 20;
@@ -48,8 +45,6 @@ public:
     /// Buckets for counts of moves; more features that say little do harm.
     unsigned buckets = 0;
     RegressionForest::Options forest;
-    /// More features than those of the solutions; optional.
-    Features features;
   };
 
   SurrogateSearcher(std::unique_ptr<CandidateSpace> space,
