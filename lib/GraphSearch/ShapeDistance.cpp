@@ -201,30 +201,45 @@ static ShapeItem makeHalf(const SizeTable &sizes, SizeId size) {
 
 /// Replaces the last two of `items` by the halves of `whole`.
 bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items, SizeId whole,
-                           llvm::ArrayRef<SizeId> blocks,
-                           const ShapeBudget &rest, int limit) {
+                           bool isSmall, const ShapeBudget &rest, int limit) {
   if (limit < 0)
     return false;
-  for (SizeId block : blocks) {
-    items[items.size() - 2] = makeHalf(sizes, sizes.divide(whole, block));
-    items[items.size() - 1] = makeHalf(sizes, block);
-    if (isWithin(items, rest, limit))
+  uint64_t sum = 0;
+  for (const ShapeItem &item : items.drop_back(2))
+    sum += hashItem(item.size, item.flags);
+  for (const Cut &cut : getCuts(whole, isSmall)) {
+    std::optional<bool> known = recall(getKey(sum + cut.hash, rest), limit);
+    if (known && !*known)
+      continue;
+    items[items.size() - 2] = cut.high;
+    items[items.size() - 1] = cut.low;
+    if (known || isWithin(items, rest, limit))
       return true;
   }
   return false;
 }
 
-llvm::ArrayRef<SizeId> ShapeDistance::getSmallBlocks(SizeId size) {
-  if (smallBlocks.size() <= size)
-    smallBlocks.resize(sizes.size() + size);
-  if (!smallBlocks[size]) {
-    auto list = std::make_unique<llvm::SmallVector<SizeId, 8>>();
-    for (SizeId block : sizes.getBlocks(size))
-      if (sizes[block].max <= problem.limits.shiftBlock)
-        list->push_back(block);
-    smallBlocks[size] = std::move(list);
+/// The halves of a coordinate of this size, by all blocks or by those that a
+/// shift allows.
+llvm::ArrayRef<ShapeDistance::Cut> ShapeDistance::getCuts(SizeId size,
+                                                          bool isSmall) {
+  CutLists &lists = cuts[isSmall];
+  if (lists.size() <= size)
+    lists.resize(sizes.size() + size);
+  if (!lists[size]) {
+    auto list = std::make_unique<llvm::SmallVector<Cut, 4>>();
+    for (SizeId block : sizes.getBlocks(size)) {
+      if (isSmall && sizes[block].max > problem.limits.shiftBlock)
+        continue;
+      Cut cut{makeHalf(sizes, sizes.divide(size, block)),
+              makeHalf(sizes, block), 0};
+      cut.hash = hashItem(cut.high.size, cut.high.flags) +
+                 hashItem(cut.low.size, cut.low.flags);
+      list->push_back(cut);
+    }
+    lists[size] = std::move(list);
   }
-  return *smallBlocks[size];
+  return *lists[size];
 }
 
 /// A shift of a split, merged: two to four coordinates become the halves of
@@ -270,7 +285,7 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
     rest.merge -= 1;
     rest.shift -= 1;
     rest.split -= factors - 1;
-    if (canCut({cut, kept + 2}, whole, getSmallBlocks(whole), rest,
+    if (canCut({cut, kept + 2}, whole, /*isSmall=*/true, rest,
                limit - factors - 1))
       return true;
   }
@@ -294,16 +309,16 @@ bool ShapeDistance::canMerge(llvm::ArrayRef<ShapeItem> items,
     SizeId size = items[index].size;
     llvm::MutableArrayRef<ShapeItem> result(cut, items.size() + 1);
     if (items[index].flags & ShapeItem::Mergeable) {
-      if (canCut(result, size, sizes.getBlocks(size), rest, limit - 1))
+      if (canCut(result, size, /*isSmall=*/false, rest, limit - 1))
         return true;
     } else if (items[index].flags & ShapeItem::MergeableBySmall) {
-      if (canCut(result, size, getSmallBlocks(size), rest, limit - 1))
+      if (canCut(result, size, /*isSmall=*/true, rest, limit - 1))
         return true;
     } else if ((items[index].flags & ShapeItem::ShiftMergeable) &&
                budget.shift > 0) {
       ShapeBudget shifted = rest;
       --shifted.shift;
-      if (canCut(result, size, getSmallBlocks(size), shifted, limit - 2))
+      if (canCut(result, size, /*isSmall=*/true, shifted, limit - 2))
         return true;
     }
   }
@@ -341,7 +356,9 @@ bool ShapeDistance::canStride(llvm::ArrayRef<ShapeItem> items,
 
 uint64_t ShapeDistance::getKey(uint64_t sum, const ShapeBudget &budget) {
   uint64_t rest = budget.needsWeight;
-  for (uint8_t part : {budget.split, budget.merge, budget.shift, budget.expand,
+  // Shifts matter below merges only.
+  uint8_t shift = std::min(budget.shift, budget.merge);
+  for (uint8_t part : {budget.split, budget.merge, shift, budget.expand,
                        budget.unfold, budget.stride, budget.weights})
     rest = rest << 8 | part;
   return mixBits(sum + mixBits(rest + 0x632be59bd9b4e019ull));

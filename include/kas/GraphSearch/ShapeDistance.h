@@ -120,14 +120,19 @@ private:
                 int limit) const;
   bool canMerge(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
                 int limit);
+  /// Both halves of a merged coordinate, and the sum of their hashes.
+  struct Cut {
+    ShapeItem high, low;
+    uint64_t hash = 0;
+  };
+  using CutLists = std::vector<std::unique_ptr<llvm::SmallVector<Cut, 4>>>;
   bool canCut(llvm::MutableArrayRef<ShapeItem> items, SizeId whole,
-              llvm::ArrayRef<SizeId> blocks, const ShapeBudget &rest,
-              int limit);
+              bool isSmall, const ShapeBudget &rest, int limit);
+  llvm::ArrayRef<Cut> getCuts(SizeId size, bool isSmall);
   bool canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
                           const ShapeBudget &budget, int limit);
   bool canStride(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
                  int limit);
-  llvm::ArrayRef<SizeId> getSmallBlocks(SizeId size);
 
   const SearchProblem &problem;
   SizeTable &sizes;
@@ -136,7 +141,8 @@ private:
   Powers targetPowers;
   llvm::SmallVector<SizeId, 4> strideFactors;
   unsigned numSignatureStrides = 0;
-  std::vector<std::unique_ptr<llvm::SmallVector<SizeId, 8>>> smallBlocks;
+  /// By size: by all blocks, and by those that a shift allows.
+  CutLists cuts[2];
   /// What is known about a multiset: the least limit that is enough, and the
   /// largest one that is not.
   struct Known {
