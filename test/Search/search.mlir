@@ -1,9 +1,9 @@
-// RUN: kas-opt %s -kas-search="space=@layers seed=7 evaluations=40 top=8" -o %t.1
-// RUN: kas-opt %s -kas-search="space=layers seed=7 evaluations=40 top=8 threads=3" -o %t.2
+// RUN: kas-opt %s -kas-search="space=@layers algorithm=random seed=7 evaluations=40 top=8" -o %t.1
+// RUN: kas-opt %s -kas-search="space=layers algorithm=random seed=7 evaluations=40 top=8 threads=3" -o %t.2
 // RUN: diff %t.1 %t.2
 // RUN: FileCheck %s < %t.1
 // RUN: kas-opt %t.1 --verify-roundtrip -o /dev/null
-// RUN: kas-opt %s -kas-search="space=@layers seed=8 evaluations=40 top=8" -o %t.3
+// RUN: kas-opt %s -kas-search="space=@layers algorithm=random seed=8 evaluations=40 top=8" -o %t.3
 // RUN: not diff %t.1 %t.3 > /dev/null
 // RUN: kas-opt %s -kas-search="space=@layers evaluators=params evaluations=1" | FileCheck %s --check-prefix=PARAMS
 

@@ -68,7 +68,7 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
   let options = [
     Option<"space", "space", "std::string", /*default=*/"\"\"",
            "The space to search (default: the only one)">,
-    Option<"algorithm", "algorithm", "std::string", /*default=*/"\"random\"",
+    Option<"algorithm", "algorithm", "std::string", /*default=*/"\"surrogate\"",
            "How candidates are chosen: random, uniform, exhaustive, evolution, "
            "mcts, surrogate">,
     ListOption<"parameters", "parameters", "std::string",
