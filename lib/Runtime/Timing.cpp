@@ -8,7 +8,7 @@
 
 #include "kas/Runtime/Timing.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include <cassert>
 #include <chrono>
 #ifdef __GLIBC__
