@@ -28,8 +28,7 @@ inline bool isOutputPart(const LiveCoord &coord) {
 /// A weight may be indexed by it (W1), whatever else it is indexed by.
 inline bool isShareable(const GraphSpace &space, const LiveCoord &coord) {
   return coord.kind != CoordKind::Split && coord.kind != CoordKind::Shift &&
-         coord.kind != CoordKind::Stride &&
-         space.sizes[coord.size].isShareable;
+         coord.kind != CoordKind::Stride && space.sizes[coord.size].isShareable;
 }
 /// A weight may take it from the data (W3).
 bool isTakeable(const GraphSpace &space, const LiveCoord &coord);
