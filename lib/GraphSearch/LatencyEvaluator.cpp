@@ -8,6 +8,7 @@
 
 #include "kas/GraphSearch/LatencyEvaluator.h"
 #include "kas/GraphSearch/ExternalEvaluator.h"
+#include "llvm/Support/Compiler.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
@@ -85,7 +86,8 @@ kas::makeLatencyEvaluator(const EvaluatorSettings &settings) {
   EvaluatorSettings workers = settings;
   workers.command = "exec " + quote(*runner) + " --worker --threads=1 --runs=7";
   workers.retries = 0;
-  if (!workers.memoryLimit)
+  // The address sanitizer takes terabytes of address space, though not memory.
+  if (!workers.memoryLimit && !LLVM_ADDRESS_SANITIZER_BUILD)
     workers.memoryLimit = 8192;
   Expected<std::unique_ptr<Evaluator>> evaluator =
       makeExternalEvaluator(workers);
