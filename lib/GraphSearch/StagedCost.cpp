@@ -112,7 +112,7 @@ void StagedCost::multiplyCut(unsigned index, Choice done, double *elements) {
 void StagedCost::computeElements(Choice done, double *elements) {
   visited = 0;
   hasCut = problem.hasBatch();
-  std::copy(batch.begin(), batch.end(), elements);
+  llvm::copy(batch, elements);
   for (unsigned index : data)
     multiplyCut(index, done, elements);
   for (auto [number, weight] : llvm::enumerate(weights))
