@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/GraphSearch/SizeTable.h"
+#include "kas/Support/PrimeFactors.h"
 #include "kas/Support/Random.h"
 #include <cstdlib>
 
@@ -16,23 +17,12 @@ using namespace kas;
 /// wrap.
 static constexpr int maxExponent = 63;
 
-static void addPrimes(int64_t number, llvm::SmallVectorImpl<int64_t> &primes) {
-  for (int64_t prime = 2; number > 1; ++prime) {
-    if (prime * prime > number)
-      prime = number;
-    if (number % prime == 0 && !llvm::is_contained(primes, prime))
-      primes.push_back(prime);
-    while (number % prime == 0)
-      number /= prime;
-  }
-}
-
 SizeTable::SizeTable(const SearchProblem &problem) : problem(problem) {
   unsigned numSymbols = problem.symbols.size();
   for (const auto *shape : {&problem.outputs, &problem.inputs})
     for (const Dimension &dimension : *shape) {
-      addPrimes(dimension.size.getNumerator(), primes);
-      addPrimes(dimension.size.getDenominator(), primes);
+      addPrimeFactors(dimension.size.getNumerator(), primes);
+      addPrimeFactors(dimension.size.getDenominator(), primes);
     }
   llvm::sort(primes);
   numPowers = numSymbols + primes.size();

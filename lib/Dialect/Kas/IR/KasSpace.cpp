@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasSyntax.h"
+#include "kas/Support/PrimeFactors.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -191,21 +192,11 @@ static LogicalResult verifyRank(SpaceOp space) {
 static LogicalResult verifyFactors(SpaceOp space, const SymbolSet &symbols) {
   constexpr unsigned maxFactors = 16;
   SmallVector<int64_t> primes;
-  auto add = [&](int64_t number) {
-    for (int64_t prime = 2; number > 1; ++prime) {
-      if (prime * prime > number)
-        prime = number;
-      if (number % prime == 0 && !llvm::is_contained(primes, prime))
-        primes.push_back(prime);
-      while (number % prime == 0)
-        number /= prime;
-    }
-  };
   for (ArrayAttr sizes : {space.getOutputSizes(), space.getInputSizes()})
     for (auto attr : sizes.getAsRange<SizeAttr>()) {
       std::optional<Size> size = attr.toSize(symbols);
-      add(size->getNumerator());
-      add(size->getDenominator());
+      addPrimeFactors(size->getNumerator(), primes);
+      addPrimeFactors(size->getDenominator(), primes);
     }
   unsigned factors = symbols.size() + primes.size();
   if (factors <= maxFactors)
