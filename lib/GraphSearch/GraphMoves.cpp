@@ -81,18 +81,16 @@ public:
       : space(space), sizes(space.sizes), limits(space.problem->limits),
         state(state), live(state.getLive()), visit(visit),
         left(limits.depth - state.steps) {
-    uint64_t sum = 0;
     for (auto [index, coord] : llvm::enumerate(live)) {
       hashes[index] = space.getHash(coord.expr);
       items[index] = getItemHash(coord);
-      sum += items[index];
+      itemSum += items[index];
       bases += isShareableBase(space, coord);
       if (space.options.useTwins)
         for (unsigned other = 0; other < index; ++other)
           if (areTwins(space, live[other], coord))
             twins.emplace_back(other, index);
     }
-    itemSum = sum;
     budget = getShapeBudget(space, state);
     // As it is before staleness (see getShapeBudget) is known.
     budget.weights = getNumWeightsLeft();
@@ -128,9 +126,27 @@ private:
   uint8_t getNumWeightsLeft() const {
     return std::min(limits.weights, GraphSpace::maxWeights) - state.numWeights;
   }
-  uint64_t getItemHash(const LiveCoord &coord) const {
+  /// A sum over coordinates as the distance sees them, while more weights may
+  /// come and when none do.
+  struct ItemSum {
+    uint64_t before = 0, after = 0;
+    ItemSum &operator+=(const ItemSum &other) {
+      before += other.before;
+      after += other.after;
+      return *this;
+    }
+    ItemSum &operator-=(const ItemSum &other) {
+      before -= other.before;
+      after -= other.after;
+      return *this;
+    }
+  };
+  ItemSum getItemHash(const LiveCoord &coord) const {
     ShapeItem item = getShapeItem(space, coord);
-    return ShapeDistance::hashItem(item.size, item.flags);
+    uint64_t hash = ShapeDistance::hashItem(item);
+    if (item.weights == 0)
+      return {hash, hash};
+    return {ShapeDistance::hashItem(ShapeDistance::forgetWeights(item)), hash};
   }
   bool isFrozen(unsigned index) const {
     return live[index].height >= limits.chain;
@@ -141,12 +157,13 @@ private:
 
   /// Whether the input can be reached behind a move that leaves the items with
   /// this sum.
-  bool isReachableAfter(uint32_t code, uint64_t key, uint64_t sum,
+  bool isReachableAfter(uint32_t code, uint64_t key, const ItemSum &sum,
                         const ShapeBudget &rest) {
     if (!space.options.useDistance)
       return true;
+    uint64_t items = rest.weights > 0 ? sum.before : sum.after;
     if (std::optional<bool> known =
-            space.distance.recall(ShapeDistance::getKey(sum, rest), left - 1))
+            space.distance.recall(ShapeDistance::getKey(items, rest), left - 1))
       return *known;
     GraphStateData child;
     child.assign(state);
@@ -197,7 +214,8 @@ private:
     if (isStale(key, live[index].sinceShared) ||
         isLaterTwin(index, key, parameter))
       return false;
-    uint64_t sum = itemSum - items[index];
+    ItemSum sum = itemSum;
+    sum -= items[index];
     int numBases = -int(isShareableBase(space, live[index]));
     bool isAnyFresh = false;
     for (const LiveCoord *made : {result, second}) {
@@ -296,7 +314,10 @@ private:
     uint64_t since = std::min(live[a].sinceShared, live[b].sinceShared);
     if (isStale(key, since) || isLaterTwin(a, b, key))
       return false;
-    uint64_t sum = itemSum - items[a] - items[b] + getItemHash(result);
+    ItemSum sum = itemSum;
+    sum -= items[a];
+    sum -= items[b];
+    sum += getItemHash(result);
     int numBases = int(isShareableBase(space, result)) -
                    int(isShareableBase(space, live[a])) -
                    int(isShareableBase(space, live[b]));
@@ -341,7 +362,8 @@ private:
   /// What the choices for some of the coordinates come to.
   struct Choice {
     uint32_t code = 0;
-    uint64_t terms = 0, items = 0;
+    uint64_t terms = 0;
+    ItemSum items;
     uint64_t since = ~uint64_t(0);
     Powers usage;
     double elements = 1, taken = 1;
@@ -528,9 +550,8 @@ private:
   uint32_t first = 0;
   ShapeBudget budget;
   int bases = 0;
-  uint64_t itemSum = 0;
-  uint64_t hashes[GraphSpace::maxLive], items[GraphSpace::maxLive],
-      sharedItems[GraphSpace::maxLive];
+  ItemSum itemSum, items[GraphSpace::maxLive], sharedItems[GraphSpace::maxLive];
+  uint64_t hashes[GraphSpace::maxLive];
   uint64_t terms[3][GraphSpace::maxLive] = {};
   bool isUsable[GraphSpace::maxLive], canTake[GraphSpace::maxLive];
   llvm::SmallVector<std::pair<uint8_t, uint8_t>, 8> twins;

@@ -13,11 +13,15 @@ using namespace kas;
 
 ShapeItem kas::getShapeItem(const GraphSpace &space, const LiveCoord &coord) {
   const SpaceLimits &limits = space.problem->limits;
-  ShapeItem item{coord.size, 0};
+  ShapeItem item{coord.size, 0, 0, 0};
   if (coord.flags & LiveCoord::HasOutput)
     item.flags |= ShapeItem::HasOutput;
   if (coord.flags & LiveCoord::Strided)
     item.flags |= ShapeItem::Strided;
+  if (coord.kind == CoordKind::Reduce) {
+    item.flags |= ShapeItem::IsReduce;
+    item.weights = coord.weights;
+  }
   if (coord.height >= limits.chain) {
     item.flags |= ShapeItem::Frozen;
     if (coord.kind == CoordKind::Reduce && !coord.weights)
@@ -25,6 +29,8 @@ ShapeItem kas::getShapeItem(const GraphSpace &space, const LiveCoord &coord) {
     return item;
   }
   const SizeInfo &info = space.sizes[coord.size];
+  if (limits.unfold > 0 && isUnfoldable(coord))
+    item.flags |= ShapeItem::Unfoldable;
   switch (coord.kind) {
   case CoordKind::Reduce:
     if (info.isShareable && info.max >= limits.rankMin &&

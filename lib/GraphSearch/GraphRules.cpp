@@ -186,9 +186,7 @@ LiveCoord kas::makeRemainder(GraphSpace &space, const LiveCoord &whole,
 bool kas::canUnfold(const GraphSpace &space, const LiveCoord &base,
                     const LiveCoord &window) {
   // U1: shifts and splits go above unfolds; a base has an output.
-  if ((base.flags & LiveCoord::Strided) ||
-      !(base.flags & LiveCoord::HasOutput) || base.kind == CoordKind::Split ||
-      base.kind == CoordKind::Shift || base.kind == CoordKind::Reduce)
+  if (!isUnfoldable(base))
     return false;
   // U3: no sums over windows.
   if (window.flags & LiveCoord::Unweighted)

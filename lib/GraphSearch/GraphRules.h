@@ -37,6 +37,14 @@ inline bool isShareableBase(const GraphSpace &space, const LiveCoord &coord) {
   return (coord.flags & LiveCoord::HasOutput) && isShareable(space, coord);
 }
 
+/// The coordinate may be the base of some unfold (U1).
+inline bool isUnfoldable(const LiveCoord &coord) {
+  return !(coord.flags & LiveCoord::Strided) &&
+         (coord.flags & LiveCoord::HasOutput) &&
+         coord.kind != CoordKind::Split && coord.kind != CoordKind::Shift &&
+         coord.kind != CoordKind::Reduce;
+}
+
 /// The coordinates are interchangeable: reductions of one size, or outputs,
 /// with the same weights.
 bool areTwins(const GraphSpace &space, const LiveCoord &a, const LiveCoord &b);

@@ -24,6 +24,7 @@ ShapeDistance::ShapeDistance(const SearchProblem &problem, SizeTable &sizes,
   for (SizeId target : this->targets)
     targetPowers =
         targetPowers + (sizes[target].powers & sizes.getPrimaryMask());
+  findChannels();
   for (const Dimension &input : problem.inputs)
     for (const Dimension &output : problem.outputs)
       addFactor(
@@ -33,6 +34,24 @@ ShapeDistance::ShapeDistance(const SearchProblem &problem, SizeTable &sizes,
     if (problem.symbols.getKind(symbol) == SymbolKind::Coefficient)
       for (int exponent : {1, 2})
         addFactor(sizes.intern(Size::symbol(symbol, exponent)));
+}
+
+/// Input dimensions with a primary symbol that only unordered ones have.
+void ShapeDistance::findChannels() {
+  auto hasOwnSymbol = [&](const Powers &powers) {
+    for (unsigned i = 0; i < sizes.getNumPowers(); ++i) {
+      auto isOrderedWithIt = [&](const Dimension &input) {
+        return !input.isUnordered &&
+               sizes[sizes.intern(input.size)].powers.get(i) > 0;
+      };
+      if (sizes.getPrimaryMask().get(i) && powers.get(i) > 0 &&
+          llvm::none_of(problem.inputs, isOrderedWithIt))
+        return true;
+    }
+    return false;
+  };
+  for (SizeId target : targets)
+    areChannels.push_back(hasOwnSymbol(sizes[target].powers));
 }
 
 //===----------------------------------------------------------------------===//
@@ -59,10 +78,16 @@ struct ShapePartition {
   /// primary symbols come from factors only.
   Powers lackingInAll;
   Powers available[ShapeDistance::maxItems + 1];
+  /// By input dimension: the sets of weights that index reductions in it.
+  uint16_t weightSets[maxTargets] = {};
 
   struct Counts {
     int8_t kept = 0, joins = 0, windows = 0, expanded = 0, weights = 0,
            dropped = 0;
+    /// The largest window, and the largest that some kept base allows (U2).
+    uint8_t window = 0, allowed = 0;
+    /// The product of the factors that no weight indexes.
+    double pooled = 1;
     /// What the last item became, so that equal ones do so in order.
     int8_t last = 0;
     /// An item that is the input dimension as it is.
@@ -87,6 +112,8 @@ struct ShapePartition {
   bool isFeasible() {
     Counts counts;
     counts.weights = budget.needsWeight;
+    for (const ShapeItem &item : items)
+      counts.allowed = std::max(counts.allowed, item.windowBelow);
     return visit(0, counts);
   }
 
@@ -99,7 +126,8 @@ struct ShapePartition {
     for (unsigned target = 0; target < numTargets; ++target)
       if (factors[target] == 0 || !lacking[target].isZero())
         return false;
-    return counts.weights <= counts.dropped || !limits.weightTakes;
+    return counts.window <= counts.allowed &&
+           (counts.weights <= counts.dropped || !limits.weightTakes);
   }
 
   bool visit(unsigned index, const Counts &counts) {
@@ -146,13 +174,26 @@ struct ShapePartition {
       needWeights(isUnweighted);
       ++next.kept;
       ++next.windows;
+      next.window = std::max<int64_t>(next.window, info.min);
+      allowWindows(item, next);
       return visit(index + 1, next);
     default:
       if (item.flags & ShapeItem::Strided)
         return false;
-      needWeights(isUnweighted && info.max > limits.pooling);
+      if (isUnweighted) { // P1
+        next.pooled *= static_cast<double>(info.max);
+        needWeights(next.pooled > static_cast<double>(limits.pooling));
+      }
+      allowWindows(item, next);
       return visitFactor(index, choice - FirstFactor, next);
     }
+  }
+
+  /// What the data keeps may be the base of an unfold.
+  void allowWindows(const ShapeItem &item, Counts &counts) const {
+    if (item.flags & ShapeItem::Unfoldable)
+      counts.allowed =
+          std::max(counts.allowed, distance.sizes[item.size].maxWindow);
   }
 
   /// The item becomes a factor of an input dimension.
@@ -170,6 +211,14 @@ struct ShapePartition {
         return false;
       next.closed |= 1 << target;
     }
+    uint16_t oldSets = weightSets[target];
+    if (budget.weights == 0 && (items[index].flags & ShapeItem::IsReduce) &&
+        distance.areChannels[target]) { // D3
+      uint16_t set = 1 << items[index].weights;
+      if (oldSets & set)
+        return false;
+      weightSets[target] |= set;
+    }
     ++next.kept;
     next.joins += factors[target] > 0;
     Powers oldLacking = lackingInAll;
@@ -179,6 +228,7 @@ struct ShapePartition {
     ++factors[target];
     bool isFound = visit(index + 1, next);
     --factors[target];
+    weightSets[target] = oldSets;
     lacking[target] = old;
     lackingInAll = oldLacking;
     return isFound;
@@ -193,22 +243,27 @@ struct ShapePartition {
 /// Both halves of a merged coordinate, as if nothing had happened to them.
 static ShapeItem makeHalf(const SizeTable &sizes, SizeId size) {
   uint16_t flags = ShapeItem::Expandable | ShapeItem::Mergeable |
-                   ShapeItem::HasOutput | ShapeItem::Stridable;
+                   ShapeItem::HasOutput | ShapeItem::Stridable |
+                   ShapeItem::Unfoldable;
   if (sizes[size].isShareable)
     flags |= ShapeItem::Droppable;
-  return {size, flags};
+  return {size, flags, 0, 0};
 }
 
 /// Replaces the last two of `items` by the halves of `whole`.
-bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items, SizeId whole,
-                           bool isSmall, const ShapeBudget &rest, int limit) {
+bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items,
+                           const ShapeItem &whole, bool isSmall,
+                           const ShapeBudget &rest, int limit) {
   if (limit < 0)
     return false;
   uint64_t sum = 0;
   for (const ShapeItem &item : items.drop_back(2))
-    sum += hashItem(item.size, item.flags);
-  for (const Cut &cut : getCuts(whole, isSmall)) {
-    std::optional<bool> known = recall(getKey(sum + cut.hash, rest), limit);
+    sum += hashItem(item);
+  uint8_t windowBelow = rest.unfold ? getWindowBelow(whole) : 0;
+  for (Cut cut : getCuts(whole.size, isSmall)) {
+    cut.high.windowBelow = cut.low.windowBelow = windowBelow;
+    uint64_t all = sum + hashItem(cut.high) + hashItem(cut.low);
+    std::optional<bool> known = recall(getKey(all, rest), limit);
     if (known && !*known)
       continue;
     items[items.size() - 2] = cut.high;
@@ -217,6 +272,13 @@ bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items, SizeId whole,
       return true;
   }
   return false;
+}
+
+/// The largest window of an unfold that a merge of the item may stand above.
+uint8_t ShapeDistance::getWindowBelow(const ShapeItem &item) const {
+  uint8_t own =
+      item.flags & ShapeItem::Unfoldable ? sizes[item.size].maxWindow : 0;
+  return std::max(own, item.windowBelow);
 }
 
 /// The halves of a coordinate of this size, by all blocks or by those that a
@@ -231,11 +293,8 @@ llvm::ArrayRef<ShapeDistance::Cut> ShapeDistance::getCuts(SizeId size,
     for (SizeId block : sizes.getBlocks(size)) {
       if (isSmall && sizes[block].max > problem.limits.shiftBlock)
         continue;
-      Cut cut{makeHalf(sizes, sizes.divide(size, block)),
-              makeHalf(sizes, block), 0};
-      cut.hash = hashItem(cut.high.size, cut.high.flags) +
-                 hashItem(cut.low.size, cut.low.flags);
-      list->push_back(cut);
+      list->push_back(
+          {makeHalf(sizes, sizes.divide(size, block)), makeHalf(sizes, block)});
     }
     lists[size] = std::move(list);
   }
@@ -265,12 +324,14 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
       continue;
     Powers powers;
     uint16_t any = 0;
+    uint8_t windowBelow = 0;
     ShapeItem cut[maxItems];
     unsigned kept = 0;
     for (unsigned index = 0; index < count; ++index) {
       if (chosen >> index & 1) {
         powers = powers + sizes[items[index].size].powers;
         any |= items[index].flags;
+        windowBelow = std::max(windowBelow, getWindowBelow(items[index]));
       } else {
         cut[kept++] = items[index];
       }
@@ -285,8 +346,8 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
     rest.merge -= 1;
     rest.shift -= 1;
     rest.split -= factors - 1;
-    if (canCut({cut, kept + 2}, whole, /*isSmall=*/true, rest,
-               limit - factors - 1))
+    if (canCut({cut, kept + 2}, {whole, 0, 0, windowBelow}, /*isSmall=*/true,
+               rest, limit - factors - 1))
       return true;
   }
   return false;
@@ -306,19 +367,19 @@ bool ShapeDistance::canMerge(llvm::ArrayRef<ShapeItem> items,
     ShapeItem cut[maxItems];
     std::copy(items.begin(), items.begin() + index, cut);
     std::copy(items.begin() + index + 1, items.end(), cut + index);
-    SizeId size = items[index].size;
+    const ShapeItem &whole = items[index];
     llvm::MutableArrayRef<ShapeItem> result(cut, items.size() + 1);
     if (items[index].flags & ShapeItem::Mergeable) {
-      if (canCut(result, size, /*isSmall=*/false, rest, limit - 1))
+      if (canCut(result, whole, /*isSmall=*/false, rest, limit - 1))
         return true;
     } else if (items[index].flags & ShapeItem::MergeableBySmall) {
-      if (canCut(result, size, /*isSmall=*/true, rest, limit - 1))
+      if (canCut(result, whole, /*isSmall=*/true, rest, limit - 1))
         return true;
     } else if ((items[index].flags & ShapeItem::ShiftMergeable) &&
                budget.shift > 0) {
       ShapeBudget shifted = rest;
       --shifted.shift;
-      if (canCut(result, size, /*isSmall=*/true, shifted, limit - 2))
+      if (canCut(result, whole, /*isSmall=*/true, shifted, limit - 2))
         return true;
     }
   }
@@ -392,19 +453,24 @@ bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
     return false;
   if (unsorted.size() > maxItems)
     return true;
+  llvm::SmallVector<ShapeItem, maxItems> items(unsorted);
   uint64_t sum = 0;
-  for (const ShapeItem &item : unsorted)
-    sum += hashItem(item.size, item.flags);
+  for (ShapeItem &item : items) {
+    if (budget.weights > 0)
+      item = forgetWeights(item);
+    sum += hashItem(item);
+  }
   uint64_t key = getKey(sum, budget);
   if (std::optional<bool> known = recall(key, limit))
     return *known;
   ++statistics.computed;
-  llvm::SmallVector<ShapeItem, maxItems> items(unsorted);
   // Those with primary symbols first: they decide most. The order is for speed
   // only.
   llvm::sort(items, [&](const ShapeItem &a, const ShapeItem &b) {
-    return std::tuple(!sizes[a.size].hasPrimary, a.size, a.flags) <
-           std::tuple(!sizes[b.size].hasPrimary, b.size, b.flags);
+    return std::tuple(!sizes[a.size].hasPrimary, a.size, a.flags, a.weights,
+                      a.windowBelow) < std::tuple(!sizes[b.size].hasPrimary,
+                                                  b.size, b.flags, b.weights,
+                                                  b.windowBelow);
   });
   bool isFound = ShapePartition(*this, items, budget, limit).isFeasible() ||
                  canMerge(items, budget, limit) ||

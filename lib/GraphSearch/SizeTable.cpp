@@ -118,6 +118,12 @@ std::unique_ptr<SizeInfo> SizeTable::describe(const Powers &powers) const {
     info->max = std::max(info->max, *value);
     info->values.push_back(*value);
   }
+  const SpaceLimits &limits = problem.limits;
+  while (info->isLegal &&
+         info->maxWindow < std::min<int64_t>(limits.window, UINT8_MAX) &&
+         static_cast<double>(info->min) >=
+             limits.unfoldRatio * (info->maxWindow + 1.0))
+    ++info->maxWindow;
   return info;
 }
 

@@ -43,9 +43,17 @@ struct ShapeItem {
     Stridable = 512,
     /// Mergeable by blocks that a shift allows.
     MergeableBySmall = 1024,
+    /// An unfold of it may be made.
+    Unfoldable = 2048,
+    IsReduce = 4096,
   };
   SizeId size = SizeTable::one;
   uint16_t flags = 0;
+  /// Of a reduction: the weights that index it, one bit each.
+  uint8_t weights = 0;
+  /// Of a half of a coordinate that the distance has merged: the largest window
+  /// of an unfold below the merge.
+  uint8_t windowBelow = 0;
 
   bool operator==(const ShapeItem &other) const = default;
 };
@@ -83,9 +91,16 @@ public:
                              const ShapeBudget &budget, int limit);
 
   /// The question in parts: a sum over the items, so that a move changes it by
-  /// few terms; then the key; then what is known of it.
-  static uint64_t hashItem(SizeId size, uint16_t flags) {
-    return mixBits((uint64_t(size) << 16 | flags) + 0x9e3779b97f4a7c15ull);
+  /// few terms; then the key; then what is known of it. The weights of an item
+  /// count in the sum only when the budget has no more (`forgetWeights`).
+  static uint64_t hashItem(const ShapeItem &item) {
+    uint64_t bits = uint64_t(item.size) << 16 | item.flags;
+    return mixBits((bits << 16 | item.weights << 8 | item.windowBelow) +
+                   0x9e3779b97f4a7c15ull);
+  }
+  static ShapeItem forgetWeights(ShapeItem item) {
+    item.weights = 0;
+    return item;
   }
   static uint64_t getKey(uint64_t sum, const ShapeBudget &budget);
   /// Yes, no, or nothing when it has to be worked out.
@@ -116,18 +131,19 @@ public:
 
 private:
   friend struct ShapePartition;
+  void findChannels();
   bool isTooFar(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
                 int limit) const;
   bool canMerge(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
                 int limit);
-  /// Both halves of a merged coordinate, and the sum of their hashes.
+  /// Both halves of a merged coordinate.
   struct Cut {
     ShapeItem high, low;
-    uint64_t hash = 0;
   };
   using CutLists = std::vector<std::unique_ptr<llvm::SmallVector<Cut, 4>>>;
-  bool canCut(llvm::MutableArrayRef<ShapeItem> items, SizeId whole,
+  bool canCut(llvm::MutableArrayRef<ShapeItem> items, const ShapeItem &whole,
               bool isSmall, const ShapeBudget &rest, int limit);
+  uint8_t getWindowBelow(const ShapeItem &item) const;
   llvm::ArrayRef<Cut> getCuts(SizeId size, bool isSmall);
   bool canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
                           const ShapeBudget &budget, int limit);
@@ -137,6 +153,8 @@ private:
   const SearchProblem &problem;
   SizeTable &sizes;
   llvm::SmallVector<SizeId, 4> targets;
+  /// By input dimension: it is a set of factors (D3).
+  llvm::SmallVector<bool, 4> areChannels;
   /// Of primary symbols, in all of them.
   Powers targetPowers;
   llvm::SmallVector<SizeId, 4> strideFactors;

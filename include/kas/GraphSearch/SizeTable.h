@@ -83,6 +83,9 @@ struct SizeInfo {
   /// problem allows.
   bool isShareable = true;
   int64_t min = 0, max = 0;
+  /// The largest window up to `limits.window` that an unfold of it may have
+  /// under every binding, when windows are the same under all.
+  uint8_t maxWindow = 0;
   uint64_t hash = 0;
   /// By binding.
   llvm::SmallVector<int64_t, 4> values;

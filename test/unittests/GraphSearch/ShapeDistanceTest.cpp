@@ -60,13 +60,64 @@ TEST_F(ShapeDistanceTest, JoinsCostOneEach) {
   ShapeBudget budget = makeBudget();
   EXPECT_EQ(measure({{get("C/g"), 0}, {get("g"), 0}, {get("H"), 0}}, budget),
             1);
-  EXPECT_EQ(measure({{get("C"), 0}, {get("H"), 0}, {get("k"), 0}}, budget), 1);
   budget.split = 0;
   EXPECT_EQ(measure({{get("C/g"), 0}, {get("g"), 0}, {get("H"), 0}}, budget),
             99);
   // An even size is no window.
   budget = makeBudget();
   EXPECT_EQ(measure({{get("C"), 0}, {get("H"), 0}, {get("g"), 0}}, budget), 99);
+}
+
+TEST_F(ShapeDistanceTest, WindowsNeedABase) {
+  ShapeBudget budget = makeBudget();
+  ShapeItem channel{get("C"), 0}, window{get("k"), 0},
+      base{get("H"), ShapeItem::Unfoldable};
+  EXPECT_EQ(measure({channel, base, window}, budget), 1);
+  EXPECT_EQ(measure({channel, {get("H"), 0}, window}, budget), 99);
+  // It must be `unfold_ratio` times as large: 28 >= 2 * 9, but not 2 * 27.
+  EXPECT_EQ(measure({channel, base, {get("k**2"), 0}}, budget), 1);
+  EXPECT_EQ(measure({channel, base, {get("k**3"), 0}}, budget), 99);
+  // A base that a weight takes is none.
+  budget.weights = 1;
+  ShapeItem taken{get("C"), ShapeItem::Unfoldable | ShapeItem::Droppable};
+  ShapeItem position{get("H"), 0};
+  EXPECT_EQ(measure({channel, position, taken}, budget), 1);
+  EXPECT_EQ(measure({channel, position, taken, window}, budget), 99);
+  // Of a coordinate that is merged above the unfold the halves may be taken.
+  budget.merge = 1;
+  taken.flags |= ShapeItem::Mergeable;
+  EXPECT_EQ(measure({channel, position, taken, window}, budget), 3);
+  taken.flags &= ~ShapeItem::Unfoldable;
+  position.flags |= ShapeItem::Unfoldable;
+  EXPECT_EQ(measure({channel, position, taken, window}, budget), 2);
+}
+
+TEST_F(ShapeDistanceTest, ReductionsOfAChannelDiffer) {
+  ShapeBudget budget = makeBudget();
+  auto measureWith = [&](unsigned weightsOfA, unsigned weightsOfB) {
+    ShapeItem a{get("C/g"), ShapeItem::IsReduce, uint8_t(weightsOfA)};
+    ShapeItem b{get("g"), ShapeItem::IsReduce, uint8_t(weightsOfB)};
+    return measure({a, b, {get("H"), 0}}, budget);
+  };
+  EXPECT_EQ(measureWith(1, 2), 1);
+  EXPECT_EQ(measureWith(3, 2), 1);
+  EXPECT_EQ(measureWith(0, 0), 99);
+  EXPECT_EQ(measureWith(2, 2), 99);
+  // Another weight may index one of them.
+  budget.weights = 1;
+  EXPECT_EQ(measureWith(2, 2), 1);
+}
+
+TEST_F(ShapeDistanceTest, FewReductionsArePooled) {
+  ShapeBudget budget = makeBudget();
+  ShapeItem half{get("g"), ShapeItem::Unweighted};
+  ShapeItem rest{get("C/g**2"), 0}, position{get("H"), 0};
+  EXPECT_EQ(measure({half, {get("C/g"), 0}, position}, budget), 1);
+  // 4 * 4 points are more than 8.
+  EXPECT_EQ(measure({half, half, rest, position}, budget), 99);
+  budget.weights = 1;
+  ShapeItem taken{get("g"), ShapeItem::Droppable};
+  EXPECT_EQ(measure({half, half, rest, position, taken}, budget), 3);
 }
 
 TEST_F(ShapeDistanceTest, OneWeightTakesAny) {
