@@ -1,0 +1,576 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BudgetSearch.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include <numeric>
+
+using namespace kas;
+
+/// The largest position from `first` to `last` with `holds`, which holds at
+/// `first` and, once false, stays so.
+template <typename Predicate>
+static int64_t findLast(int64_t first, int64_t last, Predicate &&holds) {
+  while (first < last) {
+    int64_t middle = first + (last - first + 1) / 2;
+    if (holds(middle))
+      first = middle;
+    else
+      last = middle - 1;
+  }
+  return first;
+}
+
+BudgetSearch::BudgetSearch(const BudgetModel &model,
+                           const BudgetProblem &problem, BudgetRange range,
+                           unsigned objective, uint64_t maxEvaluations)
+    : model(model), problem(problem), range(std::move(range)),
+      objective(objective), maxEvaluations(maxEvaluations) {
+  for (unsigned layer : llvm::seq(model.numLayers))
+    for (unsigned variable : llvm::seq(model.numVariables)) {
+      low.push_back(0);
+      high.push_back(model.getDomain(layer, variable).count - 1);
+    }
+}
+
+int64_t BudgetSearch::getTotal(const Point &point, unsigned cost) const {
+  int64_t total = 0;
+  for (unsigned layer : llvm::seq(model.numLayers))
+    total =
+        saturatingAdd(total, model.evaluateCost(layer, cost,
+                                                llvm::ArrayRef(point).slice(
+                                                    layer * model.numVariables,
+                                                    model.numVariables)));
+  return total;
+}
+
+bool BudgetSearch::isWithinUpper(const Point &point) const {
+  for (unsigned layer : llvm::seq(model.numLayers))
+    if (!model.isWithinLimits(
+            layer, llvm::ArrayRef(point).slice(layer * model.numVariables,
+                                               model.numVariables)))
+      return false;
+  return llvm::all_of(llvm::seq(model.numCosts), [&](unsigned cost) {
+    return getTotal(point, cost) <= range.upper[cost];
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Domains
+//===----------------------------------------------------------------------===//
+
+/// Takes values away that are over a budget or limit with all others at their
+/// least. False when the least values are.
+bool BudgetSearch::tightenUpper() {
+  if (!isWithinUpper(low))
+    return false;
+  Point point = low;
+  for (unsigned layer : llvm::seq(model.numLayers)) {
+    llvm::MutableArrayRef<int64_t> indices = layerOf(point, layer);
+    llvm::SmallVector<int64_t, 2> others;
+    for (unsigned cost : llvm::seq(model.numCosts))
+      others.push_back(getTotal(low, cost) -
+                       model.evaluateCost(layer, cost, indices));
+    for (unsigned variable : llvm::seq(model.numVariables)) {
+      unsigned item = itemOf(layer, variable);
+      high[item] = findLast(low[item], high[item], [&](int64_t index) {
+        indices[variable] = index;
+        if (!model.isWithinLimits(layer, indices))
+          return false;
+        return llvm::all_of(llvm::seq(model.numCosts), [&](unsigned cost) {
+          return model.evaluateCost(layer, cost, indices) <=
+                 range.upper[cost] - others[cost];
+        });
+      });
+      indices[variable] = low[item];
+    }
+  }
+  return true;
+}
+
+/// Takes values away that miss a lower budget with all others at their
+/// greatest. False when the greatest values do.
+bool BudgetSearch::tightenLower() {
+  for (unsigned cost : llvm::seq(model.numCosts)) {
+    if (range.lower[cost] == 0)
+      continue;
+    int64_t total = getTotal(high, cost);
+    if (total < range.lower[cost])
+      return false;
+    // A saturated sum has no parts.
+    if (total == BudgetProblem::costCeiling)
+      continue;
+    Point point = high;
+    for (unsigned layer : llvm::seq(model.numLayers)) {
+      llvm::MutableArrayRef<int64_t> indices = layerOf(point, layer);
+      int64_t others = total - model.evaluateCost(layer, cost, indices);
+      for (unsigned variable : llvm::seq(model.numVariables)) {
+        unsigned item = itemOf(layer, variable);
+        auto misses = [&](int64_t index) {
+          indices[variable] = index;
+          return model.evaluateCost(layer, cost, indices) <
+                 range.lower[cost] - others;
+        };
+        if (misses(low[item]))
+          low[item] = findLast(low[item], high[item], misses) + 1;
+        indices[variable] = high[item];
+      }
+    }
+  }
+  return true;
+}
+
+bool BudgetSearch::tighten() {
+  for (int round = 0; round < 8; ++round) {
+    Point before = low;
+    if (!tightenUpper() || !tightenLower())
+      return false;
+    if (low == before)
+      return true;
+  }
+  return isWithinUpper(low);
+}
+
+//===----------------------------------------------------------------------===//
+// Bounds
+//===----------------------------------------------------------------------===//
+
+/// The largest total of the objective up to `total`, as far as the residue
+/// class that all totals lie in tells.
+int64_t BudgetSearch::boundByResidue(int64_t total) const {
+  int64_t modulus = 0, constant = 0;
+  for (unsigned layer : llvm::seq(model.numLayers))
+    for (const BudgetModel::Term &term : model.getCost(layer, objective))
+      if (term.powers.empty())
+        constant = saturatingAdd(constant, term.coefficient);
+      else
+        modulus = std::gcd(modulus, term.coefficient);
+  if (modulus == 0)
+    return std::min(total, constant);
+  return total < constant ? total : total - (total - constant) % modulus;
+}
+
+/// Points of a layer such that, for any multiplier, objective minus multiplier
+/// times another cost is nowhere greater than at one of them. Costs of the
+/// first degree in each variable take their extremes at the ends.
+/// Nothing when a variable has a higher degree.
+llvm::SmallVector<BudgetSearch::Point, 0>
+BudgetSearch::getExtremes(unsigned layer) const {
+  for (unsigned cost : llvm::seq(model.numCosts))
+    for (const BudgetModel::Term &term : model.getCost(layer, cost))
+      if (llvm::any_of(term.powers,
+                       [](auto power) { return power.second > 1; }))
+        return {};
+  llvm::SmallVector<Point, 0> points;
+  for (uint64_t code = 0; code >> model.numVariables == 0; ++code) {
+    Point &point = points.emplace_back();
+    for (unsigned variable : llvm::seq(model.numVariables)) {
+      unsigned item = itemOf(layer, variable);
+      point.push_back(code >> variable & 1 ? high[item] : low[item]);
+    }
+  }
+  return points;
+}
+
+/// The Lagrangian bound of the objective for the upper budget of `cost`: for a
+/// multiplier m, m * budget + sum over layers of max(objective - m * cost). Any
+/// m gives a bound, so the search for the best one need not be exact.
+/// `argument` is where the maxima are taken, within the budget of `cost`.
+int64_t BudgetSearch::boundByLagrangian(unsigned cost, Point &argument) const {
+  using Wide = __int128;
+  constexpr int scale = 20;
+  llvm::SmallVector<llvm::SmallVector<std::pair<int64_t, int64_t>>, 0> layers;
+  llvm::SmallVector<llvm::SmallVector<Point, 0>, 0> points;
+  for (unsigned layer : llvm::seq(model.numLayers)) {
+    points.push_back(getExtremes(layer));
+    if (points.back().empty())
+      return BudgetProblem::costCeiling;
+    auto &values = layers.emplace_back();
+    for (const Point &point : points.back()) {
+      values.push_back({model.evaluateCost(layer, objective, point),
+                        model.evaluateCost(layer, cost, point)});
+      // A saturated cost says nothing about the points between.
+      if (values.back().first == BudgetProblem::costCeiling ||
+          values.back().second == BudgetProblem::costCeiling)
+        return BudgetProblem::costCeiling;
+    }
+  }
+  Wide least = Wide(BudgetProblem::costCeiling) << scale;
+  // Above this multiplier, the other cost alone decides.
+  int64_t first = 0, last = int64_t(1) << 40;
+  while (first <= last) {
+    int64_t multiplier = first + (last - first) / 2;
+    Wide value = Wide(multiplier) * range.upper[cost];
+    Wide used = 0;
+    Point taken;
+    for (auto [values, extremes] : llvm::zip(layers, points)) {
+      auto reduced = [&](const std::pair<int64_t, int64_t> &pair) {
+        return (Wide(pair.first) << scale) - Wide(multiplier) * pair.second;
+      };
+      unsigned choice = 0;
+      for (unsigned i : llvm::seq<unsigned>(1, values.size()))
+        if (reduced(values[i]) > reduced(values[choice]))
+          choice = i;
+      value += reduced(values[choice]);
+      used += values[choice].second;
+      llvm::append_range(taken, extremes[choice]);
+    }
+    least = std::min(least, value);
+    if (used > range.upper[cost]) {
+      first = multiplier + 1;
+    } else {
+      argument = taken;
+      last = multiplier - 1;
+    }
+  }
+  return int64_t(least >> scale);
+}
+
+void BudgetSearch::computeBound() {
+  bound = std::min(range.upper[objective], getTotal(high, objective));
+  llvm::SmallVector<Point, 0> starts;
+  // With many variables per layer, the ends are too many to try.
+  constexpr unsigned maxVariables = 8;
+  for (unsigned cost : llvm::seq(model.numCosts)) {
+    if (cost == objective || model.numVariables > maxVariables ||
+        getTotal(high, cost) <= range.upper[cost])
+      continue;
+    Point argument;
+    bound = std::min(bound, boundByLagrangian(cost, argument));
+    if (!argument.empty() && isWithinUpper(argument))
+      starts.push_back(std::move(argument));
+  }
+  bound = boundByResidue(bound);
+  for (Point &start : starts)
+    improve(std::move(start));
+}
+
+//===----------------------------------------------------------------------===//
+// Good points
+//===----------------------------------------------------------------------===//
+
+/// The largest point in proportion to the channels of the layers that is within
+/// the upper budgets.
+BudgetSearch::Point BudgetSearch::getProportional() const {
+  int64_t leastChannels = INT64_MAX;
+  for (const BudgetProblem::Layer &layer : problem.layers)
+    leastChannels = std::min(leastChannels, layer.channels);
+  constexpr int scale = 8;
+  auto pointAt = [&](int64_t factor) {
+    Point point;
+    for (unsigned layer : llvm::seq(model.numLayers))
+      for (unsigned variable : llvm::seq(model.numVariables)) {
+        const BudgetModel::Domain &domain = model.getDomain(layer, variable);
+        __int128 wanted =
+            __int128(factor) * problem.layers[layer].channels / leastChannels;
+        unsigned item = itemOf(layer, variable);
+        point.push_back(findLast(low[item], high[item], [&](int64_t index) {
+          return __int128(domain.getValue(index)) << scale <= wanted;
+        }));
+      }
+    return point;
+  };
+  return pointAt(findLast(0, problem.maxValue << scale, [&](int64_t factor) {
+    return isWithinUpper(pointAt(factor));
+  }));
+}
+
+void BudgetSearch::offer(const Point &point, llvm::ArrayRef<int64_t> totals) {
+  for (auto [total, lower] : llvm::zip(totals, range.lower))
+    if (total < lower)
+      return;
+  if (totals[objective] > bestValue) {
+    bestValue = totals[objective];
+    best = point;
+  }
+}
+
+/// Raises the one item by as much as fits that gains most.
+bool BudgetSearch::improveByStep(Point &point,
+                                 llvm::MutableArrayRef<int64_t> totals) const {
+  int64_t mostGain = 0;
+  unsigned bestItem = 0;
+  int64_t bestIndex = 0;
+  Point trial = point;
+  for (unsigned layer : llvm::seq(model.numLayers)) {
+    llvm::MutableArrayRef<int64_t> indices = layerOf(trial, layer);
+    llvm::SmallVector<int64_t, 2> before;
+    for (unsigned cost : llvm::seq(model.numCosts))
+      before.push_back(model.evaluateCost(layer, cost, indices));
+    for (unsigned variable : llvm::seq(model.numVariables)) {
+      unsigned item = itemOf(layer, variable);
+      int64_t index = findLast(point[item], high[item], [&](int64_t candidate) {
+        indices[variable] = candidate;
+        return model.isWithinLimits(layer, indices) &&
+               llvm::all_of(llvm::seq(model.numCosts), [&](unsigned cost) {
+                 return model.evaluateCost(layer, cost, indices) -
+                            before[cost] <=
+                        range.upper[cost] - totals[cost];
+               });
+      });
+      indices[variable] = index;
+      int64_t gain =
+          model.evaluateCost(layer, objective, indices) - before[objective];
+      indices[variable] = point[item];
+      if (gain > mostGain) {
+        mostGain = gain;
+        bestItem = item;
+        bestIndex = index;
+      }
+    }
+  }
+  if (mostGain == 0)
+    return false;
+  point[bestItem] = bestIndex;
+  for (unsigned cost : llvm::seq(model.numCosts))
+    totals[cost] = getTotal(point, cost);
+  return true;
+}
+
+namespace {
+/// A change of one item, and what it changes in the objective.
+struct Move {
+  int64_t gain = 0;
+  unsigned item = 0;
+  int64_t index = 0;
+};
+} // namespace
+
+/// Makes the two moves in different layers that together gain most. Moves of
+/// few steps are enough: what is left of the budget is small by now.
+bool BudgetSearch::improveByPair(Point &point,
+                                 llvm::MutableArrayRef<int64_t> totals) const {
+  constexpr int64_t reach = 4;
+  llvm::SmallVector<Move, 0> moves;
+  llvm::SmallVector<llvm::SmallVector<int64_t, 2>, 0> deltas;
+  Point trial = point;
+  for (unsigned layer : llvm::seq(model.numLayers)) {
+    llvm::MutableArrayRef<int64_t> indices = layerOf(trial, layer);
+    llvm::SmallVector<int64_t, 2> before;
+    for (unsigned cost : llvm::seq(model.numCosts))
+      before.push_back(model.evaluateCost(layer, cost, indices));
+    for (unsigned variable : llvm::seq(model.numVariables)) {
+      unsigned item = itemOf(layer, variable);
+      for (int64_t index = std::max(low[item], point[item] - reach),
+                   last = std::min(high[item], point[item] + reach);
+           index <= last; ++index) {
+        if (index == point[item])
+          continue;
+        indices[variable] = index;
+        if (!model.isWithinLimits(layer, indices))
+          break;
+        moves.push_back(
+            {model.evaluateCost(layer, objective, indices) - before[objective],
+             item, index});
+      }
+      indices[variable] = point[item];
+    }
+  }
+  llvm::sort(moves, [](const Move &a, const Move &b) {
+    return std::tie(a.gain, a.item, a.index) <
+           std::tie(b.gain, b.item, b.index);
+  });
+
+  int64_t room = std::min(range.upper[objective], bound) - totals[objective];
+  int64_t mostGain = 0;
+  const Move *chosen[2] = {nullptr, nullptr};
+  Point pair = point;
+  auto fits = [&](const Move &first, const Move &second) {
+    pair[first.item] = first.index;
+    pair[second.item] = second.index;
+    bool result = llvm::all_of(llvm::seq(model.numCosts), [&](unsigned cost) {
+      if (cost == objective)
+        return true;
+      int64_t change = 0;
+      for (const Move *move : {&first, &second}) {
+        unsigned layer = move->item / model.numVariables;
+        change += model.evaluateCost(layer, cost, layerOf(pair, layer)) -
+                  model.evaluateCost(layer, cost, layerOf(trial, layer));
+      }
+      return change <= range.upper[cost] - totals[cost];
+    });
+    pair[first.item] = point[first.item];
+    pair[second.item] = point[second.item];
+    return result;
+  };
+  for (const Move &first : moves) {
+    // The largest gain of the second move that still fits, and some below.
+    const Move *second = llvm::partition_point(moves, [&](const Move &move) {
+      return move.gain <= room - first.gain;
+    });
+    for (int tries = 0; tries < 4 && second != moves.begin(); ++tries) {
+      --second;
+      if (first.gain + second->gain <= mostGain)
+        break;
+      if (first.item / model.numVariables !=
+              second->item / model.numVariables &&
+          fits(first, *second)) {
+        mostGain = first.gain + second->gain;
+        chosen[0] = &first;
+        chosen[1] = second;
+      }
+    }
+  }
+  if (mostGain == 0)
+    return false;
+  for (const Move *move : chosen)
+    point[move->item] = move->index;
+  for (unsigned cost : llvm::seq(model.numCosts))
+    totals[cost] = getTotal(point, cost);
+  return true;
+}
+
+/// Fills what is left of the budgets from `point`, which is within the upper
+/// ones.
+void BudgetSearch::improve(Point point) {
+  llvm::SmallVector<int64_t, 2> totals;
+  for (unsigned cost : llvm::seq(model.numCosts))
+    totals.push_back(getTotal(point, cost));
+  offer(point, totals);
+  constexpr int maxRounds = 64, maxPairs = 8;
+  int numPairs = 0;
+  for (int round = 0; round < maxRounds && totals[objective] < bound; ++round) {
+    if (!improveByStep(point, totals) &&
+        (++numPairs > maxPairs || !improveByPair(point, totals)))
+      break;
+    offer(point, totals);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Branch and bound
+//===----------------------------------------------------------------------===//
+
+/// Brings the costs of a layer up to date with a corner.
+void BudgetSearch::update(unsigned side, unsigned layer) {
+  ++numEvaluations;
+  for (unsigned cost : llvm::seq(model.numCosts)) {
+    int64_t &entry = layerCosts[side][layer * model.numCosts + cost];
+    int64_t value =
+        model.evaluateCost(layer, cost, layerOf(corner[side], layer));
+    totals[side][cost] += value - entry;
+    entry = value;
+  }
+}
+
+/// Sets the item at `position` of the order in both corners. False when no
+/// point below is within the budgets and better than the best one.
+bool BudgetSearch::setItem(unsigned position, int64_t index) {
+  unsigned item = order[position], layer = item / model.numVariables;
+  for (unsigned side : {0u, 1u}) {
+    corner[side][item] = index;
+    update(side, layer);
+  }
+  for (unsigned cost : llvm::seq(model.numCosts))
+    if (totals[0][cost] > range.upper[cost] ||
+        totals[1][cost] < range.lower[cost])
+      return false;
+  return totals[1][objective] > bestValue &&
+         model.isWithinLimits(layer, layerOf(corner[0], layer));
+}
+
+/// The largest index of the item at `position` within the upper budgets when
+/// the open items have their least values, or -1.
+int64_t BudgetSearch::findLargest(unsigned position) {
+  unsigned item = order[position], layer = item / model.numVariables;
+  llvm::MutableArrayRef<int64_t> indices = layerOf(corner[0], layer);
+  int64_t &index = corner[0][item];
+  int64_t old = index;
+  auto fits = [&](int64_t candidate) {
+    index = candidate;
+    ++numEvaluations;
+    return model.isWithinLimits(layer, indices) &&
+           llvm::all_of(llvm::seq(model.numCosts), [&](unsigned cost) {
+             return model.evaluateCost(layer, cost, indices) -
+                        layerCosts[0][layer * model.numCosts + cost] <=
+                    range.upper[cost] - totals[0][cost];
+           });
+  };
+  int64_t result = fits(low[item]) ? findLast(low[item], high[item], fits) : -1;
+  index = old;
+  return result;
+}
+
+void BudgetSearch::branchOn(unsigned position) {
+  if (position == order.size()) {
+    llvm::SmallVector<int64_t, 2> values(totals[0].begin(), totals[0].end());
+    offer(corner[0], values);
+    return;
+  }
+  unsigned item = order[position];
+  bool isLast = position + 1 == order.size();
+  for (int64_t index = findLargest(position); index >= low[item]; --index) {
+    bool isOpen = setItem(position, index);
+    if (isOpen)
+      branchOn(position + 1);
+    // Smaller values of the item only lower the totals.
+    bool canImprove = totals[1][objective] > bestValue;
+    bool canReach =
+        llvm::all_of(llvm::zip(totals[1], range.lower), [](auto pair) {
+          return std::get<0>(pair) >= std::get<1>(pair);
+        });
+    if (isLast || !canImprove || !canReach || isDone() ||
+        numEvaluations >= maxEvaluations)
+      break;
+  }
+  // Open again.
+  unsigned layer = item / model.numVariables;
+  corner[0][item] = low[item];
+  corner[1][item] = high[item];
+  for (unsigned side : {0u, 1u})
+    update(side, layer);
+}
+
+void BudgetSearch::branch() {
+  // Layers with the widest range first: what is left then is small.
+  llvm::SmallVector<unsigned> layers =
+      llvm::to_vector(llvm::seq(model.numLayers));
+  corner[0] = low;
+  corner[1] = high;
+  for (unsigned side : {0u, 1u}) {
+    layerCosts[side].assign(model.numLayers * model.numCosts, 0);
+    totals[side].assign(model.numCosts, 0);
+    for (unsigned layer : llvm::seq(model.numLayers))
+      update(side, layer);
+  }
+  auto widthOf = [&](unsigned layer) {
+    unsigned entry = layer * model.numCosts + objective;
+    return layerCosts[1][entry] - layerCosts[0][entry];
+  };
+  llvm::sort(layers, [&](unsigned a, unsigned b) {
+    return std::pair(widthOf(b), a) < std::pair(widthOf(a), b);
+  });
+  for (unsigned layer : layers)
+    for (unsigned variable : llvm::seq(model.numVariables))
+      order.push_back(itemOf(layer, variable));
+  branchOn(0);
+}
+
+void BudgetSearch::run(bool stopWhenFeasible) {
+  this->stopWhenFeasible = stopWhenFeasible;
+  if (!tighten()) {
+    proven = true;
+    bound = -1;
+    return;
+  }
+  computeBound();
+  if (bound < range.lower[objective]) {
+    proven = true;
+    return;
+  }
+  if (!isDone())
+    improve(getProportional());
+  if (!isDone())
+    branch();
+  bool isComplete =
+      numEvaluations < maxEvaluations && !(stopWhenFeasible && hasPoint());
+  proven = isComplete || (hasPoint() && bestValue >= bound);
+  if (proven && hasPoint())
+    bound = bestValue;
+}
