@@ -185,6 +185,35 @@ static void classifyLoops(Contraction &contraction) {
   });
 }
 
+std::optional<int64_t> kas::getCoefficient(AffineExpr expr, unsigned dim) {
+  if (!expr.isFunctionOfDim(dim))
+    return 0;
+  if (isa<AffineDimExpr>(expr))
+    return 1;
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return std::nullopt;
+  if (binary.getKind() == AffineExprKind::Add) {
+    auto left = getCoefficient(binary.getLHS(), dim);
+    auto right = getCoefficient(binary.getRHS(), dim);
+    if (left && right)
+      return *left + *right;
+    return std::nullopt;
+  }
+  auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  auto scaled = getCoefficient(binary.getLHS(), dim);
+  if (binary.getKind() == AffineExprKind::Mul && factor && scaled)
+    return *scaled * factor.getValue();
+  return std::nullopt;
+}
+
+ContractionTarget::ContractionTarget(const Target &target)
+    : lanes(target.vectorBits / 32), registers(target.vectorRegisters),
+      accumulators(target.vectorRegisters * 3 / 4),
+      panelElements(target.l2Bytes / sizeof(float) * 3 / 8),
+      l1Elements(target.l1Bytes / sizeof(float)), hasFMA(target.hasFMA),
+      hasMaskedLoads(target.vectorBits > 128) {}
+
 static AffineExpr getAddress(const StridedAccess &access,
                              MLIRContext *context) {
   AffineExpr address = getAffineConstantExpr(access.base, context);
@@ -193,22 +222,14 @@ static AffineExpr getAddress(const StridedAccess &access,
   return address;
 }
 
-/// What both kinds of sums need at last: the kinds of the loops, and whether
-/// there is anything to gain.
+/// What both kinds of sums need at last: the kinds of the loops.
 static FailureOr<Contraction>
 finish(Contraction contraction, function_ref<void(const Twine &)> because) {
   classifyLoops(contraction);
-  StringRef reason;
-  if (contraction.columns.empty() ||
-      contraction.output.strides[contraction.columns.back()] != 1)
-    reason = "all inputs step with the output's last dimension";
-  else if (contraction.reductions.empty())
-    reason = "its reductions have one iteration";
-  else if (contraction.rows.empty())
-    reason = "no input could be reused for several rows";
-  if (reason.empty())
+  if (!contraction.columns.empty() &&
+      contraction.output.strides[contraction.columns.back()] == 1)
     return contraction;
-  because(reason);
+  because("no input steps with the output's last dimension");
   return failure();
 }
 
@@ -357,6 +378,7 @@ Contraction::match(const Coordinates &coordinates, ValueRange inputs,
   contraction.loops = nest.loops;
   contraction.guards = nest.guards;
   contraction.factor = 1 / coordinates.getMeanDivisor();
+  contraction.accumulates = false;
   FailureOr<StridedAccess> access = getAccess(
       output, AffineMap::get(numLoops, 0, nest.indices.front(), context));
   if (failed(access))

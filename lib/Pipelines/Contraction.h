@@ -58,6 +58,9 @@ struct Contraction {
   llvm::SmallVector<Guard> guards;
   /// What the products are multiplied with.
   double factor = 1;
+  /// Whether the output holds values that the sums are added to; else they
+  /// replace whatever it holds.
+  bool accumulates = true;
 
   /// Loops by what steps with them: batches by both kinds of inputs (or none),
   /// rows by scalar inputs only, columns by vector inputs only. The columns are
@@ -78,7 +81,7 @@ struct Contraction {
         llvm::function_ref<void(const llvm::Twine &)> because);
 
   /// The concrete operator with these coordinates on buffers of identity
-  /// layout; the output must be zero before.
+  /// layout. It does not accumulate.
   static mlir::FailureOr<Contraction>
   match(const Coordinates &coordinates, mlir::ValueRange inputs,
         mlir::Value output,
@@ -112,22 +115,46 @@ private:
   Contraction remainder;
 };
 
-/// What panels are cut for.
-struct PanelOptions {
+/// The coefficient of `dim` in `expr`, if `expr` is linear in it.
+std::optional<int64_t> getCoefficient(mlir::AffineExpr expr, unsigned dim);
+
+/// What a target offers to contractions.
+struct ContractionTarget {
+  explicit ContractionTarget(const Target &target);
+
+  /// Elements of a vector.
+  int64_t lanes;
+  /// Vector registers, and how many of them hold sums in panels; the others
+  /// hold columns and a row.
+  int64_t registers, accumulators;
+  /// Elements of a panel that leave room for rows and the output in the
+  /// second-level cache.
+  int64_t panelElements;
+  /// Elements of the first-level cache.
+  int64_t l1Elements;
+  bool hasFMA;
+  /// Loads some lanes of a vector at the cost of all, as every target does
+  /// whose vectors are wider than 128 bits.
+  bool hasMaskedLoads;
+};
+
+/// What contractions are cut for.
+struct ContractionOptions {
   /// 1: no parallel loop, 0: unknown.
   int64_t threads = 0;
   Target target;
-  /// Free the panels behind the loops; not where a pass does so later.
+  /// Free buffers behind the loops; not where a pass does so later.
   bool deallocate = true;
 };
 
-/// Emits `contraction` as loops over packed panels and register tiles at the
-/// builder's insertion point, or nothing, and fails, if its shape does not
-/// suit. A remark says how it was cut.
+/// Emits `contraction` as loops over register tiles at the builder's insertion
+/// point, by the road that takes less time according to the plans, or nothing,
+/// and fails, if neither suits. A remark says how it was cut.
 mlir::LogicalResult
-emitPanels(mlir::OpBuilder &builder, mlir::Location loc,
-           const Contraction &contraction, const PanelOptions &options,
-           llvm::function_ref<void(const llvm::Twine &)> because);
+emitContraction(mlir::OpBuilder &builder, mlir::Location loc,
+                const Contraction &contraction,
+                const ContractionOptions &options,
+                llvm::function_ref<void(const llvm::Twine &)> because);
 
 /// The category of the remarks on panels.
 constexpr llvm::StringLiteral panelRemarks = "kas-panels";

@@ -22,7 +22,7 @@ using namespace kas;
 using namespace mlir;
 
 /// The target of the module; vectors of `vectorBits` if there are any.
-static Target getPanelTarget(Operation *op, int64_t vectorBits) {
+static Target getContractionTarget(Operation *op, int64_t vectorBits) {
   Target target;
   // Without a target: what most have.
   target.vectorBits = 256;
@@ -56,7 +56,8 @@ struct PackContractions : kas::impl::PackContractionsBase<PackContractions> {
           !op->getParentOfType<scf::ParallelOp>())
         ops.push_back(op);
     });
-    PanelOptions options{threads, getPanelTarget(getOperation(), vectorBits)};
+    ContractionOptions options{
+        threads, getContractionTarget(getOperation(), vectorBits)};
     for (linalg::LinalgOp op : ops) {
       auto because = [&](const Twine &reason) {
         // Nobody expects panels of a copy.
@@ -67,8 +68,8 @@ struct PackContractions : kas::impl::PackContractionsBase<PackContractions> {
       if (failed(contraction))
         continue;
       OpBuilder builder(op);
-      if (succeeded(
-              emitPanels(builder, op.getLoc(), *contraction, options, because)))
+      if (succeeded(emitContraction(builder, op.getLoc(), *contraction, options,
+                                    because)))
         op->erase();
     }
   }
@@ -117,16 +118,11 @@ struct PackOperators : kas::impl::PackOperatorsBase<PackOperators> {
         Contraction::match(getCoordinates(op), inputs, output, because);
     if (failed(contraction))
       return undo();
-    Value zero =
-        arith::ConstantOp::create(rewriter, loc, rewriter.getF32FloatAttr(0));
-    auto fill = linalg::FillOp::create(rewriter, loc, zero, output.getResult());
-    PanelOptions options{threads, getPanelTarget(getOperation(), vectorBits),
-                         /*deallocate=*/false};
-    if (failed(emitPanels(rewriter, loc, *contraction, options, because))) {
-      rewriter.eraseOp(fill);
-      rewriter.eraseOp(zero.getDefiningOp());
+    ContractionOptions options{threads,
+                               getContractionTarget(getOperation(), vectorBits),
+                               /*deallocate=*/false};
+    if (failed(emitContraction(rewriter, loc, *contraction, options, because)))
       return undo();
-    }
     rewriter.replaceOpWithNewOp<bufferization::ToTensorOp>(
         apply, apply.getResult().getType(), output, /*restrict=*/true,
         /*writable=*/true);

@@ -22,12 +22,8 @@
 #ifndef KAS_LIB_PIPELINES_PANELEMITTER_H
 #define KAS_LIB_PIPELINES_PANELEMITTER_H
 
+#include "ContractionEmitter.h"
 #include "PanelPlan.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace kas {
 
@@ -38,90 +34,26 @@ struct KernelLoop {
   llvm::SmallVector<int64_t> scalarStrides;
 };
 
-/// Emits the loops of one contraction.
-class PanelEmitter {
+/// Emits the loops of one contraction over panels.
+class PanelEmitter : ContractionEmitter {
 public:
   PanelEmitter(mlir::OpBuilder &builder, mlir::Location loc,
                const Contraction &contraction, const PanelPlan &plan,
-               const PanelTarget &target, const PanelOptions &options)
-      : builder(builder), loc(loc), contraction(contraction), plan(plan),
-        target(target), options(options),
-        vectorType(mlir::VectorType::get({target.lanes}, builder.getF32Type())),
-        indices(contraction.loops.size()) {
+               const ContractionTarget &target,
+               const ContractionOptions &options)
+      : ContractionEmitter(builder, loc, contraction, target, options),
+        plan(plan), vectorType(getVectorType(target.lanes)) {
     makeKernelLoops();
   }
 
   void emit();
 
 private:
-  using Body = llvm::function_ref<void(mlir::Value)>;
-
-  mlir::Value constant(int64_t value) {
-    return mlir::arith::ConstantIndexOp::create(builder, loc, value);
+  /// Whether a panel has all reductions, so that sums need not be added up in
+  /// the output.
+  bool isWhole() const {
+    return plan.panelDepth == contraction.getExtent(contraction.reductions);
   }
-  /// `map` of `operands`, folded where it can be.
-  mlir::Value apply(mlir::AffineExpr expr,
-                    llvm::ArrayRef<mlir::Value> operands) {
-    auto map = mlir::AffineMap::get(operands.size(), 0, expr);
-    return mlir::affine::makeComposedAffineApply(
-        builder, loc, map, mlir::getAsOpFoldResult(operands));
-  }
-  mlir::AffineExpr dim(unsigned position) {
-    return builder.getAffineDimExpr(position);
-  }
-
-  /// Calls `body` in a loop from 0 below `extent`; without one for extent 1.
-  void loop(int64_t extent, int64_t step, Body body) {
-    if (extent <= step)
-      return body(constant(0));
-    auto op = mlir::scf::ForOp::create(builder, loc, constant(0),
-                                       constant(extent), constant(step));
-    mlir::OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(op.getBody());
-    body(op.getInductionVar());
-  }
-  /// Nested loops over `dims`, which get their indices.
-  void loops(llvm::ArrayRef<unsigned> dims, llvm::function_ref<void()> body) {
-    if (dims.empty())
-      return body();
-    loop(contraction.loops[dims.front()].extent, 1, [&](mlir::Value index) {
-      indices[dims.front()] = index;
-      loops(dims.drop_front(), body);
-    });
-  }
-
-  /// All elements of a buffer as one dimension.
-  mlir::Value flatten(mlir::Value buffer, int64_t size) {
-    auto type = mlir::MemRefType::get({size}, builder.getF32Type());
-    return mlir::memref::ReinterpretCastOp::create(
-        builder, loc, type, buffer, /*offset=*/0, llvm::ArrayRef<int64_t>{size},
-        llvm::ArrayRef<int64_t>{1});
-  }
-  /// `expr`, of all loops, at the current indices.
-  mlir::Value evaluate(mlir::AffineExpr expr) {
-    llvm::SmallVector<mlir::AffineExpr> dims;
-    llvm::SmallVector<mlir::Value> operands;
-    for (mlir::Value index : indices) {
-      dims.push_back(index ? dim(operands.size())
-                           : builder.getAffineConstantExpr(0));
-      if (index)
-        operands.push_back(index);
-    }
-    return apply(expr.replaceDims(dims), operands);
-  }
-  /// The address at the current indices; loops without an index count as 0.
-  mlir::Value address(const StridedAccess &access, int64_t offset = 0) {
-    mlir::AffineExpr expr = builder.getAffineConstantExpr(access.base + offset);
-    llvm::SmallVector<mlir::Value> operands;
-    for (auto [stride, index] : llvm::zip_equal(access.strides, indices)) {
-      if (!stride || !index)
-        continue;
-      expr = expr + dim(operands.size()) * stride;
-      operands.push_back(index);
-    }
-    return apply(expr, operands);
-  }
-
   void emitItems(mlir::Value first, mlir::Value step, mlir::Value panelBase);
   void emitItem(mlir::Value item, mlir::Value panelBase);
   void emitPacking(mlir::Value panelBase);
@@ -148,20 +80,10 @@ private:
   emitProducts(mlir::Value panelAddress,
                llvm::ArrayRef<mlir::Value> scalarAddresses,
                mlir::ValueRange sums, int64_t rows, int64_t vectors);
-  mlir::Value multiplyAdd(mlir::Value row, mlir::Value column, mlir::Value sum);
-  mlir::Value tailMask(int64_t lanes);
 
-  mlir::OpBuilder &builder;
-  mlir::Location loc;
-  const Contraction &contraction;
   const PanelPlan &plan;
-  const PanelTarget &target;
-  const PanelOptions &options;
   mlir::VectorType vectorType;
-  /// The index of each loop where it is known.
-  llvm::SmallVector<mlir::Value> indices;
-  mlir::Value panel, output;
-  llvm::SmallVector<mlir::Value> vectorInputs, scalarInputs;
+  mlir::Value panel;
   llvm::SmallVector<KernelLoop> kernelLoops;
   int64_t numItems = 1;
 };

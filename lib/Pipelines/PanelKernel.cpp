@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "PanelEmitter.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace kas;
 using namespace mlir;
@@ -90,6 +89,11 @@ void PanelEmitter::emitKernel(Value panelBase, Value column, int64_t rows,
           apply(dim(0) + (r * rowStride + v * target.lanes), {outputBase});
       places.push_back(place);
       bool masked = last && tail && v + 1 == vectors;
+      if (!contraction.accumulates && isWhole()) {
+        sums.push_back(arith::ConstantOp::create(
+            builder, loc, builder.getZeroAttr(vectorType)));
+        continue;
+      }
       if (!masked) {
         sums.push_back(
             vector::LoadOp::create(builder, loc, vectorType, output, place));
@@ -97,8 +101,9 @@ void PanelEmitter::emitKernel(Value panelBase, Value column, int64_t rows,
       }
       Value zeros = arith::ConstantOp::create(builder, loc,
                                               builder.getZeroAttr(vectorType));
-      sums.push_back(vector::MaskedLoadOp::create(
-          builder, loc, vectorType, output, place, tailMask(tail), zeros));
+      sums.push_back(
+          vector::MaskedLoadOp::create(builder, loc, vectorType, output, place,
+                                       tailMask(tail, target.lanes), zeros));
     }
 
   Value panelStart = apply(dim(0) + dim(1), {panelBase, column});
@@ -111,21 +116,11 @@ void PanelEmitter::emitKernel(Value panelBase, Value column, int64_t rows,
   for (auto [index, place] : llvm::enumerate(places)) {
     bool masked = last && tail && (index + 1) % vectors == 0;
     if (masked)
-      vector::MaskedStoreOp::create(builder, loc, output, place, tailMask(tail),
-                                    sums[index]);
+      vector::MaskedStoreOp::create(builder, loc, output, place,
+                                    tailMask(tail, target.lanes), sums[index]);
     else
       vector::StoreOp::create(builder, loc, sums[index], output, place);
   }
-}
-
-/// Tells LLVM neither to vectorize nor to unroll a loop.
-static Attribute getFinishedLoop(MLIRContext *context) {
-  auto yes = BoolAttr::get(context, true);
-  auto vectorize =
-      LLVM::LoopVectorizeAttr::get(context, yes, {}, {}, {}, {}, {}, {});
-  auto unroll = LLVM::LoopUnrollAttr::get(context, yes, {}, {}, {}, {}, {}, {});
-  return LLVM::LoopAnnotationAttr::get(context, {}, vectorize, {}, unroll, {},
-                                       {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
 }
 
 /// Nested loops that carry the sums; inside, one step of all of them.
@@ -154,15 +149,6 @@ SmallVector<Value> PanelEmitter::emitReduction(ArrayRef<KernelLoop> nest,
                        emitReduction(nest.drop_front(), panelNext, scalarNext,
                                      op.getRegionIterArgs(), rows, vectors));
   return SmallVector<Value>(op.getResults());
-}
-
-/// `row * column + sum`.
-Value PanelEmitter::multiplyAdd(Value row, Value column, Value sum) {
-  if (target.hasFMA)
-    return vector::FMAOp::create(builder, loc, row, column, sum);
-  // A fused one would be a call of a function for each lane.
-  Value product = arith::MulFOp::create(builder, loc, row, column);
-  return arith::AddFOp::create(builder, loc, product, sum);
 }
 
 SmallVector<Value> PanelEmitter::emitProducts(Value panelAddress,

@@ -61,29 +61,6 @@ void PanelEmitter::emitPacking(Value panelBase) {
     indices[reduction] = Value();
 }
 
-/// The coefficient of `dim` in `expr`, if `expr` is linear in it.
-static std::optional<int64_t> getCoefficient(AffineExpr expr, unsigned dim) {
-  if (!expr.isFunctionOfDim(dim))
-    return 0;
-  if (isa<AffineDimExpr>(expr))
-    return 1;
-  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-  if (!binary)
-    return std::nullopt;
-  if (binary.getKind() == AffineExprKind::Add) {
-    auto left = getCoefficient(binary.getLHS(), dim);
-    auto right = getCoefficient(binary.getRHS(), dim);
-    if (left && right)
-      return *left + *right;
-    return std::nullopt;
-  }
-  auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS());
-  auto scaled = getCoefficient(binary.getLHS(), dim);
-  if (binary.getKind() == AffineExprKind::Mul && factor && scaled)
-    return *scaled * factor.getValue();
-  return std::nullopt;
-}
-
 /// Copies the innermost columns, at the current indices.
 void PanelEmitter::emitPackedRow(Value panelAddress) {
   unsigned innermost = contraction.columns.back();
@@ -182,8 +159,9 @@ void PanelEmitter::emitPackedVectors(Value panelAddress, int64_t extent) {
       } else {
         Value zeros = arith::ConstantOp::create(
             builder, loc, builder.getZeroAttr(vectorType));
-        value = vector::MaskedLoadOp::create(builder, loc, vectorType, flat,
-                                             index, tailMask(lanes), zeros);
+        value =
+            vector::MaskedLoadOp::create(builder, loc, vectorType, flat, index,
+                                         tailMask(lanes, target.lanes), zeros);
       }
       product =
           product ? arith::MulFOp::create(builder, loc, product, value) : value;

@@ -24,7 +24,7 @@ int64_t largestDivisor(int64_t value, int64_t limit) {
 /// The least time by a simple model: an instruction per product or load, and
 /// at least the latency of a sum.
 void chooseRegisters(PanelPlan &plan, int64_t rows, int64_t vectors,
-                     const PanelTarget &target) {
+                     const ContractionTarget &target) {
   constexpr int64_t latency = 8;
   int64_t best = std::numeric_limits<int64_t>::max();
   auto time = [&](int64_t r, int64_t v) {
@@ -49,7 +49,7 @@ void chooseRegisters(PanelPlan &plan, int64_t rows, int64_t vectors,
 /// Cuts the columns into tiles of at most `maxColumns` that lie together in the
 /// output. False if none is large enough to pay.
 bool chooseColumns(PanelPlan &plan, const Contraction &contraction,
-                   const PanelTarget &target) {
+                   const ContractionTarget &target) {
   constexpr int64_t maxColumns = 128;
   ArrayRef<unsigned> columns = contraction.columns;
   int64_t inner = 1;
@@ -72,18 +72,38 @@ bool chooseColumns(PanelPlan &plan, const Contraction &contraction,
   return plan.tileColumns * 2 >= target.lanes;
 }
 
+/// The time by the same model as that of direct tiles, in halves of a cycle.
+int64_t estimate(const Contraction &contraction, const PanelPlan &plan,
+                 const ContractionTarget &target) {
+  // Guards and strides make the copies slow.
+  bool plain =
+      contraction.guards.empty() &&
+      llvm::all_of(contraction.vectorInputs, [&](const auto &access) {
+        return getCoefficient(access.address, contraction.columns.back()) == 1;
+      });
+  int64_t copyTime = plain ? 8 : 24, operationTime = target.lanes > 8 ? 2 : 1;
+  int64_t products =
+      contraction.getExtent(contraction.rows) * operationTime * 17 / 16;
+  int64_t tiles = contraction.getExtent(contraction.batches) *
+                  contraction.getExtent(contraction.columns) / plan.tileColumns;
+  int64_t depth = contraction.getExtent(contraction.reductions);
+  return tiles * depth * (plan.paddedColumns / target.lanes) *
+         (products + copyTime);
+}
+
 } // namespace
 
-PanelTarget::PanelTarget(const Target &target)
-    : lanes(target.vectorBits / 32),
-      accumulators(target.vectorRegisters * 3 / 4),
-      panelElements(target.l2Bytes / sizeof(float) * 3 / 8),
-      hasFMA(target.hasFMA) {}
-
 FailureOr<PanelPlan>
-kas::makePanelPlan(const Contraction &contraction, const PanelTarget &target,
-                   int64_t threads, function_ref<void(const Twine &)> because) {
+kas::makePanelPlan(const Contraction &contraction,
+                   const ContractionTarget &target, int64_t threads,
+                   function_ref<void(const Twine &)> because) {
   PanelPlan plan;
+  if (contraction.reductions.empty() || contraction.rows.empty()) {
+    because(contraction.reductions.empty()
+                ? "its reductions have one iteration"
+                : "no input could be reused for several rows");
+    return failure();
+  }
   if (!chooseColumns(plan, contraction, target)) {
     because("expected columns of the output that fill half a vector of " +
             Twine(target.lanes) + ", got " + Twine(plan.tileColumns));
@@ -113,5 +133,6 @@ kas::makePanelPlan(const Contraction &contraction, const PanelTarget &target,
     plan.rowGroups *= 2;
   chooseRegisters(plan, rows / plan.rowGroups,
                   plan.paddedColumns / target.lanes, target);
+  plan.time = estimate(contraction, plan, target);
   return plan;
 }

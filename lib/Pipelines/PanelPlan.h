@@ -17,20 +17,6 @@
 
 namespace kas {
 
-/// What a target offers to panels.
-struct PanelTarget {
-  explicit PanelTarget(const Target &target);
-
-  /// Elements of a vector.
-  int64_t lanes;
-  /// Registers for sums; the others hold columns and a row.
-  int64_t accumulators;
-  /// Elements of a panel that leave room for rows and the output in the
-  /// second-level cache.
-  int64_t panelElements;
-  bool hasFMA;
-};
-
 /// How a contraction is cut.
 struct PanelPlan {
   /// Position in `columns` of the loop that is cut into blocks; the loops
@@ -47,14 +33,22 @@ struct PanelPlan {
   int64_t registerRows = 1, registerVectors = 1;
   /// In how many groups the rows are cut, so that all threads find work.
   int64_t rowGroups = 1;
+  /// Estimated time, in halves of a cycle.
+  int64_t time = 0;
 };
 
 /// Cuts `contraction` for `threads` threads, or says why its shape does not
 /// suit.
 mlir::FailureOr<PanelPlan>
-makePanelPlan(const Contraction &contraction, const PanelTarget &target,
+makePanelPlan(const Contraction &contraction, const ContractionTarget &target,
               int64_t threads,
               llvm::function_ref<void(const llvm::Twine &)> because);
+
+/// Emits `contraction` as `plan` cuts it.
+void emitPanels(mlir::OpBuilder &builder, mlir::Location loc,
+                const Contraction &contraction, const PanelPlan &plan,
+                const ContractionTarget &target,
+                const ContractionOptions &options);
 
 } // namespace kas
 

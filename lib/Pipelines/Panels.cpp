@@ -7,24 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "PanelEmitter.h"
-#include "mlir/IR/Remarks.h"
 
 using namespace kas;
 using namespace mlir;
 
-/// A mask of the first `lanes` lanes.
-Value PanelEmitter::tailMask(int64_t lanes) {
-  auto type = VectorType::get({target.lanes}, builder.getI1Type());
-  return vector::ConstantMaskOp::create(builder, loc, type,
-                                        ArrayRef<int64_t>{lanes});
-}
-
 void PanelEmitter::emit() {
-  output = flatten(contraction.output.buffer, contraction.output.size);
-  for (const PackedAccess &input : contraction.vectorInputs)
-    vectorInputs.push_back(flatten(input.buffer, input.size));
-  for (const StridedAccess &input : contraction.scalarInputs)
-    scalarInputs.push_back(flatten(input.buffer, input.size));
+  flattenBuffers();
+  if (!contraction.accumulates && !isWhole()) {
+    Value zero =
+        arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
+    linalg::FillOp::create(builder, loc, zero, contraction.output.buffer);
+  }
   numItems = contraction.getExtent(contraction.batches) *
              contraction.getExtent(contraction.columns) / plan.tileColumns *
              plan.rowGroups;
@@ -92,29 +85,9 @@ void PanelEmitter::emitItem(Value item, Value panelBase) {
   });
 }
 
-LogicalResult kas::emitPanels(OpBuilder &builder, Location loc,
-                              const Contraction &contraction,
-                              const PanelOptions &options,
-                              function_ref<void(const Twine &)> because) {
-  PanelTarget target(options.target);
-  std::optional<CombinedInputs> combined = CombinedInputs::get(contraction);
-  const Contraction &nest = combined ? combined->getRemainder() : contraction;
-  FailureOr<PanelPlan> plan = makePanelPlan(
-      nest, target, options.threads ? options.threads : 8, because);
-  if (failed(plan))
-    return failure();
-  remark::passed(loc, remark::RemarkOpts::name("Packed").category(panelRemarks))
-      << remark::metric("columns", plan->tileColumns)
-      << remark::metric("depth", plan->panelDepth)
-      << remark::metric("registerRows", plan->registerRows)
-      << remark::metric("registerVectors", plan->registerVectors)
-      << remark::metric("lanes", target.lanes)
-      << remark::metric("rowGroups", plan->rowGroups)
-      << remark::metric("weightsCombined", combined.has_value());
-  if (combined)
-    combined->emit(builder, loc);
-  PanelEmitter(builder, loc, nest, *plan, target, options).emit();
-  if (combined && options.deallocate)
-    memref::DeallocOp::create(builder, loc, combined->getBuffer());
-  return success();
+void kas::emitPanels(OpBuilder &builder, Location loc,
+                     const Contraction &contraction, const PanelPlan &plan,
+                     const ContractionTarget &target,
+                     const ContractionOptions &options) {
+  PanelEmitter(builder, loc, contraction, plan, target, options).emit();
 }

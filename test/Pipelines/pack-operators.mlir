@@ -12,7 +12,6 @@ kas.operator @conv1d<N, Cin, Cout, W | k>
 
 // The columns that exist lie between two bounds: zeros before and behind them.
 // CHECK-LABEL: func.func @convolution
-// CHECK:         linalg.fill
 // CHECK:         arith.maxsi
 // CHECK-NEXT:    arith.minsi
 // CHECK:         %[[LOWER:.*]] = arith.minsi
@@ -23,9 +22,54 @@ kas.operator @conv1d<N, Cin, Cout, W | k>
 // CHECK:         vector.fma
 // CHECK:         bufferization.to_tensor
 // CHECK-NOT:     kas.apply
-func.func @convolution(%x: tensor<1x8x32xf32>, %w: tensor<16x8x3xf32>) -> tensor<1x16x32xf32> {
-  %y = kas.apply @conv1d<k = 3>(%x, %w) : (tensor<1x8x32xf32>, tensor<16x8x3xf32>) -> tensor<1x16x32xf32>
-  return %y : tensor<1x16x32xf32>
+func.func @convolution(%x: tensor<1x8x32xf32>, %w: tensor<256x8x3xf32>) -> tensor<1x256x32xf32> {
+  %y = kas.apply @conv1d<k = 3>(%x, %w) : (tensor<1x8x32xf32>, tensor<256x8x3xf32>) -> tensor<1x256x32xf32>
+  return %y : tensor<1x256x32xf32>
+}
+
+// Few filters, or one for each channel: no copy. Every input vector is loaded
+// once, with the lanes that exist, and stays in a register for all that needs it.
+// CHECK-LABEL: func.func @direct
+// CHECK-NOT:     memref.alloc() {{.*}} memref<{{[0-9]+}}xf32>
+// CHECK-NOT:     linalg.fill
+// CHECK:         scf.for {{.*}} iter_args
+// CHECK:         arith.cmpi ult, {{.*}} : vector<16xi32>
+// CHECK:         vector.maskedload
+// CHECK:         vector.broadcast {{.*}} : f32 to vector<16xf32>
+// CHECK:         vector.fma
+// CHECK:         vector.store
+// CHECK:         bufferization.to_tensor
+// CHECK-NOT:     kas.apply
+func.func @direct(%x: tensor<1x8x32xf32>, %w: tensor<2x8x3xf32>) -> tensor<1x2x32xf32> {
+  %y = kas.apply @conv1d<k = 3>(%x, %w) : (tensor<1x8x32xf32>, tensor<2x8x3xf32>) -> tensor<1x2x32xf32>
+  return %y : tensor<1x2x32xf32>
+}
+
+kas.operator @depthwise<N, C, H, W | k>
+    (%n: N, %c: C, %h: H, %w: W) from [N, C, H, W] {
+  %i = kas.reduce sum : k
+  %j = kas.reduce sum : k
+  %i_d, %i_w = kas.share %i : k
+  %j_d, %j_w = kas.share %j : k
+  %c_d, %c_w = kas.share %c : C
+  %y = kas.unfold %h, %i_d : H, k
+  %x = kas.unfold %w, %j_d : W, k
+  kas.yield data(%n, %c_d, %y, %x) weight(%c_w, %i_w, %j_w)
+}
+
+// Seven rows of seven: the rows above and below the image are left out, and the
+// three filter rows multiply seven input rows that are loaded once: 7 + 6 + 6
+// products in each of the three steps along the width.
+// CHECK-LABEL: func.func @small_images
+// CHECK:         scf.for
+// CHECK:           scf.for {{.*}} iter_args
+// CHECK-COUNT-7:     vector.maskedload
+// CHECK-NOT:         vector.maskedload
+// CHECK:             scf.yield
+// CHECK-COUNT-7:   vector.maskedstore
+func.func @small_images(%x: tensor<1x64x7x7xf32>, %w: tensor<64x3x3xf32>) -> tensor<1x64x7x7xf32> {
+  %y = kas.apply @depthwise<k = 3>(%x, %w) : (tensor<1x64x7x7xf32>, tensor<64x3x3xf32>) -> tensor<1x64x7x7xf32>
+  return %y : tensor<1x64x7x7xf32>
 }
 
 kas.operator @low_rank<N, C, W | r>

@@ -1,8 +1,14 @@
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v3 -kas-pack-contractions --remarks-filter=kas-panels 2>&1 | FileCheck %s
 
-// CHECK: remark: [Passed] Packed | Category:kas-panels | columns=64, depth=32, lanes=8, registerRows=4, registerVectors=3, rowGroups=1, weightsCombined=false
-func.func @product(%a: memref<16x32xf32>, %b: memref<32x64xf32>, %c: memref<16x64xf32>) {
-  linalg.matmul ins(%a, %b : memref<16x32xf32>, memref<32x64xf32>) outs(%c : memref<16x64xf32>)
+// CHECK: remark: [Passed] Packed | Category:kas-panels | columns=128, depth=256, lanes=8, registerRows=3, registerVectors=4, rowGroups=4, weightsCombined=false
+func.func @product(%a: memref<256x256xf32>, %b: memref<256x256xf32>, %c: memref<256x256xf32>) {
+  linalg.matmul ins(%a, %b : memref<256x256xf32>, memref<256x256xf32>) outs(%c : memref<256x256xf32>)
+  return
+}
+
+// CHECK: remark: [Passed] Direct | Category:kas-panels | columnGroups=1, lanes=8, registerColumns=1, registerRows=4, registerVectors=3, rowGroups=1, weightsCombined=false
+func.func @thin(%a: memref<4x32xf32>, %b: memref<32x64xf32>, %c: memref<4x64xf32>) {
+  linalg.matmul ins(%a, %b : memref<4x32xf32>, memref<32x64xf32>) outs(%c : memref<4x64xf32>)
   return
 }
 
@@ -13,7 +19,7 @@ func.func @pool(%x: memref<1x8x18x18xf32>, %w: memref<3x3xf32>, %y: memref<1x8x1
   return
 }
 
-// CHECK: remark: [Missed] NotPacked | {{.*}} | Reason="expected columns of the output that fill half a vector of 8, got 3", operation=linalg.matmul
+// CHECK: remark: [Missed] NotPacked | {{.*}} | Reason="expected columns of the output that fill half a vector of 8, got 3; expected an output whose last dimension fills half a vector of 8, got 3", operation=linalg.matmul
 func.func @narrow(%a: memref<16x32xf32>, %b: memref<32x3xf32>, %c: memref<16x3xf32>) {
   linalg.matmul ins(%a, %b : memref<16x32xf32>, memref<32x3xf32>) outs(%c : memref<16x3xf32>)
   return

@@ -108,9 +108,13 @@ def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
     all rows; a few rows times a few vectors of sums stay in registers. Tiles
     are shared by `threads` threads as iterations of an `scf.parallel`.
 
-    Left alone are operations that reuse nothing (no input is constant along the
-    output's last dimension, as in depthwise convolutions) or whose last
-    dimension has no divisor that fills half a vector.
+    Where a datum is used too few times to pay for the copy, as in depthwise
+    convolutions and those with many groups, the tiles read the inputs directly:
+    some rows times some columns times some vectors of sums, for which each
+    vector of the inputs is loaded once. The estimated time decides.
+
+    Left alone are operations whose inputs are not strided or whose last
+    dimension fills less than half a vector.
 
     Optimization remarks of the category `kas-panels` say what was packed and how
     it was cut, and why the rest was not: `--remarks-filter=kas-panels`.
@@ -136,12 +140,12 @@ def PackOperators : Pass<"kas-pack-operators"> {
   let summary = "Lower kas.apply to packed panels and register tiles";
   let description = [{
     Input: `kas.apply`s of concrete operators on f32 tensors. Output: those whose
-    reductions are all `sum` or `mean`, and whose weights (or data) can be reused
-    along the output's last dimension, as loops like those of
-    `kas-pack-contractions`: the panel holds the data at whatever indices the
-    primitives give it, with zeros at points that do not exist, so that unfold,
-    shift, merge, split and stride cost time in the packing only. The others are
-    left to `kas-to-linalg` and `kas-to-affine`.
+    reductions are all `sum` or `mean`, and whose data step with the output's last
+    dimension, as loops like those of `kas-pack-contractions`: the panel holds the
+    data at whatever indices the primitives give it, with zeros at points that do
+    not exist, so that unfold, shift, merge, split and stride cost time in the
+    packing only; tiles without panels leave such points out, or load only the
+    lanes that exist. The others are left to `kas-to-linalg` and `kas-to-affine`.
 
     Optimization remarks of the category `kas-panels` say what was packed and how
     it was cut, and why the rest was not: `--remarks-filter=kas-panels`.

@@ -1,0 +1,539 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//
+// Emits contractions as register tiles that read the inputs where they are. A
+// tile is some rows times some columns times some vectors of sums; what several
+// of its products read is loaded once. Points that do not exist are lanes of
+// masked loads, or left out where that is known beforehand.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ContractionEmitter.h"
+#include "DirectPlan.h"
+#include <map>
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+
+/// A vector of the tile: where it begins, relative to the index of the vector
+/// loop, its size, and how many of its lanes exist in the output.
+struct Piece {
+  int64_t offset, lanes, active;
+};
+
+class StepEmitter;
+
+/// The loops over tiles and, in each, the looped reductions.
+class DirectEmitter : ContractionEmitter {
+  friend class StepEmitter;
+
+public:
+  DirectEmitter(OpBuilder &builder, Location loc,
+                const Contraction &contraction, const DirectPlan &plan,
+                const ContractionTarget &target,
+                const ContractionOptions &options)
+      : ContractionEmitter(builder, loc, contraction, target, options),
+        plan(plan), ranges(contraction.loops.size(), Interval{0, 0}) {}
+
+  void emit();
+
+private:
+  void emitItem(Value item);
+  void emitBlocks(std::optional<unsigned> loop, Value groupStart,
+                  int64_t groups, int64_t block, function_ref<void()> body);
+  void emitVectors();
+  SmallVector<Piece> getRest(int64_t start) const;
+  void emitTile(ArrayRef<Piece> pieces);
+  SmallVector<Value> emitReduction(ArrayRef<unsigned> loops, ValueRange sums,
+                                   ArrayRef<Piece> pieces);
+  Value loadSum(Value place, Piece piece);
+  void storeSum(Value sum, Value place, Piece piece);
+
+  const DirectPlan &plan;
+  /// What the indices may be, without the offsets of the tile.
+  SmallVector<Interval> ranges;
+};
+
+/// The products of one step of the looped reductions.
+class StepEmitter {
+public:
+  StepEmitter(DirectEmitter &tile, ArrayRef<Piece> pieces)
+      : tile(tile), builder(tile.builder), loc(tile.loc),
+        contraction(tile.contraction), pieces(pieces),
+        offsets(contraction.loops.size()) {}
+
+  SmallVector<Value> emit(ValueRange sums);
+
+private:
+  /// A guard that must be tested: its expression at the first lane is that of
+  /// the tile plus `offset`.
+  struct Test {
+    unsigned guard;
+    int64_t offset;
+    bool operator<(const Test &other) const {
+      return std::tie(guard, offset) < std::tie(other.guard, other.offset);
+    }
+  };
+
+  int64_t getOffset(AffineExpr expr, int64_t pieceOffset) const;
+  std::optional<SmallVector<Test>> getTests(Piece piece) const;
+  Value getGuard(unsigned guard);
+  Value getMask(Piece piece, ArrayRef<Test> tests);
+  Value testLanes(Piece piece, Test test, int64_t coefficient);
+  Value loadVector(unsigned number);
+  Value loadScalar(int64_t lanes);
+  void emitProducts(MutableArrayRef<Value> sums, unsigned row, unsigned column);
+
+  DirectEmitter &tile;
+  OpBuilder &builder;
+  Location loc;
+  const Contraction &contraction;
+  ArrayRef<Piece> pieces;
+  /// What the tile and the unrolled reductions add to the indices.
+  SmallVector<int64_t> offsets;
+  /// Values at offsets of zero, made when they are needed.
+  SmallVector<Value> vectorStarts, scalarStarts, guards;
+  /// What has been loaded, by what it depends on.
+  std::map<std::vector<int64_t>, Value> vectors, scalars;
+  std::map<std::pair<unsigned, SmallVector<Test>>, Value> masks;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Loops over tiles
+//===----------------------------------------------------------------------===//
+
+void DirectEmitter::emit() {
+  flattenBuffers();
+  int64_t numItems = plan.rowGroups * plan.columnGroups;
+  for (ArrayRef<unsigned> loops :
+       {ArrayRef(contraction.batches), ArrayRef(contraction.columns),
+        ArrayRef(contraction.rows)})
+    for (unsigned loop : loops)
+      if (loop != plan.vectorLoop && loop != plan.rowLoop &&
+          loop != plan.columnLoop)
+        numItems *= contraction.loops[loop].extent;
+  if (options.threads == 1 || numItems == 1)
+    return loop(numItems, 1, [&](Value item) { emitItem(item); });
+  auto parallel = scf::ParallelOp::create(builder, loc, ValueRange{constant(0)},
+                                          ValueRange{constant(numItems)},
+                                          ValueRange{constant(1)});
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(parallel.getBody());
+  emitItem(parallel.getInductionVars().front());
+}
+
+/// All iterations of one group of rows and one of columns, for one iteration of
+/// the loops that are not in registers.
+void DirectEmitter::emitItem(Value item) {
+  AffineExpr rest = dim(0);
+  auto take = [&](int64_t extent) {
+    AffineExpr index = rest % extent;
+    rest = rest.floorDiv(extent);
+    return index;
+  };
+  auto takeStart = [&](std::optional<unsigned> loop, int64_t groups) {
+    int64_t size = loop ? contraction.loops[*loop].extent / groups : 1;
+    AffineExpr group = take(groups);
+    return groups == 1 ? Value() : apply(group * size, {item});
+  };
+  Value rowStart = takeStart(plan.rowLoop, plan.rowGroups);
+  Value columnStart = takeStart(plan.columnLoop, plan.columnGroups);
+  for (ArrayRef<unsigned> loops :
+       {ArrayRef(contraction.rows), ArrayRef(contraction.columns),
+        ArrayRef(contraction.batches)})
+    for (unsigned loop : llvm::reverse(loops)) {
+      if (loop == plan.vectorLoop || loop == plan.rowLoop ||
+          loop == plan.columnLoop)
+        continue;
+      int64_t extent = contraction.loops[loop].extent;
+      indices[loop] = apply(take(extent), {item});
+      ranges[loop] = {0, extent - 1};
+    }
+  emitBlocks(plan.columnLoop, columnStart, plan.columnGroups,
+             plan.registerColumns, [&] {
+               emitBlocks(plan.rowLoop, rowStart, plan.rowGroups,
+                          plan.registerRows, [&] { emitVectors(); });
+             });
+}
+
+/// Blocks of `loop` within a group of its iterations. The last one begins
+/// earlier, and computes some values again, where it would reach beyond.
+void DirectEmitter::emitBlocks(std::optional<unsigned> loop, Value groupStart,
+                               int64_t groups, int64_t block,
+                               function_ref<void()> body) {
+  if (!loop)
+    return body();
+  int64_t extent = contraction.loops[*loop].extent;
+  int64_t size = extent / groups;
+  ranges[*loop] = {0, groups == 1 && size == block ? 0 : extent - block};
+  indices[*loop] = groupStart;
+  if (size == block)
+    return body();
+  this->loop(size, block, [&](Value start) {
+    if (size % block)
+      start =
+          arith::MinSIOp::create(builder, loc, start, constant(size - block));
+    indices[*loop] =
+        groupStart ? apply(dim(0) + dim(1), {groupStart, start}) : start;
+    body();
+  });
+  indices[*loop] = Value();
+}
+
+/// The vectors behind `start`, fewer than the tile has. The last one is
+/// narrower or begins earlier or has lanes that do not exist.
+SmallVector<Piece> DirectEmitter::getRest(int64_t start) const {
+  SmallVector<Piece> pieces;
+  int64_t width = contraction.loops[plan.vectorLoop].extent;
+  for (; width - start >= plan.lanes; start += plan.lanes)
+    pieces.push_back({start, plan.lanes, plan.lanes});
+  if (start == width)
+    return pieces;
+  int64_t lanes = plan.lanes;
+  while (lanes > 4 && lanes / 2 >= width - start)
+    lanes /= 2;
+  if (lanes != width - start && !contraction.accumulates && width >= lanes)
+    start = width - lanes;
+  pieces.push_back({start, lanes, std::min(lanes, width - start)});
+  return pieces;
+}
+
+/// All vectors, some of them at a time.
+void DirectEmitter::emitVectors() {
+  int64_t width = contraction.loops[plan.vectorLoop].extent;
+  int64_t block = plan.lanes * plan.registerVectors;
+  int64_t whole = width / block * block;
+  SmallVector<Piece> pieces;
+  for (int64_t offset = 0; offset < block; offset += plan.lanes)
+    pieces.push_back({offset, plan.lanes, plan.lanes});
+  if (whole == block) {
+    emitTile(pieces);
+  } else if (whole) {
+    ranges[plan.vectorLoop] = {0, whole - block};
+    loop(whole, block, [&](Value start) {
+      indices[plan.vectorLoop] = start;
+      emitTile(pieces);
+    });
+    indices[plan.vectorLoop] = Value();
+    ranges[plan.vectorLoop] = {0, 0};
+  }
+  SmallVector<Piece> rest = getRest(whole);
+  if (!rest.empty())
+    emitTile(rest);
+}
+
+//===----------------------------------------------------------------------===//
+// A tile
+//===----------------------------------------------------------------------===//
+
+Value DirectEmitter::loadSum(Value place, Piece piece) {
+  VectorType type = getVectorType(piece.lanes);
+  if (contraction.accumulates && piece.active == piece.lanes)
+    return vector::LoadOp::create(builder, loc, type, output, place);
+  Value zeros =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  if (!contraction.accumulates)
+    return zeros;
+  return vector::MaskedLoadOp::create(builder, loc, type, output, place,
+                                      tailMask(piece.active, piece.lanes),
+                                      zeros);
+}
+
+void DirectEmitter::storeSum(Value sum, Value place, Piece piece) {
+  if (contraction.factor != 1) {
+    auto factors = DenseElementsAttr::get(
+        getVectorType(piece.lanes), static_cast<float>(contraction.factor));
+    sum = arith::MulFOp::create(
+        builder, loc, sum, arith::ConstantOp::create(builder, loc, factors));
+  }
+  if (piece.active == piece.lanes)
+    vector::StoreOp::create(builder, loc, sum, output, place);
+  else
+    vector::MaskedStoreOp::create(builder, loc, output, place,
+                                  tailMask(piece.active, piece.lanes), sum);
+}
+
+/// The sums of the tile at the current indices: rows, then columns, then
+/// vectors.
+void DirectEmitter::emitTile(ArrayRef<Piece> pieces) {
+  ArrayRef<int64_t> strides = contraction.output.strides;
+  int64_t rowStride = plan.rowLoop ? strides[*plan.rowLoop] : 0;
+  int64_t columnStride = plan.columnLoop ? strides[*plan.columnLoop] : 0;
+  Value start = address(contraction.output);
+  SmallVector<Value> sums, places;
+  for (int64_t row = 0; row < plan.registerRows; ++row)
+    for (int64_t column = 0; column < plan.registerColumns; ++column)
+      for (Piece piece : pieces) {
+        places.push_back(apply(
+            dim(0) + (row * rowStride + column * columnStride + piece.offset),
+            {start}));
+        sums.push_back(loadSum(places.back(), piece));
+      }
+  sums = emitReduction(plan.looped, sums, pieces);
+  for (auto [index, sum, place] : llvm::enumerate(sums, places))
+    storeSum(sum, place, pieces[index % pieces.size()]);
+}
+
+/// Nested loops that carry the sums; inside, one step of all of them.
+SmallVector<Value> DirectEmitter::emitReduction(ArrayRef<unsigned> loops,
+                                                ValueRange sums,
+                                                ArrayRef<Piece> pieces) {
+  if (loops.empty())
+    return StepEmitter(*this, pieces).emit(sums);
+  unsigned loop = loops.front();
+  int64_t extent = contraction.loops[loop].extent;
+  auto op = scf::ForOp::create(builder, loc, constant(0), constant(extent),
+                               constant(1), sums);
+  op->setAttr("loop_annotation", getFinishedLoop(builder.getContext()));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(op.getBody());
+  indices[loop] = op.getInductionVar();
+  ranges[loop] = {0, extent - 1};
+  scf::YieldOp::create(
+      builder, loc,
+      emitReduction(loops.drop_front(), op.getRegionIterArgs(), pieces));
+  indices[loop] = Value();
+  ranges[loop] = {0, 0};
+  return SmallVector<Value>(op.getResults());
+}
+
+//===----------------------------------------------------------------------===//
+// A step
+//===----------------------------------------------------------------------===//
+
+/// How much the offsets add to `expr`, which is linear in the loops that have
+/// one.
+int64_t StepEmitter::getOffset(AffineExpr expr, int64_t pieceOffset) const {
+  int64_t sum = pieceOffset * *getCoefficient(expr, tile.plan.vectorLoop);
+  for (auto [loop, offset] : llvm::enumerate(offsets))
+    if (offset)
+      sum += offset * *getCoefficient(expr, loop);
+  return sum;
+}
+
+/// The guards that some lane may fail; nothing if all lanes fail one.
+std::optional<SmallVector<StepEmitter::Test>>
+StepEmitter::getTests(Piece piece) const {
+  SmallVector<Test> tests;
+  for (auto [number, guard] : llvm::enumerate(contraction.guards)) {
+    Interval range = getInterval(guard.expr, tile.ranges);
+    int64_t offset = getOffset(guard.expr, piece.offset);
+    int64_t lanes =
+        *getCoefficient(guard.expr, tile.plan.vectorLoop) * (piece.active - 1);
+    int64_t lower = range.lower + offset + std::min<int64_t>(lanes, 0);
+    int64_t upper = range.upper + offset + std::max<int64_t>(lanes, 0);
+    if (upper < 0 || lower >= guard.extent)
+      return std::nullopt;
+    if (lower < 0 || upper >= guard.extent)
+      tests.push_back({static_cast<unsigned>(number), offset});
+  }
+  return tests;
+}
+
+Value StepEmitter::getGuard(unsigned guard) {
+  guards.resize(contraction.guards.size());
+  if (!guards[guard])
+    guards[guard] = tile.evaluate(contraction.guards[guard].expr);
+  return guards[guard];
+}
+
+/// Where a guard that changes from lane to lane holds.
+Value StepEmitter::testLanes(Piece piece, Test test, int64_t coefficient) {
+  const Guard &guard = contraction.guards[test.guard];
+  Interval range = getInterval(guard.expr, tile.ranges);
+  if (range.lower == range.upper) {
+    SmallVector<bool> holds;
+    for (int64_t lane = 0; lane < piece.lanes; ++lane) {
+      int64_t value = range.lower + test.offset + coefficient * lane;
+      holds.push_back(value >= 0 && value < guard.extent &&
+                      lane < piece.active);
+    }
+    auto type = VectorType::get({piece.lanes}, builder.getI1Type());
+    return arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(type, ArrayRef(holds)));
+  }
+  // Of 32 bits: as many lanes as the data.
+  auto type = VectorType::get({piece.lanes}, builder.getI32Type());
+  SmallVector<int32_t> steps;
+  for (int64_t lane = 0; lane < piece.lanes; ++lane)
+    steps.push_back(static_cast<int32_t>(coefficient * lane + test.offset));
+  Value start = arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
+                                           getGuard(test.guard));
+  Value values = arith::AddIOp::create(
+      builder, loc, vector::BroadcastOp::create(builder, loc, type, start),
+      arith::ConstantOp::create(builder, loc,
+                                DenseElementsAttr::get(type, ArrayRef(steps))));
+  Value extents = arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(type, static_cast<int32_t>(guard.extent)));
+  // A negative number is a large one without its sign.
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, values,
+                               extents);
+}
+
+/// The lanes that exist and pass all tests.
+Value StepEmitter::getMask(Piece piece, ArrayRef<Test> tests) {
+  unsigned number = llvm::find_if(pieces,
+                                  [&](const Piece &other) {
+                                    return other.offset == piece.offset;
+                                  }) -
+                    pieces.begin();
+  Value &mask = masks[{number, SmallVector<Test>(tests)}];
+  if (mask)
+    return mask;
+  auto type = VectorType::get({piece.lanes}, builder.getI1Type());
+  auto add = [&](Value lanes) {
+    mask = mask ? arith::AndIOp::create(builder, loc, mask, lanes).getResult()
+                : lanes;
+  };
+  if (piece.active != piece.lanes)
+    add(tile.tailMask(piece.active, piece.lanes));
+  for (Test test : tests) {
+    const Guard &guard = contraction.guards[test.guard];
+    int64_t coefficient = *getCoefficient(guard.expr, tile.plan.vectorLoop);
+    if (coefficient) {
+      add(testLanes(piece, test, coefficient));
+      continue;
+    }
+    Value holds = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::ult,
+        tile.apply(tile.dim(0) + test.offset, {getGuard(test.guard)}),
+        tile.constant(guard.extent));
+    add(vector::BroadcastOp::create(builder, loc, type, holds));
+  }
+  return mask;
+}
+
+/// The product of the vector inputs for one piece, with zeros where it does not
+/// exist; null if it exists nowhere.
+Value StepEmitter::loadVector(unsigned number) {
+  Piece piece = pieces[number];
+  std::optional<SmallVector<Test>> tests = getTests(piece);
+  if (!tests)
+    return Value();
+  std::vector<int64_t> key{number};
+  for (const PackedAccess &access : contraction.vectorInputs)
+    key.push_back(getOffset(access.address, piece.offset));
+  for (Test test : *tests) {
+    key.push_back(test.guard);
+    key.push_back(test.offset);
+  }
+  Value &product = vectors[key];
+  if (product)
+    return product;
+  if (vectorStarts.empty())
+    for (const PackedAccess &access : contraction.vectorInputs)
+      vectorStarts.push_back(tile.evaluate(access.address));
+  VectorType type = tile.getVectorType(piece.lanes);
+  bool masked = !tests->empty() || piece.active != piece.lanes;
+  Value mask = masked ? getMask(piece, *tests) : Value(), zeros;
+  if (masked)
+    zeros = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  for (auto [access, flat, start] :
+       llvm::zip(contraction.vectorInputs, tile.vectorInputs, vectorStarts)) {
+    Value place = tile.apply(
+        tile.dim(0) + getOffset(access.address, piece.offset), {start});
+    Value value;
+    if (masked)
+      value = vector::MaskedLoadOp::create(builder, loc, type, flat, place,
+                                           mask, zeros);
+    else
+      value = vector::LoadOp::create(builder, loc, type, flat, place);
+    product =
+        product ? arith::MulFOp::create(builder, loc, product, value) : value;
+  }
+  return product;
+}
+
+/// The product of the scalar inputs as a vector; null if there are none.
+Value StepEmitter::loadScalar(int64_t lanes) {
+  if (contraction.scalarInputs.empty())
+    return Value();
+  std::vector<int64_t> key{lanes};
+  for (const StridedAccess &access : contraction.scalarInputs) {
+    int64_t offset = 0;
+    for (auto [stride, step] : llvm::zip_equal(access.strides, offsets))
+      offset += stride * step;
+    key.push_back(offset);
+  }
+  Value &row = scalars[key];
+  if (row)
+    return row;
+  if (scalarStarts.empty())
+    for (const StridedAccess &access : contraction.scalarInputs)
+      scalarStarts.push_back(tile.address(access));
+  Value product;
+  for (auto [number, flat] : llvm::enumerate(tile.scalarInputs)) {
+    Value place =
+        tile.apply(tile.dim(0) + key[number + 1], {scalarStarts[number]});
+    Value factor = memref::LoadOp::create(builder, loc, flat, place);
+    product =
+        product ? arith::MulFOp::create(builder, loc, product, factor) : factor;
+  }
+  return row = vector::BroadcastOp::create(builder, loc,
+                                           tile.getVectorType(lanes), product);
+}
+
+/// The products of one column at one unrolled step.
+void StepEmitter::emitProducts(MutableArrayRef<Value> sums, unsigned row,
+                               unsigned column) {
+  const DirectPlan &plan = tile.plan;
+  if (plan.columnLoop)
+    offsets[*plan.columnLoop] = column;
+  if (plan.rowLoop)
+    offsets[*plan.rowLoop] = row;
+  for (auto [number, piece] : llvm::enumerate(pieces)) {
+    Value column = loadVector(number);
+    if (!column)
+      continue;
+    Value &sum = sums[number];
+    if (Value factor = loadScalar(piece.lanes))
+      sum = tile.multiplyAdd(factor, column, sum);
+    else
+      sum = arith::AddFOp::create(builder, loc, sum, column);
+  }
+}
+
+SmallVector<Value> StepEmitter::emit(ValueRange start) {
+  const DirectPlan &plan = tile.plan;
+  SmallVector<Value> sums(start);
+  int64_t steps = contraction.getExtent(plan.unrolled);
+  auto products = [&](int64_t row, int64_t column, int64_t step) {
+    if (!plan.unrolled.empty())
+      offsets[plan.unrolled.front()] = step;
+    int64_t first = (row * plan.registerColumns + column) * pieces.size();
+    emitProducts(MutableArrayRef(sums).slice(first, pieces.size()), row,
+                 column);
+  };
+  // What stays in registers meanwhile is either the rows of all steps or the
+  // vectors of all columns.
+  if (plan.columnsOutside) {
+    for (int64_t column = 0; column < plan.registerColumns; ++column)
+      for (int64_t step = 0; step < steps; ++step)
+        for (int64_t row = 0; row < plan.registerRows; ++row)
+          products(row, column, step);
+    return sums;
+  }
+  for (int64_t step = 0; step < steps; ++step)
+    for (int64_t row = 0; row < plan.registerRows; ++row)
+      for (int64_t column = 0; column < plan.registerColumns; ++column)
+        products(row, column, step);
+  return sums;
+}
+
+void kas::emitDirect(OpBuilder &builder, Location loc,
+                     const Contraction &contraction, const DirectPlan &plan,
+                     const ContractionTarget &target,
+                     const ContractionOptions &options) {
+  DirectEmitter(builder, loc, contraction, plan, target, options).emit();
+}

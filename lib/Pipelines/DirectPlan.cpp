@@ -1,0 +1,279 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+
+#include "DirectPlan.h"
+#include "llvm/Support/MathExtras.h"
+#include <set>
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+
+// All times are in halves of a cycle of a core that begins two arithmetic
+// operations on 256 bits, and two loads of them, per cycle; wider ones take
+// twice as long.
+
+int64_t operationTime(int64_t lanes) { return lanes > 8 ? 2 : 1; }
+
+/// Most loads cross the end of a cache line.
+int64_t loadTime(int64_t lanes) { return 2 * operationTime(lanes); }
+
+constexpr int64_t latency = 8, loopTime = 4, tileTime = 12, lineTime = 4;
+constexpr int64_t lineElements = 16;
+
+/// The smallest vector that holds `elements`, of at most `lanes`.
+int64_t getLanes(int64_t elements, int64_t lanes) {
+  while (lanes > 4 && lanes / 2 >= elements)
+    lanes /= 2;
+  return lanes;
+}
+
+/// The best of all ways to cut one contraction.
+class Planner {
+public:
+  Planner(const Contraction &contraction, const ContractionTarget &target)
+      : contraction(contraction), target(target) {
+    best.time = std::numeric_limits<int64_t>::max();
+    best.vectorLoop = contraction.columns.back();
+    best.lanes = getLanes(extent(best.vectorLoop), target.lanes);
+  }
+
+  DirectPlan run() {
+    tryColumnLoop(std::nullopt);
+    for (unsigned loop : ArrayRef(contraction.columns).drop_back())
+      if (isLinear(loop))
+        tryColumnLoop(loop);
+    return best;
+  }
+
+private:
+  int64_t extent(unsigned loop) const { return contraction.loops[loop].extent; }
+
+  /// Whether `loop` may be unrolled: each step adds a constant everywhere.
+  bool isLinear(unsigned loop) const {
+    return llvm::all_of(contraction.vectorInputs,
+                        [&](const PackedAccess &access) {
+                          return getCoefficient(access.address, loop);
+                        }) &&
+           llvm::all_of(contraction.guards, [&](const Guard &guard) {
+             return getCoefficient(guard.expr, loop);
+           });
+  }
+
+  /// Whether steps of `reduction` reach what steps of `column` read.
+  bool sharesData(unsigned reduction, unsigned column) const {
+    return isLinear(reduction) &&
+           llvm::all_of(
+               contraction.vectorInputs, [&](const PackedAccess &access) {
+                 int64_t a = *getCoefficient(access.address, reduction);
+                 int64_t b = *getCoefficient(access.address, column);
+                 return a && b && (a % b == 0 || b % a == 0);
+               });
+  }
+
+  void tryColumnLoop(std::optional<unsigned> columnLoop) {
+    constexpr int64_t maxUnrolled = 8, maxColumns = 28;
+    DirectPlan plan = best;
+    plan.columnLoop = columnLoop;
+    plan.looped.clear();
+    plan.unrolled.clear();
+    for (unsigned loop : contraction.reductions)
+      (columnLoop && extent(loop) <= maxUnrolled && plan.unrolled.empty() &&
+               sharesData(loop, *columnLoop)
+           ? plan.unrolled
+           : plan.looped)
+          .push_back(loop);
+    int64_t limit = columnLoop ? std::min(maxColumns, extent(*columnLoop)) : 1;
+    for (int64_t columns = 1; columns <= limit; ++columns)
+      if (isAllowed(columnLoop, columns)) {
+        plan.registerColumns = columns;
+        tryRows(plan, countLoads(plan));
+      }
+  }
+
+  /// Blocks that overlap would be added twice.
+  bool isAllowed(std::optional<unsigned> loop, int64_t block) const {
+    return !contraction.accumulates || !loop || extent(*loop) % block == 0;
+  }
+
+  /// Vectors that are loaded for all register columns at all unrolled steps.
+  int64_t countLoads(const DirectPlan &plan) const {
+    std::set<SmallVector<int64_t>> addresses;
+    int64_t steps = contraction.getExtent(plan.unrolled);
+    for (int64_t column = 0; column < plan.registerColumns; ++column)
+      for (int64_t step = 0; step < steps; ++step) {
+        SmallVector<int64_t> address;
+        for (const PackedAccess &access : contraction.vectorInputs) {
+          int64_t offset = 0;
+          if (plan.columnLoop)
+            offset +=
+                *getCoefficient(access.address, *plan.columnLoop) * column;
+          if (!plan.unrolled.empty())
+            offset +=
+                *getCoefficient(access.address, plan.unrolled.front()) * step;
+          address.push_back(offset);
+        }
+        addresses.insert(std::move(address));
+      }
+    return addresses.size();
+  }
+
+  void tryRows(DirectPlan &plan, int64_t loads) {
+    constexpr int64_t maxRows = 12, maxVectors = 4, maxProducts = 192;
+    plan.rowLoop = std::nullopt;
+    if (!contraction.rows.empty())
+      plan.rowLoop = contraction.rows.back();
+    int64_t rowLimit =
+        plan.rowLoop ? std::min(maxRows, extent(*plan.rowLoop)) : 1;
+    int64_t vectorLimit = std::min<int64_t>(
+        maxVectors, llvm::divideCeil(extent(plan.vectorLoop), plan.lanes));
+    int64_t steps = contraction.getExtent(plan.unrolled);
+    for (int64_t rows = 1; rows <= rowLimit; ++rows)
+      for (int64_t vectors = 1; vectors <= vectorLimit; ++vectors) {
+        int64_t sums = rows * plan.registerColumns * vectors;
+        int64_t inside = loads * vectors + 1;
+        int64_t outside = steps * (rows + vectors);
+        if (sums + std::min(inside, outside) > target.registers ||
+            (sums > 1 && sums * steps > maxProducts) ||
+            !isAllowed(plan.rowLoop, rows))
+          continue;
+        plan.registerRows = rows;
+        plan.registerVectors = vectors;
+        plan.columnsOutside = outside < inside;
+        plan.time = estimate(plan, loads);
+        if (plan.time < best.time)
+          best = plan;
+      }
+  }
+
+  /// The time of one register tile with `vectors` vectors of `lanes`.
+  int64_t getTileTime(const DirectPlan &plan, int64_t loads, int64_t vectors,
+                      int64_t lanes) const {
+    if (vectors == 0)
+      return 0;
+    int64_t steps = contraction.getExtent(plan.unrolled);
+    int64_t sums = plan.registerRows * plan.registerColumns * vectors;
+    int64_t products = sums * steps * operationTime(lanes);
+    int64_t reads =
+        loads * vectors *
+            (loadTime(lanes) + (contraction.guards.empty() ? 0 : 1)) *
+            contraction.vectorInputs.size() +
+        plan.registerRows * steps * contraction.scalarInputs.size();
+    int64_t step = std::max({products, reads, latency * steps}) + loopTime;
+    return step * contraction.getExtent(plan.looped) +
+           sums * 2 * operationTime(lanes) + tileTime;
+  }
+
+  int64_t estimate(const DirectPlan &plan, int64_t loads) const {
+    int64_t width = extent(plan.vectorLoop);
+    int64_t blockWidth = plan.lanes * plan.registerVectors;
+    int64_t rest = width % blockWidth;
+    int64_t restLanes = rest % plan.lanes;
+    int64_t time =
+        width / blockWidth *
+            getTileTime(plan, loads, plan.registerVectors, plan.lanes) +
+        getTileTime(plan, loads, rest / plan.lanes, plan.lanes);
+    if (restLanes)
+      time += getTileTime(plan, loads, 1, getLanes(restLanes, plan.lanes)) -
+              (rest / plan.lanes ? tileTime : 0);
+
+    // What does not fit the first-level cache is read from the second one each
+    // time.
+    int64_t depth = contraction.getExtent(contraction.reductions);
+    int64_t rowBlocks = 1, columnBlocks = 1;
+    if (plan.rowLoop)
+      rowBlocks = llvm::divideCeil(extent(*plan.rowLoop), plan.registerRows);
+    if (plan.columnLoop)
+      columnBlocks =
+          llvm::divideCeil(extent(*plan.columnLoop), plan.registerColumns);
+    int64_t data = loads * width;
+    for (unsigned loop : plan.looped) {
+      std::optional<int64_t> step =
+          getCoefficient(contraction.vectorInputs.front().address, loop);
+      if (!step || std::abs(*step) * extent(loop) >= width)
+        data *= extent(loop);
+    }
+    if (data > target.l1Elements / 2)
+      time += data / lineElements * lineTime;
+    int64_t weights = depth * contraction.getExtent(contraction.rows);
+    int64_t allTime = time * rowBlocks;
+    if (!contraction.scalarInputs.empty() && weights > target.l1Elements / 2)
+      allTime += weights / lineElements * lineTime;
+    int64_t repeats = contraction.getExtent(contraction.batches) *
+                      contraction.getExtent(contraction.columns) / width *
+                      contraction.getExtent(contraction.rows);
+    if (plan.columnLoop)
+      repeats /= extent(*plan.columnLoop);
+    if (plan.rowLoop)
+      repeats /= extent(*plan.rowLoop);
+    return allTime * columnBlocks * repeats;
+  }
+
+  const Contraction &contraction;
+  const ContractionTarget &target;
+  DirectPlan best;
+};
+
+/// In how many groups of whole blocks, or of one block and more if these may
+/// overlap, a loop is cut so that `items` items become enough for `threads`.
+int64_t getGroups(int64_t extent, int64_t block, bool mayOverlap, int64_t items,
+                  int64_t threads) {
+  int64_t groups = 1;
+  while (items * groups < threads && extent % (groups * 2) == 0 &&
+         extent / (groups * 2) >= block &&
+         (mayOverlap || extent / (groups * 2) % block == 0))
+    groups *= 2;
+  return groups;
+}
+
+} // namespace
+
+FailureOr<DirectPlan>
+kas::makeDirectPlan(const Contraction &contraction,
+                    const ContractionTarget &target, int64_t threads,
+                    function_ref<void(const Twine &)> because) {
+  auto fail = [&](const Twine &reason) {
+    because(reason);
+    return failure();
+  };
+  unsigned vectorLoop = contraction.columns.back();
+  for (const PackedAccess &access : contraction.vectorInputs)
+    if (getCoefficient(access.address, vectorLoop) != 1)
+      return fail("an input is not contiguous along the output's last "
+                  "dimension");
+  for (const Guard &guard : contraction.guards)
+    if (!getCoefficient(guard.expr, vectorLoop))
+      return fail("a guard is not linear along the output's last dimension");
+  if (!contraction.guards.empty() && !target.hasMaskedLoads)
+    return fail("the target has no masked loads for points that do not exist");
+  int64_t width = contraction.loops[vectorLoop].extent;
+  if (width * 2 < std::min<int64_t>(8, target.lanes))
+    return fail("expected an output whose last dimension fills half a vector "
+                "of " +
+                Twine(std::min<int64_t>(8, target.lanes)) + ", got " +
+                Twine(width));
+  DirectPlan plan = Planner(contraction, target).run();
+  int64_t items = contraction.getExtent(contraction.batches) *
+                  contraction.getExtent(contraction.columns) / width *
+                  contraction.getExtent(contraction.rows);
+  if (plan.columnLoop)
+    items /= contraction.loops[*plan.columnLoop].extent;
+  if (plan.rowLoop) {
+    int64_t extent = contraction.loops[*plan.rowLoop].extent;
+    items /= extent;
+    plan.rowGroups = getGroups(extent, plan.registerRows,
+                               !contraction.accumulates, items, threads);
+  }
+  if (plan.columnLoop)
+    plan.columnGroups = getGroups(
+        contraction.loops[*plan.columnLoop].extent, plan.registerColumns,
+        !contraction.accumulates, items * plan.rowGroups, threads);
+  return plan;
+}

@@ -1,0 +1,81 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//
+// Chooses between the two ways to emit a contraction.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DirectPlan.h"
+#include "PanelPlan.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Remarks.h"
+
+using namespace kas;
+using namespace mlir;
+
+static void remarkPacked(Location loc, const PanelPlan &plan, int64_t lanes,
+                         bool weightsCombined) {
+  remark::passed(loc, remark::RemarkOpts::name("Packed").category(panelRemarks))
+      << remark::metric("columns", plan.tileColumns)
+      << remark::metric("depth", plan.panelDepth)
+      << remark::metric("registerRows", plan.registerRows)
+      << remark::metric("registerVectors", plan.registerVectors)
+      << remark::metric("lanes", lanes)
+      << remark::metric("rowGroups", plan.rowGroups)
+      << remark::metric("weightsCombined", weightsCombined);
+}
+
+static void remarkDirect(Location loc, const DirectPlan &plan,
+                         bool weightsCombined) {
+  remark::passed(loc, remark::RemarkOpts::name("Direct").category(panelRemarks))
+      << remark::metric("registerRows", plan.registerRows)
+      << remark::metric("registerColumns", plan.registerColumns)
+      << remark::metric("registerVectors", plan.registerVectors)
+      << remark::metric("lanes", plan.lanes)
+      << remark::metric("rowGroups", plan.rowGroups)
+      << remark::metric("columnGroups", plan.columnGroups)
+      << remark::metric("weightsCombined", weightsCombined);
+}
+
+LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
+                                   const Contraction &contraction,
+                                   const ContractionOptions &options,
+                                   function_ref<void(const Twine &)> because) {
+  ContractionTarget target(options.target);
+  std::optional<CombinedInputs> combined = CombinedInputs::get(contraction);
+  const Contraction &nest = combined ? combined->getRemainder() : contraction;
+  int64_t threads = options.threads ? options.threads : 8;
+  std::string noPanels, noTiles;
+  FailureOr<PanelPlan> panels =
+      makePanelPlan(nest, target, threads,
+                    [&](const Twine &reason) { noPanels = reason.str(); });
+  FailureOr<DirectPlan> direct =
+      makeDirectPlan(nest, target, threads,
+                     [&](const Twine &reason) { noTiles = reason.str(); });
+  if (failed(panels) && failed(direct)) {
+    because(noPanels + "; " + noTiles);
+    return failure();
+  }
+  bool isDirect =
+      failed(panels) || (succeeded(direct) && direct->time < panels->time);
+  if (isDirect)
+    remarkDirect(loc, *direct, combined.has_value());
+  else
+    remarkPacked(loc, *panels, target.lanes, combined.has_value());
+  if (combined)
+    combined->emit(builder, loc);
+  if (isDirect)
+    emitDirect(builder, loc, nest, *direct, target, options);
+  else
+    emitPanels(builder, loc, nest, *panels, target, options);
+  if (combined && options.deallocate)
+    memref::DeallocOp::create(builder, loc, combined->getBuffer());
+  return success();
+}
