@@ -118,15 +118,15 @@ bool kas::isFinishable(GraphSpace &space, const GraphStateData &state) {
   if (pooled > static_cast<double>(problem.limits.pooling) && pooled > 1)
     return false;
   const SearchBudget &budget = problem.budget; // F3
-  std::optional<GraphCost> cost = computeCost(space, state);
-  return cost && (!budget.minFlops || cost->flops >= *budget.minFlops) &&
-         (!budget.maxFlops || cost->flops <= *budget.maxFlops) &&
-         (!budget.maxParams || cost->params <= *budget.maxParams);
+  double flops = getFlops(space, state);
+  constexpr double most = 0x1p63;
+  return flops < most && state.params < most &&
+         (!budget.minFlops || flops >= *budget.minFlops) &&
+         (!budget.maxFlops || flops <= *budget.maxFlops) &&
+         (!budget.maxParams || state.params <= *budget.maxParams);
 }
 
-std::optional<GraphCost> kas::computeCost(GraphSpace &space,
-                                          const GraphStateData &state) {
-  FlatGraph graph(space, state);
+static StagedCost &describeCost(GraphSpace &space, const FlatGraph &graph) {
   StagedCost &cost = space.cost;
   cost.clear();
   for (const FlatGraph::Node &node : graph.nodes) {
@@ -136,7 +136,62 @@ std::optional<GraphCost> kas::computeCost(GraphSpace &space,
   cost.data.assign(graph.data.begin(), graph.data.end());
   for (llvm::ArrayRef<unsigned> weight : graph.weights)
     cost.weights.emplace_back(weight);
-  return cost.compute();
+  return cost;
+}
+
+std::optional<GraphCost> kas::computeCost(GraphSpace &space,
+                                          const GraphStateData &state) {
+  return describeCost(space, FlatGraph(space, state)).compute();
+}
+
+/// What the FLOPs depend on: the weights, and what the data is made of but for
+/// splits, shifts and strides.
+static uint64_t getCostKey(const GraphSpace &space,
+                           const GraphStateData &state) {
+  uint64_t hash = 0;
+  for (const LiveCoord &coord : state.getLive())
+    hash += space.getCostHash(coord.expr);
+  hash = mixBits(hash);
+  for (unsigned index = 0; index < state.numWeights; ++index)
+    hash += mixBits(space.getWeightHash(state.weights[index]));
+  return mixBits(hash);
+}
+
+double kas::getFlops(GraphSpace &space, const GraphStateData &state) {
+  GraphSpace::KnownFlops &known = space.getKnownFlops(getCostKey(space, state));
+  if (known.value < 0)
+    known.value = describeCost(space, FlatGraph(space, state)).computeFlops();
+  return known.value;
+}
+
+bool kas::canMeetBudget(GraphSpace &space, const GraphStateData &state) {
+  const SearchBudget &budget = space.problem->budget;
+  if (!space.options.useBudget || (!budget.minFlops && !budget.maxFlops))
+    return true;
+  double most = getFlops(space, state);
+  if (budget.minFlops && most < *budget.minFlops)
+    return false;
+  if (!budget.maxFlops || most <= *budget.maxFlops)
+    return true;
+  // Windows and what is expanded vanish.
+  const SpaceLimits &limits = space.problem->limits;
+  bool hasUnfold = limits.unfold > state.counts[UnfoldMove];
+  bool hasExpand = limits.expand > state.counts[ExpandMove];
+  uint64_t salt = 1 + hasUnfold + 2 * hasExpand;
+  GraphSpace::KnownFlops &known =
+      space.getKnownFlops(mixBits(getCostKey(space, state) + salt));
+  if (known.value < 0) {
+    FlatGraph graph(space, state);
+    uint64_t removable = 0;
+    for (auto [coord, index] : llvm::zip_equal(state.getLive(), graph.data)) {
+      const SizeInfo &info = space.sizes[coord.size];
+      bool isWindow = hasUnfold && info.isOdd && info.max <= limits.window;
+      if (isWindow || hasExpand)
+        removable |= uint64_t(1) << index;
+    }
+    known.value = describeCost(space, graph).computeLeastFlops(removable);
+  }
+  return known.value <= *budget.maxFlops;
 }
 
 //===----------------------------------------------------------------------===//

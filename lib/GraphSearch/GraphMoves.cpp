@@ -92,6 +92,7 @@ public:
             twins.emplace_back(other, index);
     }
     budget = getShapeBudget(space, state);
+    areWeightsComplete = budget.weights == 0;
     // As it is before staleness (see getShapeBudget) is known.
     budget.weights = getNumWeightsLeft();
   }
@@ -100,6 +101,8 @@ public:
   bool run(unsigned kindToList, uint32_t begin) {
     kind = kindToList;
     first = begin;
+    if (areWeightsComplete && !canMeetBudget())
+      return false;
     if (kind == FinishMove)
       return listFinish();
     if (left <= 0)
@@ -162,13 +165,23 @@ private:
     if (!space.options.useDistance)
       return true;
     uint64_t items = rest.weights > 0 ? sum.before : sum.after;
-    if (std::optional<bool> known =
-            space.distance.recall(ShapeDistance::getKey(items, rest), left - 1))
-      return *known;
-    GraphStateData child;
-    child.assign(state);
-    applyMove(space, child, kind, code, key);
-    return isReachable(space, child);
+    std::optional<bool> known =
+        space.distance.recall(ShapeDistance::getKey(items, rest), left - 1);
+    if (!known) {
+      GraphStateData child;
+      child.assign(state);
+      applyMove(space, child, kind, code, key);
+      known = isReachable(space, child);
+    }
+    // A view that makes all stale is behind the last weight.
+    return *known && (rest.weights > 0 || areWeightsComplete ||
+                      kind == ContractMove || canMeetBudget());
+  }
+
+  bool canMeetBudget() {
+    if (!isBudgetMet)
+      isBudgetMet = kas::canMeetBudget(space, state);
+    return *isBudgetMet;
   }
 
   /// The budget of views that are left behind a view that makes
@@ -549,6 +562,8 @@ private:
   unsigned kind = 0;
   uint32_t first = 0;
   ShapeBudget budget;
+  bool areWeightsComplete = false;
+  std::optional<bool> isBudgetMet;
   int bases = 0;
   ItemSum itemSum, items[GraphSpace::maxLive], sharedItems[GraphSpace::maxLive];
   uint64_t hashes[GraphSpace::maxLive];

@@ -24,7 +24,8 @@ GraphSpace::GraphSpace(std::shared_ptr<const SearchProblem> problem,
                        const GraphStateOptions &options)
     : problem(problem), options(options), sizes(*problem),
       firstOutput(problem->hasBatch()), targets(getTargets(*problem, sizes)),
-      distance(*problem, sizes, targets), cost(*problem, sizes) {
+      distance(*problem, sizes, targets), cost(*problem, sizes),
+      knownFlops(size_t(1) << 16) {
   Powers ordered;
   auto inputs = llvm::ArrayRef(problem->inputs).drop_front(firstOutput);
   for (auto [input, target] : llvm::zip_equal(inputs, targets))
@@ -91,12 +92,35 @@ uint64_t GraphSpace::computeHash(const Expr &expr, bool isShape) const {
   llvm_unreachable("all kinds are handled");
 }
 
+uint64_t GraphSpace::computeCostHash(const Expr &expr, uint64_t hash) const {
+  switch (expr.kind) {
+  case CoordKind::Output:
+  case CoordKind::Reduce:
+    return mixBits(hash);
+  case CoordKind::Split:
+    return getCostHash(expr.first) + getCostHash(expr.second);
+  case CoordKind::Shift:
+  case CoordKind::Stride:
+    return getCostHash(expr.first);
+  case CoordKind::Unfold:
+    hash = combineHash(sizes[expr.size].hash, getCostHash(expr.first));
+    return combineHash(hash, getCostHash(expr.second));
+  case CoordKind::MergeQuotient:
+  case CoordKind::MergeRemainder:
+    hash =
+        combineHash(static_cast<uint64_t>(expr.kind), getCostHash(expr.first));
+    return combineHash(hash, sizes[expr.size].hash);
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
 ExprId GraphSpace::intern(const Expr &expr) {
   uint64_t hash = computeHash(expr, /*isShape=*/false);
   if (const ExprId *id = exprIds.find(hash))
     return *id;
   ExprId id = exprs.size();
-  exprs.push_back({expr, hash, computeHash(expr, /*isShape=*/true)});
+  exprs.push_back({expr, hash, computeHash(expr, /*isShape=*/true),
+                   computeCostHash(expr, hash)});
   exprIds[hash] = id;
   return id;
 }

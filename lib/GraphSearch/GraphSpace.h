@@ -60,6 +60,10 @@ public:
   /// they hold (and, when axes may be swapped, which of equal outputs).
   uint64_t getShapeHash(ExprId id) const { return exprs[id].shapeHash; }
 
+  /// A sum over the parts of the expression on which the sizes of intermediate
+  /// tensors depend: splits, shifts and strides count as what they are made of.
+  uint64_t getCostHash(ExprId id) const { return exprs[id].costHash; }
+
   uint32_t internWeight(llvm::ArrayRef<ExprId> coords);
   /// In the order of interning.
   llvm::ArrayRef<ExprId> getWeight(uint32_t id) const {
@@ -97,13 +101,27 @@ public:
   FlatMap<int8_t> areReductionsAlive;
   StagedCost cost;
 
+  /// FLOPs that were worked out, negative when they were not; a newer one takes
+  /// the place of an older one.
+  struct KnownFlops {
+    uint64_t key = 0;
+    double value = -1;
+  };
+  KnownFlops &getKnownFlops(uint64_t key) {
+    KnownFlops &known = knownFlops[key % knownFlops.size()];
+    if (known.key != key)
+      known = {key, -1};
+    return known;
+  }
+
 private:
   void addReduceSizes(unsigned index, Powers powers);
   uint64_t computeHash(const Expr &expr, bool isShape) const;
+  uint64_t computeCostHash(const Expr &expr, uint64_t hash) const;
 
   struct ExprEntry {
     Expr expr;
-    uint64_t hash, shapeHash;
+    uint64_t hash, shapeHash, costHash;
   };
   struct WeightEntry {
     llvm::SmallVector<ExprId, 8> coords;
@@ -114,6 +132,7 @@ private:
   FlatMap<ExprId> exprIds;
   std::vector<WeightEntry> weights;
   FlatMap<uint32_t> weightIds;
+  std::vector<KnownFlops> knownFlops;
 };
 
 } // namespace kas

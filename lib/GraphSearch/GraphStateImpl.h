@@ -185,6 +185,10 @@ bool isFinishable(GraphSpace &space, const GraphStateData &state);
 /// The cost of a state with the live coordinates as data, in any order.
 std::optional<GraphCost> computeCost(GraphSpace &space,
                                      const GraphStateData &state);
+/// The FLOPs in it, remembered for some time.
+double getFlops(GraphSpace &space, const GraphStateData &state);
+/// Whether the bounds on FLOPs can be met when no weight comes any more.
+bool canMeetBudget(GraphSpace &space, const GraphStateData &state);
 /// The key of the operator that the finished state is.
 uint64_t computeFinalKey(const GraphSpace &space, const GraphStateData &state);
 

@@ -54,22 +54,55 @@ void StagedCost::findDependences() {
   }
 }
 
-/// No weight that is not done needs what is, and shares are in order.
-bool StagedCost::isLegal(Choice done) const {
-  for (auto [number, weight] : llvm::enumerate(weights)) {
-    if (done >> (numReductions + number) & 1) {
-      if (before[number] & ~(done >> numReductions))
-        return false;
-      continue;
-    }
+/// Fills `conflicts`: a weight that is not done needs what is not done.
+void StagedCost::findConflicts() {
+  Choice reductionMask = (Choice(1) << numReductions) - 1;
+  conflicts.assign(weights.size(), 0);
+  for (auto [number, weight] : llvm::enumerate(weights))
     for (unsigned index : weight) {
-      Choice needs = needed[index];
+      conflicts[number] |= needed[index];
       if (nodes[index].kind == CoordKind::Reduce)
-        needs |= above[index] & ((Choice(1) << numReductions) - 1);
-      if (needs & done)
-        return false;
+        conflicts[number] |= above[index] & reductionMask;
     }
+}
+
+/// Lists the sets that may be done together, by ascending number, with the
+/// elements they leave. All but the empty one have a reduction.
+void StagedCost::findChoices() {
+  findConflicts();
+  choices.assign(1, 0);
+  Choice all = (Choice(1) << (numReductions + weights.size())) - 1;
+  Choice reductionMask = (Choice(1) << numReductions) - 1;
+  for (Choice done = 1; done <= all; ++done) {
+    if (!(done & reductionMask))
+      continue;
+    bool isLegal = true;
+    for (auto [number, conflict] : llvm::enumerate(conflicts))
+      isLegal &= (done >> (numReductions + number) & 1) || !(conflict & done);
+    if (isLegal)
+      choices.push_back(done);
   }
+  elementsOf.resize(choices.size() * numBindings);
+  for (unsigned index = 1; index < choices.size(); ++index)
+    computeElements(choices[index], &elementsOf[index * numBindings]);
+  points.resize(size_t(reductionMask + 1) * numBindings);
+  for (Choice set = 0; set <= reductionMask; ++set)
+    for (unsigned b = 0; b < numBindings; ++b)
+      points[set * numBindings + b] =
+          set == 0
+              ? 1
+              : points[(set & (set - 1)) * numBindings + b] *
+                    static_cast<double>(
+                        sizes[nodes[reductions[llvm::countr_zero(set)]].size]
+                            .values[b]);
+}
+
+/// Shares are in order.
+bool StagedCost::isInOrder(Choice done) const {
+  Choice doneWeights = done >> numReductions;
+  for (auto [number, others] : llvm::enumerate(before))
+    if ((doneWeights >> number & 1) && (others & ~doneWeights))
+      return false;
   return true;
 }
 
@@ -113,8 +146,12 @@ void StagedCost::computeElements(Choice done, double *elements) {
   visited = 0;
   hasCut = problem.hasBatch();
   llvm::copy(batch, elements);
-  for (unsigned index : data)
-    multiplyCut(index, done, elements);
+  for (unsigned index : data) {
+    if ((removed >> index & 1) && !(needed[index] & done))
+      hasCut = true;
+    else
+      multiplyCut(index, done, elements);
+  }
   for (auto [number, weight] : llvm::enumerate(weights))
     if (done >> (numReductions + number) & 1)
       for (unsigned index : weight)
@@ -132,74 +169,53 @@ void StagedCost::computeElements(Choice done, double *elements) {
 }
 
 double StagedCost::computeMacsInOneOrder() {
-  unsigned count = numReductions + weights.size();
-  Choice numChoices = Choice(1) << count, all = numChoices - 1;
+  unsigned lanes = numBindings;
   Choice reductionMask = (Choice(1) << numReductions) - 1;
-  size_t lanes = numBindings;
-  best.assign(numChoices * lanes, infinite);
-  previous.assign(numChoices * lanes, 0);
-  elementsOf.resize(numChoices * lanes);
-  legal.assign(numChoices, 0);
-  points.resize((reductionMask + 1) * lanes);
-  for (Choice set = 0; set <= reductionMask; ++set)
-    for (unsigned b = 0; b < lanes; ++b)
-      points[set * lanes + b] =
-          set == 0
-              ? 1
-              : points[(set & (set - 1)) * lanes + b] *
-                    static_cast<double>(
-                        sizes[nodes[reductions[llvm::countr_zero(set)]].size]
-                            .values[b]);
+  Choice all = (Choice(1) << (numReductions + weights.size())) - 1;
+  auto getTensors = [&](Choice taken) -> double {
+    return taken ? std::max(llvm::popcount(taken >> numReductions), 1) : 0;
+  };
+  best.assign(choices.size() * lanes, infinite);
+  previous.assign(choices.size() * lanes, 0);
   std::fill_n(best.begin(), lanes, 0);
-  lastChoices.assign(lanes, 0);
-  legal[0] = 1;
-  auto relax = [&](Choice from, Choice to, const double *elements) {
-    Choice taken = to & ~from;
-    double tensors =
-        taken ? std::max(llvm::popcount(taken >> numReductions), 1) : 0;
-    const double *loops = &points[(taken & reductionMask) * lanes];
-    const double *start = &best[from * lanes];
+  inOrder.assign(1, 0);
+  for (unsigned to = 1; to < choices.size(); ++to) {
+    if (!isInOrder(choices[to]))
+      continue;
+    const double *elements = &elementsOf[to * lanes];
     double *end = &best[to * lanes];
     uint32_t *trace = &previous[to * lanes];
-    for (unsigned b = 0; b < lanes; ++b) {
-      double macs = start[b] + elements[b] * loops[b] * tensors;
-      trace[b] = macs < end[b] ? from : trace[b];
-      end[b] = std::min(end[b], macs);
-    }
-  };
-  llvm::SmallVector<double, 8> total(lanes, infinite);
-  double sum = 0;
-  for (Choice to = 1; to <= all; ++to) {
-    if (!(to & reductionMask) || !isLegal(to))
-      continue;
-    legal[to] = 1;
-    computeElements(to, &elementsOf[to * lanes]);
-    for (Choice from = (to - 1) & to;; from = (from - 1) & to) {
-      if (legal[from] && (to & ~from & reductionMask))
-        relax(from, to, &elementsOf[to * lanes]);
-      if (from == 0)
-        break;
-    }
-  }
-  // The last stage makes the output.
-  for (unsigned b = 0; b < lanes; ++b) {
-    Choice last = 0;
-    for (Choice from = 0; from <= all; ++from) {
-      if (!legal[from])
+    for (unsigned from : llvm::reverse(inOrder)) {
+      Choice taken = choices[to] & ~choices[from];
+      if ((choices[from] & ~choices[to]) || !(taken & reductionMask))
         continue;
-      Choice taken = all & ~from;
-      double tensors =
-          taken ? std::max(llvm::popcount(taken >> numReductions), 1) : 0;
-      double macs =
-          best[from * lanes + b] +
-          outputs[b] * points[(taken & reductionMask) * lanes + b] * tensors;
-      if (macs < total[b]) {
-        total[b] = macs;
-        last = from;
+      double tensors = getTensors(taken);
+      const double *loops = &points[(taken & reductionMask) * lanes];
+      const double *start = &best[from * lanes];
+      for (unsigned b = 0; b < lanes; ++b) {
+        double macs = start[b] + elements[b] * loops[b] * tensors;
+        trace[b] = macs < end[b] ? from : trace[b];
+        end[b] = std::min(end[b], macs);
       }
     }
-    sum += total[b] * static_cast<double>(problem.multiplicities[b]);
-    lastChoices[b] = last;
+    inOrder.push_back(to);
+  }
+  // The last stage makes the output.
+  double sum = 0;
+  lastChoices.assign(lanes, 0);
+  for (unsigned b = 0; b < lanes; ++b) {
+    double total = infinite;
+    for (unsigned from : inOrder) {
+      Choice taken = all & ~choices[from];
+      double macs = best[from * lanes + b] +
+                    outputs[b] * points[(taken & reductionMask) * lanes + b] *
+                        getTensors(taken);
+      if (macs < total) {
+        total = macs;
+        lastChoices[b] = from;
+      }
+    }
+    sum += total * static_cast<double>(problem.multiplicities[b]);
   }
   return sum;
 }
@@ -209,15 +225,16 @@ llvm::SmallVector<std::pair<unsigned, unsigned>, 4>
 StagedCost::traceWeights(unsigned binding) const {
   llvm::SmallVector<std::pair<unsigned, unsigned>, 4> order;
   Choice after = (Choice(1) << (numReductions + weights.size())) - 1;
-  Choice done = lastChoices[binding];
+  unsigned index = lastChoices[binding];
   for (unsigned stage = nodes.size();; --stage) {
+    Choice done = choices[index];
     for (unsigned number = 0; number < weights.size(); ++number)
       if ((after & ~done) >> (numReductions + number) & 1)
         order.emplace_back(number, stage);
     if (after == done || done == 0)
       break;
     after = done;
-    done = previous[done * numBindings + binding];
+    index = previous[index * numBindings + binding];
   }
   std::reverse(order.begin(), order.end());
   return order;
@@ -249,6 +266,7 @@ void StagedCost::orderShares(llvm::ArrayRef<unsigned> order) {
 
 double StagedCost::computeMacs() {
   findDependences();
+  findChoices();
   before.assign(weights.size(), 0);
   double macs = computeMacsInOneOrder();
   // Most operators are as fast with shares in one order as in any.
@@ -286,8 +304,17 @@ double StagedCost::computeMacs() {
   return macs;
 }
 
+double StagedCost::computeLeastFlops(uint64_t removable) {
+  findDependences();
+  before.assign(weights.size(), 0);
+  removed = removable;
+  findChoices();
+  removed = 0;
+  return 2 * computeMacsInOneOrder();
+}
+
 std::optional<GraphCost> StagedCost::compute() {
-  double flops = 2 * computeMacs(), params = 0;
+  double flops = computeFlops(), params = 0;
   for (unsigned binding = 0; binding < numBindings; ++binding)
     for (llvm::ArrayRef<unsigned> weight : weights) {
       auto product = static_cast<double>(problem.multiplicities[binding]);

@@ -48,6 +48,15 @@ public:
 
   /// FLOPs and parameters, or nothing when a number does not fit 63 bits.
   std::optional<GraphCost> compute();
+
+  /// The FLOPs only. Of an operator that has all its weights but is not
+  /// finished, with the coordinates that are left as data, it is the most that
+  /// they may come to: views make no intermediate tensor larger.
+  double computeFlops() { return 2 * computeMacs(); }
+  /// The least that they may come to: the most that views do is to remove
+  /// coordinates of the data, the nodes `removable` (one bit each), from the
+  /// tensors in which they are not summed yet.
+  double computeLeastFlops(uint64_t removable);
   /// After `compute`: the weights in the order in which the stages take them,
   /// from the data to the output. Weights that share a coordinate have one
   /// order for all bindings, which the order of shares in the operator fixes.
@@ -67,7 +76,9 @@ private:
   traceWeights(unsigned binding) const;
   void orderShares(llvm::ArrayRef<unsigned> order);
   void findDependences();
-  bool isLegal(Choice done) const;
+  void findConflicts();
+  void findChoices();
+  bool isInOrder(Choice done) const;
   /// Elements of what is left when `done` is done, by binding.
   void computeElements(Choice done, double *elements);
   void multiplyCut(unsigned node, Choice done, double *elements);
@@ -91,17 +102,23 @@ private:
   /// reduction and weights.
   llvm::SmallVector<Choice, 24> needed, above;
   llvm::SmallVector<unsigned, 8> reductions;
-  uint64_t visited = 0;
+  uint64_t visited = 0, removed = 0;
   /// By weight: those that must be done when it is.
   llvm::SmallVector<uint32_t, 4> before;
-  /// By binding.
-  llvm::SmallVector<Choice, 8> lastChoices;
+  /// By weight: what must not be done when it is not.
+  llvm::SmallVector<Choice, 4> conflicts;
+  /// The sets that may be done; indices of those in the order of shares.
+  std::vector<Choice> choices;
+  std::vector<uint32_t> inOrder;
+  /// By binding, as an index of `choices`.
+  llvm::SmallVector<uint32_t, 8> lastChoices;
   llvm::SmallVector<unsigned, 4> weightOrder;
   bool hasCut = false;
-  /// By choice and binding.
-  std::vector<double> best, points, elementsOf;
+  /// By index of `choices` and binding.
+  std::vector<double> best, elementsOf;
   std::vector<uint32_t> previous;
-  std::vector<uint8_t> legal;
+  /// By set of reductions and binding: the product of their sizes.
+  std::vector<double> points;
 };
 
 } // namespace kas

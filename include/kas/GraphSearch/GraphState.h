@@ -22,6 +22,8 @@ namespace kas {
 struct GraphStateOptions {
   /// Cut by the shape distance. Off only to check that it loses nothing.
   bool useDistance = true;
+  /// Cut what cannot meet the bounds on FLOPs any more. Off only to check.
+  bool useBudget = true;
   /// Of the orders of moves that commute, take one. Off: a driver needs a table
   /// of keys to see each state once.
   bool useOrdering = true;

@@ -58,9 +58,15 @@ static void expectEqualRoads(std::shared_ptr<const SearchProblem> problem,
   withoutTwins.run();
   EXPECT_EQ(withoutTwins.keys, ordered.keys);
   EXPECT_GE(withoutTwins.finals, ordered.finals);
+  options = {};
+  options.useBudget = false;
+  Enumeration withoutBudget(problem, options);
+  withoutBudget.run();
+  EXPECT_EQ(withoutBudget.keys, ordered.keys);
+  EXPECT_EQ(withoutBudget.finals, ordered.finals);
   if (withoutDistance) {
     options = {};
-    options.useDistance = false;
+    options.useDistance = options.useBudget = false;
     Enumeration blind(problem, options);
     blind.run();
     EXPECT_EQ(blind.keys, ordered.keys);
@@ -68,7 +74,7 @@ static void expectEqualRoads(std::shared_ptr<const SearchProblem> problem,
   }
   if (withoutAny) {
     options = {};
-    options.useOrdering = options.useTwins = false;
+    options.useOrdering = options.useTwins = options.useBudget = false;
     Enumeration plain(problem, options);
     plain.run();
     EXPECT_EQ(plain.keys, ordered.keys);
@@ -289,7 +295,7 @@ static uint64_t checkDistance(std::shared_ptr<const SearchProblem> problem,
 /// On ways that were found without it.
 TEST_F(SpacesTest, TheDistanceIsNeverTooLarge) {
   GraphStateOptions options;
-  options.useDistance = options.useTwins = false;
+  options.useDistance = options.useTwins = options.useBudget = false;
   auto test = load("syno-test.mlir"), resnet = load("syno-resnet18.mlir");
   test->limits.depth = isSlow() ? 12 : 7;
   resnet->limits.depth = 5;
@@ -307,6 +313,22 @@ TEST_F(SpacesTest, TheDistanceIsNeverTooLargeInAnyOrder) {
   options.useOrdering = options.useTwins = false;
   uint64_t wanted = isSlow() ? 1000000 : 20000;
   EXPECT_GE(checkDistance(load("syno-resnet18.mlir"), options, wanted), wanted);
+}
+
+/// Bounds on FLOPs cut states only, no operator.
+TEST_F(SpacesTest, BoundsOnFlopsLoseNothing) {
+  std::shared_ptr<SearchProblem> problem = load("syno-resnet18.mlir");
+  if (!isSlow())
+    problem->limits.depth = 9;
+  Enumeration bounded(problem, {});
+  bounded.run();
+  GraphStateOptions options;
+  options.useBudget = false;
+  Enumeration unbounded(problem, options);
+  unbounded.run();
+  EXPECT_EQ(bounded.keys, unbounded.keys);
+  EXPECT_GT(bounded.keys.size(), 1000u);
+  EXPECT_LT(bounded.expansions, unbounded.expansions);
 }
 
 /// The fast costs are those of the stages that the compiler plans.
