@@ -8,6 +8,7 @@
 
 #include "kas/GraphSearch/Evaluators.h"
 #include "kas/GraphSearch/ExternalEvaluator.h"
+#include "kas/GraphSearch/ImitationEvaluator.h"
 #include "kas/GraphSearch/LatencyEvaluator.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -101,6 +102,7 @@ static Factories &getFactories() {
        [](const EvaluatorSettings &settings) {
          return std::make_unique<BytesEvaluator>(settings.problem);
        }},
+      {"imitation", makeImitationEvaluator},
       {"latency", makeLatencyEvaluator},
       {"external", makeExternalEvaluator}};
   return factories;

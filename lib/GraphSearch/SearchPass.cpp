@@ -60,6 +60,8 @@ private:
   }
 
   FailureOr<SpaceOp> findSpace();
+  /// The operator of the option `imitate`; null without one.
+  FailureOr<OperatorOp> findImitated();
   LogicalResult checkOptions();
   SearchLimits getLimits() const { return {evaluations, seconds, threads}; }
   SmallVector<std::string> getEvaluatorNames() const;
@@ -99,6 +101,17 @@ FailureOr<SpaceOp> SearchPass::findSpace() {
   return spaces.front();
 }
 
+FailureOr<OperatorOp> SearchPass::findImitated() {
+  if (imitate.empty())
+    return OperatorOp();
+  StringRef name = imitate;
+  name.consume_front("@");
+  if (auto op = SymbolTable(getOperation()).lookup<OperatorOp>(name))
+    return op;
+  return emitError() << "requires a kas.operator @" << name
+                     << " in the module, got none of that name";
+}
+
 LogicalResult SearchPass::checkOptions() {
   if (evaluations < 1)
     return emitError() << "requires evaluations >= 1, got 0";
@@ -114,6 +127,10 @@ LogicalResult SearchPass::checkOptions() {
       !llvm::is_contained(finalEvaluators, "external"))
     return emitError() << "requires 'external' among the evaluators for the "
                           "option 'external'";
+  if (!imitate.empty() && !llvm::is_contained(evaluators, "imitation") &&
+      !llvm::is_contained(finalEvaluators, "imitation"))
+    return emitError() << "requires 'imitation' among the evaluators for the "
+                          "option 'imitate'";
   // Written so that NaN fails.
   if (!(seconds >= 0) || seconds > 1e9)
     return emitError() << "requires 0 <= seconds <= 1e9, got "
@@ -188,6 +205,10 @@ LogicalResult SearchPass::makeEvaluators(
   settings.command = external;
   settings.workers = workers ? workers : threads;
   settings.retries = retries;
+  FailureOr<OperatorOp> imitated = findImitated();
+  if (failed(imitated))
+    return failure();
+  settings.imitated = *imitated;
   settings.report = [&report = *run.report](const std::string &message) {
     report.message(message);
   };
@@ -206,6 +227,9 @@ LogicalResult SearchPass::makeEvaluators(
 LogicalResult SearchPass::openDatabase(Run &run) {
   SearchSettings settings, information;
   llvm::raw_string_ostream(settings["space"]) << run.space << "\n";
+  if (FailureOr<OperatorOp> imitated = findImitated();
+      succeeded(imitated) && *imitated)
+    llvm::raw_string_ostream(settings["imitated"]) << *imitated << "\n";
   settings["algorithm"] = algorithm;
   settings["seed"] = std::to_string(seed);
   settings["evaluators"] = llvm::join(getEvaluatorNames(), ",");

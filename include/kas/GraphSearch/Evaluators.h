@@ -35,6 +35,8 @@ struct EvaluatorSettings {
   std::string command;
   unsigned workers = 1;
   unsigned retries = 2;
+  /// For `imitation`: what to imitate. Need not outlive `makeEvaluator`.
+  OperatorOp imitated;
   /// Takes what is worth knowing but no result, such as a worker that is
   /// started anew. One call at a time for each evaluator; may be empty.
   std::function<void(const std::string &)> report;
@@ -56,9 +58,9 @@ using EvaluatorFactory =
 void registerEvaluator(llvm::StringRef name, EvaluatorFactory factory);
 
 /// Makes the evaluator `name`. Built in: `flops`, `params`, `bytes` (the
-/// formulas of `GraphCost`), `latency` (see LatencyEvaluator.h) and `external`
-/// (see ExternalEvaluator.h). An unknown name is an
-/// error that lists those that are known.
+/// formulas of `GraphCost`), `imitation` (see ImitationEvaluator.h), `latency`
+/// (see LatencyEvaluator.h) and `external` (see ExternalEvaluator.h). An
+/// unknown name is an error that lists those that are known.
 llvm::Expected<std::unique_ptr<Evaluator>>
 makeEvaluator(llvm::StringRef name, const EvaluatorSettings &settings);
 

@@ -41,6 +41,9 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     binding; it is a failure of that candidate when the process crashes or is
     too slow.
     `external` hands candidates to processes in any language, as JSON lines.
+    `imitation` compares candidates with the operator that `imitate` names, as
+    sets of functions on random data: `imitation_error` is 0, or below 1e-6, for
+    an operator that computes the same.
 
     With `database` all of it is kept in one SQLite file: the same command goes
     on where a killed one stopped (each operator then has its number there in
@@ -81,7 +84,7 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
            "Start no evaluation after so many seconds (0: no limit)">,
     ListOption<"evaluators", "evaluators", "std::string",
                "What to find out about each candidate: flops, params, bytes, "
-               "latency, external (default: flops, params)">,
+               "latency, external, imitation (default: flops, params)">,
     ListOption<"limits", "limits", "std::string",
                "Bounds on metrics, such as flops<=1e9; what is beyond fails and "
                "is not evaluated further">,
@@ -102,6 +105,9 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
            "else on the path)">,
     Option<"external", "external", "std::string", /*default=*/"\"\"",
            "The shell command of the workers of the evaluator 'external'">,
+    Option<"imitate", "imitate", "std::string", /*default=*/"\"\"",
+           "The operator in the module that the evaluator 'imitation' compares "
+           "candidates with, at each binding of the space">,
     Option<"workers", "workers", "unsigned", /*default=*/"0",
            "Processes of the evaluators 'latency' and 'external', each (0: as "
            "many as threads)">,
