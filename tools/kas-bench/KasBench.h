@@ -26,6 +26,8 @@ struct BenchSettings {
   /// The path of this program: the other tools stand beside it.
   std::string program;
   std::string filter;
+  /// Where inputs.npy and outputs.npy of a layer are.
+  std::string activations;
   /// For each case.
   double seconds = 1;
   unsigned threads = 1;
@@ -97,8 +99,16 @@ llvm::Error runCPUSuite(mlir::MLIRContext &context,
 llvm::Error runSearchSuite(mlir::MLIRContext &context,
                            const BenchSettings &settings, BenchReport &report);
 
-/// Prints the table of rewards that the suite above uses (SearchTable.txt).
+/// Prints the table of rewards that the suite above uses (SearchTable.txt): how
+/// well each operator imitates a layer whose activations were recorded
+/// (record-activations.py).
 llvm::Error runSearchTableSuite(mlir::MLIRContext &context,
+                                const BenchSettings &settings,
+                                BenchReport &report);
+
+/// Searches for the named operators by what they compute, each in its space
+/// (spaces/named.mlir).
+llvm::Error runRediscoverySuite(mlir::MLIRContext &context,
                                 const BenchSettings &settings,
                                 BenchReport &report);
 

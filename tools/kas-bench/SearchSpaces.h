@@ -50,6 +50,11 @@ inline constexpr llvm::StringLiteral tabulatedSpace =
 #include "spaces/tabulated.mlir.inc"
     ;
 
+/// One for each named operator, of its name.
+inline constexpr llvm::StringLiteral namedSpaces =
+#include "spaces/named.mlir.inc"
+    ;
+
 } // namespace kas
 
 #endif // KAS_TOOLS_KASBENCH_SEARCHSPACES_H

@@ -6,15 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Imitation.h"
 #include "KasBench.h"
 #include "SearchSpaces.h"
 #include "SearchTable.h"
-#include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/GraphSearch/GraphState.h"
+#include "kas/GraphSearch/Imitation.h"
+#include "kas/Runtime/Npy.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
-#include <cmath>
 
 using namespace kas;
 using llvm::createStringError;
@@ -29,21 +28,39 @@ kas::parseSearchProblem(mlir::MLIRContext &context, llvm::StringRef text) {
   return std::make_shared<const SearchProblem>(SearchProblem::get(space));
 }
 
-/// The share of the layer's variance that `graph` explains at the first
-/// binding.
-static llvm::Expected<double> judge(mlir::MLIRContext &context,
-                                    const ImitatedLayer &layer,
-                                    const SearchProblem &problem,
-                                    const OperatorGraph &graph) {
-  mlir::Location location = mlir::UnknownLoc::get(&context);
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(location);
-  mlir::OpBuilder builder = mlir::OpBuilder::atBlockEnd(module->getBody());
-  OperatorOp op = buildOperator(builder, location, "candidate", problem, graph);
-  auto concrete = specialize(builder, op, problem.bindings.front(), "concrete",
-                             [&] { return op.emitError(); });
-  if (mlir::failed(concrete))
-    return createStringError("a candidate has no legal sizes");
-  return layer.getExplainedShare(*concrete);
+/// The recorded inputs and outputs of a layer: the first half of the samples is
+/// for fitting, the second half is held.
+struct Activations {
+  ImitationSamples fitted, held;
+};
+
+static llvm::Expected<Activations> readActivations(llvm::StringRef folder) {
+  auto inputs = readNpy((folder + "/inputs.npy").str());
+  if (!inputs)
+    return inputs.takeError();
+  auto outputs = readNpy((folder + "/outputs.npy").str());
+  if (!outputs)
+    return outputs.takeError();
+  // As the binding of the space has it.
+  constexpr int64_t channels = 8, extent = 6;
+  for (const Tensor *tensor : {&*inputs, &*outputs}) {
+    llvm::ArrayRef<int64_t> shape = tensor->getShape();
+    if (shape.size() != 4 || shape[0] < 2 ||
+        shape.drop_front() != llvm::ArrayRef({channels, extent, extent}) ||
+        shape[0] != inputs->getShape()[0])
+      return createStringError(folder +
+                               ": expected arrays of shape [samples, 8, 6, 6]");
+  }
+  Activations activations;
+  auto count = static_cast<unsigned>(inputs->getShape()[0] / 2);
+  size_t size = size_t(count) * channels * extent * extent;
+  for (auto [samples, begin] : {std::pair(&activations.fitted, size_t(0)),
+                                std::pair(&activations.held, size)}) {
+    samples->count = count;
+    samples->data = inputs->getValues().slice(begin, size);
+    samples->outputs = outputs->getValues().slice(begin, size);
+  }
+  return activations;
 }
 
 Error kas::runSearchTableSuite(mlir::MLIRContext &context,
@@ -52,26 +69,31 @@ Error kas::runSearchTableSuite(mlir::MLIRContext &context,
   auto problem = parseSearchProblem(context, tabulatedSpace);
   if (!problem)
     return problem.takeError();
+  auto activations = readActivations(settings.activations);
+  if (!activations)
+    return activations.takeError();
   Enumerator enumerator(makeGraphState(*problem), {});
   std::vector<std::pair<Path, std::shared_ptr<const Solution>>> found;
   (void)enumerator.run({}, [&](llvm::ArrayRef<Move> path, const State &state) {
     found.emplace_back(Path(path.begin(), path.end()), state.getSolution());
   });
-  ImitatedLayer layer(/*channels=*/8, /*extent=*/6, /*samples=*/4, /*seed=*/1);
   llvm::errs() << found.size() << " operators\n";
   SearchTable table;
   for (const auto &[path, solution] : found) {
     const auto &graph = static_cast<const OperatorGraph &>(*solution);
-    auto reward = judge(context, layer, **problem, graph);
-    if (!reward)
-      return reward.takeError();
-    SearchTable::Row row{path, *reward, {}};
+    auto products = getProducts(**problem, graph, (*problem)->bindings.front());
+    if (!products)
+      return products.takeError();
+    double error = getImitationError(*products, activations->fitted,
+                                     activations->held, {});
+    SearchTable::Row row{path, 1 - error, {}};
     graph.getFeatures(row.features);
     table.rows.push_back(std::move(row));
   }
   llvm::outs()
       << "# All operators of spaces/tabulated.mlir, judged by `kas-bench "
-         "search-table`; SearchTable.h says what the columns are.\n";
+         "search-table` on the folder `activations`; SearchTable.h says what "
+         "the columns are.\n";
   table.print(llvm::outs());
   return Error::success();
 }

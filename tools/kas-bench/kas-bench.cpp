@@ -32,7 +32,8 @@ struct Options {
   cl::OptionCategory category{"kas-bench options"};
   cl::opt<std::string> suite{
       cl::Positional, cl::Required,
-      cl::desc("SUITE (tool, cpu, search, search-table)"), cl::cat(category)};
+      cl::desc("SUITE (tool, cpu, search, search-table, rediscovery)"),
+      cl::cat(category)};
   cl::opt<std::string> filter{"filter", cl::value_desc("regex"),
                               cl::desc("Only cases whose name matches"),
                               cl::cat(category)};
@@ -44,6 +45,11 @@ struct Options {
       "peers", cl::value_desc("none|all|NAME,..."), cl::init("none"),
       cl::desc("Other implementations to measure in the same run (cpu: "
                "onednn, where it was installed when kas-bench was built)"),
+      cl::cat(category)};
+  cl::opt<std::string> activations{
+      "activations", cl::value_desc("folder"),
+      cl::desc("search-table: where inputs.npy and outputs.npy of a layer are "
+               "(record-activations.py)"),
       cl::cat(category)};
   cl::opt<unsigned> threads{"threads", cl::init(1),
                             cl::desc("Threads of parallel loops"),
@@ -80,6 +86,7 @@ Error run(const Options &options, llvm::StringRef program) {
   settings.filter = options.filter.empty() ? ".*" : options.filter.getValue();
   settings.seconds = options.seconds;
   settings.threads = options.threads;
+  settings.activations = options.activations;
   std::string reason;
   if (!llvm::Regex(settings.filter).isValid(reason))
     return createStringError("--filter=" + settings.filter + ": " + reason);
@@ -89,10 +96,11 @@ Error run(const Options &options, llvm::StringRef program) {
                : options.suite == "cpu"          ? runCPUSuite
                : options.suite == "search"       ? runSearchSuite
                : options.suite == "search-table" ? runSearchTableSuite
+               : options.suite == "rediscovery"  ? runRediscoverySuite
                                                  : nullptr;
   if (!suite)
-    return createStringError("expected the suite 'tool', 'cpu', 'search' or "
-                             "'search-table', got '" +
+    return createStringError("expected the suite 'tool', 'cpu', 'search', "
+                             "'search-table' or 'rediscovery', got '" +
                              options.suite + "'");
   mlir::DialectRegistry registry;
   registerCPUPipelineDialects(registry);
