@@ -1,0 +1,30 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Stands in for LLVM's header of that name where KAS_REVERSE_ITERATION is on:
+// LLVM has the switch when it is built itself, for keys that are pointers; here
+// DenseMap, DenseSet and SmallPtrSet of our own code go backwards whatever
+// their keys are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LLVM_SUPPORT_REVERSEITERATION_H
+#define LLVM_SUPPORT_REVERSEITERATION_H
+
+#include "llvm/Config/abi-breaking.h"
+#include "llvm/Support/PointerLikeTypeTraits.h"
+
+namespace llvm {
+
+template <class T = void *> constexpr bool shouldReverseIterate() {
+  return true;
+}
+
+} // namespace llvm
+
+#endif // LLVM_SUPPORT_REVERSEITERATION_H
