@@ -148,10 +148,11 @@ private:
             model.getDomain(layer, variable).getValue(layers[layer][variable]));
     }
     solution.totals = totals;
-    bool isFixed = model.numVariables == 0;
-    solution.status = isFixed ? BudgetStatus::Optimal : BudgetStatus::Bounded;
+    int64_t reached = totals[problem.objective];
     solution.bound =
-        isFixed ? totals[problem.objective] : getUpper(problem.objective);
+        model.numVariables == 0 ? reached : getUpper(problem.objective);
+    solution.status = solution.bound == reached ? BudgetStatus::Optimal
+                                                : BudgetStatus::Bounded;
   }
 
   const BudgetProblem &problem;

@@ -218,6 +218,69 @@ void CoordType::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
+LogicalResult SymbolicTensorType::verify(EmitErrorFn emitError,
+                                         ArrayRef<SizeAttr> dims,
+                                         unsigned numChannelDims) {
+  if (numChannelDims > dims.size())
+    return emitError() << "a tensor has at most as many channel dimensions as "
+                          "dimensions ("
+                       << dims.size() << "), got " << numChannelDims;
+  return success();
+}
+
+FailureOr<SymbolicTensorType> kas::parseTensorShape(AsmParser &parser) {
+  SmallVector<SizeAttr> dims;
+  auto parseDims = [&]() -> ParseResult {
+    do {
+      FailureOr<SizeAttr> size = parseBareSize(parser);
+      if (failed(size))
+        return failure();
+      dims.push_back(*size);
+    } while (succeeded(parser.parseOptionalComma()));
+    return success();
+  };
+  if (parser.parseLSquare())
+    return failure();
+  bool hasSpatial = succeeded(parser.parseOptionalVerticalBar());
+  if (!hasSpatial) {
+    if (succeeded(parser.parseOptionalRSquare()))
+      return SymbolicTensorType::get(parser.getContext(), {}, 0);
+    if (parseDims())
+      return failure();
+    hasSpatial = succeeded(parser.parseOptionalVerticalBar());
+  }
+  unsigned numChannelDims = dims.size();
+  if ((hasSpatial && parseDims()) || parser.parseRSquare())
+    return failure();
+  return SymbolicTensorType::get(parser.getContext(), dims, numChannelDims);
+}
+
+void kas::printTensorShape(AsmPrinter &printer, SymbolicTensorType type) {
+  auto print = [&](SizeAttr size) { printBareSize(printer, size); };
+  printer << '[';
+  llvm::interleaveComma(type.getChannelDims(), printer, print);
+  if (!type.getSpatialDims().empty()) {
+    printer << (type.getNumChannelDims() == 0 ? "| " : " | ");
+    llvm::interleaveComma(type.getSpatialDims(), printer, print);
+  }
+  printer << ']';
+}
+
+Type SymbolicTensorType::parse(AsmParser &parser) {
+  if (parser.parseLess())
+    return {};
+  FailureOr<SymbolicTensorType> type = parseTensorShape(parser);
+  if (failed(type) || parser.parseGreater())
+    return {};
+  return *type;
+}
+
+void SymbolicTensorType::print(AsmPrinter &printer) const {
+  printer << '<';
+  printTensorShape(printer, *this);
+  printer << '>';
+}
+
 //===----------------------------------------------------------------------===//
 // BindingAttr
 //===----------------------------------------------------------------------===//

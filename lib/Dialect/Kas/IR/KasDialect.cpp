@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/Kas/IR/KasDag.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -17,6 +18,9 @@ using namespace kas;
 #include "kas/Dialect/Kas/IR/KasDialect.cpp.inc"
 #include "kas/Dialect/Kas/IR/KasEnums.cpp.inc"
 #include "kas/Dialect/Kas/IR/KasInterfaces.cpp.inc"
+
+#include "kas/Dialect/Kas/IR/KasDagEnums.cpp.inc"
+#include "kas/Dialect/Kas/IR/KasDagInterfaces.cpp.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "kas/Dialect/Kas/IR/KasTypes.cpp.inc"
@@ -30,5 +34,9 @@ void KasDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "kas/Dialect/Kas/IR/KasOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "kas/Dialect/Kas/IR/KasDagOps.cpp.inc"
       >();
 }

@@ -18,9 +18,8 @@ using namespace kas;
 // Text
 //===----------------------------------------------------------------------===//
 
-/// `[<N = 1, ...> x 4, <...>]`
-static ParseResult parseBindings(OpAsmParser &parser, ArrayAttr &bindings,
-                                 DenseI64ArrayAttr &multiplicities) {
+ParseResult kas::parseBindings(AsmParser &parser, ArrayAttr &bindings,
+                               DenseI64ArrayAttr &multiplicities) {
   SmallVector<Attribute> list;
   SmallVector<int64_t> counts;
   auto parseEntry = [&]() -> ParseResult {
@@ -40,6 +39,18 @@ static ParseResult parseBindings(OpAsmParser &parser, ArrayAttr &bindings,
   bindings = parser.getBuilder().getArrayAttr(list);
   multiplicities = parser.getBuilder().getDenseI64ArrayAttr(counts);
   return success();
+}
+
+void kas::printBindings(AsmPrinter &printer, ArrayAttr bindings,
+                        ArrayRef<int64_t> multiplicities) {
+  printer << '[';
+  llvm::interleaveComma(
+      llvm::zip_equal(bindings, multiplicities), printer, [&](auto entry) {
+        printBindingList(printer, cast<BindingAttr>(std::get<0>(entry)));
+        if (std::get<1>(entry) != 1)
+          printer << " x " << std::get<1>(entry);
+      });
+  printer << ']';
 }
 
 static ParseResult parseOptionalDictionary(OpAsmParser &parser,
@@ -86,15 +97,8 @@ void SpaceOp::print(OpAsmPrinter &printer) {
   printer << " from ";
   printShape(printer, getInputSizes(), getInputUnorderedAttr());
   printer.printNewline();
-  printer << "bindings [";
-  llvm::interleaveComma(llvm::zip_equal(getBindings(), getMultiplicities()),
-                        printer, [&](auto entry) {
-                          printBindingList(
-                              printer, cast<BindingAttr>(std::get<0>(entry)));
-                          if (std::get<1>(entry) != 1)
-                            printer << " x " << std::get<1>(entry);
-                        });
-  printer << "]";
+  printer << "bindings ";
+  printBindings(printer, getBindings(), getMultiplicities());
   auto printDictionary = [&](StringRef keyword, DictionaryAttr dictionary) {
     if (dictionary.empty())
       return;

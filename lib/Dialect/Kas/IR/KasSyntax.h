@@ -29,6 +29,17 @@ mlir::FailureOr<BindingAttr> parseBindingList(mlir::AsmParser &parser,
                                               bool optional = false);
 void printBindingList(mlir::AsmPrinter &printer, BindingAttr binding);
 
+/// `[C, KH | H, W]`: channel dimensions, then spatial ones.
+mlir::FailureOr<SymbolicTensorType> parseTensorShape(mlir::AsmParser &parser);
+void printTensorShape(mlir::AsmPrinter &printer, SymbolicTensorType type);
+
+/// `[<N = 1, ...> x 4, <...>]`: bindings and how often each counts.
+mlir::ParseResult parseBindings(mlir::AsmParser &parser,
+                                mlir::ArrayAttr &bindings,
+                                mlir::DenseI64ArrayAttr &multiplicities);
+void printBindings(mlir::AsmPrinter &printer, mlir::ArrayAttr bindings,
+                   llvm::ArrayRef<int64_t> multiplicities);
+
 /// `<P1, P2 | c1, c2>`, or nothing when no symbol is declared.
 mlir::ParseResult parseSymbols(mlir::AsmParser &parser,
                                mlir::ArrayAttr &primaries,

@@ -25,4 +25,33 @@ def Kas_CoordType : Kas_Type<"Coord", "coord"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def Kas_SymbolicTensorType : Kas_Type<"SymbolicTensor", "tensor"> {
+  let summary = "a tensor of symbolic shape: channel dimensions, then spatial ones";
+  let description = [{
+    The values of the tensor level. The channel dimensions stand before the bar,
+    the spatial ones after it; without a bar all are channel dimensions. The
+    batch is implicit. Inside `kas.kernel` the shape is written bare.
+
+    ```mlir
+    !kas.tensor<[G, C/G, KH | H, W]>
+    !kas.tensor<[C]>
+    !kas.tensor<[| H, W]>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"::kas::SizeAttr">:$dims,
+                        "unsigned":$numChannelDims);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    unsigned getRank() const { return getDims().size(); }
+    bool isChannelDim(unsigned dim) const { return dim < getNumChannelDims(); }
+    ::llvm::ArrayRef<::kas::SizeAttr> getChannelDims() const {
+      return getDims().take_front(getNumChannelDims());
+    }
+    ::llvm::ArrayRef<::kas::SizeAttr> getSpatialDims() const {
+      return getDims().drop_front(getNumChannelDims());
+    }
+  }];
+}
+
 #endif // KAS_DIALECT_KAS_IR_KASTYPES_TD

@@ -70,4 +70,52 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
   let dependentDialects = ["::kas::KasDialect"];
 }
 
+def KasSolveShapesPass : Pass<"kas-solve-shapes"> {
+  let summary = "Give free variables the values that let shapes match";
+  let description = [{
+    Input: `kas.kernel`s. Output: no `kas.dag.broadcast` has a variable in the
+    denominator of its ratio, and the output has as many elements as the result;
+    the variables that this takes are declared no more. Ops are solved in
+    program order, each with all legal substitutions for the whole kernel in
+    view; a choice after which a later op has none is undone. An integer `choice`
+    on an op says which of its matches to take, and then no other is tried.
+    Kernels without open shapes are left as they are.
+
+    Exposed as `solveShapes()` in `SolveKernel.h`. Example:
+    `test/Dialect/Kas/Tensor/solve-shapes.mlir`. Source: Canvas, section 6.2; the
+    model is in `docs/TensorLevel.md`.
+  }];
+  let options = [
+    Option<"choice", "choice", "unsigned", "0",
+           "Which match of each op to try first, in their order">,
+    Option<"list", "list", "bool", "false",
+           "Only list the matches, as remarks">];
+  let dependentDialects = ["::kas::KasDialect"];
+}
+
+def KasSolveBudgetPass : Pass<"kas-solve-budget"> {
+  let summary = "Give free variables the values that use a budget";
+  let description = [{
+    Input: `kas.kernel`s with bindings and a budget on FLOPs or parameters (those
+    without a budget are left as they are). Output: every binding has a value for
+    each variable, and `solution` holds the totals, a bound on the total of the
+    cost that is maximized (FLOPs, or parameters when only those have an upper
+    budget) and a status: `optimal`, or `bounded` when no more than the bound can
+    be used. When nothing fits, the error names the smallest set of demands that
+    conflict.
+
+    Exposed as `solveBudget()` in `SolveKernel.h`. Example:
+    `test/Dialect/Kas/Tensor/solve-budget.mlir`. Source: Canvas, section 6.3; both
+    models are in `docs/TensorLevel.md`.
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "\"exact\"",
+           "exact: as much of the budget as possible; canvas: the paper's heuristic">,
+    Option<"batch", "batch", "int64_t", "1",
+           "Samples that the limit on elements is for">,
+    Option<"maxElements", "max-elements", "int64_t", "2147483647",
+           "No tensor may have more elements">];
+  let dependentDialects = ["::kas::KasDialect"];
+}
+
 #endif // KAS_DIALECT_KAS_TRANSFORMS_PASSES_TD

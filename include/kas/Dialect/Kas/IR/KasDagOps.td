@@ -1,0 +1,348 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_DIALECT_KAS_IR_KASDAGOPS_TD
+#define KAS_DIALECT_KAS_IR_KASDAGOPS_TD
+
+include "kas/Dialect/Kas/IR/KasDagEnums.td"
+include "kas/Dialect/Kas/IR/KasDagInterfaces.td"
+include "kas/Dialect/Kas/IR/KasKernelOp.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Kas_DagOp<string mnemonic, list<string> methods = []>
+    : Kas_Op<"dag." # mnemonic, [
+        Pure, HasParent<"KernelOp">, InferTypeOpAdaptor,
+        DeclareOpInterfaceMethods<Kas_DagOpInterface, methods>]> {
+  let results = (outs Kas_SymbolicTensorType:$result);
+}
+
+//===----------------------------------------------------------------------===//
+// Rearrangement
+//===----------------------------------------------------------------------===//
+
+def Kas_DagGroupOp : Kas_DagOp<"group"> {
+  let summary = "split a channel dimension into groups";
+  let description = [{
+    Dimension X becomes F, X/F, in this order: a view.
+    `[..., X, ... | ...] -> [..., F, X/F, ... | ...]`. Source: Canvas, table 1.
+
+    Constraints:
+    * D1: `dim` is a channel dimension.
+    * K3: X/F is an integer.
+
+    ```mlir
+    %g = kas.dag.group %x dim 0 by G : [C | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input, I64Attr:$dim,
+                       Kas_SizeAttr:$factor);
+  let assemblyFormat = [{
+    $input `dim` $dim `by` custom<BareSize>($factor) attr-dict `:`
+    custom<TensorShape>(type($input))
+  }];
+}
+
+def Kas_DagGroupAllOp : Kas_DagOp<"group_all"> {
+  let summary = "make every channel its own group";
+  let description = [{
+    All channel dimensions become one, with a single channel in each group: a
+    view. `[X, Y, ... | ...] -> [X*Y*..., 1 | ...]`. Source: Canvas, table 1.
+
+    Constraints:
+    * D2: there is a channel dimension.
+
+    ```mlir
+    %g = kas.dag.group_all %x : [C, KH | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input);
+  let assemblyFormat = [{
+    $input attr-dict `:` custom<TensorShape>(type($input))
+  }];
+}
+
+def Kas_DagShiftOp : Kas_DagOp<"shift"> {
+  let summary = "rotate a dimension";
+  let description = [{
+    `result[..., i, ...] = input[..., (i + d) mod X, ...]`. The amount d is an
+    integer of either sign; it is part of the kernel, never drawn at run time.
+
+    Constraints:
+    * D3: `dim` is a dimension.
+    * D4: 0 < |d| < X, at every binding.
+
+    ```mlir
+    %s = kas.dag.shift %x dim 1 by 1 : [C | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input, I64Attr:$dim,
+                       I64Attr:$amount);
+  let assemblyFormat = [{
+    $input `dim` $dim `by` $amount attr-dict `:`
+    custom<TensorShape>(type($input))
+  }];
+  let hasVerifier = 1;
+}
+
+def Kas_DagUnfoldOp : Kas_DagOp<"unfold"> {
+  let summary = "gather the neighbours along spatial dimensions";
+  let description = [{
+    For each named spatial dimension X, a new last channel dimension K:
+    `result[c..., k..., ..., i, ...] = input[c..., ..., i + s*k - s*floor(K/2),
+    ...]`, zero where that is outside of [0, X), with dilation s. The new
+    dimensions are in the order of `dims`.
+    `[... | X, ...] -> [..., K | X, ...]`. Source: Canvas, table 1.
+
+    Constraints:
+    * D5: `dims` are different spatial dimensions, at least one, with one window
+      each.
+    * D6: the dilation is at least 1.
+
+    ```mlir
+    %u = kas.dag.unfold %x dims [1, 2] by [KH, KW] : [C | H, W]
+    %d = kas.dag.unfold %x dims [1] by [KH] dilation 2 : [C | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input, DenseI64ArrayAttr:$dims,
+                       TypedArrayAttrBase<Kas_SizeAttr, "array of sizes">:$windows,
+                       DefaultValuedAttr<I64Attr, "1">:$dilation);
+  let assemblyFormat = [{
+    $input `dims` $dims `by` custom<SizeList>($windows)
+    (`dilation` $dilation^)? attr-dict `:` custom<TensorShape>(type($input))
+  }];
+}
+
+def Kas_DagTransposeOp : Kas_DagOp<"transpose"> {
+  let summary = "swap two dimensions";
+  let description = [{
+    Data and shape: `[... | H, W] -> [... | W, H]`.
+
+    Constraints:
+    * D7: `dims` are two different dimensions, both channel or both spatial.
+
+    ```mlir
+    %t = kas.dag.transpose %x dims [1, 2] : [C | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input, DenseI64ArrayAttr:$dims);
+  let assemblyFormat = [{
+    $input `dims` $dims attr-dict `:` custom<TensorShape>(type($input))
+  }];
+}
+
+def Kas_DagShuffleOp : Kas_DagOp<"shuffle", ["getImpliedSizes"]> {
+  let summary = "interleave the groups of a dimension";
+  let description = [{
+    Dimension X is seen as F groups of X/F, which are transposed:
+    `result[..., a*F + b, ...] = input[..., b*(X/F) + a, ...]` with b in [0, F).
+    With F = 2, 1 2 3 4 5 6 becomes 1 4 2 5 3 6.
+
+    Constraints:
+    * D3: `dim` is a dimension.
+    * K3: X/F is an integer.
+
+    ```mlir
+    %s = kas.dag.shuffle %x dim 0 by G : [C | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input, I64Attr:$dim,
+                       Kas_SizeAttr:$factor);
+  let assemblyFormat = [{
+    $input `dim` $dim `by` custom<BareSize>($factor) attr-dict `:`
+    custom<TensorShape>(type($input))
+  }];
+}
+
+def Kas_DagReorderOp : Kas_DagOp<"reorder"> {
+  let summary = "even positions first, then odd ones";
+  let description = [{
+    1 2 3 4 5 becomes 1 3 5 2 4; `inverse` undoes that.
+
+    Constraints:
+    * D3: `dim` is a dimension.
+
+    ```mlir
+    %r = kas.dag.reorder %x dim 1 : [C | H, W]
+    %i = kas.dag.reorder %r dim 1 inverse : [C | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input, I64Attr:$dim,
+                       UnitAttr:$inverse);
+  let assemblyFormat = [{
+    $input `dim` $dim (`inverse` $inverse^)? attr-dict `:`
+    custom<TensorShape>(type($input))
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+def Kas_DagFCOp
+    : Kas_DagOp<"fc", ["getImpliedSizes", "getFlops", "getParams"]> {
+  let summary = "a fully-connected layer over the channels";
+  let description = [{
+    Maps all channel dimensions to one of size Y, with a learned weight and no
+    bias, alike at every spatial position. The first `groups` channel dimensions
+    (none unless written) say the group: with g the product of those and c that
+    of the others, the weight has shape [Y, c...], and output channel o reads
+    the inputs of group o / (Y/g). `[X... | ...] -> [Y | ...]`.
+    FLOPs: 2*c*Y per position; parameters: c*Y. Source: Canvas, table 1.
+
+    Constraints:
+    * D8: `groups` is at most the number of channel dimensions.
+    * K3: Y/g is an integer.
+
+    ```mlir
+    %y = kas.dag.fc %x to C : [C, KH, KW | H, W]
+    %z = kas.dag.fc %g groups 1 to x : [G, C/G | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input,
+                       DefaultValuedAttr<I64Attr, "0">:$groups,
+                       Kas_SizeAttr:$channels);
+  let assemblyFormat = [{
+    $input (`groups` $groups^)? `to` custom<BareSize>($channels) attr-dict `:`
+    custom<TensorShape>(type($input))
+  }];
+}
+
+def Kas_DagScaleOp : Kas_DagOp<"scale", ["getFlops", "getParams"]> {
+  let summary = "multiply by a learned factor along some dimensions";
+  let description = [{
+    The weight has the sizes of `dims`, in their order, and is repeated over the
+    other dimensions. FLOPs: one per element.
+
+    Constraints:
+    * D9: `dims` are different dimensions, at least one.
+
+    ```mlir
+    %s = kas.dag.scale %x dims [0] : [C | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input, DenseI64ArrayAttr:$dims);
+  let assemblyFormat = [{
+    $input `dims` $dims attr-dict `:` custom<TensorShape>(type($input))
+  }];
+}
+
+def Kas_DagUnaryOp : Kas_DagOp<"unary", ["getFlops"]> {
+  let summary = "an element-wise function";
+  let description = [{
+    `relu` max(x, 0), `gelu` x * Phi(x) with the normal distribution function
+    Phi, `sigmoid`, `tanh`, `abs`, `exp`, `neg`, `sin` sin(pi/2 * x), `sqrt`
+    sqrt(|x|), `sqr` x * x. FLOPs per element: gelu 4, sigmoid 3, tanh 5, others 1.
+
+    ```mlir
+    %r = kas.dag.unary relu %x : [C | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_DagUnaryKind:$kind, Kas_SymbolicTensorType:$input);
+  let assemblyFormat = [{
+    $kind $input attr-dict `:` custom<TensorShape>(type($input))
+  }];
+}
+
+def Kas_DagFoldOp : Kas_DagOp<"fold", ["getFlops"]> {
+  let summary = "reduce over dimensions";
+  let description = [{
+    Sum, mean or maximum over all of `dims` together, which disappear. Over all
+    spatial dimensions it is global pooling. FLOPs: one per element of the input.
+
+    Constraints:
+    * D9: `dims` are different dimensions, at least one.
+
+    ```mlir
+    %m = kas.dag.fold mean %x dims [1, 2] : [C, KH, KW | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_DagFoldKind:$kind, Kas_SymbolicTensorType:$input,
+                       DenseI64ArrayAttr:$dims);
+  let assemblyFormat = [{
+    $kind $input `dims` $dims attr-dict `:` custom<TensorShape>(type($input))
+  }];
+}
+
+def Kas_DagSoftmaxOp : Kas_DagOp<"softmax", ["getFlops"]> {
+  let summary = "softmax over dimensions";
+  let description = [{
+    exp(x - m) divided by its sum over all of `dims` together, where m is the
+    maximum there. FLOPs: three per element.
+
+    Constraints:
+    * D9: `dims` are different dimensions, at least one.
+
+    ```mlir
+    %s = kas.dag.softmax %x dims [1, 2] : [C | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input, DenseI64ArrayAttr:$dims);
+  let assemblyFormat = [{
+    $input `dims` $dims attr-dict `:` custom<TensorShape>(type($input))
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Blending
+//===----------------------------------------------------------------------===//
+
+def Kas_DagBroadcastOp
+    : Kas_DagOp<"broadcast", ["getImpliedSizes", "getFlops"]> {
+  let summary = "combine two tensors, the left one repeated over the right one";
+  let description = [{
+    `common [p, s]` says that the first p and the last s dimensions of both are
+    the same; what is between are the *blocks*. In row-major order, element i of
+    the right block meets element i mod L of the left one, where L is the size
+    of the left block. The result has the shape of the right operand; `sub` is
+    left minus right. FLOPs: one per element. Source: Canvas, table 1 and section
+    6.2.
+
+    Constraints:
+    * D10: p and s are at least 0, p + s is at most the rank of either operand,
+      and the dimensions they name are equal.
+    * K3: L and the ratio of the right block to it are integers.
+
+    ```mlir
+    %m = kas.dag.broadcast mul %a, %b common [0, 2] : [G*k | H, W], [x | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_DagBroadcastKind:$kind,
+                       Kas_SymbolicTensorType:$left,
+                       Kas_SymbolicTensorType:$right,
+                       DenseI64ArrayAttr:$common);
+  let assemblyFormat = [{
+    $kind $left `,` $right `common` $common attr-dict `:`
+    custom<TensorShape>(type($left)) `,` custom<TensorShape>(type($right))
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Output
+//===----------------------------------------------------------------------===//
+
+def Kas_DagOutputOp : Kas_Op<"dag.output", [
+    Pure, Terminator, HasParent<"KernelOp">]> {
+  let summary = "the result of a kernel";
+  let description = [{
+    The tensor is viewed, in row-major order, in the shape of the result.
+
+    Constraints:
+    * K4: it has as many elements, or a variable can still make it so.
+
+    ```mlir
+    kas.dag.output %y : [G, C/G | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input);
+  let assemblyFormat = [{
+    $input attr-dict `:` custom<TensorShape>(type($input))
+  }];
+}
+
+#endif // KAS_DIALECT_KAS_IR_KASDAGOPS_TD

@@ -1,0 +1,445 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KasSyntax.h"
+#include "kas/Dialect/Kas/IR/KasDag.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallSet.h"
+
+using namespace mlir;
+using namespace kas;
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+// Overloads of what KasSyntax.h has, for the generated code in this namespace.
+namespace kas {
+
+static ParseResult parseTensorShape(OpAsmParser &parser, Type &type) {
+  FailureOr<SymbolicTensorType> parsed = kas::parseTensorShape(parser);
+  if (failed(parsed))
+    return failure();
+  type = *parsed;
+  return success();
+}
+
+static void printTensorShape(OpAsmPrinter &printer, Operation *,
+                             SymbolicTensorType type) {
+  kas::printTensorShape(printer, type);
+}
+
+static ParseResult parseBareSize(OpAsmParser &parser, SizeAttr &size) {
+  FailureOr<SizeAttr> parsed = kas::parseBareSize(parser);
+  if (failed(parsed))
+    return failure();
+  size = *parsed;
+  return success();
+}
+
+static void printBareSize(OpAsmPrinter &printer, Operation *, SizeAttr size) {
+  kas::printBareSize(printer, size);
+}
+
+static ParseResult parseSizeList(OpAsmParser &parser, ArrayAttr &sizes) {
+  SmallVector<Attribute> list;
+  auto parseSize = [&]() -> ParseResult {
+    SizeAttr size;
+    if (parseBareSize(parser, size))
+      return failure();
+    list.push_back(size);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSize))
+    return failure();
+  sizes = parser.getBuilder().getArrayAttr(list);
+  return success();
+}
+
+static void printSizeList(OpAsmPrinter &printer, Operation *, ArrayAttr sizes) {
+  printer << '[';
+  llvm::interleaveComma(
+      sizes.getAsRange<SizeAttr>(), printer,
+      [&](SizeAttr size) { kas::printBareSize(printer, size); });
+  printer << ']';
+}
+
+} // namespace kas
+
+#define GET_OP_CLASSES
+#include "kas/Dialect/Kas/IR/KasDagOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+SizeAttr kas::getProduct(MLIRContext *context, ArrayRef<SizeAttr> sizes) {
+  SizeAttr product = SizeAttr::getConstant(context, 1);
+  for (SizeAttr size : sizes) {
+    product = product && size ? product.multiply(size) : SizeAttr();
+    if (!product)
+      break;
+  }
+  return product;
+}
+
+static SymbolicTensorType getTensorType(Value value) {
+  return cast<SymbolicTensorType>(value.getType());
+}
+
+/// Adds the type of a result. A null dimension is one that does not fit.
+static LogicalResult addTensor(MLIRContext *context, ArrayRef<SizeAttr> dims,
+                               unsigned numChannelDims,
+                               std::optional<Location> location,
+                               SmallVectorImpl<Type> &types) {
+  if (llvm::is_contained(dims, SizeAttr()))
+    return emitOptionalError(
+        location, "requires a size whose exponents and constant fit (K3)");
+  types.push_back(SymbolicTensorType::get(context, dims, numChannelDims));
+  return success();
+}
+
+/// The parser infers types before it fills in what was not written.
+static int64_t getOrDefault(IntegerAttr attr, int64_t otherwise) {
+  return attr ? attr.getInt() : otherwise;
+}
+
+/// D3
+static LogicalResult verifyDim(SymbolicTensorType type, int64_t dim,
+                               std::optional<Location> location) {
+  if (dim < 0 || dim >= type.getRank())
+    return emitOptionalError(location, "requires a dimension from 0 to ",
+                             int64_t(type.getRank()) - 1, " (D3), got ", dim);
+  return success();
+}
+
+/// The dimensions must be different and from `first` to `last` - 1; at least
+/// one.
+static LogicalResult verifyDims(ArrayRef<int64_t> dims, int64_t first,
+                                int64_t last, StringRef what,
+                                StringRef constraint,
+                                std::optional<Location> location) {
+  if (dims.empty())
+    return emitOptionalError(location, "requires at least one ", what, " (",
+                             constraint, "), got none");
+  llvm::SmallSet<int64_t, 8> seen;
+  for (int64_t dim : dims) {
+    if (dim < first || dim >= last)
+      return emitOptionalError(location, "requires ", what, "s from ", first,
+                               " to ", last - 1, " (", constraint, "), got ",
+                               dim);
+    if (!seen.insert(dim).second)
+      return emitOptionalError(location, "requires different ", what, "s (",
+                               constraint, "), got ", dim, " twice");
+  }
+  return success();
+}
+
+LogicalResult DagGroupOp::inferReturnTypes(MLIRContext *context,
+                                           std::optional<Location> location,
+                                           Adaptor adaptor,
+                                           SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  int64_t dim = adaptor.getDim();
+  // D1
+  if (dim < 0 || dim >= type.getNumChannelDims())
+    return emitOptionalError(location, "requires one of the ",
+                             type.getNumChannelDims(),
+                             " channel dimensions (D1), got ", dim);
+  SmallVector<SizeAttr> dims(type.getDims());
+  dims[dim] = dims[dim].divide(adaptor.getFactor());
+  dims.insert(dims.begin() + dim, adaptor.getFactor());
+  return addTensor(context, dims, type.getNumChannelDims() + 1, location,
+                   types);
+}
+
+LogicalResult DagGroupAllOp::inferReturnTypes(MLIRContext *context,
+                                              std::optional<Location> location,
+                                              Adaptor adaptor,
+                                              SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  // D2
+  if (type.getNumChannelDims() == 0)
+    return emitOptionalError(
+        location, "requires at least one channel dimension (D2), got none");
+  SmallVector<SizeAttr> dims = {getProduct(context, type.getChannelDims()),
+                                SizeAttr::getConstant(context, 1)};
+  llvm::append_range(dims, type.getSpatialDims());
+  return addTensor(context, dims, 2, location, types);
+}
+
+LogicalResult DagShiftOp::inferReturnTypes(MLIRContext *,
+                                           std::optional<Location> location,
+                                           Adaptor adaptor,
+                                           SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  types.push_back(type);
+  return verifyDim(type, adaptor.getDim(), location);
+}
+
+LogicalResult DagShiftOp::verify() {
+  // D4, as far as the text decides it.
+  if (getAmount() == 0)
+    return emitOpError("requires a shift amount d with 0 < |d| (D4), got 0");
+  return success();
+}
+
+LogicalResult DagUnfoldOp::inferReturnTypes(MLIRContext *context,
+                                            std::optional<Location> location,
+                                            Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  // D5
+  if (failed(verifyDims(adaptor.getDims(), type.getNumChannelDims(),
+                        type.getRank(), "spatial dimension", "D5", location)))
+    return failure();
+  if (adaptor.getWindows().size() != adaptor.getDims().size())
+    return emitOptionalError(location, "requires ", adaptor.getDims().size(),
+                             " windows (D5), got ",
+                             adaptor.getWindows().size());
+  // D6
+  int64_t dilation = getOrDefault(adaptor.getDilationAttr(), 1);
+  if (dilation < 1)
+    return emitOptionalError(
+        location, "requires a dilation of at least 1 (D6), got ", dilation);
+  SmallVector<SizeAttr> dims(type.getChannelDims());
+  for (Attribute window : adaptor.getWindows()) {
+    // The operand of generic text may be anything.
+    auto size = dyn_cast<SizeAttr>(window);
+    if (!size)
+      return emitOptionalError(location, "requires sizes as windows (D5)");
+    dims.push_back(size);
+  }
+  unsigned numChannelDims = dims.size();
+  llvm::append_range(dims, type.getSpatialDims());
+  return addTensor(context, dims, numChannelDims, location, types);
+}
+
+LogicalResult DagTransposeOp::inferReturnTypes(MLIRContext *context,
+                                               std::optional<Location> location,
+                                               Adaptor adaptor,
+                                               SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  ArrayRef<int64_t> swapped = adaptor.getDims();
+  // D7
+  if (failed(
+          verifyDims(swapped, 0, type.getRank(), "dimension", "D7", location)))
+    return failure();
+  if (swapped.size() != 2)
+    return emitOptionalError(location, "requires two dimensions (D7), got ",
+                             swapped.size());
+  if (type.isChannelDim(swapped[0]) != type.isChannelDim(swapped[1]))
+    return emitOptionalError(location,
+                             "requires two channel or two spatial dimensions "
+                             "(D7), got one of each");
+  SmallVector<SizeAttr> dims(type.getDims());
+  std::swap(dims[swapped[0]], dims[swapped[1]]);
+  return addTensor(context, dims, type.getNumChannelDims(), location, types);
+}
+
+LogicalResult DagShuffleOp::inferReturnTypes(MLIRContext *,
+                                             std::optional<Location> location,
+                                             Adaptor adaptor,
+                                             SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  types.push_back(type);
+  return verifyDim(type, adaptor.getDim(), location);
+}
+
+LogicalResult DagReorderOp::inferReturnTypes(MLIRContext *,
+                                             std::optional<Location> location,
+                                             Adaptor adaptor,
+                                             SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  types.push_back(type);
+  return verifyDim(type, adaptor.getDim(), location);
+}
+
+LogicalResult DagFCOp::inferReturnTypes(MLIRContext *context,
+                                        std::optional<Location> location,
+                                        Adaptor adaptor,
+                                        SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  // D8
+  int64_t groups = getOrDefault(adaptor.getGroupsAttr(), 0);
+  if (groups < 0 || groups > type.getNumChannelDims())
+    return emitOptionalError(
+        location, "requires from 0 to ", type.getNumChannelDims(),
+        " channel dimensions that are groups (D8), got ", adaptor.getGroups());
+  SmallVector<SizeAttr> dims = {adaptor.getChannels()};
+  llvm::append_range(dims, type.getSpatialDims());
+  return addTensor(context, dims, 1, location, types);
+}
+
+LogicalResult DagScaleOp::inferReturnTypes(MLIRContext *,
+                                           std::optional<Location> location,
+                                           Adaptor adaptor,
+                                           SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  types.push_back(type);
+  // D9
+  return verifyDims(adaptor.getDims(), 0, type.getRank(), "dimension", "D9",
+                    location);
+}
+
+LogicalResult DagUnaryOp::inferReturnTypes(MLIRContext *,
+                                           std::optional<Location>,
+                                           Adaptor adaptor,
+                                           SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getInput().getType());
+  return success();
+}
+
+LogicalResult DagFoldOp::inferReturnTypes(MLIRContext *context,
+                                          std::optional<Location> location,
+                                          Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  // D9
+  if (failed(verifyDims(adaptor.getDims(), 0, type.getRank(), "dimension", "D9",
+                        location)))
+    return failure();
+  SmallVector<SizeAttr> dims;
+  unsigned numChannelDims = 0;
+  for (auto [dim, size] : llvm::enumerate(type.getDims())) {
+    if (llvm::is_contained(adaptor.getDims(), int64_t(dim)))
+      continue;
+    dims.push_back(size);
+    numChannelDims += type.isChannelDim(dim);
+  }
+  return addTensor(context, dims, numChannelDims, location, types);
+}
+
+LogicalResult DagSoftmaxOp::inferReturnTypes(MLIRContext *,
+                                             std::optional<Location> location,
+                                             Adaptor adaptor,
+                                             SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  types.push_back(type);
+  // D9
+  return verifyDims(adaptor.getDims(), 0, type.getRank(), "dimension", "D9",
+                    location);
+}
+
+LogicalResult DagBroadcastOp::inferReturnTypes(MLIRContext *,
+                                               std::optional<Location> location,
+                                               Adaptor adaptor,
+                                               SmallVectorImpl<Type> &types) {
+  ArrayRef<SizeAttr> left = getTensorType(adaptor.getLeft()).getDims();
+  ArrayRef<SizeAttr> right = getTensorType(adaptor.getRight()).getDims();
+  ArrayRef<int64_t> common = adaptor.getCommon();
+  int64_t rank = std::min(left.size(), right.size());
+  // D10
+  if (common.size() != 2)
+    return emitOptionalError(
+        location, "requires two numbers of common dimensions (D10), got ",
+        common.size());
+  if (common[0] < 0 || common[1] < 0 || common[0] > rank ||
+      common[1] > rank - common[0])
+    return emitOptionalError(location, "requires at most ", rank,
+                             " common dimensions (D10), got ", common[0],
+                             " and ", common[1]);
+  if (left.take_front(common[0]) != right.take_front(common[0]) ||
+      left.take_back(common[1]) != right.take_back(common[1]))
+    return emitOptionalError(location,
+                             "requires equal common dimensions (D10)");
+  types.push_back(adaptor.getRight().getType());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Implied sizes
+//===----------------------------------------------------------------------===//
+
+SmallVector<SizeAttr> DagShuffleOp::getImpliedSizes() {
+  return {getFactor(),
+          getTensorType(getInput()).getDims()[getDim()].divide(getFactor())};
+}
+
+SmallVector<SizeAttr> DagFCOp::getImpliedSizes() {
+  SizeAttr groups =
+      getProduct(getContext(),
+                 getTensorType(getInput()).getDims().take_front(getGroups()));
+  return {groups ? getChannels().divide(groups) : SizeAttr()};
+}
+
+SmallVector<SizeAttr> DagBroadcastOp::getImpliedSizes() {
+  auto getBlock = [&](Value value) {
+    ArrayRef<SizeAttr> dims = getTensorType(value).getDims();
+    return getProduct(
+        getContext(),
+        dims.drop_front(getCommon()[0]).drop_back(getCommon()[1]));
+  };
+  SizeAttr left = getBlock(getLeft()), right = getBlock(getRight());
+  return {left, left && right ? right.divide(left) : SizeAttr()};
+}
+
+//===----------------------------------------------------------------------===//
+// Costs
+//===----------------------------------------------------------------------===//
+
+/// So many operations for each element of `value`.
+static SmallVector<SizeProduct> perElement(Value value, int64_t factor = 1) {
+  return {{factor, SmallVector<SizeAttr>(getTensorType(value).getDims())}};
+}
+
+/// The sizes of the weight of a fully-connected layer.
+static SmallVector<SizeAttr> getWeightSizes(DagFCOp op) {
+  SmallVector<SizeAttr> sizes = {op.getChannels()};
+  llvm::append_range(
+      sizes,
+      getTensorType(op.getInput()).getChannelDims().drop_front(op.getGroups()));
+  return sizes;
+}
+
+SmallVector<SizeProduct> DagFCOp::getFlops() {
+  SmallVector<SizeAttr> sizes = getWeightSizes(*this);
+  llvm::append_range(sizes, getTensorType(getInput()).getSpatialDims());
+  return {{2, sizes}};
+}
+
+SmallVector<SizeProduct> DagFCOp::getParams() {
+  return {{1, getWeightSizes(*this)}};
+}
+
+SmallVector<SizeProduct> DagScaleOp::getFlops() {
+  return perElement(getResult());
+}
+
+SmallVector<SizeProduct> DagScaleOp::getParams() {
+  SizeProduct product;
+  for (int64_t dim : getDims())
+    product.sizes.push_back(getTensorType(getInput()).getDims()[dim]);
+  return {product};
+}
+
+SmallVector<SizeProduct> DagUnaryOp::getFlops() {
+  switch (getKind()) {
+  case DagUnaryKind::GELU:
+    return perElement(getResult(), 4);
+  case DagUnaryKind::Sigmoid:
+    return perElement(getResult(), 3);
+  case DagUnaryKind::TanH:
+    return perElement(getResult(), 5);
+  default:
+    return perElement(getResult());
+  }
+}
+
+SmallVector<SizeProduct> DagFoldOp::getFlops() {
+  return perElement(getInput());
+}
+
+SmallVector<SizeProduct> DagSoftmaxOp::getFlops() {
+  return perElement(getResult(), 3);
+}
+
+SmallVector<SizeProduct> DagBroadcastOp::getFlops() {
+  return perElement(getResult());
+}

@@ -1,0 +1,86 @@
+// RUN: kas-opt %s | kas-opt | FileCheck %s
+// RUN: kas-opt %s -mlir-print-op-generic | kas-opt | FileCheck %s
+
+// Every op of the tensor level, in the text form; types of results are inferred.
+
+// CHECK-LABEL: kas.kernel canvas @product<C, H, W | G, k | x> where [G divides C]
+// CHECK-NEXT:      (%[[IN:.*]]: [C | H, W]) -> [C | H, W]
+// CHECK-NEXT:      bindings [<C = 16, G = 4, H = 8, W = 8, k = 3>, <C = 64, G = 4, H = 8, W = 8, k = 5> x 2]
+// CHECK-NEXT:      budget {flops = 8000000 : i64} {
+// CHECK-NEXT:    %[[A:.*]] = kas.dag.fc %[[IN]] to G*k : [C | H, W]
+// CHECK-NEXT:    %[[B:.*]] = kas.dag.fc %[[IN]] to x : [C | H, W]
+// CHECK-NEXT:    %[[M:.*]] = kas.dag.broadcast mul %[[A]], %[[B]] common [0, 2] : [G*k | H, W], [x | H, W]
+// CHECK-NEXT:    %[[Y:.*]] = kas.dag.fc %[[M]] to C : [x | H, W]
+// CHECK-NEXT:    kas.dag.output %[[Y]] : [C | H, W]
+kas.kernel canvas @product<C, H, W | G, k | x> where [G divides C]
+    (%in: [C | H, W]) -> [C | H, W]
+    bindings [<C = 16, G = 4, H = 8, W = 8, k = 3>, <C = 64, G = 4, H = 8, W = 8, k = 5> x 2]
+    budget {flops = 8000000} {
+  %a = kas.dag.fc %in to G*k : [C | H, W]
+  %b = kas.dag.fc %in to x : [C | H, W]
+  %m = kas.dag.broadcast mul %a, %b common [0, 2] : [G*k | H, W], [x | H, W]
+  %c = kas.dag.fc %m to C : [x | H, W]
+  kas.dag.output %c : [C | H, W]
+}
+
+// CHECK-LABEL: kas.kernel private @rearrange<C, H, W | G, KH, KW> where [G divides C]
+// CHECK:         kas.dag.group %{{.*}} dim 0 by G : [C | H, W]
+// CHECK-NEXT:    kas.dag.shuffle %{{.*}} dim 1 by 1 : [G, C/G | H, W]
+// CHECK-NEXT:    kas.dag.shift %{{.*}} dim 2 by -1 : [G, C/G | H, W]
+// CHECK-NEXT:    kas.dag.reorder %{{.*}} dim 3 : [G, C/G | H, W]
+// CHECK-NEXT:    kas.dag.reorder %{{.*}} dim 3 inverse : [G, C/G | H, W]
+// CHECK-NEXT:    kas.dag.transpose %{{.*}} dims [2, 3] : [G, C/G | H, W]
+// CHECK-NEXT:    kas.dag.unfold %{{.*}} dims [3, 2] by [KH, KW] dilation 2 : [G, C/G | W, H]
+// CHECK-NEXT:    kas.dag.fc %{{.*}} groups 1 to C : [G, C/G, KH, KW | W, H]
+// CHECK-NEXT:    kas.dag.group_all %{{.*}} : [C | W, H]
+// CHECK-NEXT:    kas.dag.unfold %{{.*}} dims [2] by [KW] : [C, 1 | W, H]
+// CHECK-NEXT:    kas.dag.fold mean %{{.*}} dims [2] : [C, 1, KW | W, H]
+// CHECK-NEXT:    kas.dag.output %{{.*}} : [C, 1 | W, H]
+kas.kernel private @rearrange<C, H, W | G, KH, KW> where [G divides C]
+    (%in: [C | H, W]) -> [C | H, W] {
+  %g = kas.dag.group %in dim 0 by G : [C | H, W]
+  %f = kas.dag.shuffle %g dim 1 by 1 : [G, C/G | H, W]
+  %s = kas.dag.shift %f dim 2 by -1 : [G, C/G | H, W]
+  %r = kas.dag.reorder %s dim 3 : [G, C/G | H, W]
+  %i = kas.dag.reorder %r dim 3 inverse : [G, C/G | H, W]
+  %t = kas.dag.transpose %i dims [2, 3] : [G, C/G | H, W]
+  %u = kas.dag.unfold %t dims [3, 2] by [KH, KW] dilation 2 : [G, C/G | W, H]
+  %c = kas.dag.fc %u groups 1 to C : [G, C/G, KH, KW | W, H]
+  %a = kas.dag.group_all %c : [C | W, H]
+  %v = kas.dag.unfold %a dims [2] by [KW] : [C, 1 | W, H]
+  %m = kas.dag.fold mean %v dims [2] : [C, 1, KW | W, H]
+  kas.dag.output %m : [C, 1 | W, H]
+}
+
+// CHECK-LABEL: kas.kernel @squeeze_excite<C, H, W | | x>
+// CHECK-NEXT:      (%[[IN:.*]]: [C | H, W]) -> [C | H, W] {
+// CHECK-NEXT:    kas.dag.fold mean %[[IN]] dims [1, 2] : [C | H, W]
+// CHECK-NEXT:    kas.dag.fc %{{.*}} to x : [C]
+// CHECK-NEXT:    kas.dag.unary relu %{{.*}} : [x]
+// CHECK-NEXT:    kas.dag.fc %{{.*}} to C : [x]
+// CHECK-NEXT:    kas.dag.unary sigmoid %{{.*}} : [C]
+// CHECK-NEXT:    kas.dag.broadcast mul %{{.*}}, %[[IN]] common [1, 0] : [C], [C | H, W]
+kas.kernel @squeeze_excite<C, H, W | | x> (%in: [C | H, W]) -> [C | H, W] {
+  %p = kas.dag.fold mean %in dims [1, 2] : [C | H, W]
+  %a = kas.dag.fc %p to x : [C]
+  %r = kas.dag.unary relu %a : [x]
+  %b = kas.dag.fc %r to C : [x]
+  %s = kas.dag.unary sigmoid %b : [C]
+  %m = kas.dag.broadcast mul %s, %in common [1, 0] : [C], [C | H, W]
+  kas.dag.output %m : [C | H, W]
+}
+
+// CHECK-LABEL: kas.kernel @attention
+// CHECK-NEXT:      (%{{.*}}: [8 | 4, 4], %[[MASK:.*]]: [| 4, 4]) -> [8 | 4, 4] {
+// CHECK-NEXT:    kas.dag.softmax %{{.*}} dims [1, 2] : [8 | 4, 4]
+// CHECK-NEXT:    kas.dag.scale %{{.*}} dims [0] : [8 | 4, 4]
+// CHECK-NEXT:    kas.dag.broadcast add %[[MASK]], %{{.*}} common [0, 2] : [| 4, 4], [8 | 4, 4]
+kas.kernel @attention(%in: [8 | 4, 4], %mask: [| 4, 4]) -> [8 | 4, 4] {
+  %s = kas.dag.softmax %in dims [1, 2] : [8 | 4, 4]
+  %w = kas.dag.scale %s dims [0] : [8 | 4, 4]
+  %a = kas.dag.broadcast add %mask, %w common [0, 2] : [| 4, 4], [8 | 4, 4]
+  kas.dag.output %a : [8 | 4, 4]
+}
+
+// CHECK-LABEL: func.func private @types(!kas.tensor<[]>, !kas.tensor<[C]>, !kas.tensor<[| H]>, !kas.tensor<[C/2, 3 | H, W]>)
+func.func private @types(!kas.tensor<[]>, !kas.tensor<[C]>, !kas.tensor<[| H]>, !kas.tensor<[C/2, 3 | H, W]>)
