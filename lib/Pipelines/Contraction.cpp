@@ -214,6 +214,13 @@ ContractionTarget::ContractionTarget(const Target &target)
       l1Elements(target.l1Bytes / sizeof(float)), hasFMA(target.hasFMA),
       hasMaskedLoads(target.vectorBits > 128) {}
 
+int64_t ContractionTarget::getLanes(int64_t elements) const {
+  int64_t size = lanes;
+  while (size > 4 && size / 2 >= elements)
+    size /= 2;
+  return size;
+}
+
 static AffineExpr getAddress(const StridedAccess &access,
                              MLIRContext *context) {
   AffineExpr address = getAffineConstantExpr(access.base, context);

@@ -122,6 +122,9 @@ std::optional<int64_t> getCoefficient(mlir::AffineExpr expr, unsigned dim);
 struct ContractionTarget {
   explicit ContractionTarget(const Target &target);
 
+  /// The smallest vector that holds `elements`, or the largest there is.
+  int64_t getLanes(int64_t elements) const;
+
   /// Elements of a vector.
   int64_t lanes;
   /// Vector registers, and how many of them hold sums in panels; the others

@@ -35,6 +35,46 @@ Value ContractionEmitter::tailMask(int64_t lanes, int64_t size) {
                                         ArrayRef<int64_t>{lanes});
 }
 
+Value ContractionEmitter::testLanes(Value start, ArrayRef<int64_t> steps,
+                                    int64_t extent) {
+  // Of 32 bits: as many lanes as the data.
+  int64_t lanes = steps.size();
+  auto type = VectorType::get({lanes}, builder.getI32Type());
+  SmallVector<int32_t> offsets(steps);
+  Value first =
+      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), start);
+  Value values = arith::AddIOp::create(
+      builder, loc, vector::BroadcastOp::create(builder, loc, type, first),
+      arith::ConstantOp::create(
+          builder, loc, DenseElementsAttr::get(type, ArrayRef(offsets))));
+  Value extents = arith::ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(type, static_cast<int32_t>(extent)));
+  // A negative number is a large one without its sign.
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, values,
+                               extents);
+}
+
+Value ContractionEmitter::loadSum(Value place, Piece piece, bool accumulates) {
+  VectorType type = getVectorType(piece.lanes);
+  if (accumulates && piece.active == piece.lanes)
+    return vector::LoadOp::create(builder, loc, type, output, place);
+  Value zeros =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  if (!accumulates)
+    return zeros;
+  return vector::MaskedLoadOp::create(builder, loc, type, output, place,
+                                      tailMask(piece.active, piece.lanes),
+                                      zeros);
+}
+
+void ContractionEmitter::storeSum(Value sum, Value place, Piece piece) {
+  if (piece.active == piece.lanes)
+    vector::StoreOp::create(builder, loc, sum, output, place);
+  else
+    vector::MaskedStoreOp::create(builder, loc, output, place,
+                                  tailMask(piece.active, piece.lanes), sum);
+}
+
 Value ContractionEmitter::multiplyAdd(Value row, Value column, Value sum) {
   if (target.hasFMA)
     return vector::FMAOp::create(builder, loc, row, column, sum);

@@ -25,6 +25,12 @@ namespace kas {
 /// Tells LLVM neither to vectorize nor to unroll a loop.
 mlir::Attribute getFinishedLoop(mlir::MLIRContext *context);
 
+/// A vector of a tile: where it begins, relative to the tile, its size, and how
+/// many of its lanes exist in the output.
+struct Piece {
+  int64_t offset, lanes, active;
+};
+
 /// Emits the loops of one contraction.
 class ContractionEmitter {
 protected:
@@ -110,6 +116,13 @@ protected:
   void flattenBuffers();
   /// Which of the first `lanes` lanes of a vector of `size` there are.
   mlir::Value tailMask(int64_t lanes, int64_t size);
+  /// For each lane, whether 0 <= `start + steps[lane]` < `extent`.
+  mlir::Value testLanes(mlir::Value start, llvm::ArrayRef<int64_t> steps,
+                        int64_t extent);
+  /// The sums that begin at `place` of the output, or zeros, and where they go
+  /// in the end.
+  mlir::Value loadSum(mlir::Value place, Piece piece, bool accumulates);
+  void storeSum(mlir::Value sum, mlir::Value place, Piece piece);
   /// `row * column + sum`.
   mlir::Value multiplyAdd(mlir::Value row, mlir::Value column, mlir::Value sum);
 

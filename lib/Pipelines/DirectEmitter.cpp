@@ -23,12 +23,6 @@ using namespace mlir;
 
 namespace {
 
-/// A vector of the tile: where it begins, relative to the index of the vector
-/// loop, its size, and how many of its lanes exist in the output.
-struct Piece {
-  int64_t offset, lanes, active;
-};
-
 class StepEmitter;
 
 /// The loops over tiles and, in each, the looped reductions.
@@ -54,8 +48,6 @@ private:
   void emitTile(ArrayRef<Piece> pieces);
   SmallVector<Value> emitReduction(ArrayRef<unsigned> loops, ValueRange sums,
                                    ArrayRef<Piece> pieces);
-  Value loadSum(Value place, Piece piece);
-  void storeSum(Value sum, Value place, Piece piece);
 
   const DirectPlan &plan;
   /// What the indices may be, without the offsets of the tile.
@@ -199,9 +191,7 @@ SmallVector<Piece> DirectEmitter::getRest(int64_t start) const {
     pieces.push_back({start, plan.lanes, plan.lanes});
   if (start == width)
     return pieces;
-  int64_t lanes = plan.lanes;
-  while (lanes > 4 && lanes / 2 >= width - start)
-    lanes /= 2;
+  int64_t lanes = target.getLanes(width - start);
   if (lanes != width - start && !contraction.accumulates && width >= lanes)
     start = width - lanes;
   pieces.push_back({start, lanes, std::min(lanes, width - start)});
@@ -236,33 +226,6 @@ void DirectEmitter::emitVectors() {
 // A tile
 //===----------------------------------------------------------------------===//
 
-Value DirectEmitter::loadSum(Value place, Piece piece) {
-  VectorType type = getVectorType(piece.lanes);
-  if (contraction.accumulates && piece.active == piece.lanes)
-    return vector::LoadOp::create(builder, loc, type, output, place);
-  Value zeros =
-      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
-  if (!contraction.accumulates)
-    return zeros;
-  return vector::MaskedLoadOp::create(builder, loc, type, output, place,
-                                      tailMask(piece.active, piece.lanes),
-                                      zeros);
-}
-
-void DirectEmitter::storeSum(Value sum, Value place, Piece piece) {
-  if (contraction.factor != 1) {
-    auto factors = DenseElementsAttr::get(
-        getVectorType(piece.lanes), static_cast<float>(contraction.factor));
-    sum = arith::MulFOp::create(
-        builder, loc, sum, arith::ConstantOp::create(builder, loc, factors));
-  }
-  if (piece.active == piece.lanes)
-    vector::StoreOp::create(builder, loc, sum, output, place);
-  else
-    vector::MaskedStoreOp::create(builder, loc, output, place,
-                                  tailMask(piece.active, piece.lanes), sum);
-}
-
 /// The sums of the tile at the current indices: rows, then columns, then
 /// vectors.
 void DirectEmitter::emitTile(ArrayRef<Piece> pieces) {
@@ -277,11 +240,19 @@ void DirectEmitter::emitTile(ArrayRef<Piece> pieces) {
         places.push_back(apply(
             dim(0) + (row * rowStride + column * columnStride + piece.offset),
             {start}));
-        sums.push_back(loadSum(places.back(), piece));
+        sums.push_back(loadSum(places.back(), piece, contraction.accumulates));
       }
   sums = emitReduction(plan.looped, sums, pieces);
-  for (auto [index, sum, place] : llvm::enumerate(sums, places))
-    storeSum(sum, place, pieces[index % pieces.size()]);
+  for (auto [index, sum, place] : llvm::enumerate(sums, places)) {
+    Piece piece = pieces[index % pieces.size()];
+    if (contraction.factor != 1) {
+      auto factors = DenseElementsAttr::get(
+          getVectorType(piece.lanes), static_cast<float>(contraction.factor));
+      sum = arith::MulFOp::create(
+          builder, loc, sum, arith::ConstantOp::create(builder, loc, factors));
+    }
+    storeSum(sum, place, piece);
+  }
 }
 
 /// Nested loops that carry the sums; inside, one step of all of them.
@@ -362,23 +333,10 @@ Value StepEmitter::testLanes(Piece piece, Test test, int64_t coefficient) {
     return arith::ConstantOp::create(
         builder, loc, DenseElementsAttr::get(type, ArrayRef(holds)));
   }
-  // Of 32 bits: as many lanes as the data.
-  auto type = VectorType::get({piece.lanes}, builder.getI32Type());
-  SmallVector<int32_t> steps;
+  SmallVector<int64_t> steps;
   for (int64_t lane = 0; lane < piece.lanes; ++lane)
-    steps.push_back(static_cast<int32_t>(coefficient * lane + test.offset));
-  Value start = arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
-                                           getGuard(test.guard));
-  Value values = arith::AddIOp::create(
-      builder, loc, vector::BroadcastOp::create(builder, loc, type, start),
-      arith::ConstantOp::create(builder, loc,
-                                DenseElementsAttr::get(type, ArrayRef(steps))));
-  Value extents = arith::ConstantOp::create(
-      builder, loc,
-      DenseElementsAttr::get(type, static_cast<int32_t>(guard.extent)));
-  // A negative number is a large one without its sign.
-  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, values,
-                               extents);
+    steps.push_back(coefficient * lane + test.offset);
+  return tile.testLanes(getGuard(test.guard), steps, guard.extent);
 }
 
 /// The lanes that exist and pass all tests.

@@ -28,13 +28,6 @@ int64_t loadTime(int64_t lanes) { return 2 * operationTime(lanes); }
 constexpr int64_t latency = 8, loopTime = 4, tileTime = 12, lineTime = 4;
 constexpr int64_t lineElements = 16;
 
-/// The smallest vector that holds `elements`, of at most `lanes`.
-int64_t getLanes(int64_t elements, int64_t lanes) {
-  while (lanes > 4 && lanes / 2 >= elements)
-    lanes /= 2;
-  return lanes;
-}
-
 /// The best of all ways to cut one contraction.
 class Planner {
 public:
@@ -42,7 +35,7 @@ public:
       : contraction(contraction), target(target) {
     best.time = std::numeric_limits<int64_t>::max();
     best.vectorLoop = contraction.columns.back();
-    best.lanes = getLanes(extent(best.vectorLoop), target.lanes);
+    best.lanes = target.getLanes(extent(best.vectorLoop));
   }
 
   DirectPlan run() {
@@ -160,7 +153,7 @@ private:
       return 0;
     int64_t steps = contraction.getExtent(plan.unrolled);
     int64_t sums = plan.registerRows * plan.registerColumns * vectors;
-    int64_t products = sums * steps * operationTime(lanes);
+    int64_t products = sums * steps * operationTime(lanes) * 17 / 16;
     int64_t reads =
         loads * vectors *
             (loadTime(lanes) + (contraction.guards.empty() ? 0 : 1)) *
@@ -181,7 +174,7 @@ private:
             getTileTime(plan, loads, plan.registerVectors, plan.lanes) +
         getTileTime(plan, loads, rest / plan.lanes, plan.lanes);
     if (restLanes)
-      time += getTileTime(plan, loads, 1, getLanes(restLanes, plan.lanes)) -
+      time += getTileTime(plan, loads, 1, target.getLanes(restLanes)) -
               (rest / plan.lanes ? tileTime : 0);
 
     // What does not fit the first-level cache is read from the second one each

@@ -59,6 +59,10 @@ private:
   void emitPacking(mlir::Value panelBase);
   void emitPackedRow(mlir::Value panelAddress);
   void emitPackedVectors(mlir::Value panelAddress, int64_t extent);
+  void testGuards();
+  mlir::Value maskColumns(int64_t first, int64_t step, int64_t extent);
+  mlir::Value loadColumns(const PackedAccess &access, mlir::Value flat,
+                          int64_t first, int64_t extent);
   void emitPackedColumns(mlir::Value panelAddress, mlir::Value lower,
                          mlir::Value upper);
   void emitGuardedColumns(mlir::Value panelAddress, int64_t extent);
@@ -70,21 +74,24 @@ private:
   void emitRows(mlir::Value panelBase, mlir::Value rowBase);
   void emitVectors(mlir::Value panelBase, int64_t rows);
   void emitKernel(mlir::Value panelBase, mlir::Value column, int64_t rows,
-                  int64_t vectors, bool last);
+                  llvm::ArrayRef<Piece> pieces);
   void makeKernelLoops();
   llvm::SmallVector<mlir::Value>
   emitReduction(llvm::ArrayRef<KernelLoop> nest, mlir::Value panelAddress,
                 llvm::ArrayRef<mlir::Value> scalarAddresses,
-                mlir::ValueRange sums, int64_t rows, int64_t vectors);
-  llvm::SmallVector<mlir::Value>
-  emitProducts(mlir::Value panelAddress,
-               llvm::ArrayRef<mlir::Value> scalarAddresses,
-               mlir::ValueRange sums, int64_t rows, int64_t vectors);
+                mlir::ValueRange sums, int64_t rows,
+                llvm::ArrayRef<Piece> pieces);
+  llvm::SmallVector<mlir::Value> emitProducts(
+      mlir::Value panelAddress, llvm::ArrayRef<mlir::Value> scalarAddresses,
+      mlir::ValueRange sums, int64_t rows, llvm::ArrayRef<Piece> pieces);
 
   const PanelPlan &plan;
   mlir::VectorType vectorType;
   mlir::Value panel;
   llvm::SmallVector<KernelLoop> kernelLoops;
+  /// The guards that lanes are tested with, at the first column of the row that
+  /// is packed.
+  llvm::SmallVector<mlir::Value> guardStarts;
   int64_t numItems = 1;
 };
 

@@ -31,19 +31,24 @@ void PanelEmitter::emitRows(Value panelBase, Value rowBase) {
 
 /// All vectors of the tile for some rows.
 void PanelEmitter::emitVectors(Value panelBase, int64_t rows) {
-  int64_t whole = plan.tileColumns / target.lanes;
-  int64_t vectors = plan.paddedColumns / target.lanes;
-  int64_t step = plan.registerVectors;
-  // The last vector, if it is not full, is stored with a mask: not in a loop.
-  int64_t looped = whole / step * step;
-  if (looped)
-    loop(looped, step, [&](Value vector) {
-      emitKernel(panelBase, apply(dim(0) * target.lanes, {vector}), rows, step,
-                 /*last=*/false);
+  SmallVector<Piece> pieces;
+  for (int64_t v = 0; v < plan.registerVectors; ++v)
+    pieces.push_back({v * target.lanes, target.lanes, target.lanes});
+  if (plan.loopedVectors)
+    loop(plan.loopedVectors, plan.registerVectors, [&](Value vector) {
+      emitKernel(panelBase, apply(dim(0) * target.lanes, {vector}), rows,
+                 pieces);
     });
-  if (vectors > looped)
-    emitKernel(panelBase, constant(looped * target.lanes), rows,
-               vectors - looped, /*last=*/true);
+  // The others are not in a loop: the last one may be narrow.
+  pieces.clear();
+  int64_t start = plan.loopedVectors * target.lanes;
+  for (int64_t column = start; column < plan.tileColumns;
+       column += target.lanes) {
+    int64_t active = std::min(target.lanes, plan.tileColumns - column);
+    pieces.push_back({column - start, target.getLanes(active), active});
+  }
+  if (!pieces.empty())
+    emitKernel(panelBase, constant(start), rows, pieces);
 }
 
 /// The loops that run inside of the registers: those of one reduction block,
@@ -74,36 +79,20 @@ void PanelEmitter::makeKernelLoops() {
   }
 }
 
-/// The sums of `rows` times `vectors` at `column` of the tile, from the output
-/// to the output.
+/// The sums of some rows times `pieces` at `column` of the tile, from the
+/// output to the output.
 void PanelEmitter::emitKernel(Value panelBase, Value column, int64_t rows,
-                              int64_t vectors, bool last) {
-  int64_t tail = plan.tileColumns % target.lanes;
+                              ArrayRef<Piece> pieces) {
   int64_t rowStride = contraction.output.strides[contraction.rows.back()];
   Value outputBase =
       apply(dim(0) + dim(1), {address(contraction.output), column});
+  bool accumulates = contraction.accumulates || !isWhole();
   SmallVector<Value> sums, places;
   for (int64_t r = 0; r < rows; ++r)
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value place =
-          apply(dim(0) + (r * rowStride + v * target.lanes), {outputBase});
-      places.push_back(place);
-      bool masked = last && tail && v + 1 == vectors;
-      if (!contraction.accumulates && isWhole()) {
-        sums.push_back(arith::ConstantOp::create(
-            builder, loc, builder.getZeroAttr(vectorType)));
-        continue;
-      }
-      if (!masked) {
-        sums.push_back(
-            vector::LoadOp::create(builder, loc, vectorType, output, place));
-        continue;
-      }
-      Value zeros = arith::ConstantOp::create(builder, loc,
-                                              builder.getZeroAttr(vectorType));
-      sums.push_back(
-          vector::MaskedLoadOp::create(builder, loc, vectorType, output, place,
-                                       tailMask(tail, target.lanes), zeros));
+    for (Piece piece : pieces) {
+      places.push_back(
+          apply(dim(0) + (r * rowStride + piece.offset), {outputBase}));
+      sums.push_back(loadSum(places.back(), piece, accumulates));
     }
 
   Value panelStart = apply(dim(0) + dim(1), {panelBase, column});
@@ -111,16 +100,10 @@ void PanelEmitter::emitKernel(Value panelBase, Value column, int64_t rows,
   for (const StridedAccess &input : contraction.scalarInputs)
     scalarStarts.push_back(address(input));
   sums =
-      emitReduction(kernelLoops, panelStart, scalarStarts, sums, rows, vectors);
+      emitReduction(kernelLoops, panelStart, scalarStarts, sums, rows, pieces);
 
-  for (auto [index, place] : llvm::enumerate(places)) {
-    bool masked = last && tail && (index + 1) % vectors == 0;
-    if (masked)
-      vector::MaskedStoreOp::create(builder, loc, output, place,
-                                    tailMask(tail, target.lanes), sums[index]);
-    else
-      vector::StoreOp::create(builder, loc, sums[index], output, place);
-  }
+  for (auto [index, place] : llvm::enumerate(places))
+    storeSum(sums[index], place, pieces[index % pieces.size()]);
 }
 
 /// Nested loops that carry the sums; inside, one step of all of them.
@@ -128,9 +111,9 @@ SmallVector<Value> PanelEmitter::emitReduction(ArrayRef<KernelLoop> nest,
                                                Value panelAddress,
                                                ArrayRef<Value> scalarAddresses,
                                                ValueRange sums, int64_t rows,
-                                               int64_t vectors) {
+                                               ArrayRef<Piece> pieces) {
   if (nest.empty())
-    return emitProducts(panelAddress, scalarAddresses, sums, rows, vectors);
+    return emitProducts(panelAddress, scalarAddresses, sums, rows, pieces);
   const KernelLoop &loop = nest.front();
   auto op = scf::ForOp::create(builder, loc, constant(0), constant(loop.extent),
                                constant(1), sums);
@@ -147,20 +130,20 @@ SmallVector<Value> PanelEmitter::emitReduction(ArrayRef<KernelLoop> nest,
     scalarNext.push_back(apply(dim(0) + dim(1) * stride, {start, index}));
   scf::YieldOp::create(builder, loc,
                        emitReduction(nest.drop_front(), panelNext, scalarNext,
-                                     op.getRegionIterArgs(), rows, vectors));
+                                     op.getRegionIterArgs(), rows, pieces));
   return SmallVector<Value>(op.getResults());
 }
 
 SmallVector<Value> PanelEmitter::emitProducts(Value panelAddress,
                                               ArrayRef<Value> scalarAddresses,
                                               ValueRange sums, int64_t rows,
-                                              int64_t vectors) {
+                                              ArrayRef<Piece> pieces) {
   unsigned rowLoop = contraction.rows.back();
   SmallVector<Value> columns, results;
-  for (int64_t v = 0; v < vectors; ++v)
-    columns.push_back(vector::LoadOp::create(
-        builder, loc, vectorType, panel,
-        apply(dim(0) + v * target.lanes, {panelAddress})));
+  for (Piece piece : pieces)
+    columns.push_back(
+        vector::LoadOp::create(builder, loc, getVectorType(piece.lanes), panel,
+                               apply(dim(0) + piece.offset, {panelAddress})));
   for (int64_t r = 0; r < rows; ++r) {
     Value product;
     for (auto [access, flat, start] :
@@ -172,8 +155,13 @@ SmallVector<Value> PanelEmitter::emitProducts(Value panelAddress,
                         : factor;
     }
     Value row = vector::BroadcastOp::create(builder, loc, vectorType, product);
-    for (int64_t v = 0; v < vectors; ++v)
-      results.push_back(multiplyAdd(row, columns[v], sums[r * vectors + v]));
+    for (auto [column, piece] : llvm::zip_equal(columns, pieces)) {
+      Value part = row;
+      if (piece.lanes < target.lanes)
+        part = vector::ExtractStridedSliceOp::create(
+            builder, loc, row, /*offsets=*/0, piece.lanes, /*strides=*/1);
+      results.push_back(multiplyAdd(part, column, sums[results.size()]));
+    }
   }
   return results;
 }

@@ -67,15 +67,21 @@ void PanelEmitter::emitPackedRow(Value panelAddress) {
   int64_t extent = plan.blockedColumn + 1 == contraction.columns.size()
                        ? plan.columnBlock
                        : contraction.loops[innermost].extent;
-  bool contiguous =
-      llvm::all_of(contraction.vectorInputs, [&](const PackedAccess &access) {
-        return getCoefficient(access.address, innermost) == 1;
-      });
-  if (contraction.guards.empty()) {
-    if (contiguous)
-      return emitPackedVectors(panelAddress, extent);
-    return emitPackedColumns(panelAddress, constant(0), constant(extent));
+  // Every vector, or every other element of two of them.
+  bool contiguous = true, alternate = true;
+  for (const PackedAccess &access : contraction.vectorInputs) {
+    std::optional<int64_t> step = getCoefficient(access.address, innermost);
+    contiguous &= step == 1;
+    alternate &= step == 1 || step == 2;
   }
+  bool linear = llvm::all_of(contraction.guards, [&](const Guard &guard) {
+    return getCoefficient(guard.expr, innermost).has_value();
+  });
+  if ((alternate && linear && target.hasMaskedLoads) ||
+      (contiguous && contraction.guards.empty()))
+    return emitPackedVectors(panelAddress, extent);
+  if (contraction.guards.empty())
+    return emitPackedColumns(panelAddress, constant(0), constant(extent));
   bool intervals = llvm::all_of(contraction.guards, [&](const Guard &guard) {
     return getCoefficient(guard.expr, innermost).value_or(-1) >= 0;
   });
@@ -146,23 +152,100 @@ Value PanelEmitter::loadProduct() {
   return arith::MulFOp::create(builder, loc, product, factor);
 }
 
-/// Consecutive columns, all of which exist, as vectors.
+/// The lanes of a load that exist, null for all: lane `i` of it is column
+/// `first + i / step`, for all `i` that `step` divides.
+Value PanelEmitter::maskColumns(int64_t first, int64_t step, int64_t extent) {
+  Value mask;
+  auto add = [&](Value lanes) {
+    mask = mask ? arith::AndIOp::create(builder, loc, mask, lanes).getResult()
+                : lanes;
+  };
+  auto type = VectorType::get({target.lanes}, builder.getI1Type());
+  SmallVector<bool> exist;
+  for (int64_t lane = 0; lane < target.lanes; ++lane)
+    exist.push_back(lane % step == 0 && first + lane / step < extent);
+  if (llvm::is_contained(exist, false))
+    add(arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(type, ArrayRef(exist))));
+  for (auto [guard, start] : llvm::zip(contraction.guards, guardStarts)) {
+    int64_t coefficient =
+        *getCoefficient(guard.expr, contraction.columns.back());
+    SmallVector<int64_t> steps;
+    for (int64_t lane = 0; lane < target.lanes; ++lane)
+      steps.push_back(coefficient * (first + lane / step));
+    if (start)
+      add(testLanes(start, steps, guard.extent));
+  }
+  return mask;
+}
+
+/// A vector of one input from column `first` on, with zeros for those that do
+/// not exist.
+Value PanelEmitter::loadColumns(const PackedAccess &access, Value flat,
+                                int64_t first, int64_t extent) {
+  int64_t step = *getCoefficient(access.address, contraction.columns.back());
+  Value zeros =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vectorType));
+  SmallVector<Value> parts;
+  for (int64_t part = 0; part < step; ++part) {
+    int64_t column = first + part * target.lanes / step;
+    if (column >= extent) {
+      parts.push_back(zeros);
+      continue;
+    }
+    Value index = evaluate(access.address + column * step);
+    if (Value mask = maskColumns(column, step, extent))
+      parts.push_back(vector::MaskedLoadOp::create(builder, loc, vectorType,
+                                                   flat, index, mask, zeros));
+    else
+      parts.push_back(
+          vector::LoadOp::create(builder, loc, vectorType, flat, index));
+  }
+  if (step == 1)
+    return parts.front();
+  SmallVector<int64_t> lanes;
+  for (int64_t lane = 0; lane < target.lanes; ++lane)
+    lanes.push_back(lane * step);
+  return vector::ShuffleOp::create(builder, loc, parts[0], parts[1], lanes);
+}
+
+/// Evaluates the guards at the first column of a row. One that is the same for
+/// all columns is tested at once: where it fails, another one is made to.
+void PanelEmitter::testGuards() {
+  unsigned innermost = contraction.columns.back();
+  guardStarts.assign(contraction.guards.size(), Value());
+  Value holds;
+  unsigned last = 0;
+  for (auto [number, guard] : llvm::enumerate(contraction.guards)) {
+    Value start = evaluate(guard.expr);
+    if (*getCoefficient(guard.expr, innermost)) {
+      guardStarts[number] = start;
+      last = number;
+      continue;
+    }
+    Value test = isInRange(start, guard.extent);
+    holds = holds ? arith::AndIOp::create(builder, loc, holds, test).getResult()
+                  : test;
+    if (!guardStarts[last])
+      last = number;
+  }
+  if (!holds)
+    return;
+  // Far outside of what any lane can reach.
+  Value &start = guardStarts[last];
+  start = arith::SelectOp::create(
+      builder, loc, holds, start ? start : constant(0),
+      constant(std::numeric_limits<int32_t>::min() / 2));
+}
+
+/// Consecutive columns as vectors.
 void PanelEmitter::emitPackedVectors(Value panelAddress, int64_t extent) {
+  testGuards();
   for (int64_t done = 0; done < extent; done += target.lanes) {
-    int64_t lanes = std::min(target.lanes, extent - done);
     Value product;
     for (auto [access, flat] :
          llvm::zip(contraction.vectorInputs, vectorInputs)) {
-      Value index = evaluate(access.address + done), value;
-      if (lanes == target.lanes) {
-        value = vector::LoadOp::create(builder, loc, vectorType, flat, index);
-      } else {
-        Value zeros = arith::ConstantOp::create(
-            builder, loc, builder.getZeroAttr(vectorType));
-        value =
-            vector::MaskedLoadOp::create(builder, loc, vectorType, flat, index,
-                                         tailMask(lanes, target.lanes), zeros);
-      }
+      Value value = loadColumns(access, flat, done, extent);
       product =
           product ? arith::MulFOp::create(builder, loc, product, value) : value;
     }

@@ -21,36 +21,53 @@ int64_t largestDivisor(int64_t value, int64_t limit) {
   return 1;
 }
 
-/// The least time by a simple model: an instruction per product or load, and
-/// at least the latency of a sum.
-void chooseRegisters(PanelPlan &plan, int64_t rows, int64_t vectors,
+/// Halves of a cycle for one step of all sums: their products, or the loads of
+/// all columns and rows, or the latency of a sum. `narrow` vectors take half
+/// the time of the others.
+int64_t getStepTime(int64_t rows, int64_t vectors, int64_t narrow) {
+  constexpr int64_t latency = 16;
+  if (!rows || vectors + narrow == 0)
+    return 0;
+  return std::max({rows * (2 * vectors + narrow), latency,
+                   2 * (rows + vectors + narrow)}) +
+         2;
+}
+
+/// The least time by a simple model.
+void chooseRegisters(PanelPlan &plan, int64_t rows,
                      const ContractionTarget &target) {
-  constexpr int64_t latency = 8;
+  int64_t whole = plan.tileColumns / target.lanes;
+  int64_t tail = plan.tileColumns % target.lanes;
+  int64_t isNarrow = tail && target.getLanes(tail) <= 8 && target.lanes > 8;
+  int64_t isWide = tail && !isNarrow;
   int64_t best = std::numeric_limits<int64_t>::max();
-  auto time = [&](int64_t r, int64_t v) {
-    return r && v ? std::max({r * v, latency, 2 * (r + v)}) + 1 : 0;
-  };
-  for (int64_t v = 1; v <= std::min<int64_t>(4, vectors); ++v)
-    for (int64_t r = 1; r <= std::min<int64_t>(12, rows); ++r) {
-      if (r * v > target.accumulators)
+  for (int64_t v = 1; v <= 4; ++v)
+    for (int64_t r = 1; r <= std::min<int64_t>(8, rows); ++r) {
+      if (r * v > target.accumulators || (v > 1 && v > whole + isWide))
         continue;
-      int64_t total = (rows / r) * (vectors / v) * time(r, v) +
-                      (rows / r) * time(r, vectors % v) +
-                      (vectors / v) * time(rows % r, v) +
-                      time(rows % r, vectors % v);
+      int64_t looped = whole / v * v;
+      // The tail alone would wait for each of its sums.
+      if (tail && looped == whole && looped &&
+          r * (v + 1) <= target.accumulators)
+        looped -= v;
+      auto time = [&](int64_t r) {
+        return looped / v * getStepTime(r, v, 0) +
+               getStepTime(r, whole - looped + isWide, isNarrow);
+      };
+      int64_t total = rows / r * time(r) + time(rows % r);
       if (total < best) {
         best = total;
         plan.registerRows = r;
         plan.registerVectors = v;
+        plan.loopedVectors = looped;
       }
     }
 }
 
 /// Cuts the columns into tiles of at most `maxColumns` that lie together in the
-/// output. False if none is large enough to pay.
-bool chooseColumns(PanelPlan &plan, const Contraction &contraction,
-                   const ContractionTarget &target) {
-  constexpr int64_t maxColumns = 128;
+/// output.
+void cutColumns(PanelPlan &plan, const Contraction &contraction,
+                int64_t maxColumns) {
   ArrayRef<unsigned> columns = contraction.columns;
   int64_t inner = 1;
   plan.blockedColumn = columns.size() - 1;
@@ -68,27 +85,53 @@ bool chooseColumns(PanelPlan &plan, const Contraction &contraction,
       break;
   }
   plan.tileColumns = inner;
-  plan.paddedColumns = llvm::alignTo(inner, target.lanes);
+}
+
+/// Lanes that the vectors of a tile have for each of its columns, in percent;
+/// those of a narrow one count half.
+int64_t getLaneShare(const PanelPlan &plan, const ContractionTarget &target) {
+  int64_t whole = plan.tileColumns / target.lanes * target.lanes;
+  int64_t tail = target.getLanes(plan.tileColumns - whole);
+  if (plan.tileColumns == whole)
+    tail = 0;
+  else if (target.lanes > 8 && tail <= 8)
+    tail = target.lanes / 2;
+  return (whole + tail) * 100 / plan.tileColumns;
+}
+
+/// Cuts the columns into tiles. False if none is large enough to pay.
+bool chooseColumns(PanelPlan &plan, const Contraction &contraction,
+                   const ContractionTarget &target) {
+  constexpr int64_t maxColumns = 128;
+  cutColumns(plan, contraction, maxColumns);
+  // Larger ones, if that wastes fewer lanes.
+  PanelPlan larger = plan;
+  cutColumns(larger, contraction, 2 * maxColumns);
+  if (getLaneShare(larger, target) + 2 < getLaneShare(plan, target))
+    plan = larger;
+  plan.paddedColumns = llvm::alignTo(plan.tileColumns, target.lanes);
   return plan.tileColumns * 2 >= target.lanes;
 }
 
 /// The time by the same model as that of direct tiles, in halves of a cycle.
 int64_t estimate(const Contraction &contraction, const PanelPlan &plan,
                  const ContractionTarget &target) {
-  // Guards and strides make the copies slow.
-  bool plain =
-      contraction.guards.empty() &&
+  // Copies of vectors, or element by element.
+  bool vectors =
+      (target.hasMaskedLoads || contraction.guards.empty()) &&
       llvm::all_of(contraction.vectorInputs, [&](const auto &access) {
-        return getCoefficient(access.address, contraction.columns.back()) == 1;
+        auto step = getCoefficient(access.address, contraction.columns.back());
+        return step && *step <= (target.hasMaskedLoads ? 2 : 1);
       });
-  int64_t copyTime = plain ? 8 : 24, operationTime = target.lanes > 8 ? 2 : 1;
+  int64_t copyTime = vectors ? 6 : 2 * target.lanes;
+  int64_t operationTime = target.lanes > 8 ? 2 : 1;
   int64_t products =
       contraction.getExtent(contraction.rows) * operationTime * 17 / 16;
   int64_t tiles = contraction.getExtent(contraction.batches) *
                   contraction.getExtent(contraction.columns) / plan.tileColumns;
   int64_t depth = contraction.getExtent(contraction.reductions);
-  return tiles * depth * (plan.paddedColumns / target.lanes) *
-         (products + copyTime);
+  return tiles * depth * plan.tileColumns * getLaneShare(plan, target) / 100 *
+         (products + copyTime) / target.lanes;
 }
 
 } // namespace
@@ -131,8 +174,7 @@ kas::makePanelPlan(const Contraction &contraction,
   while (items * plan.rowGroups < threads && rows % (plan.rowGroups * 2) == 0 &&
          rows / plan.rowGroups >= 32)
     plan.rowGroups *= 2;
-  chooseRegisters(plan, rows / plan.rowGroups,
-                  plan.paddedColumns / target.lanes, target);
+  chooseRegisters(plan, rows / plan.rowGroups, target);
   plan.time = estimate(contraction, plan, target);
   return plan;
 }

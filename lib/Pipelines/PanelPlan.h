@@ -31,6 +31,9 @@ struct PanelPlan {
   int64_t panelDepth = 1;
   /// Registers: rows times vectors.
   int64_t registerRows = 1, registerVectors = 1;
+  /// How many whole vectors of a tile are taken `registerVectors` at a time;
+  /// the others, the last of which may be narrower, are in registers together.
+  int64_t loopedVectors = 0;
   /// In how many groups the rows are cut, so that all threads find work.
   int64_t rowGroups = 1;
   /// Estimated time, in halves of a cycle.

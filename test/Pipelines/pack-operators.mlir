@@ -1,4 +1,5 @@
 // RUN: kas-opt %s -kas-specialize -kas-pack-operators="threads=1 vector-bits=512" | FileCheck %s
+// RUN: kas-opt %s -kas-specialize -kas-pack-operators="threads=1 vector-bits=128" | FileCheck %s --check-prefix=NARROW
 
 kas.operator @conv1d<N, Cin, Cout, W | k>
     (%n: N, %o: Cout, %w: W) from [N, Cin, W] {
@@ -10,18 +11,28 @@ kas.operator @conv1d<N, Cin, Cout, W | k>
   kas.yield data(%n, %c_d, %x) weight(%o, %c_w, %j_w)
 }
 
-// The columns that exist lie between two bounds: zeros before and behind them.
+// The lanes of the data that exist are loaded, with zeros for the others; the
+// sums begin with zeros, as one panel has all reductions.
 // CHECK-LABEL: func.func @convolution
-// CHECK:         arith.maxsi
-// CHECK-NEXT:    arith.minsi
-// CHECK:         %[[LOWER:.*]] = arith.minsi
-// CHECK:         %[[UPPER:.*]] = arith.maxsi
-// CHECK:         scf.for %{{.*}} = %{{.*}} to %[[LOWER]]
-// CHECK:         scf.for %{{.*}} = %[[LOWER]] to %[[UPPER]]
-// CHECK:         scf.for %{{.*}} = %[[UPPER]] to %{{.*}}
+// CHECK-NOT:     linalg.fill
+// CHECK:         memref.alloc() {{.*}} memref<{{[0-9]+}}xf32>
+// CHECK:         arith.cmpi ult, {{.*}} : vector<16xi32>
+// CHECK:         vector.maskedload
+// CHECK:         vector.store
 // CHECK:         vector.fma
 // CHECK:         bufferization.to_tensor
 // CHECK-NOT:     kas.apply
+// Without masked loads, the columns that exist lie between two bounds: zeros
+// before and behind them.
+// NARROW-LABEL: func.func @convolution
+// NARROW:         arith.maxsi
+// NARROW-NEXT:    arith.minsi
+// NARROW:         %[[LOWER:.*]] = arith.minsi
+// NARROW:         %[[UPPER:.*]] = arith.maxsi
+// NARROW:         scf.for %{{.*}} = %{{.*}} to %[[LOWER]]
+// NARROW:         scf.for %{{.*}} = %[[LOWER]] to %[[UPPER]]
+// NARROW:         scf.for %{{.*}} = %[[UPPER]] to %{{.*}}
+// NARROW:         vector.fma {{.*}} vector<4xf32>
 func.func @convolution(%x: tensor<1x8x32xf32>, %w: tensor<256x8x3xf32>) -> tensor<1x256x32xf32> {
   %y = kas.apply @conv1d<k = 3>(%x, %w) : (tensor<1x8x32xf32>, tensor<256x8x3xf32>) -> tensor<1x256x32xf32>
   return %y : tensor<1x256x32xf32>
@@ -70,6 +81,32 @@ kas.operator @depthwise<N, C, H, W | k>
 func.func @small_images(%x: tensor<1x64x7x7xf32>, %w: tensor<64x3x3xf32>) -> tensor<1x64x7x7xf32> {
   %y = kas.apply @depthwise<k = 3>(%x, %w) : (tensor<1x64x7x7xf32>, tensor<64x3x3xf32>) -> tensor<1x64x7x7xf32>
   return %y : tensor<1x64x7x7xf32>
+}
+
+kas.operator @strided<N, Cin, Cout, W | k, s>
+    (%n: N, %o: Cout, %w: W/s) from [N, Cin, W] {
+  %c = kas.reduce sum : Cin
+  %j = kas.reduce sum : k
+  %c_d, %c_w = kas.share %c : Cin
+  %j_d, %j_w = kas.share %j : k
+  %x = kas.stride %w by s : W/s
+  %y = kas.unfold %x, %j_d : W, k
+  kas.yield data(%n, %c_d, %y) weight(%o, %c_w, %j_w)
+}
+
+// Every other element of two vectors. Twenty columns are one vector and a
+// narrow one, which are multiplied together.
+// CHECK-LABEL: func.func @stride
+// CHECK:         vector.maskedload
+// CHECK:         vector.maskedload
+// CHECK:         vector.shuffle {{.*}} [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30]
+// CHECK:         vector.load {{.*}} vector<16xf32>
+// CHECK-NEXT:    {{.*}} affine.apply
+// CHECK-NEXT:    vector.load {{.*}} vector<4xf32>
+// CHECK:         vector.fma {{.*}} vector<4xf32>
+func.func @stride(%x: tensor<1x8x40xf32>, %w: tensor<64x8x3xf32>) -> tensor<1x64x20xf32> {
+  %y = kas.apply @strided<k = 3, s = 2>(%x, %w) : (tensor<1x8x40xf32>, tensor<64x8x3xf32>) -> tensor<1x64x20xf32>
+  return %y : tensor<1x64x20xf32>
 }
 
 kas.operator @low_rank<N, C, W | r>

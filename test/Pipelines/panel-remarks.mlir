@@ -1,6 +1,6 @@
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v3 -kas-pack-contractions --remarks-filter=kas-panels 2>&1 | FileCheck %s
 
-// CHECK: remark: [Passed] Packed | Category:kas-panels | columns=128, depth=256, lanes=8, registerRows=3, registerVectors=4, rowGroups=4, weightsCombined=false
+// CHECK: remark: [Passed] Packed | Category:kas-panels | columns=128, depth=256, lanes=8, registerRows=6, registerVectors=2, rowGroups=4, weightsCombined=false
 func.func @product(%a: memref<256x256xf32>, %b: memref<256x256xf32>, %c: memref<256x256xf32>) {
   linalg.matmul ins(%a, %b : memref<256x256xf32>, memref<256x256xf32>) outs(%c : memref<256x256xf32>)
   return
