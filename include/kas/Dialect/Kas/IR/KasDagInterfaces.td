@@ -32,7 +32,7 @@ def Kas_DagOpInterface : OpInterface<"DagOpInterface"> {
       return {};
     }]>,
     InterfaceMethod<[{
-      The learned parameters.
+      The learned parameters: a term per weight, whose sizes are its shape.
     }], "::llvm::SmallVector<::kas::SizeProduct>", "getParams", (ins), "", [{
       return {};
     }]>

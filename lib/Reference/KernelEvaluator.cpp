@@ -1,0 +1,491 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Reference/KernelEvaluator.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+using namespace mlir;
+using namespace kas;
+
+/// No step may have more elements: 2 GiB of values.
+static constexpr int64_t maxElements = int64_t(1) << 28;
+
+namespace {
+using Shape = SmallVector<int64_t>;
+
+/// Sizes of a kernel as numbers.
+struct SizeValues {
+  SymbolSet symbols;
+  const Binding &binding;
+  EmitErrorFn emitError;
+
+  FailureOr<int64_t> get(SizeAttr size) const {
+    std::optional<int64_t> value = evaluate(size, symbols, binding);
+    if (!value)
+      return emitError() << "requires sizes that are integers (K3), got "
+                         << size << " at this binding";
+    return *value;
+  }
+
+  FailureOr<Shape> get(ArrayRef<SizeAttr> sizes) const {
+    Shape shape;
+    for (SizeAttr size : sizes) {
+      FailureOr<int64_t> value = get(size);
+      if (failed(value))
+        return failure();
+      shape.push_back(*value);
+    }
+    std::optional<int64_t> numElements = getNumElements(shape);
+    if (!numElements || *numElements > maxElements)
+      return emitError() << "requires at most " << maxElements
+                         << " elements in each tensor";
+    return shape;
+  }
+
+  FailureOr<Shape> get(Type type) const {
+    return get(cast<SymbolicTensorType>(type).getDims());
+  }
+};
+
+/// The value of a tensor of one sample, row-major.
+struct Dense {
+  Shape shape;
+  std::vector<double> values;
+
+  explicit Dense(Shape shape) : shape(std::move(shape)) {
+    values.resize(*getNumElements(this->shape));
+  }
+
+  int64_t getOffset(ArrayRef<int64_t> index) const {
+    int64_t offset = 0;
+    for (auto [i, extent] : llvm::zip_equal(index, shape))
+      offset = offset * extent + i;
+    return offset;
+  }
+  double at(ArrayRef<int64_t> index) const { return values[getOffset(index)]; }
+};
+
+/// Calls `visit(index, offset)` for every element of `shape` in order.
+template <typename Visit>
+void forEachIndex(ArrayRef<int64_t> shape, Visit visit) {
+  Shape index(shape.size(), 0);
+  for (int64_t offset = 0, e = *getNumElements(shape); offset < e; ++offset) {
+    visit(index, offset);
+    for (size_t dim = shape.size(); dim-- > 0;) {
+      if (++index[dim] < shape[dim])
+        break;
+      index[dim] = 0;
+    }
+  }
+}
+} // namespace
+
+/// The product of some extents, all of a tensor that fits.
+static int64_t product(ArrayRef<int64_t> extents) {
+  return *getNumElements(extents);
+}
+
+static double maximum(double left, double right) {
+  if (std::isnan(left) || left > right)
+    return left;
+  if (left == right)
+    return std::signbit(left) ? right : left;
+  return right;
+}
+
+static double minimum(double left, double right) {
+  return -maximum(-left, -right);
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+namespace {
+class KernelEvaluation {
+public:
+  KernelEvaluation(KernelOp kernel, const Binding &binding,
+                   EmitErrorFn emitError)
+      : kernel(kernel), sizes{kernel.getSymbolSet(), binding, emitError} {}
+
+  LogicalResult run(ArrayRef<ReferenceTensor> inputs,
+                    ArrayRef<ReferenceTensor> weights,
+                    MutableArrayRef<float> output) {
+    remaining = weights;
+    Block &block = kernel.getBody().front();
+    for (auto [argument, input] :
+         llvm::zip_equal(block.getArguments(), inputs)) {
+      Dense dense{Shape(input.shape)};
+      llvm::copy(input.values, dense.values.begin());
+      tensors.try_emplace(argument, std::move(dense));
+    }
+    for (Operation &op : block.without_terminator())
+      if (failed(evaluateStep(&op)))
+        return failure();
+    const Dense &result = get(kernel.getOutput().getInput());
+    llvm::transform(result.values, output.begin(),
+                    [](double value) { return static_cast<float>(value); });
+    return success();
+  }
+
+private:
+  const Dense &get(Value value) const { return tensors.find(value)->second; }
+
+  /// The value of each element of `value` is `compute(index)`.
+  template <typename Compute>
+  LogicalResult fill(Value value, Compute compute) {
+    FailureOr<Shape> shape = sizes.get(value.getType());
+    if (failed(shape))
+      return failure();
+    Dense dense(*shape);
+    forEachIndex(*shape, [&](ArrayRef<int64_t> index, int64_t offset) {
+      dense.values[offset] = compute(index, offset);
+    });
+    tensors.try_emplace(value, std::move(dense));
+    return success();
+  }
+
+  /// The same with the position along `dim` replaced by `move(position)`.
+  template <typename Move>
+  LogicalResult moveAlong(Value input, Value result, int64_t dim, Move move) {
+    return fill(result, [&](ArrayRef<int64_t> index, int64_t) {
+      Shape from(index);
+      from[dim] = move(index[dim]);
+      return get(input).at(from);
+    });
+  }
+
+  LogicalResult evaluateStep(Operation *op) {
+    return TypeSwitch<Operation *, LogicalResult>(op)
+        .Case<DagGroupOp, DagGroupAllOp>([&](auto view) {
+          return fill(view.getResult(), [&](ArrayRef<int64_t>, int64_t offset) {
+            return get(view.getInput()).values[offset];
+          });
+        })
+        .Case<DagShiftOp, DagUnfoldOp, DagTransposeOp, DagShuffleOp,
+              DagReorderOp, DagFCOp, DagScaleOp, DagUnaryOp, DagFoldOp,
+              DagSoftmaxOp, DagBroadcastOp>(
+            [&](auto step) { return evaluate(step); })
+        .Default([&](Operation *other) {
+          return sizes.emitError()
+                 << "requires an op with a meaning, got " << other->getName();
+        });
+  }
+
+  LogicalResult evaluate(DagShiftOp op) {
+    int64_t dim = op.getDim(), extent = get(op.getInput()).shape[dim];
+    int64_t amount = static_cast<int64_t>(op.getAmount()) % extent;
+    return moveAlong(op.getInput(), op.getResult(), dim,
+                     [&](int64_t i) { return (i + amount + extent) % extent; });
+  }
+
+  LogicalResult evaluate(DagUnfoldOp op) {
+    const Dense &input = get(op.getInput());
+    auto type = cast<SymbolicTensorType>(op.getInput().getType());
+    unsigned numChannels = type.getNumChannelDims();
+    ArrayRef<int64_t> dims = op.getDims();
+    FailureOr<Shape> windows =
+        sizes.get(llvm::to_vector(op.getWindows().getAsRange<SizeAttr>()));
+    if (failed(windows))
+      return failure();
+    int64_t dilation = op.getDilation();
+    return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t) {
+      Shape from(index.take_front(numChannels));
+      llvm::append_range(from, index.drop_front(numChannels + dims.size()));
+      for (auto [place, dim] : llvm::enumerate(dims)) {
+        // In 128 bits: the dilation may be any number.
+        __int128 position =
+            from[dim] + __int128(dilation) * (index[numChannels + place] -
+                                              (*windows)[place] / 2);
+        if (position < 0 || position >= input.shape[dim])
+          return 0.0;
+        from[dim] = static_cast<int64_t>(position);
+      }
+      return input.at(from);
+    });
+  }
+
+  LogicalResult evaluate(DagTransposeOp op) {
+    return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t) {
+      Shape from(index);
+      std::swap(from[op.getDims()[0]], from[op.getDims()[1]]);
+      return get(op.getInput()).at(from);
+    });
+  }
+
+  LogicalResult evaluate(DagShuffleOp op) {
+    FailureOr<int64_t> groups = sizes.get(op.getFactor());
+    if (failed(groups))
+      return failure();
+    int64_t dim = op.getDim(), extent = get(op.getInput()).shape[dim];
+    if (extent % *groups != 0)
+      return sizes.emitError() << "requires groups that divide " << extent
+                               << " (K3), got " << *groups;
+    return moveAlong(op.getInput(), op.getResult(), dim, [&](int64_t i) {
+      return i % *groups * (extent / *groups) + i / *groups;
+    });
+  }
+
+  LogicalResult evaluate(DagReorderOp op) {
+    int64_t dim = op.getDim(), extent = get(op.getInput()).shape[dim];
+    int64_t numEven = (extent + 1) / 2;
+    return moveAlong(op.getInput(), op.getResult(), dim, [&](int64_t i) {
+      if (op.getInverse())
+        return i % 2 == 0 ? i / 2 : numEven + i / 2;
+      return i < numEven ? 2 * i : 2 * (i - numEven) + 1;
+    });
+  }
+
+  LogicalResult evaluate(DagFCOp op) {
+    const Dense &input = get(op.getInput());
+    auto type = cast<SymbolicTensorType>(op.getInput().getType());
+    ArrayRef<int64_t> channels =
+        ArrayRef(input.shape).take_front(type.getNumChannelDims());
+    int64_t numGroups = product(channels.take_front(op.getGroups()));
+    int64_t perGroup = product(channels.drop_front(op.getGroups()));
+    int64_t numPoints =
+        product(ArrayRef(input.shape).drop_front(channels.size()));
+    FailureOr<int64_t> numOutputs = sizes.get(op.getChannels());
+    if (failed(numOutputs))
+      return failure();
+    if (*numOutputs % numGroups != 0)
+      return sizes.emitError() << "requires groups that divide " << *numOutputs
+                               << " (K3), got " << numGroups;
+    ArrayRef<float> weight = takeWeight();
+    return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t offset) {
+      int64_t o = index[0], point = offset % numPoints;
+      int64_t group = o / (*numOutputs / numGroups);
+      double sum = 0;
+      for (int64_t c = 0; c < perGroup; ++c)
+        sum += double(weight[o * perGroup + c]) *
+               input.values[(group * perGroup + c) * numPoints + point];
+      return sum;
+    });
+  }
+
+  LogicalResult evaluate(DagScaleOp op) {
+    const Dense &input = get(op.getInput());
+    ArrayRef<float> weight = takeWeight();
+    return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t offset) {
+      int64_t position = 0;
+      for (int64_t dim : op.getDims())
+        position = position * input.shape[dim] + index[dim];
+      return double(weight[position]) * input.values[offset];
+    });
+  }
+
+  static double apply(DagUnaryKind kind, double x) {
+    switch (kind) {
+    case DagUnaryKind::ReLU:
+      return maximum(x, 0.0);
+    case DagUnaryKind::GELU:
+      return x * 0.5 * (1 + std::erf(x * std::numbers::sqrt2 / 2));
+    case DagUnaryKind::Sigmoid:
+      return 1 / (1 + std::exp(-x));
+    case DagUnaryKind::TanH:
+      return std::tanh(x);
+    case DagUnaryKind::Abs:
+      return std::abs(x);
+    case DagUnaryKind::Exp:
+      return std::exp(x);
+    case DagUnaryKind::Neg:
+      return -x;
+    case DagUnaryKind::Sin:
+      return std::sin(std::numbers::pi / 2 * x);
+    case DagUnaryKind::Sqrt:
+      return std::sqrt(std::abs(x));
+    case DagUnaryKind::Sqr:
+      return x * x;
+    }
+    llvm_unreachable("all functions are above");
+  }
+
+  LogicalResult evaluate(DagUnaryOp op) {
+    return fill(op.getResult(), [&](ArrayRef<int64_t>, int64_t offset) {
+      return apply(op.getKind(), get(op.getInput()).values[offset]);
+    });
+  }
+
+  /// Calls `visit(offset)` for every element of `input` that agrees with
+  /// `index` outside of `dims`.
+  template <typename Visit>
+  static void forEachAlong(const Dense &input, ArrayRef<int64_t> dims,
+                           ArrayRef<int64_t> index, Visit visit) {
+    Shape extents;
+    for (int64_t dim : dims)
+      extents.push_back(input.shape[dim]);
+    Shape from(index);
+    forEachIndex(extents, [&](ArrayRef<int64_t> inner, int64_t) {
+      for (auto [dim, i] : llvm::zip_equal(dims, inner))
+        from[dim] = i;
+      visit(input.getOffset(from));
+    });
+  }
+
+  LogicalResult evaluate(DagFoldOp op) {
+    const Dense &input = get(op.getInput());
+    return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t) {
+      // The folded dimensions are put back.
+      Shape from;
+      const int64_t *next = index.begin();
+      for (int64_t dim : llvm::seq<int64_t>(0, input.shape.size()))
+        from.push_back(llvm::is_contained(op.getDims(), dim) ? 0 : *next++);
+      double sum = 0, largest = 0;
+      int64_t count = 0;
+      forEachAlong(input, op.getDims(), from, [&](int64_t offset) {
+        double value = input.values[offset];
+        sum += value;
+        largest = count++ == 0 ? value : maximum(largest, value);
+      });
+      if (op.getKind() == DagFoldKind::Max)
+        return largest;
+      return op.getKind() == DagFoldKind::Mean ? sum / double(count) : sum;
+    });
+  }
+
+  LogicalResult evaluate(DagSoftmaxOp op) {
+    const Dense &input = get(op.getInput());
+    return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t offset) {
+      double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+      forEachAlong(input, op.getDims(), index, [&](int64_t other) {
+        largest = maximum(largest, input.values[other]);
+      });
+      forEachAlong(input, op.getDims(), index, [&](int64_t other) {
+        sum += std::exp(input.values[other] - largest);
+      });
+      return std::exp(input.values[offset] - largest) / sum;
+    });
+  }
+
+  static double apply(DagBroadcastKind kind, double left, double right) {
+    switch (kind) {
+    case DagBroadcastKind::Add:
+      return left + right;
+    case DagBroadcastKind::Sub:
+      return left - right;
+    case DagBroadcastKind::Mul:
+      return left * right;
+    case DagBroadcastKind::Min:
+      return minimum(left, right);
+    case DagBroadcastKind::Max:
+      return maximum(left, right);
+    }
+    llvm_unreachable("all kinds are above");
+  }
+
+  LogicalResult evaluate(DagBroadcastOp op) {
+    const Dense &left = get(op.getLeft()), &right = get(op.getRight());
+    auto getBlock = [&](const Dense &tensor) {
+      return product(ArrayRef(tensor.shape)
+                         .drop_front(op.getCommon()[0])
+                         .drop_back(op.getCommon()[1]));
+    };
+    int64_t leftBlock = getBlock(left), rightBlock = getBlock(right);
+    int64_t inner = product(ArrayRef(right.shape).take_back(op.getCommon()[1]));
+    if (rightBlock % leftBlock != 0)
+      return sizes.emitError() << "requires a left block that divides "
+                               << rightBlock << " (K3), got " << leftBlock;
+    return fill(op.getResult(), [&](ArrayRef<int64_t>, int64_t offset) {
+      int64_t last = offset % inner;
+      int64_t block = offset / inner % rightBlock;
+      int64_t first = offset / inner / rightBlock;
+      int64_t from = (first * leftBlock + block % leftBlock) * inner + last;
+      return apply(op.getKind(), left.values[from], right.values[offset]);
+    });
+  }
+
+  ArrayRef<float> takeWeight() {
+    ArrayRef<float> values = remaining.front().values;
+    remaining = remaining.drop_front();
+    return values;
+  }
+
+  KernelOp kernel;
+  SizeValues sizes;
+  ArrayRef<ReferenceTensor> remaining;
+  /// Looked up only, never iterated over: the pointers order nothing.
+  DenseMap<Value, Dense> tensors;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+FailureOr<KernelShapes> kas::getShapes(KernelOp kernel, const Binding &binding,
+                                       EmitErrorFn emitError) {
+  if (binding.size() < kernel.getSymbolSet().size())
+    return emitError() << "requires a value for each of "
+                       << kernel.getSymbolSet().size() << " symbols, got "
+                       << binding.size();
+  SizeValues sizes{kernel.getSymbolSet(), binding, emitError};
+  KernelShapes shapes;
+  Block &block = kernel.getBody().front();
+  for (BlockArgument input : block.getArguments()) {
+    FailureOr<Shape> shape = sizes.get(input.getType());
+    if (failed(shape))
+      return failure();
+    shapes.inputs.push_back(*shape);
+  }
+  for (auto step : block.getOps<DagOpInterface>())
+    for (const SizeProduct &weight : step.getParams()) {
+      FailureOr<Shape> shape = sizes.get(weight.sizes);
+      if (failed(shape))
+        return failure();
+      shapes.weights.push_back(*shape);
+    }
+  FailureOr<Shape> output = sizes.get(kernel.getResultType());
+  FailureOr<Shape> given = sizes.get(kernel.getOutput().getInput().getType());
+  if (failed(output) || failed(given))
+    return failure();
+  if (product(*output) != product(*given))
+    return emitError() << "requires " << product(*output)
+                       << " elements in the output (K4), got "
+                       << product(*given);
+  shapes.output = *output;
+  return shapes;
+}
+
+/// Reports tensors that are not those of `shapes`.
+static LogicalResult verifyTensors(ArrayRef<ReferenceTensor> tensors,
+                                   ArrayRef<Shape> shapes, StringRef what,
+                                   EmitErrorFn emitError) {
+  if (tensors.size() != shapes.size())
+    return emitError() << "requires " << shapes.size() << ' ' << what
+                       << "s, got " << tensors.size();
+  for (auto [index, tensor] : llvm::enumerate(tensors))
+    if (tensor.shape != ArrayRef(shapes[index]) ||
+        int64_t(tensor.values.size()) != product(shapes[index]))
+      return emitError() << "requires " << what << ' ' << index << " of shape ["
+                         << shapes[index] << "], got [" << tensor.shape
+                         << "] with " << tensor.values.size() << " values";
+  return success();
+}
+
+LogicalResult kas::evaluateKernel(KernelOp kernel, const Binding &binding,
+                                  ArrayRef<ReferenceTensor> inputs,
+                                  ArrayRef<ReferenceTensor> weights,
+                                  MutableArrayRef<float> output,
+                                  EmitErrorFn emitError) {
+  FailureOr<KernelShapes> shapes = getShapes(kernel, binding, emitError);
+  if (failed(shapes) ||
+      failed(verifyTensors(inputs, shapes->inputs, "input", emitError)) ||
+      failed(verifyTensors(weights, shapes->weights, "weight", emitError)))
+    return failure();
+  if (int64_t(output.size()) != product(shapes->output))
+    return emitError() << "requires an output of " << product(shapes->output)
+                       << " elements, got " << output.size();
+  return KernelEvaluation(kernel, binding, emitError)
+      .run(inputs, weights, output);
+}

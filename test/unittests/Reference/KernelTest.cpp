@@ -1,0 +1,404 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every op of the tensor level on numbers that can be read, and kernels with an
+// independent formula.
+//
+//===----------------------------------------------------------------------===//
+
+#include "EvaluateKernel.h"
+#include "kas/Support/Random.h"
+#include "gtest/gtest.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace kas;
+
+namespace {
+
+/// Kernels of one op are much alike.
+std::string kernel(const std::string &type, const std::string &step,
+                   const std::string &result) {
+  return "kas.kernel @f(%in: " + type + ") -> " + result +
+         " {\n  %y = kas.dag." + step + " : " + type +
+         "\n  kas.dag.output %y : " + result + "\n}";
+}
+
+Values randomValues(size_t count, uint64_t seed) {
+  RandomStream stream(seed);
+  Values values;
+  for (size_t i = 0; i < count; ++i)
+    values.push_back(stream.normal(i));
+  return values;
+}
+
+void expectClose(const Values &actual, const std::vector<double> &expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  double largest = 0;
+  for (double value : expected)
+    largest = std::max(largest, std::abs(value));
+  for (size_t i = 0; i < actual.size(); ++i)
+    EXPECT_NEAR(actual[i], expected[i], 1e-6 * largest) << "at " << i;
+}
+
+//===----------------------------------------------------------------------===//
+// Rearrangement
+//===----------------------------------------------------------------------===//
+
+TEST(ReferenceKernel, Views) {
+  EXPECT_EQ(evaluateKernel(kernel("[6]", "group %in dim 0 by 2", "[2, 3]"),
+                           {{1, 2, 3, 4, 5, 6}}),
+            Values({1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(evaluateKernel(kernel("[2, 2 | 2]", "group_all %in", "[4, 1 | 2]"),
+                           {{1, 2, 3, 4, 5, 6, 7, 8}}),
+            Values({1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
+TEST(ReferenceKernel, ShiftIsAsAtTheCoordinateLevel) {
+  EXPECT_EQ(evaluateKernel(kernel("[| 4]", "shift %in dim 0 by 1", "[| 4]"),
+                           {{1, 2, 3, 4}}),
+            Values({2, 3, 4, 1}));
+  EXPECT_EQ(evaluateKernel(kernel("[| 4]", "shift %in dim 0 by -1", "[| 4]"),
+                           {{1, 2, 3, 4}}),
+            Values({4, 1, 2, 3}));
+  EXPECT_EQ(evaluateKernel(kernel("[2 | 2]", "shift %in dim 0 by 1", "[2 | 2]"),
+                           {{1, 2, 3, 4}}),
+            Values({3, 4, 1, 2}));
+}
+
+TEST(ReferenceKernel, Unfold) {
+  EXPECT_EQ(
+      evaluateKernel(kernel("[| 4]", "unfold %in dims [0] by [3]", "[3 | 4]"),
+                     {{1, 2, 3, 4}}),
+      Values({0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 0}));
+  EXPECT_EQ(
+      evaluateKernel(
+          kernel("[| 4]", "unfold %in dims [0] by [3] dilation 2", "[3 | 4]"),
+          {{1, 2, 3, 4}}),
+      Values({0, 0, 1, 2, 1, 2, 3, 4, 3, 4, 0, 0}));
+}
+
+/// The windows are in the order of `dims`, whichever dimension comes first.
+TEST(ReferenceKernel, UnfoldOrder) {
+  Values input = randomValues(2 * 3 * 4, 1);
+  auto at = [&](int c, int h, int w) {
+    return h < 0 || h >= 3 || w < 0 || w >= 4 ? 0.0f
+                                              : input[(c * 3 + h) * 4 + w];
+  };
+  Values expected;
+  for (int c = 0; c < 2; ++c)
+    for (int kw = 0; kw < 5; ++kw)
+      for (int kh = 0; kh < 3; ++kh)
+        for (int h = 0; h < 3; ++h)
+          for (int w = 0; w < 4; ++w)
+            expected.push_back(at(c, h + kh - 1, w + kw - 2));
+  EXPECT_EQ(
+      evaluateKernel(kernel("[2 | 3, 4]", "unfold %in dims [2, 1] by [5, 3]",
+                            "[2, 5, 3 | 3, 4]"),
+                     {input}),
+      expected);
+}
+
+TEST(ReferenceKernel, TransposeShuffleReorder) {
+  EXPECT_EQ(evaluateKernel(
+                kernel("[| 2, 3]", "transpose %in dims [0, 1]", "[| 3, 2]"),
+                {{1, 2, 3, 4, 5, 6}}),
+            Values({1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(evaluateKernel(kernel("[6]", "shuffle %in dim 0 by 2", "[6]"),
+                           {{1, 2, 3, 4, 5, 6}}),
+            Values({1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(evaluateKernel(kernel("[6]", "shuffle %in dim 0 by 3", "[6]"),
+                           {{1, 2, 3, 4, 5, 6}}),
+            Values({1, 3, 5, 2, 4, 6}));
+  EXPECT_EQ(evaluateKernel(kernel("[| 4]", "reorder %in dim 0", "[| 4]"),
+                           {{1, 2, 3, 4}}),
+            Values({1, 3, 2, 4}));
+  EXPECT_EQ(evaluateKernel(kernel("[| 5]", "reorder %in dim 0", "[| 5]"),
+                           {{1, 2, 3, 4, 5}}),
+            Values({1, 3, 5, 2, 4}));
+  EXPECT_EQ(
+      evaluateKernel(kernel("[| 5]", "reorder %in dim 0 inverse", "[| 5]"),
+                     {{1, 3, 5, 2, 4}}),
+      Values({1, 2, 3, 4, 5}));
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+TEST(ReferenceKernel, FullyConnected) {
+  // Two outputs of three inputs, at two points.
+  EXPECT_EQ(evaluateKernel(kernel("[3 | 2]", "fc %in to 2", "[2 | 2]"),
+                           {{1, 2, 3, 4, 5, 6}}, {{1, 0, 0, 1, 10, 100}}),
+            Values({1, 2, 531, 642}));
+  // Two groups of two inputs; four outputs, two of each group.
+  EXPECT_EQ(
+      evaluateKernel(kernel("[2, 2 | 1]", "fc %in groups 1 to 4", "[4 | 1]"),
+                     {{1, 2, 3, 4}}, {{1, 0, 0, 1, 1, 0, 0, 1}}),
+      Values({1, 2, 3, 4}));
+}
+
+TEST(ReferenceKernel, Scale) {
+  EXPECT_EQ(evaluateKernel(kernel("[2 | 2]", "scale %in dims [0]", "[2 | 2]"),
+                           {{1, 2, 3, 4}}, {{10, 100}}),
+            Values({10, 20, 300, 400}));
+  // In the order of `dims`: the weight is [spatial, channel].
+  EXPECT_EQ(
+      evaluateKernel(kernel("[2 | 2]", "scale %in dims [1, 0]", "[2 | 2]"),
+                     {{1, 1, 1, 1}}, {{1, 2, 3, 4}}),
+      Values({1, 3, 2, 4}));
+}
+
+TEST(ReferenceKernel, ElementWise) {
+  auto apply = [](const std::string &kind, float x) {
+    return evaluateKernel(kernel("[1]", "unary " + kind + " %in", "[1]"),
+                          {{x}})[0];
+  };
+  EXPECT_EQ(apply("relu", -2), 0);
+  EXPECT_EQ(apply("relu", 2), 2);
+  EXPECT_NEAR(apply("gelu", 1), 0.8413447, 1e-6);
+  EXPECT_NEAR(apply("gelu", -1), -0.1586553, 1e-6);
+  EXPECT_NEAR(apply("sigmoid", 1), 0.7310586, 1e-6);
+  EXPECT_NEAR(apply("tanh", 1), 0.7615942, 1e-6);
+  EXPECT_EQ(apply("abs", -3), 3);
+  EXPECT_NEAR(apply("exp", 1), 2.7182818, 1e-6);
+  EXPECT_EQ(apply("neg", 3), -3);
+  EXPECT_EQ(apply("sin", 1), 1);
+  EXPECT_EQ(apply("sqrt", -4), 2);
+  EXPECT_EQ(apply("sqr", -4), 16);
+}
+
+TEST(ReferenceKernel, Fold) {
+  Values input = {1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_EQ(
+      evaluateKernel(kernel("[2 | 2, 2]", "fold sum %in dims [1]", "[2 | 2]"),
+                     {input}),
+      Values({4, 6, 12, 14}));
+  EXPECT_EQ(
+      evaluateKernel(kernel("[2 | 2, 2]", "fold mean %in dims [2, 1]", "[2]"),
+                     {input}),
+      Values({2.5, 6.5}));
+  EXPECT_EQ(
+      evaluateKernel(kernel("[2 | 2, 2]", "fold max %in dims [0]", "[| 2, 2]"),
+                     {{-1, -2, -3, -4, -5, 6, -7, -8}}),
+      Values({-1, 6, -3, -4}));
+}
+
+/// Over H and W together, and not over the channels.
+TEST(ReferenceKernel, Softmax) {
+  Values input = randomValues(2 * 3 * 2, 2);
+  std::vector<double> expected;
+  for (int c = 0; c < 2; ++c) {
+    double sum = 0;
+    for (int i = 0; i < 6; ++i)
+      sum += std::exp(double(input[c * 6 + i]));
+    for (int i = 0; i < 6; ++i)
+      expected.push_back(std::exp(double(input[c * 6 + i])) / sum);
+  }
+  expectClose(evaluateKernel(
+                  kernel("[2 | 3, 2]", "softmax %in dims [1, 2]", "[2 | 3, 2]"),
+                  {input}),
+              expected);
+  // Large values do not overflow.
+  EXPECT_EQ(evaluateKernel(kernel("[2]", "softmax %in dims [0]", "[2]"),
+                           {{1e30f, 1e30f}}),
+            Values({0.5, 0.5}));
+}
+
+//===----------------------------------------------------------------------===//
+// Blending
+//===----------------------------------------------------------------------===//
+
+Values broadcast(const std::string &kind, const std::string &common,
+                 const std::string &left, const std::string &right,
+                 const Values &a, const Values &b) {
+  return evaluateKernel("kas.kernel @f(%a: " + left + ", %b: " + right +
+                            ") -> " + right + " {\n  %y = kas.dag.broadcast " +
+                            kind + " %a, %b common " + common + " : " + left +
+                            ", " + right + "\n  kas.dag.output %y : " + right +
+                            "\n}",
+                        {a, b});
+}
+
+TEST(ReferenceKernel, BroadcastRepeatsTheLeftBlock) {
+  auto kinds = [](const std::string &kind) {
+    return broadcast(kind, "[0, 0]", "[2]", "[4]", {10, 20}, {1, 2, 3, 4});
+  };
+  EXPECT_EQ(kinds("add"), Values({11, 22, 13, 24}));
+  EXPECT_EQ(kinds("sub"), Values({9, 18, 7, 16}));
+  EXPECT_EQ(kinds("mul"), Values({10, 40, 30, 80}));
+  EXPECT_EQ(kinds("min"), Values({1, 2, 3, 4}));
+  EXPECT_EQ(kinds("max"), Values({10, 20, 10, 20}));
+}
+
+/// What is common at the front is not repeated: the same tensors differ.
+TEST(ReferenceKernel, BroadcastCommonDims) {
+  Values left = {10, 20}, right = {1, 2, 3, 4};
+  EXPECT_EQ(broadcast("add", "[1, 0]", "[2]", "[2, 2]", left, right),
+            Values({11, 12, 23, 24}));
+  EXPECT_EQ(broadcast("add", "[0, 1]", "[2]", "[2, 2]", left, right),
+            Values({11, 22, 13, 24}));
+  EXPECT_EQ(broadcast("add", "[0, 0]", "[2]", "[2, 2]", left, right),
+            Values({11, 22, 13, 24}));
+  // Between a common front and a common back.
+  EXPECT_EQ(broadcast("add", "[1, 1]", "[2 | 2]", "[2, 2 | 2]",
+                      {10, 20, 30, 40}, {1, 2, 3, 4, 5, 6, 7, 8}),
+            Values({11, 22, 13, 24, 35, 46, 37, 48}));
+}
+
+TEST(ReferenceKernel, NotANumber) {
+  float nan = std::nanf("");
+  for (const char *kind : {"min", "max"})
+    for (const auto &[a, b] : {std::pair(nan, 1.0f), std::pair(1.0f, nan)})
+      EXPECT_TRUE(
+          std::isnan(broadcast(kind, "[0, 0]", "[1]", "[1]", {a}, {b})[0]));
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// The first binding gives the symbols their values.
+TEST(ReferenceKernel, Convolution) {
+  constexpr int channels = 3, height = 4, width = 5, window = 3;
+  Values input = randomValues(channels * height * width, 3);
+  Values weight = randomValues(channels * channels * window * window, 4);
+  std::vector<double> expected;
+  for (int o = 0; o < channels; ++o)
+    for (int h = 0; h < height; ++h)
+      for (int w = 0; w < width; ++w) {
+        double sum = 0;
+        for (int c = 0; c < channels; ++c)
+          for (int i = 0; i < window; ++i)
+            for (int j = 0; j < window; ++j) {
+              int y = h + i - 1, x = w + j - 1;
+              if (y >= 0 && y < height && x >= 0 && x < width)
+                sum +=
+                    double(weight[((o * channels + c) * window + i) * window +
+                                  j]) *
+                    input[(c * height + y) * width + x];
+            }
+        expected.push_back(sum);
+      }
+  expectClose(evaluateKernel(R"(
+    kas.kernel @convolution<C, H, W | k> (%in: [C | H, W]) -> [C | H, W]
+        bindings [<C = 3, H = 4, W = 5, k = 3>] {
+      %u = kas.dag.unfold %in dims [1, 2] by [k, k] : [C | H, W]
+      %y = kas.dag.fc %u to C : [C, k, k | H, W]
+      kas.dag.output %y : [C | H, W]
+    })",
+                             {input}, {weight}),
+              expected);
+}
+
+/// Squeeze and excite: x = 2 channels between.
+TEST(ReferenceKernel, SqueezeExcite) {
+  constexpr int channels = 4, points = 6, hidden = 2;
+  Values input = randomValues(channels * points, 5);
+  Values first = randomValues(hidden * channels, 6);
+  Values second = randomValues(channels * hidden, 7);
+  std::vector<double> expected;
+  for (int c = 0; c < channels; ++c) {
+    double gate = 0;
+    for (int x = 0; x < hidden; ++x) {
+      double sum = 0;
+      for (int d = 0; d < channels; ++d) {
+        double mean = 0;
+        for (int i = 0; i < points; ++i)
+          mean += input[d * points + i] / double(points);
+        sum += first[x * channels + d] * mean;
+      }
+      gate += second[c * hidden + x] * std::max(sum, 0.0);
+    }
+    for (int i = 0; i < points; ++i)
+      expected.push_back(input[c * points + i] / (1 + std::exp(-gate)));
+  }
+  expectClose(evaluateKernel(R"(
+    kas.kernel @squeeze_excite<C, H, W | | x> (%in: [C | H, W]) -> [C | H, W]
+        bindings [<C = 4, H = 2, W = 3, x = 2>] {
+      %p = kas.dag.fold mean %in dims [1, 2] : [C | H, W]
+      %a = kas.dag.fc %p to x : [C]
+      %r = kas.dag.unary relu %a : [x]
+      %b = kas.dag.fc %r to C : [x]
+      %s = kas.dag.unary sigmoid %b : [C]
+      %m = kas.dag.broadcast mul %s, %in common [1, 0] : [C], [C | H, W]
+      kas.dag.output %m : [C | H, W]
+    })",
+                             {input}, {first, second}),
+              expected);
+}
+
+/// Involution: a kernel per point and group, made from the point itself.
+TEST(ReferenceKernel, Involution) {
+  constexpr int channels = 4, groups = 2, height = 3, width = 4, window = 3;
+  Values input = randomValues(channels * height * width, 8);
+  Values weight = randomValues(groups * window * window * channels, 9);
+  std::vector<double> expected;
+  for (int c = 0; c < channels; ++c)
+    for (int h = 0; h < height; ++h)
+      for (int w = 0; w < width; ++w) {
+        int group = c / (channels / groups);
+        double mean = 0;
+        for (int i = 0; i < window; ++i)
+          for (int j = 0; j < window; ++j) {
+            int y = h + i - 1, x = w + j - 1;
+            if (y < 0 || y >= height || x < 0 || x >= width)
+              continue;
+            double factor = 0;
+            for (int d = 0; d < channels; ++d)
+              factor +=
+                  double(weight[((group * window + i) * window + j) * channels +
+                                d]) *
+                  input[(d * height + h) * width + w];
+            mean += factor * input[(c * height + y) * width + x] / 9;
+          }
+        expected.push_back(mean);
+      }
+  expectClose(evaluateKernel(R"(
+    kas.kernel @involution<C, H, W | G, k> where [G divides C]
+        (%in: [C | H, W]) -> [C | H, W]
+        bindings [<C = 4, G = 2, H = 3, W = 4, k = 3>] {
+      %a = kas.dag.fc %in to G*k*k : [C | H, W]
+      %b = kas.dag.group %a dim 0 by G : [G*k**2 | H, W]
+      %u = kas.dag.unfold %in dims [1, 2] by [k, k] : [C | H, W]
+      %v = kas.dag.group %u dim 0 by G : [C, k, k | H, W]
+      %m = kas.dag.broadcast mul %b, %v common [1, 2] : [G, k**2 | H, W], [G, C/G, k, k | H, W]
+      %f = kas.dag.fold mean %m dims [2, 3] : [G, C/G, k, k | H, W]
+      kas.dag.output %f : [G, C/G | H, W]
+    })",
+                             {input}, {weight}),
+              expected);
+}
+
+/// One mask over the positions, made from the means, for all channels.
+TEST(ReferenceKernel, SharedSpatialMask) {
+  Values input = randomValues(2 * 2 * 2, 10);
+  Values weight = randomValues(4 * 2, 11);
+  std::vector<double> expected;
+  double mean[2] = {};
+  for (int c = 0; c < 2; ++c)
+    for (int i = 0; i < 4; ++i)
+      mean[c] += input[c * 4 + i] / 4.0;
+  for (int c = 0; c < 2; ++c)
+    for (int i = 0; i < 4; ++i)
+      expected.push_back(
+          (weight[2 * i] * mean[0] + weight[2 * i + 1] * mean[1]) *
+          input[c * 4 + i]);
+  expectClose(evaluateKernel(R"(
+    kas.kernel @mask<C, H, W> (%in: [C | H, W]) -> [C | H, W]
+        bindings [<C = 2, H = 2, W = 2>] {
+      %p = kas.dag.fold mean %in dims [1, 2] : [C | H, W]
+      %a = kas.dag.fc %p to H*W : [C]
+      %m = kas.dag.broadcast mul %a, %in common [0, 0] : [H*W], [C | H, W]
+      kas.dag.output %m : [C | H, W]
+    })",
+                             {input}, {weight}),
+              expected);
+}
+
+} // namespace
