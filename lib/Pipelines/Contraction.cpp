@@ -233,7 +233,8 @@ static AffineExpr getAddress(const StridedAccess &access,
 static FailureOr<Contraction>
 finish(Contraction contraction, function_ref<void(const Twine &)> because) {
   classifyLoops(contraction);
-  if (!contraction.columns.empty() &&
+  // Guards alone, on data that do not step, would leave nothing to load.
+  if (!contraction.vectorInputs.empty() && !contraction.columns.empty() &&
       contraction.output.strides[contraction.columns.back()] == 1)
     return contraction;
   because("no input steps with the output's last dimension");
