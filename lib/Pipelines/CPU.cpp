@@ -77,6 +77,9 @@ static void addLoops(OpPassManager &manager,
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createLowerAffinePass());
+  // Addresses are arithmetic now and repeat one another. What is left is for
+  // LLVM to simplify, which it does faster.
+  manager.addPass(createCSEPass());
   if (options.threads == 1)
     return;
   ConvertSCFToOpenMPPassOptions openMP;
@@ -105,8 +108,6 @@ static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
     manager.addPass(createConvertOpenMPToLLVMPass());
   manager.addPass(createConvertControlFlowToLLVMPass());
   manager.addPass(createConvertIndexToLLVMPass());
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
 }
 

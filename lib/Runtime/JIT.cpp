@@ -189,6 +189,15 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options) {
   session.getExecutionSession().setErrorReporter([&complaints](Error error) {
     complaints += ": " + llvm::toString(std::move(error));
   });
+  llvm::orc::SymbolMap symbols;
+  for (const auto &[name, address] : options.symbols)
+    symbols[session.mangleAndIntern(name)] = {
+        llvm::orc::ExecutorAddr::fromPtr(address),
+        llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  if (!symbols.empty())
+    if (Error error = session.getMainJITDylib().define(
+            llvm::orc::absoluteSymbols(std::move(symbols))))
+      return error;
   if (openMP)
     if (Error error = addOpenMP(session))
       return error;

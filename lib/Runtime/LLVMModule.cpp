@@ -14,8 +14,10 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/OpenMP/OpenMPToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 
 using namespace kas;
 using llvm::createStringError;
@@ -65,6 +67,24 @@ void kas::addNoAlias(llvm::Function &function) {
     argument.addAttr(llvm::Attribute::NoAlias);
 }
 
+namespace {
+/// Marks the innermost loops as not to be unrolled any more. Loops of a
+/// few iterations are unrolled by then; the next time it would repeat the
+/// bodies of large ones until the decoder's buffer is full, which makes the
+/// code of operators four times as long, twice as slow to generate, and no
+/// faster.
+struct FinishUnrolling : llvm::PassInfoMixin<FinishUnrolling> {
+  llvm::PreservedAnalyses run(llvm::Function &function,
+                              llvm::FunctionAnalysisManager &manager) {
+    auto &loops = manager.getResult<llvm::LoopAnalysis>(function);
+    for (llvm::Loop *loop : loops.getLoopsInPreorder())
+      if (loop->isInnermost())
+        llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable", 1);
+    return llvm::PreservedAnalyses::all();
+  }
+};
+} // namespace
+
 void kas::optimize(llvm::Module &module, llvm::TargetMachine &machine,
                    unsigned level) {
   const llvm::OptimizationLevel levels[] = {
@@ -75,6 +95,10 @@ void kas::optimize(llvm::Module &module, llvm::TargetMachine &machine,
   // The vectorizer of straight-line code finds nothing in kernels.
   tuning.SLPVectorization = false;
   llvm::PassBuilder builder(&machine, tuning);
+  builder.registerVectorizerStartEPCallback(
+      [](llvm::FunctionPassManager &manager, llvm::OptimizationLevel) {
+        manager.addPass(FinishUnrolling());
+      });
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;

@@ -21,6 +21,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace llvm {
 class MemoryBuffer;
@@ -61,9 +63,12 @@ private:
 
 struct JITOptions {
   /// Optimization level of LLVM, 0 to 3.
-  unsigned optLevel = 3;
+  unsigned optLevel = 2;
   /// Not owned; none: every module is compiled anew.
   ObjectCache *cache = nullptr;
+  /// Symbols that the code gets from here, not from the process: for instance
+  /// another `malloc`.
+  std::vector<std::pair<std::string, void *>> symbols = {};
 };
 
 /// Milliseconds that the steps of one compilation took.

@@ -29,7 +29,7 @@ namespace kas {
 /// where there are parallel loops. Errors: an unknown target, operations of
 /// other dialects, no public function on pointers, what LLVM cannot translate.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-compileToObject(mlir::ModuleOp module, unsigned optLevel = 3);
+compileToObject(mlir::ModuleOp module, unsigned optLevel = 2);
 
 /// Writes the declarations of all public functions of `module`, which must be
 /// on tensors, before lowering. A function takes pointers to contiguous f32
