@@ -360,6 +360,19 @@ static void splitLoops(IndexedNest &nest, MLIRContext *context) {
   }
 }
 
+/// Whether `index` is an element of `input` at all iterations.
+static bool staysInside(ArrayRef<AffineExpr> index, Value input,
+                        ArrayRef<Contraction::Loop> loops) {
+  auto ranges = llvm::map_to_vector(loops, [](const Contraction::Loop &loop) {
+    return Interval{0, loop.extent - 1};
+  });
+  ArrayRef<int64_t> shape = cast<ShapedType>(input.getType()).getShape();
+  return llvm::all_of(llvm::zip_equal(index, shape), [&](auto entry) {
+    Interval interval = getInterval(std::get<0>(entry), ranges);
+    return interval.lower >= 0 && interval.upper < std::get<1>(entry);
+  });
+}
+
 FailureOr<Contraction>
 Contraction::match(const Coordinates &coordinates, ValueRange inputs,
                    Value output, function_ref<void(const Twine &)> because) {
@@ -402,17 +415,21 @@ Contraction::match(const Coordinates &coordinates, ValueRange inputs,
 
   ArrayRef<SmallVector<AffineExpr>> indices =
       ArrayRef(nest.indices).drop_front();
-  for (auto [number, input, index] : llvm::enumerate(inputs, indices)) {
+  for (auto [input, index] : llvm::zip_equal(inputs, indices)) {
     bool isVector = llvm::any_of(index, [&](AffineExpr expr) {
       return expr.isFunctionOfDim(*vectorLoop);
     });
     if (!isVector) {
       FailureOr<StridedAccess> strided =
           getAccess(input, AffineMap::get(numLoops, 0, index, context));
-      // A guarded input may only be read where the guards hold.
-      if (failed(strided) || (number == 0 && !contraction.guards.empty()))
+      if (failed(strided))
         return fail("an input that is constant along the output's last "
                     "dimension is not strided");
+      // The guards are for packing; this input is read everywhere.
+      if (!contraction.guards.empty() &&
+          !staysInside(index, input, contraction.loops))
+        return fail("an input that is constant along the output's last "
+                    "dimension is clipped");
       contraction.scalarInputs.push_back(*strided);
       continue;
     }
