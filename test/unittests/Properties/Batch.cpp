@@ -1,0 +1,137 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Batch.h"
+#include "kas/InitAll.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "gtest/gtest.h"
+
+using namespace kas;
+using namespace kas::test;
+using namespace mlir;
+
+/// The largest error that a road may make, relative to the largest magnitude of
+/// the output.
+static constexpr double tolerance = 1e-4;
+
+static RankedTensorType getTensorType(MLIRContext *context,
+                                      ArrayRef<int64_t> shape) {
+  return RankedTensorType::get(shape, Float32Type::get(context));
+}
+
+/// `func @name(data, weights...) { return kas.apply @op<binding>(...) }`.
+static void addFunction(OpBuilder &builder, const RandomOperator &random,
+                        const OperatorShapes &shapes, StringRef name) {
+  MLIRContext *context = builder.getContext();
+  OperatorOp op = random.op;
+  Location loc = op.getLoc();
+  SmallVector<Type> types = {getTensorType(context, shapes.data)};
+  for (ArrayRef<int64_t> shape : shapes.weights)
+    types.push_back(getTensorType(context, shape));
+  Type resultType = getTensorType(context, shapes.output);
+  auto function = func::FuncOp::create(
+      builder, loc, name, builder.getFunctionType(types, resultType));
+  SymbolSet symbols = op.getSymbolSet();
+  SmallVector<std::pair<StringRef, int64_t>> entries;
+  for (auto [index, value] : llvm::enumerate(random.binding))
+    entries.emplace_back(symbols.getName(index), value);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToEnd(body);
+  auto apply = ApplyOp::create(
+      builder, loc, resultType, FlatSymbolRefAttr::get(op.getSymNameAttr()),
+      BindingAttr::getNormal(context, entries), body->getArgument(0),
+      body->getArguments().drop_front());
+  func::ReturnOp::create(builder, loc, apply.getResult());
+}
+
+static std::string getName(unsigned index) {
+  return "run" + std::to_string(index);
+}
+
+Batch::Batch(MLIRContext *context, uint64_t first,
+             const RandomOperatorOptions &options)
+    : first(first), module(ModuleOp::create(UnknownLoc::get(context))) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  for (unsigned i = 0; i < batchSize; ++i) {
+    RandomOperator random = makeRandomOperator(
+        builder, "operator" + std::to_string(i), first + i, options);
+    texts.push_back(describe(random));
+    OperatorOp concrete = makeConcrete(random.op, random.binding);
+    inputs.emplace_back(getShapes(concrete), first + i);
+    expected.push_back(evaluate(concrete, inputs.back()));
+    floors.push_back(getCancellationFloor(concrete, inputs.back()));
+    concrete.erase();
+    addFunction(builder, random, inputs.back().shapes, getName(i));
+  }
+}
+
+static std::vector<float> call(CompiledModule::Function function,
+                               Inputs inputs) {
+  std::vector<float> output(*getNumElements(inputs.shapes.output),
+                            std::numeric_limits<float>::quiet_NaN());
+  std::vector<void *> pointers = {inputs.data.data()};
+  for (std::vector<float> &weight : inputs.weights)
+    pointers.push_back(weight.data());
+  pointers.push_back(output.data());
+  function(pointers.data());
+  return output;
+}
+
+void Batch::check(Road road, const BatchOptions &options) {
+  ASSERT_TRUE(succeeded(verify(*module)));
+  OwningOpRef<ModuleOp> lowered = run([&](PassManager &manager) {
+    road(manager);
+    buildCPUPipeline(manager, options.pipeline);
+    if (options.prepare)
+      options.prepare(manager);
+  });
+  ASSERT_TRUE(lowered);
+  auto compiled = CompiledModule::compile(*lowered, options.jit);
+  ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+  for (unsigned i = 0; i < batchSize; ++i) {
+    SCOPED_TRACE("seed " + std::to_string(first + i) + "\n" + texts[i]);
+    auto function = (*compiled)->lookup(getName(i));
+    ASSERT_TRUE(bool(function)) << llvm::toString(function.takeError());
+    std::vector<float> output = options.call
+                                    ? options.call(*function, inputs[i])
+                                    : call(*function, inputs[i]);
+    EXPECT_LE(getError(output, expected[i], floors[i]), tolerance);
+  }
+}
+
+OwningOpRef<ModuleOp>
+Batch::run(llvm::function_ref<void(PassManager &)> passes) {
+  ScopedDiagnosticHandler handler(
+      module->getContext(), [](Diagnostic &diagnostic) {
+        return success(diagnostic.getSeverity() == DiagnosticSeverity::Remark);
+      });
+  OwningOpRef<ModuleOp> result = module->clone();
+  PassManager manager(module->getContext(), ModuleOp::getOperationName());
+  passes(manager);
+  if (failed(manager.run(*result)))
+    return nullptr;
+  return result;
+}
+
+void kas::test::forEachBatch(unsigned count,
+                             const RandomOperatorOptions &options,
+                             llvm::function_ref<void(Batch &)> body) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  registerCPUPipelineDialects(registry);
+  for (uint64_t i = 0; i < count; i += batchSize) {
+    MLIRContext context(registry);
+    context.loadDialect<KasDialect, func::FuncDialect>();
+    Batch batch(&context, getFirstSeed() + i, options);
+    body(batch);
+    if (testing::Test::HasFailure())
+      return;
+  }
+}

@@ -1,0 +1,73 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Random operators that are lowered, compiled and run together, and compared
+// with the reference.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_TEST_UNITTESTS_PROPERTIES_BATCH_H
+#define KAS_TEST_UNITTESTS_PROPERTIES_BATCH_H
+
+#include "Properties.h"
+#include "kas/Pipelines/CPU.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include <functional>
+
+namespace kas::test {
+
+/// Adds passes before the pipeline for the CPU.
+using Road = llvm::function_ref<void(mlir::OpPassManager &)>;
+
+/// Functions that are compiled together: a module for each would cost more time
+/// than running it.
+constexpr unsigned batchSize = 50;
+
+/// What is compiled how, and run how.
+struct BatchOptions {
+  CPUPipelineOptions pipeline;
+  JITOptions jit = {.optLevel = 1};
+  /// Called with the manager of all passes before they run.
+  std::function<void(mlir::PassManager &)> prepare = nullptr;
+  /// Calls the function and returns its output; empty: with plain buffers.
+  std::function<std::vector<float>(CompiledModule::Function, const Inputs &)>
+      call = nullptr;
+};
+
+/// Random operators `first` to `first + batchSize - 1` and a function for each.
+class Batch {
+public:
+  Batch(mlir::MLIRContext *context, uint64_t first,
+        const RandomOperatorOptions &options);
+
+  /// Lowers the functions by `road` and the CPU pipeline, runs them and
+  /// compares with the reference.
+  void check(Road road, const BatchOptions &options);
+
+  /// The module after `passes`, or null. Remarks are not shown.
+  mlir::OwningOpRef<mlir::ModuleOp>
+  run(llvm::function_ref<void(mlir::PassManager &)> passes);
+
+private:
+  uint64_t first;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<std::string> texts;
+  std::vector<Inputs> inputs;
+  std::vector<std::vector<float>> expected;
+  std::vector<double> floors;
+};
+
+/// Calls `body` for batches of `count` operators in all, from `getFirstSeed`
+/// on, until one fails.
+void forEachBatch(unsigned count, const RandomOperatorOptions &options,
+                  llvm::function_ref<void(Batch &)> body);
+
+} // namespace kas::test
+
+#endif // KAS_TEST_UNITTESTS_PROPERTIES_BATCH_H
