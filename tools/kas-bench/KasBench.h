@@ -94,6 +94,11 @@ llvm::Error runToolSuite(mlir::MLIRContext &context,
 llvm::Error runCPUSuite(mlir::MLIRContext &context,
                         const BenchSettings &settings, BenchReport &report);
 
+/// How much faster operators get with several threads (two if the settings say
+/// one): `scaling_N_threads`.
+llvm::Error runThreadsSuite(mlir::MLIRContext &context,
+                            const BenchSettings &settings, BenchReport &report);
+
 /// Complete lists and walks of the operator search, and how many evaluations
 /// the algorithms need in a space whose rewards are known.
 llvm::Error runSearchSuite(mlir::MLIRContext &context,

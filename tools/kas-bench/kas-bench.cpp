@@ -32,7 +32,7 @@ struct Options {
   cl::OptionCategory category{"kas-bench options"};
   cl::opt<std::string> suite{
       cl::Positional, cl::Required,
-      cl::desc("SUITE (tool, cpu, search, search-table, rediscovery)"),
+      cl::desc("SUITE (tool, cpu, threads, search, search-table, rediscovery)"),
       cl::cat(category)};
   cl::opt<std::string> filter{"filter", cl::value_desc("regex"),
                               cl::desc("Only cases whose name matches"),
@@ -94,14 +94,16 @@ Error run(const Options &options, llvm::StringRef program) {
     return error;
   auto suite = options.suite == "tool"           ? runToolSuite
                : options.suite == "cpu"          ? runCPUSuite
+               : options.suite == "threads"      ? runThreadsSuite
                : options.suite == "search"       ? runSearchSuite
                : options.suite == "search-table" ? runSearchTableSuite
                : options.suite == "rediscovery"  ? runRediscoverySuite
                                                  : nullptr;
   if (!suite)
-    return createStringError("expected the suite 'tool', 'cpu', 'search', "
-                             "'search-table' or 'rediscovery', got '" +
-                             options.suite + "'");
+    return createStringError(
+        "expected the suite 'tool', 'cpu', 'threads', "
+        "'search', 'search-table' or 'rediscovery', got '" +
+        options.suite + "'");
   mlir::DialectRegistry registry;
   registerCPUPipelineDialects(registry);
   registerAllDialects(registry);
