@@ -175,7 +175,7 @@ private:
         })
         .Case<DagShiftOp, DagUnfoldOp, DagTransposeOp, DagShuffleOp,
               DagReorderOp, DagFCOp, DagScaleOp, DagUnaryOp, DagFoldOp,
-              DagSoftmaxOp, DagBroadcastOp>(
+              DagSoftmaxOp, DagBroadcastOp, DagMatMulOp>(
             [&](auto step) { return evaluate(step); })
         .Default([&](Operation *other) {
           return sizes.emitError()
@@ -402,6 +402,31 @@ private:
       int64_t first = offset / inner / rightBlock;
       int64_t from = (first * leftBlock + block % leftBlock) * inner + last;
       return apply(op.getKind(), left.values[from], right.values[offset]);
+    });
+  }
+
+  LogicalResult evaluate(DagMatMulOp op) {
+    const Dense &left = get(op.getLeft()), &right = get(op.getRight());
+    auto [rowDims, innerDims] = op.getMatrix(/*isRight=*/false);
+    FailureOr<Shape> rowShape = sizes.get(rowDims);
+    FailureOr<Shape> innerShape = sizes.get(innerDims);
+    FailureOr<Shape> columnShape = sizes.get(op.getMatrix(true).second);
+    if (failed(rowShape) || failed(innerShape) || failed(columnShape))
+      return failure();
+    int64_t rows = product(*rowShape), inner = product(*innerShape);
+    int64_t columns = product(*columnShape);
+    bool swapsLeft = op.getTransposeLeft(), swapsRight = op.getTransposeRight();
+    double scale = op.getScaled() ? 1 / std::sqrt(double(inner)) : 1;
+    return fill(op.getResult(), [&](ArrayRef<int64_t>, int64_t offset) {
+      int64_t column = offset % columns, row = offset / columns % rows;
+      int64_t batch = offset / columns / rows;
+      const double *a = left.values.data() + batch * rows * inner;
+      const double *b = right.values.data() + batch * inner * columns;
+      double sum = 0;
+      for (int64_t k = 0; k < inner; ++k)
+        sum += a[swapsLeft ? k * rows + row : row * inner + k] *
+               b[swapsRight ? column * inner + k : k * columns + column];
+      return sum * scale;
     });
   }
 

@@ -251,6 +251,34 @@ TEST(ReferenceKernel, BroadcastCommonDims) {
             Values({11, 22, 13, 24, 35, 46, 37, 48}));
 }
 
+TEST(ReferenceKernel, MatMul) {
+  auto multiply = [](const std::string &options, const std::string &left,
+                     const std::string &right, const std::string &result,
+                     const Values &a, const Values &b) {
+    return evaluateKernel(
+        "kas.kernel @f(%a: " + left + ", %b: " + right + ") -> " + result +
+            " {\n  %y = kas.dag.matmul " + "%a, %b " + options + " : " + left +
+            ", " + right + "\n  kas.dag.output %y : " + result + "\n}",
+        {a, b});
+  };
+  // [1 2 3; 4 5 6] times [1 10; 2 20; 3 30].
+  EXPECT_EQ(multiply("", "[2 | 3]", "[3 | 2]", "[2 | 2]", {1, 2, 3, 4, 5, 6},
+                     {1, 10, 2, 20, 3, 30}),
+            Values({14, 140, 32, 320}));
+  EXPECT_EQ(multiply("transpose_left", "[3 | 2]", "[3 | 2]", "[2 | 2]",
+                     {1, 4, 2, 5, 3, 6}, {1, 10, 2, 20, 3, 30}),
+            Values({14, 140, 32, 320}));
+  EXPECT_EQ(multiply("transpose_right", "[2 | 3]", "[2 | 3]", "[2 | 2]",
+                     {1, 2, 3, 4, 5, 6}, {1, 2, 3, 10, 20, 30}),
+            Values({14, 140, 32, 320}));
+  EXPECT_EQ(multiply("scaled", "[1 | 4]", "[4 | 1]", "[1 | 1]", {1, 2, 3, 4},
+                     {1, 1, 1, 1}),
+            Values({5}));
+  EXPECT_EQ(multiply("batch 1", "[2, 1 | 2]", "[2, 2 | 1]", "[2, 1 | 1]",
+                     {1, 2, 3, 4}, {1, 1, 10, 10}),
+            Values({3, 70}));
+}
+
 TEST(ReferenceKernel, NotANumber) {
   float nan = std::nanf("");
   for (const char *kind : {"min", "max"})
@@ -372,6 +400,55 @@ TEST(ReferenceKernel, Involution) {
       kas.dag.output %f : [G, C/G | H, W]
     })",
                              {input}, {weight}),
+              expected);
+}
+
+/// Attention with two heads over the positions of an image.
+TEST(ReferenceKernel, SelfAttention) {
+  constexpr int heads = 2, depth = 3, points = 4;
+  constexpr int channels = heads * depth;
+  Values input = randomValues(channels * points, 12);
+  std::vector<Values> weights;
+  for (uint64_t i = 0; i < 3; ++i)
+    weights.push_back(randomValues(channels * channels, 13 + i));
+  auto project = [&](const Values &weight, int channel, int point) {
+    double sum = 0;
+    for (int c = 0; c < channels; ++c)
+      sum += double(weight[channel * channels + c]) * input[c * points + point];
+    return sum;
+  };
+  std::vector<double> expected;
+  for (int channel = 0; channel < channels; ++channel)
+    for (int query = 0; query < points; ++query) {
+      double total = 0, sum = 0;
+      for (int key = 0; key < points; ++key) {
+        double score = 0;
+        for (int d = 0; d < depth; ++d) {
+          int c = channel / depth * depth + d;
+          score += project(weights[0], c, query) * project(weights[1], c, key);
+        }
+        double factor = std::exp(score / std::sqrt(double(depth)));
+        total += factor;
+        sum += factor * project(weights[2], channel, key);
+      }
+      expected.push_back(sum / total);
+    }
+  expectClose(evaluateKernel(R"(
+    kas.kernel @self_attention<C, H, W | h> where [h divides C]
+        (%in: [C | H, W]) -> [C | H, W]
+        bindings [<C = 6, H = 2, W = 2, h = 2>] {
+      %a = kas.dag.fc %in to C : [C | H, W]
+      %q = kas.dag.group %a dim 0 by h : [C | H, W]
+      %b = kas.dag.fc %in to C : [C | H, W]
+      %k = kas.dag.group %b dim 0 by h : [C | H, W]
+      %c = kas.dag.fc %in to C : [C | H, W]
+      %v = kas.dag.group %c dim 0 by h : [C | H, W]
+      %s = kas.dag.matmul %k, %q batch 1 transpose_left scaled : [h, C/h | H, W], [h, C/h | H, W]
+      %p = kas.dag.softmax %s dims [1, 2] : [h, H, W | H, W]
+      %o = kas.dag.matmul %v, %p batch 1 : [h, C/h | H, W], [h, H, W | H, W]
+      kas.dag.output %o : [h, C/h | H, W]
+    })",
+                             {input}, weights),
               expected);
 }
 

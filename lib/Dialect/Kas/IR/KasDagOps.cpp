@@ -353,6 +353,57 @@ LogicalResult DagBroadcastOp::inferReturnTypes(MLIRContext *,
   return success();
 }
 
+/// The rows and columns of a tensor as a matrix, its batch left out.
+static std::pair<ArrayRef<SizeAttr>, ArrayRef<SizeAttr>>
+getMatrix(SymbolicTensorType type, int64_t batch, bool isTransposed) {
+  std::pair<ArrayRef<SizeAttr>, ArrayRef<SizeAttr>> matrix = {
+      type.getChannelDims().drop_front(batch), type.getSpatialDims()};
+  if (isTransposed)
+    std::swap(matrix.first, matrix.second);
+  return matrix;
+}
+
+std::pair<ArrayRef<SizeAttr>, ArrayRef<SizeAttr>>
+DagMatMulOp::getMatrix(bool isRight) {
+  return ::getMatrix(getTensorType(isRight ? getRight() : getLeft()),
+                     getBatch(),
+                     isRight ? getTransposeRight() : getTransposeLeft());
+}
+
+LogicalResult DagMatMulOp::inferReturnTypes(MLIRContext *context,
+                                            std::optional<Location> location,
+                                            Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  SymbolicTensorType left = getTensorType(adaptor.getLeft());
+  SymbolicTensorType right = getTensorType(adaptor.getRight());
+  int64_t batch = getOrDefault(adaptor.getBatchAttr(), 0);
+  int64_t most = std::min(left.getNumChannelDims(), right.getNumChannelDims());
+  // D11
+  if (batch < 0 || batch > most)
+    return emitOptionalError(location, "requires from 0 to ", most,
+                             " channel dimensions as batch (D11), got ", batch);
+  ArrayRef<SizeAttr> common = left.getDims().take_front(batch);
+  if (common != right.getDims().take_front(batch))
+    return emitOptionalError(location, "requires equal batch dimensions (D11)");
+  auto [rows, inner] =
+      ::getMatrix(left, batch, bool(adaptor.getTransposeLeftAttr()));
+  auto [otherInner, columns] =
+      ::getMatrix(right, batch, bool(adaptor.getTransposeRightAttr()));
+  // D12
+  SizeAttr contracted = getProduct(context, inner);
+  SizeAttr other = getProduct(context, otherInner);
+  if (!contracted || contracted != other)
+    return emitOptionalError(location,
+                             "requires as many columns on the left as rows on "
+                             "the right (D12), got ",
+                             contracted, " and ", other);
+  SmallVector<SizeAttr> dims(common);
+  llvm::append_range(dims, rows);
+  unsigned numChannelDims = dims.size();
+  llvm::append_range(dims, columns);
+  return addTensor(context, dims, numChannelDims, location, types);
+}
+
 //===----------------------------------------------------------------------===//
 // Implied sizes
 //===----------------------------------------------------------------------===//
@@ -442,4 +493,10 @@ SmallVector<SizeProduct> DagSoftmaxOp::getFlops() {
 
 SmallVector<SizeProduct> DagBroadcastOp::getFlops() {
   return perElement(getResult());
+}
+
+SmallVector<SizeProduct> DagMatMulOp::getFlops() {
+  SmallVector<SizeProduct> products = perElement(getResult(), 2);
+  llvm::append_range(products[0].sizes, getMatrix(/*isRight=*/false).second);
+  return products;
 }

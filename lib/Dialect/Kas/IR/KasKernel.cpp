@@ -343,6 +343,8 @@ static LogicalResult verifyBudget(KernelOp op) {
 }
 
 LogicalResult KernelOp::verify() {
+  if (getSymName().empty())
+    return emitOpError("requires a name");
   // K1
   llvm::Expected<SymbolSet> symbols = makeKernelSymbols(*this);
   if (!symbols)

@@ -236,3 +236,11 @@ kas.kernel @k7_other<C> (%in: [C]) -> [C] {
 kas.kernel @lists<C | a | b | c> (%in: [C]) -> [C] {
   kas.dag.output %in : [C]
 }
+
+// -----
+
+// expected-error@+1 {{requires a name}}
+"kas.kernel"() <{bindings = [], budget = {}, coefficients = [], divisors = [], multiples = [], multiplicities = array<i64>, primaries = ["C"], result_type = !kas.tensor<[C]>, solution = {}, sym_name = "", variables = []}> ({
+^bb0(%in: !kas.tensor<[C]>):
+  "kas.dag.output"(%in) : (!kas.tensor<[C]>) -> ()
+}) : () -> ()

@@ -179,6 +179,31 @@ kas.kernel @d10_different<C, H> (%in: [C | H]) -> [C | H] {
 
 // -----
 
+kas.kernel @d11_batch<C, H> (%in: [C | H]) -> [C | H] {
+  // expected-error@+1 {{requires from 0 to 1 channel dimensions as batch (D11), got 2}}
+  %y = kas.dag.matmul %in, %in batch 2 : [C | H], [C | H]
+  kas.dag.output %in : [C | H]
+}
+
+// -----
+
+kas.kernel @d11_different<C, H> (%in: [C | H]) -> [C | H] {
+  %a = kas.dag.fc %in to 3 : [C | H]
+  // expected-error@+1 {{requires equal batch dimensions (D11)}}
+  %y = kas.dag.matmul %in, %a batch 1 : [C | H], [3 | H]
+  kas.dag.output %in : [C | H]
+}
+
+// -----
+
+kas.kernel @d12_contracted<C, H> (%in: [C | H]) -> [C | H] {
+  // expected-error@+1 {{requires as many columns on the left as rows on the right (D12), got #kas.size<H> and #kas.size<C>}}
+  %y = kas.dag.matmul %in, %in : [C | H], [C | H]
+  kas.dag.output %in : [C | H]
+}
+
+// -----
+
 func.func @outside(%in: !kas.tensor<[C]>) {
   // expected-error@+1 {{expects parent op 'kas.kernel'}}
   %y = kas.dag.unary relu %in : [C]

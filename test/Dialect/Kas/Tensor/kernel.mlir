@@ -82,5 +82,32 @@ kas.kernel @attention(%in: [8 | 4, 4], %mask: [| 4, 4]) -> [8 | 4, 4] {
   kas.dag.output %a : [8 | 4, 4]
 }
 
+// CHECK-LABEL: kas.kernel @self_attention<C, H, W | h> where [h divides C]
+// CHECK:         kas.dag.matmul %{{.*}}, %{{.*}} batch 1 transpose_left scaled : [h, C/h | H, W], [h, C/h | H, W]
+// CHECK-NEXT:    kas.dag.softmax %{{.*}} dims [1, 2] : [h, H, W | H, W]
+// CHECK-NEXT:    kas.dag.matmul %{{.*}}, %{{.*}} batch 1 : [h, C/h | H, W], [h, H, W | H, W]
+// CHECK-NEXT:    kas.dag.output %{{.*}} : [h, C/h | H, W]
+// CHECK:       kas.kernel @channel_attention
+// CHECK:         kas.dag.matmul %{{.*}}, %{{.*}} transpose_right : [C | H, W], [C | H, W]
+// CHECK-NEXT:    kas.dag.matmul %{{.*}}, %{{.*}} : [C | C], [C | H, W]
+kas.kernel @self_attention<C, H, W | h> where [h divides C] (%in: [C | H, W]) -> [C | H, W] {
+  %a = kas.dag.fc %in to C : [C | H, W]
+  %q = kas.dag.group %a dim 0 by h : [C | H, W]
+  %b = kas.dag.fc %in to C : [C | H, W]
+  %k = kas.dag.group %b dim 0 by h : [C | H, W]
+  %c = kas.dag.fc %in to C : [C | H, W]
+  %v = kas.dag.group %c dim 0 by h : [C | H, W]
+  %s = kas.dag.matmul %k, %q batch 1 transpose_left scaled : [h, C/h | H, W], [h, C/h | H, W]
+  %p = kas.dag.softmax %s dims [1, 2] : [h, H, W | H, W]
+  %o = kas.dag.matmul %v, %p batch 1 : [h, C/h | H, W], [h, H, W | H, W]
+  kas.dag.output %o : [h, C/h | H, W]
+}
+
+kas.kernel @channel_attention<C, H, W> (%in: [C | H, W]) -> [C | H, W] {
+  %s = kas.dag.matmul %in, %in transpose_right : [C | H, W], [C | H, W]
+  %o = kas.dag.matmul %s, %in : [C | C], [C | H, W]
+  kas.dag.output %o : [C | H, W]
+}
+
 // CHECK-LABEL: func.func private @types(!kas.tensor<[]>, !kas.tensor<[C]>, !kas.tensor<[| H]>, !kas.tensor<[C/2, 3 | H, W]>)
 func.func private @types(!kas.tensor<[]>, !kas.tensor<[C]>, !kas.tensor<[| H]>, !kas.tensor<[C/2, 3 | H, W]>)

@@ -322,6 +322,45 @@ def Kas_DagBroadcastOp
   }];
 }
 
+def Kas_DagMatMulOp : Kas_DagOp<"matmul", ["getFlops"]> {
+  let summary = "multiply two tensors as matrices";
+  let description = [{
+    The first `batch` channel dimensions (none unless written) are common to both
+    operands. In each of those, a tensor is a matrix of its other channel
+    dimensions (rows) by its spatial ones (columns), in row-major order;
+    `transpose_left` and `transpose_right` swap rows and columns. The result has
+    the rows of the left matrix as channels and the columns of the right one as
+    spatial dimensions. `scaled` divides by the square root of the contracted
+    size. FLOPs: two per multiply-add. With `softmax`, this is attention.
+
+    Constraints:
+    * D11: `batch` is at most the number of channel dimensions of either operand,
+      and the dimensions that it names are equal.
+    * D12: the columns of the left matrix are as many as the rows of the right.
+
+    ```mlir
+    %s = kas.dag.matmul %k, %q transpose_left scaled : [d | H, W], [d | H, W]
+    %o = kas.dag.matmul %v, %p batch 1 : [h, d | H, W], [h, H, W | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$left,
+                       Kas_SymbolicTensorType:$right,
+                       DefaultValuedAttr<I64Attr, "0">:$batch,
+                       UnitAttr:$transpose_left, UnitAttr:$transpose_right,
+                       UnitAttr:$scaled);
+  let assemblyFormat = [{
+    $left `,` $right (`batch` $batch^)? (`transpose_left` $transpose_left^)?
+    (`transpose_right` $transpose_right^)? (`scaled` $scaled^)? attr-dict `:`
+    custom<TensorShape>(type($left)) `,` custom<TensorShape>(type($right))
+  }];
+  let extraClassDeclaration = [{
+    /// The dimensions of the rows and of the columns of an operand as it is
+    /// multiplied, with the batch left out.
+    std::pair<::llvm::ArrayRef<::kas::SizeAttr>, ::llvm::ArrayRef<::kas::SizeAttr>>
+    getMatrix(bool isRight);
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Output
 //===----------------------------------------------------------------------===//
