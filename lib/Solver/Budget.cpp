@@ -115,7 +115,14 @@ BudgetSolution kas::solveBudget(const BudgetProblem &problem,
     return *solution;
   BudgetSearch search(model, problem, getRange(problem), problem.objective,
                       options.maxEvaluations);
+  search.setSpread(options.spread);
   search.run();
+  if (!search.hasPoint() && options.spread > 0) {
+    // Other values may be within the budgets.
+    BudgetOptions withoutSpread = options;
+    withoutSpread.spread = 0;
+    return solveBudget(problem, withoutSpread);
+  }
   BudgetSolution solution;
   solution.numEvaluations = search.getNumEvaluations();
   if (!search.hasPoint()) {

@@ -443,6 +443,27 @@ void BudgetSearch::improve(Point point) {
   }
 }
 
+/// Takes values away that are not within the spread. False when that leaves
+/// nothing within the budgets.
+bool BudgetSearch::narrow() {
+  Point center = getProportional();
+  for (unsigned layer : llvm::seq(model.numLayers))
+    for (unsigned variable : llvm::seq(model.numVariables)) {
+      const BudgetModel::Domain &domain = model.getDomain(layer, variable);
+      unsigned item = itemOf(layer, variable);
+      __int128 value = domain.getValue(center[item]);
+      auto isBelow = [&](int64_t index) {
+        return __int128(domain.getValue(index)) * spread < value;
+      };
+      high[item] = findLast(center[item], high[item], [&](int64_t index) {
+        return domain.getValue(index) <= value * spread;
+      });
+      if (isBelow(low[item]))
+        low[item] = findLast(low[item], center[item], isBelow) + 1;
+    }
+  return tighten();
+}
+
 //===----------------------------------------------------------------------===//
 // Branch and bound
 //===----------------------------------------------------------------------===//
@@ -554,7 +575,7 @@ void BudgetSearch::branch() {
 
 void BudgetSearch::run(bool stopWhenFeasible) {
   this->stopWhenFeasible = stopWhenFeasible;
-  if (!tighten()) {
+  if (!tighten() || (spread > 0 && !narrow())) {
     proven = true;
     bound = -1;
     return;

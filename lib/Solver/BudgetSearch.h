@@ -32,6 +32,9 @@ public:
 
   /// With `stopWhenFeasible`, the first point within the budgets will do.
   void run(bool stopWhenFeasible = false);
+  /// Values are to stay within a factor of the largest proportional ones; 0 sets
+  /// no limit.
+  void setSpread(int64_t factor) { spread = factor; }
 
   bool hasPoint() const { return bestValue >= 0; }
   llvm::ArrayRef<int64_t> getPoint() const { return best; }
@@ -57,6 +60,7 @@ private:
   bool tighten();
   bool tightenUpper();
   bool tightenLower();
+  bool narrow();
   int64_t boundByResidue(int64_t total) const;
   int64_t boundByLagrangian(unsigned cost, Point &argument) const;
   llvm::SmallVector<Point, 0> getExtremes(unsigned layer) const;
@@ -86,6 +90,7 @@ private:
   unsigned objective;
   uint64_t maxEvaluations;
   bool stopWhenFeasible = false;
+  int64_t spread = 0;
 
   Point low, high;
   Point best;

@@ -135,6 +135,11 @@ struct BudgetOptions {
   /// found so far and the bound are the result. A count, so that results do not
   /// depend on time; the default is some milliseconds.
   uint64_t maxEvaluations = 25'000;
+  /// At least 1: with p the largest value in proportion to the channels that
+  /// fits, every value must lie from p / spread to p * spread, unless nothing
+  /// within the budgets does; optimum and bound are then those of these values.
+  /// With 0, values are chosen for the objective alone.
+  int64_t spread = 0;
 };
 
 /// Maximizes the total of the objective under all budgets: an integer program,

@@ -155,6 +155,27 @@ TEST(BudgetExact, Figure3) {
   EXPECT_LE(solution.totals[0], 4'535'295);
 }
 
+/// Values stay close to what is in proportion to the channels.
+TEST(BudgetExact, Spread) {
+  Builder b = figure3();
+  b.problem.costs[0].upper = 4'335'615;
+  // In proportion, (48, 220) is the most that fits.
+  BudgetSolution solution = solve(b.problem, {.spread = 2});
+  EXPECT_EQ(solution.status, BudgetStatus::Optimal);
+  EXPECT_GE(solution.values[0][0], 24);
+  EXPECT_LE(solution.values[0][0], 120);
+  EXPECT_GE(solution.totals[0], 4'280'000);
+  // A factor of 1 leaves the proportional values alone.
+  EXPECT_EQ(solve(b.problem, {.spread = 1}).values, (Values{{48}, {220}}));
+  // Nothing in proportion has so many parameters, so all values are tried.
+  b.problem.costs[1].lower = solve(b.problem).totals[1];
+  EXPECT_EQ(solve(b.problem, {.spread = 1}).status, BudgetStatus::Optimal);
+  // What cannot be satisfied is reported as without a spread.
+  b.problem.costs[0].upper = 426'175;
+  EXPECT_EQ(solve(b.problem, {.spread = 2}).conflicts,
+            solve(b.problem).conflicts);
+}
+
 TEST(BudgetExact, NoVariables) {
   Builder b({"C"}, 0);
   b.layer({7});
@@ -489,7 +510,7 @@ TEST(BudgetExact, FiftyLayersAndFourVariables) {
     if (round % 2 != 0)
       p.costs[1].upper = 3'000'000;
     std::clock_t start = std::clock();
-    BudgetSolution solution = solveBudget(p);
+    BudgetSolution solution = solveBudget(p, {.spread = round % 4 == 2 ? 2 : 0});
     times.push_back(1e3 * double(std::clock() - start) / CLOCKS_PER_SEC);
     EXPECT_EQ(llvm::toString(verify(p, solution)), "");
     ASSERT_FALSE(solution.values.empty());

@@ -262,8 +262,9 @@ LogicalResult kas::solveBudget(KernelOp kernel,
           return kernel.emitOpError("requires variables in numerators only for "
                                     "the heuristic of Canvas, got '")
                  << toString(size, kernel.getSymbolSet()) << "'";
-  BudgetSolution solution = options.likeCanvas ? solveBudgetLikeCanvas(*problem)
-                                               : solveBudget(*problem);
+  BudgetSolution solution =
+      options.likeCanvas ? solveBudgetLikeCanvas(*problem)
+                         : solveBudget(*problem, {.spread = options.spread});
   if (solution.values.empty())
     return reportConflict(kernel, *problem, solution);
   writeSolution(kernel, *problem, solution);
@@ -281,10 +282,16 @@ struct KasSolveBudgetPass
           << "option 'mode' must be 'exact' or 'canvas', got '" << mode << "'";
       return signalPassFailure();
     }
+    if (spread < 0) {
+      emitError(getOperation()->getLoc())
+          << "option 'spread' must be at least 0, got " << spread.getValue();
+      return signalPassFailure();
+    }
     SolveBudgetOptions options;
     options.likeCanvas = mode == "canvas";
     options.batch = batch;
     options.maxElements = maxElements;
+    options.spread = spread;
     WalkResult result = getOperation()->walk([&](KernelOp kernel) {
       if (kernel.getBudget().empty())
         return WalkResult::advance();

@@ -1,4 +1,5 @@
 // RUN: kas-opt %s -split-input-file -kas-solve-budget=mode=canvas | FileCheck %s --check-prefixes=BOTH,CANVAS
+// RUN: kas-opt %s -split-input-file -kas-solve-budget=spread=1 | FileCheck %s --check-prefix=NEAR
 // RUN: kas-opt %s -split-input-file -kas-solve-budget | FileCheck %s --check-prefixes=BOTH,EXACT
 
 // Figure 3 of the Canvas paper: x is a multiple of G*KH, of 12 at one layer and
@@ -38,6 +39,8 @@ kas.kernel canvas @one_doubled<C, H, W | G, KH | x> where [G divides C]
 // -----
 
 // BOTH-LABEL:  kas.kernel canvas @one_short
+// NEAR-LABEL:  kas.kernel canvas @one_short
+// NEAR:        x = 48>, {{.*}} x = 220>]
 // CANVAS:      x = 48>, {{.*}} x = 120>]
 // CANVAS:      solution {flops = 2361856 : i64, flops_bound = 4335615 : i64, params = 18368 : i64, status = "bounded"}
 // EXACT:       solution {flops = 43{{[0-9]*}} : i64, flops_bound = [[BOUND:[0-9]*]] : i64, {{.*}} status = "optimal"}

@@ -111,6 +111,8 @@ def KasSolveBudgetPass : Pass<"kas-solve-budget"> {
   let options = [
     Option<"mode", "mode", "std::string", "\"exact\"",
            "exact: as much of the budget as possible; canvas: the paper's heuristic">,
+    Option<"spread", "spread", "int64_t", "0",
+           "exact: values within this factor of those in proportion to the channels, if possible; 0: any values">,
     Option<"batch", "batch", "int64_t", "1",
            "Samples that the limit on elements is for">,
     Option<"maxElements", "max-elements", "int64_t", "2147483647",

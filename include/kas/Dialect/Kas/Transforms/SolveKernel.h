@@ -54,6 +54,8 @@ struct SolveBudgetOptions {
   /// At every layer, no tensor of so many samples may have more elements.
   int64_t batch = 1;
   int64_t maxElements = INT32_MAX;
+  /// See `BudgetOptions::spread`.
+  int64_t spread = 0;
 };
 
 /// The costs of `kernel` in the order FLOPs, parameters. Reports a kernel
