@@ -179,6 +179,48 @@ void SearchReport::message(const std::string &text) {
   stream << "kas-search: " + text + "\n";
 }
 
+/// The best by what the final round has added, which only some of `results`
+/// have: all metrics of each.
+static void printFinals(llvm::raw_ostream &stream,
+                        llvm::ArrayRef<SearchResult> results,
+                        llvm::ArrayRef<std::string> names) {
+  constexpr size_t maxRows = 20;
+  std::vector<std::pair<const Metrics *, uint64_t>> rows;
+  for (const SearchResult &result : results)
+    if (const auto *metrics = std::get_if<Metrics>(&result.outcome))
+      rows.push_back({metrics, result.candidate.id});
+  auto isFinal = [&](const std::string &name) {
+    return !llvm::all_of(rows, [&](const auto &row) {
+      return row.first->find(name) != row.first->end();
+    });
+  };
+  const auto *final = llvm::find_if(names, isFinal);
+  if (final == names.end())
+    return;
+  llvm::erase_if(rows, [&](const auto &row) {
+    return row.first->find(*final) == row.first->end();
+  });
+  llvm::sort(rows, [&](const auto &a, const auto &b) {
+    return std::pair(a.first->at(*final), a.second) <
+           std::pair(b.first->at(*final), b.second);
+  });
+  stream << llvm::formatv("final round of {0}, the least {1}:\n{2,10}",
+                          rows.size(), *final, "candidate");
+  for (const std::string &name : names)
+    stream << llvm::formatv(" {0,14}", name);
+  stream << "\n";
+  for (const auto &[metrics, id] :
+       llvm::ArrayRef(rows).take_front(std::min(rows.size(), maxRows))) {
+    stream << llvm::formatv("{0,10}", id);
+    for (const std::string &name : names)
+      if (auto found = metrics->find(name); found != metrics->end())
+        stream << " " << llvm::format("%14.6g", found->second);
+      else
+        stream << llvm::formatv(" {0,14}", "-");
+    stream << "\n";
+  }
+}
+
 void SearchReport::finish(llvm::ArrayRef<SearchResult> results,
                           bool isExhausted) {
   std::lock_guard<std::mutex> lock(mutex);
@@ -249,6 +291,7 @@ void SearchReport::finish(llvm::ArrayRef<SearchResult> results,
         output << " " << llvm::format("%14.6g", value);
       output << "\n";
     }
+    printFinals(output, results, known);
   }
   stream << text;
   stream.flush();

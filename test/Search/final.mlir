@@ -15,6 +15,11 @@
 // RUN: kas-opt %s -kas-search="evaluations=20 final=9 runner=%t/some-fail database=%t/a.db progress=true" -o /dev/null 2>&1 | FileCheck %s --check-prefix=MORE
 // MORE-COUNT-3: {"event":"final","id":
 // MORE-NOT: "final"
+// A terminal gets a table.
+// RUN: %python %S/Inputs/terminal.py kas-opt %s -kas-search="evaluations=20 final=6 runner=%t/some-fail progress=true" | FileCheck %s --check-prefix=TABLE
+// TABLE: final round of {{[1-6]}}, the least latency_ms:
+// TABLE-NEXT: {{^ +candidate +flops +latency_ms +params}}
+// TABLE-NEXT: {{^ +[0-9]+ +[0-9.e+]+ +1.5 +[0-9]+}}
 // RUN: kas-search-db check %t/a.db
 // RUN: kas-search-db list %t/a.db | FileCheck %s --check-prefix=LIST
 // LIST: id state flops latency_ms params
