@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FlatGraph.h"
+#include "GraphRules.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
@@ -207,6 +208,7 @@ public:
       : space(space), graph(space, state), hashes(graph.nodes.size()),
         labels(graph.nodes.size()) {
     findGroups();
+    findAtoms();
     for (unsigned index : graph.data) {
       llvm::SmallVector<unsigned, 6> &factors = dimensions.emplace_back();
       unsigned dimension = space.firstOutput + dimensions.size() - 1;
@@ -243,6 +245,37 @@ private:
     }
   }
 
+  /// W8: weights by their atoms; what follows from those of one weight may as
+  /// well be taken by it as dropped.
+  void findAtoms() {
+    for (llvm::ArrayRef<unsigned> weight : graph.weights) {
+      llvm::SmallVector<ExprId, 8> coords;
+      for (unsigned index : weight)
+        coords.push_back(graph.nodes[index].expr);
+      llvm::SmallVector<unsigned, 8> &atoms = weights.emplace_back();
+      for (ExprId id : getWeightAtoms(space, coords))
+        atoms.push_back(find(id));
+    }
+    for (unsigned index : graph.expanded)
+      if (llvm::none_of(weights, [&](llvm::ArrayRef<unsigned> atoms) {
+            return followsFrom(index, atoms);
+          }))
+        expanded.push_back(index);
+  }
+
+  bool followsFrom(unsigned index, llvm::ArrayRef<unsigned> atoms) const {
+    const FlatGraph::Node &node = graph.nodes[index];
+    const Expr &expr = space.getExpr(node.expr);
+    if (llvm::is_contained(atoms, index))
+      return true;
+    if (expr.kind == CoordKind::Output || expr.kind == CoordKind::Reduce)
+      return false;
+    bool isBinary =
+        expr.kind == CoordKind::Split || expr.kind == CoordKind::Unfold;
+    return followsFrom(node.first, atoms) &&
+           (!isBinary || followsFrom(node.second, atoms));
+  }
+
   void addFactors(unsigned index, llvm::SmallVectorImpl<unsigned> &factors) {
     if (space.getExpr(graph.nodes[index].expr).kind != CoordKind::Split) {
       factors.push_back(index);
@@ -268,9 +301,150 @@ private:
     } while (std::next_permutation(order.begin(), order.end()));
   }
 
+  unsigned find(ExprId id) const {
+    return llvm::find_if(
+               graph.nodes,
+               [&](const FlatGraph::Node &node) { return node.expr == id; }) -
+           graph.nodes.begin();
+  }
+
+  /// H5: with an outer reduction whose weights have the inner coordinate as
+  /// well, carrying into it only renames its points: the inner one may be
+  /// shifted instead.
+  bool isCarryVoid(const Expr &split) const {
+    if (split.kind != CoordKind::Split ||
+        space.getExpr(split.first).kind != CoordKind::Reduce)
+      return false;
+    unsigned reduce = find(split.first), inner = find(split.second);
+    return llvm::all_of(weights, [&](llvm::ArrayRef<unsigned> atoms) {
+      return !llvm::is_contained(atoms, reduce) || followsFrom(inner, atoms);
+    });
+  }
+
+  uint64_t hashShift(uint64_t base, SizeId size, uint32_t isBackward) const {
+    uint64_t hash = combineHash(static_cast<uint64_t>(CoordKind::Shift),
+                                space.sizes[size].hash);
+    return combineHash(combineHash(hash, base), isBackward);
+  }
+
+  /// H5.
+  std::optional<uint64_t> hashVoidCarry(const Expr &shift) const {
+    const Expr &split = space.getExpr(shift.first);
+    if (shift.kind != CoordKind::Shift || !isCarryVoid(split))
+      return std::nullopt;
+    uint64_t hash = combineHash(static_cast<uint64_t>(CoordKind::Split),
+                                space.sizes[split.size].hash);
+    hash = combineHash(hash, hashes[find(split.first)]);
+    return combineHash(hash, hashShift(hashes[find(split.second)],
+                                       space.getExpr(split.second).size,
+                                       shift.second));
+  }
+
+  /// The halves of the shift of a split of a and b, merged by b's size: a plus
+  /// the carry of b, and the shift of b (M9). Carries add up in any order
+  /// (M10).
+  std::optional<uint64_t> hashCarry(ExprId id) const {
+    const Expr &expr = space.getExpr(id);
+    if (std::optional<ExprId> inner = getShiftedRemainder(space, id))
+      return hashShift(hashes[find(*inner)], expr.size,
+                       space.getExpr(expr.first).second);
+    uint64_t sum = 0;
+    ExprId base = id;
+    while (std::optional<const Expr *> split = getCarry(space.getExpr(base))) {
+      uint32_t isBackward = space.getExpr(space.getExpr(base).first).second;
+      if (!isCarryVoid(**split))
+        sum += mixBits(combineHash(hashes[find((*split)->second)], isBackward));
+      base = (*split)->first;
+    }
+    if (base == id)
+      return std::nullopt;
+    uint64_t hash = hashes[find(base)];
+    return sum == 0 ? hash
+                    : combineHash(combineHash(hash, sum),
+                                  static_cast<uint64_t>(expr.kind));
+  }
+
+  /// The split of which `quotient` is the outer operand plus a carry.
+  std::optional<const Expr *> getCarry(const Expr &quotient) const {
+    if (quotient.kind != CoordKind::MergeQuotient ||
+        space.getExpr(quotient.first).kind != CoordKind::Shift)
+      return std::nullopt;
+    const Expr &split = space.getExpr(space.getExpr(quotient.first).first);
+    if (split.kind != CoordKind::Split ||
+        space.getExpr(split.second).size != quotient.second)
+      return std::nullopt;
+    return &split;
+  }
+
+  /// H6: when the quotient of a merge of a shift is dropped, the remainder may
+  /// as well be shifted.
+  std::optional<uint64_t> hashShiftedHalf(const Expr &half) const {
+    if ((half.kind != CoordKind::MergeQuotient &&
+         half.kind != CoordKind::MergeRemainder) ||
+        space.getExpr(half.first).kind != CoordKind::Shift ||
+        llvm::none_of(graph.expanded, [&](unsigned index) {
+          const Expr &dropped = space.getExpr(graph.nodes[index].expr);
+          return dropped.kind == CoordKind::MergeQuotient &&
+                 dropped.first == half.first && dropped.second == half.second;
+        }))
+      return std::nullopt;
+    const Expr &shift = space.getExpr(half.first);
+    uint64_t hash = combineHash(static_cast<uint64_t>(half.kind),
+                                space.sizes[half.size].hash);
+    hash = combineHash(hash, hashes[find(shift.first)]);
+    hash = combineHash(hash, space.sizes[half.second].hash);
+    return half.kind == CoordKind::MergeQuotient
+               ? hash
+               : hashShift(hash, half.size, shift.second);
+  }
+
+  /// S8: halves of one merge side by side are the whole, whatever weights there
+  /// are.
+  std::optional<ExprId> joinHalves(ExprId outer, ExprId inner) const {
+    const Expr &x = space.getExpr(outer), &y = space.getExpr(inner);
+    if (x.kind == CoordKind::MergeQuotient &&
+        y.kind == CoordKind::MergeRemainder && x.first == y.first &&
+        x.second == y.second)
+      return x.first;
+    return std::nullopt;
+  }
+  std::optional<uint64_t> hashJoined(const Expr &split) const {
+    if (split.kind != CoordKind::Split)
+      return std::nullopt;
+    if (std::optional<ExprId> whole = joinHalves(split.first, split.second))
+      return hashes[find(*whole)];
+    const Expr &inner = space.getExpr(split.second);
+    if (inner.kind != CoordKind::Split)
+      return std::nullopt;
+    std::optional<ExprId> whole = joinHalves(split.first, inner.first);
+    if (!whole)
+      return std::nullopt;
+    uint64_t hash = combineHash(static_cast<uint64_t>(CoordKind::Split),
+                                space.sizes[split.size].hash);
+    hash = combineHash(hash, hashes[find(*whole)]);
+    return combineHash(hash, hashes[find(inner.second)]);
+  }
+
+  /// W9: a weight that is indexed by the remainder of a shift is a rotated one.
+  uint64_t hashAtom(unsigned index) const {
+    const Expr &expr = space.getExpr(graph.nodes[index].expr);
+    if (expr.kind != CoordKind::MergeRemainder ||
+        space.getExpr(expr.first).kind != CoordKind::Shift)
+      return hashes[index];
+    uint64_t hash = combineHash(static_cast<uint64_t>(expr.kind),
+                                space.sizes[expr.size].hash);
+    hash = combineHash(hash, hashes[find(space.getExpr(expr.first).first)]);
+    return combineHash(hash, space.sizes[expr.second].hash);
+  }
+
   uint64_t hashNode(unsigned index) const {
     const FlatGraph::Node &node = graph.nodes[index];
     const Expr &expr = space.getExpr(node.expr);
+    for (std::optional<uint64_t> hash :
+         {hashJoined(expr), hashVoidCarry(expr), hashCarry(node.expr),
+          hashShiftedHalf(expr)})
+      if (hash)
+        return *hash;
     uint64_t hash = combineHash(static_cast<uint64_t>(expr.kind),
                                 space.sizes[expr.size].hash);
     switch (expr.kind) {
@@ -297,6 +471,13 @@ private:
     return mixBits(sum);
   }
 
+  uint64_t hashWeight(llvm::ArrayRef<unsigned> atoms) const {
+    uint64_t sum = atoms.size();
+    for (unsigned index : atoms)
+      sum += mixBits(hashAtom(index));
+    return mixBits(sum);
+  }
+
   uint64_t computeOnce() {
     for (unsigned index = 0; index < hashes.size(); ++index)
       hashes[index] = hashNode(index);
@@ -313,14 +494,16 @@ private:
     }
     hash = combineHash(hash, swapped);
     uint64_t sum = graph.weights.size();
-    for (llvm::ArrayRef<unsigned> weight : graph.weights)
-      sum += mixBits(hashSet(weight));
-    return combineHash(combineHash(hash, sum), hashSet(graph.expanded));
+    for (llvm::ArrayRef<unsigned> weight : weights)
+      sum += mixBits(hashWeight(weight));
+    return combineHash(combineHash(hash, sum), hashSet(expanded));
   }
 
   const GraphSpace &space;
   FlatGraph graph;
   llvm::SmallVector<llvm::SmallVector<unsigned, 6>, 4> groups, dimensions;
+  llvm::SmallVector<llvm::SmallVector<unsigned, 8>, 4> weights;
+  llvm::SmallVector<unsigned, 4> expanded;
   llvm::SmallVector<uint64_t, 24> hashes;
   llvm::SmallVector<uint32_t, 24> labels;
   uint64_t least = ~uint64_t(0);

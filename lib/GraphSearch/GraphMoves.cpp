@@ -297,7 +297,7 @@ private:
 
   bool listExpand() {
     for (unsigned index = 0; index < live.size(); ++index)
-      if (!isFrozen(index) && canExpand(live[index]) &&
+      if (!isFrozen(index) && canExpand(space, state, live[index]) &&
           tryUnary(index, 0, 0, &ShapeBudget::expand, nullptr))
         return true;
     return false;
@@ -504,7 +504,8 @@ private:
     uint64_t key = getContractKey(choice.terms);
     if (isStale(key, choice.since) || isLaterTwin(choice, key) ||
         takesBothHalves(choice.code) || takesEqualReductions(choice.code) ||
-        absorbsWeight(choice.code) || !isWithinParams(choice.code))
+        absorbsWeight(choice.code) || isAbsorbed(space, state, choice.code) ||
+        !isWithinParams(choice.code))
       return false;
     ShapeBudget rest = budget;
     --rest.weights;

@@ -43,6 +43,118 @@ static bool holdsAlways(const SizeInfo &a, const SizeInfo &b,
 }
 
 //===----------------------------------------------------------------------===//
+// What is below a coordinate
+//===----------------------------------------------------------------------===//
+
+static uint8_t getWeightsOf(const GraphSpace &space,
+                            const GraphStateData &state, ExprId expr) {
+  uint8_t mask = 0;
+  for (unsigned index = 0; index < state.numWeights; ++index)
+    if (llvm::is_contained(space.getWeight(state.weights[index]), expr))
+      mask |= 1 << index;
+  return mask;
+}
+
+static bool isView(CoordKind kind) {
+  return kind == CoordKind::Split || kind == CoordKind::Shift ||
+         kind == CoordKind::Stride;
+}
+
+std::optional<ExprId> kas::getShiftedRemainder(const GraphSpace &space,
+                                               ExprId id) {
+  const Expr &expr = space.getExpr(id);
+  if (expr.kind != CoordKind::MergeRemainder)
+    return std::nullopt;
+  const Expr &shift = space.getExpr(expr.first);
+  if (shift.kind != CoordKind::Shift)
+    return std::nullopt;
+  const Expr &split = space.getExpr(shift.first);
+  if (split.kind != CoordKind::Split ||
+      space.getExpr(split.second).size != expr.second)
+    return std::nullopt;
+  return split.second;
+}
+
+static void addAtoms(const GraphSpace &space, ExprId id,
+                     llvm::SmallVectorImpl<ExprId> &atoms) {
+  const Expr &expr = space.getExpr(id);
+  if (std::optional<ExprId> inner = getShiftedRemainder(space, id))
+    return addAtoms(space, *inner, atoms);
+  if (!isView(expr.kind)) {
+    if (!llvm::is_contained(atoms, id))
+      atoms.push_back(id);
+    return;
+  }
+  addAtoms(space, expr.first, atoms);
+  if (expr.kind == CoordKind::Split)
+    addAtoms(space, expr.second, atoms);
+}
+
+/// The shift that `id` is a part of.
+static bool isPartOfShift(const GraphSpace &space, ExprId id) {
+  const Expr *expr = &space.getExpr(id);
+  while (expr->kind == CoordKind::MergeQuotient ||
+         expr->kind == CoordKind::MergeRemainder)
+    expr = &space.getExpr(expr->first);
+  return expr->kind == CoordKind::Shift;
+}
+
+/// Replaces the halves of a merge that has a shift below by what was merged.
+static bool joinHalves(const GraphSpace &space,
+                       llvm::SmallVectorImpl<ExprId> &coords) {
+  for (ExprId &high : coords)
+    for (ExprId &low : coords) {
+      const Expr &x = space.getExpr(high), &y = space.getExpr(low);
+      if (x.kind != CoordKind::MergeQuotient ||
+          y.kind != CoordKind::MergeRemainder || x.first != y.first ||
+          x.second != y.second || !isPartOfShift(space, x.first))
+        continue;
+      ExprId whole = x.first;
+      high = whole;
+      coords.erase(&low);
+      return true;
+    }
+  return false;
+}
+
+llvm::SmallVector<ExprId, 8>
+kas::getWeightAtoms(const GraphSpace &space, llvm::ArrayRef<ExprId> coords) {
+  llvm::SmallVector<ExprId, 8> parts(coords), atoms;
+  while (joinHalves(space, parts)) {
+  }
+  for (ExprId id : parts)
+    addAtoms(space, id, atoms);
+  // What is taken apart may have made a pair.
+  return atoms.size() < coords.size() && atoms.size() != parts.size()
+             ? getWeightAtoms(space, atoms)
+             : atoms;
+}
+
+bool kas::isAbsorbed(const GraphSpace &space, const GraphStateData &state,
+                     uint32_t code) {
+  llvm::SmallVector<ExprId, 8> coords;
+  for (unsigned index = 0; index < state.numLive; ++index)
+    if (getUse(code, index) != Unused)
+      coords.push_back(state.live[index].expr);
+  // Otherwise the atoms are the coordinates, which are compared elsewhere.
+  if (llvm::none_of(coords,
+                    [&](ExprId id) { return isPartOfShift(space, id); }))
+    return false;
+  auto includes = [](llvm::ArrayRef<ExprId> all, llvm::ArrayRef<ExprId> some) {
+    return llvm::all_of(some,
+                        [&](ExprId id) { return llvm::is_contained(all, id); });
+  };
+  llvm::SmallVector<ExprId, 8> atoms = getWeightAtoms(space, coords);
+  for (unsigned index = 0; index < state.numWeights; ++index) {
+    llvm::SmallVector<ExprId, 8> other =
+        getWeightAtoms(space, space.getWeight(state.weights[index]));
+    if (includes(atoms, other) || includes(other, atoms))
+      return true;
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
 // Stride
 //===----------------------------------------------------------------------===//
 
@@ -124,6 +236,10 @@ bool kas::canMergeBy(GraphSpace &space, const GraphStateData &state,
   if (!isBlockAllowed(space, state.usage, whole.size, block))
     return false;
   const SizeInfo &blockInfo = space.sizes[block];
+  // M2: the sizes differ from 1 as symbols; so they must as numbers.
+  if (blockInfo.max == 1 ||
+      space.sizes[space.sizes.divide(whole.size, block)].max == 1)
+    return false;
   if (whole.kind == CoordKind::Shift) {
     // M3.
     if (blockInfo.max > space.problem->limits.shiftBlock)
@@ -231,15 +347,6 @@ static bool isUndone(const LiveCoord &outer, const LiveCoord &inner) {
   bool isCut = left == LiveCoord::HighCut && right == LiveCoord::LowCut;
   bool isReduce = left == LiveCoord::ReduceEnd && right == LiveCoord::ReduceEnd;
   return (isCut || isReduce) && outer.right >> 2 == inner.left >> 2;
-}
-
-static uint8_t getWeightsOf(const GraphSpace &space,
-                            const GraphStateData &state, ExprId expr) {
-  uint8_t mask = 0;
-  for (unsigned index = 0; index < state.numWeights; ++index)
-    if (llvm::is_contained(space.getWeight(state.weights[index]), expr))
-      mask |= 1 << index;
-  return mask;
 }
 
 /// Both halves of one merge, with the same weights, in any order.
@@ -384,6 +491,33 @@ LiveCoord kas::makeShift(const LiveCoord &base) {
   return result;
 }
 
-bool kas::canExpand(const LiveCoord &coord) {
-  return isOutputPart(coord) && !coord.weights; // E1
+/// E2: both halves of a merge, or a half and the neighbour that the other half
+/// was merged into, are one coordinate to drop.
+static bool isNeighborExpanded(const GraphSpace &space,
+                               const GraphStateData &state, ExprId id) {
+  const Expr &expr = space.getExpr(id);
+  return llvm::any_of(
+      llvm::ArrayRef(state.expanded, state.numExpanded), [&](ExprId other) {
+        const Expr &dropped = space.getExpr(other);
+        auto isHalfOf = [&](const Expr &half, CoordKind kind, ExprId whole) {
+          return half.kind == kind && half.first == whole;
+        };
+        // Both halves; or quotients of a coordinate and of its remainder.
+        auto areNeighbors = [&](const Expr &high, const Expr &low) {
+          if (high.kind != CoordKind::MergeQuotient)
+            return false;
+          if (isHalfOf(low, CoordKind::MergeRemainder, high.first))
+            return true;
+          return low.kind == CoordKind::MergeQuotient &&
+                 isHalfOf(space.getExpr(low.first), CoordKind::MergeRemainder,
+                          high.first);
+        };
+        return areNeighbors(expr, dropped) || areNeighbors(dropped, expr);
+      });
+}
+
+bool kas::canExpand(const GraphSpace &space, const GraphStateData &state,
+                    const LiveCoord &coord) {
+  return isOutputPart(coord) && !coord.weights && // E1
+         !isNeighborExpanded(space, state, coord.expr);
 }

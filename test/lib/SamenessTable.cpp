@@ -117,20 +117,13 @@ static void combineEqual(std::vector<ProductRow> &rows) {
     rows.resize(last + 1);
 }
 
-ProductTable ProductTable::tabulate(const ConcreteOperator &op) {
-  RowMaker maker(op);
-  ProductTable table;
-  table.numAxes = maker.numAxes;
-  table.numWeights = op.weights.size();
-  table.divisor = op.divisor;
-  llvm::SmallVector<unsigned, 12> loops;
-  for (auto [index, coord] : llvm::enumerate(op.coords))
-    if (coord.kind == ConcreteCoord::Loop)
-      loops.push_back(index);
-  std::vector<int64_t> values(op.coords.size(), 0);
+/// Adds the rows of all points of `loops`, the other loops being as they are.
+static void addRows(const ConcreteOperator &op, const RowMaker &maker,
+                    llvm::ArrayRef<unsigned> loops, std::vector<int64_t> values,
+                    std::vector<ProductRow> &rows) {
   for (size_t level = loops.size() + 1; level > 0;) {
     if (setValues(op.coords, values))
-      table.rows.push_back(maker.make(values));
+      rows.push_back(maker.make(values));
     // The next point, the last loop the fastest.
     for (level = loops.size(); level > 0; --level) {
       unsigned loop = loops[level - 1];
@@ -138,6 +131,32 @@ ProductTable ProductTable::tabulate(const ConcreteOperator &op) {
         break;
       values[loop] = 0;
     }
+  }
+}
+
+ProductTable ProductTable::tabulate(const ConcreteOperator &op,
+                                    llvm::ArrayRef<OutputPlace> places) {
+  RowMaker maker(op);
+  ProductTable table;
+  table.numAxes = maker.numAxes;
+  table.numWeights = op.weights.size();
+  table.divisor = op.divisor;
+  auto isPlaced = [&](unsigned index) {
+    return !places.empty() && index < op.outputs.size() &&
+           !op.outputs[index].isUnordered;
+  };
+  llvm::SmallVector<unsigned, 12> loops;
+  for (auto [index, coord] : llvm::enumerate(op.coords))
+    if (coord.kind == ConcreteCoord::Loop && !isPlaced(index))
+      loops.push_back(index);
+  std::vector<int64_t> values(op.coords.size(), 0);
+  if (places.empty())
+    addRows(op, maker, loops, values, table.rows);
+  for (const OutputPlace &place : places) {
+    for (unsigned index = 0; index < op.outputs.size(); ++index)
+      if (isPlaced(index))
+        values[index] = place[index];
+    addRows(op, maker, loops, values, table.rows);
   }
   combineEqual(table.rows);
   return table;

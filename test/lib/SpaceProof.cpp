@@ -9,22 +9,17 @@
 #include "SpaceProof.h"
 #include "kas/GraphSearch/GraphState.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/ErrorHandling.h"
 #include <functional>
-#include <map>
 #include <unordered_set>
 
 using namespace kas;
 using namespace kas::test;
 
 OperatorGraphs
-kas::test::enumerateBySearch(std::shared_ptr<const SearchProblem> problem,
-                             size_t maxOperators) {
+kas::test::enumerateBySearch(std::shared_ptr<const SearchProblem> problem) {
   OperatorGraphs solutions;
   std::unordered_set<uint64_t> states, keys;
   std::function<void(const State &)> walk = [&](const State &state) {
-    if (solutions.size() == maxOperators)
-      return;
     if (state.isTerminal()) {
       if (keys.insert(state.key()).second)
         solutions.push_back(
@@ -43,68 +38,6 @@ kas::test::enumerateBySearch(std::shared_ptr<const SearchProblem> problem,
   };
   walk(*makeGraphState(std::move(problem)));
   return solutions;
-}
-
-static void checkSizes(const SearchProblem &problem, const OperatorGraph &graph,
-                       const Binding &binding) {
-  for (const GraphCoord &coord : graph.coords)
-    for (const Size &size : {coord.size, coord.parameter})
-      if (!size.evaluate(binding))
-        llvm::report_fatal_error(llvm::Twine("no integer at a binding: ") +
-                                 toString(size, problem.symbols));
-}
-
-static ProductTable makeTable(const SearchProblem &problem,
-                              const OperatorGraph &graph,
-                              const Binding &binding) {
-  checkSizes(problem, graph, binding);
-  ProductTable table =
-      ProductTable::tabulate(makeConcrete(problem, graph, binding));
-  table.reduce();
-  return table;
-}
-
-std::vector<std::pair<unsigned, unsigned>>
-kas::test::findDuplicates(const SearchProblem &problem,
-                          const OperatorGraphs &graphs,
-                          llvm::ArrayRef<Binding> bindings) {
-  using Bucket = std::vector<unsigned>;
-  std::vector<Bucket> buckets(1);
-  for (unsigned index = 0; index < graphs.size(); ++index)
-    buckets.front().push_back(index);
-  for (const Binding &binding : bindings) {
-    std::vector<Bucket> parts;
-    for (const Bucket &bucket : buckets) {
-      std::map<uint64_t, Bucket> byHash;
-      for (unsigned index : bucket)
-        byHash[hashTable(makeTable(problem, *graphs[index], binding))]
-            .push_back(index);
-      for (auto &[hash, part] : byHash)
-        if (part.size() > 1)
-          parts.push_back(std::move(part));
-    }
-    buckets = std::move(parts);
-  }
-  auto areSame = [&](unsigned a, unsigned b) {
-    return llvm::all_of(bindings, [&](const Binding &binding) {
-      return areEqual(makeTable(problem, *graphs[a], binding),
-                      makeTable(problem, *graphs[b], binding));
-    });
-  };
-  std::vector<std::pair<unsigned, unsigned>> pairs;
-  for (const Bucket &bucket : buckets) {
-    Bucket others;
-    for (unsigned index : bucket) {
-      auto match = llvm::find_if(
-          others, [&](unsigned other) { return areSame(other, index); });
-      if (match != others.end())
-        pairs.emplace_back(*match, index);
-      else
-        others.push_back(index);
-    }
-  }
-  llvm::sort(pairs);
-  return pairs;
 }
 
 size_t SpaceProof::count(

@@ -23,18 +23,8 @@ namespace kas::test {
 using OperatorGraphs = std::vector<std::shared_ptr<const OperatorGraph>>;
 
 /// The solutions of `problem` that the search reaches, each key once, in the
-/// order of a walk through all moves; at most `maxOperators`.
-OperatorGraphs enumerateBySearch(std::shared_ptr<const SearchProblem> problem,
-                                 size_t maxOperators = SIZE_MAX);
-
-/// Pairs of operators that are the same at all `bindings`, which need not be
-/// those of the problem; each operator is in the pair with the first one that
-/// it equals. The first binding should be very small: only operators that it
-/// cannot tell apart are looked at at the others. Sizes that are no integers at
-/// one of the bindings are a fatal error.
-std::vector<std::pair<unsigned, unsigned>>
-findDuplicates(const SearchProblem &problem, const OperatorGraphs &graphs,
-               llvm::ArrayRef<Binding> bindings);
+/// order of a walk through all moves.
+OperatorGraphs enumerateBySearch(std::shared_ptr<const SearchProblem> problem);
 
 /// What is known about a class of operators.
 struct OperatorClass {

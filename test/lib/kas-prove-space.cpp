@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LongList.h"
 #include "SpaceProof.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -30,10 +31,16 @@ static llvm::cl::opt<bool>
                llvm::cl::desc("Only look for operators that come twice"));
 static llvm::cl::list<std::string> placesToCompare(
     "at", llvm::cl::desc("With -search-only: the bindings to compare at, "
-                         "NAME=VALUE,...; the first for buckets"));
+                         "NAME=VALUE,...; the tiniest first"));
 static llvm::cl::opt<unsigned>
     maxOperators("max-operators", llvm::cl::init(~0u),
                  llvm::cl::desc("With -at: stop after so many"));
+static llvm::cl::opt<unsigned> maxPerReductions(
+    "max-per-reductions", llvm::cl::init(~0u),
+    llvm::cl::desc("With -at: so many of each multiset of reductions"));
+static llvm::cl::opt<unsigned> maxStatesPerReductions(
+    "max-states-per-reductions", llvm::cl::init(~0u),
+    llvm::cl::desc("With -at: look at so many states for each of them"));
 static llvm::cl::opt<bool>
     allWeights("all-weights",
                llvm::cl::desc("Let brute force try redundant weights and those "
@@ -81,15 +88,16 @@ static bool compareAt(SpaceOp space, mlir::MLIRContext &context) {
   std::vector<Binding> bindings;
   for (const std::string &text : placesToCompare)
     bindings.push_back(parsePlace(text, problem->symbols));
-  OperatorGraphs graphs = enumerateBySearch(problem, maxOperators);
-  auto pairs = findDuplicates(*problem, graphs, bindings);
+  llvm::outs() << "space @" << space.getSymName() << "\n";
+  LongList list(problem,
+                {maxOperators, maxPerReductions, maxStatesPerReductions});
+  auto pairs = findDuplicates(*problem, list, bindings, llvm::outs());
   for (auto [a, b] : llvm::ArrayRef(pairs).take_front(
            std::min<size_t>(numShown, pairs.size()))) {
-    print(*problem, *graphs[a], "duplicate", context);
-    print(*problem, *graphs[b], "duplicate", context);
+    print(*problem, *list.getGraph(a), "duplicate", context);
+    print(*problem, *list.getGraph(b), "duplicate", context);
   }
-  llvm::outs() << "space @" << space.getSymName()
-               << "\nsearch: " << graphs.size()
+  llvm::outs() << "search: " << list.size()
                << " operators, duplicates: " << pairs.size() << "\n";
   return pairs.empty();
 }

@@ -1,0 +1,258 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LongList.h"
+#include "Fingerprint.h"
+#include "Sameness.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/Format.h"
+#include <ctime>
+
+using namespace kas;
+using namespace kas::test;
+
+//===----------------------------------------------------------------------===//
+// The list
+//===----------------------------------------------------------------------===//
+
+LongList::LongList(std::shared_ptr<const SearchProblem> problem,
+                   const LongListOptions &options)
+    : options(options), root(makeGraphState(std::move(problem))) {}
+
+void LongList::enumerate(
+    llvm::function_ref<void(size_t, const OperatorGraph &)> visitor) {
+  visit = visitor;
+  states.push_back(root->clone());
+  walk(0, nullptr);
+}
+
+void LongList::add(const State &state, Counts *counts) {
+  uint8_t &isKnown = keys[state.key()];
+  if (isKnown)
+    return;
+  isKnown = true;
+  numReductionSets += counts->operators++ == 0;
+  llvm::append_range(moves, path);
+  ends.push_back(moves.size());
+  visit(ends.size() - 1,
+        *std::static_pointer_cast<const OperatorGraph>(state.getSolution()));
+}
+
+void LongList::walk(size_t depth, Counts *counts) {
+  const State &state = *states[depth];
+  if (state.isTerminal())
+    return add(state, counts);
+  if (counts)
+    ++counts->states;
+  if (states.size() == depth + 1)
+    states.push_back(root->clone());
+  llvm::SmallVector<Move> next;
+  state.getMoves(next);
+  // Reductions come first: what follows is one multiset of them.
+  Counts own;
+  for (Move move : next) {
+    bool isReduction = state.getKindName(move.kind) == "reduce";
+    Counts *below = isReduction ? nullptr : counts ? counts : &own;
+    if (size() >= options.maxOperators ||
+        (below && (below->operators >= options.maxPerReductions ||
+                   below->states >= options.maxStatesPerReductions))) {
+      isCutShort = true;
+      continue;
+    }
+    states[depth + 1]->assign(state);
+    states[depth + 1]->apply(move);
+    path.push_back(move);
+    walk(depth + 1, below);
+    path.pop_back();
+  }
+}
+
+std::shared_ptr<const OperatorGraph> LongList::getGraph(size_t number) const {
+  std::unique_ptr<State> state = root->clone();
+  for (size_t i = number ? ends[number - 1] : 0; i < ends[number]; ++i)
+    state->apply(moves[i]);
+  return std::static_pointer_cast<const OperatorGraph>(state->getSolution());
+}
+
+//===----------------------------------------------------------------------===//
+// Duplicates
+//===----------------------------------------------------------------------===//
+
+static ConcreteOperator makeChecked(const SearchProblem &problem,
+                                    const OperatorGraph &graph,
+                                    const Binding &binding) {
+  for (const GraphCoord &coord : graph.coords)
+    for (const Size &size : {coord.size, coord.parameter})
+      if (!size.evaluate(binding))
+        llvm::report_fatal_error(llvm::Twine("no integer at a binding: ") +
+                                 toString(size, problem.symbols));
+  return makeConcrete(problem, graph, binding);
+}
+
+namespace {
+using Bucket = std::vector<size_t>;
+
+/// Buckets of operators that nothing has told apart yet.
+class Sieve {
+public:
+  Sieve(const SearchProblem &problem, const LongList &list,
+        llvm::raw_ostream &log)
+      : problem(problem), list(list), log(log) {}
+
+  /// Leaves operators of equal hashes together; one alone is done with.
+  static std::vector<Bucket>
+  part(std::vector<std::pair<uint64_t, size_t>> hashes) {
+    std::vector<Bucket> parts;
+    llvm::sort(hashes);
+    for (size_t begin = 0, end; begin < hashes.size(); begin = end) {
+      for (end = begin + 1;
+           end < hashes.size() && hashes[end].first == hashes[begin].first;)
+        ++end;
+      if (end == begin + 1)
+        continue;
+      Bucket &bucket = parts.emplace_back();
+      for (size_t i = begin; i < end; ++i)
+        bucket.push_back(hashes[i].second);
+    }
+    return parts;
+  }
+
+  void refine(const Binding &binding, Fingerprinter fingerprinter) {
+    std::vector<Bucket> next;
+    for (const Bucket &bucket : buckets) {
+      std::vector<std::pair<uint64_t, size_t>> hashes;
+      for (size_t number : bucket)
+        hashes.emplace_back(fingerprinter.compute(makeChecked(
+                                problem, *list.getGraph(number), binding)),
+                            number);
+      llvm::append_range(next, part(std::move(hashes)));
+    }
+    buckets = std::move(next);
+  }
+
+  void report(llvm::StringRef step) const {
+    size_t count = 0;
+    for (const Bucket &bucket : buckets)
+      count += bucket.size();
+    log << "left by " << step << ": " << count << " operators ("
+        << llvm::format("%.1f", double(std::clock()) / CLOCKS_PER_SEC)
+        << " CPU seconds)\n";
+    log.flush();
+  }
+
+  const SearchProblem &problem;
+  const LongList &list;
+  llvm::raw_ostream &log;
+  std::vector<Bucket> buckets;
+};
+} // namespace
+
+namespace {
+/// An operator that exact comparison looks at, with its tables so far.
+class Candidate {
+public:
+  Candidate(const SearchProblem &problem, const LongList &list, size_t number,
+            llvm::ArrayRef<Binding> bindings)
+      : number(number) {
+    std::shared_ptr<const OperatorGraph> graph = list.getGraph(number);
+    for (const Binding &binding : bindings)
+      operators.push_back(makeChecked(problem, *graph, binding));
+  }
+
+  /// Whether they agree at all places at all bindings. Few places come first:
+  /// they are enough to tell most apart.
+  bool isSame(const Candidate &other) const {
+    for (unsigned numPlaces : {2u, 8u, 0u})
+      for (size_t binding = 0; binding < operators.size(); ++binding)
+        if (!areEqual(makeTable(binding, numPlaces),
+                      other.makeTable(binding, numPlaces)))
+          return false;
+    return true;
+  }
+
+  const size_t number;
+
+private:
+  ProductTable makeTable(size_t binding, unsigned numPlaces) const {
+    const ConcreteOperator &op = operators[binding];
+    ProductTable table =
+        ProductTable::tabulate(op, choosePlaces(op, numPlaces));
+    table.reduce();
+    return table;
+  }
+
+  ConcreteOperators operators;
+};
+} // namespace
+
+/// The pairs in `bucket` that are the same at all bindings.
+static void compareExactly(const SearchProblem &problem, const LongList &list,
+                           llvm::ArrayRef<Binding> bindings,
+                           const Bucket &bucket,
+                           std::vector<std::pair<size_t, size_t>> &pairs) {
+  std::vector<Candidate> others;
+  for (size_t number : bucket) {
+    Candidate candidate(problem, list, number, bindings);
+    auto match = llvm::find_if(others, [&](const Candidate &other) {
+      return candidate.isSame(other);
+    });
+    if (match != others.end())
+      pairs.emplace_back(match->number, number);
+    else
+      others.push_back(std::move(candidate));
+  }
+}
+
+static std::string getStepName(unsigned numPlaces, size_t binding) {
+  return (numPlaces ? std::to_string(numPlaces) : "all") +
+         " places at binding " + std::to_string(binding + 1);
+}
+
+std::vector<std::pair<size_t, size_t>>
+kas::test::findDuplicates(const SearchProblem &problem, LongList &list,
+                          llvm::ArrayRef<Binding> bindings,
+                          llvm::raw_ostream &log) {
+  constexpr unsigned fewPlaces = 2;
+  Sieve sieve(problem, list, log);
+  Fingerprinter first(fewPlaces, /*numRounds=*/2, /*individualizes=*/false,
+                      /*numSlices=*/2);
+  std::vector<std::pair<uint64_t, size_t>> hashes;
+  list.enumerate([&](size_t number, const OperatorGraph &graph) {
+    hashes.emplace_back(
+        first.compute(makeChecked(problem, graph, bindings.front())), number);
+    if (hashes.size() % 20000 == 0) {
+      log << "listed: " << hashes.size() << " operators of "
+          << list.getNumReductionSets() << " sets of reductions\n";
+      log.flush();
+    }
+  });
+  log << "listed: " << list.size() << " operators of "
+      << list.getNumReductionSets() << " sets of reductions, "
+      << (list.isCut() ? "cut short" : "complete") << "; "
+      << first.getNumCounted() << " with products that occur twice\n";
+  sieve.buckets = Sieve::part(std::move(hashes));
+  sieve.report(getStepName(fewPlaces, 0) + ", slices of the data");
+  auto sift = [&](size_t binding, unsigned numPlaces, bool individualizes) {
+    sieve.refine(bindings[binding],
+                 Fingerprinter(numPlaces, 3, individualizes));
+    sieve.report(getStepName(numPlaces, binding) +
+                 (individualizes ? ", one node told apart" : ""));
+  };
+  // Ever better and slower means for ever fewer operators.
+  for (size_t binding = 0; binding < bindings.size(); ++binding)
+    sift(binding, fewPlaces, /*individualizes=*/false);
+  for (bool individualizes : {false, true})
+    for (size_t binding = 0; binding < bindings.size(); ++binding)
+      sift(binding, individualizes ? fewPlaces : 8, individualizes);
+  std::vector<std::pair<size_t, size_t>> pairs;
+  for (const Bucket &bucket : sieve.buckets)
+    compareExactly(problem, list, bindings, bucket, pairs);
+  llvm::sort(pairs);
+  return pairs;
+}
