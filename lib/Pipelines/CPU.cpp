@@ -40,6 +40,7 @@ static void addOperators(OpPassManager &manager,
     PackOperatorsOptions panels;
     panels.threads = options.threads;
     panels.vectorBits = options.vectorBits;
+    panels.prepared = options.prepareWeights;
     manager.addPass(createPackOperators(panels));
   }
   manager.addPass(createKasToLinalgPass());
@@ -69,7 +70,10 @@ static void addLoops(OpPassManager &manager,
   PackContractionsOptions contractions;
   contractions.threads = options.threads;
   contractions.vectorBits = options.vectorBits;
+  contractions.prepared = options.prepareWeights;
   manager.addNestedPass<func::FuncOp>(createPackContractions(contractions));
+  if (options.prepareWeights)
+    manager.addPass(createPrepareWeights());
   LinalgToCPULoopsOptions loops;
   loops.threads = options.threads;
   manager.addNestedPass<func::FuncOp>(createLinalgToCPULoops(loops));
@@ -150,6 +154,11 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       *this, "pack-operators",
       llvm::cl::desc("Lower operators to packed panels where they suit"),
       llvm::cl::init(CPUPipelineOptions().packOperators)};
+  Option<bool> prepareWeights{
+      *this, "prepare-weights",
+      llvm::cl::desc("Rearrange weights in a function of its own, to be called "
+                     "once before"),
+      llvm::cl::init(CPUPipelineOptions().prepareWeights)};
 };
 } // namespace
 
@@ -165,6 +174,7 @@ void kas::registerCPUPipeline() {
         options.target = {text.cpu, text.triple, text.features};
         options.vectorBits = text.vectorBits;
         options.packOperators = text.packOperators;
+        options.prepareWeights = text.prepareWeights;
         buildCPUPipeline(manager, options);
       });
 }

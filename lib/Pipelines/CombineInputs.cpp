@@ -56,8 +56,9 @@ void CombinedInputs::emit(OpBuilder &builder, Location loc) {
   OpBuilder::InsertionGuard insertion(builder);
   StridedAccess &access = remainder.scalarInputs.front();
   auto type = MemRefType::get({access.size}, builder.getF32Type());
-  access.buffer = memref::AllocOp::create(builder, loc, type,
-                                          builder.getI64IntegerAttr(64));
+  auto buffer = memref::AllocOp::create(builder, loc, type,
+                                        builder.getI64IntegerAttr(64));
+  access.buffer = buffer;
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
@@ -86,6 +87,10 @@ void CombinedInputs::emit(OpBuilder &builder, Location loc) {
     auto op = scf::ForOp::create(builder, loc, constant(0),
                                  constant(remainder.loops[loop].extent),
                                  constant(1), carried);
+    // The outermost loop may run once before the function.
+    if (!buffer->hasAttr(packingAttrName))
+      for (Operation *marked : {buffer.getOperation(), op.getOperation()})
+        marked->setAttr(packingAttrName, builder.getUnitAttr());
     builder.setInsertionPointToStart(op.getBody());
     indices[loop] = op.getInductionVar();
     return op;

@@ -144,8 +144,11 @@ static void dropUnitLoops(Contraction &contraction,
   contraction.loops.truncate(numKept);
   for (StridedAccess *access : accesses)
     access->strides.truncate(numKept);
-  for (PackedAccess &access : contraction.vectorInputs)
+  for (PackedAccess &access : contraction.vectorInputs) {
     access.address = access.address.replaceDims(dims);
+    for (AffineExpr &expr : access.index)
+      expr = expr.replaceDims(dims);
+  }
   for (Guard &guard : contraction.guards)
     guard.expr = guard.expr.replaceDims(dims);
 }
@@ -440,7 +443,9 @@ Contraction::match(const Coordinates &coordinates, ValueRange inputs,
     AffineExpr address = getAffineConstantExpr(0, context);
     for (auto [expr, size] : llvm::zip_equal(index, type.getShape()))
       address = address * size + expr;
-    contraction.vectorInputs.push_back({input, address, type.getNumElements()});
+    contraction.vectorInputs.push_back({input, address, type.getNumElements(),
+                                        index,
+                                        SmallVector<int64_t>(type.getShape())});
   }
   dropUnitLoops(contraction);
   return finish(std::move(contraction), because);

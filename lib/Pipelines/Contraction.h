@@ -39,6 +39,9 @@ struct PackedAccess {
   mlir::Value buffer;
   mlir::AffineExpr address;
   int64_t size = 0;
+  /// The address by dimensions, and their sizes, where they are known.
+  llvm::SmallVector<mlir::AffineExpr> index = {};
+  llvm::SmallVector<int64_t> shape = {};
 };
 
 /// `output += product of inputs`, summed over the reduction loops.
@@ -141,6 +144,8 @@ struct ContractionTarget {
   bool hasMaskedLoads;
 };
 
+struct ContractionTail;
+
 /// What contractions are cut for.
 struct ContractionOptions {
   /// 1: no parallel loop, 0: unknown.
@@ -148,16 +153,26 @@ struct ContractionOptions {
   Target target;
   /// Free buffers behind the loops; not where a pass does so later.
   bool deallocate = true;
+  /// What rearranges weights runs once, not at each call.
+  bool prepared = false;
+  /// What may be computed together with the contraction, or null.
+  const ContractionTail *tail = nullptr;
 };
 
 /// Emits `contraction` as loops over register tiles at the builder's insertion
 /// point, by the road that takes less time according to the plans, or nothing,
-/// and fails, if neither suits. A remark says how it was cut.
+/// and fails, if neither suits. A remark says how it was cut; `tookTail` gets
+/// whether the tail of the options was computed with it.
 mlir::LogicalResult
 emitContraction(mlir::OpBuilder &builder, mlir::Location loc,
                 const Contraction &contraction,
                 const ContractionOptions &options,
-                llvm::function_ref<void(const llvm::Twine &)> because);
+                llvm::function_ref<void(const llvm::Twine &)> because,
+                bool *tookTail = nullptr);
+
+/// The attribute of loops that rearrange weights, and of the buffers that they
+/// fill.
+constexpr llvm::StringLiteral packingAttrName = "kas.packing";
 
 /// The category of the remarks on panels.
 constexpr llvm::StringLiteral panelRemarks = "kas-panels";

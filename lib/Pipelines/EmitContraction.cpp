@@ -13,6 +13,7 @@
 
 #include "DirectPlan.h"
 #include "PanelPlan.h"
+#include "RowVectorPlan.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Remarks.h"
@@ -44,34 +45,69 @@ static void remarkDirect(Location loc, const DirectPlan &plan,
       << remark::metric("weightsCombined", weightsCombined);
 }
 
+static void remarkRowVectors(Location loc, const RowVectorPlan &plan,
+                             int64_t lanes, bool weightsCombined) {
+  remark::passed(loc,
+                 remark::RemarkOpts::name("RowVectors").category(panelRemarks))
+      << remark::metric("registerColumns", plan.getNumRegisterColumns())
+      << remark::metric("registerVectors", plan.registerVectors)
+      << remark::metric("lanes", lanes)
+      << remark::metric("columnGroups", plan.columnGroups)
+      << remark::metric("bordered", !plan.borderedShape.empty())
+      << remark::metric("weightsCombined", weightsCombined);
+}
+
+static int64_t getNumWeights(const Contraction &contraction) {
+  return contraction.getExtent(contraction.batches) *
+         contraction.getExtent(contraction.rows) *
+         contraction.getExtent(contraction.reductions);
+}
+
 LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
                                    const Contraction &contraction,
                                    const ContractionOptions &options,
-                                   function_ref<void(const Twine &)> because) {
+                                   function_ref<void(const Twine &)> because,
+                                   bool *tookTail) {
   ContractionTarget target(options.target);
   std::optional<CombinedInputs> combined = CombinedInputs::get(contraction);
   const Contraction &nest = combined ? combined->getRemainder() : contraction;
   int64_t threads = options.threads ? options.threads : 8;
-  std::string noPanels, noTiles;
+  std::string noPanels, noTiles, noVectors;
   FailureOr<PanelPlan> panels =
       makePanelPlan(nest, target, threads,
                     [&](const Twine &reason) { noPanels = reason.str(); });
   FailureOr<DirectPlan> direct =
       makeDirectPlan(nest, target, threads,
                      [&](const Twine &reason) { noTiles = reason.str(); });
-  if (failed(panels) && failed(direct)) {
-    because(noPanels + "; " + noTiles);
+  FailureOr<RowVectorPlan> vectors =
+      makeRowVectorPlan(nest, target, threads,
+                        [&](const Twine &reason) { noVectors = reason.str(); });
+  if (failed(panels) && failed(direct) && failed(vectors)) {
+    because(noPanels + "; " + noTiles + "; " + noVectors);
     return failure();
   }
   bool isDirect =
-      failed(panels) || (succeeded(direct) && direct->time < panels->time);
-  if (isDirect)
+      succeeded(direct) && (failed(panels) || direct->time < panels->time);
+  int64_t time = isDirect            ? direct->time
+                 : succeeded(panels) ? panels->time
+                                     : std::numeric_limits<int64_t>::max();
+  // Measured: a dozen halves of a cycle for each weight, which is read along
+  // its rows and stored across.
+  int64_t packingTime = options.prepared ? 0 : 12 * getNumWeights(nest);
+  bool isRowVectors = succeeded(vectors) && vectors->time + packingTime < time;
+  if (tookTail)
+    *tookTail = isRowVectors && options.tail;
+  if (isRowVectors)
+    remarkRowVectors(loc, *vectors, target.lanes, combined.has_value());
+  else if (isDirect)
     remarkDirect(loc, *direct, combined.has_value());
   else
     remarkPacked(loc, *panels, target.lanes, combined.has_value());
   if (combined)
     combined->emit(builder, loc);
-  if (isDirect)
+  if (isRowVectors)
+    emitRowVectors(builder, loc, nest, *vectors, target, options);
+  else if (isDirect)
     emitDirect(builder, loc, nest, *direct, target, options);
   else
     emitPanels(builder, loc, nest, *panels, target, options);

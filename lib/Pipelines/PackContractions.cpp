@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contraction.h"
+#include "ContractionTail.h"
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Pipelines/Passes.h"
 #include "kas/Runtime/ModuleTarget.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Remarks.h"
 
 namespace kas {
@@ -49,6 +51,28 @@ namespace {
 struct PackContractions : kas::impl::PackContractionsBase<PackContractions> {
   using PackContractionsBase::PackContractionsBase;
 
+  /// Those that alone fill a buffer may run once before the function, if what
+  /// they read is a weight.
+  void markTransposes() {
+    getOperation().walk([](linalg::TransposeOp op) {
+      auto buffer = op.getInit().getDefiningOp<memref::AllocOp>();
+      bool alone =
+          buffer && llvm::all_of(buffer->getUsers(), [&](auto *user) {
+            if (user == op || isa<memref::DeallocOp>(user))
+              return true;
+            auto effects = dyn_cast<MemoryEffectOpInterface>(user);
+            return effects &&
+                   !effects.template getEffectOnValue<MemoryEffects::Write>(
+                       op.getInit());
+          });
+      if (!alone)
+        return;
+      auto mark = UnitAttr::get(op.getContext());
+      for (Operation *marked : {buffer.getOperation(), op.getOperation()})
+        marked->setAttr(packingAttrName, mark);
+    });
+  }
+
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) {
@@ -56,9 +80,15 @@ struct PackContractions : kas::impl::PackContractionsBase<PackContractions> {
           !op->getParentOfType<scf::ParallelOp>())
         ops.push_back(op);
     });
-    ContractionOptions options{
-        threads, getContractionTarget(getOperation(), vectorBits)};
+    ContractionOptions options{threads,
+                               getContractionTarget(getOperation(), vectorBits),
+                               /*deallocate=*/true, prepared};
+    if (prepared)
+      markTransposes();
+    llvm::SmallPtrSet<Operation *, 8> erased;
     for (linalg::LinalgOp op : ops) {
+      if (erased.contains(op))
+        continue;
       auto because = [&](const Twine &reason) {
         // Nobody expects panels of a copy.
         if (op.getNumReductionLoops() > 0)
@@ -67,10 +97,20 @@ struct PackContractions : kas::impl::PackContractionsBase<PackContractions> {
       FailureOr<Contraction> contraction = Contraction::match(op, because);
       if (failed(contraction))
         continue;
+      ContractionTail tail = ContractionTail::find(op, *contraction);
+      options.tail = tail ? &tail : nullptr;
+      tail.prepare(op);
+      bool tookTail = false;
       OpBuilder builder(op);
       if (succeeded(emitContraction(builder, op.getLoc(), *contraction, options,
-                                    because)))
+                                    because, &tookTail))) {
+        if (tookTail) {
+          erased.insert(tail.bias);
+          erased.insert(tail.elementwise);
+          tail.erase();
+        }
         op->erase();
+      }
     }
   }
 };
@@ -120,7 +160,7 @@ struct PackOperators : kas::impl::PackOperatorsBase<PackOperators> {
       return undo();
     ContractionOptions options{threads,
                                getContractionTarget(getOperation(), vectorBits),
-                               /*deallocate=*/false};
+                               /*deallocate=*/false, prepared};
     if (failed(emitContraction(rewriter, loc, *contraction, options, because)))
       return undo();
     rewriter.replaceOpWithNewOp<bufferization::ToTensorOp>(

@@ -34,6 +34,9 @@ struct CPUPipelineOptions {
   /// Lower operators directly to packed panels where they suit; without it all
   /// take the road over linalg.
   bool packOperators = true;
+  /// Rearrange weights in a function of its own, which is to be called once
+  /// before (`-kas-prepare-weights`); else at each call.
+  bool prepareWeights = false;
 };
 
 /// Lowers a module of functions on tensors (linalg, tensor, arith, math,

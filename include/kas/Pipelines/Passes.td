@@ -126,6 +126,9 @@ def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"0",
            "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
+    Option<"prepared", "prepared", "bool", /*default=*/"false",
+           "Weights are packed ahead (kas-prepare-weights): packing costs "
+           "nothing">,
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
            "Width of the vector registers; 0: of the module's target, or 256">
   ];
@@ -158,6 +161,9 @@ def PackOperators : Pass<"kas-pack-operators"> {
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"0",
            "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
+    Option<"prepared", "prepared", "bool", /*default=*/"false",
+           "Weights are packed ahead (kas-prepare-weights): packing costs "
+           "nothing">,
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
            "Width of the vector registers; 0: of the module's target, or 256">
   ];
@@ -171,6 +177,38 @@ def PackOperators : Pass<"kas-pack-operators"> {
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"
   ];
+}
+
+def PrepareWeights : Pass<"kas-prepare-weights", "::mlir::ModuleOp"> {
+  let summary = "Move what rearranges weights to a function that runs once";
+  let description = [{
+    Input: functions on buffers whose weights are copied to another order by
+    loops that `kas-pack-contractions` and `kas-pack-operators` have marked.
+    Output: for each public function `@f` with such loops that depend on its
+    weights only
+
+    - `@f_prepare`, which takes the weights and a buffer, and fills the buffer;
+    - `@f_prepared_elements`, which returns how many f32 the buffer holds;
+    - `@f` with that buffer as one more argument behind its results.
+
+    The weights of a function are the arguments that nothing writes to, but for
+    the first one, which is the data. Functions without such loops stay as they
+    are.
+
+    ```mlir
+    func.func @f(%x: memref<1x64x14x14xf32>, %w: memref<256x64xf32>,
+                 %y: memref<1x256x14x14xf32>)
+    // becomes
+    func.func @f_prepare(%w: memref<256x64xf32>, %packed: memref<65536xi8>)
+    func.func @f_prepared_elements() -> i64
+    func.func @f(%x: memref<1x64x14x14xf32>, %w: memref<256x64xf32>,
+                 %y: memref<1x256x14x14xf32>, %packed: memref<65536xi8>)
+    ```
+
+    Example: `test/Pipelines/prepare-weights.mlir`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
 }
 
 def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {

@@ -28,7 +28,7 @@ def run(command, **options):
 def build_kas(tools, case, directory, threads):
     """directory/kas.so for the case; nothing is done where it is there for the same text and the same tools."""
     # The pipeline may change: what it makes of the text is the key.
-    options = f"-kas-cpu-pipeline=threads={threads}"
+    options = f"-kas-cpu-pipeline=threads={threads} prepare-weights=true"
     key = hashlib.sha256("|".join([case.mlir, options, file_hash(tools / "kas-opt"), file_hash(tools / "kas-translate")]).encode()).hexdigest()
     stamp, target = directory / f"kas-{threads}.key", directory / f"kas-{threads}.so"
     if target.exists() and stamp.exists() and stamp.read_text() == key:

@@ -43,25 +43,29 @@ class Kas:
     def load(self, case, directory):
         """The shared object of the case, called as a C program would."""
         np = self.numpy
+        # As kas-run does: memory for intermediate results stays with the process.
+        libc = ctypes.CDLL(None)
+        for option in (-1, -3):  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD
+            libc.mallopt(option, 1 << 30)
         library = ctypes.CDLL(str(directory / f"kas-{self.threads}.so"))
         function = getattr(library, case.entry)
         function.restype = None
         with np.load(directory / "kas-weights.npz") as stored:
             weights = [np.ascontiguousarray(stored[key]) for key in stored.files]
         shape = np.load(directory / "y.npy", mmap_mode="r").shape[1:]
-        # A shared object may come with a function that rearranges the weights once.
         inputs = [x.copy() for x in np.load(directory / "x.npy")]
         output = np.empty(shape, np.float32)
 
         def pointer(array):
-            return array.ctypes.data_as(ctypes.c_void_p)
+            return ctypes.c_void_p(array.ctypes.data)
 
-        weights = self.prepare(library, case, directory, weights, pointer)
         tail = [pointer(w) for w in weights] + [pointer(output)]
+        packed = self.prepare(library, case.entry, tail[:-1])
+        if packed is not None:
+            tail.append(pointer(packed))
         calls = []
         for x in inputs:
             arguments = [pointer(x), *tail]
-            function.argtypes = [ctypes.c_void_p] * len(arguments)
             calls.append(lambda arguments=arguments: function(*arguments))
 
         def fetch(i):
@@ -70,11 +74,24 @@ class Kas:
             return output.copy()
 
         # The arrays live as long as the calls.
-        self.keep = (library, inputs, weights, output)
+        self.keep = (library, inputs, weights, output, packed)
         return Loaded(calls, fetch)
 
-    def prepare(self, library, case, directory, weights, pointer):
-        return weights
+    def prepare(self, library, entry, weights):
+        """The weights as the function wants them, if it does: rearranged once."""
+        try:
+            count = getattr(library, f"{entry}_prepared_elements")
+        except AttributeError:
+            return None
+        count.restype = ctypes.c_int64
+        size = count()
+        # At the beginning of a line of the cache.
+        memory = self.numpy.zeros(size + 16, self.numpy.float32)
+        packed = memory[-(memory.ctypes.data // 4) % 16:][:size]
+        prepare = getattr(library, f"{entry}_prepare")
+        prepare.restype = None
+        prepare(*weights, ctypes.c_void_p(packed.ctypes.data))
+        return packed
 
 
 class PyTorch:

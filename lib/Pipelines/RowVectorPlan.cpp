@@ -1,0 +1,251 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowVectorPlan.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+
+/// `base + sum of stride * loop`.
+struct LinearExpr {
+  int64_t base = 0;
+  SmallVector<int64_t> strides;
+
+  void add(const LinearExpr &other, int64_t factor) {
+    base += factor * other.base;
+    for (auto [stride, added] : llvm::zip_equal(strides, other.strides))
+      stride += factor * added;
+  }
+};
+
+std::optional<LinearExpr> getLinear(AffineExpr expr, unsigned numLoops) {
+  LinearExpr linear;
+  SmallVector<AffineExpr> zeros(numLoops,
+                                getAffineConstantExpr(0, expr.getContext()));
+  auto base = dyn_cast<AffineConstantExpr>(expr.replaceDims(zeros));
+  if (!base)
+    return std::nullopt;
+  linear.base = base.getValue();
+  for (unsigned loop = 0; loop < numLoops; ++loop) {
+    std::optional<int64_t> stride = getCoefficient(expr, loop);
+    if (!stride)
+      return std::nullopt;
+    linear.strides.push_back(*stride);
+  }
+  return linear;
+}
+
+/// A dimension of the data, or part of one, and how it is indexed.
+struct DataDim {
+  LinearExpr index;
+  int64_t size;
+};
+
+/// The dimensions of the data such that each guard is that of one of them: one
+/// whose index is `extent * outer + guarded` is two. Nothing if there are no
+/// such dimensions.
+std::optional<SmallVector<DataDim>> getDims(const Contraction &contraction) {
+  const PackedAccess &data = contraction.vectorInputs.front();
+  unsigned numLoops = contraction.loops.size();
+  SmallVector<bool> met(contraction.guards.size(), false);
+  SmallVector<DataDim> dims;
+  for (auto [expr, size] : llvm::zip_equal(data.index, data.shape)) {
+    std::optional<LinearExpr> index = getLinear(expr, numLoops);
+    if (!index)
+      return std::nullopt;
+    DataDim inner{*index, size};
+    for (auto [number, guard] : llvm::enumerate(contraction.guards)) {
+      std::optional<LinearExpr> guarded = getLinear(guard.expr, numLoops);
+      if (!guarded || size % guard.extent != 0)
+        continue;
+      LinearExpr outer = *index;
+      outer.add(*guarded, -1);
+      auto divides = [&, extent = guard.extent](int64_t value) {
+        return value % extent == 0;
+      };
+      if (!divides(outer.base) || !llvm::all_of(outer.strides, divides))
+        continue;
+      bool same = outer.base == 0 &&
+                  llvm::all_of(outer.strides, [](int64_t v) { return v == 0; });
+      if (same ? size != guard.extent : size == guard.extent)
+        continue;
+      met[number] = true;
+      if (same)
+        continue;
+      outer.base /= guard.extent;
+      for (int64_t &stride : outer.strides)
+        stride /= guard.extent;
+      dims.push_back({outer, size / guard.extent});
+      inner = {*guarded, guard.extent};
+      break;
+    }
+    dims.push_back(inner);
+  }
+  if (llvm::is_contained(met, false))
+    return std::nullopt;
+  return dims;
+}
+
+/// The data's strides, in a copy with zeros around it where there are guards.
+/// False if the data is not linear in the loops, or a guard is not that of one
+/// of its dimensions.
+bool chooseData(RowVectorPlan &plan, const Contraction &contraction) {
+  const PackedAccess &data = contraction.vectorInputs.front();
+  unsigned numLoops = contraction.loops.size();
+  if (contraction.guards.empty()) {
+    std::optional<LinearExpr> address = getLinear(data.address, numLoops);
+    if (!address)
+      return false;
+    plan.dataBase = address->base;
+    plan.dataStrides = address->strides;
+    return true;
+  }
+  std::optional<SmallVector<DataDim>> dims = getDims(contraction);
+  if (!dims)
+    return false;
+  LinearExpr address;
+  address.strides.assign(numLoops, 0);
+  for (DataDim &dim : *dims) {
+    int64_t low = dim.index.base, high = dim.index.base;
+    for (auto [stride, loop] :
+         llvm::zip_equal(dim.index.strides, contraction.loops))
+      (stride < 0 ? low : high) += stride * (loop.extent - 1);
+    int64_t before = std::max<int64_t>(0, -low);
+    int64_t bordered = before + std::max(dim.size, high + 1);
+    plan.dataShape.push_back(dim.size);
+    plan.bordersBefore.push_back(before);
+    plan.borderedShape.push_back(bordered);
+    dim.index.base += before;
+    address.base *= bordered;
+    for (int64_t &stride : address.strides)
+      stride *= bordered;
+    address.add(dim.index, 1);
+  }
+  plan.dataBase = address.base;
+  plan.dataStrides = address.strides;
+  return true;
+}
+
+/// Times in halves of a cycle.
+struct TimeModel {
+  int64_t rows, depth, blockElements, l2Elements, operation, lanes;
+
+  /// Of all products of one tile, and of storing it.
+  int64_t getTile(int64_t columns, int64_t vectors) const {
+    int64_t loads = operation * (columns + vectors);
+    int64_t step = std::max(operation * columns * vectors, loads) + 2;
+    // A transposition takes an instruction per vector and halving, a store of
+    // part of a vector two.
+    int64_t chunks = llvm::divideCeil(columns, lanes);
+    int64_t store =
+        chunks * lanes * vectors * (llvm::Log2_64(lanes) + 4) * operation;
+    int64_t time = depth * step + store;
+    // Weights that do not stay in the second-level cache come from beyond.
+    if (depth * lanes * vectors * 3 > l2Elements * 2)
+      time += time / 8;
+    return time;
+  }
+};
+
+/// The cheapest tile that the registers hold. False if there is none.
+bool chooseTile(RowVectorPlan &plan, const Contraction &contraction,
+                const ContractionTarget &target) {
+  ArrayRef<unsigned> columns = contraction.columns;
+  int64_t width = contraction.loops[columns.back()].extent;
+  int64_t height = 1;
+  // Short rows of the image that lie together in the output are joined.
+  if (columns.size() > 1 &&
+      contraction.output.strides[columns[columns.size() - 2]] == width)
+    height = contraction.loops[columns[columns.size() - 2]].extent;
+  int64_t rows = contraction.getExtent(contraction.rows);
+  TimeModel model{rows,
+                  contraction.getExtent(contraction.reductions),
+                  0,
+                  target.panelElements * 8 / 3,
+                  target.lanes > 8 ? 2 : 1,
+                  target.lanes};
+  int64_t outer = contraction.getExtent(contraction.batches) *
+                  contraction.getExtent(columns) / (width * height);
+  auto consider = [&](int64_t tileColumns, int64_t tileOuter, int64_t vectors) {
+    int64_t size = tileColumns * tileOuter;
+    if (size * vectors + vectors + 1 > target.registers)
+      return;
+    int64_t tiles = (height / tileOuter) * (width / tileColumns);
+    int64_t time = tiles * model.getTile(size, vectors);
+    if (int64_t rest = height % tileOuter)
+      time += model.getTile(rest * tileColumns, vectors);
+    time *= outer * (rows / (target.lanes * vectors));
+    if (plan.time != 0 && time >= plan.time)
+      return;
+    plan.time = time;
+    plan.tileColumns = tileColumns;
+    plan.tileOuterColumns = tileOuter;
+    plan.registerVectors = vectors;
+  };
+  for (int64_t vectors = 1; vectors <= 4; ++vectors) {
+    if (rows % (target.lanes * vectors) != 0)
+      continue;
+    for (int64_t size = 1; size <= std::min(width, target.registers); ++size)
+      if (width % size == 0)
+        consider(size, 1, vectors);
+    for (int64_t size = 2; size <= height; ++size)
+      consider(width, size, vectors);
+  }
+  return plan.time != 0;
+}
+
+/// Whether `threads` threads that share `items` are busy nearly all the time.
+bool isBalanced(int64_t items, int64_t threads) {
+  int64_t slots = llvm::divideCeil(items, threads) * threads;
+  return (slots - items) * 16 <= items;
+}
+
+} // namespace
+
+FailureOr<RowVectorPlan>
+kas::makeRowVectorPlan(const Contraction &contraction,
+                       const ContractionTarget &target, int64_t threads,
+                       function_ref<void(const Twine &)> because) {
+  auto fail = [&](const Twine &reason) {
+    because(reason);
+    return failure();
+  };
+  if (contraction.vectorInputs.size() != 1 ||
+      contraction.scalarInputs.size() != 1 || contraction.rows.size() != 1 ||
+      contraction.reductions.empty())
+    return fail("expected data and a weight with one loop of rows");
+  int64_t rows = contraction.getExtent(contraction.rows);
+  if (rows % target.lanes != 0)
+    return fail("expected rows that fill vectors of " + Twine(target.lanes) +
+                ", got " + Twine(rows));
+  RowVectorPlan plan;
+  if (!chooseData(plan, contraction))
+    return fail("expected data that is read at sums of loops");
+  if (!chooseTile(plan, contraction, target))
+    return fail("expected columns that registers can hold");
+
+  int64_t items = contraction.getExtent(contraction.batches) *
+                  (rows / (target.lanes * plan.registerVectors));
+  int64_t outermost = contraction.loops[contraction.columns.front()].extent;
+  int64_t step = contraction.columns.size() == 1   ? plan.tileColumns
+                 : contraction.columns.size() == 2 ? plan.tileOuterColumns
+                                                   : 1;
+  // Each group begins with a whole tile.
+  for (int64_t groups = 1; groups <= outermost / step; ++groups)
+    if (outermost % (groups * step) == 0 || groups == 1) {
+      plan.columnGroups = groups;
+      if (isBalanced(items * groups, threads))
+        break;
+    }
+  if (!isBalanced(items * plan.columnGroups, threads))
+    plan.columnGroups = 1;
+  return plan;
+}

@@ -1,0 +1,66 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How a contraction is cut into register tiles whose vectors run along its
+// rows, with weights that are packed for that.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_LIB_PIPELINES_ROWVECTORPLAN_H
+#define KAS_LIB_PIPELINES_ROWVECTORPLAN_H
+
+#include "Contraction.h"
+
+namespace kas {
+
+/// A register tile is some vectors of rows (output channels) times some columns
+/// (pixels): each step loads vectors of packed weights and multiplies them with
+/// single elements of the data, which is read where it is, at any stride. No
+/// lane is lost to images whose width fits no vector; the sums are transposed
+/// when they are stored.
+struct RowVectorPlan {
+  /// The loops that the columns of a tile come from, and how many iterations of
+  /// each: the innermost one, and the one outside of it if that is short.
+  int64_t tileColumns = 1, tileOuterColumns = 1;
+  int64_t registerVectors = 1;
+  /// In how many groups the tiles of one block of rows are cut, so that all
+  /// threads find work.
+  int64_t columnGroups = 1;
+  /// The strides of the data by loop, from `dataBase`, in the buffer as it is
+  /// or with borders around it.
+  llvm::SmallVector<int64_t> dataStrides;
+  int64_t dataBase = 0;
+  /// The shape of the data, the shape of a copy with zeros around it, and how
+  /// many of them come before each dimension; empty where the data is read as
+  /// it is.
+  llvm::SmallVector<int64_t> dataShape, borderedShape, bordersBefore;
+  /// Estimated time, in halves of a cycle, without packing.
+  int64_t time = 0;
+
+  int64_t getNumRegisterColumns() const {
+    return tileColumns * tileOuterColumns;
+  }
+};
+
+/// Cuts `contraction` for `threads` threads, or says why its shape does not
+/// suit.
+mlir::FailureOr<RowVectorPlan>
+makeRowVectorPlan(const Contraction &contraction,
+                  const ContractionTarget &target, int64_t threads,
+                  llvm::function_ref<void(const llvm::Twine &)> because);
+
+/// Emits `contraction` as `plan` cuts it. The loop that packs the weights has
+/// the attribute `kas.packing`, and the buffer that it fills.
+void emitRowVectors(mlir::OpBuilder &builder, mlir::Location loc,
+                    const Contraction &contraction, const RowVectorPlan &plan,
+                    const ContractionTarget &target,
+                    const ContractionOptions &options);
+
+} // namespace kas
+
+#endif // KAS_LIB_PIPELINES_ROWVECTORPLAN_H

@@ -1,0 +1,57 @@
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-bufferize -kas-pack-contractions='threads=1 prepared=true' | FileCheck %s
+
+// The bias is what the sums begin with, and the residual and the rectifier are computed before they are stored.
+//
+// CHECK-LABEL: func.func @bias_residual_relu(
+// CHECK-SAME:    %{{.*}}: memref<1x16x9x9xf32>, %{{.*}}: memref<32x16x3x3xf32>, %[[BIAS:.*]]: memref<32xf32>, %[[OLD:.*]]: memref<1x32x7x7xf32>,
+// CHECK-NOT:     linalg.broadcast
+// CHECK-NOT:     linalg.generic
+// CHECK:         vector.load %{{.*}} : memref<32xf32>
+// CHECK:         vector.fma
+// CHECK:         vector.maskedload
+// CHECK-NEXT:    arith.addf %{{.*}} : vector<16xf32>
+// CHECK:         arith.maximumf %{{.*}} : vector<16xf32>
+// CHECK:         vector.maskedstore
+// CHECK-NOT:     linalg.generic
+// CHECK:         return
+func.func @bias_residual_relu(%x: tensor<1x16x9x9xf32>, %w: tensor<32x16x3x3xf32>, %b: tensor<32xf32>, %old: tensor<1x32x7x7xf32>)
+    -> tensor<1x32x7x7xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<1x32x7x7xf32>
+  %init = linalg.broadcast ins(%b : tensor<32xf32>) outs(%empty : tensor<1x32x7x7xf32>) dimensions = [0, 2, 3]
+  %y = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x16x9x9xf32>, tensor<32x16x3x3xf32>)
+      outs(%init : tensor<1x32x7x7xf32>) -> tensor<1x32x7x7xf32>
+  %z = linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, h, w)>,
+                                        affine_map<(n, c, h, w) -> (n, c, h, w)>],
+                       iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%y, %old : tensor<1x32x7x7xf32>, tensor<1x32x7x7xf32>) outs(%empty : tensor<1x32x7x7xf32>) {
+  ^bb0(%sum: f32, %more: f32, %out: f32):
+    %added = arith.addf %sum, %more : f32
+    %kept = arith.maximumf %added, %zero : f32
+    linalg.yield %kept : f32
+  } -> tensor<1x32x7x7xf32>
+  return %z : tensor<1x32x7x7xf32>
+}
+
+// The sums themselves are read again: they must be stored.
+//
+// CHECK-LABEL: func.func @sums_needed(
+// CHECK:         vector.maskedstore
+// CHECK:         linalg.generic
+// CHECK:         return
+func.func @sums_needed(%x: tensor<1x16x9x9xf32>, %w: tensor<32x16x3x3xf32>, %b: tensor<32xf32>)
+    -> (tensor<1x32x7x7xf32>, tensor<1x32x7x7xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<1x32x7x7xf32>
+  %init = linalg.broadcast ins(%b : tensor<32xf32>) outs(%empty : tensor<1x32x7x7xf32>) dimensions = [0, 2, 3]
+  %y = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x16x9x9xf32>, tensor<32x16x3x3xf32>)
+      outs(%init : tensor<1x32x7x7xf32>) -> tensor<1x32x7x7xf32>
+  %z = linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, h, w)>],
+                       iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%y : tensor<1x32x7x7xf32>) outs(%empty : tensor<1x32x7x7xf32>) {
+  ^bb0(%sum: f32, %out: f32):
+    %kept = arith.maximumf %sum, %zero : f32
+    linalg.yield %kept : f32
+  } -> tensor<1x32x7x7xf32>
+  return %y, %z : tensor<1x32x7x7xf32>, tensor<1x32x7x7xf32>
+}

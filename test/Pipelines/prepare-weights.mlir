@@ -1,0 +1,48 @@
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-bufferize -kas-pack-contractions='threads=1 prepared=true' -kas-prepare-weights \
+// RUN:   | FileCheck %s
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-bufferize -kas-pack-contractions='threads=1' | FileCheck %s --check-prefix=INLINE
+// RUN: kas-opt %s -kas-cpu-pipeline='cpu=x86-64-v4 threads=1 prepare-weights=true' | FileCheck %s --check-prefix=PIPELINE
+
+// The copy of the weights in the order of the register tiles is made by a function of its own.
+//
+// CHECK-LABEL: func.func @layer_prepare(
+// CHECK-SAME:    %[[W:.*]]: memref<32x16x3x3xf32>, %[[PACKED:.*]]: memref<18432xi8>)
+// CHECK:         memref.view %[[PACKED]]
+// CHECK:         scf.for
+// CHECK:           memref.load
+// CHECK:           memref.store
+// CHECK:         return
+// CHECK:       func.func @layer_prepared_elements() -> i64
+// CHECK:         arith.constant 4608 : i64
+// CHECK:       func.func @layer(
+// CHECK-SAME:    %{{.*}}: memref<1x16x9x9xf32>, %{{.*}}: memref<32x16x3x3xf32>, %{{.*}}: memref<1x32x7x7xf32>, %[[PACKED:.*]]: memref<18432xi8>)
+// CHECK-NOT:     kas.packing
+// CHECK:         memref.view %[[PACKED]]
+// CHECK:         vector.load %{{.*}} : memref<4608xf32>
+// CHECK:         vector.fma
+//
+// INLINE-NOT:  _prepare
+//
+// PIPELINE-DAG: llvm.func @layer_prepare(
+// PIPELINE-DAG: llvm.func @layer_prepared_elements() -> i64
+// PIPELINE-DAG: llvm.func @layer(
+func.func @layer(%x: tensor<1x16x9x9xf32>, %w: tensor<32x16x3x3xf32>) -> tensor<1x32x7x7xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<1x32x7x7xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x32x7x7xf32>) -> tensor<1x32x7x7xf32>
+  %y = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x16x9x9xf32>, tensor<32x16x3x3xf32>)
+      outs(%init : tensor<1x32x7x7xf32>) -> tensor<1x32x7x7xf32>
+  return %y : tensor<1x32x7x7xf32>
+}
+
+// What depends on the data stays: the second product's weight is computed from it.
+//
+// CHECK-LABEL: func.func @from_data(
+// CHECK-NOT:   func.func
+func.func @from_data(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<64x64xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %y = linalg.matmul ins(%x, %x : tensor<64x64xf32>, tensor<64x64xf32>) outs(%init : tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
+}
