@@ -57,12 +57,6 @@ static void remarkRowVectors(Location loc, const RowVectorPlan &plan,
       << remark::metric("weightsCombined", weightsCombined);
 }
 
-static int64_t getNumWeights(const Contraction &contraction) {
-  return contraction.getExtent(contraction.batches) *
-         contraction.getExtent(contraction.rows) *
-         contraction.getExtent(contraction.reductions);
-}
-
 LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
                                    const Contraction &contraction,
                                    const ContractionOptions &options,
@@ -79,11 +73,15 @@ LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
   FailureOr<DirectPlan> direct =
       makeDirectPlan(nest, target, threads,
                      [&](const Twine &reason) { noTiles = reason.str(); });
-  FailureOr<RowVectorPlan> vectors =
-      makeRowVectorPlan(nest, target, threads,
-                        [&](const Twine &reason) { noVectors = reason.str(); });
+  // Where weights are packed at each call, panels and direct tiles do as well.
+  FailureOr<RowVectorPlan> vectors = failure();
+  if (options.prepared)
+    vectors =
+        makeRowVectorPlan(nest, target, threads, [&](const Twine &reason) {
+          noVectors = "; " + reason.str();
+        });
   if (failed(panels) && failed(direct) && failed(vectors)) {
-    because(noPanels + "; " + noTiles + "; " + noVectors);
+    because(noPanels + "; " + noTiles + noVectors);
     return failure();
   }
   bool isDirect =
@@ -91,10 +89,7 @@ LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
   int64_t time = isDirect            ? direct->time
                  : succeeded(panels) ? panels->time
                                      : std::numeric_limits<int64_t>::max();
-  // Measured: a dozen halves of a cycle for each weight, which is read along
-  // its rows and stored across.
-  int64_t packingTime = options.prepared ? 0 : 12 * getNumWeights(nest);
-  bool isRowVectors = succeeded(vectors) && vectors->time + packingTime < time;
+  bool isRowVectors = succeeded(vectors) && vectors->time < time;
   if (tookTail)
     *tookTail = isRowVectors && options.tail;
   if (isRowVectors)

@@ -22,6 +22,7 @@ at the end geometric means. The first run compiles a lot; `--warm` does only tha
 """
 
 import argparse
+import datetime
 import os
 import re
 import subprocess
@@ -134,7 +135,7 @@ def run(options):
     with open(options.work / "workers.log", "a") as log:
         started = start_workers(options, extra, log)
         versions = {name: version for worker in started for name, version in worker.versions.items()}
-        out.line("run", "kas", "rounds", options.rounds, versions=versions, machine=machine_name())
+        out.line("run", "kas", "rounds", options.rounds, versions=versions, machine=machine_name(), date=datetime.date.today().isoformat())
         for case in chosen:
             variants, failures = measure.measure(started, case, options)
             for name, reason in failures:

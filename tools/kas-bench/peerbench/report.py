@@ -42,12 +42,14 @@ class Report:
         for variant in variants:
             times = variant.times
             self.line(case.name, variant.name, "time_ms", variant.median, "ms", median=round(variant.median, 6), min=round(min(times), 6), n=len(times),
-                      max_rel_err=float(f"{variant.error:.3g}"), ok=variant.error <= TOLERANCE, **{"class": case.group})
+                      max_rel_err=float(f"{variant.error:.3g}"), ok=variant.error <= TOLERANCE, flops=2 * case.macs, bytes=4 * case.elements, **{"class": case.group, "subclass": case.subgroup})
             self.line(case.name, variant.name, "gflops", 1e3 * gflop / variant.median, "GFLOP/s")
             if peak:
                 self.line(case.name, variant.name, "share_of_peak", 1e3 * gflop / variant.median / (peak * self.threads), real=round(case.real, 4))
         if peak:
             self.line(case.name, "machine", "peak_gflops", peak, "GFLOP/s")
+        if "copy" in machine:
+            self.line(case.name, "machine", "copy_bandwidth", 4e-6 * case.elements / machine["copy"], "GB/s")
         ours = [variant for variant in variants if variant.name == "kas" and variant.error <= TOLERANCE]
         if ours:
             self.compare(case, ours[0], variants, machine, peak, gflop)

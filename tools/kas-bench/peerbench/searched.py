@@ -20,14 +20,15 @@ def read_spaces(text):
 
 
 def read_found(text, count):
-    """(name, text, binding) of at most `count` operators, spread over the list and the layers."""
+    """(name, text, binding) of operators: `count` spread over the list, then the others, in turn at the layers."""
     spaces, found = read_spaces(text), []
     for match in torchcode.OPERATOR.finditer(text):
         space = match["name"].rpartition("_")[0]
         if space in spaces:
             found.append((match["name"], match[0], spaces[space]))
     step = max(1.0, len(found) / count)
-    chosen = [found[int(i * step)] for i in range(min(count, len(found)))]
+    places = [int(i * step) for i in range(min(count, len(found)))]
+    chosen = [found[i] for i in places] + [found[i] for i in sorted(set(range(len(found))) - set(places))]
     return [(name, source, layers[i % len(layers)]) for i, (name, source, layers) in enumerate(chosen)]
 
 
@@ -82,6 +83,8 @@ def make_cases(tools, path, work, count):
     if stored.get("mark") != mark:
         stored = {"mark": mark, "cases": [], "unsupported": []}
         for name, source, binding in read_found(text, count):
+            if len(stored["cases"]) == count:
+                break
             mlir = make_function(name, source, binding)
             try:
                 model, macs, shape, weight_shapes = torchcode.write_module(stage(tools, mlir))

@@ -164,7 +164,7 @@ class Writer:
                 getattr(self, primitive.kind)(primitive)
             self.multiply_ready()
         while self.pending:
-            self.multiply(self.pending[0])
+            self.multiply(self.pending[0][0])
         self.sum_dead()
         wanted = [name for name, _ in self.operator.outputs]
         if sorted(wanted) != sorted(self.dims):
@@ -177,8 +177,8 @@ class Writer:
 
     def need(self, coordinates):
         """Multiplies in the weights that have coordinates which the primitive takes."""
-        for weight in [w for w in self.pending if set(w[1]) & set(coordinates)]:
-            self.multiply(weight)
+        while any(set(dims) & set(coordinates) for _, dims in self.pending):
+            self.multiply(next(name for name, dims in self.pending if set(dims) & set(coordinates)))
         missing = [c for c in coordinates if c not in self.dims]
         if missing:
             raise Unsupported(f"coordinates that neither data nor weights have: {missing}")
@@ -189,19 +189,19 @@ class Writer:
 
     def multiply_ready(self):
         """Multiplies in what has met the data and waits for no share."""
-        for weight in list(self.pending):
-            if set(weight[1]) & set(self.dims) and not self.open_shares(weight[1]):
-                self.multiply(weight)
+        for name, dims in list(self.pending):
+            if set(dims) & set(self.dims) and not self.open_shares(dims):
+                self.multiply(name)
         self.sum_dead()
 
-    def multiply(self, weight):
+    def multiply(self, name):
         """One einsum, which sums over what nothing else needs."""
-        position = self.pending.index(weight)
-        for share in reversed(self.open_shares(weight[1])):
-            if share.results[0] not in self.dims:
+        position = next(i for i, (pending, _) in enumerate(self.pending) if pending == name)
+        for share in reversed(self.open_shares(self.pending[position][1])):
+            if not any(share.results[0] in dims for dims in (self.dims, *(dims for _, dims in self.pending))):
                 raise Unsupported("a weight that is needed before what it shares is there")
             self.share(share)
-        name, dims = self.pending.pop(position)
+        _, dims = self.pending.pop(position)
         result = self.dims + [c for c in dict.fromkeys(dims) if c not in self.dims]
         dead = {c for c in result if self.is_dead(c)}
         letters = dict(zip(result, LETTERS))
