@@ -96,7 +96,7 @@ class Kas:
 
 class PyTorch:
     name = "pytorch"
-    # What is measured of each form unless all variants are asked for: each of these is the best somewhere.
+    # What is measured of each form unless all variants are asked for; of convolutions the compiled ones are libraries' in either layout.
     every = ["eager", "eager-nhwc", "compiled", "compiled-nhwc", "compiled-frozen", "compiled-frozen-nhwc", "compiled-autotuned"]
     usual = {
         "searched": ["eager", "compiled"],
@@ -120,7 +120,7 @@ class PyTorch:
     def variants(self, case, directory, forms):
         for form in forms:
             convolutions = case.subgroup == "sequence" or case.group not in self.usual or form == "by-hand"
-            names = ["eager", "eager-nhwc", "compiled-frozen", "compiled-frozen-nhwc"] if convolutions else self.usual[case.group]
+            names = ["eager", "eager-nhwc", "compiled-frozen-nhwc"] if convolutions else self.usual[case.group]
             for name in self.every if self.all_variants else names:
                 variant = f"pytorch-{name}" + ("" if form == "written" else "/" + form)
                 yield variant, lambda name=name, form=form: self.load(case, directory, name, form)
