@@ -29,6 +29,10 @@ StagedCost::StagedCost(const SearchProblem &problem, const SizeTable &sizes)
                   problem.outputs.front().size.evaluate(binding).value_or(1))
             : 1);
   }
+  // Powers of two, and multiples of 8 above.
+  lanes = numBindings <= 8 ? llvm::bit_ceil(numBindings)
+                           : (numBindings + 7) / 8 * 8;
+  outputs.resize(lanes, 0);
 }
 
 void StagedCost::findDependences() {
@@ -71,7 +75,7 @@ void StagedCost::findConflicts() {
 void StagedCost::findChoices() {
   findConflicts();
   choices.assign(1, 0);
-  Choice all = (Choice(1) << (numReductions + weights.size())) - 1;
+  Choice all = getAll();
   Choice reductionMask = (Choice(1) << numReductions) - 1;
   for (Choice done = 1; done <= all; ++done) {
     if (!(done & reductionMask))
@@ -82,19 +86,16 @@ void StagedCost::findChoices() {
     if (isLegal)
       choices.push_back(done);
   }
-  elementsOf.resize(choices.size() * numBindings);
+  elementsOf.assign(choices.size() * lanes, 0);
   for (unsigned index = 1; index < choices.size(); ++index)
-    computeElements(choices[index], &elementsOf[index * numBindings]);
-  points.resize(size_t(reductionMask + 1) * numBindings);
-  for (Choice set = 0; set <= reductionMask; ++set)
+    computeElements(choices[index], &elementsOf[index * lanes]);
+  points.assign(size_t(reductionMask + 1) * lanes, 1);
+  for (Choice set = 1; set <= reductionMask; ++set)
     for (unsigned b = 0; b < numBindings; ++b)
-      points[set * numBindings + b] =
-          set == 0
-              ? 1
-              : points[(set & (set - 1)) * numBindings + b] *
-                    static_cast<double>(
-                        sizes[nodes[reductions[llvm::countr_zero(set)]].size]
-                            .values[b]);
+      points[set * lanes + b] =
+          points[(set & (set - 1)) * lanes + b] *
+          static_cast<double>(
+              sizes[nodes[reductions[llvm::countr_zero(set)]].size].values[b]);
 }
 
 /// Shares are in order.
@@ -168,64 +169,107 @@ void StagedCost::computeElements(Choice done, double *elements) {
             static_cast<double>(sizes[nodes[index].size].values[binding]));
 }
 
-double StagedCost::computeMacsInOneOrder() {
-  unsigned lanes = numBindings;
+/// The multiply-adds per point of what a stage makes are the products of what
+/// it sums, once for each weight.
+double StagedCost::getTensors(Choice taken) const {
+  return taken ? std::max(llvm::popcount(taken >> numReductions), 1) : 0;
+}
+
+/// The least multiply-adds until `to` is done, by binding; `elements` are those
+/// of what it leaves behind. Only the last stage may be without a reduction.
+/// Most of the time of a search goes here.
+template <unsigned Lanes>
+void StagedCost::relax(Choice to, bool isLast, const double *elements,
+                       double *least) const {
   Choice reductionMask = (Choice(1) << numReductions) - 1;
-  Choice all = (Choice(1) << (numReductions + weights.size())) - 1;
-  auto getTensors = [&](Choice taken) -> double {
-    return taken ? std::max(llvm::popcount(taken >> numReductions), 1) : 0;
-  };
-  best.assign(choices.size() * lanes, infinite);
-  previous.assign(choices.size() * lanes, 0);
+  for (unsigned chunk = 0; chunk < lanes; chunk += Lanes) {
+    double result[Lanes], factors[Lanes];
+    std::fill_n(result, Lanes, infinite);
+    std::copy_n(elements + chunk, Lanes, factors);
+    for (unsigned from : inOrder) {
+      Choice taken = to & ~choices[from];
+      if ((choices[from] & ~to) || (!(taken & reductionMask) && !isLast))
+        continue;
+      double tensors = getTensors(taken);
+      const double *loops = &points[(taken & reductionMask) * lanes + chunk];
+      const double *start = &best[from * lanes + chunk];
+      for (unsigned b = 0; b < Lanes; ++b) {
+        double macs = start[b] + factors[b] * loops[b] * tensors;
+        result[b] = macs < result[b] ? macs : result[b];
+      }
+    }
+    std::copy_n(result, Lanes, least + chunk);
+  }
+}
+
+template <unsigned Lanes>
+double StagedCost::computeMacsInOneOrder() {
+  best.assign((choices.size() + 1) * lanes, infinite);
   std::fill_n(best.begin(), lanes, 0);
   inOrder.assign(1, 0);
   for (unsigned to = 1; to < choices.size(); ++to) {
     if (!isInOrder(choices[to]))
       continue;
-    const double *elements = &elementsOf[to * lanes];
-    double *end = &best[to * lanes];
-    uint32_t *trace = &previous[to * lanes];
-    for (unsigned from : llvm::reverse(inOrder)) {
-      Choice taken = choices[to] & ~choices[from];
-      if ((choices[from] & ~choices[to]) || !(taken & reductionMask))
-        continue;
-      double tensors = getTensors(taken);
-      const double *loops = &points[(taken & reductionMask) * lanes];
-      const double *start = &best[from * lanes];
-      for (unsigned b = 0; b < lanes; ++b) {
-        double macs = start[b] + elements[b] * loops[b] * tensors;
-        trace[b] = macs < end[b] ? from : trace[b];
-        end[b] = std::min(end[b], macs);
-      }
-    }
+    relax<Lanes>(choices[to], /*isLast=*/false, &elementsOf[to * lanes],
+                 &best[to * lanes]);
     inOrder.push_back(to);
   }
   // The last stage makes the output.
+  double *total = &best[choices.size() * lanes];
+  relax<Lanes>(getAll(), /*isLast=*/true, outputs.data(), total);
   double sum = 0;
-  lastChoices.assign(lanes, 0);
-  for (unsigned b = 0; b < lanes; ++b) {
-    double total = infinite;
-    for (unsigned from : inOrder) {
-      Choice taken = all & ~choices[from];
-      double macs = best[from * lanes + b] +
-                    outputs[b] * points[(taken & reductionMask) * lanes + b] *
-                        getTensors(taken);
-      if (macs < total) {
-        total = macs;
-        lastChoices[b] = from;
-      }
-    }
-    sum += total * static_cast<double>(problem.multiplicities[b]);
-  }
+  for (unsigned b = 0; b < numBindings; ++b)
+    sum += total[b] * static_cast<double>(problem.multiplicities[b]);
   return sum;
+}
+
+double StagedCost::computeMacsInOneOrder() {
+  switch (lanes) {
+  case 1:
+    return computeMacsInOneOrder<1>();
+  case 2:
+    return computeMacsInOneOrder<2>();
+  case 4:
+    return computeMacsInOneOrder<4>();
+  default:
+    return computeMacsInOneOrder<8>();
+  }
+}
+
+/// The last choice before `to` on the best way to it under a binding.
+unsigned StagedCost::findPrevious(Choice to, bool isLast,
+                                  const double *elements, double least,
+                                  unsigned binding) const {
+  Choice reductionMask = (Choice(1) << numReductions) - 1;
+  auto isOnWay = [&](unsigned from) {
+    Choice taken = to & ~choices[from];
+    return !(choices[from] & ~to) && ((taken & reductionMask) || isLast) &&
+           best[from * lanes + binding] +
+                   elements[binding] *
+                       points[(taken & reductionMask) * lanes + binding] *
+                       getTensors(taken) ==
+               least;
+  };
+  // Of equal ways, the last stage takes most, all others least.
+  const auto *first = llvm::find_if(inOrder, isOnWay);
+  while (!isLast && first != inOrder.end()) {
+    const auto *next = std::find_if(first + 1, inOrder.end(), isOnWay);
+    if (next == inOrder.end())
+      break;
+    first = next;
+  }
+  assert(first != inOrder.end() && "the least is that of some way");
+  return *first;
 }
 
 /// Weights of one stage have the number of that stage.
 llvm::SmallVector<std::pair<unsigned, unsigned>, 4>
 StagedCost::traceWeights(unsigned binding) const {
   llvm::SmallVector<std::pair<unsigned, unsigned>, 4> order;
-  Choice after = (Choice(1) << (numReductions + weights.size())) - 1;
-  unsigned index = lastChoices[binding];
+  Choice after = getAll();
+  unsigned index =
+      findPrevious(after, /*isLast=*/true, outputs.data(),
+                   best[choices.size() * lanes + binding], binding);
   for (unsigned stage = nodes.size();; --stage) {
     Choice done = choices[index];
     for (unsigned number = 0; number < weights.size(); ++number)
@@ -234,7 +278,8 @@ StagedCost::traceWeights(unsigned binding) const {
     if (after == done || done == 0)
       break;
     after = done;
-    index = previous[index * numBindings + binding];
+    index = findPrevious(done, /*isLast=*/false, &elementsOf[index * lanes],
+                         best[index * lanes + binding], binding);
   }
   std::reverse(order.begin(), order.end());
   return order;

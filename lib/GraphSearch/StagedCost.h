@@ -70,6 +70,17 @@ private:
   double computeMacs();
   /// The same when shares allow one order of weights only.
   double computeMacsInOneOrder();
+  template <unsigned Lanes>
+  double computeMacsInOneOrder();
+  template <unsigned Lanes>
+  void relax(Choice to, bool isLast, const double *elements,
+             double *least) const;
+  unsigned findPrevious(Choice to, bool isLast, const double *elements,
+                        double least, unsigned binding) const;
+  double getTensors(Choice taken) const;
+  Choice getAll() const {
+    return (Choice(1) << (numReductions + weights.size())) - 1;
+  }
   /// The weights in the order in which the best stages of a binding take them,
   /// with the number of the stage, from the data to the output.
   llvm::SmallVector<std::pair<unsigned, unsigned>, 4>
@@ -94,7 +105,8 @@ private:
 
   const SearchProblem &problem;
   const SizeTable &sizes;
-  unsigned numBindings;
+  /// Bindings, and places for them: the rest is 0.
+  unsigned numBindings, lanes;
   /// By binding: elements of the output, and those of a batch in it.
   llvm::SmallVector<double, 8> outputs, batch;
   unsigned numReductions = 0;
@@ -109,14 +121,11 @@ private:
   llvm::SmallVector<Choice, 4> conflicts;
   /// The sets that may be done; indices of those in the order of shares.
   std::vector<Choice> choices;
-  std::vector<uint32_t> inOrder;
-  /// By binding, as an index of `choices`.
-  llvm::SmallVector<uint32_t, 8> lastChoices;
+  llvm::SmallVector<uint32_t, 0> inOrder;
   llvm::SmallVector<unsigned, 4> weightOrder;
   bool hasCut = false;
-  /// By index of `choices` and binding.
+  /// By index of `choices` and binding; the last of `best` is the whole.
   std::vector<double> best, elementsOf;
-  std::vector<uint32_t> previous;
   /// By set of reductions and binding: the product of their sizes.
   std::vector<double> points;
 };
