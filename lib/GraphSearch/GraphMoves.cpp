@@ -165,16 +165,17 @@ private:
     if (!space.options.useDistance)
       return true;
     uint64_t items = rest.weights > 0 ? sum.before : sum.after;
-    std::optional<bool> known =
-        space.distance.recall(ShapeDistance::getKey(items, rest), left - 1);
-    if (!known) {
+    bool isNear = space.queries.measure([&] {
+      if (std::optional<bool> known = space.distance.recall(
+              ShapeDistance::getKey(items, rest), left - 1))
+        return *known;
       GraphStateData child;
       child.assign(state);
       applyMove(space, child, kind, code, key);
-      known = isReachable(space, child);
-    }
+      return isReachable(space, child);
+    });
     // A view that makes all stale is behind the last weight.
-    return *known && (rest.weights > 0 || areWeightsComplete ||
+    return isNear && (rest.weights > 0 || areWeightsComplete ||
                       kind == ContractMove || canMeetBudget());
   }
 

@@ -24,8 +24,8 @@ GraphSpace::GraphSpace(std::shared_ptr<const SearchProblem> problem,
                        const GraphStateOptions &options)
     : problem(problem), options(options), sizes(*problem),
       firstOutput(problem->hasBatch()), targets(getTargets(*problem, sizes)),
-      distance(*problem, sizes, targets), cost(*problem, sizes),
-      knownFlops(size_t(1) << 16) {
+      distance(*problem, sizes, targets, options.maxDistanceBytes),
+      cost(*problem, sizes), knownFlops(size_t(1) << 16) {
   Powers ordered;
   auto inputs = llvm::ArrayRef(problem->inputs).drop_front(firstOutput);
   for (auto [input, target] : llvm::zip_equal(inputs, targets))

@@ -17,6 +17,7 @@
 #include "kas/GraphSearch/GraphState.h"
 #include "kas/GraphSearch/ShapeDistance.h"
 #include "kas/Support/FlatMap.h"
+#include <chrono>
 
 namespace kas {
 
@@ -40,6 +41,28 @@ struct Expr {
 constexpr uint64_t combineHash(uint64_t hash, uint64_t value) {
   return mixBits(hash * 0x9e3779b97f4a7c15ull + value + 0x7f4a7c15f39cc060ull);
 }
+
+/// Counts questions to the distance and times some of them.
+struct QueryTimer {
+  using Clock = std::chrono::steady_clock;
+  uint64_t count = 0, numTimed = 0;
+  double nanoseconds = 0;
+
+  template <typename Function>
+  auto measure(Function ask) {
+    if (count++ % 64 != 0)
+      return ask();
+    Clock::time_point begin = Clock::now();
+    auto answer = ask();
+    nanoseconds +=
+        std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+    ++numTimed;
+    return answer;
+  }
+  double getAverage() const {
+    return numTimed ? nanoseconds / static_cast<double>(numTimed) : 0;
+  }
+};
 
 /// Tables of one search. Not safe to be used by two threads at once. Numbers of
 /// sizes, expressions and weights depend on the order of first use; nothing
@@ -100,6 +123,7 @@ public:
   /// with more.
   FlatMap<int8_t> areReductionsAlive;
   StagedCost cost;
+  QueryTimer queries;
 
   /// FLOPs that were worked out, negative when they were not; a newer one takes
   /// the place of an older one.

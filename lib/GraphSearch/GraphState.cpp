@@ -88,3 +88,13 @@ uint64_t GraphState::key() const {
     hash += mixBits(space->getHash(data.expanded[index]));
   return mixBits(hash);
 }
+
+DistanceStatistics kas::getDistanceStatistics(const State &state) {
+  const GraphSpace &space = static_cast<const GraphState &>(state).getSpace();
+  DistanceStatistics statistics;
+  statistics.queries = space.queries.count;
+  statistics.computed = space.distance.getStatistics().computed;
+  statistics.nanosecondsPerQuery = space.queries.getAverage();
+  statistics.numBytes = space.distance.getMemorySize();
+  return statistics;
+}

@@ -134,6 +134,7 @@ public:
   uint64_t key() const override;
 
   const GraphStateData &getData() const { return data; }
+  const GraphSpace &getSpace() const { return *space; }
 
   /// The steps to the input, at least, if they are not more than are left.
   std::optional<int> getDistance() const;

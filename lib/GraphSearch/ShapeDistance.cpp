@@ -13,8 +13,9 @@
 using namespace kas;
 
 ShapeDistance::ShapeDistance(const SearchProblem &problem, SizeTable &sizes,
-                             llvm::ArrayRef<SizeId> targets)
-    : problem(problem), sizes(sizes), targets(targets), memo(1 << 12) {
+                             llvm::ArrayRef<SizeId> targets, size_t maxBytes)
+    : problem(problem), sizes(sizes), targets(targets), memo(minCapacity),
+      maxBytes(maxBytes) {
   auto addFactor = [&](SizeId id) {
     const SizeInfo &info = sizes[id];
     if (info.isLegal && !info.hasPrimary && id != SizeTable::one &&
@@ -256,6 +257,17 @@ bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items,
                            const ShapeBudget &rest, int limit) {
   if (limit < 0)
     return false;
+  // The halves have the primary symbols of the whole, whatever the block.
+  ShapeItem &high = items[items.size() - 2], &low = items[items.size() - 1];
+  high = makeHalf(sizes, whole.size);
+  high.flags |= ShapeItem::Droppable;
+  low = {SizeTable::one, ShapeItem::Droppable, 0, 0};
+  if (isTooFar(items, rest, limit))
+    return false;
+  // One merge is tried with all blocks. What more of them can reach is not
+  // worked out: they are many, and cut little.
+  if (rest.merge > 0)
+    return !getCuts(whole.size, isSmall).empty();
   uint64_t sum = 0;
   for (const ShapeItem &item : items.drop_back(2))
     sum += hashItem(item);
@@ -266,8 +278,8 @@ bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items,
     std::optional<bool> known = recall(getKey(all, rest), limit);
     if (known && !*known)
       continue;
-    items[items.size() - 2] = cut.high;
-    items[items.size() - 1] = cut.low;
+    high = cut.high;
+    low = cut.low;
     if (known || isWithin(items, rest, limit))
       return true;
   }
@@ -475,6 +487,8 @@ bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
   bool isFound = ShapePartition(*this, items, budget, limit).isFeasible() ||
                  canMerge(items, budget, limit) ||
                  canStride(items, budget, limit);
+  if (memo.isFull() && 2 * memo.getMemorySize() > maxBytes)
+    memo = FlatMap<Known>(minCapacity);
   Known &known = memo[key];
   if (isFound)
     known.reachable = std::min<int>(known.reachable, limit);

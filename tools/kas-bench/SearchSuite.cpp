@@ -105,7 +105,22 @@ static Error measureSpace(mlir::MLIRContext &context, StringRef name,
         static_cast<double>(counts.expansions) / seconds, "1/s");
   print(report, name, "memory_bytes",
         static_cast<double>(enumerator.getNumBytes()), "bytes");
+  // What one could have known to lead to no new operator.
+  DistanceStatistics distance = getDistanceStatistics(enumerator.getRoot());
   auto tree = std::make_shared<LivingTree>(enumerator.takeTree());
+  auto living = static_cast<double>(tree->getNumNodes()) - solutions;
+  print(report, name, "dead_state_share",
+        1 - living / static_cast<double>(counts.expansions), "");
+  print(report, name, "distance_ns_per_query", distance.nanosecondsPerQuery,
+        "ns");
+  print(report, name, "distance_queries", static_cast<double>(distance.queries),
+        "");
+  print(report, name, "distance_computed_share",
+        static_cast<double>(distance.computed) /
+            std::max(static_cast<double>(distance.queries), 1.0),
+        "");
+  print(report, name, "distance_memory_bytes",
+        static_cast<double>(distance.numBytes), "bytes");
   // What the algorithms keep for each node: the node, and what is left of it.
   print(report, name, "bytes_per_node",
         sizeof(LivingTree::Node) + sizeof(uint32_t), "bytes");

@@ -29,6 +29,9 @@ struct GraphStateOptions {
   bool useOrdering = true;
   /// Of coordinates that are interchangeable, take the first one first.
   bool useTwins = true;
+  /// The most memory for answers of the shape distance; they are forgotten when
+  /// they need more.
+  size_t maxDistanceBytes = size_t(1) << 28;
 };
 
 /// The root of the search that `problem` states: the output coordinates are
@@ -44,6 +47,17 @@ struct GraphStateOptions {
 std::unique_ptr<State>
 makeGraphState(std::shared_ptr<const SearchProblem> problem,
                const GraphStateOptions &options = {});
+
+/// How often the shape distance was asked in a search, how many answers had to
+/// be worked out, and the average time of an answer (one of 64 is timed).
+struct DistanceStatistics {
+  uint64_t queries = 0, computed = 0;
+  double nanosecondsPerQuery = 0;
+  size_t numBytes = 0;
+};
+
+/// Of the search that `state`, a state of `makeGraphState`, belongs to.
+DistanceStatistics getDistanceStatistics(const State &state);
 
 } // namespace kas
 

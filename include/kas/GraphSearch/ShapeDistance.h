@@ -77,10 +77,13 @@ struct ShapeBudget {
 class ShapeDistance {
 public:
   static constexpr unsigned maxItems = 18;
+  static constexpr size_t minCapacity = 1 << 12;
 
-  /// `targets` are the sizes of the input dimensions to reach.
+  /// `targets` are the sizes of the input dimensions to reach. What is known is
+  /// forgotten when it would need more than `maxBytes`.
   ShapeDistance(const SearchProblem &problem, SizeTable &sizes,
-                llvm::ArrayRef<SizeId> targets);
+                llvm::ArrayRef<SizeId> targets,
+                size_t maxBytes = size_t(1) << 28);
 
   /// Whether the bound is at most `limit`.
   bool isWithin(llvm::ArrayRef<ShapeItem> items, const ShapeBudget &budget,
@@ -167,6 +170,7 @@ private:
     int8_t reachable = INT8_MAX, unreachable = -1;
   };
   FlatMap<Known> memo;
+  size_t maxBytes;
   Statistics statistics;
 };
 

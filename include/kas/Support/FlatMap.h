@@ -39,7 +39,7 @@ public:
 
   /// The value of `key`, made when there is none. Valid until the next call.
   Value &operator[](uint64_t key) {
-    if (2 * (count + 1) > entries.size())
+    if (isFull())
       grow();
     Entry &entry = locate(key);
     if (!entry.isUsed) {
@@ -51,6 +51,8 @@ public:
   }
 
   size_t size() const { return count; }
+  /// One more key makes it twice as large.
+  bool isFull() const { return 2 * (count + 1) > entries.size(); }
   size_t getMemorySize() const { return entries.size() * sizeof(Entry); }
 
 private:

@@ -10,7 +10,10 @@
 #include "OperatorWriter.h"
 #include "Problems.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/Search/Enumerator.h"
+#include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
+#include <unordered_map>
 
 using namespace kas;
 
@@ -105,6 +108,41 @@ TEST_F(SpacesTest, TwoMergesAreTheSameOnAllRoads) {
   expectEqualRoads(problem, /*withoutDistance=*/true, /*withoutAny=*/true);
 }
 
+/// A copy of the large space that can be listed: three weights, two merges and
+/// all kinds of steps, for one small layer.
+TEST_F(SpacesTest, ASmallLargeSpaceIsTheSameOnAllRoads) {
+  std::shared_ptr<SearchProblem> problem = load("large.mlir");
+  problem->budget = {};
+  problem->limits.reduce = 3;
+  problem->limits.depth = isSlow() ? 7 : 5;
+  expectEqualRoads(problem, /*withoutDistance=*/true, /*withoutAny=*/true);
+}
+
+/// What is remembered stays below the limit, and is only for speed.
+TEST_F(SpacesTest, MemoryIsBounded) {
+  std::shared_ptr<SearchProblem> problem = load("syno-test.mlir");
+  GraphStateOptions options;
+  options.maxDistanceBytes = size_t(1) << 17;
+  Enumerator bounded(makeGraphState(problem, options), {});
+  EXPECT_EQ(bounded.run(), Enumerator::Status::Complete);
+  EXPECT_EQ(bounded.getStatistics().solutions, 1206u);
+  DistanceStatistics statistics = getDistanceStatistics(bounded.getRoot());
+  EXPECT_LE(statistics.numBytes, options.maxDistanceBytes);
+  Enumerator free(makeGraphState(problem), {});
+  free.run();
+  EXPECT_GT(getDistanceStatistics(free.getRoot()).numBytes,
+            options.maxDistanceBytes);
+  EXPECT_LT(getDistanceStatistics(free.getRoot()).computed,
+            statistics.computed);
+  // The tree.
+  Enumerator::Options few;
+  few.maxBytes = size_t(1) << 19;
+  Enumerator large(makeGraphState(load("syno-resnet18.mlir")), few);
+  EXPECT_EQ(large.run(), Enumerator::Status::OutOfMemory);
+  EXPECT_LE(large.getNumBytes(), few.maxBytes);
+  EXPECT_GT(large.getStatistics().solutions, 500u);
+}
+
 TEST_F(SpacesTest, SynoResnet18IsTheSameOnAllRoads) {
   if (!isSlow())
     GTEST_SKIP() << "lists 13 628 operators three times";
@@ -117,9 +155,13 @@ TEST_F(SpacesTest, CountsAreKnown) {
   EXPECT_EQ(test.keys.size(), 1206u);
   if (!isSlow())
     return;
-  Enumeration resnet(load("syno-resnet18.mlir"), {});
-  resnet.run();
-  EXPECT_EQ(resnet.keys.size(), 13628u);
+  for (auto [depth, count] : {std::pair(12u, 13628u), std::pair(14u, 21867u)}) {
+    std::shared_ptr<SearchProblem> problem = load("syno-resnet18.mlir");
+    problem->limits.depth = depth;
+    Enumeration resnet(problem, {});
+    resnet.run();
+    EXPECT_EQ(resnet.keys.size(), count);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -236,7 +278,93 @@ TEST_F(SpacesTest, TheDistanceIsNeverTooLarge) {
   EXPECT_GE(checkDistance(small, options, UINT64_MAX), 100u);
 }
 
-/// On a million states, in all orders of moves.
+namespace {
+/// Visits every state once, in any order of moves and without the distance, and
+/// finds the fewest steps from each to an operator.
+class ShortestWays {
+public:
+  explicit ShortestWays(std::shared_ptr<const SearchProblem> problem)
+      : space(std::make_shared<GraphSpace>(std::move(problem), getOptions())) {}
+
+  void run() { visit(GraphState(space)); }
+
+  static constexpr int never = 99;
+  uint64_t states = 0, alive = 0, wrong = 0, passed = 0, exact = 0;
+
+private:
+  static GraphStateOptions getOptions() {
+    GraphStateOptions options;
+    options.useDistance = options.useOrdering = options.useTwins =
+        options.useBudget = false;
+    return options;
+  }
+
+  int visit(const GraphState &state) {
+    auto [known, isNew] = steps.try_emplace(state.key(), never);
+    if (!isNew)
+      return known->second;
+    llvm::SmallVector<Move, 32> moves;
+    state.getMoves(moves);
+    // The distance knows nothing of reductions that are still to come.
+    int least = never, withReductions = never;
+    for (Move move : moves) {
+      if (move.kind == FinishMove) {
+        least = 0;
+        continue;
+      }
+      GraphState next(state);
+      next.apply(move);
+      int rest = std::min(visit(next) + 1, never);
+      (move.kind == ReduceMove ? withReductions : least) =
+          std::min(move.kind == ReduceMove ? withReductions : least, rest);
+    }
+    std::optional<int> distance = state.getDistance();
+    ++states;
+    alive += least < never;
+    wrong += least < never && (!distance || *distance > least);
+    exact += least < never && distance == least;
+    passed += least == never && distance;
+    return steps[state.key()] = std::min(least, withReductions);
+  }
+
+  std::shared_ptr<GraphSpace> space;
+  std::unordered_map<uint64_t, int> steps;
+};
+} // namespace
+
+/// On all states of several spaces, found without it: a million when slow.
+TEST_F(SpacesTest, TheDistanceIsNeverMoreThanTheFewestSteps) {
+  struct Case {
+    std::shared_ptr<SearchProblem> problem;
+    unsigned quickDepth, depth;
+  };
+  auto merging = load("syno-test.mlir");
+  merging->limits.merge = 3;
+  Case cases[] = {
+      {load("syno-test.mlir"), 4, 7},
+      {merging, 4, 6},
+      {std::make_shared<SearchProblem>(*parse(conv1d)), 4, 5},
+      {std::make_shared<SearchProblem>(*parse(strided)), 3, 5},
+      {std::make_shared<SearchProblem>(*parse(views)), 4, 5},
+      {std::make_shared<SearchProblem>(*parse(twoMerges)), 3, 5},
+  };
+  uint64_t states = 0;
+  for (Case &test : cases) {
+    // More operators, more states that lead to one.
+    test.problem->budget = {};
+    test.problem->limits.depth = isSlow() ? test.depth : test.quickDepth;
+    ShortestWays ways(test.problem);
+    ways.run();
+    EXPECT_EQ(ways.wrong, 0u);
+    llvm::outs() << "states " << ways.states << ", alive " << ways.alive
+                 << ", of these exact " << ways.exact << ", dead but passed "
+                 << ways.passed << "\n";
+    states += ways.states;
+  }
+  EXPECT_GE(states, isSlow() ? 1000000u : 2000u);
+}
+
+/// On the ways to operators of a large space, in all orders of moves.
 TEST_F(SpacesTest, TheDistanceIsNeverTooLargeInAnyOrder) {
   GraphStateOptions options;
   options.useOrdering = options.useTwins = false;
