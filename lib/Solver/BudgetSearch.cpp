@@ -27,6 +27,17 @@ static int64_t findLast(int64_t first, int64_t last, Predicate &&holds) {
   return first;
 }
 
+/// The same when the position is likely to be close to `first`.
+template <typename Predicate>
+static int64_t findLastNear(int64_t first, int64_t last, Predicate &&holds) {
+  int64_t step = 1;
+  while (step <= last - first && holds(first + step)) {
+    first += step;
+    step *= 2;
+  }
+  return findLast(first, std::min(last, first + step - 1), holds);
+}
+
 BudgetSearch::BudgetSearch(const BudgetModel &model,
                            const BudgetProblem &problem, BudgetRange range,
                            unsigned objective, uint64_t maxEvaluations)
@@ -305,15 +316,16 @@ bool BudgetSearch::improveByStep(Point &point,
       before.push_back(model.evaluateCost(layer, cost, indices));
     for (unsigned variable : llvm::seq(model.numVariables)) {
       unsigned item = itemOf(layer, variable);
-      int64_t index = findLast(point[item], high[item], [&](int64_t candidate) {
-        indices[variable] = candidate;
-        return model.isWithinLimits(layer, indices) &&
-               llvm::all_of(llvm::seq(model.numCosts), [&](unsigned cost) {
-                 return model.evaluateCost(layer, cost, indices) -
-                            before[cost] <=
-                        range.upper[cost] - totals[cost];
-               });
-      });
+      int64_t index =
+          findLastNear(point[item], high[item], [&](int64_t candidate) {
+            indices[variable] = candidate;
+            return model.isWithinLimits(layer, indices) &&
+                   llvm::all_of(llvm::seq(model.numCosts), [&](unsigned cost) {
+                     return model.evaluateCost(layer, cost, indices) -
+                                before[cost] <=
+                            range.upper[cost] - totals[cost];
+                   });
+          });
       indices[variable] = index;
       int64_t gain =
           model.evaluateCost(layer, objective, indices) - before[objective];

@@ -134,7 +134,7 @@ struct BudgetOptions {
   /// When the branching has computed the cost of a layer so often, the best
   /// found so far and the bound are the result. A count, so that results do not
   /// depend on time; the default is some milliseconds.
-  uint64_t maxEvaluations = 25'000;
+  uint64_t maxEvaluations = 20'000;
   /// At least 1: with p the largest value in proportion to the channels that
   /// fits, every value must lie from p / spread to p * spread, unless nothing
   /// within the budgets does; optimum and bound are then those of these values.

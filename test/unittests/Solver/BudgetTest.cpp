@@ -510,7 +510,8 @@ TEST(BudgetExact, FiftyLayersAndFourVariables) {
     if (round % 2 != 0)
       p.costs[1].upper = 3'000'000;
     std::clock_t start = std::clock();
-    BudgetSolution solution = solveBudget(p, {.spread = round % 4 == 2 ? 2 : 0});
+    BudgetSolution solution =
+        solveBudget(p, {.spread = round % 4 == 2 ? 2 : 0});
     times.push_back(1e3 * double(std::clock() - start) / CLOCKS_PER_SEC);
     EXPECT_EQ(llvm::toString(verify(p, solution)), "");
     ASSERT_FALSE(solution.values.empty());
