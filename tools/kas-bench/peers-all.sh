@@ -13,6 +13,7 @@ usage: tools/kas-bench/peers-all.sh [options]
 Measures operators, what a search finds, and networks on one and two threads; results are left in build/peers/*.jsonl, and
 docs/Benchmarks.md and docs/roofline.svg are written anew.
 
+  --tools=DIR where kas-opt and kas-translate are (default build/bin)
   --warm      compiles everything, measures nothing
   --report    writes the page from what was measured before
   --help      shows this text
@@ -21,9 +22,11 @@ END
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 warm=()
+tools=$root/build/bin
 report_only=0
 for argument in "$@"; do
   case $argument in
+    --tools=*) tools=${argument#*=} ;;
     --warm) warm=(--warm) ;;
     --report) report_only=1 ;;
     --help) usage; exit 0 ;;
@@ -32,7 +35,7 @@ for argument in "$@"; do
 done
 
 out=$root/build/peers
-peers=("$root/tools/kas-bench/peers.py" "${warm[@]}")
+peers=("$root/tools/kas-bench/peers.py" "--tools=$tools" ${warm[@]+"${warm[@]}"})
 model=$root/test/Models/Inputs/resnet18_224.mlir
 found=$out/found.mlir
 mkdir -p "$out"
@@ -47,7 +50,7 @@ measure() {
 
 if [[ $report_only == 0 ]]; then
   if [[ ! -s $found ]]; then
-    "$root/build/bin/kas-opt" "$model" -kas-extract -kas-search="space=@conv2d seed=1 evaluations=400 evaluators=flops,params" -o "$found.part"
+    "$tools/kas-opt" "$model" -kas-extract -kas-search="space=@conv2d seed=1 evaluations=400 evaluators=flops,params" -o "$found.part"
     mv "$found.part" "$found"
   fi
   measure operators
