@@ -130,6 +130,7 @@ static Error rediscover(SpaceOp space, OperatorOp op, StringRef algorithm,
 
 /// Evaluations per second of wall time with so many threads.
 static llvm::Expected<double> measureThreads(SpaceOp space, OperatorOp op,
+                                             StringRef algorithm,
                                              unsigned threads, double seconds) {
   EvaluatorSettings settings;
   settings.problem =
@@ -138,7 +139,7 @@ static llvm::Expected<double> measureThreads(SpaceOp space, OperatorOp op,
   auto evaluator = makeEvaluator("imitation", settings);
   if (!evaluator)
     return evaluator.takeError();
-  auto searcher = makeImitator("surrogate", settings.problem, 0);
+  auto searcher = makeImitator(algorithm, settings.problem, 0);
   if (!searcher)
     return searcher.takeError();
   // The tree is built with the first proposal, by one thread.
@@ -178,22 +179,25 @@ Error kas::runRediscoverySuite(mlir::MLIRContext &context,
       if (Error error = rediscover(space, op, algorithm, /*seed=*/1, report))
         return error;
     }
-  if (!isSelected(settings, "threads"))
-    return Error::success();
-  auto space = spaceTable.lookup<SpaceOp>("conv2d");
-  auto op = operatorTable.lookup<OperatorOp>("conv2d");
-  double single = 0;
-  for (unsigned threads : {1, 2}) {
-    auto rate = measureThreads(space, op, threads, settings.seconds);
-    if (!rate)
-      return rate.takeError();
-    if (threads == 1)
-      single = *rate;
-    print(report, ("threads/" + Twine(threads)).str(), "evaluations_per_second",
-          *rate, "1/s");
-    if (threads > 1)
-      print(report, ("threads/" + Twine(threads)).str(), "speedup",
-            *rate / single, "");
+  auto space = spaceTable.lookup<SpaceOp>("conv2d_spatially_separable");
+  auto op = operatorTable.lookup<OperatorOp>("conv2d_spatially_separable");
+  for (StringRef algorithm : {"random", "mcts", "surrogate"}) {
+    std::string name = ("threads/" + algorithm).str();
+    if (!isSelected(settings, name))
+      continue;
+    double single = 0;
+    for (unsigned threads : {1, 2}) {
+      auto rate =
+          measureThreads(space, op, algorithm, threads, settings.seconds);
+      if (!rate)
+        return rate.takeError();
+      std::string own = (name + "/" + Twine(threads)).str();
+      print(report, own, "evaluations_per_second", *rate, "1/s");
+      if (threads == 1)
+        single = *rate;
+      else
+        print(report, own, "speedup", *rate / single, "");
+    }
   }
   return Error::success();
 }

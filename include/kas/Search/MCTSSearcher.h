@@ -55,8 +55,9 @@ public:
     /// A state's own records of a move count n / (n + localRave) after n of
     /// them, those of the whole space the rest (Syno: 3).
     double localRave = 3;
-    /// The share of chance in which move comes next (Syno: 0.3).
-    double raveNoise = 0.1;
+    /// The share of chance in which move comes next (Syno: 0.3). Without it,
+    /// moves that nothing is known of come in canonical order.
+    double raveNoise = 0;
     /// The records of a choice's moves count as much as its own mean after so
     /// many visits (Gelly and Silver's k; 0: they do not count).
     double raveEquivalence = 30;

@@ -2,6 +2,7 @@
 // out nothing that the operator needs. A test looks each up in the list of its space, or shows that it is not there and
 // says which rule of docs/CanonicalForm.md leaves it out; `kas-bench rediscovery` searches them.
 //
+// Channels are ordered where groups of them count: what is computed is compared, not what is the same up to their order.
 // Each two sizes differ under some binding, so that what computes the same is the same. Symbols of the operator that no size of the space has are bound all the same, for the operator. Coefficients that the
 // operator does not have are there so that there is something else to find.
 
@@ -69,7 +70,7 @@ kas.space @conv2d_strided<N, Cin, Cout, H, W | k, s>
     limits {depth = 8, reduce = 3, merge = 0, stride = 2, weights = 1, occurrences.k = 2, occurrences.s = 2}
 kas.space @conv2d_dilated<N, Cin, Cout, H, W | k, d, p>
     [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
-    bindings [<N = 1, Cin = 4, Cout = 7, H = 16, W = 17, k = 3, d = 5, p = 7>]
+    bindings [<N = 1, Cin = 2, Cout = 4, H = 16, W = 17, k = 3, d = 5, p = 7>]
     limits {depth = 8, reduce = 3, merge = 0, split = 0, shift = 0, stride = 2, weights = 1, unfold_ratio = 1.0,
             occurrences.k = 2, occurrences.d = 2, occurrences.p = 0}
 kas.space @conv2d_strided_dilated<N, Cin, Cout, H, W | k, s, d, p>
@@ -83,12 +84,12 @@ kas.space @conv2d_strided_unpadded<N, Cin, Cout, H, W | k, s, d>
     bindings [<N = 1, Cin = 5, Cout = 13, H = 14, W = 20, k = 2, s = 2, d = 1>]
     limits {depth = 6, reduce = 3, occurrences.k = 0, occurrences.d = 0, occurrences.s = 3}
 kas.space @conv2d_grouped<N, Cin, Cout, H, W | k, g>
-    [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
+    [N, Cout, H, W] from [N, Cin, H, W]
     bindings [<N = 1, Cin = 4, Cout = 6, H = 7, W = 8, k = 3, g = 2>,
               <N = 1, Cin = 6, Cout = 12, H = 6, W = 7, k = 3, g = 3>]
     limits {depth = 8, reduce = 3, shift = 0, split = 1, weights = 1, occurrences.k = 2, occurrences.g = 2}
 kas.space @conv2d_grouped_strided<N, Cin, Cout, H, W | k, s, g>
-    [N, Cout unordered, H/s, W/s] from [N, Cin unordered, H, W]
+    [N, Cout, H/s, W/s] from [N, Cin, H, W]
     bindings [<N = 1, Cin = 10, Cout = 20, H = 14, W = 12, k = 3, s = 2, g = 5>]
     limits {depth = 10, reduce = 3, shift = 0, split = 1, stride = 2, weights = 1, occurrences.k = 2, occurrences.g = 2,
             occurrences.s = 0}
@@ -175,30 +176,30 @@ kas.space @nearest_upsample2d<N, C, H, W | s>
 //===----------------------------------------------------------------------===//
 
 kas.space @syno_operator1<N, Cin, Cout, H, W | k, g, s>
-    [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
+    [N, Cout, H, W] from [N, Cin, H, W]
     bindings [<N = 1, Cin = 6, Cout = 12, H = 7, W = 8, k = 3, g = 3, s = 2>,
               <N = 1, Cin = 10, Cout = 12, H = 6, W = 7, k = 3, g = 2, s = 3>]
     limits {depth = 10, reduce = 5, split = 1, merge = 0, shift = 0, occurrences.k = 2, occurrences.g = 3,
             occurrences.s = 1}
 kas.space @syno_operator2<N, Cin, Cout, H, W | k, g, s>
-    [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
+    [N, Cout, H, W] from [N, Cin, H, W]
     bindings [<N = 1, Cin = 6, Cout = 12, H = 7, W = 8, k = 3, g = 3, s = 2>,
               <N = 1, Cin = 10, Cout = 12, H = 6, W = 7, k = 3, g = 2, s = 3>]
     limits {depth = 11, reduce = 5, split = 1, merge = 0, shift = 1, occurrences.k = 2, occurrences.g = 3,
             occurrences.s = 1, shift_backward = 0}
 kas.space @stacked_conv2d<N, Cin, Cout, H, W | k, g, s>
-    [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
+    [N, Cout, H, W] from [N, Cin, H, W]
     bindings [<N = 1, Cin = 6, Cout = 12, H = 7, W = 8, k = 3, g = 3, s = 2>,
               <N = 1, Cin = 10, Cout = 12, H = 6, W = 7, k = 3, g = 2, s = 3>]
     limits {depth = 12, reduce = 6, split = 1, merge = 0, shift = 0, unfold = 3, occurrences.k = 3, occurrences.g = 3,
             occurrences.s = 1, occurrences.Cin = 2, occurrences.Cout = 4, chain = 4, reduce_ratio = 8.0}
 kas.space @conv2d_group_shared<N, Cin, Cout, H, W | k, g>
-    [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
+    [N, Cout, H, W] from [N, Cin, H, W]
     bindings [<N = 1, Cin = 4, Cout = 6, H = 7, W = 8, k = 3, g = 2>,
               <N = 1, Cin = 6, Cout = 12, H = 6, W = 7, k = 3, g = 3>]
     limits {depth = 8, reduce = 3, shift = 0, split = 1, weights = 1, occurrences.k = 2, occurrences.g = 2}
 kas.space @conv2d_group_oas<N, Cin, Cout, H, W | k, g, s>
-    [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
+    [N, Cout, H, W] from [N, Cin, H, W]
     bindings [<N = 1, Cin = 6, Cout = 12, H = 7, W = 8, k = 3, g = 3, s = 2>,
               <N = 1, Cin = 10, Cout = 12, H = 6, W = 7, k = 3, g = 2, s = 3>]
     limits {depth = 10, reduce = 5, split = 1, merge = 0, shift = 0, occurrences.k = 2, occurrences.g = 3,
@@ -251,7 +252,7 @@ kas.space @conv2d_input_bottleneck<N, Cin, Cout, H, W | k, b>
     bindings [<N = 1, Cin = 4, Cout = 5, H = 6, W = 7, k = 3, b = 2>]
     limits {depth = 7, reduce = 3, shift = 0, stride = 1, weights = 1, occurrences.k = 2, occurrences.b = 2}
 kas.space @conv2d_output_bottleneck<N, Cin, Cout, H, W | k, b>
-    [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
+    [N, Cout, H, W] from [N, Cin, H, W]
     bindings [<N = 1, Cin = 4, Cout = 6, H = 6, W = 7, k = 3, b = 2>,
               <N = 1, Cin = 5, Cout = 12, H = 6, W = 7, k = 3, b = 3>]
     limits {depth = 8, reduce = 3, shift = 0, split = 1, expand = 1, weights = 1, occurrences.k = 2, occurrences.b = 2}
