@@ -22,11 +22,12 @@
 #include "kas/GraphSearch/Passes.h"
 #include "kas/Models/Passes.h"
 #include "kas/Pipelines/CPU.h"
+#include "kas/Pipelines/Schedule.h"
 
 namespace kas {
 
 inline void registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<KasDialect>();
+  registry.insert<KasDialect, KasCPUDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);
 }
 

@@ -10,6 +10,7 @@
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Pipelines/Passes.h"
+#include "kas/Pipelines/Schedule.h"
 #include "kas/Runtime/Timing.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -182,6 +183,7 @@ void kas::registerCPUPipeline() {
 void kas::registerCPUPipelineDialects(DialectRegistry &registry) {
   registerAllDialects(registry);
   registerAllExtensions(registry);
+  registry.insert<KasCPUDialect>();
 }
 
 //===----------------------------------------------------------------------===//

@@ -15,6 +15,7 @@
 #define KAS_LIB_PIPELINES_CONTRACTION_H
 
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "kas/Pipelines/Schedule.h"
 #include "kas/Runtime/Target.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include <optional>
@@ -157,6 +158,8 @@ struct ContractionOptions {
   bool prepared = false;
   /// What may be computed together with the contraction, or null.
   const ContractionTail *tail = nullptr;
+  /// What the operation says itself, or null.
+  ScheduleAttr schedule = nullptr;
 };
 
 /// Emits `contraction` as loops over register tiles at the builder's insertion

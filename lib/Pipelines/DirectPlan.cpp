@@ -31,13 +31,15 @@ constexpr int64_t lineElements = 16;
 /// The best of all ways to cut one contraction.
 class Planner {
 public:
-  Planner(const Contraction &contraction, const ContractionTarget &target)
-      : contraction(contraction), target(target) {
+  Planner(const Contraction &contraction, const ContractionTarget &target,
+          ScheduleAttr schedule)
+      : contraction(contraction), target(target), schedule(schedule) {
     best.time = std::numeric_limits<int64_t>::max();
     best.vectorLoop = contraction.columns.back();
     best.lanes = target.getLanes(extent(best.vectorLoop));
   }
 
+  /// A time of the largest number says that there is none.
   DirectPlan run() {
     tryColumnLoop(std::nullopt);
     for (unsigned loop : ArrayRef(contraction.columns).drop_back())
@@ -85,10 +87,16 @@ private:
           .push_back(loop);
     int64_t limit = columnLoop ? std::min(maxColumns, extent(*columnLoop)) : 1;
     for (int64_t columns = 1; columns <= limit; ++columns)
-      if (isAllowed(columnLoop, columns)) {
+      if (isAllowed(columnLoop, columns) &&
+          (!schedule || isLeft(schedule.getColumns(), columns))) {
         plan.registerColumns = columns;
         tryRows(plan, countLoads(plan));
       }
+  }
+
+  /// Whether the schedule, if any, leaves `number` to choose.
+  static bool isLeft(int64_t given, int64_t number) {
+    return given == 0 || given == number;
   }
 
   /// Blocks that overlap would be added twice.
@@ -135,7 +143,9 @@ private:
         int64_t outside = steps * (rows + vectors);
         if (sums + std::min(inside, outside) > target.registers ||
             (sums > 1 && sums * steps > maxProducts) ||
-            !isAllowed(plan.rowLoop, rows))
+            !isAllowed(plan.rowLoop, rows) ||
+            (schedule && !(isLeft(schedule.getRows(), rows) &&
+                           isLeft(schedule.getVectors(), vectors))))
           continue;
         plan.registerRows = rows;
         plan.registerVectors = vectors;
@@ -211,6 +221,7 @@ private:
 
   const Contraction &contraction;
   const ContractionTarget &target;
+  ScheduleAttr schedule;
   DirectPlan best;
 };
 
@@ -231,6 +242,7 @@ int64_t getGroups(int64_t extent, int64_t block, bool mayOverlap, int64_t items,
 FailureOr<DirectPlan>
 kas::makeDirectPlan(const Contraction &contraction,
                     const ContractionTarget &target, int64_t threads,
+                    ScheduleAttr schedule,
                     function_ref<void(const Twine &)> because) {
   auto fail = [&](const Twine &reason) {
     because(reason);
@@ -252,7 +264,13 @@ kas::makeDirectPlan(const Contraction &contraction,
                 "of " +
                 Twine(std::min<int64_t>(8, target.lanes)) + ", got " +
                 Twine(width));
-  DirectPlan plan = Planner(contraction, target).run();
+  DirectPlan plan = Planner(contraction, target, schedule).run();
+  if (plan.time == std::numeric_limits<int64_t>::max())
+    return fail("expected rows, columns and vectors that fit " +
+                Twine(target.registers) + " registers and the shape, got " +
+                Twine(schedule.getRows()) + " times " +
+                Twine(schedule.getColumns()) + " times " +
+                Twine(schedule.getVectors()));
   int64_t items = contraction.getExtent(contraction.batches) *
                   contraction.getExtent(contraction.columns) / width *
                   contraction.getExtent(contraction.rows);

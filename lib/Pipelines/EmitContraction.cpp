@@ -21,8 +21,17 @@
 using namespace kas;
 using namespace mlir;
 
+static std::string toString(ScheduleAttr schedule) {
+  std::string text;
+  llvm::raw_string_ostream(text) << schedule;
+  return text;
+}
+
 static void remarkPacked(Location loc, const PanelPlan &plan, int64_t lanes,
                          bool weightsCombined) {
+  auto schedule = ScheduleAttr::get(
+      loc.getContext(), Road::Panels, plan.registerRows, /*columns=*/0,
+      plan.registerVectors, plan.tileColumns, plan.reductionBlock);
   remark::passed(loc, remark::RemarkOpts::name("Packed").category(panelRemarks))
       << remark::metric("columns", plan.tileColumns)
       << remark::metric("depth", plan.panelDepth)
@@ -30,11 +39,16 @@ static void remarkPacked(Location loc, const PanelPlan &plan, int64_t lanes,
       << remark::metric("registerVectors", plan.registerVectors)
       << remark::metric("lanes", lanes)
       << remark::metric("rowGroups", plan.rowGroups)
+      << remark::metric("schedule", toString(schedule))
       << remark::metric("weightsCombined", weightsCombined);
 }
 
 static void remarkDirect(Location loc, const DirectPlan &plan,
                          bool weightsCombined) {
+  auto schedule =
+      ScheduleAttr::get(loc.getContext(), Road::Direct, plan.registerRows,
+                        plan.registerColumns, plan.registerVectors,
+                        /*tile=*/0, /*depth=*/0);
   remark::passed(loc, remark::RemarkOpts::name("Direct").category(panelRemarks))
       << remark::metric("registerRows", plan.registerRows)
       << remark::metric("registerColumns", plan.registerColumns)
@@ -42,6 +56,7 @@ static void remarkDirect(Location loc, const DirectPlan &plan,
       << remark::metric("lanes", plan.lanes)
       << remark::metric("rowGroups", plan.rowGroups)
       << remark::metric("columnGroups", plan.columnGroups)
+      << remark::metric("schedule", toString(schedule))
       << remark::metric("weightsCombined", weightsCombined);
 }
 
@@ -67,21 +82,27 @@ LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
   const Contraction &nest = combined ? combined->getRemainder() : contraction;
   int64_t threads = options.threads ? options.threads : 8;
   std::string noPanels, noTiles, noVectors;
-  FailureOr<PanelPlan> panels =
-      makePanelPlan(nest, target, threads,
-                    [&](const Twine &reason) { noPanels = reason.str(); });
-  FailureOr<DirectPlan> direct =
-      makeDirectPlan(nest, target, threads,
-                     [&](const Twine &reason) { noTiles = reason.str(); });
-  // Where weights are packed at each call, panels and direct tiles do as well.
+  ScheduleAttr schedule = options.schedule;
+  FailureOr<PanelPlan> panels = failure();
+  FailureOr<DirectPlan> direct = failure();
   FailureOr<RowVectorPlan> vectors = failure();
-  if (options.prepared)
+  if (!schedule || schedule.getRoad() == Road::Panels)
+    panels =
+        makePanelPlan(nest, target, threads, schedule,
+                      [&](const Twine &reason) { noPanels = reason.str(); });
+  if (!schedule || schedule.getRoad() == Road::Direct)
+    direct =
+        makeDirectPlan(nest, target, threads, schedule,
+                       [&](const Twine &reason) { noTiles = reason.str(); });
+  // Where weights are packed at each call, panels and direct tiles do as well.
+  if (options.prepared && !schedule)
     vectors =
         makeRowVectorPlan(nest, target, threads, [&](const Twine &reason) {
           noVectors = "; " + reason.str();
         });
   if (failed(panels) && failed(direct) && failed(vectors)) {
-    because(noPanels + "; " + noTiles + noVectors);
+    StringRef both = noPanels.empty() || noTiles.empty() ? "" : "; ";
+    because(noPanels + both + noTiles + noVectors);
     return failure();
   }
   bool isDirect =

@@ -38,9 +38,18 @@ static Target getContractionTarget(Operation *op, int64_t vectorBits) {
   return target;
 }
 
-/// Says why `name` takes another road.
-static void remarkNotPacked(Location loc, StringRef name, const Twine &reason) {
-  remark::missed(loc,
+static ScheduleAttr getSchedule(Operation *op) {
+  return op->getAttrOfType<ScheduleAttr>(KasCPUDialect::scheduleName);
+}
+
+/// Says why `op`, or the operator `name` that it applies, takes another road.
+/// One that has a schedule must not.
+static void remarkNotPacked(Operation *op, StringRef name,
+                            const Twine &reason) {
+  if (ScheduleAttr schedule = getSchedule(op))
+    op->emitError() << "expected an operation that suits " << schedule << ": "
+                    << reason;
+  remark::missed(op->getLoc(),
                  remark::RemarkOpts::name("NotPacked").category(panelRemarks))
       << remark::metric("operation", name.str())
       << remark::reason("{0}", reason.str());
@@ -86,32 +95,38 @@ struct PackContractions : kas::impl::PackContractionsBase<PackContractions> {
     if (prepared)
       markTransposes();
     llvm::SmallPtrSet<Operation *, 8> erased;
-    for (linalg::LinalgOp op : ops) {
-      if (erased.contains(op))
-        continue;
-      auto because = [&](const Twine &reason) {
-        // Nobody expects panels of a copy.
-        if (op.getNumReductionLoops() > 0)
-          remarkNotPacked(op.getLoc(), op->getName().getStringRef(), reason);
-      };
-      FailureOr<Contraction> contraction = Contraction::match(op, because);
-      if (failed(contraction))
-        continue;
-      ContractionTail tail = ContractionTail::find(op, *contraction);
-      options.tail = tail ? &tail : nullptr;
-      tail.prepare(op);
-      bool tookTail = false;
-      OpBuilder builder(op);
-      if (succeeded(emitContraction(builder, op.getLoc(), *contraction, options,
-                                    because, &tookTail))) {
-        if (tookTail) {
-          erased.insert(tail.bias);
-          erased.insert(tail.elementwise);
-          tail.erase();
-        }
-        op->erase();
-      }
+    for (linalg::LinalgOp op : ops)
+      if (!erased.contains(op) && failed(lower(op, options, erased)))
+        return signalPassFailure();
+  }
+
+  /// Fails for an operation with a schedule that does not suit it.
+  static LogicalResult lower(linalg::LinalgOp op, ContractionOptions options,
+                             llvm::SmallPtrSetImpl<Operation *> &erased) {
+    options.schedule = getSchedule(op);
+    auto because = [&](const Twine &reason) {
+      // Nobody expects panels of a copy.
+      if (op.getNumReductionLoops() > 0)
+        remarkNotPacked(op, op->getName().getStringRef(), reason);
+    };
+    FailureOr<Contraction> contraction = Contraction::match(op, because);
+    if (failed(contraction))
+      return failure(options.schedule != nullptr);
+    ContractionTail tail = ContractionTail::find(op, *contraction);
+    options.tail = tail ? &tail : nullptr;
+    tail.prepare(op);
+    bool tookTail = false;
+    OpBuilder builder(op);
+    if (failed(emitContraction(builder, op.getLoc(), *contraction, options,
+                               because, &tookTail)))
+      return failure(options.schedule != nullptr);
+    if (tookTail) {
+      erased.insert(tail.bias);
+      erased.insert(tail.elementwise);
+      tail.erase();
     }
+    op->erase();
+    return success();
   }
 };
 
@@ -126,13 +141,14 @@ struct PackOperators : kas::impl::PackOperatorsBase<PackOperators> {
     SmallVector<ApplyOp> applies;
     getOperation()->walk([&](ApplyOp apply) { applies.push_back(apply); });
     for (ApplyOp apply : applies)
-      lower(apply);
+      if (failed(lower(apply)))
+        return signalPassFailure();
   }
 
-  void lower(ApplyOp apply) {
+  LogicalResult lower(ApplyOp apply) {
     OperatorOp op = apply.getOperator();
     if (!op || !op.isConcrete())
-      return;
+      return success();
     IRRewriter rewriter(apply);
     Location loc = apply.getLoc();
     auto getBufferType = [](Value tensor) {
@@ -150,9 +166,10 @@ struct PackOperators : kas::impl::PackOperatorsBase<PackOperators> {
       rewriter.eraseOp(output);
       for (Value input : inputs)
         rewriter.eraseOp(input.getDefiningOp());
+      return failure(getSchedule(apply) != nullptr);
     };
     auto because = [&](const Twine &reason) {
-      remarkNotPacked(loc, op.getSymName(), reason);
+      remarkNotPacked(apply, op.getSymName(), reason);
     };
     FailureOr<Contraction> contraction =
         Contraction::match(getCoordinates(op), inputs, output, because);
@@ -160,13 +177,17 @@ struct PackOperators : kas::impl::PackOperatorsBase<PackOperators> {
       return undo();
     ContractionOptions options{threads,
                                getContractionTarget(getOperation(), vectorBits),
-                               /*deallocate=*/false, prepared};
+                               /*deallocate=*/false,
+                               prepared,
+                               /*tail=*/nullptr,
+                               getSchedule(apply)};
     if (failed(emitContraction(rewriter, loc, *contraction, options, because)))
       return undo();
     rewriter.replaceOpWithNewOp<bufferization::ToTensorOp>(
         apply, apply.getResult().getType(), output, /*restrict=*/true,
         /*writable=*/true);
     ++numPacked;
+    return success();
   }
 };
 

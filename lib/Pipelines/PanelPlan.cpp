@@ -33,22 +33,30 @@ int64_t getStepTime(int64_t rows, int64_t vectors, int64_t narrow) {
          2;
 }
 
-/// The least time by a simple model.
-void chooseRegisters(PanelPlan &plan, int64_t rows,
-                     const ContractionTarget &target) {
+/// The least time by a simple model, with the numbers that `schedule` gives.
+/// False if none of them suit.
+bool chooseRegisters(PanelPlan &plan, int64_t rows,
+                     const ContractionTarget &target, ScheduleAttr schedule) {
+  // Some registers hold columns and a row.
+  int64_t limit = schedule ? target.registers - 4 : target.accumulators;
+  auto isLeft = [](int64_t given, int64_t number) {
+    return given == 0 || given == number;
+  };
   int64_t whole = plan.tileColumns / target.lanes;
   int64_t tail = plan.tileColumns % target.lanes;
   int64_t isNarrow = tail && target.getLanes(tail) <= 8 && target.lanes > 8;
   int64_t isWide = tail && !isNarrow;
   int64_t best = std::numeric_limits<int64_t>::max();
-  for (int64_t v = 1; v <= 4; ++v)
-    for (int64_t r = 1; r <= std::min<int64_t>(8, rows); ++r) {
-      if (r * v > target.accumulators || (v > 1 && v > whole + isWide))
+  int64_t maxVectors = schedule ? limit : 4, maxRows = schedule ? limit : 8;
+  for (int64_t v = 1; v <= maxVectors; ++v)
+    for (int64_t r = 1; r <= std::min(maxRows, rows); ++r) {
+      if (r * v > limit || (v > 1 && v > whole + isWide) ||
+          (schedule && !(isLeft(schedule.getRows(), r) &&
+                         isLeft(schedule.getVectors(), v))))
         continue;
       int64_t looped = whole / v * v;
       // The tail alone would wait for each of its sums.
-      if (tail && looped == whole && looped &&
-          r * (v + 1) <= target.accumulators)
+      if (tail && looped == whole && looped && r * (v + 1) <= limit)
         looped -= v;
       auto time = [&](int64_t r) {
         return looped / v * getStepTime(r, v, 0) +
@@ -62,6 +70,7 @@ void chooseRegisters(PanelPlan &plan, int64_t rows,
         plan.loopedVectors = looped;
       }
     }
+  return best != std::numeric_limits<int64_t>::max();
 }
 
 /// Cuts the columns into tiles of at most `maxColumns` that lie together in the
@@ -139,6 +148,7 @@ int64_t estimate(const Contraction &contraction, const PanelPlan &plan,
 FailureOr<PanelPlan>
 kas::makePanelPlan(const Contraction &contraction,
                    const ContractionTarget &target, int64_t threads,
+                   ScheduleAttr schedule,
                    function_ref<void(const Twine &)> because) {
   PanelPlan plan;
   if (contraction.reductions.empty() || contraction.rows.empty()) {
@@ -152,12 +162,30 @@ kas::makePanelPlan(const Contraction &contraction,
             Twine(target.lanes) + ", got " + Twine(plan.tileColumns));
     return failure();
   }
+  if (schedule && schedule.getTile()) {
+    cutColumns(plan, contraction, schedule.getTile());
+    plan.paddedColumns = llvm::alignTo(plan.tileColumns, target.lanes);
+    if (plan.tileColumns != schedule.getTile()) {
+      because("expected a tile that divides the columns, such as " +
+              Twine(plan.tileColumns) + ", got " + Twine(schedule.getTile()));
+      return failure();
+    }
+  }
   int64_t depth = contraction.getExtent(contraction.reductions);
   int64_t outer = contraction.loops[contraction.reductions.front()].extent;
   int64_t inner = depth / outer;
   plan.reductionBlock = largestDivisor(
       outer, std::max<int64_t>(1, target.panelElements /
                                       (plan.paddedColumns * inner)));
+  if (schedule && schedule.getDepth()) {
+    plan.reductionBlock = schedule.getDepth();
+    if (outer % plan.reductionBlock != 0) {
+      because("expected a depth that divides the " + Twine(outer) +
+              " iterations of the outermost reduction, got " +
+              Twine(plan.reductionBlock));
+      return failure();
+    }
+  }
   plan.panelDepth = plan.reductionBlock * inner;
   int64_t panelElements = plan.panelDepth * plan.paddedColumns;
   if (panelElements > 4 * target.panelElements) {
@@ -174,7 +202,12 @@ kas::makePanelPlan(const Contraction &contraction,
   while (items * plan.rowGroups < threads && rows % (plan.rowGroups * 2) == 0 &&
          rows / plan.rowGroups >= 32)
     plan.rowGroups *= 2;
-  chooseRegisters(plan, rows / plan.rowGroups, target);
+  if (!chooseRegisters(plan, rows / plan.rowGroups, target, schedule)) {
+    because("expected rows and vectors that fit " + Twine(target.registers) +
+            " registers and the shape, got " + Twine(schedule.getRows()) +
+            " times " + Twine(schedule.getVectors()));
+    return failure();
+  }
   plan.time = estimate(contraction, plan, target);
   return plan;
 }

@@ -117,7 +117,9 @@ def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
     dimension fills less than half a vector.
 
     Optimization remarks of the category `kas-panels` say what was packed and how
-    it was cut, and why the rest was not: `--remarks-filter=kas-panels`.
+    it was cut, and why the rest was not: `--remarks-filter=kas-panels`. An operation
+    may say itself how, by the attribute `kas_cpu.schedule`; it is an error if that
+    does not suit.
 
     Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix
     Multiplication", ACM TOMS 34(3), 2008, sections 3 to 5.
@@ -133,8 +135,9 @@ def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
            "Width of the vector registers; 0: of the module's target, or 256">
   ];
   let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::kas::KasCPUDialect", "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }
@@ -151,7 +154,9 @@ def PackOperators : Pass<"kas-pack-operators"> {
     lanes that exist. The others are left to `kas-to-linalg` and `kas-to-affine`.
 
     Optimization remarks of the category `kas-panels` say what was packed and how
-    it was cut, and why the rest was not: `--remarks-filter=kas-panels`.
+    it was cut, and why the rest was not: `--remarks-filter=kas-panels`. A `kas.apply`
+    may say itself how, by the attribute `kas_cpu.schedule`; it is an error if that
+    does not suit. `-kas-rfactor` makes other operators: set it behind.
 
     Where a weight is infinite or not a number, points that do not exist
     contribute NaN, as with any convolution on a padded image.
@@ -171,7 +176,8 @@ def PackOperators : Pass<"kas-pack-operators"> {
     Statistic<"numPacked", "packed", "kas.apply ops lowered to panels">
   ];
   let dependentDialects = [
-    "::kas::KasDialect", "::mlir::affine::AffineDialect",
+    "::kas::KasCPUDialect", "::kas::KasDialect",
+    "::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",

@@ -1,0 +1,69 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+
+#include "kas/Pipelines/Schedule.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace kas;
+using namespace mlir;
+
+#include "kas/Pipelines/ScheduleDialect.cpp.inc"
+#include "kas/Pipelines/ScheduleEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "kas/Pipelines/ScheduleAttrs.cpp.inc"
+
+void KasCPUDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "kas/Pipelines/ScheduleAttrs.cpp.inc"
+      >();
+}
+
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   Road road, int64_t rows, int64_t columns,
+                                   int64_t vectors, int64_t tile,
+                                   int64_t depth) {
+  std::pair<StringRef, int64_t> numbers[] = {{"rows", rows},
+                                             {"columns", columns},
+                                             {"vectors", vectors},
+                                             {"tile", tile},
+                                             {"depth", depth}};
+  for (auto [name, number] : numbers)
+    if (number < 0) // C1
+      return emitError() << "expected " << name << " of at least 0, got "
+                         << number;
+  if (road == Road::Panels && columns != 0) // C2
+    return emitError() << "expected no columns for panels, got " << columns;
+  if (road == Road::Direct && tile != 0) // C2
+    return emitError() << "expected no tile for direct tiles, got " << tile;
+  if (road == Road::Direct && depth != 0) // C2
+    return emitError() << "expected no depth for direct tiles, got " << depth;
+  return success();
+}
+
+LogicalResult
+KasCPUDialect::verifyOperationAttribute(Operation *op,
+                                        NamedAttribute attribute) {
+  if (attribute.getName() != scheduleName)
+    return op->emitError() << "expected no attribute of this dialect but "
+                           << scheduleName << ", got " << attribute.getName();
+  if (!isa<ScheduleAttr>(attribute.getValue())) // C3
+    return op->emitError() << "expected a #kas_cpu.schedule as " << scheduleName
+                           << ", got " << attribute.getValue();
+  if (!isa<ApplyOp, linalg::LinalgOp>(op)) // C4
+    return op->emitError() << "expected " << scheduleName
+                           << " on a kas.apply or a linalg operation, got "
+                           << op->getName();
+  return success();
+}
