@@ -54,7 +54,7 @@ if [[ $report_only == 0 ]]; then
     mv "$found.part" "$found"
   fi
   measure operators
-  measure searched --searched="$found" --rounds=3
+  measure searched --searched="$found" --peers=pytorch --rounds=3
   measure networks --networks --rounds=4 --repetitions=6
   measure networks-2 --networks --threads=2 --core=0 --rounds=4 --repetitions=6
 fi
