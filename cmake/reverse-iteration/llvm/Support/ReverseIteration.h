@@ -18,11 +18,18 @@
 
 #include "llvm/Config/abi-breaking.h"
 #include "llvm/Support/PointerLikeTypeTraits.h"
+#include <type_traits>
 
 namespace llvm {
 
+namespace json {
+class ObjectKey;
+} // namespace json
+
+/// json::Object has inline functions on its map while its types are incomplete;
+/// it is written in the order of its keys anyway.
 template <class T = void *> constexpr bool shouldReverseIterate() {
-  return true;
+  return !std::is_same_v<T, json::ObjectKey>;
 }
 
 } // namespace llvm
