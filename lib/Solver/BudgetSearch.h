@@ -32,8 +32,8 @@ public:
 
   /// With `stopWhenFeasible`, the first point within the budgets will do.
   void run(bool stopWhenFeasible = false);
-  /// Values are to stay within a factor of the largest proportional ones; 0 sets
-  /// no limit.
+  /// Values are to stay within a factor of the largest proportional ones; 0
+  /// sets no limit.
   void setSpread(int64_t factor) { spread = factor; }
 
   bool hasPoint() const { return bestValue >= 0; }

@@ -28,7 +28,8 @@ class ObjectKey;
 
 /// json::Object has inline functions on its map while its types are incomplete;
 /// it is written in the order of its keys anyway.
-template <class T = void *> constexpr bool shouldReverseIterate() {
+template <class T = void *>
+constexpr bool shouldReverseIterate() {
   return !std::is_same_v<T, json::ObjectKey>;
 }
 
