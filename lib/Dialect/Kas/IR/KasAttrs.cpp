@@ -188,6 +188,18 @@ void kas::printBareSize(AsmPrinter &printer, SizeAttr size) {
   printSize(printer.getStream(), size.getValue(), names);
 }
 
+ParseResult kas::parseBareSize(OpAsmParser &parser, SizeAttr &size) {
+  FailureOr<SizeAttr> parsed = parseBareSize(parser);
+  if (failed(parsed))
+    return failure();
+  size = *parsed;
+  return success();
+}
+
+void kas::printBareSize(OpAsmPrinter &printer, Operation *, SizeAttr size) {
+  printBareSize(printer, size);
+}
+
 Attribute SizeAttr::parse(AsmParser &parser, Type) {
   if (parser.parseLess())
     return {};

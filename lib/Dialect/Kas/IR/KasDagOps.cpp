@@ -35,18 +35,6 @@ static void printTensorShape(OpAsmPrinter &printer, Operation *,
   kas::printTensorShape(printer, type);
 }
 
-static ParseResult parseBareSize(OpAsmParser &parser, SizeAttr &size) {
-  FailureOr<SizeAttr> parsed = kas::parseBareSize(parser);
-  if (failed(parsed))
-    return failure();
-  size = *parsed;
-  return success();
-}
-
-static void printBareSize(OpAsmPrinter &printer, Operation *, SizeAttr size) {
-  kas::printBareSize(printer, size);
-}
-
 static ParseResult parseSizeList(OpAsmParser &parser, ArrayAttr &sizes) {
   SmallVector<Attribute> list;
   auto parseSize = [&]() -> ParseResult {
@@ -141,6 +129,29 @@ static LogicalResult verifyDims(ArrayRef<int64_t> dims, int64_t first,
   return success();
 }
 
+/// The shape of the result is that of the operand; `dim` is one of its
+/// dimensions.
+template <typename Adaptor>
+static LogicalResult inferSameShapeAlongDim(Adaptor adaptor,
+                                            std::optional<Location> location,
+                                            SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  types.push_back(type);
+  return verifyDim(type, adaptor.getDim(), location);
+}
+
+/// The same with several dimensions.
+template <typename Adaptor>
+static LogicalResult inferSameShapeAlongDims(Adaptor adaptor,
+                                             std::optional<Location> location,
+                                             SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  types.push_back(type);
+  // D9
+  return verifyDims(adaptor.getDims(), 0, type.getRank(), "dimension", "D9",
+                    location);
+}
+
 LogicalResult DagGroupOp::inferReturnTypes(MLIRContext *context,
                                            std::optional<Location> location,
                                            Adaptor adaptor,
@@ -178,9 +189,7 @@ LogicalResult DagShiftOp::inferReturnTypes(MLIRContext *,
                                            std::optional<Location> location,
                                            Adaptor adaptor,
                                            SmallVectorImpl<Type> &types) {
-  SymbolicTensorType type = getTensorType(adaptor.getInput());
-  types.push_back(type);
-  return verifyDim(type, adaptor.getDim(), location);
+  return inferSameShapeAlongDim(adaptor, location, types);
 }
 
 LogicalResult DagShiftOp::verify() {
@@ -247,18 +256,14 @@ LogicalResult DagShuffleOp::inferReturnTypes(MLIRContext *,
                                              std::optional<Location> location,
                                              Adaptor adaptor,
                                              SmallVectorImpl<Type> &types) {
-  SymbolicTensorType type = getTensorType(adaptor.getInput());
-  types.push_back(type);
-  return verifyDim(type, adaptor.getDim(), location);
+  return inferSameShapeAlongDim(adaptor, location, types);
 }
 
 LogicalResult DagReorderOp::inferReturnTypes(MLIRContext *,
                                              std::optional<Location> location,
                                              Adaptor adaptor,
                                              SmallVectorImpl<Type> &types) {
-  SymbolicTensorType type = getTensorType(adaptor.getInput());
-  types.push_back(type);
-  return verifyDim(type, adaptor.getDim(), location);
+  return inferSameShapeAlongDim(adaptor, location, types);
 }
 
 LogicalResult DagFCOp::inferReturnTypes(MLIRContext *context,
@@ -281,11 +286,7 @@ LogicalResult DagScaleOp::inferReturnTypes(MLIRContext *,
                                            std::optional<Location> location,
                                            Adaptor adaptor,
                                            SmallVectorImpl<Type> &types) {
-  SymbolicTensorType type = getTensorType(adaptor.getInput());
-  types.push_back(type);
-  // D9
-  return verifyDims(adaptor.getDims(), 0, type.getRank(), "dimension", "D9",
-                    location);
+  return inferSameShapeAlongDims(adaptor, location, types);
 }
 
 LogicalResult DagUnaryOp::inferReturnTypes(MLIRContext *,
@@ -320,11 +321,7 @@ LogicalResult DagSoftmaxOp::inferReturnTypes(MLIRContext *,
                                              std::optional<Location> location,
                                              Adaptor adaptor,
                                              SmallVectorImpl<Type> &types) {
-  SymbolicTensorType type = getTensorType(adaptor.getInput());
-  types.push_back(type);
-  // D9
-  return verifyDims(adaptor.getDims(), 0, type.getRank(), "dimension", "D9",
-                    location);
+  return inferSameShapeAlongDims(adaptor, location, types);
 }
 
 LogicalResult DagBroadcastOp::inferReturnTypes(MLIRContext *,

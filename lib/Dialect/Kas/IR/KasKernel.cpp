@@ -189,15 +189,8 @@ void KernelOp::print(OpAsmPrinter &printer) {
     printer << "bindings ";
     printBindings(printer, getBindings(), getMultiplicities());
   }
-  auto printDictionary = [&](StringRef keyword, DictionaryAttr dictionary) {
-    if (dictionary.empty())
-      return;
-    printer.printNewline();
-    printer << keyword;
-    printer.printOptionalAttrDict(dictionary.getValue());
-  };
-  printDictionary("budget", getBudget());
-  printDictionary("solution", getSolution());
+  printDictionary(printer, "budget", getBudget());
+  printDictionary(printer, "solution", getSolution());
   printer.printOptionalAttrDictWithKeyword(
       (*this)->getAttrs(),
       {getSymNameAttrName(), getSymVisibilityAttrName(), getCanvasAttrName(),

@@ -30,18 +30,6 @@ static void printCoordSize(OpAsmPrinter &printer, Operation *, Type type) {
   printBareSize(printer, cast<CoordType>(type).getSize());
 }
 
-static ParseResult parseBareSize(OpAsmParser &parser, SizeAttr &size) {
-  FailureOr<SizeAttr> parsed = kas::parseBareSize(parser);
-  if (failed(parsed))
-    return failure();
-  size = *parsed;
-  return success();
-}
-
-static void printBareSize(OpAsmPrinter &printer, Operation *, SizeAttr size) {
-  kas::printBareSize(printer, size);
-}
-
 static ParseResult parseAmount(OpAsmParser &parser, IntegerAttr &amount) {
   int64_t value = 0;
   if (parser.parseInteger(value))

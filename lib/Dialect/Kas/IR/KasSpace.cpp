@@ -99,15 +99,8 @@ void SpaceOp::print(OpAsmPrinter &printer) {
   printer.printNewline();
   printer << "bindings ";
   printBindings(printer, getBindings(), getMultiplicities());
-  auto printDictionary = [&](StringRef keyword, DictionaryAttr dictionary) {
-    if (dictionary.empty())
-      return;
-    printer.printNewline();
-    printer << keyword;
-    printer.printOptionalAttrDict(dictionary.getValue());
-  };
-  printDictionary("limits", getLimits());
-  printDictionary("budget", getBudget());
+  printDictionary(printer, "limits", getLimits());
+  printDictionary(printer, "budget", getBudget());
   printer.printOptionalAttrDictWithKeyword(
       (*this)->getAttrs(),
       {getSymNameAttrName(), getSymVisibilityAttrName(), getPrimariesAttrName(),

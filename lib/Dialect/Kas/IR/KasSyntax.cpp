@@ -89,6 +89,15 @@ void kas::printShape(AsmPrinter &printer, ArrayAttr sizes,
   printer << ']';
 }
 
+void kas::printDictionary(OpAsmPrinter &printer, StringRef keyword,
+                          DictionaryAttr dictionary) {
+  if (dictionary.empty())
+    return;
+  printer.printNewline();
+  printer << keyword;
+  printer.printOptionalAttrDict(dictionary.getValue());
+}
+
 /// A name that the parser takes as one keyword, and that is not a word of the
 /// size's surroundings.
 static bool isSymbolName(StringRef name) {

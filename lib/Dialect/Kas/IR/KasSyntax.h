@@ -24,6 +24,15 @@ parseBareSize(mlir::AsmParser &parser,
               std::optional<int64_t> first = std::nullopt);
 void printBareSize(mlir::AsmPrinter &printer, SizeAttr size);
 
+/// The same as a custom directive of assembly formats.
+mlir::ParseResult parseBareSize(mlir::OpAsmParser &parser, SizeAttr &size);
+void printBareSize(mlir::OpAsmPrinter &printer, mlir::Operation *op,
+                   SizeAttr size);
+
+/// `keyword {...}` on a line of its own; nothing for an empty dictionary.
+void printDictionary(mlir::OpAsmPrinter &printer, llvm::StringRef keyword,
+                     mlir::DictionaryAttr dictionary);
+
 /// `<N = 1, k = 3>`, without a mnemonic; empty when `optional` and absent.
 mlir::FailureOr<BindingAttr> parseBindingList(mlir::AsmParser &parser,
                                               bool optional = false);
