@@ -70,6 +70,24 @@ protected:
     builder.setInsertionPointToStart(op.getBody());
     body(op.getInductionVar());
   }
+  /// The same over all items, shared by the threads if there are several.
+  void parallelLoop(int64_t numItems, Body body) {
+    if (options.threads == 1 || numItems == 1)
+      return loop(numItems, 1, body);
+    auto op = mlir::scf::ParallelOp::create(
+        builder, loc, mlir::ValueRange{constant(0)},
+        mlir::ValueRange{constant(numItems)}, mlir::ValueRange{constant(1)});
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(op.getBody());
+    body(op.getInductionVars().front());
+  }
+  /// The index along the innermost of the loops that `rest` counts through,
+  /// which has `extent`; `rest` then counts through the others.
+  static mlir::AffineExpr takeIndex(mlir::AffineExpr &rest, int64_t extent) {
+    mlir::AffineExpr index = rest % extent;
+    rest = rest.floorDiv(extent);
+    return index;
+  }
   /// Nested loops over `dims`, which get their indices.
   void loops(llvm::ArrayRef<unsigned> dims, llvm::function_ref<void()> body) {
     if (dims.empty())

@@ -114,25 +114,14 @@ void DirectEmitter::emit() {
       if (loop != plan.vectorLoop && loop != plan.rowLoop &&
           loop != plan.columnLoop)
         numItems *= contraction.loops[loop].extent;
-  if (options.threads == 1 || numItems == 1)
-    return loop(numItems, 1, [&](Value item) { emitItem(item); });
-  auto parallel = scf::ParallelOp::create(builder, loc, ValueRange{constant(0)},
-                                          ValueRange{constant(numItems)},
-                                          ValueRange{constant(1)});
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(parallel.getBody());
-  emitItem(parallel.getInductionVars().front());
+  parallelLoop(numItems, [&](Value item) { emitItem(item); });
 }
 
 /// All iterations of one group of rows and one of columns, for one iteration of
 /// the loops that are not in registers.
 void DirectEmitter::emitItem(Value item) {
   AffineExpr rest = dim(0);
-  auto take = [&](int64_t extent) {
-    AffineExpr index = rest % extent;
-    rest = rest.floorDiv(extent);
-    return index;
-  };
+  auto take = [&](int64_t extent) { return takeIndex(rest, extent); };
   auto takeStart = [&](std::optional<unsigned> loop, int64_t groups) {
     int64_t size = loop ? contraction.loops[*loop].extent / groups : 1;
     AffineExpr group = take(groups);

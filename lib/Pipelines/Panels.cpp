@@ -57,11 +57,7 @@ void PanelEmitter::emitItems(Value first, Value step, Value panelBase) {
 /// One tile of columns times one group of rows, for one batch.
 void PanelEmitter::emitItem(Value item, Value panelBase) {
   AffineExpr rest = dim(0);
-  auto take = [&](int64_t extent) {
-    AffineExpr index = rest % extent;
-    rest = rest.floorDiv(extent);
-    return index;
-  };
+  auto take = [&](int64_t extent) { return takeIndex(rest, extent); };
   unsigned rowLoop = contraction.rows.back();
   int64_t groupRows = contraction.loops[rowLoop].extent / plan.rowGroups;
   Value rowBase = apply(take(plan.rowGroups) * groupRows, {item});

@@ -216,20 +216,7 @@ void RowVectorEmitter::emit() {
   makeStepLoops();
   int64_t numItems = contraction.getExtent(contraction.batches) *
                      (rows / blockRows) * plan.columnGroups;
-  if (options.threads == 1 || numItems == 1) {
-    auto items = scf::ForOp::create(builder, loc, constant(0),
-                                    constant(numItems), constant(1));
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(items.getBody());
-    emitItem(items.getInductionVar());
-  } else {
-    auto items = scf::ParallelOp::create(builder, loc, ValueRange{constant(0)},
-                                         ValueRange{constant(numItems)},
-                                         ValueRange{constant(1)});
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(items.getBody());
-    emitItem(items.getInductionVars().front());
-  }
+  parallelLoop(numItems, [&](Value item) { emitItem(item); });
   if (options.deallocate) {
     memref::DeallocOp::create(builder, loc, packed);
     for (Value buffer : deallocated)
@@ -240,11 +227,7 @@ void RowVectorEmitter::emit() {
 /// One block of rows and one group of columns, for one batch.
 void RowVectorEmitter::emitItem(Value item) {
   AffineExpr rest = dim(0);
-  auto take = [&](int64_t extent) {
-    AffineExpr index = rest % extent;
-    rest = rest.floorDiv(extent);
-    return index;
-  };
+  auto take = [&](int64_t extent) { return takeIndex(rest, extent); };
   unsigned outermost = contraction.columns.front();
   int64_t extent = contraction.loops[outermost].extent / plan.columnGroups;
   Value start = apply(take(plan.columnGroups) * extent, {item});
