@@ -17,6 +17,31 @@
 
 namespace kas {
 
+/// The largest position from `first` to `last` with `holds`, which holds at
+/// `first` and, once false, stays so.
+template <typename Predicate>
+int64_t findLast(int64_t first, int64_t last, Predicate &&holds) {
+  while (first < last) {
+    int64_t middle = first + (last - first + 1) / 2;
+    if (holds(middle))
+      first = middle;
+    else
+      last = middle - 1;
+  }
+  return first;
+}
+
+/// The same when the position is likely to be close to `first`.
+template <typename Predicate>
+int64_t findLastNear(int64_t first, int64_t last, Predicate &&holds) {
+  int64_t step = 1;
+  while (step <= last - first && holds(first + step)) {
+    first += step;
+    step *= 2;
+  }
+  return findLast(first, std::min(last, first + step - 1), holds);
+}
+
 /// The budgets that a search has to keep; nothing stands for 0 and for the
 /// ceiling of all costs.
 struct BudgetRange {

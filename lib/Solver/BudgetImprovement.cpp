@@ -1,0 +1,229 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Good points of budget problems: in proportion to the channels, then improved
+// by single moves and pairs of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BudgetSearch.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include <numeric>
+
+using namespace kas;
+
+/// The largest point in proportion to the channels of the layers that is within
+/// the upper budgets.
+BudgetSearch::Point BudgetSearch::getProportional() const {
+  int64_t leastChannels = INT64_MAX;
+  for (const BudgetProblem::Layer &layer : problem.layers)
+    leastChannels = std::min(leastChannels, layer.channels);
+  constexpr int scale = 8;
+  auto pointAt = [&](int64_t factor) {
+    Point point;
+    for (unsigned layer : llvm::seq(model.numLayers))
+      for (unsigned variable : llvm::seq(model.numVariables)) {
+        const BudgetModel::Domain &domain = model.getDomain(layer, variable);
+        __int128 wanted =
+            __int128(factor) * problem.layers[layer].channels / leastChannels;
+        unsigned item = itemOf(layer, variable);
+        point.push_back(findLast(low[item], high[item], [&](int64_t index) {
+          return __int128(domain.getValue(index)) << scale <= wanted;
+        }));
+      }
+    return point;
+  };
+  return pointAt(findLast(0, problem.maxValue << scale, [&](int64_t factor) {
+    return isWithinUpper(pointAt(factor));
+  }));
+}
+
+void BudgetSearch::offer(const Point &point, llvm::ArrayRef<int64_t> totals) {
+  for (auto [total, lower] : llvm::zip(totals, range.lower))
+    if (total < lower)
+      return;
+  if (totals[objective] > bestValue) {
+    bestValue = totals[objective];
+    best = point;
+  }
+}
+
+/// Raises the one item by as much as fits that gains most.
+bool BudgetSearch::improveByStep(Point &point,
+                                 llvm::MutableArrayRef<int64_t> totals) const {
+  int64_t mostGain = 0;
+  unsigned bestItem = 0;
+  int64_t bestIndex = 0;
+  Point trial = point;
+  for (unsigned layer : llvm::seq(model.numLayers)) {
+    llvm::MutableArrayRef<int64_t> indices = layerOf(trial, layer);
+    llvm::SmallVector<int64_t, 2> before;
+    for (unsigned cost : llvm::seq(model.numCosts))
+      before.push_back(model.evaluateCost(layer, cost, indices));
+    for (unsigned variable : llvm::seq(model.numVariables)) {
+      unsigned item = itemOf(layer, variable);
+      int64_t index =
+          findLastNear(point[item], high[item], [&](int64_t candidate) {
+            indices[variable] = candidate;
+            return model.isWithinLimits(layer, indices) &&
+                   llvm::all_of(llvm::seq(model.numCosts), [&](unsigned cost) {
+                     return model.evaluateCost(layer, cost, indices) -
+                                before[cost] <=
+                            range.upper[cost] - totals[cost];
+                   });
+          });
+      indices[variable] = index;
+      int64_t gain =
+          model.evaluateCost(layer, objective, indices) - before[objective];
+      indices[variable] = point[item];
+      if (gain > mostGain) {
+        mostGain = gain;
+        bestItem = item;
+        bestIndex = index;
+      }
+    }
+  }
+  if (mostGain == 0)
+    return false;
+  point[bestItem] = bestIndex;
+  for (unsigned cost : llvm::seq(model.numCosts))
+    totals[cost] = getTotal(point, cost);
+  return true;
+}
+
+namespace {
+/// A change of one item, and what it changes in the objective.
+struct Move {
+  int64_t gain = 0;
+  unsigned item = 0;
+  int64_t index = 0;
+};
+} // namespace
+
+/// Makes the two moves in different layers that together gain most. Moves of
+/// few steps are enough: what is left of the budget is small by now.
+bool BudgetSearch::improveByPair(Point &point,
+                                 llvm::MutableArrayRef<int64_t> totals) const {
+  constexpr int64_t reach = 4;
+  llvm::SmallVector<Move, 0> moves;
+  llvm::SmallVector<llvm::SmallVector<int64_t, 2>, 0> deltas;
+  Point trial = point;
+  for (unsigned layer : llvm::seq(model.numLayers)) {
+    llvm::MutableArrayRef<int64_t> indices = layerOf(trial, layer);
+    llvm::SmallVector<int64_t, 2> before;
+    for (unsigned cost : llvm::seq(model.numCosts))
+      before.push_back(model.evaluateCost(layer, cost, indices));
+    for (unsigned variable : llvm::seq(model.numVariables)) {
+      unsigned item = itemOf(layer, variable);
+      for (int64_t index = std::max(low[item], point[item] - reach),
+                   last = std::min(high[item], point[item] + reach);
+           index <= last; ++index) {
+        if (index == point[item])
+          continue;
+        indices[variable] = index;
+        if (!model.isWithinLimits(layer, indices))
+          break;
+        moves.push_back(
+            {model.evaluateCost(layer, objective, indices) - before[objective],
+             item, index});
+      }
+      indices[variable] = point[item];
+    }
+  }
+  llvm::sort(moves, [](const Move &a, const Move &b) {
+    return std::tie(a.gain, a.item, a.index) <
+           std::tie(b.gain, b.item, b.index);
+  });
+
+  int64_t room = std::min(range.upper[objective], bound) - totals[objective];
+  int64_t mostGain = 0;
+  const Move *chosen[2] = {nullptr, nullptr};
+  Point pair = point;
+  auto fits = [&](const Move &first, const Move &second) {
+    pair[first.item] = first.index;
+    pair[second.item] = second.index;
+    bool result = llvm::all_of(llvm::seq(model.numCosts), [&](unsigned cost) {
+      if (cost == objective)
+        return true;
+      int64_t change = 0;
+      for (const Move *move : {&first, &second}) {
+        unsigned layer = move->item / model.numVariables;
+        change += model.evaluateCost(layer, cost, layerOf(pair, layer)) -
+                  model.evaluateCost(layer, cost, layerOf(trial, layer));
+      }
+      return change <= range.upper[cost] - totals[cost];
+    });
+    pair[first.item] = point[first.item];
+    pair[second.item] = point[second.item];
+    return result;
+  };
+  for (const Move &first : moves) {
+    // The largest gain of the second move that still fits, and some below.
+    const Move *second = llvm::partition_point(moves, [&](const Move &move) {
+      return move.gain <= room - first.gain;
+    });
+    for (int tries = 0; tries < 4 && second != moves.begin(); ++tries) {
+      --second;
+      if (first.gain + second->gain <= mostGain)
+        break;
+      if (first.item / model.numVariables !=
+              second->item / model.numVariables &&
+          fits(first, *second)) {
+        mostGain = first.gain + second->gain;
+        chosen[0] = &first;
+        chosen[1] = second;
+      }
+    }
+  }
+  if (mostGain == 0)
+    return false;
+  for (const Move *move : chosen)
+    point[move->item] = move->index;
+  for (unsigned cost : llvm::seq(model.numCosts))
+    totals[cost] = getTotal(point, cost);
+  return true;
+}
+
+/// Fills what is left of the budgets from `point`, which is within the upper
+/// ones.
+void BudgetSearch::improve(Point point) {
+  llvm::SmallVector<int64_t, 2> totals;
+  for (unsigned cost : llvm::seq(model.numCosts))
+    totals.push_back(getTotal(point, cost));
+  offer(point, totals);
+  constexpr int maxRounds = 64, maxPairs = 8;
+  int numPairs = 0;
+  for (int round = 0; round < maxRounds && totals[objective] < bound; ++round) {
+    if (!improveByStep(point, totals) &&
+        (++numPairs > maxPairs || !improveByPair(point, totals)))
+      break;
+    offer(point, totals);
+  }
+}
+
+/// Takes values away that are not within the spread. False when that leaves
+/// nothing within the budgets.
+bool BudgetSearch::narrow() {
+  Point center = getProportional();
+  for (unsigned layer : llvm::seq(model.numLayers))
+    for (unsigned variable : llvm::seq(model.numVariables)) {
+      const BudgetModel::Domain &domain = model.getDomain(layer, variable);
+      unsigned item = itemOf(layer, variable);
+      __int128 value = domain.getValue(center[item]);
+      auto isBelow = [&](int64_t index) {
+        return __int128(domain.getValue(index)) * spread < value;
+      };
+      high[item] = findLast(center[item], high[item], [&](int64_t index) {
+        return domain.getValue(index) <= value * spread;
+      });
+      if (isBelow(low[item]))
+        low[item] = findLast(low[item], center[item], isBelow) + 1;
+    }
+  return tighten();
+}
