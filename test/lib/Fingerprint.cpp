@@ -8,7 +8,6 @@
 
 #include "Fingerprint.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace kas;
 using namespace kas::test;
@@ -126,7 +125,7 @@ private:
   bool walk(size_t level, const Row &outer, const Filter &isWanted,
             const Visitor &visit) {
     for (unsigned view : views[level])
-      if (!compute(view))
+      if (!setValue(op.coords, view, values))
         return false;
     Row &row = rows[level];
     row = outer;
@@ -142,36 +141,6 @@ private:
       if (walk(level + 1, row, isWanted, visit) && level >= placeLevel)
         return true;
     return false;
-  }
-
-  /// False where the point does not exist.
-  bool compute(unsigned index) {
-    const ConcreteCoord &coord = op.coords[index];
-    int64_t first = values[coord.first];
-    int64_t &value = values[index];
-    switch (coord.kind) {
-    case ConcreteCoord::Loop:
-      break;
-    case ConcreteCoord::Quotient:
-      value = first / coord.parameter;
-      break;
-    case ConcreteCoord::Remainder:
-      value = first % coord.parameter;
-      break;
-    case ConcreteCoord::Split:
-      value = first * op.coords[coord.second].size + values[coord.second];
-      break;
-    case ConcreteCoord::Shift:
-      value = llvm::mod(first + coord.parameter, coord.size);
-      break;
-    case ConcreteCoord::Unfold:
-      value = first + values[coord.second] - coord.parameter;
-      return value >= 0 && value < coord.size;
-    case ConcreteCoord::Stride:
-      value = first * coord.parameter;
-      break;
-    }
-    return true;
   }
 
   struct Term {
@@ -546,20 +515,7 @@ std::vector<uint32_t> Fingerprinter::getSmallestClass() const {
   for (uint32_t node = 0; node < numNodes; ++node)
     if (isUsed[node])
       sorted.emplace_back(colors[node], node);
-  llvm::sort(sorted);
-  std::vector<uint32_t> smallest;
-  for (size_t begin = 0, end; begin < sorted.size(); begin = end) {
-    end = begin + 1;
-    while (end < sorted.size() && sorted[end].first == sorted[begin].first)
-      ++end;
-    if (end - begin < 2 ||
-        (!smallest.empty() && end - begin >= smallest.size()))
-      continue;
-    smallest.clear();
-    for (size_t i = begin; i < end; ++i)
-      smallest.push_back(sorted[i].second);
-  }
-  return smallest;
+  return test::getSmallestClass(std::move(sorted));
 }
 
 /// What becomes of the colours when one node of a class is unique, for each.

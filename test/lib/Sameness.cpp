@@ -172,12 +172,10 @@ uint64_t Structure::refineStrongly(Colors &colors) const {
   return mix(hash, refine(colors));
 }
 
-std::vector<unsigned> Structure::getSmallestClass(const Colors &colors) const {
-  std::vector<std::pair<uint64_t, unsigned>> nodes;
-  for (unsigned node = 0; node < numNodes; ++node)
-    nodes.emplace_back(colors[node], node);
+std::vector<uint32_t>
+kas::test::getSmallestClass(std::vector<std::pair<uint64_t, uint32_t>> nodes) {
   llvm::sort(nodes);
-  std::vector<unsigned> smallest;
+  std::vector<uint32_t> smallest;
   for (size_t begin = 0, end; begin < nodes.size(); begin = end) {
     for (end = begin;
          end < nodes.size() && nodes[end].first == nodes[begin].first;)
@@ -190,6 +188,13 @@ std::vector<unsigned> Structure::getSmallestClass(const Colors &colors) const {
       smallest.push_back(nodes[i].second);
   }
   return smallest;
+}
+
+std::vector<unsigned> Structure::getSmallestClass(const Colors &colors) const {
+  std::vector<std::pair<uint64_t, uint32_t>> nodes;
+  for (unsigned node = 0; node < numNodes; ++node)
+    nodes.emplace_back(colors[node], node);
+  return kas::test::getSmallestClass(std::move(nodes));
 }
 
 uint64_t kas::test::hashTable(const ProductTable &table) {

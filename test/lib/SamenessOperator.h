@@ -15,6 +15,7 @@
 #define KAS_TEST_LIB_SAMENESSOPERATOR_H
 
 #include "kas/GraphSearch/OperatorGraph.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace kas::test {
 
@@ -41,6 +42,38 @@ struct ConcreteCoord {
   unsigned first = 0, second = 0;
   int64_t parameter = 0;
 };
+
+/// Sets the value of `coords[index]`, which is no loop or has its value
+/// already, from those of its operands; false where the point does not exist.
+inline bool setValue(llvm::ArrayRef<ConcreteCoord> coords, unsigned index,
+                     llvm::MutableArrayRef<int64_t> values) {
+  const ConcreteCoord &coord = coords[index];
+  int64_t first = values[coord.first];
+  int64_t &value = values[index];
+  switch (coord.kind) {
+  case ConcreteCoord::Loop:
+    break;
+  case ConcreteCoord::Quotient:
+    value = first / coord.parameter;
+    break;
+  case ConcreteCoord::Remainder:
+    value = first % coord.parameter;
+    break;
+  case ConcreteCoord::Split:
+    value = first * coords[coord.second].size + values[coord.second];
+    break;
+  case ConcreteCoord::Shift:
+    value = llvm::mod(first + coord.parameter, coord.size);
+    break;
+  case ConcreteCoord::Unfold:
+    value = first + values[coord.second] - coord.parameter;
+    return value >= 0 && value < coord.size;
+  case ConcreteCoord::Stride:
+    value = first * coord.parameter;
+    break;
+  }
+  return true;
+}
 
 /// A dimension of the output or the input.
 struct ConcreteAxis {

@@ -9,8 +9,8 @@
 #include "SamenessTable.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/MathExtras.h"
 #include <map>
 #include <numeric>
 #include <unordered_map>
@@ -26,33 +26,9 @@ using namespace kas::test;
 /// the point does not exist.
 static bool setValues(llvm::ArrayRef<ConcreteCoord> coords,
                       llvm::MutableArrayRef<int64_t> values) {
-  for (auto [coord, value] : llvm::zip_equal(coords, values)) {
-    int64_t first = values[coord.first];
-    switch (coord.kind) {
-    case ConcreteCoord::Loop:
-      break;
-    case ConcreteCoord::Quotient:
-      value = first / coord.parameter;
-      break;
-    case ConcreteCoord::Remainder:
-      value = first % coord.parameter;
-      break;
-    case ConcreteCoord::Split:
-      value = first * coords[coord.second].size + values[coord.second];
-      break;
-    case ConcreteCoord::Shift:
-      value = llvm::mod(first + coord.parameter, coord.size);
-      break;
-    case ConcreteCoord::Unfold:
-      value = first + values[coord.second] - coord.parameter;
-      if (value < 0 || value >= coord.size)
-        return false;
-      break;
-    case ConcreteCoord::Stride:
-      value = first * coord.parameter;
-      break;
-    }
-  }
+  for (unsigned index : llvm::seq<unsigned>(coords.size()))
+    if (!setValue(coords, index, values))
+      return false;
   return true;
 }
 

@@ -75,6 +75,11 @@ private:
   void removeFactors(unsigned weight);
 };
 
+/// Of nodes with their colours, those of the smallest class of one colour that
+/// has two or more, the first such colour; none if all colours differ.
+std::vector<uint32_t>
+getSmallestClass(std::vector<std::pair<uint64_t, uint32_t>> nodes);
+
 /// Whether numbers `f` exist, one for each element of each weight of `table`,
 /// such that `numerators[i] / denominators[i]` is the product of the numbers of
 /// the elements in row i.

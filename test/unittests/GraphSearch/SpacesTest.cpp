@@ -144,14 +144,10 @@ TEST_F(SpacesTest, MemoryIsBounded) {
 }
 
 TEST_F(SpacesTest, SynoResnet18IsTheSameOnAllRoads) {
-  if (!isSlow())
-    GTEST_SKIP() << "lists 13 628 operators three times";
   expectEqualRoads(load("syno-resnet18.mlir"), false, true);
 }
 
 TEST_F(SpacesTest, DeeperSynoResnet18IsTheSameWithATable) {
-  if (!isSlow())
-    GTEST_SKIP() << "lists more than 20 000 operators twice";
   std::shared_ptr<SearchProblem> problem = load("syno-resnet18.mlir");
   problem->limits.depth = 14;
   Enumeration ordered(problem, {});
