@@ -200,8 +200,8 @@ bool kas::canMeetBudget(GraphSpace &space, const GraphStateData &state) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The least hash of an operator over all ways to number equal reductions, and
-/// equal outputs where axes may be swapped.
+/// The least hash of an operator over all ways to number equal reductions (O4),
+/// and equal outputs where axes may be swapped (O5).
 class FinalKey {
 public:
   FinalKey(const GraphSpace &space, const GraphStateData &state)

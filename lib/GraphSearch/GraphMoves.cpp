@@ -151,9 +151,11 @@ private:
       return {hash, hash};
     return {ShapeDistance::hashItem(ShapeDistance::forgetWeights(item)), hash};
   }
+  /// O3.
   bool isFrozen(unsigned index) const {
     return live[index].height >= limits.chain;
   }
+  /// O1: what commutes with the move came later in the order.
   bool isStale(uint64_t key, uint64_t since) const {
     return space.options.useOrdering && key <= since;
   }
@@ -208,7 +210,7 @@ private:
   // Views of one coordinate
   //===--------------------------------------------------------------------===//
 
-  /// Another coordinate is as good and comes first.
+  /// O2: another coordinate is as good and comes first.
   bool isLaterTwin(unsigned index, uint64_t key, uint64_t parameter) const {
     return llvm::any_of(twins, [&](std::pair<uint8_t, uint8_t> pair) {
       if (pair.first != index && pair.second != index)

@@ -420,7 +420,7 @@ bool kas::canSplit(GraphSpace &space, const GraphStateData &state,
       isUndone(outer, inner) || areHalvesOfChannel(space, state, outer, inner))
     return false;
   SizeId product = space.sizes.multiply(outer.size, inner.size);
-  return space.sizes[product].isLegal &&
+  return space.sizes[product].isLegal && // S7
          (!space.isChannel(product) ||
           isChannelCanonical(space, state, outer, inner));
 }
@@ -463,7 +463,7 @@ bool kas::canShift(const GraphSpace &space, const LiveCoord &base,
       base.kind == CoordKind::Shift || space.isChannel(base.size))
     return false;
   const SizeInfo &info = space.sizes[base.size];
-  if (info.min < 2 ||
+  if (info.min < 2 || // H4
       (isBackward && (info.max == 2 || !space.problem->limits.shiftBackward)))
     return false;
   if (base.kind != CoordKind::Split)

@@ -21,8 +21,9 @@ namespace kas {
 /// Makes the steps of an operator whatever the rules say of them.
 class OperatorWriter {
 public:
-  explicit OperatorWriter(std::shared_ptr<const SearchProblem> problem)
-      : space(problem, {}) {
+  explicit OperatorWriter(std::shared_ptr<const SearchProblem> problem,
+                          const GraphStateOptions &options = {})
+      : space(problem, options) {
     GraphState root(std::shared_ptr<GraphSpace>(&space, [](GraphSpace *) {}));
     state.assign(root.getData());
   }
@@ -30,19 +31,11 @@ public:
   /// Coordinates are named by the expressions they are.
   ExprId output(unsigned index) { return state.live[index].expr; }
   ExprId reduce(llvm::StringRef size) {
-    SizeId id = space.sizes.intern(
-        llvm::cantFail(parseSize(size, space.problem->symbols)));
-    apply(ReduceMove,
-          llvm::find(space.reduceSizes, id) - space.reduceSizes.begin());
+    apply(ReduceMove, getReduceCode(size));
     return state.getLive().back().expr;
   }
   void contract(llvm::ArrayRef<ExprId> shared, llvm::ArrayRef<ExprId> taken) {
-    uint32_t code = 0;
-    for (ExprId coord : shared)
-      code |= Shared << (2 * find(coord));
-    for (ExprId coord : taken)
-      code |= Taken << (2 * find(coord));
-    apply(ContractMove, code);
+    apply(ContractMove, getContractCode(shared, taken));
   }
   ExprId split(ExprId a, ExprId b) { return binary(SplitMove, a, b); }
   ExprId unfold(ExprId a, ExprId b) { return binary(UnfoldMove, a, b); }
@@ -53,8 +46,7 @@ public:
   }
   std::pair<ExprId, ExprId> merge(ExprId a, llvm::StringRef block) {
     unsigned index = find(a);
-    SizeId id = space.sizes.intern(
-        llvm::cantFail(parseSize(block, space.problem->symbols)));
+    SizeId id = size(block);
     llvm::ArrayRef<SizeId> blocks =
         space.sizes.getBlocks(state.live[index].size);
     apply(MergeMove, index << 8 | (llvm::find(blocks, id) - blocks.begin()));
@@ -84,10 +76,41 @@ public:
         llvm::cantFail(parseSize(text, space.problem->symbols)));
   }
 
+  /// Whether the search makes this move here.
+  bool lists(unsigned kind, uint32_t code) {
+    bool isListed = false;
+    forEachMove(space, state, kind, kind, code, [&](Move move) {
+      isListed = move.code == code;
+      return true;
+    });
+    return isListed;
+  }
+  unsigned countMoves(unsigned kind) {
+    unsigned count = 0;
+    forEachMove(space, state, kind, kind, 0, [&](Move) {
+      ++count;
+      return false;
+    });
+    return count;
+  }
+
   GraphSpace space;
   GraphStateData state;
 
-private:
+protected:
+  uint32_t getReduceCode(llvm::StringRef text) {
+    return llvm::find(space.reduceSizes, size(text)) -
+           space.reduceSizes.begin();
+  }
+  uint32_t getContractCode(llvm::ArrayRef<ExprId> shared,
+                           llvm::ArrayRef<ExprId> taken) {
+    uint32_t code = 0;
+    for (ExprId coord : shared)
+      code |= Shared << (2 * find(coord));
+    for (ExprId coord : taken)
+      code |= Taken << (2 * find(coord));
+    return code;
+  }
   unsigned find(ExprId expr) {
     for (auto [index, coord] : llvm::enumerate(state.getLive()))
       if (coord.expr == expr)
@@ -95,13 +118,15 @@ private:
     ADD_FAILURE() << "no such coordinate";
     return 0;
   }
+
+private:
   ExprId binary(unsigned kind, ExprId a, ExprId b) {
     unsigned first = find(a), second = find(b);
     apply(kind, first << 8 | second);
     return state.live[first - (second < first)].expr;
   }
   void apply(unsigned kind, uint32_t code) {
-    applyMove(space, state, kind, code, 0);
+    applyMove(space, state, kind, code, getMoveKey(space, state, kind, code));
   }
 };
 

@@ -6,58 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The rules of docs/CanonicalForm.md, one test each, named after its number:
-// what the rule takes away, and a near miss that stays.
+// The rules of docs/CanonicalForm.md on single moves, one test each, named
+// after its number: what the rule takes away, and a near miss that stays.
 //
 //===----------------------------------------------------------------------===//
 
-#include "OperatorWriter.h"
-#include "Problems.h"
+#include "RuleChecker.h"
 
 using namespace kas;
-
-namespace {
-
-constexpr llvm::StringLiteral text = R"(
-kas.space @rules<N, C, D, H | k, s, g>
-    [N, D unordered, H, H] from [N, C unordered, H, H]
-    bindings [<N = 1, C = 24, D = 36, H = 30, k = 5, s = 2, g = 3>]
-    limits {depth = 16, chain = 100, reduce = 6, split = 6, merge = 4, shift = 4,
-            unfold = 4, expand = 4, stride = 2, weights = 3, stride_size = 40,
-            weight_takes = 0, weight_shares = 0, rank_max = 100, pooling = 4,
-            size_symbols = 3, reduce_ratio = 1000, window = 9,
-            occurrences.C = 3, occurrences.D = 3, occurrences.H = 3,
-            occurrences.k = 4, occurrences.s = 4, occurrences.g = 4}
-)";
-
-/// The coordinates of the output: a channel and two positions.
-class RulesTest : public ProblemTest, public OperatorWriter {
-protected:
-  RulesTest() : RulesTest(text) {}
-  explicit RulesTest(llvm::StringRef text)
-      : OperatorWriter(parse(text)), d(output(0)), h(output(1)), w(output(2)) {}
-
-  bool merges(ExprId whole, llvm::StringRef block) {
-    return canMerge(space, state, get(whole)) &&
-           canMergeBy(space, state, get(whole), size(block));
-  }
-  bool unfolds(ExprId base, ExprId window) {
-    return canUnfold(space, get(base), get(window));
-  }
-  bool splits(ExprId outer, ExprId inner) {
-    return canSplit(space, state, get(outer), get(inner));
-  }
-  bool shifts(ExprId base, bool isBackward = false) {
-    return canShift(space, get(base), isBackward);
-  }
-  bool strides(ExprId base) {
-    return canStride(space, state, get(base), size("s"));
-  }
-  bool expands(ExprId coord) { return canExpand(space, state, get(coord)); }
-  ExprId d, h, w;
-};
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Weights
@@ -219,7 +175,8 @@ TEST_F(RulesTest, S7) {
 TEST_F(RulesTest, D1) {
   ExprId a = reduce("C/g"), b = reduce("g");
   contract({a}, {d});
-  EXPECT_NE(splits(a, b), splits(b, a)) << "one of the two orders";
+  EXPECT_TRUE(splits(a, b) || splits(b, a));
+  EXPECT_FALSE(splits(a, b) && splits(b, a)) << "one of the two orders";
 }
 
 TEST_F(RulesTest, D2) {
@@ -231,10 +188,24 @@ TEST_F(RulesTest, D2) {
 }
 
 TEST_F(RulesTest, D3) {
-  ExprId a = reduce("C/(g*s)"), b = reduce("g"), x = reduce("s");
-  contract({x}, {d});
-  ExprId t = splits(x, b) ? split(x, b) : split(b, x);
-  EXPECT_FALSE(splits(a, t)) << "a and b have the same weights";
+  // In either order of the upper two, which D1 decides.
+  auto splitsAll = [&](bool areDifferent) {
+    bool isAny = false;
+    for (bool isSwapped : {false, true}) {
+      RuleChecker checker(space.problem);
+      ExprId a = checker.reduce("C/(g*s)"), b = checker.reduce("g");
+      ExprId x = checker.reduce("s");
+      checker.contract({x}, {checker.d});
+      if (areDifferent)
+        checker.contract({a}, {checker.h});
+      if (isSwapped)
+        std::swap(a, x);
+      isAny |= checker.splits(a, checker.split(x, b));
+    }
+    return isAny;
+  };
+  EXPECT_FALSE(splitsAll(false)) << "a and b have the same weights";
+  EXPECT_TRUE(splitsAll(true));
 }
 
 TEST_F(RulesTest, D4) {
@@ -315,180 +286,4 @@ TEST_F(RulesTest, E2OfNeighbors) {
   expand(high);
   EXPECT_FALSE(expands(middle)) << "both are the quotient by k";
   EXPECT_TRUE(expands(last));
-}
-
-//===----------------------------------------------------------------------===//
-// Two ways to write one operator: equal keys
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// One position, so that there is one way to match the input.
-constexpr llvm::StringLiteral keyText = R"(
-kas.space @keys<N, C, D, H | s, g>
-    [N, D unordered, H] from [N, C unordered, H]
-    bindings [<N = 1, C = 24, D = 36, H = 30, s = 2, g = 3>]
-    limits {depth = 16, chain = 100, reduce = 4, split = 6, merge = 4, shift = 4,
-            expand = 4, weights = 3, weight_takes = 0, weight_shares = 0,
-            rank_max = 100, pooling = 100, size_symbols = 3, reduce_ratio = 1000,
-            shift_block = 100, occurrences.C = 3, occurrences.D = 3,
-            occurrences.H = 3, occurrences.s = 4, occurrences.g = 4}
-)";
-
-class KeysTest : public ProblemTest {
-protected:
-  KeysTest() : problem(parse(keyText)) {}
-
-  /// The key of what `write` makes, beside a sum over the channels.
-  template <typename Write>
-  uint64_t getKey(Write write) {
-    OperatorWriter writer(problem);
-    ExprId d = writer.output(0), h = writer.output(1);
-    ExprId c = writer.reduce("C");
-    write(writer, d, h, c);
-    return writer.finish();
-  }
-
-  std::shared_ptr<const SearchProblem> problem;
-};
-
-using W = OperatorWriter;
-
-} // namespace
-
-TEST_F(KeysTest, W8) {
-  auto below = getKey([](W &x, ExprId d, ExprId h, ExprId) {
-    x.contract({h}, {d});
-    auto [q, m] = x.merge(x.shift(h), "s");
-    x.split(m, q);
-  });
-  auto above = getKey([](W &x, ExprId d, ExprId h, ExprId) {
-    auto [q, m] = x.merge(x.shift(h), "s");
-    x.contract({q, m}, {d});
-    x.split(m, q);
-  });
-  auto half = getKey([](W &x, ExprId d, ExprId h, ExprId) {
-    auto [q, m] = x.merge(x.shift(h), "s");
-    x.contract({q}, {d});
-    x.split(m, q);
-  });
-  EXPECT_EQ(below, above);
-  EXPECT_NE(below, half);
-}
-
-TEST_F(KeysTest, W9) {
-  auto writeBelow = [](bool isLow) {
-    return [isLow](W &x, ExprId d, ExprId h, ExprId) {
-      auto [q, m] = x.merge(h, "s");
-      x.contract({isLow ? m : q}, {d});
-      x.shift(x.split(q, m));
-    };
-  };
-  auto writeAbove = [](bool isLow) {
-    return [isLow](W &x, ExprId d, ExprId h, ExprId) {
-      auto [q, m] = x.merge(x.shift(h), "s");
-      x.contract({isLow ? m : q}, {d});
-      x.split(q, m);
-    };
-  };
-  EXPECT_EQ(getKey(writeBelow(true)), getKey(writeAbove(true)));
-  EXPECT_NE(getKey(writeBelow(false)), getKey(writeAbove(false)))
-      << "the quotient of a shift is another one";
-}
-
-TEST_F(KeysTest, M9) {
-  auto write = [](unsigned ofFirst) {
-    return [ofFirst](W &x, ExprId d, ExprId h, ExprId c) {
-      ExprId r = x.reduce("s");
-      if (ofFirst == 0)
-        x.contract({r}, {d});
-      auto [q, m] = x.merge(x.shift(x.split(h, r)), "s");
-      if (ofFirst == 1)
-        x.contract({m}, {d});
-      if (ofFirst == 2)
-        x.contract({q}, {d});
-      x.contract({c}, {m});
-    };
-  };
-  EXPECT_EQ(getKey(write(0)), getKey(write(1)));
-  EXPECT_NE(getKey(write(0)), getKey(write(2)));
-}
-
-TEST_F(KeysTest, M10) {
-  auto write = [](bool isInnerFirst, bool isBack) {
-    return [=](W &x, ExprId d, ExprId h, ExprId c) {
-      ExprId r = x.reduce("s"), t = x.reduce("s");
-      auto [q, m] = x.merge(x.shift(x.split(h, r)), "s");
-      ExprId split = x.split(q, t);
-      auto [p, n] = x.merge(isBack ? x.shiftBack(split) : x.shift(split), "s");
-      x.contract({}, {d, isInnerFirst ? m : n});
-      x.contract({c}, {isInnerFirst ? n : m});
-    };
-  };
-  EXPECT_EQ(getKey(write(true, false)), getKey(write(false, false)));
-  EXPECT_NE(getKey(write(true, true)), getKey(write(false, true)))
-      << "the carries have different signs";
-}
-
-TEST_F(KeysTest, H5) {
-  auto write = [](bool isInner, bool hasOuter, bool hasInner) {
-    return [=](W &x, ExprId d, ExprId h, ExprId) {
-      ExprId r = x.reduce("s");
-      auto [q, m] = x.merge(h, "s");
-      if (hasOuter && hasInner)
-        x.contract({r, q}, {d});
-      else if (hasOuter)
-        x.contract({r}, {d});
-      else
-        x.expand(d);
-      if (isInner)
-        x.split(r, x.shift(q));
-      else
-        x.shift(x.split(r, q));
-      x.expand(m);
-    };
-  };
-  EXPECT_EQ(getKey(write(false, false, false)),
-            getKey(write(true, false, false)));
-  EXPECT_EQ(getKey(write(false, true, true)), getKey(write(true, true, true)));
-  EXPECT_NE(getKey(write(false, true, false)), getKey(write(true, true, false)))
-      << "a weight sees the carry";
-}
-
-TEST_F(KeysTest, H6) {
-  auto write = [](bool isFirst, bool isLowDropped) {
-    return [=](W &x, ExprId d, ExprId h, ExprId) {
-      ExprId r = x.reduce("s");
-      x.expand(d);
-      auto [q, m] =
-          x.merge(isFirst ? x.shift(h) : h, isLowDropped ? "s" : "H/s");
-      x.expand(isLowDropped ? m : q);
-      ExprId kept = isLowDropped ? q : m;
-      x.split(r, isFirst ? kept : x.shift(kept));
-    };
-  };
-  EXPECT_EQ(getKey(write(false, false)), getKey(write(true, false)));
-  EXPECT_NE(getKey(write(false, true)), getKey(write(true, true)))
-      << "the quotient of a shift is no shift";
-}
-
-TEST_F(KeysTest, O4) {
-  auto write = [](bool isSwapped, bool isCrossed) {
-    return [=](W &x, ExprId d, ExprId h, ExprId c) {
-      ExprId r = x.reduce("s"), t = x.reduce("s");
-      if (isSwapped)
-        std::swap(r, t);
-      x.contract({r}, {d});
-      x.contract({t, c}, {});
-      auto [q, m] = x.merge(h, "s");
-      x.expand(m);
-      if (isCrossed)
-        std::swap(r, t);
-      x.split(r, q);
-      x.expand(t);
-    };
-  };
-  EXPECT_EQ(getKey(write(false, false)), getKey(write(true, false)));
-  EXPECT_NE(getKey(write(false, false)), getKey(write(false, true)))
-      << "the data sees the other one";
 }
