@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Reference/KernelEvaluator.h"
+#include "kas/Dialect/Kas/Transforms/Specialize.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -133,10 +135,7 @@ public:
     for (Operation &op : block.without_terminator())
       if (failed(evaluateStep(&op)))
         return failure();
-    const Dense &result = get(kernel.getOutput().getInput());
-    llvm::transform(result.values, output.begin(),
-                    [](double value) { return static_cast<float>(value); });
-    return success();
+    return writeOutput(get(kernel.getOutput().getInput()), output);
   }
 
 private:
@@ -166,16 +165,43 @@ private:
     });
   }
 
+  /// Block j of the output is the mean of the blocks that are j modulo the
+  /// number of the output's blocks; without `average` there is nothing to sum.
+  LogicalResult writeOutput(const Dense &result,
+                            MutableArrayRef<float> output) {
+    DagOutputOp op = kernel.getOutput();
+    int64_t numCopies = 1, numBlocks = 1;
+    if (op.getCopies()) {
+      FailureOr<int64_t> copies = sizes.get(*op.getCopies());
+      FailureOr<int64_t> blocks = sizes.get(op.getNumBlocks());
+      if (failed(copies) || failed(blocks))
+        return failure();
+      numCopies = *copies;
+      numBlocks = *blocks;
+    }
+    int64_t blockSize = int64_t(output.size()) / numBlocks;
+    for (int64_t offset = 0, e = output.size(); offset < e; ++offset) {
+      double sum = 0;
+      int64_t count = 0;
+      for (int64_t block = offset / blockSize; block < numCopies;
+           block += numBlocks, ++count)
+        sum += result.values[block * blockSize + offset % blockSize];
+      output[offset] = static_cast<float>(sum / double(count));
+    }
+    return success();
+  }
+
   LogicalResult evaluateStep(Operation *op) {
     return TypeSwitch<Operation *, LogicalResult>(op)
-        .Case<DagGroupOp, DagGroupAllOp>([&](auto view) {
+        .Case<DagGroupOp, DagGroupAllOp, DagDropoutOp>([&](auto view) {
           return fill(view.getResult(), [&](ArrayRef<int64_t>, int64_t offset) {
             return get(view.getInput()).values[offset];
           });
         })
         .Case<DagShiftOp, DagUnfoldOp, DagTransposeOp, DagShuffleOp,
-              DagReorderOp, DagFCOp, DagScaleOp, DagUnaryOp, DagFoldOp,
-              DagSoftmaxOp, DagBroadcastOp, DagMatMulOp>(
+              DagReorderOp, DagAmplifyOp, DagFCOp, DagConvOp, DagMixOp,
+              DagScaleOp, DagNormOp, DagUnaryOp, DagPoolOp, DagFoldOp,
+              DagSoftmaxOp, DagBroadcastOp, DagMatMulOp, DagApplyOp>(
             [&](auto step) { return evaluate(step); })
         .Default([&](Operation *other) {
           return sizes.emitError()
@@ -247,6 +273,13 @@ private:
     });
   }
 
+  LogicalResult evaluate(DagAmplifyOp op) {
+    const Dense &input = get(op.getInput());
+    return fill(op.getResult(), [&](ArrayRef<int64_t>, int64_t offset) {
+      return input.values[offset % int64_t(input.values.size())];
+    });
+  }
+
   LogicalResult evaluate(DagFCOp op) {
     const Dense &input = get(op.getInput());
     auto type = cast<SymbolicTensorType>(op.getInput().getType());
@@ -272,6 +305,162 @@ private:
                input.values[(group * perGroup + c) * numPoints + point];
       return sum;
     });
+  }
+
+  /// A sum over channels of the group and over windows, each read from the
+  /// weight in the order [output, channels, windows].
+  LogicalResult evaluate(DagConvOp op) {
+    const Dense &input = get(op.getInput());
+    auto type = cast<SymbolicTensorType>(op.getInput().getType());
+    unsigned numChannels = type.getNumChannelDims();
+    ArrayRef<int64_t> channels = ArrayRef(input.shape).take_front(numChannels);
+    int64_t numGroups = product(channels.take_front(op.getGroups()));
+    int64_t perGroup = product(channels.drop_front(op.getGroups()));
+    FailureOr<Shape> windows =
+        sizes.get(llvm::to_vector(op.getWindows().getAsRange<SizeAttr>()));
+    FailureOr<int64_t> numOutputs = sizes.get(op.getChannels());
+    if (failed(windows) || failed(numOutputs))
+      return failure();
+    if (*numOutputs % numGroups != 0)
+      return sizes.emitError() << "requires groups that divide " << *numOutputs
+                               << " (K3), got " << numGroups;
+    Dense flat(Shape{product(channels)});
+    flat.shape.append(input.shape.begin() + numChannels, input.shape.end());
+    flat.values = input.values;
+    ArrayRef<float> weight = takeWeight();
+    int64_t numWindows = product(*windows);
+    return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t) {
+      int64_t o = index[0], group = o / (*numOutputs / numGroups);
+      double sum = 0;
+      forEachIndex(*windows, [&](ArrayRef<int64_t> window, int64_t place) {
+        std::optional<Shape> from = getWindowPoint(
+            op, flat.shape, index, window, *windows, numChannels);
+        if (!from)
+          return;
+        for (int64_t c = 0; c < perGroup; ++c) {
+          (*from)[0] = group * perGroup + c;
+          sum += double(weight[(o * perGroup + c) * numWindows + place]) *
+                 flat.at(*from);
+        }
+      });
+      return sum;
+    });
+  }
+
+  /// The point of [channels, spatial...] that a window reads, or nothing when
+  /// it is outside. The dimensions of `op` count `numChannels` ones before the
+  /// spatial ones.
+  static std::optional<Shape>
+  getWindowPoint(DagConvOp op, ArrayRef<int64_t> shape, ArrayRef<int64_t> index,
+                 ArrayRef<int64_t> window, ArrayRef<int64_t> windows,
+                 unsigned numChannels) {
+    Shape from(index);
+    for (auto [dim, k, size] : llvm::zip_equal(op.getDims(), window, windows)) {
+      int64_t at = dim - numChannels + 1;
+      // In 128 bits: the dilation may be any number.
+      __int128 position =
+          from[at] + __int128(int64_t(op.getDilation())) * (k - size / 2);
+      if (position < 0 || position >= shape[at])
+        return std::nullopt;
+      from[at] = static_cast<int64_t>(position);
+    }
+    return from;
+  }
+
+  LogicalResult evaluate(DagMixOp op) {
+    const Dense &input = get(op.getInput());
+    ArrayRef<float> weight = takeWeight();
+    Shape extents;
+    for (int64_t dim : op.getDims())
+      extents.push_back(input.shape[dim]);
+    int64_t numContracted = product(extents);
+    FailureOr<Shape> outputs =
+        sizes.get(llvm::to_vector(op.getSizes().getAsRange<SizeAttr>()));
+    if (failed(outputs))
+      return failure();
+    return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t) {
+      int64_t row = 0;
+      for (auto [dim, extent] : llvm::zip_equal(op.getDims(), *outputs))
+        row = row * extent + index[dim];
+      double sum = 0;
+      int64_t column = 0;
+      forEachAlong(input, op.getDims(), index, [&](int64_t offset) {
+        sum += double(weight[row * numContracted + column++]) *
+               input.values[offset];
+      });
+      return sum;
+    });
+  }
+
+  LogicalResult evaluate(DagNormOp op) {
+    const Dense &input = get(op.getInput());
+    auto type = cast<SymbolicTensorType>(op.getInput().getType());
+    int64_t numPoints =
+        product(ArrayRef(input.shape).drop_front(type.getNumChannelDims()));
+    ArrayRef<float> factor = takeWeight(), shift = takeWeight();
+    ArrayRef<float> mean = takeWeight(), variance = takeWeight();
+    return fill(op.getResult(), [&](ArrayRef<int64_t>, int64_t offset) {
+      int64_t c = offset / numPoints;
+      double deviation =
+          std::sqrt(std::abs(double(variance[c])) + DagNormOp::epsilon);
+      return (input.values[offset] - mean[c]) / deviation * factor[c] +
+             shift[c];
+    });
+  }
+
+  LogicalResult evaluate(DagPoolOp op) {
+    const Dense &input = get(op.getInput());
+    FailureOr<Shape> windows =
+        sizes.get(llvm::to_vector(op.getWindows().getAsRange<SizeAttr>()));
+    if (failed(windows))
+      return failure();
+    return fill(op.getResult(), [&](ArrayRef<int64_t> index, int64_t) {
+      double sum = 0, largest = 0;
+      forEachIndex(*windows, [&](ArrayRef<int64_t> inner, int64_t count) {
+        Shape from(index);
+        for (auto [dim, i, size] :
+             llvm::zip_equal(op.getDims(), inner, *windows))
+          from[dim] = from[dim] * size + i;
+        double value = input.at(from);
+        sum += value;
+        largest = count == 0 ? value : maximum(largest, value);
+      });
+      return combine(op.getKind(), sum, largest, product(*windows));
+    });
+  }
+
+  /// The operator's own evaluator, in single precision at its borders.
+  LogicalResult evaluate(DagApplyOp op) {
+    OperatorOp callee = op.getOperator();
+    std::optional<Binding> values =
+        callee ? op.getBinding(callee, sizes.symbols, sizes.binding)
+               : std::nullopt;
+    if (!values)
+      return sizes.emitError() << "requires an operator with sizes that are "
+                                  "integers (D16), got '@"
+                               << op.getCallee() << "'";
+    OpBuilder builder(op.getContext());
+    OwningOpRef<ModuleOp> module(ModuleOp::create(builder, op.getLoc()));
+    builder.setInsertionPointToStart(module->getBody());
+    FailureOr<OperatorOp> concrete =
+        specialize(builder, callee, *values, "concrete", sizes.emitError);
+    FailureOr<Shape> shape = sizes.get(op.getResult().getType());
+    if (failed(concrete) || failed(shape))
+      return failure();
+    OperatorShapes shapes = kas::getShapes(*concrete);
+    const Dense &input = get(op.getInput());
+    std::vector<float> data(input.values.begin(), input.values.end());
+    SmallVector<ReferenceTensor> weights;
+    for (ArrayRef<int64_t> weight : shapes.weights)
+      weights.push_back({weight, takeWeight()});
+    Dense result(*shape);
+    std::vector<float> output(result.values.size());
+    if (failed(evaluateOperator(*concrete, {shapes.data, data}, weights, output,
+                                sizes.emitError)))
+      return failure();
+    llvm::copy(output, result.values.begin());
+    tensors.try_emplace(op.getResult(), std::move(result));
+    return success();
   }
 
   LogicalResult evaluate(DagScaleOp op) {
@@ -348,10 +537,16 @@ private:
         sum += value;
         largest = count++ == 0 ? value : maximum(largest, value);
       });
-      if (op.getKind() == DagFoldKind::Max)
-        return largest;
-      return op.getKind() == DagFoldKind::Mean ? sum / double(count) : sum;
+      return combine(op.getKind(), sum, largest, count);
     });
+  }
+
+  /// What a fold of `count` values gives.
+  static double combine(DagFoldKind kind, double sum, double largest,
+                        int64_t count) {
+    if (kind == DagFoldKind::Max)
+      return largest;
+    return kind == DagFoldKind::Mean ? sum / double(count) : sum;
   }
 
   LogicalResult evaluate(DagSoftmaxOp op) {
@@ -448,6 +643,26 @@ private:
 // Kernels
 //===----------------------------------------------------------------------===//
 
+/// D15: no more blocks than copies.
+static LogicalResult verifyBlocks(KernelOp kernel, const SizeValues &sizes) {
+  auto verify = [&](SizeAttr numBlocks, SizeAttr numCopies) -> LogicalResult {
+    FailureOr<int64_t> blocks = sizes.get(numBlocks);
+    FailureOr<int64_t> copies = sizes.get(numCopies);
+    if (failed(blocks) || failed(copies))
+      return failure();
+    if (*blocks > *copies)
+      return sizes.emitError() << "requires at most as many blocks as copies, "
+                               << *copies << " (D15), got " << *blocks;
+    return success();
+  };
+  for (auto amplify : kernel.getBody().getOps<DagAmplifyOp>())
+    if (failed(verify(amplify.getImpliedSizes().front(), amplify.getCopies())))
+      return failure();
+  DagOutputOp output = kernel.getOutput();
+  return output.getCopies() ? verify(output.getNumBlocks(), *output.getCopies())
+                            : success();
+}
+
 FailureOr<KernelShapes> kas::getShapes(KernelOp kernel, const Binding &binding,
                                        EmitErrorFn emitError) {
   if (binding.size() < kernel.getSymbolSet().size())
@@ -471,11 +686,14 @@ FailureOr<KernelShapes> kas::getShapes(KernelOp kernel, const Binding &binding,
       shapes.weights.push_back(*shape);
     }
   FailureOr<Shape> output = sizes.get(kernel.getResultType());
-  FailureOr<Shape> given = sizes.get(kernel.getOutput().getInput().getType());
-  if (failed(output) || failed(given))
+  DagOutputOp op = kernel.getOutput();
+  FailureOr<Shape> given = sizes.get(op.getInput().getType());
+  FailureOr<Shape> viewed = sizes.get(op.getViewedDims());
+  if (failed(output) || failed(given) || failed(viewed) ||
+      failed(verifyBlocks(kernel, sizes)))
     return failure();
-  if (product(*output) != product(*given))
-    return emitError() << "requires " << product(*output)
+  if (product(*viewed) != product(*given))
+    return emitError() << "requires " << product(*viewed)
                        << " elements in the output (K4), got "
                        << product(*given);
   shapes.output = *output;

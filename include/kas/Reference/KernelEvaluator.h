@@ -35,7 +35,8 @@ llvm::FailureOr<KernelShapes> getShapes(KernelOp kernel, const Binding &binding,
 
 /// Evaluates `kernel` on one sample and writes all of `output` (row-major, of
 /// the shape of the result): every op in program order, as docs/TensorLevel.md
-/// has it, in double precision, rounded to f32 once at the end.
+/// has it, in double precision, rounded to f32 once at the end. What a
+/// `kas.dag.apply` reads and computes is f32.
 ///  - Infinities and NaN pass through as IEEE 754 has it. The maximum and the
 ///    minimum of NaN and anything is NaN, and +0 is above -0.
 ///  - An element outside of a window is zero, whatever a weight is then.

@@ -74,6 +74,16 @@ TEST(ReferenceKernelError, ImpliedSizesAtTheBinding) {
             "requires a left block that divides 1 (K3), got 2\n");
 }
 
+TEST(ReferenceKernelError, BlocksAtTheBinding) {
+  EXPECT_EQ(errorsOf(R"(
+    kas.kernel @f<| | x> (%in: [4]) -> [2*x] {
+      %a = kas.dag.amplify %in by x of 2 : [4]
+      kas.dag.output %a : [x, 2]
+    })",
+                     {{1, 2, 3, 4}}),
+            "requires at most as many blocks as copies, 1 (D15), got 2\n");
+}
+
 TEST(ReferenceKernelError, TooLarge) {
   std::string errors = errorsOf(R"(
     kas.kernel @f(%in: [2147483647, 2147483647, 2147483647]) -> [1] {

@@ -210,6 +210,160 @@ TEST(ReferenceKernel, Softmax) {
             Values({0.5, 0.5}));
 }
 
+TEST(ReferenceKernel, Pool) {
+  Values input = {1, 2, 3, 4, 5, 6, 7, 8};
+  auto pool = [&](const std::string &kind) {
+    return evaluateKernel(kernel("[1 | 2, 4]",
+                                 "pool " + kind + " %in dims [2, 1] by [2, 2]",
+                                 "[1 | 1, 2]"),
+                          {input});
+  };
+  EXPECT_EQ(pool("sum"), Values({14, 22}));
+  EXPECT_EQ(pool("mean"), Values({3.5, 5.5}));
+  EXPECT_EQ(pool("max"), Values({6, 8}));
+}
+
+/// Weights in the order [output, channels of the group, window].
+TEST(ReferenceKernel, ConvolutionStep) {
+  constexpr int groups = 2, perGroup = 2, outputs = 4, height = 3, width = 5;
+  Values input = randomValues(groups * perGroup * height * width, 20);
+  Values weight = randomValues(outputs * perGroup * 3 * 5, 21);
+  std::vector<double> expected;
+  for (int o = 0; o < outputs; ++o)
+    for (int h = 0; h < height; ++h)
+      for (int w = 0; w < width; ++w) {
+        double sum = 0;
+        for (int c = 0; c < perGroup; ++c)
+          for (int j = 0; j < 5; ++j)
+            for (int i = 0; i < 3; ++i) {
+              int y = h + 2 * (i - 1), x = w + 2 * (j - 2);
+              int channel = o / (outputs / groups) * perGroup + c;
+              if (y >= 0 && y < height && x >= 0 && x < width)
+                sum += double(weight[((o * perGroup + c) * 5 + j) * 3 + i]) *
+                       input[(channel * height + y) * width + x];
+            }
+        expected.push_back(sum);
+      }
+  expectClose(
+      evaluateKernel(
+          kernel("[2, 2 | 3, 5]",
+                 "conv %in groups 1 dims [3, 2] by [5, 3] dilation 2 to 4",
+                 "[4 | 3, 5]"),
+          {input}, {weight}),
+      expected);
+}
+
+/// The spatial dimensions are contracted together, each with a new size.
+TEST(ReferenceKernel, Mix) {
+  Values input = randomValues(2 * 3 * 2, 22), weight = randomValues(4 * 6, 23);
+  std::vector<double> expected;
+  for (int c = 0; c < 2; ++c)
+    for (int o = 0; o < 4; ++o) {
+      double sum = 0;
+      for (int i = 0; i < 6; ++i)
+        sum += double(weight[o * 6 + i]) * input[c * 6 + i];
+      expected.push_back(sum);
+    }
+  expectClose(
+      evaluateKernel(
+          kernel("[2 | 3, 2]", "mix %in dims [1, 2] to [4, 1]", "[2 | 4, 1]"),
+          {input}, {weight}),
+      expected);
+  // In the order of `dims`: new and old sizes of the weight are [W, C].
+  EXPECT_EQ(evaluateKernel(
+                kernel("[2 | 2]", "mix %in dims [1, 0] to [1, 2]", "[2 | 1]"),
+                {{1, 2, 3, 4}}, {{1, 10, 100, 1000, 0, 0, 0, 1}}),
+            Values({1 + 30 + 200 + 4000, 4}));
+}
+
+TEST(ReferenceKernel, Norm) {
+  float variance = 4 - 1e-5f;
+  Values actual =
+      evaluateKernel(kernel("[2 | 2]", "norm %in", "[2 | 2]"), {{1, 2, 3, 4}},
+                     {{1, 10}, {0.5, 0}, {1, 3}, {variance, -variance}});
+  expectClose(actual, {0.5, 1, 0, 5});
+}
+
+TEST(ReferenceKernel, DropoutIsOfTraining) {
+  EXPECT_EQ(evaluateKernel(kernel("[3]", "dropout %in rate 5.0e-01", "[3]"),
+                           {{1, 2, 3}}),
+            Values({1, 2, 3}));
+}
+
+//===----------------------------------------------------------------------===//
+// Channels of inputs and outputs
+//===----------------------------------------------------------------------===//
+
+TEST(ReferenceKernel, AmplifyRepeatsBlocks) {
+  EXPECT_EQ(
+      evaluateKernel(kernel("[2 | 2]", "amplify %in by 3 of 2", "[3, 2 | 2]"),
+                     {{1, 2, 3, 4}}),
+      Values({1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4}));
+  // A view.
+  EXPECT_EQ(evaluateKernel(kernel("[4]", "amplify %in by 2 of 2", "[2, 2]"),
+                           {{1, 2, 3, 4}}),
+            Values({1, 2, 3, 4}));
+  // Two blocks for five copies.
+  EXPECT_EQ(evaluateKernel(kernel("[2]", "amplify %in by 5 of 1", "[5, 1]"),
+                           {{1, 2}}),
+            Values({1, 2, 1, 2, 1}));
+}
+
+TEST(ReferenceKernel, OutputAveragesBlocks) {
+  auto average = [](const std::string &result, const std::string &blocks) {
+    return evaluateKernel("kas.kernel @f(%in: [6]) -> " + result +
+                              " {\n  kas.dag.output %in average " + blocks +
+                              " : [6]\n}",
+                          {{1, 2, 3, 5, 8, 13}});
+  };
+  EXPECT_EQ(average("[2]", "3 of 2"), Values({4, 20 / 3.0f}));
+  EXPECT_EQ(average("[6]", "3 of 2"), Values({1, 2, 3, 5, 8, 13}));
+  EXPECT_EQ(average("[4]", "6 of 1"), Values({4.5, 7.5, 3, 5}));
+}
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+/// The weights of the kernel are in program order, the operator's among them.
+TEST(ReferenceKernel, Apply) {
+  constexpr int channels = 2, width = 4;
+  Values input = randomValues(channels * width, 24);
+  Values scale = randomValues(channels, 25);
+  Values weight = randomValues(3 * channels * 3, 26);
+  std::vector<double> expected;
+  for (int o = 0; o < 3; ++o)
+    for (int w = 0; w < width; ++w) {
+      double sum = 0;
+      for (int c = 0; c < channels; ++c)
+        for (int i = 0; i < 3; ++i)
+          if (int x = w + i - 1; x >= 0 && x < width)
+            sum += double(weight[(o * channels + c) * 3 + i]) * scale[c] *
+                   input[c * width + x];
+      expected.push_back(std::abs(sum));
+    }
+  expectClose(evaluateKernel(R"(
+    kas.kernel @f<C, W | k> (%in: [C | W]) -> [3 | W]
+        bindings [<C = 2, W = 4, k = 3>] {
+      %s = kas.dag.scale %in dims [0] : [C | W]
+      %y = kas.dag.apply @conv1d<N = 1, Cin = C, Cout = 3, W = W, k = k> %s
+          : [C | W] -> [3 | W]
+      %a = kas.dag.unary abs %y : [3 | W]
+      kas.dag.output %a : [3 | W]
+    }
+    kas.operator @conv1d<N, Cin, Cout, W | k>
+        (%n: N, %co: Cout, %w: W) from [N, Cin, W] {
+      %ci = kas.reduce sum : Cin
+      %kw = kas.reduce sum : k
+      %ci_d, %ci_w = kas.share %ci : Cin
+      %kw_d, %kw_w = kas.share %kw : k
+      %iw = kas.unfold %w, %kw_d : W, k
+      kas.yield data(%n, %ci_d, %iw) weight(%co, %ci_w, %kw_w)
+    })",
+                             {input}, {scale, weight}),
+              expected);
+}
+
 //===----------------------------------------------------------------------===//
 // Blending
 //===----------------------------------------------------------------------===//

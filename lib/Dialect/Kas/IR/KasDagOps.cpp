@@ -58,6 +58,42 @@ static void printSizeList(OpAsmPrinter &printer, Operation *, ArrayAttr sizes) {
   printer << ']';
 }
 
+/// `<Cin = C, k = 3>`: a size for each symbol; nothing when there are none.
+static ParseResult parseSizeBinding(OpAsmParser &parser, ArrayAttr &symbols,
+                                    ArrayAttr &sizes) {
+  SmallVector<Attribute> names, list;
+  auto parseEntry = [&]() -> ParseResult {
+    StringRef name;
+    SizeAttr size;
+    if (parser.parseKeyword(&name) || parser.parseEqual() ||
+        parseBareSize(parser, size))
+      return failure();
+    names.push_back(parser.getBuilder().getStringAttr(name));
+    list.push_back(size);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::OptionalLessGreater,
+                                     parseEntry))
+    return failure();
+  symbols = parser.getBuilder().getArrayAttr(names);
+  sizes = parser.getBuilder().getArrayAttr(list);
+  return success();
+}
+
+static void printSizeBinding(OpAsmPrinter &printer, DagApplyOp op, ArrayAttr,
+                             ArrayAttr) {
+  if (op.getSymbols().empty())
+    return;
+  printer << '<';
+  llvm::interleaveComma(llvm::zip(op.getSymbols().getAsRange<StringAttr>(),
+                                  op.getSizes().getAsRange<SizeAttr>()),
+                        printer, [&](auto entry) {
+                          printer << std::get<0>(entry).getValue() << " = ";
+                          kas::printBareSize(printer, std::get<1>(entry));
+                        });
+  printer << '>';
+}
+
 } // namespace kas
 
 #define GET_OP_CLASSES
@@ -152,6 +188,66 @@ static LogicalResult inferSameShapeAlongDims(Adaptor adaptor,
                     location);
 }
 
+/// Appends the entries of a list. The attribute of generic text may hold
+/// anything.
+static LogicalResult addSizes(ArrayAttr list, int64_t count, StringRef what,
+                              StringRef constraint,
+                              std::optional<Location> location,
+                              SmallVectorImpl<SizeAttr> &sizes) {
+  if (int64_t(list.size()) != count)
+    return emitOptionalError(location, "requires ", count, " ", what, "s (",
+                             constraint, "), got ", list.size());
+  for (Attribute entry : list) {
+    auto size = dyn_cast<SizeAttr>(entry);
+    if (!size)
+      return emitOptionalError(location, "requires sizes as ", what, "s (",
+                               constraint, "), got ", entry);
+    sizes.push_back(size);
+  }
+  return success();
+}
+
+/// D5: a window for each of `dims`.
+template <typename Adaptor>
+static LogicalResult addWindows(Adaptor adaptor,
+                                std::optional<Location> location,
+                                SmallVectorImpl<SizeAttr> &sizes) {
+  return addSizes(adaptor.getWindows(), adaptor.getDims().size(), "window",
+                  "D5", location, sizes);
+}
+
+/// D6
+template <typename Adaptor>
+static LogicalResult verifyDilation(Adaptor adaptor,
+                                    std::optional<Location> location) {
+  int64_t dilation = getOrDefault(adaptor.getDilationAttr(), 1);
+  if (dilation < 1)
+    return emitOptionalError(
+        location, "requires a dilation of at least 1 (D6), got ", dilation);
+  return success();
+}
+
+/// D8
+template <typename Adaptor>
+static LogicalResult verifyGroups(Adaptor adaptor, SymbolicTensorType type,
+                                  std::optional<Location> location) {
+  int64_t groups = getOrDefault(adaptor.getGroupsAttr(), 0);
+  if (groups < 0 || groups > type.getNumChannelDims())
+    return emitOptionalError(
+        location, "requires from 0 to ", type.getNumChannelDims(),
+        " channel dimensions that are groups (D8), got ", groups);
+  return success();
+}
+
+/// D2
+static LogicalResult verifyHasChannels(SymbolicTensorType type,
+                                       std::optional<Location> location) {
+  if (type.getNumChannelDims() == 0)
+    return emitOptionalError(
+        location, "requires at least one channel dimension (D2), got none");
+  return success();
+}
+
 LogicalResult DagGroupOp::inferReturnTypes(MLIRContext *context,
                                            std::optional<Location> location,
                                            Adaptor adaptor,
@@ -176,9 +272,8 @@ LogicalResult DagGroupAllOp::inferReturnTypes(MLIRContext *context,
                                               SmallVectorImpl<Type> &types) {
   SymbolicTensorType type = getTensorType(adaptor.getInput());
   // D2
-  if (type.getNumChannelDims() == 0)
-    return emitOptionalError(
-        location, "requires at least one channel dimension (D2), got none");
+  if (failed(verifyHasChannels(type, location)))
+    return failure();
   SmallVector<SizeAttr> dims = {getProduct(context, type.getChannelDims()),
                                 SizeAttr::getConstant(context, 1)};
   llvm::append_range(dims, type.getSpatialDims());
@@ -208,26 +303,32 @@ LogicalResult DagUnfoldOp::inferReturnTypes(MLIRContext *context,
   if (failed(verifyDims(adaptor.getDims(), type.getNumChannelDims(),
                         type.getRank(), "spatial dimension", "D5", location)))
     return failure();
-  if (adaptor.getWindows().size() != adaptor.getDims().size())
-    return emitOptionalError(location, "requires ", adaptor.getDims().size(),
-                             " windows (D5), got ",
-                             adaptor.getWindows().size());
   // D6
-  int64_t dilation = getOrDefault(adaptor.getDilationAttr(), 1);
-  if (dilation < 1)
-    return emitOptionalError(
-        location, "requires a dilation of at least 1 (D6), got ", dilation);
+  if (failed(verifyDilation(adaptor, location)))
+    return failure();
   SmallVector<SizeAttr> dims(type.getChannelDims());
-  for (Attribute window : adaptor.getWindows()) {
-    // The operand of generic text may be anything.
-    auto size = dyn_cast<SizeAttr>(window);
-    if (!size)
-      return emitOptionalError(location, "requires sizes as windows (D5)");
-    dims.push_back(size);
-  }
+  if (failed(addWindows(adaptor, location, dims)))
+    return failure();
   unsigned numChannelDims = dims.size();
   llvm::append_range(dims, type.getSpatialDims());
   return addTensor(context, dims, numChannelDims, location, types);
+}
+
+LogicalResult DagPoolOp::inferReturnTypes(MLIRContext *context,
+                                          std::optional<Location> location,
+                                          Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  SmallVector<SizeAttr> windows;
+  // D5
+  if (failed(verifyDims(adaptor.getDims(), type.getNumChannelDims(),
+                        type.getRank(), "spatial dimension", "D5", location)) ||
+      failed(addWindows(adaptor, location, windows)))
+    return failure();
+  SmallVector<SizeAttr> dims(type.getDims());
+  for (auto [dim, window] : llvm::zip_equal(adaptor.getDims(), windows))
+    dims[dim] = dims[dim].divide(window);
+  return addTensor(context, dims, type.getNumChannelDims(), location, types);
 }
 
 LogicalResult DagTransposeOp::inferReturnTypes(MLIRContext *context,
@@ -272,14 +373,87 @@ LogicalResult DagFCOp::inferReturnTypes(MLIRContext *context,
                                         SmallVectorImpl<Type> &types) {
   SymbolicTensorType type = getTensorType(adaptor.getInput());
   // D8
-  int64_t groups = getOrDefault(adaptor.getGroupsAttr(), 0);
-  if (groups < 0 || groups > type.getNumChannelDims())
-    return emitOptionalError(
-        location, "requires from 0 to ", type.getNumChannelDims(),
-        " channel dimensions that are groups (D8), got ", adaptor.getGroups());
+  if (failed(verifyGroups(adaptor, type, location)))
+    return failure();
   SmallVector<SizeAttr> dims = {adaptor.getChannels()};
   llvm::append_range(dims, type.getSpatialDims());
   return addTensor(context, dims, 1, location, types);
+}
+
+LogicalResult DagConvOp::inferReturnTypes(MLIRContext *context,
+                                          std::optional<Location> location,
+                                          Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  SmallVector<SizeAttr> windows;
+  // D5, D6, D8
+  if (failed(verifyDims(adaptor.getDims(), type.getNumChannelDims(),
+                        type.getRank(), "spatial dimension", "D5", location)) ||
+      failed(addWindows(adaptor, location, windows)) ||
+      failed(verifyDilation(adaptor, location)) ||
+      failed(verifyGroups(adaptor, type, location)))
+    return failure();
+  SmallVector<SizeAttr> dims = {adaptor.getChannels()};
+  llvm::append_range(dims, type.getSpatialDims());
+  return addTensor(context, dims, 1, location, types);
+}
+
+LogicalResult DagMixOp::inferReturnTypes(MLIRContext *context,
+                                         std::optional<Location> location,
+                                         Adaptor adaptor,
+                                         SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  SmallVector<SizeAttr> sizes;
+  // D9, D13
+  if (failed(verifyDims(adaptor.getDims(), 0, type.getRank(), "dimension", "D9",
+                        location)) ||
+      failed(addSizes(adaptor.getSizes(), adaptor.getDims().size(), "new size",
+                      "D13", location, sizes)))
+    return failure();
+  SmallVector<SizeAttr> dims(type.getDims());
+  for (auto [dim, size] : llvm::zip_equal(adaptor.getDims(), sizes))
+    dims[dim] = size;
+  return addTensor(context, dims, type.getNumChannelDims(), location, types);
+}
+
+LogicalResult DagNormOp::inferReturnTypes(MLIRContext *,
+                                          std::optional<Location> location,
+                                          Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  types.push_back(type);
+  // D2
+  return verifyHasChannels(type, location);
+}
+
+LogicalResult DagDropoutOp::inferReturnTypes(MLIRContext *,
+                                             std::optional<Location>,
+                                             Adaptor adaptor,
+                                             SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getInput().getType());
+  return success();
+}
+
+LogicalResult DagDropoutOp::verify() {
+  // D14; a rate that is no number fails both.
+  double rate = getRate().convertToDouble();
+  if (!(rate >= 0 && rate < 1))
+    return emitOpError("requires a rate from 0 to below 1 (D14), got ")
+           << getRateAttr();
+  return success();
+}
+
+LogicalResult DagAmplifyOp::inferReturnTypes(MLIRContext *context,
+                                             std::optional<Location> location,
+                                             Adaptor adaptor,
+                                             SmallVectorImpl<Type> &types) {
+  SymbolicTensorType type = getTensorType(adaptor.getInput());
+  // D2
+  if (failed(verifyHasChannels(type, location)))
+    return failure();
+  SmallVector<SizeAttr> dims = {adaptor.getCopies(), adaptor.getChannels()};
+  llvm::append_range(dims, type.getSpatialDims());
+  return addTensor(context, dims, 2, location, types);
 }
 
 LogicalResult DagScaleOp::inferReturnTypes(MLIRContext *,
@@ -402,98 +576,32 @@ LogicalResult DagMatMulOp::inferReturnTypes(MLIRContext *context,
 }
 
 //===----------------------------------------------------------------------===//
-// Implied sizes
+// Output
 //===----------------------------------------------------------------------===//
 
-SmallVector<SizeAttr> DagShuffleOp::getImpliedSizes() {
-  return {getFactor(),
-          getTensorType(getInput()).getDims()[getDim()].divide(getFactor())};
+LogicalResult DagOutputOp::verify() {
+  if (getCopies().has_value() != getChannels().has_value())
+    return emitOpError("requires the number of blocks and their channels, or "
+                       "neither, got one of them");
+  return success();
 }
 
-SmallVector<SizeAttr> DagFCOp::getImpliedSizes() {
-  SizeAttr groups =
-      getProduct(getContext(),
-                 getTensorType(getInput()).getDims().take_front(getGroups()));
-  return {groups ? getChannels().divide(groups) : SizeAttr()};
+static SymbolicTensorType getResultType(DagOutputOp op) {
+  return cast<SymbolicTensorType>(
+      op->getParentOfType<KernelOp>().getResultType());
 }
 
-SmallVector<SizeAttr> DagBroadcastOp::getImpliedSizes() {
-  auto getBlock = [&](Value value) {
-    ArrayRef<SizeAttr> dims = getTensorType(value).getDims();
-    return getProduct(
-        getContext(),
-        dims.drop_front(getCommon()[0]).drop_back(getCommon()[1]));
-  };
-  SizeAttr left = getBlock(getLeft()), right = getBlock(getRight());
-  return {left, left && right ? right.divide(left) : SizeAttr()};
+SmallVector<SizeAttr> DagOutputOp::getViewedDims() {
+  SymbolicTensorType type = ::getResultType(*this);
+  if (!getCopies())
+    return SmallVector<SizeAttr>(type.getDims());
+  SmallVector<SizeAttr> dims = {*getCopies(), *getChannels()};
+  llvm::append_range(dims, type.getSpatialDims());
+  return dims;
 }
 
-//===----------------------------------------------------------------------===//
-// Costs
-//===----------------------------------------------------------------------===//
-
-/// So many operations for each element of `value`.
-static SmallVector<SizeProduct> perElement(Value value, int64_t factor = 1) {
-  return {{factor, SmallVector<SizeAttr>(getTensorType(value).getDims())}};
-}
-
-/// The sizes of the weight of a fully-connected layer.
-static SmallVector<SizeAttr> getWeightSizes(DagFCOp op) {
-  SmallVector<SizeAttr> sizes = {op.getChannels()};
-  llvm::append_range(
-      sizes,
-      getTensorType(op.getInput()).getChannelDims().drop_front(op.getGroups()));
-  return sizes;
-}
-
-SmallVector<SizeProduct> DagFCOp::getFlops() {
-  SmallVector<SizeAttr> sizes = getWeightSizes(*this);
-  llvm::append_range(sizes, getTensorType(getInput()).getSpatialDims());
-  return {{2, sizes}};
-}
-
-SmallVector<SizeProduct> DagFCOp::getParams() {
-  return {{1, getWeightSizes(*this)}};
-}
-
-SmallVector<SizeProduct> DagScaleOp::getFlops() {
-  return perElement(getResult());
-}
-
-SmallVector<SizeProduct> DagScaleOp::getParams() {
-  SizeProduct product;
-  for (int64_t dim : getDims())
-    product.sizes.push_back(getTensorType(getInput()).getDims()[dim]);
-  return {product};
-}
-
-SmallVector<SizeProduct> DagUnaryOp::getFlops() {
-  switch (getKind()) {
-  case DagUnaryKind::GELU:
-    return perElement(getResult(), 4);
-  case DagUnaryKind::Sigmoid:
-    return perElement(getResult(), 3);
-  case DagUnaryKind::TanH:
-    return perElement(getResult(), 5);
-  default:
-    return perElement(getResult());
-  }
-}
-
-SmallVector<SizeProduct> DagFoldOp::getFlops() {
-  return perElement(getInput());
-}
-
-SmallVector<SizeProduct> DagSoftmaxOp::getFlops() {
-  return perElement(getResult(), 3);
-}
-
-SmallVector<SizeProduct> DagBroadcastOp::getFlops() {
-  return perElement(getResult());
-}
-
-SmallVector<SizeProduct> DagMatMulOp::getFlops() {
-  SmallVector<SizeProduct> products = perElement(getResult(), 2);
-  llvm::append_range(products[0].sizes, getMatrix(/*isRight=*/false).second);
-  return products;
+SizeAttr DagOutputOp::getNumBlocks() {
+  SizeAttr channels =
+      getProduct(getContext(), ::getResultType(*this).getChannelDims());
+  return channels ? channels.divide(*getChannels()) : SizeAttr();
 }

@@ -463,6 +463,29 @@ private:
           return failure();
     if (auto shift = dyn_cast<DagShiftOp>(op))
       return verifyShift(shift);
+    if (auto amplify = dyn_cast<DagAmplifyOp>(op))
+      return verifyBlocks(amplify.getImpliedSizes().front(),
+                          amplify.getCopies(), emitError);
+    return success();
+  }
+
+  /// D15: no more blocks than copies, as far as numbers are known.
+  LogicalResult verifyBlocks(SizeAttr blocks, SizeAttr copies,
+                             EmitErrorFn emitError) {
+    Size numBlocks = *blocks.toSize(symbols);
+    Size numCopies = *copies.toSize(symbols);
+    if (rules.hasVariable(numBlocks) || rules.hasVariable(numCopies))
+      return success();
+    SmallVector<Binding, 0> bindings = rules.bindings;
+    if (numBlocks.isConstant() && numCopies.isConstant())
+      bindings.push_back(Binding(symbols.size(), 1));
+    for (const Binding &binding : bindings) {
+      int64_t have = *numBlocks.evaluate(binding);
+      int64_t most = *numCopies.evaluate(binding);
+      if (have > most)
+        return emitError() << "requires at most as many blocks as copies, "
+                           << most << " (D15), got " << have;
+    }
     return success();
   }
 
@@ -488,13 +511,23 @@ private:
     if (!output)
       return kernel.emitOpError(
           "requires a body that ends in kas.dag.output (K7)");
+    auto emitError = [&] { return output.emitOpError(); };
+    if (output.getCopies()) {
+      // K3
+      for (SizeAttr size :
+           {*output.getCopies(), *output.getChannels(), output.getNumBlocks()})
+        if (failed(verifySize(size, emitError)))
+          return failure();
+      // D15
+      if (failed(verifyBlocks(output.getNumBlocks(), *output.getCopies(),
+                              emitError)))
+        return failure();
+    }
     // K4
-    auto getElements = [&](Type type) {
-      return getProduct(kernel.getContext(),
-                        cast<SymbolicTensorType>(type).getDims());
-    };
-    SizeAttr given = getElements(output.getInput().getType());
-    SizeAttr wanted = getElements(kernel.getResultType());
+    SizeAttr given = getProduct(
+        kernel.getContext(),
+        cast<SymbolicTensorType>(output.getInput().getType()).getDims());
+    SizeAttr wanted = getProduct(kernel.getContext(), output.getViewedDims());
     SizeAttr ratio = given && wanted ? wanted.divide(given) : SizeAttr();
     if (!ratio)
       return output.emitOpError(

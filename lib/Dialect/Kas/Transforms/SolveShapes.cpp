@@ -120,8 +120,7 @@ ShapeMatchProblem kas::getMatchProblem(KernelOp kernel, DagOutputOp op) {
   ShapeMatchProblem problem = getRest(kernel, op);
   SymbolSet symbols = kernel.getSymbolSet();
   problem.left = getShape(op.getInput(), symbols).dims;
-  for (SizeAttr size :
-       cast<SymbolicTensorType>(kernel.getResultType()).getDims())
+  for (SizeAttr size : op.getViewedDims())
     problem.right.push_back(*size.toSize(symbols));
   // The output is a view of everything.
   problem.common = CommonDims();
@@ -137,12 +136,10 @@ static SizeAttr getRatio(KernelOp kernel, Operation &op) {
   auto output = dyn_cast<DagOutputOp>(op);
   if (!output)
     return {};
-  auto getElements = [&](Type type) {
-    return getProduct(op.getContext(),
-                      cast<SymbolicTensorType>(type).getDims());
-  };
-  return getElements(kernel.getResultType())
-      .divide(getElements(output.getInput().getType()));
+  SizeAttr wanted = getProduct(op.getContext(), output.getViewedDims());
+  return wanted.divide(getProduct(
+      op.getContext(),
+      cast<SymbolicTensorType>(output.getInput().getType()).getDims()));
 }
 
 /// The problem of `op` if it is one that needs a substitution.

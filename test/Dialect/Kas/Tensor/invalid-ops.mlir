@@ -204,6 +204,294 @@ kas.kernel @d12_contracted<C, H> (%in: [C | H]) -> [C | H] {
 
 // -----
 
+kas.kernel @d2_norm<H> (%in: [| H]) -> [| H] {
+  // expected-error@+1 {{requires at least one channel dimension (D2), got none}}
+  %y = kas.dag.norm %in : [| H]
+  kas.dag.output %y : [| H]
+}
+
+// -----
+
+kas.kernel @d2_amplify<H> (%in: [| H]) -> [| H] {
+  // expected-error@+1 {{requires at least one channel dimension (D2), got none}}
+  %y = kas.dag.amplify %in by 2 of 3 : [| H]
+  kas.dag.output %y : [2, 3 | H]
+}
+
+// -----
+
+kas.kernel @d5_pool_channel<C, H> (%in: [C | H]) -> [C | H] {
+  // expected-error@+1 {{requires spatial dimensions from 1 to 1 (D5), got 0}}
+  %y = kas.dag.pool max %in dims [0] by [2] : [C | H]
+  kas.dag.output %in : [C | H]
+}
+
+// -----
+
+kas.kernel @d5_pool_windows<C, H> (%in: [C | H]) -> [C | H] {
+  // expected-error@+1 {{requires 1 windows (D5), got 2}}
+  %y = kas.dag.pool max %in dims [1] by [2, 2] : [C | H]
+  kas.dag.output %in : [C | H]
+}
+
+// -----
+
+kas.kernel @d5_conv_none<C, H> (%in: [C | H]) -> [C | H] {
+  // expected-error@+1 {{requires at least one spatial dimension (D5), got none}}
+  %y = kas.dag.conv %in dims [] by [] to C : [C | H]
+  kas.dag.output %in : [C | H]
+}
+
+// -----
+
+kas.kernel @d5_conv_windows<C, H> (%in: [C | H]) -> [C | H] {
+  // expected-error@+1 {{requires 1 windows (D5), got 0}}
+  %y = kas.dag.conv %in dims [1] by [] to C : [C | H]
+  kas.dag.output %in : [C | H]
+}
+
+// -----
+
+kas.kernel @d5_generic<C, H> (%in: [C | H]) -> [C | H] {
+  // expected-error@+1 {{array of sizes}}
+  %y = "kas.dag.pool"(%in) <{kind = 0 : i32, dims = array<i64: 1>, windows = [2]}> : (!kas.tensor<[C | H]>) -> !kas.tensor<[C | H]>
+  kas.dag.output %in : [C | H]
+}
+
+// -----
+
+kas.kernel @d6_conv<C, H> (%in: [C | H]) -> [C | H] {
+  // expected-error@+1 {{requires a dilation of at least 1 (D6), got -1}}
+  %y = kas.dag.conv %in dims [1] by [3] dilation -1 to C : [C | H]
+  kas.dag.output %in : [C | H]
+}
+
+// -----
+
+kas.kernel @d8_conv<C, H> (%in: [C | H]) -> [C | H] {
+  // expected-error@+1 {{requires from 0 to 1 channel dimensions that are groups (D8), got 2}}
+  %y = kas.dag.conv %in groups 2 dims [1] by [3] to C : [C | H]
+  kas.dag.output %in : [C | H]
+}
+
+// -----
+
+kas.kernel @d9_mix<C, H> (%in: [C | H]) -> [C | H] {
+  // expected-error@+1 {{requires different dimensions (D9), got 1 twice}}
+  %y = kas.dag.mix %in dims [1, 1] to [H, H] : [C | H]
+  kas.dag.output %in : [C | H]
+}
+
+// -----
+
+kas.kernel @d13_mix<C, H> (%in: [C | H]) -> [C | H] {
+  // expected-error@+1 {{requires 1 new sizes (D13), got 2}}
+  %y = kas.dag.mix %in dims [1] to [H, C] : [C | H]
+  kas.dag.output %in : [C | H]
+}
+
+// -----
+
+kas.kernel @d14_one<C> (%in: [C]) -> [C] {
+  // expected-error@+1 {{requires a rate from 0 to below 1 (D14), got 1.0}}
+  %y = kas.dag.dropout %in rate 1.0 : [C]
+  kas.dag.output %y : [C]
+}
+
+// -----
+
+kas.kernel @d14_negative<C> (%in: [C]) -> [C] {
+  // expected-error@+1 {{requires a rate from 0 to below 1 (D14), got -1.0}}
+  %y = kas.dag.dropout %in rate -1.0 : [C]
+  kas.dag.output %y : [C]
+}
+
+// -----
+
+kas.kernel @d14_nan<C> (%in: [C]) -> [C] {
+  // expected-error@+1 {{requires a rate from 0 to below 1 (D14), got 0x7FF8}}
+  %y = kas.dag.dropout %in rate 0x7FF8000000000000 : [C]
+  kas.dag.output %y : [C]
+}
+
+// -----
+
+kas.kernel @d15_input(%in: [12 | 5]) -> [8 | 5] {
+  // expected-error@+1 {{requires at most as many blocks as copies, 2 (D15), got 3}}
+  %y = kas.dag.amplify %in by 2 of 4 : [12 | 5]
+  kas.dag.output %y : [2, 4 | 5]
+}
+
+// -----
+
+kas.kernel @d15_output<X, Y | A, C> where [C divides X, C divides Y] (%in: [X]) -> [Y]
+    bindings [<A = 2, C = 4, X = 8, Y = 8>, <A = 1, C = 4, X = 4, Y = 8>] {
+  %y = kas.dag.amplify %in by A of C : [X]
+  // expected-error@+1 {{requires at most as many blocks as copies, 1 (D15), got 2}}
+  kas.dag.output %y average A of C : [A, C]
+}
+
+// -----
+
+kas.kernel @k3_amplify<X | A, C> (%in: [X]) -> [X] {
+  // expected-error@+1 {{requires sizes that are integers (K3), got 'X/C'}}
+  %y = kas.dag.amplify %in by A of C : [X]
+  kas.dag.output %y average A of C : [A, C]
+}
+
+// -----
+
+kas.kernel @k3_average<X | A, C> (%in: [A, C]) -> [X] {
+  // expected-error@+1 {{requires sizes that are integers (K3), got 'X/C'}}
+  kas.dag.output %in average A of C : [A, C]
+}
+
+// -----
+
+kas.kernel @k4_average<X | A, C> where [C divides X] (%in: [X]) -> [X] {
+  // expected-error@+1 {{requires as many elements as the result, 'A*C' (K4), got 'X'}}
+  kas.dag.output %in average A of C : [X]
+}
+
+// -----
+
+kas.kernel @average_half<X | A> (%in: [X]) -> [X] {
+  // expected-error@+1 {{requires the number of blocks and their channels, or neither, got one of them}}
+  "kas.dag.output"(%in) <{copies = #kas.size<A>}> : (!kas.tensor<[X]>) -> ()
+}
+
+// -----
+
+kas.kernel @k3_pool<H> (%in: [| H]) -> [| H] {
+  // expected-error@+1 {{requires sizes that are integers (K3), got 'H/2'}}
+  %y = kas.dag.pool sum %in dims [0] by [2] : [| H]
+  kas.dag.output %in : [| H]
+}
+
+// -----
+
+kas.kernel @k3_conv<C, H | G> where [G divides C] (%in: [G, C | H]) -> [C | H] {
+  // expected-error@+1 {{requires sizes that are integers (K3), got '3/G'}}
+  %y = kas.dag.conv %in groups 1 dims [2] by [3] to 3 : [G, C | H]
+  kas.dag.output %y : [3 | H]
+}
+
+// -----
+
+kas.kernel @d16_none<C> (%in: [C]) -> [C] {
+  // expected-error@+1 {{requires a kas.operator (D16), got '@missing'}}
+  %y = kas.dag.apply @missing %in : [C] -> [C]
+  kas.dag.output %y : [C]
+}
+
+// -----
+
+kas.operator @linear<I, O> (%o: O) from [I] {
+  %i = kas.reduce sum : I
+  %d, %w = kas.share %i : I
+  kas.yield data(%d) weight(%o, %w)
+}
+
+kas.kernel @d16_unbound<C> (%in: [C]) -> [C] {
+  // expected-error@+1 {{requires a size for symbol 'O' of operator '@linear' (D16), got none}}
+  %y = kas.dag.apply @linear<I = C> %in : [C] -> [C]
+  kas.dag.output %y : [C]
+}
+
+// -----
+
+kas.operator @linear<I, O> (%o: O) from [I] {
+  %i = kas.reduce sum : I
+  %d, %w = kas.share %i : I
+  kas.yield data(%d) weight(%o, %w)
+}
+
+kas.kernel @d16_other<C> (%in: [C]) -> [C] {
+  // expected-error@+1 {{requires symbols of operator '@linear' (D16), got 'k'}}
+  %y = kas.dag.apply @linear<I = C, O = C, k = 3> %in : [C] -> [C]
+  kas.dag.output %y : [C]
+}
+
+// -----
+
+kas.operator @linear<I, O> (%o: O) from [I] {
+  %i = kas.reduce sum : I
+  %d, %w = kas.share %i : I
+  kas.yield data(%d) weight(%o, %w)
+}
+
+kas.kernel @d16_twice<C> (%in: [C]) -> [C] {
+  // expected-error@+1 {{requires one size for each symbol (D16), got 'I' twice}}
+  %y = kas.dag.apply @linear<I = C, I = C, O = C> %in : [C] -> [C]
+  kas.dag.output %y : [C]
+}
+
+// -----
+
+kas.operator @linear<I, O> (%o: O) from [I] {
+  %i = kas.reduce sum : I
+  %d, %w = kas.share %i : I
+  kas.yield data(%d) weight(%o, %w)
+}
+
+kas.kernel @d17_data<C> (%in: [C]) -> [C] {
+  // expected-error@+1 {{requires the sizes of the data of operator '@linear' (D17), [#kas.size<2*C>], got '!kas.tensor<[C]>'}}
+  %y = kas.dag.apply @linear<I = 2*C, O = C> %in : [C] -> [C]
+  kas.dag.output %y : [C]
+}
+
+// -----
+
+kas.operator @linear<I, O> (%o: O) from [I] {
+  %i = kas.reduce sum : I
+  %d, %w = kas.share %i : I
+  kas.yield data(%d) weight(%o, %w)
+}
+
+kas.kernel @d17_result<C> (%in: [C]) -> [C] {
+  // expected-error@+1 {{requires the sizes of the output of operator '@linear' (D17), [#kas.size<C>], got '!kas.tensor<[2*C]>'}}
+  %y = kas.dag.apply @linear<I = C, O = C> %in : [C] -> [2*C]
+  kas.dag.output %in : [C]
+}
+
+// -----
+
+kas.operator @rows<A, B | s> (%b: B) from [A, B] {
+  %o = kas.reduce sum : A/s
+  %i = kas.reduce sum : s
+  %o_d, %o_w = kas.share %o : A/s
+  %i_d, %i_w = kas.share %i : s
+  %a = kas.split %o_d, %i_d : A/s, s
+  kas.yield data(%a, %b) weight(%o_w, %i_w)
+}
+
+kas.kernel @d18_weight<C, D | g> (%in: [C, D]) -> [D] {
+  // expected-error@+1 {{requires sizes of weights that are integers (D18), got #kas.size<C/g>}}
+  %y = kas.dag.apply @rows<A = C, B = D, s = g> %in : [C, D] -> [D]
+  kas.dag.output %y : [D]
+}
+
+// -----
+
+kas.operator @rows<A, B | s> (%b: B) from [A, B] {
+  // expected-note@+1 {{required here}}
+  %o = kas.reduce sum : A/s
+  %i = kas.reduce sum : s
+  %o_d, %o_w = kas.share %o : A/s
+  %i_d, %i_w = kas.share %i : s
+  %a = kas.split %o_d, %i_d : A/s, s
+  kas.yield data(%a, %b) weight(%o_w, %i_w)
+}
+
+kas.kernel @d18_binding<C, D | g> (%in: [C, D]) -> [D]
+    bindings [<C = 4, D = 2, g = 2>, <C = 4, D = 2, g = 3>] {
+  // expected-error@+1 {{requires a legal operator (D18)}}
+  %y = kas.dag.apply @rows<A = C, B = D, s = g> %in : [C, D] -> [D]
+  kas.dag.output %y : [D]
+}
+
+// -----
+
 func.func @outside(%in: !kas.tensor<[C]>) {
   // expected-error@+1 {{expects parent op 'kas.kernel'}}
   %y = kas.dag.unary relu %in : [C]

@@ -109,5 +109,59 @@ kas.kernel @channel_attention<C, H, W> (%in: [C | H, W]) -> [C | H, W] {
   kas.dag.output %o : [C | H, W]
 }
 
+// CHECK-LABEL: kas.kernel @learned<C, H, W | G, KH, KW> where [G divides C]
+// CHECK:         kas.dag.conv %{{.*}} dims [1, 2] by [KH, KW] to C : [C | H, W]
+// CHECK-NEXT:    kas.dag.group %{{.*}} dim 0 by G : [C | H, W]
+// CHECK-NEXT:    kas.dag.conv %{{.*}} groups 1 dims [2] by [KH] dilation 2 to C : [G, C/G | H, W]
+// CHECK-NEXT:    kas.dag.mix %{{.*}} dims [1, 2] to [W, H] : [C | H, W]
+// CHECK-NEXT:    kas.dag.norm %{{.*}} : [C | W, H]
+// CHECK-NEXT:    kas.dag.dropout %{{.*}} rate 4.000000e-01 : [C | W, H]
+// CHECK-NEXT:    kas.dag.transpose %{{.*}} dims [1, 2] : [C | W, H]
+kas.kernel @learned<C, H, W | G, KH, KW> where [G divides C] (%in: [C | H, W]) -> [C | H, W] {
+  %a = kas.dag.conv %in dims [1, 2] by [KH, KW] to C : [C | H, W]
+  %g = kas.dag.group %a dim 0 by G : [C | H, W]
+  %b = kas.dag.conv %g groups 1 dims [2] by [KH] dilation 2 to C : [G, C/G | H, W]
+  %m = kas.dag.mix %b dims [1, 2] to [W, H] : [C | H, W]
+  %n = kas.dag.norm %m : [C | W, H]
+  %d = kas.dag.dropout %n rate 4.0e-01 : [C | W, H]
+  %t = kas.dag.transpose %d dims [1, 2] : [C | W, H]
+  kas.dag.output %t : [C | H, W]
+}
+
+// One kernel for layers that widen, narrow and stride.
+// CHECK-LABEL: kas.kernel @amplified<X, Y, H, W | A, C, s> where [C divides X, C divides Y]
+// CHECK:         kas.dag.pool mean %{{.*}} dims [1, 2] by [s, s] : [X | H*s, W*s]
+// CHECK-NEXT:    kas.dag.amplify %{{.*}} by A of C : [X | H, W]
+// CHECK-NEXT:    kas.dag.fc %{{.*}} groups 1 to A*C : [A, C | H, W]
+// CHECK-NEXT:    kas.dag.output %{{.*}} average A of C : [A*C | H, W]
+kas.kernel @amplified<X, Y, H, W | A, C, s> where [C divides X, C divides Y] (%in: [X | H*s, W*s]) -> [Y | H, W]
+    bindings [<A = 1, C = 64, H = 56, W = 56, X = 64, Y = 64, s = 1>,
+              <A = 2, C = 64, H = 28, W = 28, X = 64, Y = 128, s = 2>,
+              <A = 4, C = 64, H = 28, W = 28, X = 256, Y = 64, s = 1>,
+              <A = 5, C = 64, H = 28, W = 28, X = 320, Y = 128, s = 1>] {
+  %p = kas.dag.pool mean %in dims [1, 2] by [s, s] : [X | H*s, W*s]
+  %x = kas.dag.amplify %p by A of C : [X | H, W]
+  %y = kas.dag.fc %x groups 1 to A*C : [A, C | H, W]
+  kas.dag.output %y average A of C : [A*C | H, W]
+}
+
+// CHECK-LABEL: kas.kernel @step<C, W | k>
+// CHECK:         kas.dag.apply @conv1d<N = 1, Cin = C, Cout = 2*C, W = W, k = k> %{{.*}} : [C | W] -> [2*C | W]
+// CHECK-NEXT:    kas.dag.output %{{.*}} : [2*C | W]
+kas.kernel @step<C, W | k> (%in: [C | W]) -> [2*C | W] {
+  %y = kas.dag.apply @conv1d<N = 1, Cin = C, Cout = 2*C, W = W, k = k> %in : [C | W] -> [2*C | W]
+  kas.dag.output %y : [2*C | W]
+}
+
+kas.operator @conv1d<N, Cin, Cout, W | k>
+    (%n: N, %co: Cout, %w: W) from [N, Cin, W] {
+  %ci = kas.reduce sum : Cin
+  %kw = kas.reduce sum : k
+  %ci_d, %ci_w = kas.share %ci : Cin
+  %kw_d, %kw_w = kas.share %kw : k
+  %iw = kas.unfold %w, %kw_d : W, k
+  kas.yield data(%n, %ci_d, %iw) weight(%co, %ci_w, %kw_w)
+}
+
 // CHECK-LABEL: func.func private @types(!kas.tensor<[]>, !kas.tensor<[C]>, !kas.tensor<[| H]>, !kas.tensor<[C/2, 3 | H, W]>)
 func.func private @types(!kas.tensor<[]>, !kas.tensor<[C]>, !kas.tensor<[| H]>, !kas.tensor<[C/2, 3 | H, W]>)

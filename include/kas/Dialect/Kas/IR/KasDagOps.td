@@ -13,6 +13,7 @@ include "kas/Dialect/Kas/IR/KasDagEnums.td"
 include "kas/Dialect/Kas/IR/KasDagInterfaces.td"
 include "kas/Dialect/Kas/IR/KasKernelOp.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Kas_DagOp<string mnemonic, list<string> methods = []>
@@ -180,6 +181,35 @@ def Kas_DagReorderOp : Kas_DagOp<"reorder"> {
   }];
 }
 
+def Kas_DagAmplifyOp : Kas_DagOp<"amplify", ["getImpliedSizes"]> {
+  let summary = "repeat the channels in blocks";
+  let description = [{
+    The input of a kernel for layers whose numbers of input and output channels
+    differ. With X the product of the channel dimensions, they are X/C blocks of C
+    channels; block a of the A blocks of the result is block a mod (X/C).
+    `[X... | ...] -> [A, C | ...]`. A layer with c and a*c channels, either way,
+    has A = a and C = c, where this is a view or a repetition, as in the paper;
+    otherwise C is a common divisor and A the larger number of blocks.
+    `kas.dag.output` with `average` is the other end. Source: the channel
+    amplifier of Canvas, figure 2.
+
+    Constraints:
+    * D2: there is a channel dimension.
+    * D15: X/C is at most A, at every binding.
+    * K3: X/C is an integer.
+
+    ```mlir
+    %x = kas.dag.amplify %in by A of C : [X | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input, Kas_SizeAttr:$copies,
+                       Kas_SizeAttr:$channels);
+  let assemblyFormat = [{
+    $input `by` custom<BareSize>($copies) `of` custom<BareSize>($channels)
+    attr-dict `:` custom<TensorShape>(type($input))
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Arithmetic
 //===----------------------------------------------------------------------===//
@@ -213,6 +243,65 @@ def Kas_DagFCOp
   }];
 }
 
+def Kas_DagConvOp
+    : Kas_DagOp<"conv", ["getImpliedSizes", "getFlops", "getParams"]> {
+  let summary = "a convolution over the channels and windows";
+  let description = [{
+    `unfold` of `dims` by `windows`, then `fc` with the same groups, as one step:
+    the weight has shape [Y, c..., k...], padding keeps the spatial sizes.
+    `[X... | ...] -> [Y | ...]`. With all channel dimensions as groups it is
+    depthwise. FLOPs: 2*c*k*Y per position; parameters: c*k*Y, with k the
+    product of the windows. Source: Canvas's implementation.
+
+    Constraints:
+    * D5: `dims` are different spatial dimensions, at least one, with one window
+      each.
+    * D6: the dilation is at least 1.
+    * D8: `groups` is at most the number of channel dimensions.
+    * K3: Y/g is an integer.
+
+    ```mlir
+    %y = kas.dag.conv %x dims [1, 2] by [KH, KW] to C : [C | H, W]
+    %z = kas.dag.conv %g groups 1 dims [2] by [KH] dilation 2 to C : [G, C/G | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input,
+                       DefaultValuedAttr<I64Attr, "0">:$groups,
+                       DenseI64ArrayAttr:$dims,
+                       TypedArrayAttrBase<Kas_SizeAttr, "array of sizes">:$windows,
+                       DefaultValuedAttr<I64Attr, "1">:$dilation,
+                       Kas_SizeAttr:$channels);
+  let assemblyFormat = [{
+    $input (`groups` $groups^)? `dims` $dims `by` custom<SizeList>($windows)
+    (`dilation` $dilation^)? `to` custom<BareSize>($channels) attr-dict `:`
+    custom<TensorShape>(type($input))
+  }];
+}
+
+def Kas_DagMixOp : Kas_DagOp<"mix", ["getFlops", "getParams"]> {
+  let summary = "a learned linear map along any dimensions";
+  let description = [{
+    The named dimensions X... are contracted with a weight of shape [Y..., X...],
+    alike at every position of the others; each becomes the Y at its place. A
+    dimension that should vanish becomes 1, which `fold` takes away. FLOPs: 2 per
+    multiply-add. Source: Canvas's implementation.
+
+    Constraints:
+    * D9: `dims` are different dimensions, at least one.
+    * D13: there is one new size for each of `dims`.
+
+    ```mlir
+    %t = kas.dag.mix %x dims [1, 2] to [H, W] : [C | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input, DenseI64ArrayAttr:$dims,
+                       TypedArrayAttrBase<Kas_SizeAttr, "array of sizes">:$sizes);
+  let assemblyFormat = [{
+    $input `dims` $dims `to` custom<SizeList>($sizes) attr-dict `:`
+    custom<TensorShape>(type($input))
+  }];
+}
+
 def Kas_DagScaleOp : Kas_DagOp<"scale", ["getFlops", "getParams"]> {
   let summary = "multiply by a learned factor along some dimensions";
   let description = [{
@@ -230,6 +319,51 @@ def Kas_DagScaleOp : Kas_DagOp<"scale", ["getFlops", "getParams"]> {
   let assemblyFormat = [{
     $input `dims` $dims attr-dict `:` custom<TensorShape>(type($input))
   }];
+}
+
+def Kas_DagNormOp : Kas_DagOp<"norm", ["getFlops", "getParams"]> {
+  let summary = "batch normalization, as it is in inference";
+  let description = [{
+    `(x - mean) / sqrt(|variance| + 1e-5) * factor + offset`, with four weights in
+    the order factor, offset, mean, variance, each of the channel dimensions'
+    shape. A variance is not negative, so its absolute value makes every weight
+    legal. FLOPs: two per element. Source: Canvas, table 1.
+
+    Constraints:
+    * D2: there is a channel dimension.
+
+    ```mlir
+    %n = kas.dag.norm %x : [C | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input);
+  let assemblyFormat = [{
+    $input attr-dict `:` custom<TensorShape>(type($input))
+  }];
+  let extraClassDeclaration = [{
+    static constexpr double epsilon = 1e-5;
+  }];
+}
+
+def Kas_DagDropoutOp : Kas_DagOp<"dropout"> {
+  let summary = "zero some elements while training";
+  let description = [{
+    In training each element is zero with probability `rate`, and the others are
+    divided by 1 - rate. kas evaluates and compiles inference, where it is the
+    identity. Source: Canvas, table 1.
+
+    Constraints:
+    * D14: 0 <= rate < 1.
+
+    ```mlir
+    %d = kas.dag.dropout %x rate 4.0e-01 : [C | H, W]
+    ```
+  }];
+  let arguments = (ins Kas_SymbolicTensorType:$input, F64Attr:$rate);
+  let assemblyFormat = [{
+    $input `rate` $rate attr-dict `:` custom<TensorShape>(type($input))
+  }];
+  let hasVerifier = 1;
 }
 
 def Kas_DagUnaryOp : Kas_DagOp<"unary", ["getFlops"]> {
@@ -266,6 +400,32 @@ def Kas_DagFoldOp : Kas_DagOp<"fold", ["getFlops"]> {
                        DenseI64ArrayAttr:$dims);
   let assemblyFormat = [{
     $kind $input `dims` $dims attr-dict `:` custom<TensorShape>(type($input))
+  }];
+}
+
+def Kas_DagPoolOp : Kas_DagOp<"pool", ["getFlops"]> {
+  let summary = "reduce windows that do not overlap";
+  let description = [{
+    Each named spatial dimension X becomes X/S: element i is the sum, mean or
+    maximum of elements S*i to S*i + S - 1, over all of `dims` together. Where a
+    layer has a stride, the kernel begins with it. FLOPs: one per element of the
+    input. Source: the inputs of Canvas, section 5.
+
+    Constraints:
+    * D5: `dims` are different spatial dimensions, at least one, with one window
+      each.
+    * K3: X/S is an integer.
+
+    ```mlir
+    %p = kas.dag.pool mean %x dims [1, 2] by [s, s] : [C | H*s, W*s]
+    ```
+  }];
+  let arguments = (ins Kas_DagFoldKind:$kind, Kas_SymbolicTensorType:$input,
+                       DenseI64ArrayAttr:$dims,
+                       TypedArrayAttrBase<Kas_SizeAttr, "array of sizes">:$windows);
+  let assemblyFormat = [{
+    $kind $input `dims` $dims `by` custom<SizeList>($windows) attr-dict `:`
+    custom<TensorShape>(type($input))
   }];
 }
 
@@ -362,6 +522,60 @@ def Kas_DagMatMulOp : Kas_DagOp<"matmul", ["getFlops"]> {
 }
 
 //===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+def Kas_DagApplyOp : Kas_Op<"dag.apply", [
+    Pure, HasParent<"KernelOp">,
+    DeclareOpInterfaceMethods<Kas_DagOpInterface,
+                              ["getImpliedSizes", "getFlops", "getParams"]>,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a coordinate-level operator as one step";
+  let description = [{
+    Each symbol of the operator gets a size of the kernel. The operator's data is
+    then the tensor, and its output the result; both may have further dimensions
+    of size 1 in front, such as the batch. Its weights are weights of the kernel.
+    FLOPs are those of one loop nest, `kas-print-cost` has the ones of the best
+    stages.
+
+    Constraints:
+    * D16: the operator exists, and each of its symbols gets one size.
+    * D17: the operator's data and output have the sizes of the tensor and of the
+      result, sizes of 1 in front apart.
+    * D18: the operator is legal with these sizes: at every binding, or without
+      any its weights have sizes as K3 says.
+
+    ```mlir
+    %y = kas.dag.apply @conv1d<N = 1, Cin = C, Cout = x, W = W, k = 3> %x
+        : [C | W] -> [x | W]
+    ```
+  }];
+  let arguments = (ins
+    FlatSymbolRefAttr:$callee,
+    StrArrayAttr:$symbols,
+    TypedArrayAttrBase<Kas_SizeAttr, "array of sizes">:$sizes,
+    Kas_SymbolicTensorType:$input);
+  let results = (outs Kas_SymbolicTensorType:$result);
+  let assemblyFormat = [{
+    $callee `` custom<SizeBinding>($symbols, $sizes) $input attr-dict `:`
+    custom<TensorShape>(type($input)) `->` custom<TensorShape>(type($result))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The operator, looked up from here; null when there is none.
+    ::kas::OperatorOp getOperator();
+    /// `size`, of the operator, over the symbols of the kernel; null when it
+    /// does not fit or has a symbol without a size.
+    ::kas::SizeAttr translate(::kas::SizeAttr size);
+    /// The values of the operator's symbols where those of the kernel are
+    /// `binding`; nothing when one is no integer.
+    std::optional<::kas::Binding> getBinding(::kas::OperatorOp op,
+                                             const ::kas::SymbolSet &symbols,
+                                             const ::kas::Binding &binding);
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // Output
 //===----------------------------------------------------------------------===//
 
@@ -371,16 +585,38 @@ def Kas_DagOutputOp : Kas_Op<"dag.output", [
   let description = [{
     The tensor is viewed, in row-major order, in the shape of the result.
 
+    With `average A of C` it is viewed in A blocks of C channels and the spatial
+    dimensions of the result. With X the product of the result's channel
+    dimensions, the result has X/C blocks; block j is the mean of the blocks
+    whose number is j modulo X/C: a view when X/C is A, the mean of all when it
+    is 1. See `kas.dag.amplify`.
+
     Constraints:
     * K4: it has as many elements, or a variable can still make it so.
+    * D15: X/C is at most A, at every binding.
+    * K3: X/C is an integer.
 
     ```mlir
     kas.dag.output %y : [G, C/G | H, W]
+    kas.dag.output %z average A of C : [A*C | H, W]
     ```
   }];
-  let arguments = (ins Kas_SymbolicTensorType:$input);
+  let arguments = (ins Kas_SymbolicTensorType:$input,
+                       OptionalAttr<Kas_SizeAttr>:$copies,
+                       OptionalAttr<Kas_SizeAttr>:$channels);
   let assemblyFormat = [{
-    $input attr-dict `:` custom<TensorShape>(type($input))
+    $input (`average` custom<BareSize>($copies)^ `of`
+    custom<BareSize>($channels))? attr-dict `:`
+    custom<TensorShape>(type($input))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The dimensions that the tensor is viewed in: those of the result, or the
+    /// blocks that are averaged.
+    ::llvm::SmallVector<::kas::SizeAttr> getViewedDims();
+    /// With `average`, how many blocks the result has; null when it does not
+    /// fit.
+    ::kas::SizeAttr getNumBlocks();
   }];
 }
 
