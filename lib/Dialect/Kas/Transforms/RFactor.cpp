@@ -33,8 +33,9 @@ namespace kas {
 namespace {
 /// Orders the dimensions of intermediates: those that come from outputs as the
 /// data has them, so that what is contiguous stays so; those that come from
-/// reductions only in one block where the first of them reaches the data, in
-/// the place of the channels that they stand for.
+/// reductions only, and those that only weights have, in one block where the
+/// first reduction reaches the data, in the place of the channels that they
+/// stand for.
 class FrontierOrder {
 public:
   explicit FrontierOrder(OperatorOp op) {
@@ -52,17 +53,16 @@ public:
             return fromOutput.contains(operand);
           }))
         fromOutput.insert_range(primitive.getResults());
+    for (ReduceOp reduce : getReductions(op))
+      block = std::min(block, getDataDimension(reduce.getResult()));
   }
 
   void sort(SmallVectorImpl<unsigned> &frontier, ArrayRef<Value> coordinates) {
-    unsigned block = noDimension;
-    for (unsigned position : frontier)
-      if (!fromOutput.contains(coordinates[position]))
-        block = std::min(block, getDataDimension(coordinates[position]));
     auto key = [&](unsigned position) {
-      bool isOutput = fromOutput.contains(coordinates[position]);
       unsigned dimension = getDataDimension(coordinates[position]);
-      return std::tuple(isOutput ? dimension : block, isOutput, dimension,
+      bool isData = fromOutput.contains(coordinates[position]) &&
+                    dimension != noDimension;
+      return std::tuple(isData ? dimension : block, isData, dimension,
                         position);
     };
     llvm::sort(frontier,
@@ -85,6 +85,8 @@ private:
 
   llvm::DenseMap<Value, unsigned> dataDimension;
   llvm::SmallPtrSet<Value, 16> fromOutput;
+  /// Where the block goes.
+  unsigned block = noDimension;
 };
 } // namespace
 

@@ -106,6 +106,27 @@ func.func @do_nothing(%x: tensor<8x12xf32>, %w: tensor<6x8x3xf32>, %z: tensor<48
 
 // -----
 
+// What only the weights see, of the output (4) or of a reduction (3), stands
+// before the image, so that both stages walk along its lines.
+//
+// CHECK: @weights_only_0_stage0(%{{.*}}: 3, %{{.*}}: 4, %{{.*}}: 14, %{{.*}}: 28) from [64, 14, 28] {
+// CHECK: @weights_only_0_stage1(%{{.*}}: 32, %{{.*}}: 14, %{{.*}}: 28) from [3, 4, 14, 28] {
+// CHECK: func.func
+kas.operator @weights_only<C, O, H, W | g>(%o: O, %h: H, %w: W) from [C, H, W] {
+  %c = kas.reduce sum : C
+  %c_d, %c_w = kas.share %c : C
+  %r = kas.reduce sum : 3
+  %r_d, %r_w = kas.share %r : 3
+  %q, %m = kas.merge %o by O/g : O
+  kas.yield data(%c_d, %h, %w) weight(%q, %c_w, %r_d) weight(%m, %r_w)
+}
+func.func @apply_weights_only(%x: tensor<64x14x28xf32>, %a: tensor<4x64x3xf32>, %b: tensor<8x3xf32>) -> tensor<32x14x28xf32> {
+  %y = kas.apply @weights_only<g = 4>(%x, %a, %b) : (tensor<64x14x28xf32>, tensor<4x64x3xf32>, tensor<8x3xf32>) -> tensor<32x14x28xf32>
+  return %y : tensor<32x14x28xf32>
+}
+
+// -----
+
 // Syno's Operator 1: the stages of the paper. The intermediate has the groups in
 // the place of the channels, then the window and the rank; the window of the
 // width stays open, because the second weight sees it, too.
