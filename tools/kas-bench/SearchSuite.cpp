@@ -253,11 +253,16 @@ Error kas::runSearchSuite(mlir::MLIRContext &context,
   auto space = loadTable();
   if (!space)
     return space.takeError();
-  print(report, "tabulated", "operators_total",
-        static_cast<double>(space->table->rows.size()), "");
-  print(report, "tabulated", "best_reward", space->best, "");
-  for (StringRef algorithm :
-       {"uniform", "random", "evolution", "mcts", "surrogate"})
+  constexpr StringRef algorithms[] = {"uniform", "random", "evolution", "mcts",
+                                      "surrogate"};
+  if (llvm::any_of(algorithms, [&](StringRef algorithm) {
+        return isSelected(settings, ("tabulated/" + algorithm).str());
+      })) {
+    print(report, "tabulated", "operators_total",
+          static_cast<double>(space->table->rows.size()), "");
+    print(report, "tabulated", "best_reward", space->best, "");
+  }
+  for (StringRef algorithm : algorithms)
     if (Error error = measureAlgorithm(*space, algorithm, settings, report))
       return error;
   return Error::success();

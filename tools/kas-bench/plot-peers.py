@@ -60,14 +60,17 @@ def read(files):
     """Cases by name and threads, in order, and what the runs say about themselves."""
     cases, runs = {}, []
     for name in files:
-        with (sys.stdin if name == "-" else open(name)) as stream:
-            for line in stream:
-                entry = json.loads(line)
-                if entry["case"] == "run":
-                    runs.append(entry)
-                elif not entry["case"].startswith("geomean/"):
-                    key = entry["case"], entry.get("threads", 1)
-                    cases.setdefault(key, Case(*key)).add(entry)
+        try:
+            with (sys.stdin if name == "-" else open(name)) as stream:
+                for line in stream:
+                    entry = json.loads(line)
+                    if entry["case"] == "run":
+                        runs.append(entry)
+                    elif not entry["case"].startswith("geomean/"):
+                        key = entry["case"], entry.get("threads", 1)
+                        cases.setdefault(key, Case(*key)).add(entry)
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            sys.exit(f"plot-peers.py: {name}: expected lines of peers.py, got {error!r}")
     cases = {key: case for key, case in cases.items() if "kas" in case.times}
     if not cases:
         sys.exit("plot-peers.py: expected lines of peers.py, got none of kas")
@@ -162,8 +165,11 @@ def machine(cases, runs):
 def write_tables(page, cases, runs):
     parts = {"machine": machine(cases, runs), "classes": classes(cases), "operators": operators(cases), "searched": searched(cases),
              "networks": networks(cases)}
-    with open(page) as stream:
-        text = stream.read()
+    try:
+        with open(page) as stream:
+            text = stream.read()
+    except (OSError, ValueError) as error:
+        sys.exit(f"plot-peers.py: {page}: expected a page with marks, got {error!r}")
     for name, lines in parts.items():
         begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
         if begin in text and len(lines) != 2:  # a table without rows says nothing new

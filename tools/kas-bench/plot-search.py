@@ -32,7 +32,10 @@ def read(lines):
 
 
 def main():
-    curves, best = read(sys.stdin)
+    try:
+        curves, best = read(sys.stdin)
+    except (ValueError, LookupError, TypeError) as error:
+        sys.exit(f"plot-search.py: expected lines of `kas-bench search`, got {error!r}")
     if not curves:
         sys.exit("plot-search.py: expected lines of `kas-bench search`, got none of a tabulated space")
     last = max(max(curve) for curve in curves.values())
