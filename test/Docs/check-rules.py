@@ -1,11 +1,11 @@
 """Checks that every numbered rule of a page has a test of its own, with what it takes away and what it leaves.
 
 usage: check-rules.py canonical-form PAGE SOURCES_FOLDER TESTS_FOLDER
-       check-rules.py rewrites PAGE TEST.mlir
+       check-rules.py rewrites PAGE TEST.mlir...
 
 A rule of the canonical form is a row `| M3 | ...` of a table. It is cited by its number in the sources, and tests
 named after it (`TEST_F(RulesTest, M3)`, `TEST_F(RulesTest, M3OfShifts)`) expect something that holds and something
-that does not. A rewrite is such a row, too; in the lit test at least two operators follow comments `// R3` that name
+that does not. A rewrite is such a row, too; in the lit tests at least two operators follow comments `// R3` that name
 it. Tests of rules that the page does not have are errors.
 """
 
@@ -41,9 +41,9 @@ def check_canonical_form(page, sources, tests):
         yield f"{rule}: a test of a rule that the page does not have"
 
 
-def check_rewrites(page, test):
+def check_rewrites(page, *tests):
     counts, current = {}, []
-    for line in pathlib.Path(test).read_text().splitlines():
+    for line in "\n".join(pathlib.Path(test).read_text() for test in tests).splitlines():
         if re.match(r"// R\d+\b", line):
             current = re.findall(r"\bR\d+\b", line)
         elif line.startswith("kas.operator"):

@@ -240,6 +240,8 @@ private:
   //===--------------------------------------------------------------------===//
 
   void addPrimitive() {
+    if (options.redexPercent && chance(options.redexPercent))
+      return addRedex();
     bool (Generator::*const primitives[])() = {
         &Generator::addReduce, &Generator::addReduce, &Generator::addReduce,
         &Generator::addSplit,  &Generator::addSplit,  &Generator::addMerge,
@@ -293,36 +295,42 @@ private:
     }
     if (chance(50))
       std::swap(first, second);
-    auto split = SplitOp::create(builder, builder.getUnknownLoc(), first.value,
-                                 second.value);
-    give(split.getResult(), first.reductions | second.reductions);
+    live.push_back(makeSplit(first, second));
     return true;
   }
 
-  bool addMerge() {
-    if (live.empty())
-      return false;
-    Coordinate coordinate = take();
-    Size size = sizeOf(coordinate.value);
+  SmallVector<Size> getBlocks(const Size &size) {
     SmallVector<Size> blocks = enumerateDivisors(size, symbols, {binding}, 1);
     llvm::erase_if(blocks, [&](const Size &block) {
       std::optional<Size> count = size.divide(block);
       return !count || (count->isConstant() && !count->hasIntegerConstant()) ||
              (block.isConstant() && !block.hasIntegerConstant());
     });
-    // Blocks of one or of everything are legal, but say little.
-    SmallVector<Size> proper =
-        llvm::to_vector(llvm::make_filter_range(blocks, [&](const Size &block) {
-          return *valueOf(block) != 1 && *valueOf(block) != *valueOf(size);
-        }));
+    return blocks;
+  }
+
+  /// Blocks of one or of everything are legal, but say little.
+  SmallVector<Size> getProperBlocks(const Size &size) {
+    SmallVector<Size> blocks = getBlocks(size);
+    llvm::erase_if(blocks, [&](const Size &block) {
+      return *valueOf(block) == 1 || *valueOf(block) == *valueOf(size);
+    });
+    return blocks;
+  }
+
+  bool addMerge() {
+    if (live.empty())
+      return false;
+    Coordinate coordinate = take();
+    SmallVector<Size> blocks = getBlocks(sizeOf(coordinate.value));
+    SmallVector<Size> proper = getProperBlocks(sizeOf(coordinate.value));
     if (!proper.empty() && chance(85))
       blocks = proper;
     else if (blocks.empty() || chance(70))
       return giveBack(coordinate);
-    auto merge = MergeOp::create(builder, builder.getUnknownLoc(),
-                                 coordinate.value, toAttr(pick(blocks)));
-    give(merge.getQuotient(), coordinate.reductions);
-    give(merge.getRemainder(), coordinate.reductions);
+    auto [high, low] = makeMerge(coordinate, pick(blocks));
+    live.push_back(high);
+    live.push_back(low);
     return true;
   }
 
@@ -412,6 +420,186 @@ private:
       lastWeight = random.below(weights.size());
     weights[lastWeight].push_back(share.getWeight());
     return true;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Several primitives at once
+  //===--------------------------------------------------------------------===//
+
+  Coordinate makeSplit(const Coordinate &outer, const Coordinate &inner) {
+    auto split = SplitOp::create(builder, builder.getUnknownLoc(), outer.value,
+                                 inner.value);
+    return {split.getResult(), outer.reductions | inner.reductions};
+  }
+
+  std::pair<Coordinate, Coordinate> makeMerge(const Coordinate &coordinate,
+                                              const Size &block) {
+    auto merge = MergeOp::create(builder, builder.getUnknownLoc(),
+                                 coordinate.value, toAttr(block));
+    return {{merge.getQuotient(), coordinate.reductions},
+            {merge.getRemainder(), coordinate.reductions}};
+  }
+
+  /// Shifted, often by a multiple of `step`; as it is where there is no room.
+  Coordinate makeShift(const Coordinate &coordinate, int64_t step = 1) {
+    int64_t extent = extentOf(coordinate.value);
+    if (extent < 2)
+      return coordinate;
+    int64_t amount = 1 + random.below(extent - 1);
+    if (step < extent && chance(70))
+      amount = std::max(amount / step, int64_t(1)) * step;
+    auto shift =
+        ShiftOp::create(builder, builder.getUnknownLoc(), coordinate.value,
+                        chance(50) ? amount : -amount);
+    return {shift.getResult(), coordinate.reductions};
+  }
+
+  /// A coordinate and a block by which it can be merged into parts; or none.
+  std::optional<std::pair<Coordinate, Size>> takeWithBlock() {
+    Coordinate coordinate = take();
+    SmallVector<Size> blocks = getProperBlocks(sizeOf(coordinate.value));
+    if (!blocks.empty())
+      return std::pair(coordinate, pick(blocks));
+    giveBack(coordinate);
+    return std::nullopt;
+  }
+
+  void addRedex() {
+    if (live.size() < 2)
+      return;
+    size_t before = llvm::range_size(*builder.getInsertionBlock());
+    void (Generator::*const redexes[])() = {
+        &Generator::addJoinedHalves, &Generator::addQuotients,
+        &Generator::addShiftedMerge, &Generator::addShiftedSplit,
+        &Generator::addReducedSplit, &Generator::addNestedSplit};
+    (this->*pick(redexes))();
+    numPrimitives += llvm::range_size(*builder.getInsertionBlock()) - before;
+  }
+
+  /// Halves side by side, the upper one shifted or not, beside something else
+  /// or not.
+  void addJoinedHalves() {
+    auto taken = takeWithBlock();
+    if (!taken)
+      return;
+    auto [high, low] = makeMerge(taken->first, taken->second);
+    if (chance(60))
+      high = makeShift(high);
+    if (chance(30) && !live.empty())
+      addBeside(low);
+    Coordinate whole = makeSplit(high, low);
+    live.push_back(chance(50) ? makeShift(whole) : whole);
+  }
+
+  /// Puts another coordinate beside `inner`, if it fits.
+  void addBeside(Coordinate &inner) {
+    Coordinate other = take();
+    std::optional<Size> product =
+        sizeOf(inner.value).multiply(sizeOf(other.value));
+    if (fits(product) && *valueOf(*product) <= options.maxExtent)
+      inner = makeSplit(inner, other);
+    else
+      giveBack(other);
+  }
+
+  /// Merges of a half, some of whose parts are dropped.
+  void addQuotients() {
+    auto taken = takeWithBlock();
+    if (!taken)
+      return;
+    auto [high, low] = makeMerge(taken->first, taken->second);
+    if (chance(50))
+      std::swap(high, low);
+    live.push_back(high);
+    SmallVector<Size> blocks = getProperBlocks(sizeOf(low.value));
+    if (blocks.empty())
+      return live.push_back(low);
+    auto [upper, lower] = makeMerge(low, pick(blocks));
+    live.push_back(upper);
+    live.push_back(lower);
+    for (unsigned count = random.below(3); count > 0; --count)
+      addExpand();
+  }
+
+  /// The halves of a shift, one of which may be dropped.
+  void addShiftedMerge() {
+    auto taken = takeWithBlock();
+    if (!taken)
+      return;
+    auto [high, low] = makeMerge(
+        makeShift(taken->first, *valueOf(taken->second)), taken->second);
+    live.push_back(low);
+    live.push_back(high);
+    if (chance(50))
+      addExpand();
+  }
+
+  /// A shifted split of a shift, merged by its inner operand.
+  void addShiftedSplit() {
+    Coordinate outer = take(), inner = take();
+    if (!fits(sizeOf(outer.value).multiply(sizeOf(inner.value)))) {
+      giveBack(outer);
+      giveBack(inner);
+      return;
+    }
+    Size block = sizeOf(inner.value);
+    auto [high, low] =
+        makeMerge(makeShift(makeSplit(makeShift(outer), inner)), block);
+    live.push_back(high);
+    live.push_back(low);
+  }
+
+  /// A reduction above another coordinate, shifted.
+  void addReducedSplit() {
+    Coordinate inner = take();
+    if (!addReduce()) {
+      giveBack(inner);
+      return;
+    }
+    Coordinate reduce = live.pop_back_val();
+    if (!fits(sizeOf(reduce.value).multiply(sizeOf(inner.value)))) {
+      giveBack(inner);
+      giveBack(reduce);
+      return;
+    }
+    if (chance(30))
+      addBeside(inner);
+    Coordinate split = makeSplit(reduce, inner);
+    live.push_back(chance(80) ? makeShift(split) : split);
+  }
+
+  /// Splits of splits, merged by one of their operands or by part of one.
+  void addNestedSplit() {
+    Coordinate a = take(), b = take();
+    if (!fits(sizeOf(a.value).multiply(sizeOf(b.value)))) {
+      giveBack(a);
+      giveBack(b);
+      return;
+    }
+    Size block = sizeOf(b.value);
+    if (SmallVector<Size> blocks = getProperBlocks(block);
+        !blocks.empty() && chance(50))
+      block = pick(blocks);
+    Coordinate whole = makeSplit(a, b);
+    if (!live.empty() && chance(60)) {
+      Coordinate c = take();
+      if (!fits(sizeOf(whole.value).multiply(sizeOf(c.value)))) {
+        giveBack(c);
+      } else if (chance(50)) {
+        std::optional<Size> larger = block.multiply(sizeOf(c.value));
+        block = larger ? *larger : block;
+        whole = makeSplit(whole, c);
+      } else {
+        whole = makeSplit(c, whole);
+      }
+    }
+    if (!llvm::is_contained(getBlocks(sizeOf(whole.value)), block))
+      return live.push_back(whole);
+    auto [high, low] = makeMerge(whole, block);
+    live.push_back(high);
+    live.push_back(low);
+    if (chance(20))
+      addExpand();
   }
 
   OpBuilder &builder;

@@ -28,6 +28,9 @@ struct RandomOperatorOptions {
   /// Largest size of an output coordinate; two thirds of it for a reduction.
   /// At least 12; the values of the primary symbols grow with it.
   int64_t maxExtent = 12;
+  /// How many of 100 steps make several primitives that a rule of
+  /// kas-canonicalize may simplify, where single ones rarely come to it.
+  unsigned redexPercent = 0;
 };
 
 /// An operator and a binding of its symbols at which it is legal.

@@ -9,7 +9,9 @@
 #include "PointTable.h"
 #include "kas/Dialect/Kas/Transforms/Canonicalize.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "gtest/gtest.h"
+#include <map>
 
 using namespace kas;
 using namespace kas::test;
@@ -89,4 +91,52 @@ TEST(Meaning, CanonicalizationKeepsConcreteOperators) {
     expectCanonicalizationKeeps(concrete, {}, inputs,
                                 evaluate(concrete, inputs));
   });
+}
+
+namespace {
+/// Counts how often each rule was applied.
+struct RuleCounter : RewriterBase::Listener {
+  void notifyPatternBegin(const Pattern &pattern, Operation *) override {
+    current = pattern.getDebugName();
+  }
+  void notifyPatternEnd(const Pattern &, LogicalResult status) override {
+    StringRef name = current;
+    counts[name.substr(name.rfind(':') + 1).str()] += succeeded(status);
+  }
+  StringRef current;
+  std::map<std::string, unsigned> counts;
+};
+} // namespace
+
+/// Operators in which the rules find something to do: each is applied, alone
+/// and after others, and keeps the meaning.
+TEST(Meaning, EveryRuleOfCanonicalizationKeepsOperators) {
+  RandomOperatorOptions options;
+  options.redexPercent = 70;
+  RuleCounter counter;
+  auto check = [&](OperatorOp op, const Binding &binding, const Inputs &inputs,
+                   ArrayRef<float> expected) {
+    Operation *copy = op->clone();
+    RewritePatternSet patterns(op.getContext());
+    populateCanonicalizePatterns(patterns);
+    auto config =
+        GreedyRewriteConfig().enableFolding(false).setListener(&counter);
+    EXPECT_TRUE(succeeded(applyPatternsGreedily(copy->getRegion(0),
+                                                std::move(patterns), config)));
+    copy->erase();
+    expectCanonicalizationKeeps(op, binding, inputs, expected);
+  };
+  unsigned count = getNumOperators(1500);
+  forEachOperator(
+      [&](const RandomOperator &random, uint64_t seed) {
+        OperatorOp concrete = makeConcrete(random.op, random.binding);
+        Inputs inputs(getShapes(concrete), seed);
+        std::vector<float> expected = evaluate(concrete, inputs);
+        check(random.op, random.binding, inputs, expected);
+        check(concrete, {}, inputs, expected);
+      },
+      count, options);
+  EXPECT_EQ(counter.counts.size(), 23u);
+  for (const auto &[rule, applied] : counter.counts)
+    EXPECT_GE(applied, count / 150) << rule;
 }

@@ -32,14 +32,14 @@ uint64_t kas::test::getFirstSeed() {
 
 void kas::test::forEachOperator(
     llvm::function_ref<void(const RandomOperator &, uint64_t)> body,
-    unsigned count) {
+    unsigned count, const RandomOperatorOptions &options) {
   MLIRContext context;
   context.loadDialect<KasDialect>();
   uint64_t first = getFirstSeed();
   for (uint64_t seed = first; seed < first + count; ++seed) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
     OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-    RandomOperator random = makeRandomOperator(builder, "f", seed);
+    RandomOperator random = makeRandomOperator(builder, "f", seed, options);
     std::string text = describe(random);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text);
     body(random, seed);

@@ -33,7 +33,8 @@ uint64_t getFirstSeed();
 /// first operator with a failure.
 void forEachOperator(
     llvm::function_ref<void(const RandomOperator &, uint64_t)> body,
-    unsigned count = getNumOperators());
+    unsigned count = getNumOperators(),
+    const RandomOperatorOptions &options = {});
 
 /// The text of an op.
 std::string print(mlir::Operation *op);

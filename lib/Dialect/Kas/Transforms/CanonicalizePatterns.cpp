@@ -6,9 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ShiftPatterns.h"
 #include "kas/Dialect/Kas/Transforms/Canonicalize.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 
 using namespace mlir;
 using namespace kas;
@@ -23,16 +26,26 @@ bool isOne(Value coordinate) {
   return getSize(coordinate).getConstantValue() == 1;
 }
 
+/// The size is an integer at every binding, whatever the others are.
+bool isIntegral(SizeAttr size) {
+  if (!size || !size.getValue().hasIntegerConstant())
+    return false;
+  return llvm::all_of(llvm::seq<size_t>(size.getNames().size()), [&](size_t i) {
+    return size.getValue().getExponent(i) >= 0;
+  });
+}
+
 /// The coordinates of the operator that data or weights depend on when
-/// `dropped`, if there is one, is only dropped.
-llvm::SmallPtrSet<Value, 16> getReached(Block &block, Value dropped = {}) {
+/// `dropped` are only dropped.
+llvm::SmallPtrSet<Value, 16> getReached(Block &block,
+                                        ArrayRef<Value> dropped = {}) {
   llvm::SmallPtrSet<Value, 16> reached;
   for (Operation &op : llvm::reverse(block))
     if (isa<YieldOp>(op) || llvm::any_of(op.getResults(), [&](Value result) {
           return reached.contains(result);
         }))
       for (Value operand : op.getOperands())
-        if (operand != dropped)
+        if (!llvm::is_contained(dropped, operand))
           reached.insert(operand);
   return reached;
 }
@@ -43,105 +56,204 @@ bool isIdle(ReduceOp reduce) {
   return reduce.getKind() != ReduceKind::Sum || isOne(reduce.getResult());
 }
 
-/// Whether `coordinate`, which `user` uses, may be dropped instead: each
-/// reduction it depends on is reached without it (C11), or is itself (R9).
-bool isDroppable(Value coordinate, Operation *user) {
-  if (auto reduce = coordinate.getDefiningOp<ReduceOp>())
-    return isIdle(reduce);
-  llvm::SmallPtrSet<Value, 16> reached =
-      getReached(*user->getBlock(), coordinate);
-  return llvm::all_of(
-      user->getBlock()->getOps<ReduceOp>(),
-      [&](ReduceOp reduce) { return reached.contains(reduce.getResult()); });
+/// Whether `coordinates`, of `block`, may be dropped instead of used: each
+/// reduction they depend on is reached without them (C11), or is one (R9).
+bool areDroppable(ArrayRef<Value> coordinates, Block &block) {
+  llvm::SmallPtrSet<Value, 16> reached = getReached(block, coordinates);
+  return llvm::all_of(block.getOps<ReduceOp>(), [&](ReduceOp reduce) {
+    return llvm::is_contained(coordinates, reduce.getResult())
+               ? isIdle(reduce)
+               : reached.contains(reduce.getResult());
+  });
+}
+bool isDroppable(Value coordinate) {
+  return areDroppable(coordinate, *coordinate.getParentBlock());
 }
 
-/// R1: split(i / B, i mod B) = i.
+/// Whether `coordinates` together may take the place of `half`: when that is
+/// only dropped, so may they be. A reduction among them goes with an expand
+/// (R9), but not below an unfold that is dropped.
+bool mayReplace(Value half, ArrayRef<Value> coordinates) {
+  Block &block = *half.getParentBlock();
+  if (getReached(block).contains(half))
+    return true;
+  bool hasReduce = llvm::any_of(coordinates, [](Value coordinate) {
+    return coordinate.getDefiningOp<ReduceOp>();
+  });
+  return (!hasReduce || isa<ExpandOp>(*half.user_begin())) &&
+         areDroppable(coordinates, block);
+}
+
+/// What stands beside the outer operand of a split: the inner one, or the outer
+/// operand of the split that it is.
+std::pair<Value, SplitOp> getNeighbor(SplitOp split) {
+  auto nested = split.getInner().getDefiningOp<SplitOp>();
+  return {nested ? nested.getOuter() : split.getInner(), nested};
+}
+
+/// Replaces the outer operand of `split` and its neighbor by `whole`.
+void replaceBoth(SplitOp split, SplitOp nested, Value whole,
+                 PatternRewriter &rewriter) {
+  if (!nested)
+    return rewriter.replaceOp(split, whole);
+  rewriter.replaceOpWithNewOp<SplitOp>(split, whole, nested.getInner());
+  rewriter.eraseOp(nested);
+}
+
+/// R1: split(i / B, i mod B) = i, and so beside a third coordinate x:
+/// split(i / B, split(i mod B, x)) = split(i, x).
 struct SplitOfMerge : OpRewritePattern<SplitOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SplitOp split,
                                 PatternRewriter &rewriter) const override {
     auto merge = split.getOuter().getDefiningOp<MergeOp>();
+    auto [neighbor, nested] = getNeighbor(split);
     if (!merge || split.getOuter() != merge.getQuotient() ||
-        split.getInner() != merge.getRemainder())
+        neighbor != merge.getRemainder())
       return rewriter.notifyMatchFailure(
           split, "operands are not both halves of one merge");
-    rewriter.replaceOp(split, merge.getCoord());
+    replaceBoth(split, nested, merge.getCoord(), rewriter);
     rewriter.eraseOp(merge);
     return success();
   }
 };
 
-/// R2: t = B*i + j with j : [B]: t / B = i and t mod B = j. Side condition: no
+/// R2: t = B*i + j with j : [B]: t / B = i and t mod B = j. So for splits of
+/// splits: the last factors of size B together are t mod B. Side condition: no
 /// reduction is lost when one of them is only dropped (C11).
 struct MergeOfSplit : OpRewritePattern<MergeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MergeOp merge,
+                                PatternRewriter &rewriter) const override {
+    SmallVector<SplitOp> splits;
+    Value low = merge.getCoord();
+    while (getSize(low) != merge.getBlock()) {
+      auto split = low.getDefiningOp<SplitOp>();
+      if (!split)
+        return rewriter.notifyMatchFailure(
+            merge, "operand is not a split with an inner operand of this size");
+      splits.push_back(split);
+      low = split.getInner();
+    }
+    if (splits.empty())
+      return rewriter.notifyMatchFailure(merge, "operand is not a split");
+    SmallVector<Value> factors = llvm::map_to_vector(
+        splits, [](SplitOp split) -> Value { return split.getOuter(); });
+    if (!mayReplace(merge.getQuotient(), factors) ||
+        !mayReplace(merge.getRemainder(), low))
+      return rewriter.notifyMatchFailure(merge, "a reduction would be lost");
+    Value high = factors.pop_back_val();
+    for (Value factor : llvm::reverse(factors))
+      high = SplitOp::create(rewriter, merge.getLoc(), factor, high);
+    rewriter.replaceOp(merge, {high, low});
+    for (SplitOp split : splits)
+      rewriter.eraseOp(split);
+    return success();
+  }
+};
+
+/// R15: merges stand below splits. t = A*i + j with j : [A]: t / (A*B) = i / B
+/// and t mod (A*B) = A*(i mod B) + j; and where A = B*C, t / B = C*i + j / B
+/// and t mod B = j mod B. Side conditions: B, and C, have no denominator; no
+/// reduction is lost when one half is only dropped (C11).
+struct MergeInSplit : OpRewritePattern<MergeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MergeOp merge,
                                 PatternRewriter &rewriter) const override {
     auto split = merge.getCoord().getDefiningOp<SplitOp>();
     if (!split)
       return rewriter.notifyMatchFailure(merge, "operand is not a split");
-    if (getSize(split.getInner()) != merge.getBlock())
-      return rewriter.notifyMatchFailure(merge, "blocks differ");
-    llvm::SmallPtrSet<Value, 16> reached = getReached(*merge->getBlock());
-    for (auto [half, operand] :
-         llvm::zip_equal(merge->getResults(), split->getOperands()))
-      if (!reached.contains(half) && !isDroppable(operand, split))
+    SizeAttr inner = getSize(split.getInner()), block = merge.getBlock();
+    if (inner == block)
+      return rewriter.notifyMatchFailure(merge, "the halves are the operands");
+    Location loc = merge.getLoc();
+    if (SizeAttr outerBlock = block.divide(inner); isIntegral(outerBlock)) {
+      if (!mayReplace(merge.getRemainder(), split.getInner()))
         return rewriter.notifyMatchFailure(merge, "a reduction would be lost");
-    rewriter.replaceOp(merge, {split.getOuter(), split.getInner()});
+      auto outer = MergeOp::create(rewriter, loc, split.getOuter(), outerBlock);
+      Value low = SplitOp::create(rewriter, loc, outer.getRemainder(),
+                                  split.getInner());
+      rewriter.replaceOp(merge, {outer.getQuotient(), low});
+    } else if (isIntegral(inner.divide(block))) {
+      if (!mayReplace(merge.getQuotient(), split.getOuter()))
+        return rewriter.notifyMatchFailure(merge, "a reduction would be lost");
+      auto lower = MergeOp::create(rewriter, loc, split.getInner(), block);
+      Value high =
+          SplitOp::create(rewriter, loc, split.getOuter(), lower.getQuotient());
+      rewriter.replaceOp(merge, {high, lower.getRemainder()});
+    } else {
+      return rewriter.notifyMatchFailure(
+          merge, "neither of the block and the inner size divides the other");
+    }
     rewriter.eraseOp(split);
     return success();
   }
 };
 
-/// R3: shifts by a and b are one by a + b; none when a + b = 0. Side condition:
-/// |a + b| < N is sure, because the signs differ or N is a number.
-struct ShiftOfShift : OpRewritePattern<ShiftOp> {
+/// R14: split(split(a, b), c) = split(a, split(b, c)).
+struct SplitOfSplit : OpRewritePattern<SplitOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ShiftOp shift,
+  LogicalResult matchAndRewrite(SplitOp split,
                                 PatternRewriter &rewriter) const override {
-    auto inner = shift.getCoord().getDefiningOp<ShiftOp>();
-    if (!inner)
-      return rewriter.notifyMatchFailure(shift, "operand is not a shift");
-    int64_t a = inner.getAmount(), b = shift.getAmount();
-    std::optional<int64_t> size = getSize(shift.getCoord()).getConstantValue();
-    if (!size && (a > 0) == (b > 0))
-      return rewriter.notifyMatchFailure(
-          shift, "the sum of the amounts may reach the size");
-    int64_t sum = size ? (a + b) % *size : a + b;
-    if (sum == 0)
-      rewriter.replaceOp(shift, inner.getCoord());
-    else
-      rewriter.replaceOpWithNewOp<ShiftOp>(shift, inner.getCoord(), sum);
-    rewriter.eraseOp(inner);
+    auto outer = split.getOuter().getDefiningOp<SplitOp>();
+    if (!outer)
+      return rewriter.notifyMatchFailure(split,
+                                         "the outer operand is not a split");
+    if (!getSize(outer.getInner()).multiply(getSize(split.getInner())))
+      return rewriter.notifyMatchFailure(split, "the product does not fit");
+    Value inner = SplitOp::create(rewriter, split.getLoc(), outer.getInner(),
+                                  split.getInner());
+    rewriter.replaceOpWithNewOp<SplitOp>(split, outer.getOuter(), inner);
+    rewriter.eraseOp(outer);
     return success();
   }
 };
 
-/// R4: a shift by -d of a coordinate whose size N is a number is one by N - d.
-struct NegativeShift : OpRewritePattern<ShiftOp> {
+/// R16: remainders are merged, quotients are not: (i / B) / C = i / (B*C), and
+/// with t = i mod (B*C), (i / B) mod C = t / B and i mod B = t mod B.
+struct MergeOfQuotient : OpRewritePattern<MergeOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ShiftOp shift,
+  LogicalResult matchAndRewrite(MergeOp merge,
                                 PatternRewriter &rewriter) const override {
-    std::optional<int64_t> size = getSize(shift.getCoord()).getConstantValue();
-    int64_t amount = shift.getAmount();
-    if (!size || amount > 0)
-      return rewriter.notifyMatchFailure(
-          shift, "the amount is positive or the size symbolic");
-    rewriter.replaceOpWithNewOp<ShiftOp>(shift, shift.getCoord(),
-                                         amount + *size);
+    auto lower = merge.getCoord().getDefiningOp<MergeOp>();
+    if (!lower || merge.getCoord() != lower.getQuotient())
+      return rewriter.notifyMatchFailure(merge, "operand is not a quotient");
+    SizeAttr block = merge.getBlock().multiply(lower.getBlock());
+    if (!block)
+      return rewriter.notifyMatchFailure(merge, "the product does not fit");
+    // Uses of the lower remainder may stand before the upper merge.
+    rewriter.setInsertionPoint(lower);
+    auto high =
+        MergeOp::create(rewriter, merge.getLoc(), lower.getCoord(), block);
+    auto low = MergeOp::create(rewriter, lower.getLoc(), high.getRemainder(),
+                               lower.getBlock());
+    rewriter.replaceOp(merge, {high.getQuotient(), low.getQuotient()});
+    rewriter.replaceAllUsesWith(lower.getRemainder(), low.getRemainder());
+    rewriter.eraseOp(lower);
     return success();
   }
 };
 
-/// R5: a reduction over f((r + d) mod N) is one over f(r): the same terms in
-/// another order.
-struct ShiftOfReduce : OpRewritePattern<ShiftOp> {
+/// R17: dropping both i / A and (i mod A) / B drops i / B.
+struct ExpandOfQuotients : OpRewritePattern<MergeOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ShiftOp shift,
+  LogicalResult matchAndRewrite(MergeOp merge,
                                 PatternRewriter &rewriter) const override {
-    if (!shift.getCoord().getDefiningOp<ReduceOp>())
-      return rewriter.notifyMatchFailure(shift, "operand is not a reduction");
-    rewriter.replaceOp(shift, shift.getCoord());
+    auto lower = merge.getCoord().getDefiningOp<MergeOp>();
+    if (!lower || merge.getCoord() != lower.getRemainder())
+      return rewriter.notifyMatchFailure(merge, "operand is not a remainder");
+    auto upperExpand = dyn_cast<ExpandOp>(*merge.getQuotient().user_begin());
+    auto lowerExpand = dyn_cast<ExpandOp>(*lower.getQuotient().user_begin());
+    if (!upperExpand || !lowerExpand)
+      return rewriter.notifyMatchFailure(merge, "a quotient is kept");
+    auto whole = MergeOp::create(rewriter, merge.getLoc(), lower.getCoord(),
+                                 merge.getBlock());
+    ExpandOp::create(rewriter, upperExpand.getLoc(), whole.getQuotient());
+    rewriter.eraseOp(upperExpand);
+    rewriter.eraseOp(lowerExpand);
+    rewriter.replaceAllUsesWith(merge.getRemainder(), whole.getRemainder());
+    rewriter.eraseOp(merge);
+    rewriter.eraseOp(lower);
     return success();
   }
 };
@@ -178,7 +290,7 @@ struct SplitOfOne : OpRewritePattern<SplitOp> {
       std::swap(kept, dropped);
     if (!isOne(dropped))
       return rewriter.notifyMatchFailure(split, "no operand has size 1");
-    if (!isDroppable(dropped, split))
+    if (!isDroppable(dropped))
       return rewriter.notifyMatchFailure(split, "a reduction would be lost");
     rewriter.setInsertionPointAfterValue(dropped);
     ExpandOp::create(rewriter, split.getLoc(), dropped);
@@ -196,7 +308,7 @@ struct UnfoldOfOne : OpRewritePattern<UnfoldOp> {
     if (!isOne(unfold.getWindow()))
       return rewriter.notifyMatchFailure(unfold, "the window is not of size 1");
     Value window = unfold.getWindow();
-    if (!isDroppable(window, unfold))
+    if (!isDroppable(window))
       return rewriter.notifyMatchFailure(unfold, "a reduction would be lost");
     rewriter.setInsertionPointAfterValue(window);
     ExpandOp::create(rewriter, unfold.getLoc(), window);
@@ -291,27 +403,33 @@ struct MergeOfReduce : OpRewritePattern<MergeOp> {
   }
 };
 
-/// R13: two reductions of the same kind that are only used as B*i + j are one
-/// over [G*B]. Side condition: no reduction of another kind that does not
-/// commute (max) nests between them; they are neighbours, or no max occurs.
+/// R13: two reductions of the same kind that are only used as B*i + j, also
+/// beside a third coordinate, are one over [G*B]. Side condition: no reduction
+/// of another kind that does not commute (max) nests between them; they are
+/// neighbours, or no max occurs.
 struct SplitOfReduces : OpRewritePattern<SplitOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SplitOp split,
                                 PatternRewriter &rewriter) const override {
     auto outer = split.getOuter().getDefiningOp<ReduceOp>();
-    auto inner = split.getInner().getDefiningOp<ReduceOp>();
+    auto [neighbor, nested] = getNeighbor(split);
+    auto inner = neighbor.getDefiningOp<ReduceOp>();
     if (!outer || !inner || outer.getKind() != inner.getKind())
       return rewriter.notifyMatchFailure(
           split, "operands are not two reductions of one kind");
     if (!mayMove(outer, inner))
       return rewriter.notifyMatchFailure(
           split, "a reduction that does not commute nests between");
+    SizeAttr size = getSize(outer.getResult()).multiply(getSize(neighbor));
+    if (!size)
+      return rewriter.notifyMatchFailure(split, "the product does not fit");
     // The inner one's place: what nests inside it stays inside.
     ReduceOp later = outer->isBeforeInBlock(inner) ? inner : outer;
     rewriter.setInsertionPoint(later);
-    Value whole = ReduceOp::create(rewriter, later.getLoc(), later.getKind(),
-                                   getSize(split.getResult()));
-    rewriter.replaceOp(split, whole);
+    Value whole =
+        ReduceOp::create(rewriter, later.getLoc(), later.getKind(), size);
+    rewriter.setInsertionPoint(split);
+    replaceBoth(split, nested, whole, rewriter);
     rewriter.eraseOp(outer);
     rewriter.eraseOp(inner);
     return success();
@@ -333,9 +451,9 @@ struct SplitOfReduces : OpRewritePattern<SplitOp> {
 } // namespace
 
 void kas::populateCanonicalizePatterns(RewritePatternSet &patterns) {
-  patterns
-      .add<SplitOfMerge, MergeOfSplit, ShiftOfShift, NegativeShift,
-           ShiftOfReduce, StrideOfStride, SplitOfOne, UnfoldOfOne, ExpandOfView,
-           ExpandOfMerge, ShareOfExpanded, MergeOfReduce, SplitOfReduces>(
-          patterns.getContext());
+  patterns.add<SplitOfMerge, MergeOfSplit, StrideOfStride, SplitOfOne,
+               UnfoldOfOne, ExpandOfView, ExpandOfMerge, ShareOfExpanded,
+               MergeOfReduce, SplitOfReduces, SplitOfSplit, MergeInSplit,
+               MergeOfQuotient, ExpandOfQuotients>(patterns.getContext());
+  populateShiftPatterns(patterns);
 }

@@ -344,6 +344,20 @@ kas.operator @merge_of_reduce_keeps_sum<N | b>() from [N/b] {
   kas.yield data(%q)
 }
 
+// R2: an unfold that is dropped keeps its window, so the maximum stays, too.
+// CHECK-LABEL: @merge_of_split_keeps_max_in_window
+// CHECK:         %[[S:.*]] = kas.split
+// CHECK-NEXT:    %[[Q:.*]], %[[R:.*]] = kas.merge %[[S]]
+// CHECK-NEXT:    kas.unfold %{{.*}}, %[[R]]
+kas.operator @merge_of_split_keeps_max_in_window<N | k>(%i: N, %j: N) from [N] {
+  %r = kas.reduce max : k
+  %s = kas.split %i, %r : N, k
+  %q, %m = kas.merge %s by k : N*k
+  %u = kas.unfold %j, %m : N, k
+  kas.expand %u : N
+  kas.yield data(%q)
+}
+
 // R9, R2: a mean and a maximum of equal terms are the term.
 // CHECK-LABEL: @merge_of_split_drops_mean
 // CHECK-NEXT:    kas.yield data(%o)

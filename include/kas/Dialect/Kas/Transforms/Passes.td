@@ -39,10 +39,11 @@ def KasCanonicalizePass : Pass<"kas-canonicalize"> {
     Input: `kas.operator`s, symbolic or concrete. Output: the same functions at
     every binding, written with fewer or simpler primitives; idempotent. Every
     rule is listed with its identity and side condition above its pattern in
-    `CanonicalizePatterns.cpp` and in `docs/Dialect.md`.
+    `CanonicalizePatterns.cpp` and `ShiftPatterns.cpp` and in `docs/Dialect.md`.
 
-    Exposed as `populateCanonicalizePatterns()` in `Canonicalize.h`. Example:
-    `test/Dialect/Kas/Transforms/canonicalize.mlir`.
+    Exposed as `populateCanonicalizePatterns()` in `Canonicalize.h`. Examples:
+    `test/Dialect/Kas/Transforms/canonicalize.mlir` and
+    `canonicalize-nested.mlir` beside it.
   }];
   let dependentDialects = ["::kas::KasDialect"];
 }
