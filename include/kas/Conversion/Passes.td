@@ -76,6 +76,45 @@ def KasToLinalgPass : Pass<"kas-to-linalg"> {
     "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def KasKernelToLinalgPass : Pass<"kas-kernel-to-linalg", "::mlir::ModuleOp"> {
+  let summary = "Lower kernels of the tensor level to functions on tensors";
+  let description = [{
+    Input: `kas.kernel`s whose variables have values. Output: for each binding a
+    `func.func` on tensors of f32, of tensor, arith, math and linalg ops, in the
+    kernel's place; named as the kernel, or `NAME_0`, `NAME_1`, ... when there are
+    several bindings. Arguments are the inputs, with the batch as a first
+    dimension, then the weights in program order. A `kas.dag.apply` becomes a
+    `kas.apply`, which the other lowerings take.
+
+    | step | becomes |
+    |---|---|
+    | `group`, `group_all`, `output` | `tensor.expand_shape`, `tensor.collapse_shape` |
+    | `shift`, `reorder` | two slices, with strides |
+    | `unfold`, `conv` | `tensor.pad`, and a sum of two loops in the indexing map |
+    | `fc`, `conv`, `mix`, `matmul` | one `linalg.generic` that sums products, with a loop over groups where there are any |
+    | `softmax` | maximum, powers, sum, quotients |
+    | `broadcast` | one `linalg.generic`; the left operand is not copied |
+    | others | `linalg.generic`s, which `kas-cpu-pipeline` fuses |
+
+    An `unfold` that only an `fc` reads is never made: the two are a `conv`.
+
+    Exposed as `emitKernel()` and `createKernelFunction()` in
+    `KasKernelToLinalg.h`. Example:
+    `test/Conversion/KasKernelToLinalg/kas-kernel-to-linalg.mlir`.
+  }];
+  let options = [
+    Option<"batch", "batch", "int64_t", "1",
+           "Samples that the functions take at once">,
+    Option<"maxElements", "max-elements", "int64_t", "1073741824",
+           "Most elements of a tensor between steps, with padding">];
+  let statistics = [
+    Statistic<"numFunctions", "functions", "functions made of kernels">];
+  let dependentDialects = [
+    "::kas::KasDialect", "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def KasEraseOperatorsPass : Pass<"kas-erase-operators"> {
   let summary = "Erase operators and spaces once no kas.apply is left";
   let description = [{

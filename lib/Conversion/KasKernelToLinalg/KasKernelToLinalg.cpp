@@ -1,0 +1,218 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Functions made of kernels, and the pass.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Conversion/KasKernelToLinalg.h"
+#include "kas/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/Format.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace kas;
+
+namespace kas {
+#define GEN_PASS_DEF_KASKERNELTOLINALGPASS
+#include "kas/Conversion/Passes.h.inc"
+} // namespace kas
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The arguments of the function of a kernel.
+struct FunctionArguments {
+  SmallVector<Type> types;
+  SmallVector<std::string> names, initializers;
+
+  void add(ArrayRef<int64_t> shape, Builder &builder, const Twine &name,
+           double deviation) {
+    types.push_back(RankedTensorType::get(shape, builder.getF32Type()));
+    names.push_back(name.str());
+    llvm::raw_string_ostream(initializers.emplace_back())
+        << llvm::format("normal(%.6g)", deviation);
+  }
+};
+
+/// Sizes of a kernel as numbers.
+struct Numbers {
+  KernelOp kernel;
+  const Binding &binding;
+
+  FailureOr<SmallVector<int64_t>> get(ArrayRef<SizeAttr> sizes) {
+    SymbolSet symbols = kernel.getSymbolSet();
+    SmallVector<int64_t> numbers;
+    for (SizeAttr size : sizes) {
+      std::optional<int64_t> value = kas::evaluate(size, symbols, binding);
+      if (!value)
+        return kernel.emitOpError("requires sizes that are integers (K3), got ")
+               << size << " at the binding to lower";
+      numbers.push_back(*value);
+    }
+    return numbers;
+  }
+
+  FailureOr<SmallVector<int64_t>> get(Type type) {
+    return get(cast<SymbolicTensorType>(type).getDims());
+  }
+
+  /// The multiply-adds that make one element of the result of `op`.
+  double getTerms(DagOpInterface op) {
+    double terms = 0, elements = 1;
+    for (const SizeProduct &product : op.getFlops()) {
+      double points = double(product.factor) / 2;
+      for (SizeAttr size : product.sizes)
+        points *= double(
+            kas::evaluate(size, kernel.getSymbolSet(), binding).value_or(1));
+      terms += points;
+    }
+    auto type = cast<SymbolicTensorType>(op->getResult(0).getType());
+    for (SizeAttr size : type.getDims())
+      elements *= double(
+          kas::evaluate(size, kernel.getSymbolSet(), binding).value_or(1));
+    return terms / elements;
+  }
+};
+} // namespace
+
+/// The weights of one step: together they keep the deviation of its input.
+static LogicalResult addWeights(DagOpInterface op, Numbers &numbers,
+                                Builder &builder, unsigned &count,
+                                FunctionArguments &arguments) {
+  SmallVector<SizeProduct> weights = op.getParams();
+  double terms = numbers.getTerms(op);
+  if (isa<DagApplyOp>(op) && !weights.empty())
+    terms /= double(weights.size());
+  double deviation =
+      terms > 1 ? std::pow(terms, -0.5 / double(weights.size())) : 1;
+  for (const SizeProduct &weight : weights) {
+    FailureOr<SmallVector<int64_t>> shape = numbers.get(weight.sizes);
+    if (failed(shape))
+      return failure();
+    arguments.add(*shape, builder, "weight" + Twine(count++), deviation);
+  }
+  return success();
+}
+
+FailureOr<func::FuncOp>
+kas::createKernelFunction(OpBuilder &builder, KernelOp kernel,
+                          const Binding &binding, StringRef name,
+                          const KernelToLinalgOptions &options) {
+  Numbers numbers{kernel, binding};
+  FunctionArguments arguments;
+  auto getBatched = [&](Type type) -> FailureOr<SmallVector<int64_t>> {
+    FailureOr<SmallVector<int64_t>> shape = numbers.get(type);
+    if (succeeded(shape))
+      shape->insert(shape->begin(), options.batch);
+    return shape;
+  };
+  Block &block = kernel.getBody().front();
+  for (BlockArgument input : block.getArguments()) {
+    FailureOr<SmallVector<int64_t>> shape = getBatched(input.getType());
+    if (failed(shape))
+      return failure();
+    arguments.add(*shape, builder, "input" + Twine(input.getArgNumber()), 1);
+  }
+  unsigned numInputs = arguments.types.size(), numWeights = 0;
+  for (auto op : block.getOps<DagOpInterface>())
+    if (failed(addWeights(op, numbers, builder, numWeights, arguments)))
+      return failure();
+  FailureOr<SmallVector<int64_t>> output = getBatched(kernel.getResultType());
+  if (failed(output))
+    return failure();
+
+  OpBuilder::InsertionGuard guard(builder);
+  auto function = func::FuncOp::create(
+      builder, kernel.getLoc(), name,
+      builder.getFunctionType(
+          arguments.types,
+          RankedTensorType::get(*output, builder.getF32Type())));
+  for (unsigned i = 0; i < arguments.types.size(); ++i) {
+    function.setArgAttr(i, "kas.name",
+                        builder.getStringAttr(arguments.names[i]));
+    function.setArgAttr(i, "kas.init",
+                        builder.getStringAttr(arguments.initializers[i]));
+  }
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToEnd(body);
+  ValueRange values(body->getArguments());
+  FailureOr<Value> result = emitKernel(builder, kernel.getLoc(), kernel,
+                                       binding, values.take_front(numInputs),
+                                       values.drop_front(numInputs), options);
+  if (failed(result)) {
+    function.erase();
+    return failure();
+  }
+  func::ReturnOp::create(builder, kernel.getLoc(), *result);
+  return function;
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct KasKernelToLinalgPass
+    : public kas::impl::KasKernelToLinalgPassBase<KasKernelToLinalgPass> {
+  using KasKernelToLinalgPassBase::KasKernelToLinalgPassBase;
+
+  void runOnOperation() override {
+    SmallVector<KernelOp> kernels(getOperation().getOps<KernelOp>());
+    for (KernelOp kernel : kernels)
+      if (failed(lower(kernel)))
+        return signalPassFailure();
+  }
+
+  LogicalResult lower(KernelOp kernel) {
+    if (batch < 1)
+      return kernel.emitOpError("requires a batch of at least 1, got ")
+             << int64_t(batch);
+    if (!kernel.isSolved())
+      return kernel.emitOpError("requires values for all variables (see "
+                                "-kas-solve-shapes, -kas-solve-budget), got "
+                                "none for '")
+             << cast<StringAttr>(kernel.getVariables()[0]).getValue() << "'";
+    SizeRules rules = getSizeRules(kernel);
+    SmallVector<Binding, 0> bindings = rules.bindings;
+    if (bindings.empty() && rules.numSymbols > 0)
+      return kernel.emitOpError("requires bindings to lower, got none");
+    if (bindings.empty())
+      bindings.emplace_back();
+    KernelToLinalgOptions lowering;
+    lowering.batch = batch;
+    lowering.maxElements = maxElements;
+    OpBuilder builder(kernel);
+    StringRef name = kernel.getSymName();
+    for (auto [index, values] : llvm::enumerate(bindings)) {
+      // One binding: the function takes the kernel's place and name.
+      std::string called = name.str();
+      if (bindings.size() > 1)
+        called += "_" + std::to_string(index);
+      if (bindings.size() > 1 && getOperation().lookupSymbol(called))
+        return kernel.emitOpError("requires the name '@")
+               << called << "' for a function, got one that is taken";
+      FailureOr<func::FuncOp> function =
+          createKernelFunction(builder, kernel, values, called, lowering);
+      if (failed(function))
+        return failure();
+      if (kernel.getSymVisibility())
+        function->setSymVisibility(kernel.getSymVisibility());
+      ++numFunctions;
+    }
+    kernel.erase();
+    return success();
+  }
+};
+} // namespace
