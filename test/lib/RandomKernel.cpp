@@ -1,0 +1,596 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RandomKernel.h"
+#include "kas/Support/Random.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace kas;
+using namespace kas::test;
+using namespace mlir;
+
+/// Operators that a kernel may apply to an image, in their usual notation.
+static constexpr StringLiteral operators = R"mlir(
+  kas.operator @pointwise<N, I, O, H, W>
+      (%n: N, %o: O, %h: H, %w: W) from [N, I, H, W] {
+    %i = kas.reduce sum : I
+    %d, %k = kas.share %i : I
+    kas.yield data(%n, %d, %h, %w) weight(%o, %k)
+  }
+  kas.operator @rows<N, C, H, W | k>
+      (%n: N, %c: C, %h: H, %w: W) from [N, C, H, W] {
+    %i = kas.reduce sum : k
+    %c_d, %c_w = kas.share %c : C
+    %i_d, %i_w = kas.share %i : k
+    %y = kas.unfold %h, %i_d : H, k
+    kas.yield data(%n, %c_d, %y, %w) weight(%c_w, %i_w)
+  }
+)mlir";
+
+namespace {
+
+/// A tensor of the kernel with its sizes as numbers and a bound of its values.
+struct Tensor {
+  Value value;
+  SmallVector<int64_t> shape;
+  unsigned numChannels;
+  double magnitude;
+  bool isUsed = false;
+};
+
+class KernelMaker {
+public:
+  KernelMaker(ModuleOp module, StringRef name, uint64_t seed,
+              const RandomKernelOptions &options)
+      : module(module), context(module.getContext()), builder(context),
+        random(seed), options(options), name(name) {}
+
+  KernelOp make() {
+    addOperators();
+    declare();
+    unsigned count = options.minSteps +
+                     random.below(options.maxSteps - options.minSteps + 1);
+    // Some draws are not possible; that so many are not does not happen.
+    for (unsigned tries = 0; count > 0 && tries < 1000; ++tries)
+      count -= addStep() ? 1 : 0;
+    mergeLeaves();
+    finish();
+    return kernel;
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Symbols and sizes
+  //===--------------------------------------------------------------------===//
+
+  void addOperators() {
+    if (module.lookupSymbol("pointwise"))
+      return;
+    OwningOpRef<ModuleOp> parsed =
+        parseSourceString<ModuleOp>(operators, ParserConfig(context));
+    module.getBody()->getOperations().splice(
+        module.getBody()->end(), parsed->getBody()->getOperations());
+  }
+
+  /// `<C, H, W | G, K, A>` with G dividing C.
+  void declare() {
+    int64_t groups = 1 + random.below(3);
+    numbers = {groups * int64_t(1 + random.below(3)),
+               1 + int64_t(random.below(7)),
+               1 + int64_t(random.below(7)),
+               groups,
+               pick({1, 2, 3, 5}),
+               1 + int64_t(random.below(3))};
+    builder.setInsertionPointToEnd(module.getBody());
+    auto getNames = [&](ArrayRef<StringRef> names) {
+      return builder.getStrArrayAttr(names);
+    };
+    SmallVector<std::pair<StringRef, int64_t>> entries;
+    for (auto [symbol, number] : llvm::zip_equal(symbolNames, numbers))
+      entries.emplace_back(symbol, number);
+    SmallVector<SizeAttr> dims = {symbol("C"), symbol("H"), symbol("W")};
+    auto type = SymbolicTensorType::get(context, dims, 1);
+    kernel = KernelOp::create(
+        builder, builder.getUnknownLoc(), builder.getStringAttr(name),
+        StringAttr(), UnitAttr(), getNames({"C", "H", "W"}),
+        getNames({"G", "K", "A"}), getNames({}),
+        builder.getArrayAttr({symbol("G")}), getNames({"C"}),
+        TypeAttr::get(type),
+        builder.getArrayAttr({BindingAttr::getNormal(context, entries)}),
+        builder.getDenseI64ArrayAttr({1}), builder.getDictionaryAttr({}),
+        builder.getDictionaryAttr({}));
+    Block &block = kernel.getBody().emplaceBlock();
+    builder.setInsertionPointToEnd(&block);
+    unsigned numInputs = 1 + (random.below(4) == 0);
+    for (unsigned i = 0; i < numInputs; ++i)
+      tensors.push_back(describe(block.addArgument(type, kernel.getLoc()), 1));
+  }
+
+  SizeAttr symbol(StringRef symbolName) {
+    return SizeAttr::getSymbol(context, symbolName);
+  }
+  SizeAttr number(int64_t value) {
+    return SizeAttr::getConstant(context, value);
+  }
+
+  int64_t evaluate(SizeAttr size) {
+    SymbolSet symbols = kernel.getSymbolSet();
+    return kas::evaluate(size, symbols, Binding(numbers.begin(), numbers.end()))
+        .value_or(0);
+  }
+
+  Tensor describe(Value value, double magnitude) {
+    auto type = cast<SymbolicTensorType>(value.getType());
+    Tensor tensor{value, {}, type.getNumChannelDims(), magnitude};
+    for (SizeAttr size : type.getDims())
+      tensor.shape.push_back(evaluate(size));
+    return tensor;
+  }
+
+  static int64_t product(ArrayRef<int64_t> shape) {
+    int64_t result = 1;
+    for (int64_t extent : shape)
+      result *= std::max<int64_t>(extent, 0);
+    return result;
+  }
+
+  template <typename Entry>
+  Entry pick(ArrayRef<Entry> entries) {
+    return entries[random.below(entries.size())];
+  }
+  int64_t pick(std::initializer_list<int64_t> entries) {
+    return pick(ArrayRef<int64_t>(entries.begin(), entries.size()));
+  }
+  bool flip() { return random.below(2) == 0; }
+
+  /// A size for new channels.
+  SizeAttr pickSize() {
+    switch (random.below(6)) {
+    case 0:
+      return symbol("G");
+    case 1:
+      return symbol("C").multiply(symbol("K"));
+    case 2:
+      return number(1 + random.below(8));
+    case 3:
+      return symbol("C").multiply(symbol("A"));
+    default:
+      return symbol("C");
+    }
+  }
+
+  SizeAttr pickWindow() {
+    return flip() ? symbol("K") : number(pick({1, 2, 3, 5}));
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Steps
+  //===--------------------------------------------------------------------===//
+
+  Tensor &pickTensor() {
+    // The latest ones more often, so that chains grow.
+    size_t last = tensors.size() - 1;
+    return tensors[flip() ? last : random.below(last + 1)];
+  }
+
+  static SymbolicTensorType getType(const Tensor &tensor) {
+    return cast<SymbolicTensorType>(tensor.value.getType());
+  }
+  static int64_t getRank(const Tensor &tensor) { return tensor.shape.size(); }
+
+  /// Some of the dimensions from `first` to `last` - 1, in any order.
+  SmallVector<int64_t> pickDims(int64_t first, int64_t last) {
+    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq(first, last));
+    for (size_t i = dims.size(); i > 1; --i)
+      std::swap(dims[i - 1], dims[random.below(i)]);
+    if (!dims.empty())
+      dims.truncate(1 + random.below(dims.size()));
+    return dims;
+  }
+
+  /// Takes the op when it is small and legal; otherwise nothing has happened.
+  template <typename OpTy, typename... Arguments>
+  bool add(ArrayRef<Tensor *> operands, double magnitude,
+           Arguments &&...arguments) {
+    // An op that does not infer its type is an error of ours, but one whose
+    // sizes do not fit is not.
+    auto op = OpTy::create(builder, builder.getUnknownLoc(),
+                           std::forward<Arguments>(arguments)...);
+    Tensor result = describe(op->getResult(0), magnitude);
+    SmallVector<int64_t> sizes;
+    auto step = cast<DagOpInterface>(op.getOperation());
+    bool isLegal = magnitude <= 100 && !llvm::is_contained(result.shape, 0) &&
+                   result.shape.size() <= 7 &&
+                   product(result.shape) <= options.maxElements;
+    for (SizeAttr size : step.getImpliedSizes())
+      isLegal &= size && evaluate(size) > 0;
+    double weights = 0, flops = 0;
+    for (const SizeProduct &term : step.getParams())
+      weights += getPoints(term);
+    for (const SizeProduct &term : step.getFlops())
+      flops += getPoints(term);
+    if (!isLegal || weights > 4 * double(options.maxElements) || flops > 1e6) {
+      op->erase();
+      return false;
+    }
+    for (Tensor *operand : operands)
+      operand->isUsed = true;
+    tensors.push_back(result);
+    return true;
+  }
+
+  double getPoints(const SizeProduct &term) {
+    double points = double(term.factor);
+    for (SizeAttr size : term.sizes)
+      points *= double(evaluate(size));
+    return points;
+  }
+
+  bool addStep() {
+    switch (random.below(7)) {
+    case 0:
+    case 1:
+      return addRearrangement(pickTensor());
+    case 2:
+    case 3:
+      return addLayer(pickTensor());
+    case 4:
+      return addFunction(pickTensor());
+    case 5:
+      return addFold(pickTensor());
+    default:
+      return addBlend();
+    }
+  }
+
+  bool addRearrangement(Tensor &input) {
+    int64_t rank = getRank(input), numChannels = input.numChannels;
+    double same = input.magnitude;
+    switch (random.below(8)) {
+    case 0: {
+      if (numChannels == 0)
+        return false;
+      SizeAttr factor = flip() ? symbol("G") : number(1 + random.below(3));
+      int64_t dim = random.below(numChannels);
+      return input.shape[dim] % evaluate(factor) == 0 &&
+             getType(input).getDims()[dim].divide(factor) &&
+             add<DagGroupOp>({&input}, same, input.value, dim, factor);
+    }
+    case 1:
+      return numChannels > 0 && add<DagGroupAllOp>({&input}, same, input.value);
+    case 2: {
+      if (rank == 0)
+        return false;
+      int64_t dim = random.below(rank), extent = input.shape[dim];
+      if (extent < 2)
+        return false;
+      int64_t amount = 1 + random.below(extent - 1);
+      return add<DagShiftOp>({&input}, same, input.value, dim,
+                             flip() ? amount : -amount);
+    }
+    case 3: {
+      SmallVector<int64_t> dims = pickDims(numChannels, rank);
+      SmallVector<Attribute> windows;
+      for (size_t i = 0; i < dims.size(); ++i)
+        windows.push_back(pickWindow());
+      return !dims.empty() && add<DagUnfoldOp>({&input}, same, input.value,
+                                               ArrayRef<int64_t>(dims),
+                                               builder.getArrayAttr(windows),
+                                               1 + int64_t(random.below(3)));
+    }
+    case 4: {
+      int64_t first = flip() ? 0 : numChannels;
+      int64_t last = first == 0 ? numChannels : rank;
+      if (last - first < 2)
+        return false;
+      int64_t one = first + random.below(last - first - 1);
+      return add<DagTransposeOp>({&input}, same, input.value,
+                                 ArrayRef<int64_t>{one + 1, one});
+    }
+    case 5: {
+      if (rank == 0)
+        return false;
+      int64_t dim = random.below(rank);
+      SizeAttr factor = flip() ? symbol("G") : number(1 + random.below(3));
+      return input.shape[dim] % evaluate(factor) == 0 &&
+             add<DagShuffleOp>({&input}, same, input.value, dim, factor);
+    }
+    case 6:
+      return rank > 0 && add<DagReorderOp>({&input}, same, input.value,
+                                           int64_t(random.below(rank)), flip());
+    default: {
+      if (numChannels == 0)
+        return false;
+      // Any divisor of the channels, and at least as many copies as blocks.
+      int64_t channels = product(ArrayRef(input.shape).take_front(numChannels));
+      int64_t block = 1 + random.below(channels);
+      return channels % block == 0 &&
+             add<DagAmplifyOp>({&input}, same, input.value,
+                               number(channels / block + random.below(3)),
+                               number(block));
+    }
+    }
+  }
+
+  bool addLayer(Tensor &input) {
+    int64_t rank = getRank(input), numChannels = input.numChannels;
+    double sum = 4 * input.magnitude;
+    int64_t groups = random.below(numChannels + 1);
+    SizeAttr outputs = pickSize();
+    for (SizeAttr size : getType(input).getDims().take_front(groups))
+      if (!outputs || !(outputs = outputs.multiply(size)))
+        return false;
+    SmallVector<int64_t> dims;
+    SmallVector<Attribute> sizes;
+    switch (random.below(7)) {
+    case 0:
+    case 1:
+      return add<DagFCOp>({&input}, sum, input.value, groups, outputs);
+    case 2:
+      dims = pickDims(numChannels, rank);
+      for (size_t i = 0; i < dims.size(); ++i)
+        sizes.push_back(pickWindow());
+      return !dims.empty() &&
+             add<DagConvOp>({&input}, sum, input.value, groups,
+                            ArrayRef<int64_t>(dims),
+                            builder.getArrayAttr(sizes),
+                            1 + int64_t(random.below(2)), outputs);
+    case 3:
+      dims = pickDims(0, rank);
+      for (size_t i = 0; i < dims.size(); ++i)
+        sizes.push_back(flip() ? number(1 + random.below(4)) : symbol("W"));
+      return !dims.empty() &&
+             add<DagMixOp>({&input}, sum, input.value, ArrayRef<int64_t>(dims),
+                           builder.getArrayAttr(sizes));
+    case 4:
+      dims = pickDims(0, rank);
+      return !dims.empty() &&
+             add<DagScaleOp>({&input}, input.magnitude, input.value,
+                             ArrayRef<int64_t>(dims));
+    case 5:
+      // A variance near zero would enlarge what came before.
+      return numChannels > 0 && input.magnitude <= 4 &&
+             add<DagNormOp>({&input}, 20, input.value);
+    default:
+      return addApply(input, outputs);
+    }
+  }
+
+  /// Operators of images.
+  bool addApply(Tensor &input, SizeAttr outputs) {
+    ArrayRef<SizeAttr> dims = getType(input).getDims();
+    if (dims.size() != 3 || input.numChannels != 1)
+      return false;
+    bool isPointwise = flip();
+    SmallVector<StringRef> names;
+    SmallVector<Attribute> sizes = {number(1), dims[0]};
+    SmallVector<SizeAttr> result(dims);
+    if (isPointwise) {
+      names = {"N", "I", "O", "H", "W"};
+      sizes.push_back(outputs);
+      result[0] = outputs;
+    } else {
+      names = {"N", "C", "H", "W", "k"};
+    }
+    sizes.append({dims[1], dims[2]});
+    if (!isPointwise)
+      sizes.push_back(pickWindow());
+    return add<DagApplyOp>({&input}, 4 * input.magnitude,
+                           SymbolicTensorType::get(context, result, 1),
+                           isPointwise ? "pointwise" : "rows",
+                           builder.getStrArrayAttr(names),
+                           builder.getArrayAttr(sizes), input.value);
+  }
+
+  bool addFunction(Tensor &input) {
+    double size = input.magnitude;
+    auto kind = static_cast<DagUnaryKind>(random.below(10));
+    switch (kind) {
+    case DagUnaryKind::ReLU:
+    case DagUnaryKind::GELU:
+    case DagUnaryKind::Abs:
+    case DagUnaryKind::Neg:
+      break;
+    case DagUnaryKind::Sigmoid:
+    case DagUnaryKind::TanH:
+    case DagUnaryKind::Sin:
+      if (size > 20)
+        return false;
+      size = 1;
+      break;
+    case DagUnaryKind::Exp:
+      if (size > 4)
+        return false;
+      size = std::exp(size);
+      break;
+    case DagUnaryKind::Sqrt:
+      size = std::max(1.0, std::sqrt(size));
+      break;
+    case DagUnaryKind::Sqr:
+      size = size * size;
+      break;
+    }
+    if (random.below(8) == 0)
+      return add<DagDropoutOp>({&input}, input.magnitude, input.value,
+                               builder.getF64FloatAttr(0.25));
+    return add<DagUnaryOp>({&input}, size, kind, input.value);
+  }
+
+  bool addFold(Tensor &input) {
+    int64_t rank = getRank(input);
+    auto kind = static_cast<DagFoldKind>(random.below(3));
+    SmallVector<int64_t> dims = pickDims(0, rank);
+    if (dims.empty())
+      return false;
+    int64_t count = 1;
+    switch (random.below(3)) {
+    case 0:
+      if (input.magnitude > 20)
+        return false;
+      return add<DagSoftmaxOp>({&input}, 1, input.value,
+                               ArrayRef<int64_t>(dims));
+    case 1: {
+      dims = pickDims(input.numChannels, rank);
+      SmallVector<Attribute> windows;
+      for (int64_t dim : dims) {
+        int64_t window = 1 + random.below(3);
+        if (input.shape[dim] % window != 0)
+          return false;
+        count *= window;
+        windows.push_back(number(window));
+      }
+      double factor = kind == DagFoldKind::Sum ? double(count) : 1;
+      return !dims.empty() &&
+             add<DagPoolOp>({&input}, factor * input.magnitude, kind,
+                            input.value, ArrayRef<int64_t>(dims),
+                            builder.getArrayAttr(windows));
+    }
+    default:
+      for (int64_t dim : dims)
+        count *= input.shape[dim];
+      return add<DagFoldOp>({&input},
+                            kind == DagFoldKind::Sum
+                                ? std::sqrt(double(count)) * input.magnitude
+                                : input.magnitude,
+                            kind, input.value, ArrayRef<int64_t>(dims));
+    }
+  }
+
+  bool addBlend() {
+    Tensor &left = pickTensor(), &right = pickTensor();
+    return random.below(4) == 0 ? addMatMul(left, right)
+                                : addBroadcast(left, right);
+  }
+
+  bool addBroadcast(Tensor &left, Tensor &right) {
+    ArrayRef<SizeAttr> l = getType(left).getDims(),
+                       r = getType(right).getDims();
+    int64_t most = std::min(l.size(), r.size()), first = 0, last = 0;
+    while (first < most && l[first] == r[first] && random.below(4) != 0)
+      ++first;
+    while (last < most - first &&
+           l[l.size() - 1 - last] == r[r.size() - 1 - last])
+      ++last;
+    auto getBlock = [&](const Tensor &tensor) {
+      return product(ArrayRef(tensor.shape).drop_front(first).drop_back(last));
+    };
+    auto kind = static_cast<DagBroadcastKind>(random.below(5));
+    // What is left of equal values has no digits that are right.
+    if (getBlock(right) % getBlock(left) != 0 ||
+        (kind == DagBroadcastKind::Sub && left.value == right.value))
+      return false;
+    double a = left.magnitude, b = right.magnitude;
+    double size = std::max(a, b);
+    if (kind == DagBroadcastKind::Add || kind == DagBroadcastKind::Sub)
+      size = a + b;
+    if (kind == DagBroadcastKind::Mul)
+      size = a * b;
+    return add<DagBroadcastOp>({&left, &right}, size, kind, left.value,
+                               right.value, ArrayRef<int64_t>{first, last});
+  }
+
+  bool addMatMul(Tensor &left, Tensor &right) {
+    int64_t most = std::min(left.numChannels, right.numChannels);
+    int64_t batch = random.below(most + 1);
+    ArrayRef<SizeAttr> l = getType(left).getDims(),
+                       r = getType(right).getDims();
+    if (l.take_front(batch) != r.take_front(batch))
+      return false;
+    bool swapsLeft = flip(), swapsRight = flip();
+    auto getInner = [&](const Tensor &tensor, bool isChannels) {
+      ArrayRef<SizeAttr> sizes = getType(tensor).getDims();
+      return getProduct(
+          context, isChannels ? sizes.slice(batch, tensor.numChannels - batch)
+                              : sizes.drop_front(tensor.numChannels));
+    };
+    SizeAttr inner = getInner(left, swapsLeft);
+    if (!inner || inner != getInner(right, !swapsRight))
+      return false;
+    bool scaled = flip();
+    double terms = double(evaluate(inner));
+    double size =
+        left.magnitude * right.magnitude * (scaled ? std::sqrt(terms) : terms);
+    return add<DagMatMulOp>({&left, &right}, size, left.value, right.value,
+                            batch, swapsLeft, swapsRight, scaled);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Output
+  //===--------------------------------------------------------------------===//
+
+  /// Blends what nothing reads into the last tensor.
+  void mergeLeaves() {
+    for (size_t i = 0, e = tensors.size(); i + 1 < e; ++i) {
+      if (tensors[i].isUsed)
+        continue;
+      Tensor last = tensors.back();
+      Tensor leaf = tensors[i];
+      if (product(last.shape) % product(leaf.shape) != 0) {
+        SmallVector<int64_t> dims =
+            llvm::to_vector(llvm::seq<int64_t>(0, leaf.shape.size()));
+        leaf = describe(DagFoldOp::create(builder, builder.getUnknownLoc(),
+                                          DagFoldKind::Mean, leaf.value, dims),
+                        leaf.magnitude);
+      }
+      tensors.push_back(
+          describe(DagBroadcastOp::create(builder, builder.getUnknownLoc(),
+                                          DagBroadcastKind::Add, leaf.value,
+                                          last.value, ArrayRef<int64_t>{0, 0}),
+                   leaf.magnitude + last.magnitude));
+    }
+  }
+
+  /// The result has the shape of the last tensor, its channels as one dimension
+  /// or as one of fewer blocks.
+  void finish() {
+    Tensor last = tensors.back();
+    auto type = cast<SymbolicTensorType>(last.value.getType());
+    SizeAttr channels = getProduct(context, type.getChannelDims());
+    SizeAttr copies, block;
+    if (type.getNumChannelDims() > 1 && flip()) {
+      copies = type.getDims()[0];
+      block = getProduct(context, type.getChannelDims().drop_front());
+      int64_t most = evaluate(copies);
+      channels =
+          block ? block.multiply(number(1 + random.below(most))) : SizeAttr();
+    }
+    SmallVector<SizeAttr> dims = {channels};
+    llvm::append_range(dims, type.getSpatialDims());
+    auto result = SymbolicTensorType::get(context, dims, 1);
+    if (!channels)
+      result = type, copies = block = {};
+    kernel.setResultTypeAttr(TypeAttr::get(result));
+    DagOutputOp::create(builder, builder.getUnknownLoc(), last.value, copies,
+                        block);
+  }
+
+  static constexpr StringLiteral symbolNames[] = {"C", "H", "W", "G", "K", "A"};
+
+  ModuleOp module;
+  MLIRContext *context;
+  OpBuilder builder;
+  Random random;
+  const RandomKernelOptions &options;
+  StringRef name;
+  KernelOp kernel;
+  SmallVector<int64_t> numbers;
+  /// Grows while references are held: a deque would do, but so few are needed.
+  SmallVector<Tensor, 0> tensors;
+};
+} // namespace
+
+KernelOp kas::test::addRandomKernel(ModuleOp module, StringRef name,
+                                    uint64_t seed,
+                                    const RandomKernelOptions &options) {
+  return KernelMaker(module, name, seed, options).make();
+}
