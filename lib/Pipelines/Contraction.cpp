@@ -238,8 +238,10 @@ finish(Contraction contraction, function_ref<void(const Twine &)> because) {
   classifyLoops(contraction);
   // Guards alone, on data that do not step, would leave nothing to load.
   if (!contraction.vectorInputs.empty() && !contraction.columns.empty() &&
-      contraction.output.strides[contraction.columns.back()] == 1)
+      contraction.output.strides[contraction.columns.back()] == 1) {
+    contraction.findSegments();
     return contraction;
+  }
   because("no input steps with the output's last dimension");
   return failure();
 }
@@ -313,21 +315,21 @@ struct IndexedNest {
 };
 } // namespace
 
-/// A loop and a divisor B of its extent such that some index has the loop
-/// `floordiv B` or `mod B`.
+/// A loop and the largest divisor B of its extent such that some index has the
+/// loop `floordiv B` or `mod B`: smaller ones then divide the inner loop.
 static std::optional<std::pair<unsigned, int64_t>>
 findSplit(const IndexedNest &nest) {
   std::optional<std::pair<unsigned, int64_t>> found;
   auto visit = [&](AffineExpr expr) {
     expr.walk([&](AffineExpr part) {
       auto binary = dyn_cast<AffineBinaryOpExpr>(part);
-      if (found || !binary ||
-          (part.getKind() != AffineExprKind::FloorDiv &&
-           part.getKind() != AffineExprKind::Mod))
+      if (!binary || (part.getKind() != AffineExprKind::FloorDiv &&
+                      part.getKind() != AffineExprKind::Mod))
         return;
       auto loop = dyn_cast<AffineDimExpr>(binary.getLHS());
       auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
       if (loop && divisor && divisor.getValue() > 1 &&
+          (!found || divisor.getValue() > found->second) &&
           nest.loops[loop.getPosition()].extent % divisor.getValue() == 0)
         found = {loop.getPosition(), divisor.getValue()};
     });

@@ -45,6 +45,16 @@ struct PackedAccess {
   llvm::SmallVector<int64_t> shape = {};
 };
 
+/// The innermost columns at which some guards hold; at these, everything is
+/// linear in them. A shift around the end of a line makes two segments.
+struct ColumnSegment {
+  /// The address of each vector input.
+  llvm::SmallVector<mlir::AffineExpr> addresses;
+  /// The guards of the contraction, and those that hold in the segment only: no
+  /// column is in two of them.
+  llvm::SmallVector<Guard> guards;
+};
+
 /// `output += product of inputs`, summed over the reduction loops.
 struct Contraction {
   struct Loop {
@@ -71,6 +81,13 @@ struct Contraction {
   /// sorted, the last one is contiguous in the output.
   llvm::SmallVector<unsigned> batches, rows, columns, reductions;
 
+  /// All innermost columns; none if there is no small number of segments.
+  llvm::SmallVector<ColumnSegment> segments;
+
+  /// Whether there are segments, and all addresses of vector inputs step by one
+  /// of `allowed` from column to column.
+  bool hasSteps(llvm::ArrayRef<int64_t> allowed) const;
+
   int64_t getExtent(llvm::ArrayRef<unsigned> dims) const {
     int64_t extent = 1;
     for (unsigned dim : dims)
@@ -93,6 +110,9 @@ struct Contraction {
 
   /// Whether a vector input, or that it exists, depends on `loop`.
   bool stepsWithVectors(unsigned loop) const;
+
+  /// Sets `segments`.
+  void findSegments();
 };
 
 /// The product of several scalar inputs, summed over the reductions that no

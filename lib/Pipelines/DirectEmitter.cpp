@@ -60,7 +60,9 @@ public:
   StepEmitter(DirectEmitter &tile, ArrayRef<Piece> pieces)
       : tile(tile), builder(tile.builder), loc(tile.loc),
         contraction(tile.contraction), pieces(pieces),
-        offsets(contraction.loops.size()) {}
+        offsets(contraction.loops.size()) {
+    addGuards();
+  }
 
   SmallVector<Value> emit(ValueRange sums);
 
@@ -75,12 +77,16 @@ private:
     }
   };
 
+  void addGuards();
   int64_t getOffset(AffineExpr expr, int64_t pieceOffset) const;
-  std::optional<SmallVector<Test>> getTests(Piece piece) const;
-  Value getGuard(unsigned guard);
+  std::optional<SmallVector<Test>> getTests(Piece piece,
+                                            unsigned segment) const;
+  Value getStart(unsigned guard);
   Value getMask(Piece piece, ArrayRef<Test> tests);
   Value testLanes(Piece piece, Test test, int64_t coefficient);
   Value loadVector(unsigned number);
+  Value loadSegment(unsigned input, unsigned segment, Piece piece,
+                    ArrayRef<Test> tests, Value others);
   Value loadScalar(int64_t lanes);
   void emitProducts(MutableArrayRef<Value> sums, unsigned row, unsigned column);
 
@@ -91,8 +97,11 @@ private:
   ArrayRef<Piece> pieces;
   /// What the tile and the unrolled reductions add to the indices.
   SmallVector<int64_t> offsets;
+  /// The guards of all segments, and where those of each begin.
+  SmallVector<Guard> guards;
+  SmallVector<unsigned> firstGuards;
   /// Values at offsets of zero, made when they are needed.
-  SmallVector<Value> vectorStarts, scalarStarts, guards;
+  SmallVector<Value> vectorStarts, scalarStarts, guardStarts;
   /// What has been loaded, by what it depends on.
   std::map<std::vector<int64_t>, Value> vectors, scalars;
   std::map<std::pair<unsigned, SmallVector<Test>>, Value> masks;
@@ -271,6 +280,17 @@ SmallVector<Value> DirectEmitter::emitReduction(ArrayRef<unsigned> loops,
 // A step
 //===----------------------------------------------------------------------===//
 
+void StepEmitter::addGuards() {
+  ArrayRef<ColumnSegment> segments = contraction.segments;
+  for (const ColumnSegment &segment : segments) {
+    firstGuards.push_back(guards.size());
+    llvm::append_range(guards, segment.guards);
+  }
+  firstGuards.push_back(guards.size());
+  guardStarts.resize(guards.size());
+  vectorStarts.resize(segments.size() * contraction.vectorInputs.size());
+}
+
 /// How much the offsets add to `expr`, which is linear in the loops that have
 /// one.
 int64_t StepEmitter::getOffset(AffineExpr expr, int64_t pieceOffset) const {
@@ -281,11 +301,14 @@ int64_t StepEmitter::getOffset(AffineExpr expr, int64_t pieceOffset) const {
   return sum;
 }
 
-/// The guards that some lane may fail; nothing if all lanes fail one.
+/// The guards of a segment that some lane may fail; nothing if all lanes fail
+/// one.
 std::optional<SmallVector<StepEmitter::Test>>
-StepEmitter::getTests(Piece piece) const {
+StepEmitter::getTests(Piece piece, unsigned segment) const {
   SmallVector<Test> tests;
-  for (auto [number, guard] : llvm::enumerate(contraction.guards)) {
+  for (unsigned number = firstGuards[segment];
+       number < firstGuards[segment + 1]; ++number) {
+    const Guard &guard = guards[number];
     Interval range = getInterval(guard.expr, tile.ranges);
     int64_t offset = getOffset(guard.expr, piece.offset);
     int64_t lanes =
@@ -295,21 +318,21 @@ StepEmitter::getTests(Piece piece) const {
     if (upper < 0 || lower >= guard.extent)
       return std::nullopt;
     if (lower < 0 || upper >= guard.extent)
-      tests.push_back({static_cast<unsigned>(number), offset});
+      tests.push_back({number, offset});
   }
   return tests;
 }
 
-Value StepEmitter::getGuard(unsigned guard) {
-  guards.resize(contraction.guards.size());
-  if (!guards[guard])
-    guards[guard] = tile.evaluate(contraction.guards[guard].expr);
-  return guards[guard];
+Value StepEmitter::getStart(unsigned guard) {
+  Value &start = guardStarts[guard];
+  if (!start)
+    start = tile.evaluate(guards[guard].expr);
+  return start;
 }
 
 /// Where a guard that changes from lane to lane holds.
 Value StepEmitter::testLanes(Piece piece, Test test, int64_t coefficient) {
-  const Guard &guard = contraction.guards[test.guard];
+  const Guard &guard = guards[test.guard];
   Interval range = getInterval(guard.expr, tile.ranges);
   if (range.lower == range.upper) {
     SmallVector<bool> holds;
@@ -325,7 +348,7 @@ Value StepEmitter::testLanes(Piece piece, Test test, int64_t coefficient) {
   SmallVector<int64_t> steps;
   for (int64_t lane = 0; lane < piece.lanes; ++lane)
     steps.push_back(coefficient * lane + test.offset);
-  return tile.testLanes(getGuard(test.guard), steps, guard.extent);
+  return tile.testLanes(getStart(test.guard), steps, guard.extent);
 }
 
 /// The lanes that exist and pass all tests.
@@ -346,7 +369,7 @@ Value StepEmitter::getMask(Piece piece, ArrayRef<Test> tests) {
   if (piece.active != piece.lanes)
     add(tile.tailMask(piece.active, piece.lanes));
   for (Test test : tests) {
-    const Guard &guard = contraction.guards[test.guard];
+    const Guard &guard = guards[test.guard];
     int64_t coefficient = *getCoefficient(guard.expr, tile.plan.vectorLoop);
     if (coefficient) {
       add(testLanes(piece, test, coefficient));
@@ -354,48 +377,66 @@ Value StepEmitter::getMask(Piece piece, ArrayRef<Test> tests) {
     }
     Value holds = arith::CmpIOp::create(
         builder, loc, arith::CmpIPredicate::ult,
-        tile.apply(tile.dim(0) + test.offset, {getGuard(test.guard)}),
+        tile.apply(tile.dim(0) + test.offset, {getStart(test.guard)}),
         tile.constant(guard.extent));
     add(vector::BroadcastOp::create(builder, loc, type, holds));
   }
   return mask;
 }
 
+/// One vector input at the lanes of a segment that pass the tests, and `others`
+/// at the other ones.
+Value StepEmitter::loadSegment(unsigned input, unsigned segment, Piece piece,
+                               ArrayRef<Test> tests, Value others) {
+  AffineExpr address = contraction.segments[segment].addresses[input];
+  Value &start =
+      vectorStarts[segment * contraction.vectorInputs.size() + input];
+  if (!start)
+    start = tile.evaluate(address);
+  Value flat = tile.vectorInputs[input];
+  Value place =
+      tile.apply(tile.dim(0) + getOffset(address, piece.offset), {start});
+  VectorType type = tile.getVectorType(piece.lanes);
+  if (tests.empty() && piece.active == piece.lanes)
+    return vector::LoadOp::create(builder, loc, type, flat, place);
+  if (!others)
+    others = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  return vector::MaskedLoadOp::create(builder, loc, type, flat, place,
+                                      getMask(piece, tests), others);
+}
+
 /// The product of the vector inputs for one piece, with zeros where it does not
 /// exist; null if it exists nowhere.
 Value StepEmitter::loadVector(unsigned number) {
   Piece piece = pieces[number];
-  std::optional<SmallVector<Test>> tests = getTests(piece);
-  if (!tests)
-    return Value();
+  struct Part {
+    unsigned segment;
+    SmallVector<Test> tests;
+  };
+  SmallVector<Part> parts;
   std::vector<int64_t> key{number};
-  for (const PackedAccess &access : contraction.vectorInputs)
-    key.push_back(getOffset(access.address, piece.offset));
-  for (Test test : *tests) {
-    key.push_back(test.guard);
-    key.push_back(test.offset);
+  for (auto [index, segment] : llvm::enumerate(contraction.segments)) {
+    std::optional<SmallVector<Test>> tests = getTests(piece, index);
+    if (!tests)
+      continue;
+    key.push_back(index);
+    for (AffineExpr address : segment.addresses)
+      key.push_back(getOffset(address, piece.offset));
+    for (Test test : *tests) {
+      key.push_back(test.guard);
+      key.push_back(test.offset);
+    }
+    parts.push_back({static_cast<unsigned>(index), std::move(*tests)});
   }
+  if (parts.empty())
+    return Value();
   Value &product = vectors[key];
   if (product)
     return product;
-  if (vectorStarts.empty())
-    for (const PackedAccess &access : contraction.vectorInputs)
-      vectorStarts.push_back(tile.evaluate(access.address));
-  VectorType type = tile.getVectorType(piece.lanes);
-  bool masked = !tests->empty() || piece.active != piece.lanes;
-  Value mask = masked ? getMask(piece, *tests) : Value(), zeros;
-  if (masked)
-    zeros = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
-  for (auto [access, flat, start] :
-       llvm::zip(contraction.vectorInputs, tile.vectorInputs, vectorStarts)) {
-    Value place = tile.apply(
-        tile.dim(0) + getOffset(access.address, piece.offset), {start});
+  for (unsigned input = 0; input < tile.vectorInputs.size(); ++input) {
     Value value;
-    if (masked)
-      value = vector::MaskedLoadOp::create(builder, loc, type, flat, place,
-                                           mask, zeros);
-    else
-      value = vector::LoadOp::create(builder, loc, type, flat, place);
+    for (const Part &part : parts)
+      value = loadSegment(input, part.segment, piece, part.tests, value);
     product =
         product ? arith::MulFOp::create(builder, loc, product, value) : value;
   }

@@ -167,7 +167,7 @@ private:
     int64_t reads =
         loads * vectors *
             (loadTime(lanes) + (contraction.guards.empty() ? 0 : 1)) *
-            contraction.vectorInputs.size() +
+            contraction.vectorInputs.size() * contraction.segments.size() +
         plan.registerRows * steps * contraction.scalarInputs.size();
     int64_t step = std::max({products, reads, latency * steps}) + loopTime;
     return step * contraction.getExtent(plan.looped) +
@@ -249,14 +249,10 @@ kas::makeDirectPlan(const Contraction &contraction,
     return failure();
   };
   unsigned vectorLoop = contraction.columns.back();
-  for (const PackedAccess &access : contraction.vectorInputs)
-    if (getCoefficient(access.address, vectorLoop) != 1)
-      return fail("an input is not contiguous along the output's last "
-                  "dimension");
-  for (const Guard &guard : contraction.guards)
-    if (!getCoefficient(guard.expr, vectorLoop))
-      return fail("a guard is not linear along the output's last dimension");
-  if (!contraction.guards.empty() && !target.hasMaskedLoads)
+  if (!contraction.hasSteps({1}))
+    return fail("an input is not contiguous along the output's last dimension");
+  if ((!contraction.guards.empty() || contraction.segments.size() > 1) &&
+      !target.hasMaskedLoads)
     return fail("the target has no masked loads for points that do not exist");
   int64_t width = contraction.loops[vectorLoop].extent;
   if (width * 2 < std::min<int64_t>(8, target.lanes))

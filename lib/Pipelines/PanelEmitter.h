@@ -60,9 +60,14 @@ private:
   void emitPackedRow(mlir::Value panelAddress);
   void emitPackedVectors(mlir::Value panelAddress, int64_t extent);
   void testGuards();
-  mlir::Value maskColumns(int64_t first, int64_t step, int64_t extent);
-  mlir::Value loadColumns(const PackedAccess &access, mlir::Value flat,
-                          int64_t first, int64_t extent);
+  llvm::SmallVector<mlir::Value> testGuards(const ColumnSegment &segment);
+  Interval getInterval(const Guard &guard, int64_t first, int64_t step,
+                       int64_t extent) const;
+  mlir::Value maskColumns(unsigned segment, int64_t first, int64_t step,
+                          int64_t extent);
+  mlir::Value loadColumns(unsigned input, int64_t first, int64_t extent);
+  mlir::Value loadPart(unsigned input, int64_t first, int64_t step,
+                       int64_t extent);
   void emitPackedColumns(mlir::Value panelAddress, mlir::Value lower,
                          mlir::Value upper);
   void emitGuardedColumns(mlir::Value panelAddress, int64_t extent);
@@ -89,9 +94,9 @@ private:
   mlir::VectorType vectorType;
   mlir::Value panel;
   llvm::SmallVector<KernelLoop> kernelLoops;
-  /// The guards that lanes are tested with, at the first column of the row that
-  /// is packed.
-  llvm::SmallVector<mlir::Value> guardStarts;
+  /// By segment: the guards that lanes are tested with, at the first column of
+  /// the row that is packed.
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> guardStarts;
   int64_t numItems = 1;
 };
 

@@ -68,17 +68,9 @@ void PanelEmitter::emitPackedRow(Value panelAddress) {
                        ? plan.columnBlock
                        : contraction.loops[innermost].extent;
   // Every vector, or every other element of two of them.
-  bool contiguous = true, alternate = true;
-  for (const PackedAccess &access : contraction.vectorInputs) {
-    std::optional<int64_t> step = getCoefficient(access.address, innermost);
-    contiguous &= step == 1;
-    alternate &= step == 1 || step == 2;
-  }
-  bool linear = llvm::all_of(contraction.guards, [&](const Guard &guard) {
-    return getCoefficient(guard.expr, innermost).has_value();
-  });
-  if ((alternate && linear && target.hasMaskedLoads) ||
-      (contiguous && contraction.guards.empty()))
+  if ((contraction.hasSteps({1, 2}) && target.hasMaskedLoads) ||
+      (contraction.hasSteps({1}) && contraction.guards.empty() &&
+       contraction.segments.size() == 1))
     return emitPackedVectors(panelAddress, extent);
   if (contraction.guards.empty())
     return emitPackedColumns(panelAddress, constant(0), constant(extent));
@@ -152,9 +144,23 @@ Value PanelEmitter::loadProduct() {
   return arith::MulFOp::create(builder, loc, product, factor);
 }
 
-/// The lanes of a load that exist, null for all: lane `i` of it is column
-/// `first + i / step`, for all `i` that `step` divides.
-Value PanelEmitter::maskColumns(int64_t first, int64_t step, int64_t extent) {
+/// What `guard` may be at the columns of a vector.
+Interval PanelEmitter::getInterval(const Guard &guard, int64_t first,
+                                   int64_t step, int64_t extent) const {
+  unsigned innermost = contraction.columns.back();
+  SmallVector<Interval> ranges;
+  for (const Contraction::Loop &loop : contraction.loops)
+    ranges.push_back({0, loop.extent - 1});
+  int64_t last = std::min(first + (target.lanes - 1) / step, extent - 1);
+  int64_t start = contraction.loops[innermost].extent - extent;
+  ranges[innermost] = {first, start + last};
+  return kas::getInterval(guard.expr, ranges);
+}
+
+/// The lanes whose column is one of the first `extent` and in the segment, or
+/// null for all of them: every `step`-th lane is a column.
+Value PanelEmitter::maskColumns(unsigned segment, int64_t first, int64_t step,
+                                int64_t extent) {
   Value mask;
   auto add = [&](Value lanes) {
     mask = mask ? arith::AndIOp::create(builder, loc, mask, lanes).getResult()
@@ -167,75 +173,104 @@ Value PanelEmitter::maskColumns(int64_t first, int64_t step, int64_t extent) {
   if (llvm::is_contained(exist, false))
     add(arith::ConstantOp::create(
         builder, loc, DenseElementsAttr::get(type, ArrayRef(exist))));
-  for (auto [guard, start] : llvm::zip(contraction.guards, guardStarts)) {
+  for (auto [guard, start] : llvm::zip_equal(
+           contraction.segments[segment].guards, guardStarts[segment])) {
+    if (!start)
+      continue;
     int64_t coefficient =
         *getCoefficient(guard.expr, contraction.columns.back());
+    Interval interval = getInterval(guard, first, step, extent);
+    // It may also stand for one that is the same for all columns.
+    if (!start.getDefiningOp<arith::SelectOp>() && interval.lower >= 0 &&
+        interval.upper < guard.extent)
+      continue;
     SmallVector<int64_t> steps;
     for (int64_t lane = 0; lane < target.lanes; ++lane)
       steps.push_back(coefficient * (first + lane / step));
-    if (start)
-      add(testLanes(start, steps, guard.extent));
+    add(testLanes(start, steps, guard.extent));
   }
   return mask;
 }
 
-/// A vector of one input from column `first` on, with zeros for those that do
-/// not exist.
-Value PanelEmitter::loadColumns(const PackedAccess &access, Value flat,
-                                int64_t first, int64_t extent) {
-  int64_t step = *getCoefficient(access.address, contraction.columns.back());
-  Value zeros =
+/// A vector of one input whose first lane is column `first`, with zeros at
+/// lanes that do not exist.
+Value PanelEmitter::loadPart(unsigned input, int64_t first, int64_t step,
+                             int64_t extent) {
+  Value flat = vectorInputs[input];
+  Value values =
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vectorType));
-  SmallVector<Value> parts;
-  for (int64_t part = 0; part < step; ++part) {
-    int64_t column = first + part * target.lanes / step;
-    if (column >= extent) {
-      parts.push_back(zeros);
+  for (auto [number, segment] : llvm::enumerate(contraction.segments)) {
+    bool exists =
+        first < extent &&
+        llvm::all_of(
+            segment.guards,
+            [&](const Guard &guard) {
+              Interval interval = getInterval(guard, first, step, extent);
+              return interval.upper >= 0 && interval.lower < guard.extent;
+            });
+    if (!exists)
       continue;
-    }
-    Value index = evaluate(access.address + column * step);
-    if (Value mask = maskColumns(column, step, extent))
-      parts.push_back(vector::MaskedLoadOp::create(builder, loc, vectorType,
-                                                   flat, index, mask, zeros));
-    else
-      parts.push_back(
-          vector::LoadOp::create(builder, loc, vectorType, flat, index));
+    Value index = evaluate(segment.addresses[input] + first * step);
+    Value mask = maskColumns(number, first, step, extent);
+    if (!mask)
+      return vector::LoadOp::create(builder, loc, vectorType, flat, index);
+    values = vector::MaskedLoadOp::create(builder, loc, vectorType, flat, index,
+                                          mask, values);
   }
+  return values;
+}
+
+/// A vector of one input from column `first` on.
+Value PanelEmitter::loadColumns(unsigned input, int64_t first, int64_t extent) {
+  int64_t step = *getCoefficient(contraction.segments.front().addresses[input],
+                                 contraction.columns.back());
   if (step == 1)
-    return parts.front();
+    return loadPart(input, first, step, extent);
+  SmallVector<Value> parts;
+  for (int64_t part = 0; part < step; ++part)
+    parts.push_back(
+        loadPart(input, first + part * target.lanes / step, step, extent));
   SmallVector<int64_t> lanes;
   for (int64_t lane = 0; lane < target.lanes; ++lane)
     lanes.push_back(lane * step);
   return vector::ShuffleOp::create(builder, loc, parts[0], parts[1], lanes);
 }
 
-/// Evaluates the guards at the first column of a row. One that is the same for
-/// all columns is tested at once: where it fails, another one is made to.
+/// Evaluates the guards at the first column of a row.
 void PanelEmitter::testGuards() {
+  guardStarts.clear();
+  for (const ColumnSegment &segment : contraction.segments)
+    guardStarts.push_back(testGuards(segment));
+}
+
+/// One that is the same for all columns is tested at once: where it fails,
+/// another one is made to.
+SmallVector<Value> PanelEmitter::testGuards(const ColumnSegment &segment) {
   unsigned innermost = contraction.columns.back();
-  guardStarts.assign(contraction.guards.size(), Value());
+  SmallVector<Value> starts(segment.guards.size());
   Value holds;
   unsigned last = 0;
-  for (auto [number, guard] : llvm::enumerate(contraction.guards)) {
+  for (auto [number, guard] : llvm::enumerate(segment.guards)) {
     Value start = evaluate(guard.expr);
     if (*getCoefficient(guard.expr, innermost)) {
-      guardStarts[number] = start;
+      starts[number] = start;
       last = number;
       continue;
     }
     Value test = isInRange(start, guard.extent);
     holds = holds ? arith::AndIOp::create(builder, loc, holds, test).getResult()
                   : test;
-    if (!guardStarts[last])
+    if (!starts[last])
       last = number;
   }
   if (!holds)
-    return;
+    return starts;
   // Far outside of what any lane can reach.
-  Value &start = guardStarts[last];
+  Value &start = starts[last];
   start = arith::SelectOp::create(
       builder, loc, holds, start ? start : constant(0),
       constant(std::numeric_limits<int32_t>::min() / 2));
+  return starts;
 }
 
 /// Consecutive columns as vectors.
@@ -243,9 +278,8 @@ void PanelEmitter::emitPackedVectors(Value panelAddress, int64_t extent) {
   testGuards();
   for (int64_t done = 0; done < extent; done += target.lanes) {
     Value product;
-    for (auto [access, flat] :
-         llvm::zip(contraction.vectorInputs, vectorInputs)) {
-      Value value = loadColumns(access, flat, done, extent);
+    for (unsigned input = 0; input < vectorInputs.size(); ++input) {
+      Value value = loadColumns(input, done, extent);
       product =
           product ? arith::MulFOp::create(builder, loc, product, value) : value;
     }

@@ -126,12 +126,9 @@ bool chooseColumns(PanelPlan &plan, const Contraction &contraction,
 int64_t estimate(const Contraction &contraction, const PanelPlan &plan,
                  const ContractionTarget &target) {
   // Copies of vectors, or element by element.
-  bool vectors =
-      (target.hasMaskedLoads || contraction.guards.empty()) &&
-      llvm::all_of(contraction.vectorInputs, [&](const auto &access) {
-        auto step = getCoefficient(access.address, contraction.columns.back());
-        return step && *step <= (target.hasMaskedLoads ? 2 : 1);
-      });
+  bool vectors = target.hasMaskedLoads
+                     ? contraction.hasSteps({1, 2})
+                     : contraction.guards.empty() && contraction.hasSteps({1});
   int64_t copyTime = vectors ? 6 : 2 * target.lanes;
   int64_t operationTime = target.lanes > 8 ? 2 : 1;
   int64_t products =

@@ -141,3 +141,67 @@ func.func @pool(%x: tensor<4x32xf32>) -> tensor<4x16xf32> {
   %y = kas.apply @maximum<s = 2, W = 32>(%x) : (tensor<4x32xf32>) -> tensor<4x16xf32>
   return %y : tensor<4x16xf32>
 }
+
+kas.operator @rolled<N, Cin, Cout, W>
+    (%n: N, %o: Cout, %w: W) from [N, Cin, W] {
+  %c = kas.reduce sum : Cin
+  %c_d, %c_w = kas.share %c : Cin
+  %x = kas.shift %w by 1 : W
+  kas.yield data(%n, %c_d, %x) weight(%o, %c_w)
+}
+
+// Around the end of a line, a vector comes from two places: the lanes of the
+// second one replace those that the first one leaves zero.
+// CHECK-LABEL: func.func @around_the_end
+// CHECK:         vector.load {{.*}} vector<16xf32>
+// CHECK:         vector.store
+// CHECK:         %[[FIRST:.*]] = vector.maskedload
+// CHECK:         vector.maskedload {{.*}}, %[[FIRST]] :
+// CHECK-NOT:     vector.maskedload
+// CHECK:         vector.fma
+func.func @around_the_end(%x: tensor<1x64x32xf32>, %w: tensor<64x64xf32>) -> tensor<1x64x32xf32> {
+  %y = kas.apply @rolled(%x, %w) : (tensor<1x64x32xf32>, tensor<64x64xf32>) -> tensor<1x64x32xf32>
+  return %y : tensor<1x64x32xf32>
+}
+
+kas.operator @rolled_window<N, C, W | k>
+    (%n: N, %c: C, %w: W) from [N, C, W] {
+  %j = kas.reduce sum : k
+  %j_d, %j_w = kas.share %j : k
+  %c_d, %c_w = kas.share %c : C
+  %u = kas.unfold %w, %j_d : W, k
+  %x = kas.shift %u by 1 : W
+  kas.yield data(%n, %c_d, %x) weight(%c_w, %j_w)
+}
+
+// Here the place of the end depends on the step of the window.
+// CHECK-LABEL: func.func @window_around_the_end
+// CHECK:         scf.for
+// CHECK:           scf.for {{.*}} iter_args
+// CHECK:             vector.maskedload
+// CHECK:             %[[FIRST:.*]] = vector.maskedload
+// CHECK:             vector.maskedload {{.*}}, %[[FIRST]] :
+// CHECK:             vector.fma
+func.func @window_around_the_end(%x: tensor<1x64x32xf32>, %w: tensor<64x3xf32>) -> tensor<1x64x32xf32> {
+  %y = kas.apply @rolled_window<k = 3>(%x, %w) : (tensor<1x64x32xf32>, tensor<64x3xf32>) -> tensor<1x64x32xf32>
+  return %y : tensor<1x64x32xf32>
+}
+
+// The larger quotient is split off first, so that both indices of the weight
+// are loops.
+kas.operator @nested_groups<C, O, W | g, h>
+    (%o: O, %w: W) from [C, O/(g*h), W] {
+  %c = kas.reduce sum : C
+  %c_d, %c_w = kas.share %c : C
+  %q, %m = kas.merge %o by O/g : O
+  %p, %r = kas.merge %m by O/(g*h) : O/g
+  kas.yield data(%c_d, %r, %w) weight(%q, %p, %c_w)
+}
+// CHECK-LABEL: func.func @quotients
+// CHECK:         vector.fma
+// CHECK:         bufferization.to_tensor
+// CHECK-NOT:     kas.apply
+func.func @quotients(%x: tensor<8x4x32xf32>, %w: tensor<4x4x8xf32>) -> tensor<64x32xf32> {
+  %y = kas.apply @nested_groups<g = 4, h = 4>(%x, %w) : (tensor<8x4x32xf32>, tensor<4x4x8xf32>) -> tensor<64x32xf32>
+  return %y : tensor<64x32xf32>
+}
