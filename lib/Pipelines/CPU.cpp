@@ -38,6 +38,9 @@ static void addOperators(OpPassManager &manager,
   manager.addPass(createKasSpecializePass());
   manager.addPass(createKasRFactorPass());
   if (options.packOperators) {
+    // What is behind an operator may be computed with it.
+    if (options.prepareWeights)
+      manager.addNestedPass<func::FuncOp>(createFuseElementwise());
     PackOperatorsOptions panels;
     panels.threads = options.threads;
     panels.vectorBits = options.vectorBits;
@@ -49,6 +52,9 @@ static void addOperators(OpPassManager &manager,
   loops.parallel = options.threads != 1;
   manager.addPass(createKasToAffinePass(loops));
   manager.addPass(createKasEraseOperatorsPass());
+  LowerPoolingOptions pooling;
+  pooling.threads = options.threads;
+  manager.addNestedPass<func::FuncOp>(createLowerPooling(pooling));
 }
 
 /// Tensors to buffers.

@@ -378,6 +378,59 @@ static bool staysInside(ArrayRef<AffineExpr> index, Value input,
   });
 }
 
+/// Adds the inputs of `contraction`, which has its loops, its output, and all
+/// guards.
+static FailureOr<Contraction>
+addInputs(Contraction contraction, ValueRange inputs,
+          ArrayRef<SmallVector<AffineExpr>> indices,
+          function_ref<void(const Twine &)> because) {
+  auto fail = [&](const Twine &reason) {
+    because(reason);
+    return failure();
+  };
+  MLIRContext *context = contraction.output.buffer.getContext();
+  unsigned numLoops = contraction.loops.size();
+  // The loop that walks along the output's last dimension.
+  std::optional<unsigned> vectorLoop;
+  for (unsigned i = 0; i < numLoops; ++i)
+    if (contraction.loops[i].extent > 1 && contraction.output.strides[i] == 1)
+      vectorLoop = i;
+  if (!vectorLoop)
+    return fail("its output has one element");
+
+  for (auto [input, index] : llvm::zip_equal(inputs, indices)) {
+    bool isVector = llvm::any_of(index, [&](AffineExpr expr) {
+      return expr.isFunctionOfDim(*vectorLoop);
+    });
+    if (!isVector) {
+      FailureOr<StridedAccess> strided =
+          getAccess(input, AffineMap::get(numLoops, 0, index, context));
+      if (failed(strided))
+        return fail("an input that is constant along the output's last "
+                    "dimension is not strided");
+      // The guards are for packing; this input is read everywhere.
+      if (!contraction.guards.empty() &&
+          !staysInside(index, input, contraction.loops))
+        return fail("an input that is constant along the output's last "
+                    "dimension is clipped");
+      contraction.scalarInputs.push_back(*strided);
+      continue;
+    }
+    auto type = dyn_cast<MemRefType>(input.getType());
+    if (!type || !type.hasStaticShape() || !type.getElementType().isF32() ||
+        !type.getLayout().isIdentity())
+      return fail("an input is no plain buffer of f32");
+    AffineExpr address = getAffineConstantExpr(0, context);
+    for (auto [expr, size] : llvm::zip_equal(index, type.getShape()))
+      address = address * size + expr;
+    contraction.vectorInputs.push_back({input, address, type.getNumElements(),
+                                        index,
+                                        SmallVector<int64_t>(type.getShape())});
+  }
+  dropUnitLoops(contraction);
+  return finish(std::move(contraction), because);
+}
+
 FailureOr<Contraction>
 Contraction::match(const Coordinates &coordinates, ValueRange inputs,
                    Value output, function_ref<void(const Twine &)> because) {
@@ -410,45 +463,48 @@ Contraction::match(const Coordinates &coordinates, ValueRange inputs,
   if (failed(access))
     return fail("its output is not strided");
   contraction.output = *access;
-  // The loop that walks along the output's last dimension.
-  std::optional<unsigned> vectorLoop;
-  for (unsigned i = 0; i < numLoops; ++i)
-    if (nest.loops[i].extent > 1 && contraction.output.strides[i] == 1)
-      vectorLoop = i;
-  if (!vectorLoop)
-    return fail("its output has one element");
+  return addInputs(std::move(contraction), inputs,
+                   ArrayRef(nest.indices).drop_front(), because);
+}
 
-  ArrayRef<SmallVector<AffineExpr>> indices =
-      ArrayRef(nest.indices).drop_front();
-  for (auto [input, index] : llvm::zip_equal(inputs, indices)) {
-    bool isVector = llvm::any_of(index, [&](AffineExpr expr) {
-      return expr.isFunctionOfDim(*vectorLoop);
-    });
-    if (!isVector) {
-      FailureOr<StridedAccess> strided =
-          getAccess(input, AffineMap::get(numLoops, 0, index, context));
-      if (failed(strided))
-        return fail("an input that is constant along the output's last "
-                    "dimension is not strided");
-      // The guards are for packing; this input is read everywhere.
-      if (!contraction.guards.empty() &&
-          !staysInside(index, input, contraction.loops))
-        return fail("an input that is constant along the output's last "
-                    "dimension is clipped");
-      contraction.scalarInputs.push_back(*strided);
+FailureOr<Contraction>
+Contraction::match(linalg::LinalgOp op, ValueRange inputs,
+                   ArrayRef<SmallVector<int64_t>> padding, Value output,
+                   function_ref<void(const Twine &)> because) {
+  auto fail = [&](const Twine &reason) {
+    because(reason);
+    return failure();
+  };
+  if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() == 0 ||
+      op.getNumDpsInputs() < 2)
+    return fail("it is no reduction of at least two inputs to one output");
+  if (!isSumOfProducts(op))
+    return fail("its body is no sum of products");
+  Contraction contraction;
+  contraction.accumulates = false;
+  for (auto [extent, kind] :
+       llvm::zip(op.getStaticLoopRanges(), op.getIteratorTypesArray()))
+    contraction.loops.push_back(
+        {extent, kind == utils::IteratorType::reduction});
+  AffineMap outputMap = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  FailureOr<StridedAccess> access = getAccess(output, outputMap);
+  if (failed(access) || !outputMap.isProjectedPermutation())
+    return fail("its output is not strided");
+  contraction.output = *access;
+  SmallVector<SmallVector<AffineExpr>> indices;
+  for (auto [operand, input, zeros] :
+       llvm::zip_equal(op.getDpsInputOperands(), inputs, padding)) {
+    SmallVector<AffineExpr> &index =
+        indices.emplace_back(op.getMatchingIndexingMap(operand).getResults());
+    if (zeros.empty())
       continue;
+    auto before = cast<ShapedType>(operand->get().getType()).getShape();
+    auto inside = cast<ShapedType>(input.getType()).getShape();
+    for (size_t i = 0; i < index.size(); ++i) {
+      index[i] = index[i] - zeros[i];
+      if (before[i] != inside[i])
+        contraction.guards.push_back({index[i], inside[i]});
     }
-    auto type = dyn_cast<MemRefType>(input.getType());
-    if (!type || !type.hasStaticShape() || !type.getElementType().isF32() ||
-        !type.getLayout().isIdentity())
-      return fail("an input is no plain buffer of f32");
-    AffineExpr address = getAffineConstantExpr(0, context);
-    for (auto [expr, size] : llvm::zip_equal(index, type.getShape()))
-      address = address * size + expr;
-    contraction.vectorInputs.push_back({input, address, type.getNumElements(),
-                                        index,
-                                        SmallVector<int64_t>(type.getShape())});
   }
-  dropUnitLoops(contraction);
-  return finish(std::move(contraction), because);
+  return addInputs(std::move(contraction), inputs, indices, because);
 }

@@ -101,6 +101,15 @@ struct Contraction {
   match(mlir::linalg::LinalgOp op,
         llvm::function_ref<void(const llvm::Twine &)> because);
 
+  /// The same for an operation on tensors, on buffers of its operands. Where
+  /// `padding` of an input is not empty, its buffer is that of what the
+  /// operation reads with so many zeros before each dimension, and any number
+  /// behind. It does not accumulate.
+  static mlir::FailureOr<Contraction>
+  match(mlir::linalg::LinalgOp op, mlir::ValueRange inputs,
+        llvm::ArrayRef<llvm::SmallVector<int64_t>> padding, mlir::Value output,
+        llvm::function_ref<void(const llvm::Twine &)> because);
+
   /// The concrete operator with these coordinates on buffers of identity
   /// layout. It does not accumulate.
   static mlir::FailureOr<Contraction>
@@ -180,6 +189,8 @@ struct ContractionOptions {
   const ContractionTail *tail = nullptr;
   /// What the operation says itself, or null.
   ScheduleAttr schedule = nullptr;
+  /// Emit nothing unless vectors along the rows are the cheapest.
+  bool onlyRowVectors = false;
 };
 
 /// Emits `contraction` as loops over register tiles at the builder's insertion

@@ -67,26 +67,35 @@ getBiasStrides(const Contraction &contraction, MemRefType output,
   return strides;
 }
 
-static linalg::BroadcastOp findBias(linalg::LinalgOp op,
-                                    const Contraction &contraction,
-                                    SmallVector<int64_t> &strides) {
+/// The dimension that a broadcast of one dimension fills with different values.
+static int64_t getBiasPosition(linalg::BroadcastOp op) {
+  int64_t position = 0;
+  while (llvm::is_contained(op.getDimensions(), position))
+    ++position;
+  return position;
+}
+
+bool ContractionTail::takeBias(Value buffer, int64_t position,
+                               const Contraction &contraction) {
+  auto found = getBiasStrides(
+      contraction, cast<MemRefType>(contraction.output.buffer.getType()),
+      position);
+  if (!found || contraction.rows.size() != 1 ||
+      (*found)[contraction.rows.front()] != 1)
+    return false;
+  bias = buffer;
+  biasStrides = *found;
+  return true;
+}
+
+static linalg::BroadcastOp findBroadcast(linalg::LinalgOp op) {
   Value output = op.getDpsInits().front();
   auto before = dyn_cast_or_null<linalg::BroadcastOp>(findNeighbour(
       op, output, [](Operation *at) { return at->getPrevNode(); }));
   if (!before || before.getInit() != output || !isPlain(before.getInput()) ||
-      !isPlain(output))
+      !isPlain(output) ||
+      cast<MemRefType>(before.getInput().getType()).getRank() != 1)
     return nullptr;
-  auto type = cast<MemRefType>(output.getType());
-  if (cast<MemRefType>(before.getInput().getType()).getRank() != 1)
-    return nullptr;
-  int64_t position = 0;
-  while (llvm::is_contained(before.getDimensions(), position))
-    ++position;
-  auto found = getBiasStrides(contraction, type, position);
-  if (!found || contraction.rows.size() != 1 ||
-      (*found)[contraction.rows.front()] != 1)
-    return nullptr;
-  strides = *found;
   return before;
 }
 
@@ -122,8 +131,7 @@ static bool isDeadBehind(Operation *op, Value buffer) {
   return broadcast && broadcast.getInput() != buffer;
 }
 
-static linalg::GenericOp findElementwise(linalg::LinalgOp op,
-                                         unsigned &sumsInput) {
+static linalg::GenericOp findElementwise(linalg::LinalgOp op) {
   Value output = op.getDpsInits().front();
   auto behind = dyn_cast_or_null<linalg::GenericOp>(findNeighbour(
       op, output, [](Operation *at) { return at->getNextNode(); }));
@@ -137,14 +145,12 @@ static linalg::GenericOp findElementwise(linalg::LinalgOp op,
     if (!isPlain(buffer) || buffer.getType() != output.getType())
       return nullptr;
   unsigned count = 0;
-  for (auto [number, input] : llvm::enumerate(behind.getDpsInputs())) {
-    if (input == output) {
-      sumsInput = number;
+  for (Value input : behind.getDpsInputs()) {
+    if (input == output)
       ++count;
-    } else if (Operation *made = input.getDefiningOp();
-               made && !made->isBeforeInBlock(op)) {
+    else if (Operation *made = input.getDefiningOp();
+             made && !made->isBeforeInBlock(op))
       return nullptr;
-    }
   }
   Value result = behind.getDpsInits().front();
   if (count != 1 || (result != output && !isDeadBehind(behind, output)))
@@ -164,22 +170,75 @@ static linalg::GenericOp findElementwise(linalg::LinalgOp op,
 ContractionTail ContractionTail::find(linalg::LinalgOp op,
                                       const Contraction &contraction) {
   ContractionTail tail;
-  tail.bias = findBias(op, contraction, tail.biasStrides);
-  tail.elementwise = findElementwise(op, tail.sumsInput);
+  linalg::BroadcastOp before = findBroadcast(op);
+  if (before &&
+      tail.takeBias(before.getInput(), getBiasPosition(before), contraction))
+    tail.broadcast = before;
+  tail.elementwise = findElementwise(op);
+  if (linalg::GenericOp behind = tail.elementwise) {
+    Value output = op.getDpsInits().front();
+    for (Value input : behind.getDpsInputs())
+      tail.inputs.push_back({input == output ? Value() : input, {}});
+    tail.result = behind.getDpsInits().front();
+  }
   return tail;
+}
+
+/// The one dimension that `map` has as result, or nothing.
+static std::optional<unsigned> getOnlyDim(AffineMap map) {
+  if (map.getNumResults() != 1)
+    return std::nullopt;
+  auto expr = dyn_cast<AffineDimExpr>(map.getResult(0));
+  return expr ? std::optional(expr.getPosition()) : std::nullopt;
+}
+
+linalg::GenericOp ContractionTail::findReader(Value tensor) {
+  if (!tensor.hasOneUse())
+    return nullptr;
+  auto reader = dyn_cast<linalg::GenericOp>(*tensor.getUsers().begin());
+  if (!reader || reader->getBlock() != tensor.getParentBlock() ||
+      !reader.hasPureTensorSemantics() || reader.getNumReductionLoops() != 0 ||
+      reader.getNumDpsInits() != 1 ||
+      reader.getResult(0).getType() != tensor.getType() ||
+      !isElementwiseBody(*reader.getBlock()) ||
+      !reader.getMatchingIndexingMap(reader.getDpsInitOperand(0)).isIdentity())
+    return nullptr;
+  for (OpOperand *input : reader.getDpsInputOperands()) {
+    AffineMap map = reader.getMatchingIndexingMap(input);
+    if (map.isIdentity() ? input->get().getType() != tensor.getType()
+                         : input->get() == tensor || !getOnlyDim(map))
+      return nullptr;
+  }
+  return reader;
+}
+
+bool ContractionTail::takeReader(linalg::GenericOp reader, ValueRange buffers,
+                                 const Contraction &contraction) {
+  SmallVector<Input> found;
+  for (auto [operand, buffer] :
+       llvm::zip_equal(reader.getDpsInputOperands(), buffers)) {
+    AffineMap map = reader.getMatchingIndexingMap(operand);
+    Input input{buffer, {}};
+    if (!map.isIdentity()) {
+      ContractionTail channel;
+      if (!channel.takeBias(buffer, *getOnlyDim(map), contraction))
+        return false;
+      input.strides = channel.biasStrides;
+    }
+    found.push_back(std::move(input));
+  }
+  elementwise = reader;
+  inputs = std::move(found);
+  result = contraction.output.buffer;
+  return true;
 }
 
 void ContractionTail::prepare(linalg::LinalgOp op) const {
   if (!elementwise)
     return;
-  if (auto made = getResult().getDefiningOp<memref::AllocOp>();
+  if (auto made = result.getDefiningOp<memref::AllocOp>();
       made && !made->isBeforeInBlock(op))
     made->moveBefore(op);
-}
-
-Value ContractionTail::getResult() const {
-  linalg::GenericOp op = elementwise;
-  return op ? op.getDpsInits().front() : Value();
 }
 
 Value ContractionTail::emit(OpBuilder &builder, Location loc,
@@ -187,7 +246,7 @@ Value ContractionTail::emit(OpBuilder &builder, Location loc,
   linalg::GenericOp op = elementwise;
   Block &body = *op.getBlock();
   ArrayRef<int64_t> shape =
-      cast<VectorType>(inputs[sumsInput].getType()).getShape();
+      cast<VectorType>(inputs.front().getType()).getShape();
   IRMapping map;
   for (auto [argument, input] : llvm::zip(body.getArguments(), inputs))
     map.map(argument, input);
@@ -214,8 +273,8 @@ Value ContractionTail::emit(OpBuilder &builder, Location loc,
 }
 
 void ContractionTail::erase() {
-  if (bias)
-    bias->erase();
+  if (broadcast)
+    broadcast->erase();
   if (elementwise)
     elementwise->erase();
 }

@@ -111,6 +111,10 @@ LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
                  : succeeded(panels) ? panels->time
                                      : std::numeric_limits<int64_t>::max();
   bool isRowVectors = succeeded(vectors) && vectors->time < time;
+  if (options.onlyRowVectors && !isRowVectors) {
+    because("other tiles take less time" + noVectors);
+    return failure();
+  }
   if (tookTail)
     *tookTail = isRowVectors && options.tail;
   if (isRowVectors)

@@ -8,7 +8,7 @@
 
 #include "Contraction.h"
 #include "ContractionTail.h"
-#include "kas/Conversion/KasToAffine.h"
+#include "PackOperations.h"
 #include "kas/Pipelines/Passes.h"
 #include "kas/Runtime/ModuleTarget.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -16,15 +16,13 @@
 
 namespace kas {
 #define GEN_PASS_DEF_PACKCONTRACTIONS
-#define GEN_PASS_DEF_PACKOPERATORS
 #include "kas/Pipelines/Passes.h.inc"
 } // namespace kas
 
 using namespace kas;
 using namespace mlir;
 
-/// The target of the module; vectors of `vectorBits` if there are any.
-static Target getContractionTarget(Operation *op, int64_t vectorBits) {
+Target kas::getContractionTarget(Operation *op, int64_t vectorBits) {
   Target target;
   // Without a target: what most have.
   target.vectorBits = 256;
@@ -38,14 +36,11 @@ static Target getContractionTarget(Operation *op, int64_t vectorBits) {
   return target;
 }
 
-static ScheduleAttr getSchedule(Operation *op) {
+ScheduleAttr kas::getSchedule(Operation *op) {
   return op->getAttrOfType<ScheduleAttr>(KasCPUDialect::scheduleName);
 }
 
-/// Says why `op`, or the operator `name` that it applies, takes another road.
-/// One that has a schedule must not.
-static void remarkNotPacked(Operation *op, StringRef name,
-                            const Twine &reason) {
+void kas::remarkNotPacked(Operation *op, StringRef name, const Twine &reason) {
   if (ScheduleAttr schedule = getSchedule(op))
     op->emitError() << "expected an operation that suits " << schedule << ": "
                     << reason;
@@ -121,72 +116,11 @@ struct PackContractions : kas::impl::PackContractionsBase<PackContractions> {
                                because, &tookTail)))
       return failure(options.schedule != nullptr);
     if (tookTail) {
-      erased.insert(tail.bias);
+      erased.insert(tail.broadcast);
       erased.insert(tail.elementwise);
       tail.erase();
     }
     op->erase();
-    return success();
-  }
-};
-
-//===----------------------------------------------------------------------===//
-// Operators
-//===----------------------------------------------------------------------===//
-
-struct PackOperators : kas::impl::PackOperatorsBase<PackOperators> {
-  using PackOperatorsBase::PackOperatorsBase;
-
-  void runOnOperation() override {
-    SmallVector<ApplyOp> applies;
-    getOperation()->walk([&](ApplyOp apply) { applies.push_back(apply); });
-    for (ApplyOp apply : applies)
-      if (failed(lower(apply)))
-        return signalPassFailure();
-  }
-
-  LogicalResult lower(ApplyOp apply) {
-    OperatorOp op = apply.getOperator();
-    if (!op || !op.isConcrete())
-      return success();
-    IRRewriter rewriter(apply);
-    Location loc = apply.getLoc();
-    auto getBufferType = [](Value tensor) {
-      return bufferization::getMemRefTypeWithStaticIdentityLayout(
-          cast<TensorType>(tensor.getType()));
-    };
-    SmallVector<Value> inputs;
-    for (Value tensor : apply->getOperands())
-      inputs.push_back(bufferization::ToBufferOp::create(
-          rewriter, loc, getBufferType(tensor), tensor, /*read_only=*/true));
-    auto output = memref::AllocOp::create(
-        rewriter, loc, cast<MemRefType>(getBufferType(apply.getResult())),
-        rewriter.getI64IntegerAttr(64));
-    auto undo = [&] {
-      rewriter.eraseOp(output);
-      for (Value input : inputs)
-        rewriter.eraseOp(input.getDefiningOp());
-      return failure(getSchedule(apply) != nullptr);
-    };
-    auto because = [&](const Twine &reason) {
-      remarkNotPacked(apply, op.getSymName(), reason);
-    };
-    FailureOr<Contraction> contraction =
-        Contraction::match(getCoordinates(op), inputs, output, because);
-    if (failed(contraction))
-      return undo();
-    ContractionOptions options{threads,
-                               getContractionTarget(getOperation(), vectorBits),
-                               /*deallocate=*/false,
-                               prepared,
-                               /*tail=*/nullptr,
-                               getSchedule(apply)};
-    if (failed(emitContraction(rewriter, loc, *contraction, options, because)))
-      return undo();
-    rewriter.replaceOpWithNewOp<bufferization::ToTensorOp>(
-        apply, apply.getResult().getType(), output, /*restrict=*/true,
-        /*writable=*/true);
-    ++numPacked;
     return success();
   }
 };

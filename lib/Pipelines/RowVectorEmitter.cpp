@@ -28,6 +28,20 @@ namespace {
 /// in the packed weights.
 struct StepLoop {
   int64_t extent, dataStride, weightStride;
+  /// The reduction, if only some of its steps may exist.
+  std::optional<unsigned> clipped;
+};
+
+/// One column of a tile: its number, its iterations relative to those of the
+/// first one, and how far it is from that in the data.
+struct TileColumn {
+  int64_t number, outer, inner, dataOffset;
+};
+
+/// Tiles along a loop that one piece of code computes, the last ones where
+/// `size` is less than that of the others.
+struct TileRange {
+  int64_t first, count, size;
 };
 
 class RowVectorEmitter : ContractionEmitter {
@@ -41,7 +55,12 @@ public:
         rows(contraction.loops[row].extent),
         depth(contraction.getExtent(contraction.reductions)),
         blockRows(target.lanes * plan.registerVectors),
-        vectorType(getVectorType(target.lanes)) {}
+        vectorType(getVectorType(target.lanes)),
+        tileStarts(contraction.loops.size(), Interval{0, 0}),
+        stepRanges(contraction.loops.size()) {
+    for (const Guard &guard : contraction.guards)
+      guards.push_back(*LinearExpr::get(guard.expr, contraction.loops.size()));
+  }
 
   void emit();
 
@@ -52,15 +71,31 @@ private:
   void makeStepLoops();
   void emitItem(Value item);
   void emitColumns(ArrayRef<unsigned> columns, Value start, int64_t extent);
+  SmallVector<TileRange> getTileRanges(unsigned loop, int64_t extent,
+                                       int64_t size);
+  bool isUniform(unsigned loop, int64_t size);
   void emitTile(int64_t outerColumns);
+  void findStepRanges();
+  using StepBody = function_ref<SmallVector<Value>(Value, Value, ValueRange)>;
   SmallVector<Value> emitSteps(ArrayRef<StepLoop> loops, Value dataAddress,
                                Value weightAddress, ValueRange sums,
-                               ArrayRef<int64_t> offsets);
+                               StepBody body);
+  SmallVector<Value> emitUnrolled(Value dataAddress, Value weightAddress,
+                                  ValueRange start,
+                                  ArrayRef<TileColumn> columns);
+  SmallVector<Value> emitProducts(Value dataAddress, Value weightAddress,
+                                  ValueRange sums,
+                                  ArrayRef<TileColumn> columns);
+  Interval getColumnGuard(unsigned guard, ArrayRef<int64_t> steps,
+                          const TileColumn &column);
+  void forEachUnrolledStep(function_ref<void(ArrayRef<int64_t>, int64_t)> body);
   void storeTile(ArrayRef<Value> sums, int64_t columns);
   SmallVector<Value> transpose(SmallVector<Value> vectors);
   SmallVector<Value> getFirstSums(int64_t columns);
   Value loadRow(Value buffer, Value place, int64_t columns);
-  void storeRow(Value values, Value place, int64_t columns);
+  void storeRow(Value values, int64_t rowInBlock, Value place, int64_t columns);
+  Value loadChannel(Value buffer, ArrayRef<int64_t> strides,
+                    int64_t rowInBlock);
 
   const RowVectorPlan &plan;
   unsigned row;
@@ -74,8 +109,17 @@ private:
   Value result;
   /// Where the weights of the current block begin, and its first row.
   Value weightBase, rowBase;
-  SmallVector<StepLoop> stepLoops;
+  /// The loops around and inside of the unrolled steps, and how far such a step
+  /// moves in the packed weights.
+  SmallVector<StepLoop> stepLoops, insideLoops;
+  int64_t unrolledStride = 0;
   SmallVector<Value> deallocated;
+  /// The guards as sums of loops.
+  SmallVector<LinearExpr> guards;
+  /// By loop: where the tiles begin that are being emitted, and the steps that
+  /// exist for the current one.
+  SmallVector<Interval> tileStarts;
+  SmallVector<std::optional<std::pair<Value, Value>>> stepRanges;
 };
 
 } // namespace
@@ -89,19 +133,18 @@ void RowVectorEmitter::flattenTail() {
   result = output;
   if (!options.tail)
     return;
-  linalg::BroadcastOp before = options.tail->bias;
-  if (before) {
-    Value buffer = before.getInput();
-    bias = flatten(buffer, cast<MemRefType>(buffer.getType()).getNumElements());
-  }
-  linalg::GenericOp behind = options.tail->elementwise;
-  if (!behind)
+  auto getSize = [](Value buffer) {
+    return cast<MemRefType>(buffer.getType()).getNumElements();
+  };
+  const ContractionTail &tail = *options.tail;
+  if (tail.bias)
+    bias = flatten(tail.bias, getSize(tail.bias));
+  if (!tail.elementwise)
     return;
-  for (Value input : behind.getDpsInputs())
-    tailInputs.push_back(input == contraction.output.buffer
-                             ? Value()
-                             : flatten(input, contraction.output.size));
-  result = flatten(options.tail->getResult(), contraction.output.size);
+  for (const ContractionTail::Input &input : tail.inputs)
+    tailInputs.push_back(
+        input.buffer ? flatten(input.buffer, getSize(input.buffer)) : Value());
+  result = flatten(tail.result, contraction.output.size);
 }
 
 /// Copies the weights: by batch, block of rows and reductions, the rows of the
@@ -109,7 +152,9 @@ void RowVectorEmitter::flattenTail() {
 void RowVectorEmitter::emitPacking() {
   const StridedAccess &weight = contraction.scalarInputs.front();
   int64_t batches = contraction.getExtent(contraction.batches);
-  auto type = MemRefType::get({batches * rows * depth}, builder.getF32Type());
+  // What is prefetched last lies behind the weights.
+  auto type = MemRefType::get({batches * rows * depth + plan.prefetchDistance},
+                              builder.getF32Type());
   auto buffer = memref::AllocOp::create(builder, loc, type,
                                         builder.getI64IntegerAttr(64));
   packed = buffer;
@@ -126,7 +171,7 @@ void RowVectorEmitter::emitPacking() {
   AffineExpr block = dim(0).floorDiv(blockRows), rest = dim(0) % blockRows;
   Value rowPlace = apply(block * (depth * blockRows) + rest, {index});
   SmallVector<unsigned> nest(contraction.batches);
-  llvm::append_range(nest, contraction.reductions);
+  llvm::append_range(nest, plan.reductions);
   std::function<void(ArrayRef<unsigned>, Value)> enter =
       [&](ArrayRef<unsigned> dims, Value place) {
         if (dims.empty()) {
@@ -190,17 +235,32 @@ void RowVectorEmitter::emitBorders() {
 
 /// The loops of a tile's products, joined where the data allows it.
 void RowVectorEmitter::makeStepLoops() {
+  auto isClipped = [&](unsigned reduction) {
+    return llvm::any_of(plan.rangeGuards, [&](unsigned guard) {
+      return guards[guard].strides[reduction] != 0;
+    });
+  };
   int64_t weightStride = depth * blockRows;
-  for (unsigned reduction : contraction.reductions) {
+  unsigned firstUnrolled =
+      plan.reductions.size() - plan.numInside - plan.numUnrolled;
+  for (auto [place, reduction] : llvm::enumerate(plan.reductions)) {
     int64_t extent = contraction.loops[reduction].extent;
     weightStride /= extent;
-    StepLoop loop{extent, plan.dataStrides[reduction], weightStride};
-    if (!stepLoops.empty() &&
-        stepLoops.back().dataStride == loop.dataStride * loop.extent) {
-      loop.extent *= stepLoops.back().extent;
-      stepLoops.pop_back();
+    if (place >= firstUnrolled && place < firstUnrolled + plan.numUnrolled) {
+      unrolledStride = weightStride;
+      continue;
     }
-    stepLoops.push_back(loop);
+    auto &loops = place < firstUnrolled ? stepLoops : insideLoops;
+    StepLoop loop{extent, plan.dataStrides[reduction], weightStride,
+                  std::nullopt};
+    if (isClipped(reduction)) {
+      loop.clipped = reduction;
+    } else if (!loops.empty() && !loops.back().clipped &&
+               loops.back().dataStride == loop.dataStride * loop.extent) {
+      loop.extent *= loops.back().extent;
+      loops.pop_back();
+    }
+    loops.push_back(loop);
   }
 }
 
@@ -244,33 +304,121 @@ void RowVectorEmitter::emitItem(Value item) {
 void RowVectorEmitter::emitColumns(ArrayRef<unsigned> columns, Value start,
                                    int64_t extent) {
   unsigned column = columns.front();
-  auto run = [&](int64_t from, int64_t count, int64_t step, Body body) {
-    loop(count, step, [&](Value index) {
-      AffineExpr place = dim(0) + from;
+  auto run = [&](TileRange range, Body body) {
+    tileStarts[column] = {range.first,
+                          range.first + (range.count - 1) * range.size};
+    loop(range.count * range.size, range.size, [&](Value index) {
+      AffineExpr place = dim(0) + range.first;
       indices[column] =
           start ? apply(place + dim(1), {index, start}) : apply(place, {index});
       body(index);
     });
   };
-  if (columns.size() == 1)
-    return run(0, extent, plan.tileColumns,
-               [&](Value) { emitTile(/*outerColumns=*/1); });
+  if (columns.size() == 1) {
+    for (TileRange range : getTileRanges(column, extent, plan.tileColumns))
+      run(range, [&](Value) { emitTile(/*outerColumns=*/1); });
+    return;
+  }
   auto inside = [&](int64_t outerColumns) {
     if (plan.tileOuterColumns == 1)
       return emitColumns(columns.drop_front(), Value(),
                          contraction.loops[columns[1]].extent);
     indices[columns[1]] = constant(0);
+    tileStarts[columns[1]] = {0, 0};
     emitTile(outerColumns);
   };
   if (columns.size() > 2)
-    return run(0, extent, 1, [&](Value) {
+    return run({0, extent, 1}, [&](Value) {
       emitColumns(columns.drop_front(), Value(),
                   contraction.loops[columns[1]].extent);
     });
-  int64_t step = plan.tileOuterColumns, rest = extent % step;
-  run(0, extent - rest, step, [&](Value) { inside(step); });
-  if (rest)
-    run(extent - rest, rest, rest, [&](Value) { inside(rest); });
+  if (plan.tileOuterColumns == 1)
+    return run({0, extent, 1}, [&](Value) { inside(1); });
+  for (TileRange range : getTileRanges(column, extent, plan.tileOuterColumns))
+    run(range, [&](Value) { inside(range.size); });
+}
+
+/// The tiles of `size` iterations of `loop`, and of what is left, such that
+/// each step of a column exists in all tiles of a range or in none.
+SmallVector<TileRange>
+RowVectorEmitter::getTileRanges(unsigned loop, int64_t extent, int64_t size) {
+  SmallVector<TileRange> ranges;
+  for (int64_t start = 0; start + size <= extent; start += size) {
+    if (!ranges.empty()) {
+      tileStarts[loop] = {ranges.back().first, start};
+      if (isUniform(loop, size)) {
+        ++ranges.back().count;
+        continue;
+      }
+    }
+    ranges.push_back({start, 1, size});
+  }
+  if (int64_t rest = extent % size)
+    ranges.push_back({extent - rest, 1, rest});
+  return ranges;
+}
+
+/// Whether, for tiles of `size` iterations of `loop`, no step of a column
+/// exists in some of the current tiles only.
+bool RowVectorEmitter::isUniform(unsigned loop, int64_t size) {
+  bool isInner = loop == contraction.columns.back();
+  bool uniform = true;
+  forEachUnrolledStep([&](ArrayRef<int64_t> steps, int64_t) {
+    for (unsigned guard : plan.columnGuards)
+      for (int64_t i = 0; i < size && guards[guard].strides[loop]; ++i) {
+        // The other loop of the tile, if any, is there as a whole.
+        Interval value = getColumnGuard(
+            guard, steps,
+            {/*number=*/0, isInner ? 0 : i, isInner ? i : 0, /*dataOffset=*/0});
+        int64_t extent = contraction.guards[guard].extent;
+        bool inside = value.lower >= 0 && value.upper < extent;
+        bool outside = value.upper < 0 || value.lower >= extent;
+        uniform &= inside || outside;
+      }
+  });
+  return uniform;
+}
+
+/// Calls `body` with the iteration of each unrolled reduction, and with the
+/// number of the step.
+void RowVectorEmitter::forEachUnrolledStep(
+    function_ref<void(ArrayRef<int64_t>, int64_t)> body) {
+  ArrayRef<unsigned> unrolled = plan.getUnrolled();
+  SmallVector<int64_t> steps(unrolled.size());
+  for (int64_t number = 0; number < contraction.getExtent(unrolled); ++number) {
+    int64_t rest = number;
+    for (size_t i = unrolled.size(); i-- > 0;) {
+      int64_t extent = contraction.loops[unrolled[i]].extent;
+      steps[i] = rest % extent;
+      rest /= extent;
+    }
+    body(steps, number);
+  }
+}
+
+/// What the expression of a guard is for a column of the current tiles at the
+/// unrolled `steps`.
+Interval RowVectorEmitter::getColumnGuard(unsigned guard,
+                                          ArrayRef<int64_t> steps,
+                                          const TileColumn &column) {
+  const LinearExpr &expr = guards[guard];
+  Interval value{expr.base, expr.base};
+  auto add = [&](unsigned loop, Interval range) {
+    int64_t stride = expr.strides[loop];
+    value.lower += stride * (stride < 0 ? range.upper : range.lower);
+    value.upper += stride * (stride < 0 ? range.lower : range.upper);
+  };
+  for (auto [loop, step] : llvm::zip_equal(plan.getUnrolled(), steps))
+    add(loop, {step, step});
+  ArrayRef<unsigned> columns = contraction.columns;
+  auto addColumn = [&](unsigned loop, int64_t offset) {
+    add(loop,
+        {tileStarts[loop].lower + offset, tileStarts[loop].upper + offset});
+  };
+  addColumn(columns.back(), column.inner);
+  if (columns.size() > 1)
+    addColumn(columns[columns.size() - 2], column.outer);
+  return value;
 }
 
 //===----------------------------------------------------------------------===//
@@ -282,19 +430,52 @@ void RowVectorEmitter::emitTile(int64_t outerColumns) {
   int64_t innerStride = plan.dataStrides[columns.back()];
   int64_t outerStride =
       columns.size() > 1 ? plan.dataStrides[columns[columns.size() - 2]] : 0;
-  SmallVector<int64_t> offsets;
+  SmallVector<TileColumn> tile;
   for (int64_t outer = 0; outer < outerColumns; ++outer)
     for (int64_t inner = 0; inner < plan.tileColumns; ++inner)
-      offsets.push_back(outer * outerStride + inner * innerStride);
+      tile.push_back({static_cast<int64_t>(tile.size()), outer, inner,
+                      outer * outerStride + inner * innerStride});
 
   StridedAccess access;
   access.base = plan.dataBase;
   access.strides = plan.dataStrides;
   for (unsigned reduction : contraction.reductions)
     indices[reduction] = Value();
-  SmallVector<Value> sums = emitSteps(stepLoops, address(access), weightBase,
-                                      getFirstSums(offsets.size()), offsets);
-  storeTile(sums, offsets.size());
+  findStepRanges();
+  SmallVector<Value> sums = emitSteps(
+      stepLoops, address(access), weightBase, getFirstSums(tile.size()),
+      [&](Value data, Value weight, ValueRange sums) {
+        return emitUnrolled(data, weight, sums, tile);
+      });
+  storeTile(sums, tile.size());
+}
+
+/// The steps of clipped reductions that exist for the current tile.
+void RowVectorEmitter::findStepRanges() {
+  llvm::fill(stepRanges, std::nullopt);
+  for (unsigned number : plan.rangeGuards) {
+    const LinearExpr &guard = guards[number];
+    unsigned reduction =
+        *llvm::find_if(contraction.reductions,
+                       [&](unsigned r) { return guard.strides[r] != 0; });
+    AffineExpr rest = builder.getAffineConstantExpr(guard.base);
+    SmallVector<Value> operands;
+    for (auto [stride, index] : llvm::zip_equal(guard.strides, indices))
+      if (stride && index) {
+        rest = rest + dim(operands.size()) * stride;
+        operands.push_back(index);
+      }
+    // 0 <= rest + stride * step < extent.
+    int64_t stride = guard.strides[reduction];
+    Value lower = apply((-rest).ceilDiv(stride), operands);
+    Value upper = apply(
+        (-rest + contraction.guards[number].extent).ceilDiv(stride), operands);
+    auto &range = stepRanges[reduction];
+    if (!range)
+      range = {constant(0), constant(contraction.loops[reduction].extent)};
+    range->first = arith::MaxSIOp::create(builder, loc, range->first, lower);
+    range->second = arith::MinSIOp::create(builder, loc, range->second, upper);
+  }
 }
 
 /// The bias of each row, or zero.
@@ -316,41 +497,95 @@ SmallVector<Value> RowVectorEmitter::getFirstSums(int64_t columns) {
   return sums;
 }
 
-/// The products of all steps of `loops`.
+/// Loops over the steps of `loops` that carry the sums; `body` is given the
+/// addresses of the data and of the weights.
 SmallVector<Value> RowVectorEmitter::emitSteps(ArrayRef<StepLoop> loops,
                                                Value dataAddress,
                                                Value weightAddress,
-                                               ValueRange sums,
-                                               ArrayRef<int64_t> offsets) {
-  if (!loops.empty()) {
-    const StepLoop &loop = loops.front();
-    auto op = scf::ForOp::create(builder, loc, constant(0),
-                                 constant(loop.extent), constant(1), sums);
-    op->setAttr("loop_annotation", getFinishedLoop(builder.getContext()));
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(op.getBody());
-    Value index = op.getInductionVar();
-    scf::YieldOp::create(
-        builder, loc,
-        emitSteps(
-            loops.drop_front(),
-            apply(dim(0) + dim(1) * loop.dataStride, {dataAddress, index}),
-            apply(dim(0) + dim(1) * loop.weightStride, {weightAddress, index}),
-            op.getRegionIterArgs(), offsets));
-    return SmallVector<Value>(op.getResults());
-  }
+                                               ValueRange sums, StepBody body) {
+  if (loops.empty())
+    return body(dataAddress, weightAddress, sums);
+  const StepLoop &loop = loops.front();
+  Value lower, upper;
+  if (loop.clipped)
+    std::tie(lower, upper) = *stepRanges[*loop.clipped];
+  else
+    std::tie(lower, upper) = std::pair(constant(0), constant(loop.extent));
+  auto op = scf::ForOp::create(builder, loc, lower, upper, constant(1), sums);
+  op->setAttr("loop_annotation", getFinishedLoop(builder.getContext()));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(op.getBody());
+  Value index = op.getInductionVar();
+  scf::YieldOp::create(
+      builder, loc,
+      emitSteps(
+          loops.drop_front(),
+          apply(dim(0) + dim(1) * loop.dataStride, {dataAddress, index}),
+          apply(dim(0) + dim(1) * loop.weightStride, {weightAddress, index}),
+          op.getRegionIterArgs(), body));
+  return SmallVector<Value>(op.getResults());
+}
+
+/// The unrolled steps, each with the columns that it exists for.
+SmallVector<Value>
+RowVectorEmitter::emitUnrolled(Value dataAddress, Value weightAddress,
+                               ValueRange start, ArrayRef<TileColumn> columns) {
+  SmallVector<Value> sums(start);
+  forEachUnrolledStep([&](ArrayRef<int64_t> steps, int64_t number) {
+    SmallVector<TileColumn> present =
+        llvm::filter_to_vector(columns, [&](const TileColumn &column) {
+          return llvm::all_of(plan.columnGuards, [&](unsigned guard) {
+            Interval value = getColumnGuard(guard, steps, column);
+            return value.lower >= 0 &&
+                   value.upper < contraction.guards[guard].extent;
+          });
+        });
+    if (present.empty())
+      return;
+    int64_t offset = 0;
+    for (auto [loop, step] : llvm::zip_equal(plan.getUnrolled(), steps))
+      offset += plan.dataStrides[loop] * step;
+    // Only the sums that the step adds to go through its loops.
+    SmallVector<Value> added;
+    for (const TileColumn &column : present)
+      for (int64_t v = 0; v < plan.registerVectors; ++v)
+        added.push_back(sums[column.number * plan.registerVectors + v]);
+    added = emitSteps(insideLoops, apply(dim(0) + offset, {dataAddress}),
+                      apply(dim(0) + number * unrolledStride, {weightAddress}),
+                      added, [&](Value data, Value weight, ValueRange sums) {
+                        return emitProducts(data, weight, sums, present);
+                      });
+    for (auto [i, column] : llvm::enumerate(present))
+      for (int64_t v = 0; v < plan.registerVectors; ++v)
+        sums[column.number * plan.registerVectors + v] =
+            added[i * plan.registerVectors + v];
+  });
+  return sums;
+}
+
+/// The products of one step.
+SmallVector<Value>
+RowVectorEmitter::emitProducts(Value dataAddress, Value weightAddress,
+                               ValueRange sums, ArrayRef<TileColumn> columns) {
   SmallVector<Value> weights, results;
   for (int64_t v = 0; v < plan.registerVectors; ++v)
     weights.push_back(vector::LoadOp::create(
         builder, loc, vectorType, packed,
         apply(dim(0) + v * target.lanes, {weightAddress})));
-  for (auto [column, offset] : llvm::enumerate(offsets)) {
+  if (plan.prefetchDistance)
+    for (int64_t v = 0; v < plan.registerVectors; ++v)
+      memref::PrefetchOp::create(
+          builder, loc, packed,
+          apply(dim(0) + (v * target.lanes + plan.prefetchDistance),
+                {weightAddress}),
+          /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+  for (auto [i, column] : llvm::enumerate(columns)) {
     Value element = memref::LoadOp::create(
-        builder, loc, data, apply(dim(0) + offset, {dataAddress}));
+        builder, loc, data, apply(dim(0) + column.dataOffset, {dataAddress}));
     Value all = vector::BroadcastOp::create(builder, loc, vectorType, element);
     for (auto [v, weight] : llvm::enumerate(weights))
       results.push_back(
-          multiplyAdd(weight, all, sums[column * plan.registerVectors + v]));
+          multiplyAdd(weight, all, sums[i * plan.registerVectors + v]));
   }
   return results;
 }
@@ -397,7 +632,8 @@ void RowVectorEmitter::storeTile(ArrayRef<Value> sums, int64_t columns) {
         vectors[column] = sums[(first + column) * plan.registerVectors + v];
       for (auto [lane, values] : llvm::enumerate(transpose(vectors))) {
         int64_t offset = (v * target.lanes + lane) * rowStride + first;
-        storeRow(values, apply(dim(0) + offset, {base}), count);
+        storeRow(values, v * target.lanes + lane,
+                 apply(dim(0) + offset, {base}), count);
       }
     }
 }
@@ -412,14 +648,29 @@ Value RowVectorEmitter::loadRow(Value buffer, Value place, int64_t columns) {
                                       tailMask(columns, target.lanes), zero);
 }
 
-void RowVectorEmitter::storeRow(Value values, Value place, int64_t columns) {
+/// The value of one row of the block in all lanes.
+Value RowVectorEmitter::loadChannel(Value buffer, ArrayRef<int64_t> strides,
+                                    int64_t rowInBlock) {
+  StridedAccess access;
+  access.strides.assign(strides.begin(), strides.end());
+  Value value = memref::LoadOp::create(
+      builder, loc, buffer, address(access, rowInBlock * strides[row]));
+  return vector::BroadcastOp::create(builder, loc, vectorType, value);
+}
+
+void RowVectorEmitter::storeRow(Value values, int64_t rowInBlock, Value place,
+                                int64_t columns) {
   if (contraction.accumulates && !bias)
     values = arith::AddFOp::create(builder, loc, values,
                                    loadRow(output, place, columns));
   if (options.tail && options.tail->elementwise) {
     SmallVector<Value> inputs;
-    for (Value buffer : tailInputs)
-      inputs.push_back(buffer ? loadRow(buffer, place, columns) : values);
+    for (auto [buffer, input] :
+         llvm::zip_equal(tailInputs, options.tail->inputs))
+      inputs.push_back(!buffer ? values
+                       : input.strides.empty()
+                           ? loadRow(buffer, place, columns)
+                           : loadChannel(buffer, input.strides, rowInBlock));
     values = options.tail->emit(builder, loc, inputs);
   }
   if (columns == target.lanes)

@@ -7,26 +7,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowVectorPlan.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace kas;
 using namespace mlir;
 
-namespace {
+void LinearExpr::add(const LinearExpr &other, int64_t factor) {
+  base += factor * other.base;
+  for (auto [stride, added] : llvm::zip_equal(strides, other.strides))
+    stride += factor * added;
+}
 
-/// `base + sum of stride * loop`.
-struct LinearExpr {
-  int64_t base = 0;
-  SmallVector<int64_t> strides;
-
-  void add(const LinearExpr &other, int64_t factor) {
-    base += factor * other.base;
-    for (auto [stride, added] : llvm::zip_equal(strides, other.strides))
-      stride += factor * added;
-  }
-};
-
-std::optional<LinearExpr> getLinear(AffineExpr expr, unsigned numLoops) {
+std::optional<LinearExpr> LinearExpr::get(AffineExpr expr, unsigned numLoops) {
   LinearExpr linear;
   SmallVector<AffineExpr> zeros(numLoops,
                                 getAffineConstantExpr(0, expr.getContext()));
@@ -43,6 +36,8 @@ std::optional<LinearExpr> getLinear(AffineExpr expr, unsigned numLoops) {
   return linear;
 }
 
+namespace {
+
 /// A dimension of the data, or part of one, and how it is indexed.
 struct DataDim {
   LinearExpr index;
@@ -58,12 +53,12 @@ std::optional<SmallVector<DataDim>> getDims(const Contraction &contraction) {
   SmallVector<bool> met(contraction.guards.size(), false);
   SmallVector<DataDim> dims;
   for (auto [expr, size] : llvm::zip_equal(data.index, data.shape)) {
-    std::optional<LinearExpr> index = getLinear(expr, numLoops);
+    std::optional<LinearExpr> index = LinearExpr::get(expr, numLoops);
     if (!index)
       return std::nullopt;
     DataDim inner{*index, size};
     for (auto [number, guard] : llvm::enumerate(contraction.guards)) {
-      std::optional<LinearExpr> guarded = getLinear(guard.expr, numLoops);
+      std::optional<LinearExpr> guarded = LinearExpr::get(guard.expr, numLoops);
       if (!guarded || size % guard.extent != 0)
         continue;
       LinearExpr outer = *index;
@@ -101,7 +96,7 @@ bool chooseData(RowVectorPlan &plan, const Contraction &contraction) {
   const PackedAccess &data = contraction.vectorInputs.front();
   unsigned numLoops = contraction.loops.size();
   if (contraction.guards.empty()) {
-    std::optional<LinearExpr> address = getLinear(data.address, numLoops);
+    std::optional<LinearExpr> address = LinearExpr::get(data.address, numLoops);
     if (!address)
       return false;
     plan.dataBase = address->base;
@@ -202,6 +197,73 @@ bool chooseTile(RowVectorPlan &plan, const Contraction &contraction,
   return plan.time != 0;
 }
 
+/// Leaves out the steps that guards forbid, where that takes no test in the
+/// innermost loop; the data is then read where it is.
+void chooseClipping(RowVectorPlan &plan, const Contraction &contraction) {
+  // Beyond, code is long and its gain small.
+  constexpr int64_t maxProducts = 256;
+  unsigned numLoops = contraction.loops.size();
+  std::optional<LinearExpr> address =
+      LinearExpr::get(contraction.vectorInputs.front().address, numLoops);
+  if (contraction.guards.empty() || !address)
+    return;
+  ArrayRef<unsigned> columns = contraction.columns;
+  ArrayRef<unsigned> tileLoops =
+      columns.take_back(plan.tileOuterColumns > 1 ? 2 : 1);
+  // Where tiles begin is known for whole loops only.
+  if (plan.columnGroups > 1 && tileLoops.size() == columns.size())
+    return;
+  SmallVector<unsigned> rangeGuards, columnGuards, ranged;
+  SetVector<unsigned> unrolled;
+  for (auto [number, guard] : llvm::enumerate(contraction.guards)) {
+    std::optional<LinearExpr> expr = LinearExpr::get(guard.expr, numLoops);
+    if (!expr)
+      return;
+    auto isUsed = [&](unsigned loop) { return expr->strides[loop] != 0; };
+    SmallVector<unsigned> reductions =
+        llvm::filter_to_vector(contraction.reductions, isUsed);
+    if (llvm::none_of(tileLoops, isUsed)) {
+      if (reductions.size() != 1 || expr->strides[reductions.front()] < 0)
+        return;
+      rangeGuards.push_back(number);
+      ranged.push_back(reductions.front());
+      continue;
+    }
+    for (unsigned loop = 0; loop < numLoops; ++loop)
+      if (isUsed(loop) && !contraction.loops[loop].isReduction &&
+          !llvm::is_contained(tileLoops, loop))
+        return;
+    // One that joins both loops of a tile has no columns of its own.
+    if (llvm::count_if(tileLoops, isUsed) != 1)
+      return;
+    columnGuards.push_back(number);
+    unrolled.insert_range(reductions);
+  }
+  if (llvm::any_of(ranged, [&](unsigned r) { return unrolled.contains(r); }) ||
+      contraction.getExtent(unrolled.getArrayRef()) *
+              plan.getNumRegisterColumns() * plan.registerVectors >
+          maxProducts)
+    return;
+  plan.rangeGuards = rangeGuards;
+  plan.columnGuards = columnGuards;
+  // Unrolled steps stand around the innermost of the other loops: what one step
+  // loads is not kept in registers until the next one then.
+  plan.reductions =
+      llvm::filter_to_vector(contraction.reductions,
+                             [&](unsigned r) { return !unrolled.contains(r); });
+  plan.numInside = plan.reductions.empty() ? 0 : 1;
+  auto *inside = plan.reductions.end() - plan.numInside;
+  SmallVector<unsigned> steps = llvm::filter_to_vector(
+      contraction.reductions, [&](unsigned r) { return unrolled.contains(r); });
+  plan.reductions.insert(inside, steps.begin(), steps.end());
+  plan.numUnrolled = unrolled.size();
+  plan.dataBase = address->base;
+  plan.dataStrides = address->strides;
+  plan.dataShape.clear();
+  plan.borderedShape.clear();
+  plan.bordersBefore.clear();
+}
+
 /// Whether `threads` threads that share `items` are busy nearly all the time.
 bool isBalanced(int64_t items, int64_t threads) {
   int64_t slots = llvm::divideCeil(items, threads) * threads;
@@ -247,5 +309,17 @@ kas::makeRowVectorPlan(const Contraction &contraction,
     }
   if (!isBalanced(items * plan.columnGroups, threads))
     plan.columnGroups = 1;
+  plan.reductions = contraction.reductions;
+  chooseClipping(plan, contraction);
+  // Weights that few tiles share come from beyond the second-level cache for
+  // one tile in a few. The processor fetches ahead no further than to the end
+  // of a page, of which each step reads a large part.
+  constexpr int64_t fewTiles = 8, twoPages = 2048;
+  int64_t weights = contraction.getExtent(contraction.batches) * rows *
+                    contraction.getExtent(contraction.reductions);
+  if (contraction.getExtent(contraction.columns) <=
+          fewTiles * plan.getNumRegisterColumns() &&
+      weights * 3 > target.panelElements * 8)
+    plan.prefetchDistance = twoPages;
   return plan;
 }

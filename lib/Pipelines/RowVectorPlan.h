@@ -35,6 +35,17 @@ struct RowVectorPlan {
   /// or with borders around it.
   llvm::SmallVector<int64_t> dataStrides;
   int64_t dataBase = 0;
+  /// The reductions in the order of the steps, outermost first: loops, then
+  /// `numUnrolled` that are unrolled, then `numInside` loops.
+  llvm::SmallVector<unsigned> reductions;
+  unsigned numUnrolled = 0, numInside = 0;
+  /// Guards whose steps are left out of a tile where they do not hold, by
+  /// number: those that need one range of a reduction for the whole tile, and
+  /// those that columns of a tile differ in, which are known when it is
+  /// emitted. Empty where there are none, or a copy has borders for them.
+  llvm::SmallVector<unsigned> rangeGuards, columnGuards;
+  /// How many elements ahead of the step weights are fetched; 0: not at all.
+  int64_t prefetchDistance = 0;
   /// The shape of the data, the shape of a copy with zeros around it, and how
   /// many of them come before each dimension; empty where the data is read as
   /// it is.
@@ -45,6 +56,22 @@ struct RowVectorPlan {
   int64_t getNumRegisterColumns() const {
     return tileColumns * tileOuterColumns;
   }
+  llvm::ArrayRef<unsigned> getUnrolled() const {
+    return llvm::ArrayRef(reductions)
+        .drop_back(numInside)
+        .take_back(numUnrolled);
+  }
+};
+
+/// `base + sum of stride * loop`.
+struct LinearExpr {
+  int64_t base = 0;
+  llvm::SmallVector<int64_t> strides;
+
+  /// `expr` of `numLoops` loops, if it is such a sum.
+  static std::optional<LinearExpr> get(mlir::AffineExpr expr,
+                                       unsigned numLoops);
+  void add(const LinearExpr &other, int64_t factor);
 };
 
 /// Cuts `contraction` for `threads` threads, or says why its shape does not

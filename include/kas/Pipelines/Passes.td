@@ -158,10 +158,17 @@ def PackOperators : Pass<"kas-pack-operators"> {
     may say itself how, by the attribute `kas_cpu.schedule`; it is an error if that
     does not suit. `-kas-rfactor` makes other operators: set it behind.
 
-    Where a weight is infinite or not a number, points that do not exist
+    With `prepared`, an elementwise `linalg.generic` that alone reads the result,
+    such as a bias, a residual and a rectifier, is computed with the sums where
+    tiles are vectors along the rows. Linalg operations on tensors that read one
+    which `tensor.pad` fills up with zeros become such tiles, too, if those are
+    the cheapest: what is padded is read where it is.
+
+    Where a weight is infinite or not a number, points that do not exist may
     contribute NaN, as with any convolution on a padded image.
 
-    Example: `test/Pipelines/pack-operators.mlir`.
+    Examples: `test/Pipelines/pack-operators.mlir`,
+    `test/Pipelines/row-vector-borders.mlir`.
   }];
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"0",
@@ -215,6 +222,32 @@ def PrepareWeights : Pass<"kas-prepare-weights", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect"];
+}
+
+def LowerPooling : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
+  let summary = "Lower maximum pooling to loops on the image without padding";
+  let description = [{
+    Input: `linalg.pooling_nchw_max` on f32 tensors of static shape, without
+    dilation, that begins with minus infinity, of a tensor that may be padded with
+    minus infinity. Output: loops over planes, lines and points, with the window
+    unrolled, which read the tensor without the padding. A line outside counts as
+    the nearest one inside, which each window has; at the left and at the right
+    border the loop is peeled.
+
+    Poolings whose windows may lie outside as a whole, and those with dilation,
+    stay as they are.
+
+    Example: `test/Pipelines/lower-pooling.mlir`.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the planes; 1: no parallel loop, 0: unknown">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+  ];
 }
 
 def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
