@@ -20,6 +20,10 @@ static constexpr NamedOperator operators[] = {
 #include "NamedOperators.inc"
 };
 
+static constexpr NamedOperator kernels[] = {
+#include "NamedKernels.inc"
+};
+
 /// The words of the comment's paragraph that starts with `label`; the title is
 /// the paragraph without a label.
 static std::string getParagraph(StringRef text, StringRef label) {
@@ -53,12 +57,23 @@ std::string NamedOperator::getSource() const {
 
 ArrayRef<NamedOperator> kas::getNamedOperators() { return operators; }
 
-const NamedOperator *kas::lookupNamedOperator(StringRef name) {
+ArrayRef<NamedOperator> kas::getNamedKernels() { return kernels; }
+
+static const NamedOperator *lookup(ArrayRef<NamedOperator> list,
+                                   StringRef name) {
   name.consume_front("kas.");
   const NamedOperator *found = llvm::lower_bound(
-      operators, name,
+      list, name,
       [](const NamedOperator &op, StringRef name) { return op.name < name; });
-  return found != std::end(operators) && found->name == name ? found : nullptr;
+  return found != list.end() && found->name == name ? found : nullptr;
+}
+
+const NamedOperator *kas::lookupNamedOperator(StringRef name) {
+  return lookup(operators, name);
+}
+
+const NamedOperator *kas::lookupNamedKernel(StringRef name) {
+  return lookup(kernels, name);
 }
 
 /// Parses `op` and moves it to the end of `module`. The text is our own, so a
@@ -84,6 +99,13 @@ OwningOpRef<ModuleOp> kas::parseNamedOperator(MLIRContext *context,
                                               StringRef name) {
   if (const NamedOperator *op = lookupNamedOperator(name))
     return parseAll(context, *op);
+  return nullptr;
+}
+
+OwningOpRef<ModuleOp> kas::parseNamedKernel(MLIRContext *context,
+                                            StringRef name) {
+  if (const NamedOperator *kernel = lookupNamedKernel(name))
+    return parseAll(context, *kernel);
   return nullptr;
 }
 

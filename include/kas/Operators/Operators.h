@@ -21,8 +21,9 @@
 
 namespace kas {
 
-/// An operator of the library. `text` is the whole file: a comment with a
-/// title, the formula and its source, then one `kas.operator @name`.
+/// An operator or a kernel of the library. `text` is the whole file: a comment
+/// with a title, the formula and its source, then one `kas.operator @name` or
+/// `kas.kernel @name`.
 struct NamedOperator {
   llvm::StringRef name;
   llvm::StringRef text;
@@ -52,6 +53,18 @@ mlir::OwningOpRef<mlir::ModuleOp> parseNamedOperator(mlir::MLIRContext *context,
 /// `getNamedOperators`. Loads the dialect into `context`.
 mlir::OwningOpRef<mlir::ModuleOp>
 parseNamedOperators(mlir::MLIRContext *context);
+
+/// All kernels of the library, sorted by name: images [C | H, W] to images,
+/// over symbols without bindings.
+llvm::ArrayRef<NamedOperator> getNamedKernels();
+
+/// The kernel called `name`, spelled as an operator. Null when there is none.
+const NamedOperator *lookupNamedKernel(llvm::StringRef name);
+
+/// A module with the one kernel called `name`, or null when there is none.
+/// Loads the dialect into `context`.
+mlir::OwningOpRef<mlir::ModuleOp> parseNamedKernel(mlir::MLIRContext *context,
+                                                   llvm::StringRef name);
 
 } // namespace kas
 
