@@ -15,6 +15,7 @@
 
 #include "kas/Pipelines/CPU.h"
 #include "kas/Runtime/Timing.h"
+#include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/raw_ostream.h"
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@ struct RunSettings {
   std::string file;
   std::string function;
   std::string operatorName;
+  std::string kernelName;
   std::vector<std::string> bindings;
   std::string device;
   std::vector<std::string> inputs, weights, args;
@@ -48,10 +50,10 @@ struct RunSettings {
 
 /// What one run found out; what was not asked for stays empty.
 struct RunReport {
-  /// "operator" or "function", and its name.
+  /// "operator", "kernel" or "function", and its name.
   std::string kind, name;
   std::string device;
-  /// `N=1,C=64`, for operators.
+  /// `N=1,C=64`, for operators and kernels.
   std::optional<std::string> binding;
   std::optional<int64_t> macs, params;
   std::optional<Timing> timing;
@@ -61,6 +63,22 @@ struct RunReport {
   bool ok = true;
 
   void print(llvm::raw_ostream &stream, bool json) const;
+};
+
+/// Turns diagnostics into an `Error`, while it lives.
+class DiagnosticCollector {
+public:
+  explicit DiagnosticCollector(mlir::MLIRContext *context)
+      : handler(context, [this](mlir::Diagnostic &diagnostic) {
+          llvm::raw_string_ostream stream(text);
+          stream << (text.empty() ? "" : "; ") << diagnostic;
+          return mlir::success();
+        }) {}
+  llvm::Error takeError() { return llvm::createStringError(text); }
+
+private:
+  std::string text;
+  mlir::ScopedDiagnosticHandler handler;
 };
 
 /// How the settings want code to be timed.
@@ -81,6 +99,11 @@ int64_t countParameters(const FunctionSignature &signature);
 /// `kas-run [FILE] --operator=NAME --bind=...`.
 llvm::Expected<RunReport> runOperator(mlir::MLIRContext &context,
                                       const RunSettings &settings);
+
+/// `kas-run [FILE] --kernel=NAME [--bind=...]`: one sample of a kernel, at its
+/// first binding unless the command line says otherwise.
+llvm::Expected<RunReport> runKernel(mlir::MLIRContext &context,
+                                    const RunSettings &settings);
 
 /// `kas-run --worker`: times the operators that the standard input asks for, as
 /// a worker of a search (docs/Search.md), until it ends.

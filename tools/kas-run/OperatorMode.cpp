@@ -12,7 +12,6 @@
 #include "kas/Operators/Operators.h"
 #include "kas/Pipelines/OperatorModule.h"
 #include "kas/Reference/Evaluator.h"
-#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace kas;
@@ -23,22 +22,6 @@ using llvm::SmallVector;
 using llvm::StringRef;
 
 namespace {
-
-/// Turns diagnostics into an `Error`, while it lives.
-class DiagnosticCollector {
-public:
-  explicit DiagnosticCollector(mlir::MLIRContext *context)
-      : handler(context, [this](mlir::Diagnostic &diagnostic) {
-          llvm::raw_string_ostream stream(text);
-          stream << (text.empty() ? "" : "; ") << diagnostic;
-          return mlir::success();
-        }) {}
-  Error takeError() { return createStringError(text); }
-
-private:
-  std::string text;
-  mlir::ScopedDiagnosticHandler handler;
-};
 
 /// The operator of the file, or of the library for `kas.NAME`.
 struct LoadedOperator {

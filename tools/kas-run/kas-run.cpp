@@ -38,9 +38,14 @@ struct Options {
       "operator", cl::value_desc("name"),
       cl::desc("Run this operator of FILE, or of the library (kas.conv2d)"),
       cl::cat(category)};
+  cl::opt<std::string> kernelName{
+      "kernel", cl::value_desc("name"),
+      cl::desc("Run this kernel of FILE, or of the library (kas.involution)"),
+      cl::cat(category)};
   cl::list<std::string> bindings{
       "bind", cl::value_desc("N=1,Cin=64,..."), cl::CommaSeparated,
-      cl::desc("Values for the symbols of the operator"), cl::cat(category)};
+      cl::desc("Values for the symbols of the operator or kernel"),
+      cl::cat(category)};
   cl::list<std::string> weights{"weight", cl::value_desc("w0.npy"),
                                 cl::desc("Weights of the operator, in order"),
                                 cl::cat(category)};
@@ -98,6 +103,7 @@ struct Options {
     settings.file = file;
     settings.function = function;
     settings.operatorName = operatorName;
+    settings.kernelName = kernelName;
     settings.bindings.assign(bindings.begin(), bindings.end());
     settings.weights.assign(weights.begin(), weights.end());
     settings.cost = cost;
@@ -130,12 +136,15 @@ std::unique_ptr<mlir::MLIRContext> makeContext() {
 
 llvm::Expected<RunReport> run(const RunSettings &settings) {
   bool isOperator = !settings.operatorName.empty();
-  if (isOperator != settings.function.empty())
-    return createStringError("expected either --operator=NAME or "
-                             "--function=NAME");
-  if (settings.file.empty() && !isOperator)
+  bool isKernel = !settings.kernelName.empty();
+  if (isOperator + isKernel + !settings.function.empty() != 1)
+    return createStringError("expected one of --operator=NAME, --kernel=NAME "
+                             "and --function=NAME");
+  if (settings.file.empty() && !isOperator && !isKernel)
     return createStringError("no input file");
   std::unique_ptr<mlir::MLIRContext> context = makeContext();
+  if (isKernel)
+    return runKernel(*context, settings);
   return isOperator ? runOperator(*context, settings)
                     : runFunction(*context, settings);
 }

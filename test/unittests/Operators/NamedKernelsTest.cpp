@@ -18,8 +18,10 @@
 #include "kas/Reference/KernelEvaluator.h"
 #include "kas/Support/Random.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"
+#include <set>
 
 using namespace kas;
 using namespace mlir;
@@ -200,18 +202,44 @@ TEST(NamedKernels, AreFoundUnderBothSpellings) {
   EXPECT_EQ(lookupNamedKernel("conv2d"), nullptr);
 }
 
-TEST(NamedKernels, AreOnTheirPage) {
-  auto page = llvm::MemoryBuffer::getFile(KAS_OPERATORS_PAGE);
-  ASSERT_TRUE(bool(page)) << page.getError().message();
-  for (const NamedOperator &kernel : getNamedKernels()) {
-    StringRef text = (*page)->getBuffer();
-    EXPECT_TRUE(text.contains(("| `kas." + kernel.name + "` |").str()))
-        << kernel.name.str();
-    EXPECT_TRUE(text.contains(kernel.getTitle() + " `" + kernel.getFormula() +
-                              "` | " + kernel.getSource() + " |"))
-        << "| `kas." << kernel.name.str() << "` | SIZES | " << kernel.getTitle()
-        << " `" << kernel.getFormula() << "` | " << kernel.getSource() << " |";
+/// `C, H, W \\| k`: the declared symbols as they stand on the page.
+std::string getSignature(KernelOp kernel) {
+  std::string signature;
+  unsigned numBars = 0;
+  for (ArrayAttr names : {kernel.getPrimaries(), kernel.getCoefficients(),
+                          kernel.getVariables()}) {
+    std::string list =
+        llvm::join(llvm::map_range(names.getAsValueRange<StringAttr>(),
+                                   [](StringRef name) { return name.str(); }),
+                   ", ");
+    if (!list.empty()) {
+      for (; numBars > 0; --numBars)
+        signature += signature.ends_with("| ") ? "\\| " : " \\| ";
+      signature += list;
+    }
+    ++numBars;
   }
+  return signature;
+}
+
+TEST(NamedKernels, StandOnTheirPage) {
+  auto page = llvm::MemoryBuffer::getFile(KAS_KERNELS_PAGE);
+  ASSERT_TRUE(bool(page)) << page.getError().message();
+  std::set<std::string> rows, expected;
+  SmallVector<StringRef> lines;
+  (*page)->getBuffer().split(lines, '\n');
+  for (StringRef line : lines)
+    if (line.starts_with("| `kas."))
+      rows.insert(line.str());
+  MLIRContext context;
+  for (const NamedOperator &named : getNamedKernels()) {
+    OwningOpRef<ModuleOp> module = parseNamedKernel(&context, named.name);
+    KernelOp kernel = *module->getOps<KernelOp>().begin();
+    expected.insert("| `kas." + named.name.str() + "` | `" +
+                    getSignature(kernel) + "` | " + named.getTitle() + " `" +
+                    named.getFormula() + "` | " + named.getSource() + " |");
+  }
+  EXPECT_EQ(rows, expected);
 }
 
 } // namespace
