@@ -164,11 +164,18 @@ TEST_F(SpacesTest, CountsAreKnown) {
   Enumeration test(load("syno-test.mlir"), {});
   test.run();
   EXPECT_EQ(test.keys.size(), 1206u);
-  if (!isSlow())
-    return;
-  Enumeration resnet(load("syno-resnet18.mlir"), {});
-  resnet.run();
-  EXPECT_EQ(resnet.keys.size(), 13628u);
+  auto count = [&](unsigned depth) {
+    std::shared_ptr<SearchProblem> problem = load("syno-resnet18.mlir");
+    problem->limits.depth = depth;
+    Enumeration resnet(problem, {});
+    resnet.run();
+    return resnet.keys.size();
+  };
+  EXPECT_EQ(count(12), 13628u);
+  EXPECT_EQ(count(14), 21756u);
+  // The other limits leave no more.
+  if (isSlow())
+    EXPECT_EQ(count(16), 21756u);
 }
 
 //===----------------------------------------------------------------------===//
