@@ -16,8 +16,10 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -196,6 +198,18 @@ void kas::registerCPUPipelineDialects(DialectRegistry &registry) {
 // Compilation
 //===----------------------------------------------------------------------===//
 
+void CompiledFunction::prepare(llvm::ArrayRef<Tensor> arguments) {
+  if (!prepareFunction)
+    return;
+  if (packed.getNumElements() != numPrepared)
+    packed = Tensor({numPrepared});
+  SmallVector<void *> pointers;
+  for (const Tensor &weight : arguments.drop_front())
+    pointers.push_back(const_cast<float *>(weight.data()));
+  pointers.push_back(packed.data());
+  prepareFunction(pointers.data());
+}
+
 void CompiledFunction::operator()(llvm::ArrayRef<Tensor> arguments,
                                   llvm::MutableArrayRef<Tensor> results) const {
   assert(arguments.size() == signature.arguments.size() &&
@@ -205,7 +219,25 @@ void CompiledFunction::operator()(llvm::ArrayRef<Tensor> arguments,
     pointers.push_back(const_cast<float *>(argument.data()));
   for (Tensor &result : results)
     pointers.push_back(result.data());
+  assert((!prepareFunction || packed.getNumElements() == numPrepared) &&
+         "weights are not prepared");
+  if (prepareFunction)
+    pointers.push_back(const_cast<float *>(packed.data()));
   function(pointers.data());
+}
+
+/// What `@NAME_prepared_elements` of the lowered module returns; 0 without it.
+static int64_t getNumPreparedElements(ModuleOp module, llvm::StringRef name) {
+  auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(
+      (name + "_prepared_elements").str());
+  if (!function)
+    return 0;
+  APInt count;
+  bool isConstant =
+      matchPattern(function.getBody().front().getTerminator()->getOperand(0),
+                   m_ConstantInt(&count));
+  assert(isConstant && "kas-prepare-weights returns a constant");
+  return isConstant ? count.getSExtValue() : 0;
 }
 
 /// Runs the pipeline; what its passes complain about becomes the error.
@@ -246,6 +278,7 @@ kas::compileForCPU(ModuleOp module, llvm::StringRef name,
                                : SymbolTable::Visibility::Private);
   if (llvm::Error error = lower(*clone, pipeline))
     return error;
+  compiled.numPrepared = getNumPreparedElements(*clone, name);
   auto compiledModule = CompiledModule::compile(*clone, jit);
   if (!compiledModule)
     return compiledModule.takeError();
@@ -254,6 +287,12 @@ kas::compileForCPU(ModuleOp module, llvm::StringRef name,
   if (!function)
     return function.takeError();
   compiled.function = *function;
+  if (compiled.numPrepared) {
+    auto prepare = compiled.module->lookup((name + "_prepare").str());
+    if (!prepare)
+      return prepare.takeError();
+    compiled.prepareFunction = *prepare;
+  }
   compiled.compileMilliseconds = (monotonicSeconds() - start) * 1e3;
   return compiled;
 }

@@ -38,10 +38,11 @@ struct TileColumn {
   int64_t number, outer, inner, dataOffset;
 };
 
-/// Tiles along a loop that one piece of code computes, the last ones where
-/// `size` is less than that of the others.
-struct TileRange {
-  int64_t first, count, size;
+/// The columns of a tile that a step exists for, in all tiles that begin up to
+/// `lastStart`.
+struct PresentColumns {
+  int64_t lastStart;
+  SmallVector<TileColumn> columns;
 };
 
 class RowVectorEmitter : ContractionEmitter {
@@ -56,7 +57,6 @@ public:
         depth(contraction.getExtent(contraction.reductions)),
         blockRows(target.lanes * plan.registerVectors),
         vectorType(getVectorType(target.lanes)),
-        tileStarts(contraction.loops.size(), Interval{0, 0}),
         stepRanges(contraction.loops.size()) {
     for (const Guard &guard : contraction.guards)
       guards.push_back(*LinearExpr::get(guard.expr, contraction.loops.size()));
@@ -65,15 +65,14 @@ public:
   void emit();
 
 private:
+  using SumsBody =
+      function_ref<SmallVector<Value>(ArrayRef<TileColumn>, ValueRange)>;
   void flattenTail();
   void emitPacking();
   void emitBorders();
   void makeStepLoops();
   void emitItem(Value item);
   void emitColumns(ArrayRef<unsigned> columns, Value start, int64_t extent);
-  SmallVector<TileRange> getTileRanges(unsigned loop, int64_t extent,
-                                       int64_t size);
-  bool isUniform(unsigned loop, int64_t size);
   void emitTile(int64_t outerColumns);
   void findStepRanges();
   using StepBody = function_ref<SmallVector<Value>(Value, Value, ValueRange)>;
@@ -86,8 +85,12 @@ private:
   SmallVector<Value> emitProducts(Value dataAddress, Value weightAddress,
                                   ValueRange sums,
                                   ArrayRef<TileColumn> columns);
-  Interval getColumnGuard(unsigned guard, ArrayRef<int64_t> steps,
-                          const TileColumn &column);
+  SmallVector<Value> emitPresent(ArrayRef<PresentColumns> present,
+                                 ValueRange sums, SumsBody body);
+  bool isPresent(const TileColumn &column, int64_t tileStart,
+                 ArrayRef<int64_t> steps) const;
+  SmallVector<PresentColumns> getPresent(ArrayRef<TileColumn> columns,
+                                         ArrayRef<int64_t> steps) const;
   void forEachUnrolledStep(function_ref<void(ArrayRef<int64_t>, int64_t)> body);
   void storeTile(ArrayRef<Value> sums, int64_t columns);
   SmallVector<Value> transpose(SmallVector<Value> vectors);
@@ -116,9 +119,11 @@ private:
   SmallVector<Value> deallocated;
   /// The guards as sums of loops.
   SmallVector<LinearExpr> guards;
-  /// By loop: where the tiles begin that are being emitted, and the steps that
-  /// exist for the current one.
-  SmallVector<Interval> tileStarts;
+  /// The loop that the tiles which are being emitted follow one another along,
+  /// and where they begin.
+  unsigned tileLoop = 0;
+  SmallVector<int64_t> tileStarts;
+  /// By loop: the steps that exist for the current tile.
   SmallVector<std::optional<std::pair<Value, Value>>> stepRanges;
 };
 
@@ -304,79 +309,38 @@ void RowVectorEmitter::emitItem(Value item) {
 void RowVectorEmitter::emitColumns(ArrayRef<unsigned> columns, Value start,
                                    int64_t extent) {
   unsigned column = columns.front();
-  auto run = [&](TileRange range, Body body) {
-    tileStarts[column] = {range.first,
-                          range.first + (range.count - 1) * range.size};
-    loop(range.count * range.size, range.size, [&](Value index) {
-      AffineExpr place = dim(0) + range.first;
+  auto run = [&](int64_t from, int64_t count, int64_t step, Body body) {
+    loop(count, step, [&](Value index) {
+      AffineExpr place = dim(0) + from;
       indices[column] =
           start ? apply(place + dim(1), {index, start}) : apply(place, {index});
       body(index);
     });
   };
-  if (columns.size() == 1) {
-    for (TileRange range : getTileRanges(column, extent, plan.tileColumns))
-      run(range, [&](Value) { emitTile(/*outerColumns=*/1); });
-    return;
-  }
-  auto inside = [&](int64_t outerColumns) {
-    if (plan.tileOuterColumns == 1)
-      return emitColumns(columns.drop_front(), Value(),
-                         contraction.loops[columns[1]].extent);
-    indices[columns[1]] = constant(0);
-    tileStarts[columns[1]] = {0, 0};
-    emitTile(outerColumns);
+  auto runTiles = [&](int64_t from, int64_t count, int64_t step, Body body) {
+    tileLoop = column;
+    tileStarts.clear();
+    for (int64_t at = from; at < from + count; at += step)
+      tileStarts.push_back(at);
+    run(from, count, step, body);
   };
-  if (columns.size() > 2)
-    return run({0, extent, 1}, [&](Value) {
+  if (columns.size() == 1)
+    return runTiles(0, extent, plan.tileColumns,
+                    [&](Value) { emitTile(/*outerColumns=*/1); });
+  if (columns.size() > 2 || plan.tileOuterColumns == 1)
+    return run(0, extent, 1, [&](Value) {
       emitColumns(columns.drop_front(), Value(),
                   contraction.loops[columns[1]].extent);
     });
-  if (plan.tileOuterColumns == 1)
-    return run({0, extent, 1}, [&](Value) { inside(1); });
-  for (TileRange range : getTileRanges(column, extent, plan.tileOuterColumns))
-    run(range, [&](Value) { inside(range.size); });
-}
-
-/// The tiles of `size` iterations of `loop`, and of what is left, such that
-/// each step of a column exists in all tiles of a range or in none.
-SmallVector<TileRange>
-RowVectorEmitter::getTileRanges(unsigned loop, int64_t extent, int64_t size) {
-  SmallVector<TileRange> ranges;
-  for (int64_t start = 0; start + size <= extent; start += size) {
-    if (!ranges.empty()) {
-      tileStarts[loop] = {ranges.back().first, start};
-      if (isUniform(loop, size)) {
-        ++ranges.back().count;
-        continue;
-      }
-    }
-    ranges.push_back({start, 1, size});
-  }
-  if (int64_t rest = extent % size)
-    ranges.push_back({extent - rest, 1, rest});
-  return ranges;
-}
-
-/// Whether, for tiles of `size` iterations of `loop`, no step of a column
-/// exists in some of the current tiles only.
-bool RowVectorEmitter::isUniform(unsigned loop, int64_t size) {
-  bool isInner = loop == contraction.columns.back();
-  bool uniform = true;
-  forEachUnrolledStep([&](ArrayRef<int64_t> steps, int64_t) {
-    for (unsigned guard : plan.columnGuards)
-      for (int64_t i = 0; i < size && guards[guard].strides[loop]; ++i) {
-        // The other loop of the tile, if any, is there as a whole.
-        Interval value = getColumnGuard(
-            guard, steps,
-            {/*number=*/0, isInner ? 0 : i, isInner ? i : 0, /*dataOffset=*/0});
-        int64_t extent = contraction.guards[guard].extent;
-        bool inside = value.lower >= 0 && value.upper < extent;
-        bool outside = value.upper < 0 || value.lower >= extent;
-        uniform &= inside || outside;
-      }
-  });
-  return uniform;
+  auto inside = [&](int64_t outerColumns) {
+    indices[columns[1]] = constant(0);
+    emitTile(outerColumns);
+  };
+  int64_t step = plan.tileOuterColumns, rest = extent % step;
+  if (extent > rest)
+    runTiles(0, extent - rest, step, [&](Value) { inside(step); });
+  if (rest)
+    runTiles(extent - rest, rest, rest, [&](Value) { inside(rest); });
 }
 
 /// Calls `body` with the iteration of each unrolled reduction, and with the
@@ -396,29 +360,43 @@ void RowVectorEmitter::forEachUnrolledStep(
   }
 }
 
-/// What the expression of a guard is for a column of the current tiles at the
-/// unrolled `steps`.
-Interval RowVectorEmitter::getColumnGuard(unsigned guard,
-                                          ArrayRef<int64_t> steps,
-                                          const TileColumn &column) {
-  const LinearExpr &expr = guards[guard];
-  Interval value{expr.base, expr.base};
-  auto add = [&](unsigned loop, Interval range) {
-    int64_t stride = expr.strides[loop];
-    value.lower += stride * (stride < 0 ? range.upper : range.lower);
-    value.upper += stride * (stride < 0 ? range.lower : range.upper);
-  };
-  for (auto [loop, step] : llvm::zip_equal(plan.getUnrolled(), steps))
-    add(loop, {step, step});
+/// Whether no guard forbids the unrolled `steps` for a column of the tile that
+/// begins at `tileStart`.
+bool RowVectorEmitter::isPresent(const TileColumn &column, int64_t tileStart,
+                                 ArrayRef<int64_t> steps) const {
   ArrayRef<unsigned> columns = contraction.columns;
-  auto addColumn = [&](unsigned loop, int64_t offset) {
-    add(loop,
-        {tileStarts[loop].lower + offset, tileStarts[loop].upper + offset});
-  };
-  addColumn(columns.back(), column.inner);
-  if (columns.size() > 1)
-    addColumn(columns[columns.size() - 2], column.outer);
-  return value;
+  return llvm::all_of(plan.columnGuards, [&](unsigned number) {
+    const LinearExpr &guard = guards[number];
+    int64_t value = guard.base + guard.strides[tileLoop] * tileStart +
+                    guard.strides[columns.back()] * column.inner;
+    if (columns.size() > 1)
+      value += guard.strides[columns[columns.size() - 2]] * column.outer;
+    for (auto [loop, step] : llvm::zip_equal(plan.getUnrolled(), steps))
+      value += guard.strides[loop] * step;
+    return value >= 0 && value < contraction.guards[number].extent;
+  });
+}
+
+/// The columns that the unrolled `steps` exist for, by the current tiles.
+SmallVector<PresentColumns>
+RowVectorEmitter::getPresent(ArrayRef<TileColumn> columns,
+                             ArrayRef<int64_t> steps) const {
+  SmallVector<PresentColumns> present;
+  for (int64_t start : tileStarts) {
+    PresentColumns here{start, {}};
+    for (const TileColumn &column : columns)
+      if (isPresent(column, start, steps))
+        here.columns.push_back(column);
+    auto isSame = [](const TileColumn &a, const TileColumn &b) {
+      return a.number == b.number;
+    };
+    if (!present.empty() &&
+        llvm::equal(present.back().columns, here.columns, isSame))
+      present.back().lastStart = start;
+    else
+      present.push_back(std::move(here));
+  }
+  return present;
 }
 
 //===----------------------------------------------------------------------===//
@@ -532,34 +510,56 @@ RowVectorEmitter::emitUnrolled(Value dataAddress, Value weightAddress,
                                ValueRange start, ArrayRef<TileColumn> columns) {
   SmallVector<Value> sums(start);
   forEachUnrolledStep([&](ArrayRef<int64_t> steps, int64_t number) {
-    SmallVector<TileColumn> present =
-        llvm::filter_to_vector(columns, [&](const TileColumn &column) {
-          return llvm::all_of(plan.columnGuards, [&](unsigned guard) {
-            Interval value = getColumnGuard(guard, steps, column);
-            return value.lower >= 0 &&
-                   value.upper < contraction.guards[guard].extent;
-          });
-        });
-    if (present.empty())
-      return;
     int64_t offset = 0;
     for (auto [loop, step] : llvm::zip_equal(plan.getUnrolled(), steps))
       offset += plan.dataStrides[loop] * step;
-    // Only the sums that the step adds to go through its loops.
-    SmallVector<Value> added;
-    for (const TileColumn &column : present)
-      for (int64_t v = 0; v < plan.registerVectors; ++v)
-        added.push_back(sums[column.number * plan.registerVectors + v]);
-    added = emitSteps(insideLoops, apply(dim(0) + offset, {dataAddress}),
-                      apply(dim(0) + number * unrolledStride, {weightAddress}),
-                      added, [&](Value data, Value weight, ValueRange sums) {
-                        return emitProducts(data, weight, sums, present);
-                      });
-    for (auto [i, column] : llvm::enumerate(present))
-      for (int64_t v = 0; v < plan.registerVectors; ++v)
-        sums[column.number * plan.registerVectors + v] =
-            added[i * plan.registerVectors + v];
+    auto body = [&](ArrayRef<TileColumn> present, ValueRange sums) {
+      return emitSteps(insideLoops, apply(dim(0) + offset, {dataAddress}),
+                       apply(dim(0) + number * unrolledStride, {weightAddress}),
+                       sums, [&](Value data, Value weight, ValueRange sums) {
+                         return emitProducts(data, weight, sums, present);
+                       });
+    };
+    sums = emitPresent(getPresent(columns, steps), sums, body);
   });
+  return sums;
+}
+
+/// Calls `body` for the columns that are there, and for the sums of these;
+/// between tiles that differ in them the code chooses when it runs.
+SmallVector<Value>
+RowVectorEmitter::emitPresent(ArrayRef<PresentColumns> present,
+                              ValueRange start, SumsBody body) {
+  SmallVector<Value> sums(start);
+  if (present.size() > 1) {
+    Value isFirst = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::sle, indices[tileLoop],
+        constant(present.front().lastStart));
+    auto choice = scf::IfOp::create(builder, loc, start.getTypes(), isFirst,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    for (bool first : {true, false}) {
+      builder.setInsertionPointToStart(first ? choice.thenBlock()
+                                             : choice.elseBlock());
+      scf::YieldOp::create(
+          builder, loc,
+          emitPresent(first ? present.take_front() : present.drop_front(),
+                      start, body));
+    }
+    return SmallVector<Value>(choice.getResults());
+  }
+  ArrayRef<TileColumn> columns = present.front().columns;
+  if (columns.empty())
+    return sums;
+  SmallVector<Value> added;
+  for (const TileColumn &column : columns)
+    for (int64_t v = 0; v < plan.registerVectors; ++v)
+      added.push_back(sums[column.number * plan.registerVectors + v]);
+  added = body(columns, added);
+  for (auto [i, column] : llvm::enumerate(columns))
+    for (int64_t v = 0; v < plan.registerVectors; ++v)
+      sums[column.number * plan.registerVectors + v] =
+          added[i * plan.registerVectors + v];
   return sums;
 }
 

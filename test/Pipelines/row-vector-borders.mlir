@@ -2,7 +2,7 @@
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-specialize -kas-pack-operators='threads=1' | FileCheck %s --check-prefix=UNPREPARED
 
 // A convolution of a padded image reads the image itself. Its lines that do not exist are left out by the range of a loop; the first
-// column of the line has 13 products at the first step of the window, all 14 at the second.
+// of 14 columns lacks a product at the first step of the window, the last one at the third.
 //
 // CHECK-LABEL: func.func @padded(
 // CHECK-SAME:    %[[X:.*]]: tensor<1x16x14x14xf32>, %{{.*}}: tensor<32x16x3x3xf32>, %[[B:.*]]: tensor<32xf32>, %[[OLD:.*]]: tensor<1x32x14x14xf32>)
@@ -57,9 +57,33 @@ func.func @padded(%x: tensor<1x16x14x14xf32>, %w: tensor<32x16x3x3xf32>, %b: ten
   return %z : tensor<1x32x14x14xf32>
 }
 
-// Lines of 7 are joined in pairs: of the first pair only the second line exists at the first step of the window's height.
+// Lines of 7 are joined in pairs: of the first pair only the second line exists at the first step of the window's height. Both
+// lines lack a column at the first step of its width.
 //
 // CHECK-LABEL: func.func @joined(
+// CHECK:         %[[FIRST:.*]] = arith.cmpi sle, %{{.*}}, %c0
+// CHECK-NEXT:    scf.if %[[FIRST]]
+// CHECK-COUNT-12:  vector.fma
+// CHECK-NOT:       vector.fma
+// CHECK:         } else {
+// CHECK-COUNT-24:  vector.fma
+// CHECK-NOT:       vector.fma
+func.func @joined(
+// CHECK:         %[[FIRST:.*]] = arith.cmpi sle, %{{.*}}, %c0
+// CHECK-NEXT:    scf.if %[[FIRST]]
+// CHECK-COUNT-12:  vector.fma
+// CHECK-NOT:       vector.fma
+// CHECK:         } else {
+// CHECK-COUNT-24:  vector.fma
+// CHECK-NOT:       vector.fma
+// CHECK:         scf.if
+// CHECK-COUNT-14:  vector.fma
+// CHECK-NOT:       vector.fma
+// CHECK:         } else {
+// CHECK-COUNT-28:  vector.fma
+// CHECK-NOT:       vector.fma
+// CHECK:         scf.if
+func.func @joined(
 // CHECK:         scf.for
 // CHECK:         scf.for
 // CHECK-COUNT-12:  vector.fma

@@ -175,6 +175,8 @@ static Error runCase(mlir::MLIRContext &context, const Case &entry,
     return loaded.takeError();
   CPUPipelineOptions pipeline;
   pipeline.threads = settings.threads;
+  // The others' weights are packed ahead, too.
+  pipeline.prepareWeights = true;
   auto function =
       compileForCPU(*loaded->module, operatorFunctionName, pipeline);
   if (!function)
@@ -187,6 +189,7 @@ static Error runCase(mlir::MLIRContext &context, const Case &entry,
   if (!results)
     return results.takeError();
 
+  function->prepare(*arguments);
   std::vector<std::unique_ptr<PeerLayer>> peers;
   if (llvm::is_contained(settings.peers, "onednn"))
     peers = makeOneDNNLayers(getLayer(entry, signature), (*arguments)[0],

@@ -98,6 +98,7 @@ static Error measureOperator(mlir::MLIRContext &context, StringRef op,
   for (unsigned threads : {1u, settings.threads}) {
     CPUPipelineOptions pipeline;
     pipeline.threads = threads;
+    pipeline.prepareWeights = true;
     auto function =
         compileForCPU(*loaded->module, operatorFunctionName, pipeline);
     if (!function)
@@ -111,6 +112,8 @@ static Error measureOperator(mlir::MLIRContext &context, StringRef op,
   auto results = signature.makeResults();
   if (!results)
     return results.takeError();
+  for (CompiledFunction &function : functions)
+    function.prepare(*arguments);
   auto timings = measureInTurn({[&] { functions[0](*arguments, *results); },
                                 [&] { functions[1](*arguments, *results); }},
                                getTimingOptions(settings));

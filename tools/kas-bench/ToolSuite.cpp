@@ -67,6 +67,8 @@ static Error measureCompilation(mlir::MLIRContext &context, StringRef op,
     return loaded.takeError();
   CPUPipelineOptions pipeline;
   pipeline.threads = settings.threads;
+  // As the latency evaluator of a search does.
+  pipeline.prepareWeights = true;
   Error failure = Error::success();
   auto compile = [&] {
     auto function =

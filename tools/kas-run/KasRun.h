@@ -59,6 +59,9 @@ struct RunReport {
   std::optional<Timing> timing;
   std::optional<double> compileMilliseconds;
   CompileTimes compileTimes;
+  /// How many elements of packed weights were made before the runs; none on
+  /// other devices.
+  std::optional<int64_t> preparedElements;
   std::optional<double> maxRelativeError;
   bool ok = true;
 

@@ -92,6 +92,8 @@ static void printJSON(llvm::raw_ostream &stream, const RunReport &report) {
     json.attribute("params", *report.params);
   if (report.compileMilliseconds)
     json.attribute("compile_ms", *report.compileMilliseconds);
+  if (report.preparedElements)
+    json.attribute("prepared_elements", *report.preparedElements);
   if (report.timing) {
     json.attribute("median_ms", report.timing->median);
     json.attribute("min_ms", report.timing->min);

@@ -59,6 +59,15 @@ public:
   double getCompileMilliseconds() const { return compileMilliseconds; }
   const CompileTimes &getTimes() const { return module->getTimes(); }
 
+  /// How many elements the weights take as `prepare` packs them; 0 where none
+  /// are packed ahead.
+  int64_t getNumPreparedElements() const { return numPrepared; }
+  /// Packs the weights, that is all arguments but the first, for the calls that
+  /// follow; these do not look at them again where that is all that they are
+  /// needed for. Must run before the first call, and again when a weight has
+  /// changed. Does nothing without `prepareWeights` of the pipeline.
+  void prepare(llvm::ArrayRef<Tensor> arguments);
+
   /// Runs the function. The tensors must have the shapes of the signature;
   /// results are overwritten.
   void operator()(llvm::ArrayRef<Tensor> arguments,
@@ -71,7 +80,10 @@ private:
 
   FunctionSignature signature;
   std::unique_ptr<CompiledModule> module;
-  CompiledModule::Function function = nullptr;
+  CompiledModule::Function function = nullptr, prepareFunction = nullptr;
+  /// The weights as `prepareFunction` packs them.
+  Tensor packed;
+  int64_t numPrepared = 0;
   double compileMilliseconds = 0;
 };
 

@@ -155,6 +155,51 @@ TEST_F(JITTest, MissingSymbolsAreErrors) {
   llvm::consumeError(other.takeError());
 }
 
+TEST_F(JITTest, PreparedWeightsAreNotPackedAgain) {
+  auto layer = mlir::parseSourceString<mlir::ModuleOp>(R"mlir(
+    func.func @layer(%x: tensor<1x16x9x9xf32>, %w: tensor<32x16x3x3xf32>)
+        -> tensor<1x32x7x7xf32> {
+      %zero = arith.constant 0.0 : f32
+      %empty = tensor.empty() : tensor<1x32x7x7xf32>
+      %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x32x7x7xf32>)
+          -> tensor<1x32x7x7xf32>
+      %y = linalg.conv_2d_nchw_fchw
+          ins(%x, %w : tensor<1x16x9x9xf32>, tensor<32x16x3x3xf32>)
+          outs(%init : tensor<1x32x7x7xf32>) -> tensor<1x32x7x7xf32>
+      return %y : tensor<1x32x7x7xf32>
+    })mlir",
+                                           &context);
+  ASSERT_TRUE(bool(layer));
+  CPUPipelineOptions pipeline;
+  pipeline.threads = 1;
+  // The same on every machine.
+  pipeline.vectorBits = 512;
+  auto plain = compileForCPU(*layer, "layer", pipeline);
+  ASSERT_TRUE(bool(plain)) << llvm::toString(plain.takeError());
+  EXPECT_EQ(plain->getNumPreparedElements(), 0);
+  pipeline.prepareWeights = true;
+  auto prepared = compileForCPU(*layer, "layer", pipeline);
+  ASSERT_TRUE(bool(prepared)) << llvm::toString(prepared.takeError());
+  EXPECT_EQ(prepared->getNumPreparedElements(), 32 * 16 * 3 * 3);
+
+  auto arguments = llvm::cantFail(plain->getSignature().makeArguments({}, 1));
+  auto expected = llvm::cantFail(plain->getSignature().makeResults());
+  auto actual = llvm::cantFail(plain->getSignature().makeResults());
+  (*plain)(arguments, expected);
+  prepared->prepare(arguments);
+  (*prepared)(arguments, actual);
+  EXPECT_LE(maxRelativeError(actual[0], expected[0]), 1e-6);
+
+  // What is packed once is not packed by the calls.
+  llvm::fill(arguments[1].getValues(), 0.0f);
+  (*prepared)(arguments, actual);
+  EXPECT_LE(maxRelativeError(actual[0], expected[0]), 1e-6);
+  prepared->prepare(arguments);
+  (*prepared)(arguments, actual);
+  EXPECT_TRUE(llvm::all_of(actual[0].getValues(),
+                           [](float value) { return value == 0; }));
+}
+
 TEST_F(JITTest, UnknownCPUsAreErrors) {
   CPUPipelineOptions pipeline;
   pipeline.target.cpu = "pentium-9000";
