@@ -237,6 +237,8 @@ private:
   }
 
   bool addStep() {
+    if (options.redexPercent > 0 && random.below(100) < options.redexPercent)
+      return addRedex();
     switch (random.below(7)) {
     case 0:
     case 1:
@@ -250,6 +252,115 @@ private:
       return addFold(pickTensor());
     default:
       return addBlend();
+    }
+  }
+
+  /// Two steps of which the second undoes the first, or joins it.
+  bool addRedex() {
+    Tensor input = tensors.back();
+    int64_t rank = getRank(input), numChannels = input.numChannels;
+    double same = input.magnitude;
+    auto last = [&]() -> Tensor & { return tensors.back(); };
+    auto addFunction = [&](DagUnaryKind kind) {
+      return add<DagUnaryOp>({&last()}, same, kind, last().value);
+    };
+    if (rank == 0)
+      return false;
+    int64_t dim = random.below(rank);
+    switch (random.below(11)) {
+    case 0: {
+      int64_t first = flip() ? 0 : numChannels;
+      if ((first == 0 ? numChannels : rank) - first < 2)
+        return false;
+      SmallVector<int64_t> dims = {first, first + 1};
+      return add<DagTransposeOp>({&last()}, same, last().value, dims) &&
+             add<DagTransposeOp>({&last()}, same, last().value,
+                                 ArrayRef<int64_t>{dims[1], dims[0]});
+    }
+    case 1: {
+      bool inverse = flip();
+      return add<DagReorderOp>({&last()}, same, last().value, dim, inverse) &&
+             add<DagReorderOp>({&last()}, same, last().value, dim, !inverse);
+    }
+    case 2: {
+      int64_t extent = input.shape[dim];
+      if (extent < 2)
+        return false;
+      int64_t d = 1 + random.below(extent - 1),
+              e = 1 + random.below(extent - 1);
+      return add<DagShiftOp>({&last()}, same, last().value, dim, d) &&
+             add<DagShiftOp>({&last()}, same, last().value, dim, -e);
+    }
+    case 3: {
+      SizeAttr size = getType(input).getDims()[dim];
+      SizeAttr factor = pick({1, 2}) == 1 ? symbol("G") : number(2);
+      SizeAttr rest = size.divide(factor);
+      return rest && input.shape[dim] % evaluate(factor) == 0 &&
+             add<DagShuffleOp>({&last()}, same, last().value, dim, factor) &&
+             add<DagShuffleOp>({&last()}, same, last().value, dim, rest);
+    }
+    case 4:
+      return numChannels > 0 &&
+             add<DagGroupOp>({&last()}, same, last().value, int64_t(0),
+                             number(1)) &&
+             add<DagGroupAllOp>({&last()}, same, last().value);
+    case 5: {
+      if (numChannels != 1)
+        return false;
+      SizeAttr size = getType(input).getDims()[0];
+      SizeAttr copies = flip() ? symbol("G") : number(1);
+      SizeAttr rest = size.divide(copies);
+      return rest && input.shape[0] % evaluate(copies) == 0 &&
+             add<DagAmplifyOp>({&last()}, same, last().value, copies, rest);
+    }
+    case 6:
+    case 7: {
+      SmallVector<int64_t> dims = pickDims(numChannels, rank);
+      SmallVector<Attribute> windows(dims.size(), symbol("K"));
+      if (dims.empty() || !add<DagUnfoldOp>({&last()}, same, last().value,
+                                            ArrayRef<int64_t>(dims),
+                                            builder.getArrayAttr(windows),
+                                            1 + int64_t(random.below(2))))
+        return false;
+      int64_t groups = 0;
+      if (numChannels > 0 && flip())
+        groups = add<DagGroupOp>({&last()}, same, last().value, int64_t(0),
+                                 number(1));
+      return add<DagFCOp>({&last()}, 4 * same, last().value, groups,
+                          symbol("C"));
+    }
+    case 8: {
+      auto first = pick(ArrayRef<DagUnaryKind>{
+          DagUnaryKind::ReLU, DagUnaryKind::Neg, DagUnaryKind::Abs});
+      auto second = pick(ArrayRef<DagUnaryKind>{
+          DagUnaryKind::ReLU, DagUnaryKind::Neg, DagUnaryKind::Abs});
+      return addFunction(first) && addFunction(second);
+    }
+    case 9: {
+      auto kind = static_cast<DagFoldKind>(random.below(3));
+      if (rank < 2 || kind == DagFoldKind::Sum)
+        return false;
+      return add<DagFoldOp>({&last()}, same, kind, last().value,
+                            ArrayRef<int64_t>{dim}) &&
+             add<DagFoldOp>({&last()}, same, kind, last().value,
+                            ArrayRef<int64_t>{rank - 2});
+    }
+    default: {
+      auto kind = static_cast<DagFoldKind>(1 + random.below(2));
+      SmallVector<int64_t> dims = pickDims(numChannels, rank);
+      if (dims.empty())
+        return false;
+      SmallVector<Attribute> windows(dims.size(), number(1));
+      if (input.shape[dims[0]] % 2 == 0)
+        windows[0] = number(2);
+      SmallVector<Attribute> ones(dims.size(), number(1));
+      return add<DagPoolOp>({&last()}, same, kind, last().value,
+                            ArrayRef<int64_t>(dims),
+                            builder.getArrayAttr(windows)) &&
+             add<DagPoolOp>({&last()}, same, kind, last().value,
+                            ArrayRef<int64_t>(dims),
+                            builder.getArrayAttr(ones));
+    }
     }
   }
 

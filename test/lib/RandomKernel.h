@@ -24,6 +24,9 @@ struct RandomKernelOptions {
   unsigned minSteps = 2, maxSteps = 12;
   /// Of any tensor between steps.
   int64_t maxElements = 2048;
+  /// How many of a hundred steps are two that a canonical rewrite takes away or
+  /// moves.
+  unsigned redexPercent = 0;
 };
 
 /// Adds kernel number `seed`, called `name`, to `module`, and the operators it

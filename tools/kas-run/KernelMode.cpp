@@ -12,6 +12,7 @@
 
 #include "KasRun.h"
 #include "kas/Conversion/KasKernelToLinalg.h"
+#include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
 #include "kas/Operators/Operators.h"
 #include "kas/Reference/KernelEvaluator.h"
 #include "llvm/ADT/StringExtras.h"
@@ -191,6 +192,7 @@ lower(KernelOp kernel, const Binding &binding) {
       kernel->getParentOfType<mlir::ModuleOp>().clone();
   auto copy = module->lookupSymbol<KernelOp>(kernel.getSymName());
   DiagnosticCollector diagnostics(context);
+  canonicalizeKernel(copy);
   mlir::OpBuilder builder(copy);
   mlir::FailureOr<mlir::func::FuncOp> function =
       createKernelFunction(builder, copy, binding, "run");

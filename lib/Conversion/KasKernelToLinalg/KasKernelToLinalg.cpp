@@ -12,6 +12,7 @@
 
 #include "kas/Conversion/KasKernelToLinalg.h"
 #include "kas/Conversion/Passes.h"
+#include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -193,6 +194,8 @@ struct KasKernelToLinalgPass
     KernelToLinalgOptions lowering;
     lowering.batch = batch;
     lowering.maxElements = maxElements;
+    // Windows that only a layer reads are not made.
+    canonicalizeKernel(kernel);
     OpBuilder builder(kernel);
     StringRef name = kernel.getSymName();
     for (auto [index, values] : llvm::enumerate(bindings)) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/Canonicalize.h"
+#include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -42,6 +43,9 @@ struct KasCanonicalizePass
     RewritePatternSet set(context);
     populateCanonicalizePatterns(set);
     patterns = std::move(set);
+    RewritePatternSet kernelSet(context);
+    populateKernelCanonicalizePatterns(kernelSet);
+    kernelPatterns = std::move(kernelSet);
     return success();
   }
 
@@ -54,9 +58,11 @@ struct KasCanonicalizePass
       return WalkResult::advance();
     });
     if (result.wasInterrupted())
-      signalPassFailure();
+      return signalPassFailure();
+    getOperation()->walk(
+        [&](KernelOp kernel) { canonicalizeKernel(kernel, kernelPatterns); });
   }
 
-  FrozenRewritePatternSet patterns;
+  FrozenRewritePatternSet patterns, kernelPatterns;
 };
 } // namespace

@@ -41,9 +41,13 @@ def KasCanonicalizePass : Pass<"kas-canonicalize"> {
     rule is listed with its identity and side condition above its pattern in
     `CanonicalizePatterns.cpp` and `ShiftPatterns.cpp` and in `docs/Dialect.md`.
 
-    Exposed as `populateCanonicalizePatterns()` in `Canonicalize.h`. Examples:
-    `test/Dialect/Kas/Transforms/canonicalize.mlir` and
-    `canonicalize-nested.mlir` beside it.
+    In `kas.kernel`s it applies the rules E1 to E12 of `docs/TensorLevel.md`
+    (`CanonicalizeKernel.cpp`).
+
+    Exposed as `populateCanonicalizePatterns()` in `Canonicalize.h` and
+    `populateKernelCanonicalizePatterns()` in `CanonicalizeKernel.h`. Examples:
+    `test/Dialect/Kas/Transforms/canonicalize.mlir`, `canonicalize-nested.mlir`
+    and `canonicalize-kernel.mlir` beside it.
   }];
   let dependentDialects = ["::kas::KasDialect"];
 }
