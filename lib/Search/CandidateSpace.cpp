@@ -118,8 +118,17 @@ CandidateSpace::Draw CandidateSpace::drawNear(Path &path,
     return drawOnTree(path, guide, random);
   Descent descent{path, guide, random, options.expansionsPerWalk};
   size_t depth = path.size();
-  replay(path);
-  Draw result = descend(depth, descent);
+  Draw result = Draw::GaveUp;
+  if (moves.empty() && replay(path).drawMove(random)) {
+    descent.isQuick = true;
+    result = descend(depth, descent);
+    descent.isQuick = false;
+  }
+  if (result == Draw::GaveUp) {
+    path.truncate(depth);
+    replay(path);
+    result = descend(depth, descent);
+  }
   if (result != Draw::Found)
     path.truncate(depth);
   return result;
@@ -193,6 +202,39 @@ void CandidateSpace::markExhausted(uint64_t key) {
     exhausted.insert(key);
 }
 
+/// Goes on after `move` from the state at `depth`.
+CandidateSpace::Draw CandidateSpace::enter(unsigned depth, Move move,
+                                           Descent &descent) {
+  State &child = getState(depth + 1);
+  child.assign(getState(depth));
+  child.apply(move);
+  descent.path.push_back(move);
+  Draw draw = descend(depth + 1, descent);
+  if (draw != Draw::Found)
+    descent.path.pop_back();
+  return draw;
+}
+
+/// The problem's own choice, and again when it leads nowhere, but not until all
+/// is known: the walk then goes back further.
+CandidateSpace::Draw CandidateSpace::drawQuickly(unsigned depth,
+                                                 Descent &descent) {
+  constexpr unsigned attempts = 3;
+  for (unsigned attempt = 0; attempt < attempts; ++attempt) {
+    std::optional<Move> move = getState(depth).drawMove(descent.random);
+    if (!move) {
+      ++numDeadEnds;
+      markExhausted(getMark(getState(depth).key()));
+      return Draw::Exhausted;
+    }
+    if (enter(depth, *move, descent) == Draw::Found)
+      return Draw::Found;
+    if (descent.budget == 0)
+      break;
+  }
+  return Draw::GaveUp;
+}
+
 CandidateSpace::Draw CandidateSpace::descend(unsigned depth, Descent &descent) {
   State &state = getState(depth);
   uint64_t mark = getMark(state.key());
@@ -207,6 +249,9 @@ CandidateSpace::Draw CandidateSpace::descend(unsigned depth, Descent &descent) {
   --descent.budget;
   ++numExpansions;
 
+  if (descent.isQuick)
+    return drawQuickly(depth, descent);
+
   llvm::SmallVector<Move, 32> moves;
   state.getMoves(moves);
   llvm::SmallVector<llvm::SmallVector<Move, 8>, 8> kinds;
@@ -215,7 +260,7 @@ CandidateSpace::Draw CandidateSpace::descend(unsigned depth, Descent &descent) {
       kinds.emplace_back();
     kinds.back().push_back(move);
   }
-  numDeadEnds += kinds.empty();
+  numDeadEnds += moves.empty();
   Guide &guide = descent.guide;
   while (!kinds.empty()) {
     size_t kind = 0, index = 0;
@@ -235,13 +280,8 @@ CandidateSpace::Draw CandidateSpace::descend(unsigned depth, Descent &descent) {
     }
     std::swap(kinds[kind][index], kinds[kind].back());
     Move move = kinds[kind].pop_back_val();
-    State &child = getState(depth + 1);
-    child.assign(state);
-    child.apply(move);
-    descent.path.push_back(move);
-    if (Draw draw = descend(depth + 1, descent); draw != Draw::Exhausted)
+    if (Draw draw = enter(depth, move, descent); draw != Draw::Exhausted)
       return draw;
-    descent.path.pop_back();
     if (kinds[kind].empty())
       kinds.erase(kinds.begin() + kind);
   }

@@ -104,6 +104,11 @@ llvm::Error runThreadsSuite(mlir::MLIRContext &context,
 llvm::Error runSearchSuite(mlir::MLIRContext &context,
                            const BenchSettings &settings, BenchReport &report);
 
+/// Sampled kernels of the tensor level for ResNet-18 at budgets of what its
+/// convolutions cost: legal kernels per second, failures, use of the budget.
+llvm::Error runDagSuite(mlir::MLIRContext &context,
+                        const BenchSettings &settings, BenchReport &report);
+
 /// Prints the table of rewards that the suite above uses (SearchTable.txt): how
 /// well each operator imitates a layer whose activations were recorded
 /// (record-activations.py).

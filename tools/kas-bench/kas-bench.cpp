@@ -32,7 +32,8 @@ struct Options {
   cl::OptionCategory category{"kas-bench options"};
   cl::opt<std::string> suite{
       cl::Positional, cl::Required,
-      cl::desc("SUITE (tool, cpu, threads, search, search-table, rediscovery)"),
+      cl::desc(
+          "SUITE (tool, cpu, threads, search, search-table, rediscovery, dag)"),
       cl::cat(category)};
   cl::opt<std::string> filter{"filter", cl::value_desc("regex"),
                               cl::desc("Only cases whose name matches"),
@@ -98,11 +99,12 @@ Error run(const Options &options, llvm::StringRef program) {
                : options.suite == "search"       ? runSearchSuite
                : options.suite == "search-table" ? runSearchTableSuite
                : options.suite == "rediscovery"  ? runRediscoverySuite
+               : options.suite == "dag"          ? runDagSuite
                                                  : nullptr;
   if (!suite)
     return createStringError(
         "expected the suite 'tool', 'cpu', 'threads', "
-        "'search', 'search-table' or 'rediscovery', got '" +
+        "'search', 'search-table', 'rediscovery' or 'dag', got '" +
         options.suite + "'");
   mlir::DialectRegistry registry;
   registerCPUPipelineDialects(registry);

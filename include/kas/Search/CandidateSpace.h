@@ -111,11 +111,15 @@ private:
     Guide &guide;
     Random &random;
     uint64_t budget;
+    /// Only by the moves that the problem draws.
+    bool isQuick = false;
   };
   void setTree(std::shared_ptr<const LivingTree> known);
   LivingTree::NodeId chooseChild(LivingTree::NodeId id, Random &random) const;
   Draw drawOnTree(Path &path, Guide &guide, Random &random);
   Draw descend(unsigned depth, Descent &descent);
+  Draw enter(unsigned depth, Move move, Descent &descent);
+  Draw drawQuickly(unsigned depth, Descent &descent);
   State &getState(size_t depth) const;
   /// The state after `path`, in the place for states of its depth.
   State &replay(llvm::ArrayRef<Move> path) const;

@@ -14,6 +14,7 @@
 #ifndef KAS_SEARCH_STATE_H
 #define KAS_SEARCH_STATE_H
 
+#include "kas/Support/Random.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include <compare>
@@ -87,6 +88,14 @@ public:
   /// Appends all moves, by kind and then in canonical order: those that
   /// `nextMove` would give one by one.
   virtual void getMoves(llvm::SmallVectorImpl<Move> &moves) const;
+
+  /// A move at random, for problems with many moves, where a walk wants only
+  /// one, or whose kinds of moves are not to be equally probable. A problem
+  /// that draws does so at every state with moves. Nothing elsewhere: the
+  /// caller then chooses, first a kind with moves and then a move of it.
+  virtual std::optional<Move> drawMove(Random &random) const {
+    return std::nullopt;
+  }
 
   /// Makes a move that this state gave.
   virtual void apply(Move move) = 0;

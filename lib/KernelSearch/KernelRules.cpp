@@ -1,0 +1,472 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a partial kernel must keep so that it can be completed: legal sizes,
+// steps that are left, budgets.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelStateImpl.h"
+#include "llvm/ADT/bit.h"
+#include <cmath>
+#include <numeric>
+
+using namespace kas;
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+/// Theorem 1 for sizes that `at` maps; false when one does not fit.
+template <typename Map>
+static bool isLegalShape(const KernelSpace &space, const FlatShape &shape,
+                         Map at) {
+  unsigned degree = 0;
+  for (unsigned dim = 0; dim < shape.rank; ++dim) {
+    SizeId size = at(shape.dims[dim]);
+    if (!space.sizes.isLegal(size))
+      return false;
+    unsigned ofDim = space.sizes.getDegree(size);
+    // The solver of budgets takes one variable in a size, with or without the
+    // theorem.
+    if (ofDim > 1)
+      return false;
+    if (dim >= shape.numChannels && ofDim > 0 && space.problem->requiresTheorem)
+      return false;
+    degree += ofDim;
+  }
+  return degree <= 1;
+}
+
+bool kas::isLegalShape(const KernelSpace &space, const FlatShape &shape) {
+  return ::isLegalShape(space, shape, [](SizeId size) { return size; });
+}
+
+bool kas::isSmallEnough(const KernelSpace &space, SizeId elements) {
+  const KernelLimits &limits = space.problem->limits;
+  return elements != noSize &&
+         space.sizes.getLargest(elements) * static_cast<double>(limits.batch) <=
+             static_cast<double>(limits.maxElements);
+}
+
+/// A merge of two shapes that are one, element by element.
+static bool isAlignedMerge(const KernelSpace &space,
+                           llvm::ArrayRef<FlatNode> nodes,
+                           const FlatNode &node) {
+  return node.step >= KernelStep::Add && node.step <= KernelStep::Max &&
+         nodes[node.left].shape.hasSameDims(nodes[node.right].shape);
+}
+
+static FlatNode substituteIn(KernelSizes &sizes, FlatNode node,
+                             unsigned variable, SizeId value) {
+  auto put = [&](SizeId &size) {
+    size = sizes.substitute(size, variable, value);
+  };
+  for (unsigned dim = 0; dim < node.shape.rank; ++dim)
+    put(node.shape.dims[dim]);
+  for (SizeId *size :
+       {&node.size, &node.prefixSize, &node.implied[0], &node.implied[1],
+        &node.flops, &node.params, &node.elements})
+    put(*size);
+  return node;
+}
+
+bool kas::canSubstitute(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
+                        unsigned variable, SizeId value) {
+  KernelSizes &sizes = space.sizes;
+  bool mayAlign = false;
+  auto put = [&](SizeId size) {
+    return sizes.substitute(size, variable, value);
+  };
+  for (const FlatNode &node : nodes) {
+    if (!::isLegalShape(space, node.shape, put))
+      return false;
+    for (SizeId size : node.implied)
+      if (!sizes.isLegal(put(size)) || sizes.getDegree(put(size)) > 1)
+        return false;
+    if (!isSmallEnough(space, put(node.elements)) ||
+        (node.flopsFactor && put(node.flops) == noSize) ||
+        (node.params != noSize && put(node.params) == noSize))
+      return false;
+    mayAlign |= node.step >= KernelStep::Add && node.step <= KernelStep::Max &&
+                node.step != KernelStep::Sub;
+  }
+  if (!mayAlign)
+    return true;
+  // Two merges of the same two operands that commute now would be one.
+  llvm::SmallVector<FlatNode, 14> after;
+  for (const FlatNode &node : nodes)
+    after.push_back(substituteIn(sizes, node, variable, value));
+  for (unsigned i = 0; i < after.size(); ++i)
+    for (unsigned j = i + 1; j < after.size(); ++j)
+      if (after[i].step == after[j].step && after[i].left == after[j].right &&
+          after[i].right == after[j].left && after[i].step != KernelStep::Sub &&
+          isAlignedMerge(space, after, after[i]))
+        return false;
+  return true;
+}
+
+void kas::substitute(KernelSpace &space, KernelStateData &data,
+                     unsigned variable, SizeId value) {
+  for (unsigned index = 0; index < data.numNodes; ++index)
+    data.nodes[index] =
+        substituteIn(space.sizes, data.nodes[index], variable, value);
+  for (unsigned index = 0; index < data.numNodes; ++index)
+    data.nodes[index].isAligned =
+        isAlignedMerge(space, data.getNodes(), data.nodes[index]);
+  data.variables &= ~(1u << variable);
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+void kas::addStep(KernelSpace &space, KernelStateData &data,
+                  const PendingStep &pending) {
+  const FlatNode &node = pending.node;
+  data.nodes[data.numNodes++] = node;
+  ++data.nodes[node.left].users;
+  if (node.right >= 0)
+    ++data.nodes[node.right].users;
+  data.covered |= node.covers;
+  data.numWeights += node.step == KernelStep::FC;
+  data.hasGroup |=
+      node.step == KernelStep::Group || node.step == KernelStep::GroupAll;
+  data.hasShuffle |= node.step == KernelStep::Shuffle;
+  data.variables |= space.sizes.getVariables(node.size);
+  if (pending.variable >= 0)
+    substitute(space, data, pending.variable, pending.value);
+}
+
+std::optional<std::pair<int, SizeId>> kas::matchOutput(KernelSpace &space,
+                                                       const FlatShape &shape) {
+  KernelSizes &sizes = space.sizes;
+  unsigned numSpatial = space.outputSpatial.size();
+  if (shape.rank - shape.numChannels != numSpatial)
+    return std::nullopt;
+  for (unsigned dim = 0; dim < numSpatial; ++dim)
+    if (shape.dims[shape.numChannels + dim] != space.outputSpatial[dim] ||
+        shape.roles[shape.numChannels + dim] != Spatial + dim)
+      return std::nullopt;
+  SizeId channels = oneSize;
+  for (unsigned dim = 0; dim < shape.numChannels; ++dim)
+    channels = sizes.multiply(channels, shape.dims[dim]);
+  SizeId ratio = sizes.divide(space.outputChannels, channels);
+  if (ratio == oneSize)
+    return std::pair(-1, oneSize);
+  if (ratio == noSize || !llvm::has_single_bit(sizes.getVariables(ratio)))
+    return std::nullopt;
+  int variable = llvm::countr_zero(sizes.getVariables(ratio));
+  unsigned first =
+      space.problem->symbols.size() - space.problem->rules.variables.size();
+  if (sizes[ratio].getExponent(first + variable) != -1)
+    return std::nullopt;
+  SizeId value =
+      sizes.multiply(ratio, sizes.intern(Size::symbol(first + variable)));
+  if (!sizes.isLegal(value))
+    return std::nullopt;
+  return std::pair(variable, value);
+}
+
+/// The last step is `pending`: its result becomes the output.
+static bool completes(KernelSpace &space, const KernelStateData &data,
+                      const PendingStep &pending) {
+  KernelStateData after = data;
+  addStep(space, after, pending);
+  auto match = matchOutput(space, after.nodes[after.numNodes - 1].shape);
+  if (!match)
+    return false;
+  if (match->first >= 0) {
+    if (!canSubstitute(space, after.getNodes(), match->first, match->second))
+      return false;
+    substitute(space, after, match->first, match->second);
+  }
+  if (!usesGroups(space, after.getNodes()))
+    return isWithinBudgets(space, after.getNodes(), 0);
+  for (unsigned groups = 0; groups < space.problem->groupCandidates.size();
+       ++groups)
+    if (isWithinBudgets(space, after.getNodes(), groups))
+      return true;
+  return false;
+}
+
+namespace {
+
+/// What the leaves of a kernel can still become, judged by their shapes.
+class Prospect {
+public:
+  Prospect(KernelSpace &space, const KernelStateData &data,
+           const PendingStep &pending)
+      : space(space), sizes(space.sizes), pending(pending) {
+    for (int index = 0; index < data.numNodes; ++index) {
+      FlatShape shape = getShape(data.nodes[index].shape);
+      bool isLeaf = data.nodes[index].users == 0 &&
+                    index != pending.node.left && index != pending.node.right;
+      (isLeaf ? leaves : others).push_back(shape);
+    }
+    leaves.push_back(getShape(pending.node.shape));
+  }
+
+  /// With `spare` steps beside those that merge the leaves, and `weights`
+  /// fully-connected layers at most.
+  bool canFinish(unsigned spare, unsigned weights) {
+    if (spare >= 2)
+      return true;
+    bool hasOutput = llvm::any_of(
+        leaves, [&](const FlatShape &leaf) { return isOutput(leaf); });
+    if (spare == 0)
+      return hasOutput && canMergeAll();
+    if (hasOutput)
+      return true;
+    return llvm::any_of(leaves, [&](const FlatShape &leaf) {
+      return canBeFixed(leaf, weights > 0);
+    });
+  }
+
+private:
+  FlatShape getShape(FlatShape shape) {
+    if (pending.variable >= 0)
+      for (unsigned dim = 0; dim < shape.rank; ++dim)
+        shape.dims[dim] =
+            sizes.substitute(shape.dims[dim], pending.variable, pending.value);
+    return shape;
+  }
+
+  bool isOutput(const FlatShape &shape) {
+    return matchOutput(space, shape).has_value();
+  }
+
+  bool canMerge(const FlatShape &left, const FlatShape &right) {
+    SizeId ratio = sizes.divide(getElements(right), getElements(left));
+    if (ratio == noSize)
+      return false;
+    if (sizes.isLegal(ratio))
+      return true;
+    // A variable below may take what it needs.
+    return sizes.getVariables(getElements(left)) != 0;
+  }
+  SizeId getElements(const FlatShape &shape) {
+    SizeId product = oneSize;
+    for (unsigned dim = 0; dim < shape.rank; ++dim)
+      product = sizes.multiply(product, shape.dims[dim]);
+    return product;
+  }
+
+  /// Every leaf but an output goes into another one. Products of matrices are
+  /// not looked at closely.
+  bool canMergeAll() {
+    unsigned stuck = 0;
+    for (unsigned left = 0; left < leaves.size(); ++left) {
+      bool merges = leaves.size() == 1;
+      for (unsigned right = 0; right < leaves.size() && !merges; ++right)
+        merges = left != right &&
+                 (leaves.size() > 2 || isOutput(leaves[right])) &&
+                 canMerge(leaves[left], leaves[right]);
+      stuck += !merges;
+    }
+    return stuck <= 1;
+  }
+
+  /// One step makes an output of `leaf`, or merges it into one.
+  bool canBeFixed(const FlatShape &leaf, bool hasWeight) {
+    bool isSpatial = leaf.rank - leaf.numChannels == space.outputSpatial.size();
+    for (unsigned dim = 0; isSpatial && dim < space.outputSpatial.size(); ++dim)
+      isSpatial = leaf.dims[leaf.numChannels + dim] == space.outputSpatial[dim];
+    if (isSpatial && hasWeight)
+      return true;
+    if (isSpatial && canFold(leaf))
+      return true;
+    FlatShape swapped = leaf;
+    if (leaf.rank == leaf.numChannels + 2) {
+      std::swap(swapped.dims[leaf.rank - 1], swapped.dims[leaf.rank - 2]);
+      std::swap(swapped.roles[leaf.rank - 1], swapped.roles[leaf.rank - 2]);
+      if (isOutput(swapped))
+        return true;
+    }
+    return llvm::any_of(others, [&](const FlatShape &other) {
+      return isOutput(other) && canMerge(leaf, other);
+    });
+  }
+
+  /// Without one channel dimension, or without all windows, it is an output.
+  bool canFold(const FlatShape &leaf) {
+    auto without = [&](auto isFolded) {
+      FlatShape rest;
+      for (unsigned dim = 0; dim < leaf.rank; ++dim)
+        if (dim >= leaf.numChannels || !isFolded(dim)) {
+          rest.append(leaf.dims[dim], leaf.roles[dim]);
+          rest.numChannels += dim < leaf.numChannels;
+        }
+      return isOutput(rest);
+    };
+    for (unsigned dim = 0; dim < leaf.numChannels; ++dim)
+      if (without([&](unsigned other) { return other == dim; }))
+        return true;
+    return without([&](unsigned dim) { return leaf.roles[dim] >= Window; });
+  }
+
+  KernelSpace &space;
+  KernelSizes &sizes;
+  const PendingStep &pending;
+  llvm::SmallVector<FlatShape, 8> leaves, others;
+};
+
+} // namespace
+
+bool kas::isFeasible(KernelSpace &space, const KernelStateData &data,
+                     const PendingStep &pending) {
+  const KernelLimits &limits = space.problem->limits;
+  const FlatNode &node = pending.node;
+  unsigned left = data.getNumLeft() - 1;
+  unsigned leaves = 1, mostReorders = 0;
+  auto countReorders = [&](const FlatNode &leaf) {
+    unsigned sum = 0;
+    for (unsigned place = 0; place < 8; place += 2)
+      sum += leaf.reorders >> place & 3;
+    mostReorders = std::max(mostReorders, sum);
+  };
+  countReorders(node);
+  for (int index = 0; index < data.numNodes; ++index)
+    if (data.nodes[index].users == 0 && index != node.left &&
+        index != node.right) {
+      ++leaves;
+      countReorders(data.nodes[index]);
+    }
+  unsigned weights = data.numWeights + (node.step == KernelStep::FC);
+  bool hasGroup = data.hasGroup || node.step == KernelStep::Group ||
+                  node.step == KernelStep::GroupAll;
+  bool hasShuffle = data.hasShuffle || node.step == KernelStep::Shuffle;
+  // Each needs steps of its own.
+  unsigned needed = leaves - 1 + mostReorders;
+  needed += weights < limits.minWeights ? limits.minWeights - weights : 0;
+  needed += (space.toCover & ~(data.covered | node.covers)) != 0;
+  needed += hasShuffle && !hasGroup;
+  if (leaves > limits.width || needed > left)
+    return false;
+  if (left == 0)
+    return completes(space, data, pending);
+  if (left - (leaves - 1) < 2 &&
+      !Prospect(space, data, pending)
+           .canFinish(left - (leaves - 1), limits.maxWeights - weights))
+    return false;
+
+  const KernelProblem &problem = *space.problem;
+  if (!problem.maxFlops && !problem.maxParams)
+    return true;
+  double flops = 0, params = 0;
+  auto add = [&](const FlatNode &step) {
+    auto at = [&](SizeId size) {
+      return pending.variable < 0 ? size
+                                  : space.sizes.substitute(
+                                        size, pending.variable, pending.value);
+    };
+    if (step.flopsFactor)
+      flops += step.flopsFactor * space.sizes.getTotal(at(step.flops));
+    if (step.params != noSize)
+      params += space.sizes.getTotal(at(step.params));
+  };
+  for (const FlatNode &step : data.getNodes())
+    add(step);
+  add(node);
+  return (!problem.maxFlops ||
+          flops <= static_cast<double>(*problem.maxFlops)) &&
+         (!problem.maxParams ||
+          params <= static_cast<double>(*problem.maxParams));
+}
+
+//===----------------------------------------------------------------------===//
+// Budgets
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Totals {
+  double flops = 0, params = 0;
+};
+} // namespace
+
+static bool isWithin(const KernelProblem &problem, const Totals &totals,
+                     bool isExact) {
+  auto isBetween = [&](double value, std::optional<int64_t> lower,
+                       std::optional<int64_t> upper) {
+    // Sums of doubles: a hair of room.
+    return (!upper || value <= static_cast<double>(*upper) * (1 + 1e-12)) &&
+           (!lower || !isExact ||
+            value >= static_cast<double>(*lower) * (1 - 1e-12));
+  };
+  return isBetween(totals.flops, problem.minFlops, problem.maxFlops) &&
+         isBetween(totals.params, problem.minParams, problem.maxParams);
+}
+
+bool kas::isWithinBudgets(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
+                          unsigned groups) {
+  KernelSizes &sizes = space.sizes;
+  const KernelProblem &problem = *space.problem;
+  size_t numLayers = problem.multiplicities.size();
+  // By layer and variable: the least value that makes all sizes integers.
+  llvm::SmallVector<std::array<double, KernelProblem::maxVariables>, 16> least(
+      numLayers, {1, 1, 1, 1});
+  bool isFree = false;
+  auto require = [&](SizeId size) {
+    if (sizes.getDegree(size) != 1)
+      return;
+    isFree = true;
+    unsigned variable = llvm::countr_zero(sizes.getVariables(size));
+    llvm::ArrayRef<int64_t> steps = sizes.getSteps(size, groups);
+    for (size_t layer = 0; layer < numLayers; ++layer) {
+      double &value = least[layer][variable];
+      auto step = static_cast<double>(steps[layer]);
+      if (std::fmod(value, step) != 0)
+        value = static_cast<double>(
+            std::lcm(static_cast<int64_t>(value), steps[layer]));
+    }
+  };
+  for (const FlatNode &node : nodes) {
+    for (unsigned dim = 0; dim < node.shape.rank; ++dim)
+      require(node.shape.dims[dim]);
+    for (SizeId size : node.implied)
+      require(size);
+  }
+  auto evaluate = [&](SizeId size, size_t layer) {
+    double value = sizes.getValues(size, groups)[layer];
+    for (unsigned used = sizes.getVariables(size); used; used &= used - 1) {
+      unsigned variable = llvm::countr_zero(used);
+      value *=
+          std::pow(least[layer][variable], sizes.getExponent(size, variable));
+    }
+    return value;
+  };
+  Totals totals;
+  for (const FlatNode &node : nodes)
+    for (size_t layer = 0; layer < numLayers; ++layer) {
+      auto count = static_cast<double>(problem.multiplicities[layer]);
+      if (node.flopsFactor)
+        totals.flops += count * node.flopsFactor * evaluate(node.flops, layer);
+      if (node.params != noSize)
+        totals.params += count * evaluate(node.params, layer);
+      if (evaluate(node.elements, layer) *
+              static_cast<double>(problem.limits.batch) >
+          static_cast<double>(problem.limits.maxElements))
+        return false;
+    }
+  return isWithin(problem, totals, !isFree);
+}
+
+bool kas::usesGroups(const KernelSpace &space, llvm::ArrayRef<FlatNode> nodes) {
+  if (!space.problem->groups)
+    return false;
+  unsigned symbol = *space.problem->groups;
+  auto occurs = [&](SizeId size) {
+    return size != noSize && space.sizes[size].getExponent(symbol) != 0;
+  };
+  return llvm::any_of(nodes, [&](const FlatNode &node) {
+    return occurs(node.size) || llvm::any_of(node.implied, occurs) ||
+           llvm::any_of(
+               llvm::ArrayRef(node.shape.dims).take_front(node.shape.rank),
+               occurs);
+  });
+}

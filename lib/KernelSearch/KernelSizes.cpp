@@ -1,0 +1,191 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelSizes.h"
+#include "kas/Support/Random.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+#include <numeric>
+
+using namespace kas;
+
+KernelSizes::KernelSizes(const KernelProblem &problem)
+    : problem(problem), rules(problem.rules),
+      firstVariable(problem.symbols.size() - problem.rules.variables.size()) {
+  rules.bindings.clear();
+  intern(Size());
+}
+
+SizeId KernelSizes::intern(const Size &size) {
+  auto [found, isNew] = ids.try_emplace(size, entries.size());
+  if (!isNew)
+    return found->second;
+  if (entries.size() == noSize) {
+    ids.erase(found);
+    return noSize;
+  }
+  Entry entry;
+  entry.size = size;
+  entry.legal = rules.isLegal(size);
+  for (unsigned number = 0; number < rules.variables.size(); ++number) {
+    int exponent = size.getExponent(firstVariable + number);
+    if (exponent != 0)
+      entry.variables |= 1u << number;
+    if (exponent < 0)
+      entry.degree = 255;
+    else if (entry.degree != 255)
+      entry.degree += exponent;
+  }
+  Size rest = size;
+  for (unsigned variable : rules.variables)
+    rest = rest.divide(Size::symbol(variable, size.getExponent(variable)))
+               .value_or(rest);
+  entry.hash = mixBits(rest.hash());
+  evaluate(entry);
+  entries.push_back(entry);
+  return found->second;
+}
+
+void KernelSizes::evaluate(Entry &entry) const {
+  for (auto [binding, count] :
+       llvm::zip_equal(problem.rules.bindings, problem.multiplicities)) {
+    double value = static_cast<double>(entry.size.getNumerator()) /
+                   static_cast<double>(entry.size.getDenominator());
+    for (unsigned symbol = 0; symbol < firstVariable; ++symbol) {
+      int exponent = entry.size.getExponent(symbol);
+      if (exponent == 0)
+        continue;
+      auto base = static_cast<double>(binding[symbol]);
+      if (problem.groups == symbol)
+        base =
+            static_cast<double>(exponent > 0 ? problem.groupCandidates.front()
+                                             : problem.groupCandidates.back());
+      value *= std::pow(base, exponent);
+    }
+    entry.total += static_cast<double>(count) * value;
+    entry.largest = std::max(entry.largest, value);
+  }
+}
+
+int64_t KernelSizes::getSymbolValue(unsigned symbol, const Binding &binding,
+                                    unsigned groups) const {
+  return problem.groups == symbol ? problem.groupCandidates[groups]
+                                  : binding[symbol];
+}
+
+llvm::ArrayRef<double> KernelSizes::getValues(SizeId id, unsigned groups) {
+  auto [found, isNew] = values.try_emplace(getPair(id, groups));
+  if (!isNew)
+    return found->second;
+  for (const Binding &binding : problem.rules.bindings) {
+    double value = static_cast<double>(entries[id].size.getNumerator()) /
+                   static_cast<double>(entries[id].size.getDenominator());
+    for (unsigned symbol = 0; symbol < firstVariable; ++symbol)
+      if (int exponent = entries[id].size.getExponent(symbol))
+        value *= std::pow(
+            static_cast<double>(getSymbolValue(symbol, binding, groups)),
+            exponent);
+    found->second.push_back(value);
+  }
+  return found->second;
+}
+
+llvm::ArrayRef<int64_t> KernelSizes::getSteps(SizeId id, unsigned groups) {
+  auto [found, isNew] = steps.try_emplace(getPair(id, groups));
+  if (!isNew)
+    return found->second;
+  for (const Binding &binding : problem.rules.bindings) {
+    int64_t above = entries[id].size.getNumerator();
+    int64_t below = entries[id].size.getDenominator();
+    for (unsigned symbol = 0; symbol < firstVariable; ++symbol) {
+      int64_t value = getSymbolValue(symbol, binding, groups);
+      for (int e = entries[id].size.getExponent(symbol); e > 0; --e)
+        above = llvm::SaturatingMultiply<uint64_t>(above, value) & INT64_MAX;
+      for (int e = entries[id].size.getExponent(symbol); e < 0; ++e)
+        below = llvm::SaturatingMultiply<uint64_t>(below, value) & INT64_MAX;
+    }
+    found->second.push_back(below / std::gcd(above, below));
+  }
+  return found->second;
+}
+
+SizeId KernelSizes::multiply(SizeId a, SizeId b) {
+  if (a == oneSize)
+    return b;
+  if (b == oneSize)
+    return a;
+  if (a == noSize || b == noSize)
+    return noSize;
+  if (a > b)
+    std::swap(a, b);
+  auto [found, isNew] = products.try_emplace(getPair(a, b), noSize);
+  if (isNew) {
+    SizeId product = intern((*this)[a].multiply((*this)[b]));
+    products[getPair(a, b)] = product;
+    return product;
+  }
+  return found->second;
+}
+
+SizeId KernelSizes::divide(SizeId a, SizeId b) {
+  if (b == oneSize || a == noSize)
+    return a;
+  if (a == b)
+    return oneSize;
+  if (b == noSize)
+    return noSize;
+  auto [found, isNew] = quotients.try_emplace(getPair(a, b), noSize);
+  if (isNew) {
+    SizeId quotient = intern((*this)[a].divide((*this)[b]));
+    quotients[getPair(a, b)] = quotient;
+    return quotient;
+  }
+  return found->second;
+}
+
+SizeId KernelSizes::substitute(SizeId id, unsigned variable, SizeId value) {
+  if (id == noSize || !(getVariables(id) >> variable & 1))
+    return id;
+  uint64_t key = getPair(unsigned(variable) << 16 | id, value);
+  auto [found, isNew] = substitutions.try_emplace(key, noSize);
+  if (!isNew)
+    return found->second;
+  Substitution made{firstVariable + variable, (*this)[value]};
+  SizeId result = intern(kas::substitute((*this)[id], made));
+  substitutions[key] = result;
+  return result;
+}
+
+/// Equal in variables and in the symbol whose value is chosen, and in numbers
+/// in what is left.
+bool KernelSizes::areEqualAtAllLayers(const Size &a, const Size &b) const {
+  std::optional<Size> ratio = a.divide(b);
+  if (!ratio || (problem.groups && ratio->getExponent(*problem.groups) != 0))
+    return false;
+  for (unsigned variable : rules.variables)
+    if (ratio->getExponent(variable) != 0)
+      return false;
+  return llvm::all_of(problem.rules.bindings, [&](const Binding &binding) {
+    return ratio->evaluate(binding) == 1;
+  });
+}
+
+llvm::ArrayRef<SizeId> KernelSizes::getFactors(SizeId id) {
+  auto [found, isNew] = factors.try_emplace(id);
+  if (!isNew)
+    return found->second;
+  llvm::SmallVector<SizeId, 16> result;
+  for (const Size &factor : rules.factors((*this)[id]))
+    if (llvm::none_of(result, [&](SizeId other) {
+          return areEqualAtAllLayers((*this)[other], factor);
+        }))
+      result.push_back(intern(factor));
+  llvm::erase(result, noSize);
+  return factors[id] = std::move(result);
+}

@@ -1,0 +1,60 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Sampled kernels are legal: as IR, to the solvers, within their budgets.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelProblems.h"
+#include "kas/Dialect/Kas/Transforms/SolveKernel.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace kas;
+
+namespace {
+
+class KernelStateTest : public KernelProblemTest {};
+
+std::string print(KernelOp kernel) {
+  std::string text;
+  llvm::raw_string_ostream(text) << kernel;
+  return text;
+}
+
+// Every kernel is IR that verifies, under Theorem 1, whose shapes are solved,
+// and that says the same to the solver of budgets as the plain data.
+TEST_F(KernelStateTest, KernelsAreLegal) {
+  auto problem = load("canvas-resnet18.mlir");
+  auto graphs = sample(problem, 300);
+  ASSERT_EQ(graphs.size(), 300u);
+  unsigned free = 0;
+  for (const auto &graph : graphs) {
+    mlir::OpBuilder builder(&context);
+    mlir::OwningOpRef<mlir::ModuleOp> module =
+        mlir::ModuleOp::create(builder.getUnknownLoc());
+    builder.setInsertionPointToEnd(module->getBody());
+    KernelOp kernel =
+        buildKernel(builder, builder.getUnknownLoc(), "k", *graph);
+    ASSERT_TRUE(succeeded(mlir::verify(*module))) << print(kernel);
+    EXPECT_TRUE(kernel.getCanvas());
+    std::string before = print(kernel);
+    ASSERT_TRUE(succeeded(solveShapes(kernel))) << before;
+    EXPECT_EQ(print(kernel), before) << "a shape was not solved";
+    const BudgetSolution &solution = graph->solve();
+    ASSERT_FALSE(solution.totals.empty()) << before;
+    ASSERT_TRUE(succeeded(solveBudget(kernel))) << before;
+    free += !graph->variables.empty();
+    // The certificate holds for the problem of the IR.
+    EXPECT_EQ(print(buildKernel(builder, builder.getUnknownLoc(), "k", *graph,
+                                &solution)),
+              print(kernel));
+  }
+  EXPECT_GT(free, 30u);
+}
+
+} // namespace
