@@ -6,12 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/GraphSearch/Evaluators.h"
-#include "kas/GraphSearch/Explain.h"
+#include "SearchTarget.h"
 #include "kas/GraphSearch/FinalRound.h"
-#include "kas/GraphSearch/GraphState.h"
 #include "kas/GraphSearch/Objective.h"
-#include "kas/GraphSearch/OperatorPrinter.h"
 #include "kas/GraphSearch/Passes.h"
 #include "kas/GraphSearch/Score.h"
 #include "kas/GraphSearch/SearchReport.h"
@@ -22,7 +19,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <limits>
 
 using namespace mlir;
 using namespace kas;
@@ -42,8 +38,7 @@ public:
 private:
   /// What one run is made of; each part refers to those before it.
   struct Run {
-    SpaceOp space;
-    std::shared_ptr<const SearchProblem> problem;
+    std::unique_ptr<SearchTarget> target;
     Objective objective;
     std::unique_ptr<Searcher> searcher;
     std::unique_ptr<SearchReport> report;
@@ -60,6 +55,8 @@ private:
   }
 
   FailureOr<SpaceOp> findSpace();
+  /// What is searched: a space, or kernels like that of the option `kernel`.
+  FailureOr<std::unique_ptr<SearchTarget>> findTarget();
   /// The operator of the option `imitate`; null without one.
   FailureOr<OperatorOp> findImitated();
   LogicalResult checkOptions();
@@ -99,6 +96,27 @@ FailureOr<SpaceOp> SearchPass::findSpace() {
               "got "
            << spaces.size();
   return spaces.front();
+}
+
+FailureOr<std::unique_ptr<SearchTarget>> SearchPass::findTarget() {
+  if (kernel.empty()) {
+    if (!kernelLimits.empty() || !groups.empty())
+      return emitError() << "requires the option 'kernel' for the options "
+                            "'kernel-limits' and 'groups'";
+    FailureOr<SpaceOp> found = findSpace();
+    if (failed(found))
+      return failure();
+    return makeSpaceTarget(*found);
+  }
+  StringRef name = kernel;
+  name.consume_front("@");
+  if (!space.empty())
+    return emitError() << "requires one of the options 'space' and 'kernel', "
+                          "got both";
+  if (auto op = SymbolTable(getOperation()).lookup<KernelOp>(name))
+    return makeKernelTarget(op, llvm::to_vector(kernelLimits), groups);
+  return emitError() << "requires a kas.kernel @" << name
+                     << " in the module, got none of that name";
 }
 
 FailureOr<OperatorOp> SearchPass::findImitated() {
@@ -158,18 +176,16 @@ LogicalResult SearchPass::makeSearcher(Run &run) {
     settings.objective = [&objective = run.objective](const Metrics &metrics) {
       return objective.getCost(metrics);
     };
-  settings.cost = [problem = run.problem](const Solution &solution) {
-    std::optional<GraphCost> cost =
-        getCost(*problem, static_cast<const OperatorGraph &>(solution));
-    return cost ? static_cast<double>(cost->flops)
-                : std::numeric_limits<double>::infinity();
+  settings.cost = [&target = *run.target](const Solution &solution) {
+    return target.getCost(solution);
   };
+  settings.space.treeExpansions = run.target->getTreeExpansions();
   // Without a database nothing is to be repeated: half of the time may go into
   // the tree.
   if (database.empty() && seconds > 0)
     settings.space.treeSeconds = seconds / 2;
   llvm::Expected<std::unique_ptr<Searcher>> searcher =
-      kas::makeSearcher(algorithm, makeGraphState(run.problem), settings,
+      kas::makeSearcher(algorithm, run.target->makeState(), settings,
                         llvm::to_vector(parameters));
   if (!searcher)
     return emitError(searcher.takeError());
@@ -198,7 +214,6 @@ LogicalResult SearchPass::makeEvaluators(
     bounds.push_back(std::move(*bound));
   }
   EvaluatorSettings settings;
-  settings.problem = run.problem;
   settings.runner = runner;
   settings.timeLimit = timeLimit;
   settings.memoryLimit = memoryLimit;
@@ -214,7 +229,7 @@ LogicalResult SearchPass::makeEvaluators(
   };
   for (StringRef name : names) {
     llvm::Expected<std::unique_ptr<Evaluator>> evaluator =
-        makeEvaluator(name, settings);
+        run.target->makeEvaluator(name, settings);
     if (!evaluator)
       return emitError(evaluator.takeError());
     evaluators.push_back(makeCheckedEvaluator(std::move(*evaluator), bounds));
@@ -226,7 +241,9 @@ LogicalResult SearchPass::makeEvaluators(
 /// and others that are good to know.
 LogicalResult SearchPass::openDatabase(Run &run) {
   SearchSettings settings, information;
-  llvm::raw_string_ostream(settings["space"]) << run.space << "\n";
+  llvm::raw_string_ostream(settings["space"]) << *run.target->getOp() << "\n";
+  if (std::string own = run.target->getSettings(); !own.empty())
+    settings["kernel_search"] = own;
   if (FailureOr<OperatorOp> imitated = findImitated();
       succeeded(imitated) && *imitated)
     llvm::raw_string_ostream(settings["imitated"]) << *imitated << "\n";
@@ -268,11 +285,9 @@ FailureOr<std::vector<SearchResult>> SearchPass::search(Run &run) {
   if (!run.store)
     return runSearch(*run.searcher, judges, limits, told);
 
-  OperatorPrinter printer(run.problem);
   StoredSearcher stored(
-      *run.searcher, *run.store, [&](const Solution &solution) {
-        return printer.print(static_cast<const OperatorGraph &>(solution));
-      });
+      *run.searcher, *run.store,
+      [&](const Solution &solution) { return run.target->print(solution); });
   if (llvm::Error error = stored.replay())
     return emitError(std::move(error));
   std::vector<SearchResult> results = stored.getReplayed().vec();
@@ -319,7 +334,9 @@ LogicalResult SearchPass::lookCloser(Run &run,
 }
 
 void SearchPass::warnOfNothing(Run &run, ArrayRef<SearchResult> failures) {
-  InFlightDiagnostic warning = run.space.emitWarning("found no operator: ");
+  mlir::Operation *op = run.target->getOp();
+  InFlightDiagnostic warning = op->emitWarning("found no ")
+                               << run.target->getNoun() << ": ";
   if (!failures.empty()) {
     warning << "all " << failures.size()
             << " candidates failed, the first because "
@@ -331,8 +348,8 @@ void SearchPass::warnOfNothing(Run &run, ArrayRef<SearchResult> failures) {
     return;
   }
   warning << "the space has none";
-  for (const std::string &reason : explainEmptySpace(*run.problem))
-    warning.attachNote(run.space.getLoc()) << reason;
+  for (const std::string &reason : run.target->explainEmpty())
+    warning.attachNote(op->getLoc()) << reason;
 }
 
 void SearchPass::append(Run &run, ArrayRef<SearchResult> results,
@@ -341,15 +358,14 @@ void SearchPass::append(Run &run, ArrayRef<SearchResult> results,
   SymbolTable symbols(getOperation());
   unsigned count = 0;
   for (const SearchResult &result : results) {
-    StringRef space = run.space.getSymName();
-    OperatorOp op = buildOperator(
-        builder, run.space.getLoc(), (space + "_" + Twine(count++)).str(),
-        *run.problem,
-        static_cast<const OperatorGraph &>(*result.candidate.solution));
+    StringRef origin = run.target->getName();
+    Operation *op =
+        run.target->build(builder, (origin + "_" + Twine(count++)).str(),
+                          *result.candidate.solution);
     std::optional<uint64_t> id;
     if (!database.empty())
       id = result.candidate.id;
-    setScore(op, std::get<Metrics>(result.outcome), space, id);
+    setScore(op, std::get<Metrics>(result.outcome), origin, id);
     if (run.objective.isPareto() && front.contains(result.candidate.id))
       op->setAttr("kas.front", builder.getUnitAttr());
     symbols.insert(op); // Renames it where the name is taken.
@@ -358,12 +374,10 @@ void SearchPass::append(Run &run, ArrayRef<SearchResult> results,
 
 void SearchPass::runOnOperation() {
   Run run;
-  FailureOr<SpaceOp> found = findSpace();
+  FailureOr<std::unique_ptr<SearchTarget>> found = findTarget();
   if (failed(found) || failed(checkOptions()))
     return signalPassFailure();
-  run.space = *found;
-  run.problem =
-      std::make_shared<const SearchProblem>(SearchProblem::get(*found));
+  run.target = std::move(*found);
   if (failed(makeSearcher(run)))
     return signalPassFailure();
   makeReport(run);

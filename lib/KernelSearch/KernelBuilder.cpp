@@ -42,7 +42,8 @@ public:
       values.push_back(node.step == KernelStep::Input
                            ? block.addArgument(getType(node.shape), location)
                            : buildStep(node));
-    DagOutputOp::create(builder, location, values.back());
+    DagOutputOp::create(builder, location, values.back(), SizeAttr(),
+                        SizeAttr());
     return kernel;
   }
 

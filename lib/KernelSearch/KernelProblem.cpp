@@ -62,6 +62,8 @@ static constexpr NamedLimit namedLimits[] = {
     {"shift", 1, 15, [](KernelLimits &l, int64_t v) { l.shift = v; }},
     {"repeats", 0, 1, [](KernelLimits &l, int64_t v) { l.repeats = v; }},
     {"neighbours", 0, 1, [](KernelLimits &l, int64_t v) { l.neighbours = v; }},
+    {"paired-windows", 0, 1,
+     [](KernelLimits &l, int64_t v) { l.pairedWindows = v; }},
     {"batch", 1, INT32_MAX, [](KernelLimits &l, int64_t v) { l.batch = v; }},
     {"max-elements", 1, int64_t(1) << 58,
      [](KernelLimits &l, int64_t v) { l.maxElements = v; }}};
@@ -181,7 +183,7 @@ static void addCoefficients(KernelProblem &problem) {
   unsigned numSpatial =
       problem.input.dims.size() - problem.input.numChannelDims;
   for (unsigned dim = 0; dim < numSpatial; ++dim)
-    if (windows.size() == numSpatial)
+    if (windows.size() == numSpatial && problem.limits.pairedWindows)
       problem.windows.push_back({windows[dim]});
     else
       problem.windows.emplace_back(windows.begin(), windows.end());

@@ -49,6 +49,13 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     on where a killed one stopped (each operator then has its number there in
     the attribute `kas.candidate`). See docs/Search.md.
 
+    With `kernel=@k` the search is for kernels of the tensor level: those with
+    the signature, symbols, bindings and budget of `@k`, under Theorem 1 of the
+    Canvas paper when it is marked `canvas`. They are appended as `kas.kernel`s
+    with values for their free variables, which use as much of the budget as can
+    be, and the certificate of that (see `kas-solve-budget`). Evaluators are
+    `flops` and `params`. See docs/TensorLevel.md.
+
     The space's limits and budgets hold exactly. Where it says nothing the
     limits are `depth = 10`, `reduce = 4`, `split = 2`, `merge = 1`,
     `shift = 2`, `expand = 0`, `unfold = 2`, `stride = 0`, `weights = 2`;
@@ -71,6 +78,16 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
   let options = [
     Option<"space", "space", "std::string", /*default=*/"\"\"",
            "The space to search (default: the only one)">,
+    Option<"kernel", "kernel", "std::string", /*default=*/"\"\"",
+           "Search for kernels of the tensor level instead, like this one">,
+    ListOption<"kernelLimits", "kernel-limits", "std::string",
+               "Limits of such kernels, name=integer: steps, steps-min, width, "
+               "weights, weights-min, variables, rank, dilation, shift, repeats, "
+               "neighbours, paired-windows, batch, max-elements, or a primitive "
+               "with 0 or 1">,
+    Option<"groups", "groups", "std::string", /*default=*/"\"\"",
+           "The coefficient of such kernels that is the number of groups, one of "
+           "the common factors of what it divides (default: as in the bindings)">,
     Option<"algorithm", "algorithm", "std::string", /*default=*/"\"surrogate\"",
            "How candidates are chosen: random, uniform, exhaustive, evolution, "
            "mcts, surrogate">,

@@ -76,6 +76,8 @@ struct KernelLimits {
   unsigned shift = 1;
   /// A tensor may have several fully-connected layers, or scales, of one kind.
   bool repeats = false;
+  /// With as many windows as spatial dimensions, each has its own.
+  bool pairedWindows = true;
   /// Along every spatial dimension some step reads neighbours.
   bool neighbours = true;
   /// The most elements of a tensor times `batch`, at every layer.
@@ -111,11 +113,11 @@ struct KernelProblem {
   /// for its bindings, within its budget; under Theorem 1 when it is marked
   /// `canvas`. Symbols that divide others by a fact group channels; the other
   /// coefficients are windows, the i-th that of the i-th spatial dimension, or
-  /// all of each when there are more or fewer. `groups` names the divisor that
-  /// gets one value for all layers, each common factor in turn; empty for none.
-  /// Reports a kernel with other than one input, without bindings, with more
-  /// symbols or dimensions than there is room for, and limits that make no
-  /// sense.
+  /// all of each when there are more or fewer or `pairedWindows` is off.
+  /// `groups` names the divisor that gets one value for all layers, each common
+  /// factor in turn; empty for none. Reports a kernel with other than one
+  /// input, without bindings, with more symbols or dimensions than there is
+  /// room for, and limits that make no sense.
   static llvm::FailureOr<KernelProblem>
   get(KernelOp kernel, const KernelLimits &limits, llvm::StringRef groups);
 
@@ -126,8 +128,8 @@ struct KernelProblem {
 
 /// Reads limits such as `steps=8` into `limits`: `steps-min`, `steps`, `width`,
 /// `weights-min`, `weights`, `variables`, `rank`, `dilation`, `shift`,
-/// `repeats`, `neighbours`, `batch`, `max-elements`, or the name of a primitive
-/// with 0 or 1.
+/// `repeats`, `neighbours`, `paired-windows`, `batch`, `max-elements`, or the
+/// name of a primitive with 0 or 1.
 llvm::Error parseKernelLimit(llvm::StringRef text, KernelLimits &limits);
 
 } // namespace kas

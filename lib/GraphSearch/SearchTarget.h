@@ -1,0 +1,60 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a search is for, as the pass sees it: operators of a space, or kernels
+// like a given one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_LIB_GRAPHSEARCH_SEARCHTARGET_H
+#define KAS_LIB_GRAPHSEARCH_SEARCHTARGET_H
+
+#include "kas/GraphSearch/Evaluators.h"
+#include "kas/KernelSearch/KernelState.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace kas {
+
+class SearchTarget {
+public:
+  virtual ~SearchTarget() = default;
+
+  /// The op that states the problem, and its name.
+  virtual mlir::Operation *getOp() const = 0;
+  llvm::StringRef getName() const;
+  /// What candidates are called: `operator` or `kernel`.
+  virtual llvm::StringRef getNoun() const = 0;
+
+  virtual std::unique_ptr<State> makeState() const = 0;
+  /// See `CandidateSpace::Options`.
+  virtual uint64_t getTreeExpansions() const = 0;
+  /// What an exhaustive search orders candidates by.
+  virtual double getCost(const Solution &solution) const = 0;
+  virtual llvm::Expected<std::unique_ptr<Evaluator>>
+  makeEvaluator(llvm::StringRef name,
+                const EvaluatorSettings &settings) const = 0;
+  /// What decides which candidates there are, beside the op; may be empty.
+  virtual std::string getSettings() const = 0;
+  /// The IR of a candidate, from any thread.
+  virtual std::string print(const Solution &solution) = 0;
+  virtual mlir::Operation *build(mlir::OpBuilder &builder, llvm::StringRef name,
+                                 const Solution &solution) const = 0;
+  /// Why there is no candidate at all, where that can be said.
+  virtual std::vector<std::string> explainEmpty() const = 0;
+};
+
+std::unique_ptr<SearchTarget> makeSpaceTarget(SpaceOp space);
+
+/// Reports a kernel that states no search, and limits that make no sense.
+llvm::FailureOr<std::unique_ptr<SearchTarget>>
+makeKernelTarget(KernelOp kernel, llvm::ArrayRef<std::string> limits,
+                 llvm::StringRef groups);
+
+} // namespace kas
+
+#endif // KAS_LIB_GRAPHSEARCH_SEARCHTARGET_H
