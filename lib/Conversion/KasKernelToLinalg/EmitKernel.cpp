@@ -55,6 +55,10 @@ public:
         options(options) {}
 
   FailureOr<Value> run(ValueRange inputs, ValueRange weights) {
+    for (Value value :
+         llvm::concat<Value>(llvm::to_vector(inputs), llvm::to_vector(weights)))
+      if (failed(checkElements(TensorSteps::getShape(value))))
+        return failure();
     remaining = weights;
     Block &block = kernel.getBody().front();
     for (auto [argument, input] : llvm::zip_equal(block.getArguments(), inputs))
@@ -720,6 +724,8 @@ private:
       return failure();
     shape->insert(shape->begin(), batch);
     viewed->insert(viewed->begin(), batch);
+    if (failed(checkElements(*shape)) || failed(checkElements(*viewed)))
+      return failure();
     Value input = values[op.getInput()];
     if (int64_t elements = product(TensorSteps::getShape(input));
         elements != product(*viewed))

@@ -16,11 +16,27 @@ kas.kernel @unbound<C> (%in: [C]) -> [C] {
 
 // -----
 
-// expected-error@+1 {{requires tensors of at most 4096 elements, got shape [2, 4096]}}
+// expected-error@+1 {{requires tensors of at most 4096 elements, got shape [2, 512, 8]}}
 kas.kernel @large<C> (%in: [C]) -> [C] bindings [<C = 8>] {
-  %y = kas.dag.fc %in to 512*C : [C]
-  %z = kas.dag.fc %y to C : [512*C]
+  %y = kas.dag.amplify %in by 512 of C : [C]
+  %z = kas.dag.fold mean %y dims [0] : [512, C]
   kas.dag.output %z : [C]
+}
+
+// -----
+
+// Nor may inputs and weights.
+// expected-error@+1 {{requires tensors of at most 4096 elements, got shape [2, 2147483647, 2147483647, 2147483647]}}
+kas.kernel @input<C> (%in: [C, C, C]) -> [C, C, C] bindings [<C = 2147483647>] {
+  kas.dag.output %in : [C, C, C]
+}
+
+// -----
+
+// expected-error@+1 {{requires tensors of at most 4096 elements, got shape [64, 65]}}
+kas.kernel @weight(%in: [65]) -> [64] {
+  %y = kas.dag.fc %in to 64 : [65]
+  kas.dag.output %y : [64]
 }
 
 // -----

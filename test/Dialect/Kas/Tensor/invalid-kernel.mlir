@@ -232,6 +232,60 @@ kas.kernel @k7_other<C> (%in: [C]) -> [C] {
 
 // -----
 
+// Steps are a graph without circles.
+kas.kernel @k7_circle<C> (%in: [C]) -> [C] {
+  // expected-error@+1 {{operand #0 does not dominate this use}}
+  %a = kas.dag.broadcast add %b, %in common [1, 0] : [C], [C]
+  // expected-note@+1 {{operand defined here}}
+  %b = kas.dag.unary relu %a : [C]
+  kas.dag.output %b : [C]
+}
+
+// -----
+
+kas.kernel @k7_self<C> (%in: [C]) -> [C] {
+  // expected-error@+2 {{operand #0 does not dominate this use}}
+  // expected-note@+1 {{operand defined here}}
+  %a = kas.dag.unary relu %a : [C]
+  kas.dag.output %a : [C]
+}
+
+// -----
+
+// Only operators are steps, so kernels do not recurse.
+kas.kernel @k7_recursion<C> (%in: [C]) -> [C] {
+  // expected-error@+1 {{requires a kas.operator (D16), got '@k7_recursion'}}
+  %a = kas.dag.apply @k7_recursion<C = C> %in : [C] -> [C]
+  kas.dag.output %a : [C]
+}
+
+// -----
+
+kas.kernel @k7_two_outputs<C> (%in: [C]) -> [C] {
+  // expected-error@+1 {{must be the last operation in the parent block}}
+  kas.dag.output %in : [C]
+  kas.dag.output %in : [C]
+}
+
+// -----
+
+// expected-error@+1 {{requires sizes that are integers (K3), got 'C**3'}}
+kas.kernel @k3_binding_overflow<C> (%in: [C**3]) -> [C**3]
+    // expected-note@-1 {{at binding #kas.binding<C = 2147483647>}}
+    bindings [<C = 2147483647>] {
+  kas.dag.output %in : [C**3]
+}
+
+// -----
+
+kas.kernel @k3_exponent<C> (%in: [C**100, C**100]) -> [C] {
+  // expected-error@+1 {{requires a size whose exponents and constant fit (K3)}}
+  %b = kas.dag.group_all %in : [C**100, C**100]
+  kas.dag.output %b : [C**200, 1]
+}
+
+// -----
+
 // expected-error@+1 {{expected at most three lists of symbols}}
 kas.kernel @lists<C | a | b | c> (%in: [C]) -> [C] {
   kas.dag.output %in : [C]
