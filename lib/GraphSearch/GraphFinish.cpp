@@ -350,11 +350,11 @@ private:
                        space.getExpr(expr.first).second);
     uint64_t sum = 0;
     ExprId base = id;
-    while (std::optional<const Expr *> split = getCarry(space.getExpr(base))) {
+    while (const Expr *split = getCarriedSplit(space, base)) {
       uint32_t isBackward = space.getExpr(space.getExpr(base).first).second;
-      if (!isCarryVoid(**split))
-        sum += mixBits(combineHash(hashes[find((*split)->second)], isBackward));
-      base = (*split)->first;
+      if (!isCarryVoid(*split))
+        sum += mixBits(combineHash(hashes[find(split->second)], isBackward));
+      base = split->first;
     }
     if (base == id)
       return std::nullopt;
@@ -362,18 +362,6 @@ private:
     return sum == 0 ? hash
                     : combineHash(combineHash(hash, sum),
                                   static_cast<uint64_t>(expr.kind));
-  }
-
-  /// The split of which `quotient` is the outer operand plus a carry.
-  std::optional<const Expr *> getCarry(const Expr &quotient) const {
-    if (quotient.kind != CoordKind::MergeQuotient ||
-        space.getExpr(quotient.first).kind != CoordKind::Shift)
-      return std::nullopt;
-    const Expr &split = space.getExpr(space.getExpr(quotient.first).first);
-    if (split.kind != CoordKind::Split ||
-        space.getExpr(split.second).size != quotient.second)
-      return std::nullopt;
-    return &split;
   }
 
   /// H6: when the quotient of a merge of a shift is dropped, the remainder may

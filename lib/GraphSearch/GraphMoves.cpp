@@ -508,6 +508,7 @@ private:
     if (isStale(key, choice.since) || isLaterTwin(choice, key) ||
         takesBothHalves(choice.code) || takesEqualReductions(choice.code) ||
         absorbsWeight(choice.code) || isAbsorbed(space, state, choice.code) ||
+        takesRenamedShift(space, state, choice.code) ||
         !isWithinParams(choice.code))
       return false;
     ShapeBudget rest = budget;

@@ -75,6 +75,18 @@ std::optional<ExprId> kas::getShiftedRemainder(const GraphSpace &space,
   return split.second;
 }
 
+const Expr *kas::getCarriedSplit(const GraphSpace &space, ExprId id) {
+  const Expr &quotient = space.getExpr(id);
+  if (quotient.kind != CoordKind::MergeQuotient ||
+      space.getExpr(quotient.first).kind != CoordKind::Shift)
+    return nullptr;
+  const Expr &split = space.getExpr(space.getExpr(quotient.first).first);
+  return split.kind == CoordKind::Split &&
+                 space.getExpr(split.second).size == quotient.second
+             ? &split
+             : nullptr;
+}
+
 static void addAtoms(const GraphSpace &space, ExprId id,
                      llvm::SmallVectorImpl<ExprId> &atoms) {
   const Expr &expr = space.getExpr(id);
@@ -149,6 +161,50 @@ bool kas::isAbsorbed(const GraphSpace &space, const GraphStateData &state,
     llvm::SmallVector<ExprId, 8> other =
         getWeightAtoms(space, space.getWeight(state.weights[index]));
     if (includes(atoms, other) || includes(other, atoms))
+      return true;
+  }
+  return false;
+}
+
+/// A reduction, an unordered output or a part of one.
+static bool isRenamable(const GraphSpace &space, ExprId id) {
+  const Expr *expr = &space.getExpr(id);
+  while (expr->kind == CoordKind::MergeQuotient ||
+         expr->kind == CoordKind::MergeRemainder)
+    expr = &space.getExpr(expr->first);
+  return expr->kind == CoordKind::Reduce ||
+         (expr->kind == CoordKind::Output &&
+          space.problem->outputs[expr->first].isUnordered);
+}
+
+bool kas::takesRenamedShift(const GraphSpace &space,
+                            const GraphStateData &state, uint32_t code) {
+  llvm::SmallVector<ExprId, 8> coords;
+  for (unsigned index = 0; index < state.numLive; ++index)
+    if (getUse(code, index) != Unused)
+      coords.push_back(state.live[index].expr);
+  for (unsigned index = 0; index < state.numLive; ++index) {
+    ExprId id = state.live[index].expr;
+    const Expr *split =
+        getUse(code, index) == Taken ? getCarriedSplit(space, id) : nullptr;
+    if (!split || !isRenamable(space, split->second))
+      continue;
+    const Expr &quotient = space.getExpr(id);
+    auto hasRest = [&](llvm::ArrayRef<ExprId> weight) {
+      return llvm::any_of(weight, [&](ExprId other) {
+        const Expr &expr = space.getExpr(other);
+        return other == split->second ||
+               (expr.kind == CoordKind::MergeRemainder &&
+                expr.first == quotient.first && expr.second == quotient.second);
+      });
+    };
+    if (hasRest(coords) &&
+        llvm::all_of(llvm::ArrayRef(state.weights, state.numWeights),
+                     [&](uint32_t number) {
+                       llvm::ArrayRef<ExprId> weight = space.getWeight(number);
+                       return !llvm::is_contained(weight, id) ||
+                              hasRest(weight);
+                     }))
       return true;
   }
   return false;

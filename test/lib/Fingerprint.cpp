@@ -209,13 +209,13 @@ void Fingerprinter::tabulate(const ConcreteOperator &op,
     return false;
   };
   auto walk = [&] {
-    if (numSlices)
+    if (options.numSlices)
       chooseSlices([&](auto isWanted, auto visit) {
         walker.walk(isWanted, [&](auto &row) { return visit(row[0]); });
       });
     walker.walk(
         [&](uint64_t place) {
-          return !numSlices || llvm::is_contained(slices, place);
+          return !options.numSlices || llvm::is_contained(slices, place);
         },
         addRow);
   };
@@ -249,7 +249,8 @@ void Fingerprinter::chooseSlices(const Walk &walk) {
   if (found.empty())
     return;
   size_t chosen[] = {found.size() / 2, 0, found.size() - 1};
-  for (size_t index = 0; index < std::min<size_t>(numSlices, 3); ++index)
+  for (size_t index = 0; index < std::min<size_t>(options.numSlices, 3);
+       ++index)
     if (!llvm::is_contained(slices, found[chosen[index]]))
       slices.push_back(found[chosen[index]]);
 }
@@ -499,18 +500,19 @@ void Fingerprinter::colorNodes() {
 
 /// Rounds of refinement from the colours as they are.
 uint64_t Fingerprinter::refine() {
-  for (unsigned round = 0; round < numRounds; ++round) {
+  for (unsigned round = 0; round < options.numRounds; ++round) {
     colorRows(/*isLast=*/false);
     colorNodes();
   }
   return mix(mix(numRows, columns.size()), colorRows(/*isLast=*/true));
 }
 
-/// The nodes of one colour, of the smallest such class of two or more.
-std::vector<uint32_t> Fingerprinter::getSmallestClass() const {
+/// The nodes of one colour in a column, of the smallest such class of two or
+/// more.
+std::vector<uint32_t> Fingerprinter::getSmallestClass(size_t column) const {
   std::vector<uint8_t> isUsed(numNodes, 0);
-  for (uint32_t node : nodes)
-    isUsed[node] = 1;
+  for (size_t i = column; i < nodes.size(); i += columns.size())
+    isUsed[nodes[i]] = 1;
   std::vector<std::pair<uint64_t, uint32_t>> sorted;
   for (uint32_t node = 0; node < numNodes; ++node)
     if (isUsed[node])
@@ -518,26 +520,35 @@ std::vector<uint32_t> Fingerprinter::getSmallestClass() const {
   return test::getSmallestClass(std::move(sorted));
 }
 
-/// What becomes of the colours when one node of a class is unique, for each.
+/// What becomes of the colours when one node of a class is unique, for each; by
+/// columns.
 uint64_t Fingerprinter::individualize() {
   uint64_t total = 0;
   const std::vector<uint64_t> before = colors;
-  for (uint32_t node : getSmallestClass()) {
+  for (size_t column = 0; column < columns.size(); ++column) {
+    uint64_t sum = 0;
     colors = before;
-    colors[node] = mix(3, colors[node]);
-    total += mix(refine());
+    std::vector<uint32_t> smallest = getSmallestClass(column);
+    if (smallest.size() > options.maxClassSize)
+      continue;
+    for (uint32_t node : smallest) {
+      colors = before;
+      colors[node] = mix(3, colors[node]);
+      sum += mix(refine());
+    }
+    total += mix(sum);
   }
   return total;
 }
 
 uint64_t Fingerprinter::compute(const ConcreteOperator &op) {
-  std::vector<OutputPlace> places = choosePlaces(op, numPlaces);
+  std::vector<OutputPlace> places = choosePlaces(op, options.numPlaces);
   tabulate(op, places);
   uint64_t kind = 1;
   if (!reduce()) {
     ++numCounted;
     ProductTable table = ProductTable::tabulate(op, places);
-    if (numSlices)
+    if (options.numSlices)
       llvm::erase_if(table.rows, [&](const ProductRow &row) {
         return !llvm::is_contained(slices, row.place);
       });
@@ -550,5 +561,5 @@ uint64_t Fingerprinter::compute(const ConcreteOperator &op) {
     std::fill(colors.begin() + column.begin, colors.end(),
               mix(2, column.isWeight ? ~0ull : index));
   uint64_t hash = mix(mix(refine(), kind), support);
-  return individualizes ? mix(hash, individualize()) : hash;
+  return options.maxClassSize ? mix(hash, individualize()) : hash;
 }

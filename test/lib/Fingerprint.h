@@ -24,29 +24,37 @@ namespace kas::test {
 std::vector<OutputPlace> choosePlaces(const ConcreteOperator &op,
                                       unsigned count);
 
+/// How much of an operator a fingerprint looks at.
+struct FingerprintOptions {
+  /// Positions of the output (`choosePlaces`); all of them when 0.
+  unsigned numPlaces = 0;
+  /// Positions of the data beside each of these, beside which ones there are:
+  /// up to 3; all of them when 0.
+  unsigned numSlices = 0;
+  /// Rounds of colour refinement.
+  unsigned numRounds = 3;
+  /// In each column whose smallest class of one colour has no more nodes than
+  /// this, these are told apart, one at a time.
+  unsigned maxClassSize = 0;
+};
+
 /// Computes fingerprints; keeps its buffers from one operator to the next.
 ///
-/// A fingerprint is a hash of the reduced table of products at `numPlaces`
-/// positions of the output (all of them when 0): of its rows after `numRounds`
-/// of colour refinement, which names neither points on unordered axes nor
-/// weights nor their elements. With `individualizes` also of what becomes of
-/// the colours when one node of a class that is still together is told apart,
-/// for each node of the smallest such class. So two operators that are the same
-/// have the same one. Those that differ may share it: because of the positions
-/// left out, because refinement cannot tell them apart, or by accident.
-///
-/// With `numSlices` only so many positions of the data are looked at for each
-/// of the output, beside which ones there are.
+/// A fingerprint is a hash of a part of the reduced table of products: of its
+/// rows after some rounds of colour refinement, which names neither points on
+/// unordered axes nor weights nor their elements; also of what becomes of the
+/// colours when one node of a class that is still together is told apart. So
+/// two operators that are the same have the same one. Those that differ may
+/// share it: because of what is left out, because refinement cannot tell them
+/// apart, or by accident.
 ///
 /// Reducing a part of a table gives the same whether or not the whole was
 /// reduced before (docs/Rationale.md, "Fingerprints"), so rows elsewhere are
 /// never made.
 class Fingerprinter {
 public:
-  explicit Fingerprinter(unsigned numPlaces = 0, unsigned numRounds = 3,
-                         bool individualizes = false, unsigned numSlices = 0)
-      : numPlaces(numPlaces), numRounds(numRounds),
-        individualizes(individualizes), numSlices(numSlices) {}
+  explicit Fingerprinter(const FingerprintOptions &options)
+      : options(options) {}
 
   uint64_t compute(const ConcreteOperator &op);
 
@@ -81,14 +89,12 @@ private:
   llvm::SmallVector<uint64_t, ProductRow::maxNodes>
   getRest(size_t row, size_t column) const;
   uint64_t refine();
-  std::vector<uint32_t> getSmallestClass() const;
+  std::vector<uint32_t> getSmallestClass(size_t column) const;
   uint64_t individualize();
   uint64_t colorRows(bool isLast);
   void colorNodes();
 
-  unsigned numPlaces, numRounds;
-  bool individualizes;
-  unsigned numSlices;
+  const FingerprintOptions options;
   size_t numCounted = 0;
 
   llvm::SmallVector<Column, ProductRow::maxNodes> columns;

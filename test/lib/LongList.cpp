@@ -136,11 +136,17 @@ public:
     buckets = std::move(next);
   }
 
-  void report(llvm::StringRef step) const {
+  void report(size_t binding, const FingerprintOptions &options) const {
     size_t count = 0;
     for (const Bucket &bucket : buckets)
       count += bucket.size();
-    log << "left by " << step << ": " << count << " operators ("
+    log << "left by binding " << binding + 1 << ", " << options.numPlaces
+        << " places";
+    if (options.numSlices)
+      log << " with " << options.numSlices << " of the data each";
+    if (options.maxClassSize)
+      log << ", one node told apart";
+    log << ": " << count << " operators ("
         << llvm::format("%.1f", double(std::clock()) / CLOCKS_PER_SEC)
         << " CPU seconds)\n";
     log.flush();
@@ -209,19 +215,14 @@ static void compareExactly(const SearchProblem &problem, const LongList &list,
   }
 }
 
-static std::string getStepName(unsigned numPlaces, size_t binding) {
-  return (numPlaces ? std::to_string(numPlaces) : "all") +
-         " places at binding " + std::to_string(binding + 1);
-}
-
 std::vector<std::pair<size_t, size_t>>
 kas::test::findDuplicates(const SearchProblem &problem, LongList &list,
                           llvm::ArrayRef<Binding> bindings,
                           llvm::raw_ostream &log) {
-  constexpr unsigned fewPlaces = 2;
   Sieve sieve(problem, list, log);
-  Fingerprinter first(fewPlaces, /*numRounds=*/2, /*individualizes=*/false,
-                      /*numSlices=*/2);
+  const FingerprintOptions few = {2, 2, 2}, more = {8, 3, 2},
+                           strong = {2, 2, 3, 32}, strongest = {2, 0, 4, 128};
+  Fingerprinter first(few);
   std::vector<std::pair<uint64_t, size_t>> hashes;
   list.enumerate([&](size_t number, const OperatorGraph &graph) {
     hashes.emplace_back(
@@ -237,19 +238,24 @@ kas::test::findDuplicates(const SearchProblem &problem, LongList &list,
       << (list.isCut() ? "cut short" : "complete") << "; "
       << first.getNumCounted() << " with products that occur twice\n";
   sieve.buckets = Sieve::part(std::move(hashes));
-  sieve.report(getStepName(fewPlaces, 0) + ", slices of the data");
-  auto sift = [&](size_t binding, unsigned numPlaces, bool individualizes) {
-    sieve.refine(bindings[binding],
-                 Fingerprinter(numPlaces, 3, individualizes));
-    sieve.report(getStepName(numPlaces, binding) +
-                 (individualizes ? ", one node told apart" : ""));
-  };
+  sieve.report(0, few);
   // Ever better and slower means for ever fewer operators.
+  auto sift = [&](size_t binding, const FingerprintOptions &options) {
+    if (binding >= bindings.size() || sieve.buckets.empty())
+      return;
+    sieve.refine(bindings[binding], Fingerprinter(options));
+    sieve.report(binding, options);
+  };
+  sift(0, more);
+  sift(1, few);
+  sift(0, strong);
+  for (size_t binding = 1; binding < bindings.size(); ++binding) {
+    if (binding > 1)
+      sift(binding, few);
+    sift(binding, strong);
+  }
   for (size_t binding = 0; binding < bindings.size(); ++binding)
-    sift(binding, fewPlaces, /*individualizes=*/false);
-  for (bool individualizes : {false, true})
-    for (size_t binding = 0; binding < bindings.size(); ++binding)
-      sift(binding, individualizes ? fewPlaces : 8, individualizes);
+    sift(binding, strongest);
   std::vector<std::pair<size_t, size_t>> pairs;
   for (const Bucket &bucket : sieve.buckets)
     compareExactly(problem, list, bindings, bucket, pairs);

@@ -61,6 +61,10 @@ public:
   bool strides(ExprId base) {
     return canStride(space, state, get(base), size("s"));
   }
+  bool takesRenamed(llvm::ArrayRef<ExprId> taken,
+                    llvm::ArrayRef<ExprId> shared) {
+    return takesRenamedShift(space, state, getContractCode(shared, taken));
+  }
   bool expands(ExprId coord) { return canExpand(space, state, get(coord)); }
 
   /// Whether the search lists the move.

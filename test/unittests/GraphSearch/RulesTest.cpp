@@ -37,6 +37,30 @@ TEST_F(RulesTest, W3) {
   EXPECT_FALSE(isTakeable(space, get(unfold(h, reduce("k")))));
 }
 
+TEST_F(RulesTest, W10) {
+  // The quotient of a shifted split of a and b, merged by b's size.
+  auto [q, m] = merge(shift(split(h, reduce("s"))), "s");
+  EXPECT_TRUE(takesRenamed({q}, {m})) << "only b's points are renamed";
+  EXPECT_FALSE(takesRenamed({q}, {})) << "the carry is seen";
+  EXPECT_FALSE(takesRenamed({}, {q, m})) << "the data has it, too";
+  auto [ofOutput, rest] = merge(shift(split(reduce("s"), w)), "H");
+  EXPECT_FALSE(takesRenamed({ofOutput}, {rest})) << "w's points have names";
+}
+
+TEST_F(RulesTest, W10OfChannels) {
+  auto [q, m] = merge(shift(split(h, d)), "D");
+  EXPECT_TRUE(takesRenamed({q}, {m}));
+}
+
+TEST_F(RulesTest, W10WithSeveralWeights) {
+  ExprId b = reduce("s");
+  contract({b}, {d});
+  auto [q, m] = merge(shift(split(h, b)), "s");
+  EXPECT_TRUE(takesRenamed({q}, {m})) << "that weight is renamed as well";
+  contract({q}, {w});
+  EXPECT_FALSE(takesRenamed({q}, {m})) << "that weight sees the carry";
+}
+
 //===----------------------------------------------------------------------===//
 // Merges
 //===----------------------------------------------------------------------===//
