@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RuleChecker.h"
+#include <algorithm>
 
 using namespace kas;
 
@@ -233,12 +234,28 @@ TEST_F(RulesTest, D3) {
 }
 
 TEST_F(RulesTest, D4) {
-  auto [high, low] = merge(h, "s");
-  ExprId c = reduce("C/s"), e = reduce("C/s");
-  EXPECT_TRUE(splits(low, c) || splits(c, low));
-  ExprId t = splits(low, c) ? split(low, c) : split(c, low);
-  EXPECT_FALSE(splits(high, t)) << "the other half is there";
-  EXPECT_FALSE(splits(t, e));
+  // In any order, beside a reduction: D1 allows one, S4 not all.
+  auto wide = limit([](SpaceLimits &limits) { limits.sizeSymbols = 6; });
+  auto splitsAll = [&](llvm::StringRef beside, bool areEqual) {
+    bool isAny = false;
+    unsigned order[] = {0, 1, 2};
+    do {
+      RuleChecker x(wide);
+      ExprId c = x.reduce(beside);
+      auto [high, low] = x.merge(x.h, "s");
+      if (!areEqual)
+        x.contract({low}, {x.d});
+      ExprId factors[] = {high, low, c};
+      auto [a, b, last] = order;
+      if (x.splits(factors[b], factors[last]))
+        isAny |= x.splits(factors[a], x.split(factors[b], factors[last]));
+    } while (std::next_permutation(std::begin(order), std::end(order)));
+    return isAny;
+  };
+  for (llvm::StringRef beside : {"C", "C/g", "C*g", "C*s", "C/s", "C/(g*s)"}) {
+    EXPECT_FALSE(splitsAll(beside, true)) << beside.str();
+    EXPECT_TRUE(splitsAll(beside, false)) << "a weight has one of them";
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -273,6 +290,15 @@ TEST_F(RulesTest, H4) {
   EXPECT_TRUE(shifts(low));
   EXPECT_FALSE(shifts(low, /*isBackward=*/true)) << "of two points";
   EXPECT_TRUE(shifts(high, /*isBackward=*/true));
+  // One point in one of the layers.
+  RuleChecker x(vary([](SearchProblem &problem) {
+    problem.bindings.push_back(problem.bindings.front());
+    problem.bindings.back()[6] = 1;
+    problem.multiplicities.push_back(1);
+  }));
+  EXPECT_EQ(space.problem->symbols.getName(6), "g");
+  EXPECT_FALSE(x.shifts(x.merge(x.h, "g").second));
+  EXPECT_TRUE(shifts(merge(w, "g").second));
 }
 
 TEST_F(RulesTest, T1) {
