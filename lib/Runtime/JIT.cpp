@@ -14,7 +14,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
-#include "llvm/ExecutionEngine/Orc/CompileUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/Support/BLAKE3.h"
@@ -170,7 +169,7 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options) {
   if (!object) {
     optimize(**llvmModule, **machine, options.optLevel);
     lap(times.optimize);
-    auto buffer = llvm::orc::SimpleCompiler(**machine)(**llvmModule);
+    auto buffer = generateCode(**llvmModule, **machine);
     if (!buffer)
       return buffer.takeError();
     object = std::move(*buffer);

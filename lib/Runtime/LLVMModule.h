@@ -16,6 +16,7 @@
 
 #include "kas/Runtime/Target.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 namespace mlir {
 class ModuleOp;
@@ -43,6 +44,10 @@ void addNoAlias(llvm::Function &function);
 /// LLVM's own pipeline of `level`, 0 to 3.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine,
               unsigned level);
+
+/// The machine code of an optimized module.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+generateCode(llvm::Module &module, llvm::TargetMachine &machine);
 
 } // namespace kas
 

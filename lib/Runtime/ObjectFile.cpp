@@ -9,7 +9,6 @@
 #include "kas/Runtime/ObjectFile.h"
 #include "LLVMModule.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "llvm/ExecutionEngine/Orc/CompileUtils.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Target/TargetMachine.h"
 
@@ -61,5 +60,5 @@ kas::compileToObject(mlir::ModuleOp module, unsigned optLevel) {
                              "pointers and returns nothing, got none");
   (*llvmModule)->setPICLevel(llvm::PICLevel::BigPIC);
   optimize(**llvmModule, **machine, optLevel);
-  return llvm::orc::SimpleCompiler(**machine)(**llvmModule);
+  return generateCode(**llvmModule, **machine);
 }
