@@ -14,7 +14,6 @@
 #include "kas/Runtime/Timing.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -33,6 +32,15 @@ using llvm::Expected;
 //===----------------------------------------------------------------------===//
 // The pipeline
 //===----------------------------------------------------------------------===//
+
+/// The usual patterns, once: what is rewritten is looked at again, and one more
+/// walk over everything hardly ever finds more. There are no blocks to merge.
+static std::unique_ptr<Pass> createCanonicalize() {
+  GreedyRewriteConfig config;
+  config.setMaxIterations(1).setRegionSimplificationLevel(
+      GreedySimplifyRegionLevel::Disabled);
+  return createCanonicalizerPass(config);
+}
 
 /// Operators to panels, to linalg, or to loops where neither can be.
 static void addOperators(OpPassManager &manager,
@@ -62,14 +70,21 @@ static void addOperators(OpPassManager &manager,
 /// Tensors to buffers.
 static void addBufferization(OpPassManager &manager) {
   manager.addPass(createSymbolDCEPass());
-  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCanonicalize());
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createFuseElementwise());
-  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCanonicalize());
   manager.addPass(createCSEPass());
   manager.addPass(createBufferize());
-  bufferization::buildBufferDeallocationPipeline(
-      manager, bufferization::BufferDeallocationPipelineOptions());
+  // As upstream's pipeline, with fewer walks over everything.
+  manager.addPass(memref::createExpandReallocPass());
+  manager.addPass(createCanonicalize());
+  manager.addPass(bufferization::createOwnershipBasedBufferDeallocationPass());
+  manager.addPass(createCanonicalize());
+  manager.addPass(bufferization::createBufferDeallocationSimplificationPass());
+  manager.addPass(bufferization::createLowerDeallocationsPass());
+  manager.addPass(createCSEPass());
+  manager.addPass(createCanonicalize());
   manager.addPass(createConvertBufferizationToMemRefPass());
 }
 
@@ -87,7 +102,7 @@ static void addLoops(OpPassManager &manager,
   loops.threads = options.threads;
   manager.addNestedPass<func::FuncOp>(createLinalgToCPULoops(loops));
   manager.addPass(memref::createFoldMemRefAliasOpsPass());
-  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCanonicalize());
   manager.addPass(createCSEPass());
   manager.addPass(createLowerAffinePass());
   // Addresses are arithmetic now and repeat one another. What is left is for

@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionEmitter.h"
+#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace kas;
 using namespace mlir;
@@ -19,6 +21,39 @@ Attribute kas::getFinishedLoop(MLIRContext *context) {
   auto unroll = LLVM::LoopUnrollAttr::get(context, yes, {}, {}, {}, {}, {}, {});
   return LLVM::LoopAnnotationAttr::get(context, {}, vectorize, {}, unroll, {},
                                        {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
+}
+
+/// Operations of `arith`: to compose and simplify maps again and again takes
+/// longer than to find what is the same in the end.
+static Value emitExpr(OpBuilder &builder, Location loc, AffineExpr expr,
+                      ArrayRef<Value> operands) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return operands[dim.getPosition()];
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return arith::ConstantIndexOp::create(builder, loc, constant.getValue());
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Value left = emitExpr(builder, loc, binary.getLHS(), operands);
+  if (expr.getKind() != AffineExprKind::Add &&
+      expr.getKind() != AffineExprKind::Mul)
+    return affine::expandAffineExpr(
+        builder, loc,
+        getAffineBinaryOpExpr(expr.getKind(), builder.getAffineDimExpr(0),
+                              binary.getRHS()),
+        left, {});
+  Value right = emitExpr(builder, loc, binary.getRHS(), operands);
+  if (expr.getKind() == AffineExprKind::Add)
+    return arith::AddIOp::create(builder, loc, left, right);
+  return arith::MulIOp::create(builder, loc, left, right);
+}
+
+Value ContractionEmitter::apply(AffineExpr expr, ArrayRef<Value> operands) {
+  SmallVector<AffineExpr> known;
+  for (auto [position, operand] : llvm::enumerate(operands)) {
+    std::optional<int64_t> value = getConstantIntValue(operand);
+    known.push_back(value ? builder.getAffineConstantExpr(*value)
+                          : builder.getAffineDimExpr(position));
+  }
+  return emitExpr(builder, loc, expr.replaceDims(known), operands);
 }
 
 void ContractionEmitter::flattenBuffers() {

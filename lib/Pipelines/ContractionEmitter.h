@@ -49,13 +49,9 @@ protected:
   mlir::VectorType getVectorType(int64_t lanes) {
     return mlir::VectorType::get({lanes}, builder.getF32Type());
   }
-  /// `map` of `operands`, folded where it can be.
+  /// `expr` of `operands`, folded where it can be.
   mlir::Value apply(mlir::AffineExpr expr,
-                    llvm::ArrayRef<mlir::Value> operands) {
-    auto map = mlir::AffineMap::get(operands.size(), 0, expr);
-    return mlir::affine::makeComposedAffineApply(
-        builder, loc, map, mlir::getAsOpFoldResult(operands));
-  }
+                    llvm::ArrayRef<mlir::Value> operands);
   mlir::AffineExpr dim(unsigned position) {
     return builder.getAffineDimExpr(position);
   }

@@ -106,21 +106,21 @@ private:
 
   /// Vectors that are loaded for all register columns at all unrolled steps.
   int64_t countLoads(const DirectPlan &plan) const {
-    std::set<SmallVector<int64_t>> addresses;
     int64_t steps = contraction.getExtent(plan.unrolled);
+    SmallVector<std::pair<int64_t, int64_t>> strides;
+    for (const PackedAccess &access : contraction.vectorInputs) {
+      auto &[column, step] = strides.emplace_back(0, 0);
+      if (plan.columnLoop)
+        column = *getCoefficient(access.address, *plan.columnLoop);
+      if (!plan.unrolled.empty())
+        step = *getCoefficient(access.address, plan.unrolled.front());
+    }
+    std::set<SmallVector<int64_t, 2>> addresses;
     for (int64_t column = 0; column < plan.registerColumns; ++column)
       for (int64_t step = 0; step < steps; ++step) {
-        SmallVector<int64_t> address;
-        for (const PackedAccess &access : contraction.vectorInputs) {
-          int64_t offset = 0;
-          if (plan.columnLoop)
-            offset +=
-                *getCoefficient(access.address, *plan.columnLoop) * column;
-          if (!plan.unrolled.empty())
-            offset +=
-                *getCoefficient(access.address, plan.unrolled.front()) * step;
-          address.push_back(offset);
-        }
+        SmallVector<int64_t, 2> address;
+        for (auto [columnStride, stepStride] : strides)
+          address.push_back(columnStride * column + stepStride * step);
         addresses.insert(std::move(address));
       }
     return addresses.size();

@@ -17,6 +17,7 @@
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/ExecutionEngine/Orc/CompileUtils.h"
 #include "llvm/IR/OptBisect.h"
+#include "llvm/IR/PassInstrumentation.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
@@ -96,7 +97,14 @@ void kas::optimize(llvm::Module &module, llvm::TargetMachine &machine,
   tuning.LoopVectorization = level >= 2;
   // The vectorizer of straight-line code finds nothing in kernels.
   tuning.SLPVectorization = false;
-  llvm::PassBuilder builder(&machine, tuning);
+  // Compares all addresses of a loop with one another, for loads of what the
+  // iteration before has stored: sums in registers have none.
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback(
+      [](llvm::StringRef pass, llvm::Any) {
+        return pass != "LoopLoadEliminationPass";
+      });
+  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
   builder.registerVectorizerStartEPCallback(
       [](llvm::FunctionPassManager &manager, llvm::OptimizationLevel) {
         manager.addPass(FinishUnrolling());
