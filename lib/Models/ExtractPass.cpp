@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Models/Extract.h"
+#include "kas/Models/KernelSites.h"
 #include "kas/Models/Passes.h"
 
 namespace kas {
@@ -43,6 +44,12 @@ struct KasExtractPass : kas::impl::KasExtractPassBase<KasExtractPass> {
       return signalPassFailure();
     }
     options.coefficients = *binding;
+    if (kernel) {
+      ExtractKernelResult result = extractKernel(getOperation(), options);
+      numSites += result.numSites;
+      numNearMisses += result.numNearMisses;
+      return;
+    }
     FailureOr<ExtractResult> result = extractSpaces(getOperation(), options);
     if (failed(result))
       return signalPassFailure();

@@ -244,3 +244,22 @@ Value kas::adaptWeight(OpBuilder &builder, const Site &site, OperatorOp op,
     (void)miss(reason, "requires a weight that is a reshape of the old one");
   return weight;
 }
+
+void kas::eraseWithDeadOperands(Operation *op) {
+  SmallVector<Operation *> worklist{op};
+  while (!worklist.empty()) {
+    Operation *dead = worklist.pop_back_val();
+    llvm::SmallSetVector<Operation *, 4> producers;
+    // What the region of a padding reads counts, too.
+    dead->walk([&](Operation *nested) {
+      for (Value operand : nested->getOperands())
+        if (Operation *producer = operand.getDefiningOp())
+          if (!dead->isAncestor(producer))
+            producers.insert(producer);
+    });
+    dead->erase();
+    for (Operation *producer : producers)
+      if (isOpTriviallyDead(producer))
+        worklist.push_back(producer);
+  }
+}

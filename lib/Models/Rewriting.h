@@ -38,6 +38,9 @@ mlir::Value adaptWeight(mlir::OpBuilder &builder, const Site &site,
                         OperatorOp op, const Binding &binding,
                         std::string &reason);
 
+/// Erases `op` and what it alone has read.
+void eraseWithDeadOperands(mlir::Operation *op);
+
 } // namespace kas
 
 #endif // KAS_LIB_MODELS_REWRITING_H

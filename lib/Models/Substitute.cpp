@@ -64,7 +64,6 @@ private:
   SmallVector<Value> getNewWeights(const MarkedSite &marked, const Site &site,
                                    BindingAttr attr, const Binding &binding);
   void replaceResult(const Site &site, Value value);
-  void eraseWithDeadOperands(Operation *op);
   void finishArguments();
   void nameWeights(WeightGroup &group, llvm::StringSet<> &names,
                    unsigned &numUnnamed);
@@ -326,25 +325,6 @@ void Substituter::replaceResult(const Site &site, Value value) {
     return;
   ArrayRef<int64_t> shape = cast<ShapedType>(result.getType()).getShape();
   result.replaceAllUsesWith(reshape(builder, op.getLoc(), value, shape));
-}
-
-void Substituter::eraseWithDeadOperands(Operation *op) {
-  SmallVector<Operation *> worklist{op};
-  while (!worklist.empty()) {
-    Operation *dead = worklist.pop_back_val();
-    llvm::SmallSetVector<Operation *, 4> producers;
-    // What the region of a padding reads counts, too.
-    dead->walk([&](Operation *nested) {
-      for (Value operand : nested->getOperands())
-        if (Operation *producer = operand.getDefiningOp())
-          if (!dead->isAncestor(producer))
-            producers.insert(producer);
-    });
-    dead->erase();
-    for (Operation *producer : producers)
-      if (isOpTriviallyDead(producer))
-        worklist.push_back(producer);
-  }
 }
 
 bool Substituter::replace(MarkedSite marked) {

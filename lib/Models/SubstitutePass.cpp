@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Models/KernelSites.h"
 #include "kas/Models/Passes.h"
 #include "kas/Models/Substitute.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 namespace kas {
 #define GEN_PASS_DEF_KASSUBSTITUTEPASS
@@ -23,6 +25,13 @@ struct KasSubstitutePass : kas::impl::KasSubstitutePassBase<KasSubstitutePass> {
   using KasSubstitutePassBase::KasSubstitutePassBase;
 
   void runOnOperation() override {
+    if (!kernel.empty() && !operatorName.empty()) {
+      mlir::emitError(getOperation().getLoc())
+          << "options require 'operator' or 'kernel', got both";
+      return signalPassFailure();
+    }
+    if (!kernel.empty())
+      return finish(substituteKernel(getOperation(), kernel));
     SubstituteOptions options;
     options.operatorName = operatorName;
     options.space = space;
@@ -34,7 +43,10 @@ struct KasSubstitutePass : kas::impl::KasSubstitutePassBase<KasSubstitutePass> {
       return signalPassFailure();
     }
     options.binding = *binding;
-    FailureOr<SubstituteResult> result = substitute(getOperation(), options);
+    finish(substitute(getOperation(), options));
+  }
+
+  void finish(FailureOr<SubstituteResult> result) {
     if (failed(result))
       return signalPassFailure();
     numReplaced += result->numReplaced;

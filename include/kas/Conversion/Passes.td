@@ -116,10 +116,10 @@ def KasKernelToLinalgPass : Pass<"kas-kernel-to-linalg", "::mlir::ModuleOp"> {
 }
 
 def KasEraseOperatorsPass : Pass<"kas-erase-operators"> {
-  let summary = "Erase operators and spaces once no kas.apply is left";
+  let summary = "Erase operators, spaces and kernels once no kas.apply is left";
   let description = [{
-    Input: any op. Output: the same without `kas.operator` and `kas.space`, or
-    unchanged when a `kas.apply` is left. Lowerings end with it, since nothing
+    Input: any op. Output: the same without `kas.operator`, `kas.space` and
+    `kas.kernel`, or unchanged when a `kas.apply` is left. Lowerings end with it, since nothing
     outside of kas can translate these ops.
 
     Example: `test/Conversion/KasToAffine/kas-erase-operators.mlir`.

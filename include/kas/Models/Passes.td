@@ -68,6 +68,13 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
     %y = linalg.conv_2d_nchw_fchw {kas.site = {binding = 0 : i64,
         name = "layer1.0.conv1", space = @conv2d}, ...} ...
     ```
+
+    With `kernel`, the dense convolutions of any stride and numbers of channels
+    are one problem of the tensor level instead: `kas.kernel @convolutions<C, H, W
+    | G, k>`, from C channels to C, with one binding per distinct layer. A layer
+    of c*p and c*q channels counts max(p, q) times as one of C = c, the greatest
+    common divisor. The budget is `flops-ratio` of the FLOPs and all of the
+    parameters. `kas-search="kernel=@convolutions groups=G"` finds kernels for it.
   }];
   let options = [
     Option<"stemChannels", "stem-channels", "int64_t", /*default=*/"4",
@@ -81,7 +88,9 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
            "The budget of FLOPs, relative to the layers of the space">,
     Option<"minFlopsRatio", "min-flops-ratio", "double", /*default=*/"0.1",
            "The least FLOPs, relative to the layers of the space: with too few "
-           "an operator can hardly learn what the layers do">
+           "an operator can hardly learn what the layers do">,
+    Option<"kernel", "kernel", "bool", /*default=*/"false",
+           "Write one kas.kernel for all dense convolutions, not spaces">
   ];
   let statistics = [
     Statistic<"numSites", "num-sites", "Number of layers found">,
@@ -132,6 +141,12 @@ def KasSubstitutePass : Pass<"kas-substitute", "::mlir::ModuleOp"> {
         : (tensor<1x64x56x56xf32>, tensor<64x3x3xf32>, tensor<64x64xf32>) -> tensor<1x64x56x56xf32>
     %y = linalg.generic ... ins(%0, %bias ...) ... { arith.addf ... }
     ```
+
+    With `kernel=@x`, a solved kernel of the module takes the place of the
+    convolutions that `kas-extract=kernel` has marked: a stride becomes means of
+    windows in front, and each block of C channels gets a copy of the kernel with
+    weights of its own. Inputs with fewer blocks than outputs are repeated;
+    outputs with fewer are means of the blocks at the same place.
   }];
   let options = [
     Option<"operatorName", "operator", "std::string", /*default=*/"\"\"",
@@ -141,7 +156,9 @@ def KasSubstitutePass : Pass<"kas-substitute", "::mlir::ModuleOp"> {
     Option<"space", "space", "std::string", /*default=*/"\"\"",
            "Only the layers of this space">,
     Option<"sameWeights", "same-weights", "bool", /*default=*/"false",
-           "Keep the weights of the layers">
+           "Keep the weights of the layers">,
+    Option<"kernel", "kernel", "std::string", /*default=*/"\"\"",
+           "A solved kas.kernel of the module, for the layers of one">
   ];
   let statistics = [
     Statistic<"numReplaced", "num-replaced", "Number of layers replaced">,
@@ -149,7 +166,8 @@ def KasSubstitutePass : Pass<"kas-substitute", "::mlir::ModuleOp"> {
   ];
   let dependentDialects = [
     "::kas::KasDialect", "::mlir::arith::ArithDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 #endif // KAS_MODELS_PASSES

@@ -8,6 +8,7 @@
 
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Conversion/Passes.h"
+#include "kas/Dialect/Kas/IR/KasDag.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -343,7 +344,7 @@ struct KasEraseOperatorsPass
       return;
     SmallVector<Operation *> erased;
     getOperation()->walk([&](Operation *op) {
-      if (isa<OperatorOp, SpaceOp>(op))
+      if (isa<OperatorOp, SpaceOp, KernelOp>(op))
         erased.push_back(op);
     });
     for (Operation *op : erased)
