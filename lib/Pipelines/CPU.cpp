@@ -241,8 +241,7 @@ void CompiledFunction::operator()(llvm::ArrayRef<Tensor> arguments,
   function(pointers.data());
 }
 
-/// What `@NAME_prepared_elements` of the lowered module returns; 0 without it.
-static int64_t getNumPreparedElements(ModuleOp module, llvm::StringRef name) {
+int64_t kas::getNumPreparedElements(ModuleOp module, llvm::StringRef name) {
   auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(
       (name + "_prepared_elements").str());
   if (!function)

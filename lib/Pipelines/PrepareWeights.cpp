@@ -105,6 +105,9 @@ bool Preparation::collectValue(Value value, SetVector<Operation *> &found) {
 
 bool Preparation::canMove(Operation *loop) {
   current = loop;
+  // What it computes is stored elsewhere.
+  if (!loop->use_empty())
+    return false;
   SetVector<Value> values;
   getUsedValuesDefinedAbove(loop->getRegions(), values);
   values.insert_range(loop->getOperands());

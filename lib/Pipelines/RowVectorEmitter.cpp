@@ -28,8 +28,9 @@ namespace {
 /// in the packed weights.
 struct StepLoop {
   int64_t extent, dataStride, weightStride;
-  /// The reduction, if only some of its steps may exist.
-  std::optional<unsigned> clipped;
+  /// The reduction, if it is only one: some of its steps may not exist, or the
+  /// data is shifted along it.
+  std::optional<unsigned> alone;
 };
 
 /// One column of a tile: its number, its iterations relative to those of the
@@ -85,10 +86,11 @@ private:
   SmallVector<Value> emitProducts(Value dataAddress, Value weightAddress,
                                   ValueRange sums,
                                   ArrayRef<TileColumn> columns);
+  Value addWraps(Value address, std::optional<unsigned> reduction);
   SmallVector<Value> emitPresent(ArrayRef<PresentColumns> present,
                                  ValueRange sums, SumsBody body);
-  bool isPresent(const TileColumn &column, int64_t tileStart,
-                 ArrayRef<int64_t> steps) const;
+  int64_t getValue(const LinearExpr &expr, const TileColumn &column,
+                   int64_t tileStart, ArrayRef<int64_t> steps) const;
   SmallVector<PresentColumns> getPresent(ArrayRef<TileColumn> columns,
                                          ArrayRef<int64_t> steps) const;
   void forEachUnrolledStep(function_ref<void(ArrayRef<int64_t>, int64_t)> body);
@@ -240,10 +242,14 @@ void RowVectorEmitter::emitBorders() {
 
 /// The loops of a tile's products, joined where the data allows it.
 void RowVectorEmitter::makeStepLoops() {
-  auto isClipped = [&](unsigned reduction) {
-    return llvm::any_of(plan.rangeGuards, [&](unsigned guard) {
-      return guards[guard].strides[reduction] != 0;
-    });
+  auto isAlone = [&](unsigned reduction) {
+    return llvm::any_of(plan.rangeGuards,
+                        [&](unsigned guard) {
+                          return guards[guard].strides[reduction] != 0;
+                        }) ||
+           llvm::any_of(plan.stepWraps, [&](const DataWrap &wrap) {
+             return wrap.expr.strides[reduction] != 0;
+           });
   };
   int64_t weightStride = depth * blockRows;
   unsigned firstUnrolled =
@@ -258,9 +264,9 @@ void RowVectorEmitter::makeStepLoops() {
     auto &loops = place < firstUnrolled ? stepLoops : insideLoops;
     StepLoop loop{extent, plan.dataStrides[reduction], weightStride,
                   std::nullopt};
-    if (isClipped(reduction)) {
-      loop.clipped = reduction;
-    } else if (!loops.empty() && !loops.back().clipped &&
+    if (isAlone(reduction)) {
+      loop.alone = reduction;
+    } else if (!loops.empty() && !loops.back().alone &&
                loops.back().dataStride == loop.dataStride * loop.extent) {
       loop.extent *= loops.back().extent;
       loops.pop_back();
@@ -360,21 +366,19 @@ void RowVectorEmitter::forEachUnrolledStep(
   }
 }
 
-/// Whether no guard forbids the unrolled `steps` for a column of the tile that
+/// The value of `expr` at the unrolled `steps` for a column of the tile that
 /// begins at `tileStart`.
-bool RowVectorEmitter::isPresent(const TileColumn &column, int64_t tileStart,
-                                 ArrayRef<int64_t> steps) const {
+int64_t RowVectorEmitter::getValue(const LinearExpr &expr,
+                                   const TileColumn &column, int64_t tileStart,
+                                   ArrayRef<int64_t> steps) const {
   ArrayRef<unsigned> columns = contraction.columns;
-  return llvm::all_of(plan.columnGuards, [&](unsigned number) {
-    const LinearExpr &guard = guards[number];
-    int64_t value = guard.base + guard.strides[tileLoop] * tileStart +
-                    guard.strides[columns.back()] * column.inner;
-    if (columns.size() > 1)
-      value += guard.strides[columns[columns.size() - 2]] * column.outer;
-    for (auto [loop, step] : llvm::zip_equal(plan.getUnrolled(), steps))
-      value += guard.strides[loop] * step;
-    return value >= 0 && value < contraction.guards[number].extent;
-  });
+  int64_t value = expr.base + expr.strides[tileLoop] * tileStart +
+                  expr.strides[columns.back()] * column.inner;
+  if (columns.size() > 1)
+    value += expr.strides[columns[columns.size() - 2]] * column.outer;
+  for (auto [loop, step] : llvm::zip_equal(plan.getUnrolled(), steps))
+    value += expr.strides[loop] * step;
+  return value;
 }
 
 /// The columns that the unrolled `steps` exist for, by the current tiles.
@@ -384,11 +388,19 @@ RowVectorEmitter::getPresent(ArrayRef<TileColumn> columns,
   SmallVector<PresentColumns> present;
   for (int64_t start : tileStarts) {
     PresentColumns here{start, {}};
-    for (const TileColumn &column : columns)
-      if (isPresent(column, start, steps))
-        here.columns.push_back(column);
+    for (TileColumn column : columns) {
+      if (llvm::any_of(plan.columnGuards, [&](unsigned guard) {
+            int64_t value = getValue(guards[guard], column, start, steps);
+            return value < 0 || value >= contraction.guards[guard].extent;
+          }))
+        continue;
+      for (const DataWrap &wrap : plan.columnWraps)
+        column.dataOffset +=
+            wrap.getOffset(getValue(wrap.expr, column, start, steps));
+      here.columns.push_back(column);
+    }
     auto isSame = [](const TileColumn &a, const TileColumn &b) {
-      return a.number == b.number;
+      return a.number == b.number && a.dataOffset == b.dataOffset;
     };
     if (!present.empty() &&
         llvm::equal(present.back().columns, here.columns, isSame))
@@ -485,8 +497,8 @@ SmallVector<Value> RowVectorEmitter::emitSteps(ArrayRef<StepLoop> loops,
     return body(dataAddress, weightAddress, sums);
   const StepLoop &loop = loops.front();
   Value lower, upper;
-  if (loop.clipped)
-    std::tie(lower, upper) = *stepRanges[*loop.clipped];
+  if (loop.alone && stepRanges[*loop.alone])
+    std::tie(lower, upper) = *stepRanges[*loop.alone];
   else
     std::tie(lower, upper) = std::pair(constant(0), constant(loop.extent));
   auto op = scf::ForOp::create(builder, loc, lower, upper, constant(1), sums);
@@ -494,14 +506,40 @@ SmallVector<Value> RowVectorEmitter::emitSteps(ArrayRef<StepLoop> loops,
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(op.getBody());
   Value index = op.getInductionVar();
-  scf::YieldOp::create(
-      builder, loc,
-      emitSteps(
-          loops.drop_front(),
-          apply(dim(0) + dim(1) * loop.dataStride, {dataAddress, index}),
-          apply(dim(0) + dim(1) * loop.weightStride, {weightAddress, index}),
-          op.getRegionIterArgs(), body));
+  dataAddress = apply(dim(0) + dim(1) * loop.dataStride, {dataAddress, index});
+  if (loop.alone) {
+    indices[*loop.alone] = index;
+    dataAddress = addWraps(dataAddress, loop.alone);
+  }
+  scf::YieldOp::create(builder, loc,
+                       emitSteps(loops.drop_front(), dataAddress,
+                                 apply(dim(0) + dim(1) * loop.weightStride,
+                                       {weightAddress, index}),
+                                 op.getRegionIterArgs(), body));
+  if (loop.alone)
+    indices[*loop.alone] = Value();
   return SmallVector<Value>(op.getResults());
+}
+
+/// What cyclic shifts add to the address of the data whose last loop is
+/// `reduction`, or that step with no reduction.
+Value RowVectorEmitter::addWraps(Value address,
+                                 std::optional<unsigned> reduction) {
+  for (const DataWrap &wrap : plan.stepWraps) {
+    std::optional<unsigned> last;
+    for (unsigned loop : plan.reductions)
+      if (wrap.expr.strides[loop])
+        last = loop;
+    if (last != reduction)
+      continue;
+    StridedAccess place;
+    place.base = wrap.expr.base;
+    place.strides = wrap.expr.strides;
+    address =
+        apply(dim(0) - dim(1).floorDiv(wrap.extent) * wrap.extent * wrap.stride,
+              {address, this->address(place)});
+  }
+  return address;
 }
 
 /// The unrolled steps, each with the columns that it exists for.

@@ -197,71 +197,158 @@ bool chooseTile(RowVectorPlan &plan, const Contraction &contraction,
   return plan.time != 0;
 }
 
-/// Leaves out the steps that guards forbid, where that takes no test in the
-/// innermost loop; the data is then read where it is.
-void chooseClipping(RowVectorPlan &plan, const Contraction &contraction) {
+/// An address as a sum of loops and of what cyclic shifts add. False if it is
+/// none.
+bool addAddress(AffineExpr expr, int64_t factor, unsigned numLoops,
+                LinearExpr &sum, SmallVectorImpl<DataWrap> &wraps) {
+  if (std::optional<LinearExpr> linear = LinearExpr::get(expr, numLoops)) {
+    sum.add(*linear, factor);
+    return true;
+  }
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return false;
+  if (binary.getKind() == AffineExprKind::Add)
+    return addAddress(binary.getLHS(), factor, numLoops, sum, wraps) &&
+           addAddress(binary.getRHS(), factor, numLoops, sum, wraps);
+  auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  if (!constant)
+    return false;
+  if (binary.getKind() == AffineExprKind::Mul)
+    return addAddress(binary.getLHS(), factor * constant.getValue(), numLoops,
+                      sum, wraps);
+  std::optional<LinearExpr> inside = LinearExpr::get(binary.getLHS(), numLoops);
+  if (binary.getKind() != AffineExprKind::Mod || !inside)
+    return false;
+  sum.add(*inside, factor);
+  wraps.push_back({*inside, constant.getValue(), factor});
+  return true;
+}
+
+/// Reads the data where it is and leaves out the steps that guards forbid,
+/// where that takes no test in the innermost loop.
+class Clipping {
+public:
+  Clipping(const RowVectorPlan &plan, const Contraction &contraction)
+      : contraction(contraction),
+        tileLoops(ArrayRef(contraction.columns)
+                      .take_back(plan.tileOuterColumns > 1 ? 2 : 1)) {}
+
+  /// Changes `plan`, or leaves it as it is and says so.
+  bool choose(RowVectorPlan &plan);
+
+private:
+  bool chooseGuards();
+  bool chooseWraps(ArrayRef<DataWrap> wraps);
+  bool addColumnExpr(const LinearExpr &expr);
+  SmallVector<unsigned> getReductions(const LinearExpr &expr) const {
+    return llvm::filter_to_vector(contraction.reductions, [&](unsigned loop) {
+      return expr.strides[loop] != 0;
+    });
+  }
+  bool usesTile(const LinearExpr &expr) const {
+    return llvm::any_of(tileLoops,
+                        [&](unsigned loop) { return expr.strides[loop] != 0; });
+  }
+
+  const Contraction &contraction;
+  ArrayRef<unsigned> tileLoops;
+  SmallVector<unsigned> rangeGuards, columnGuards;
+  SmallVector<DataWrap> stepWraps, columnWraps;
+  /// Reductions that are loops of their own, and those that are unrolled.
+  SmallVector<unsigned> looped;
+  llvm::SetVector<unsigned> unrolled;
+};
+
+/// Takes an expression that columns of a tile differ in: it must be known when
+/// the tile is emitted. One that joins both loops of a tile has no columns of
+/// its own.
+bool Clipping::addColumnExpr(const LinearExpr &expr) {
+  for (unsigned loop = 0; loop < contraction.loops.size(); ++loop)
+    if (expr.strides[loop] && !contraction.loops[loop].isReduction &&
+        !llvm::is_contained(tileLoops, loop))
+      return false;
+  unrolled.insert_range(getReductions(expr));
+  return llvm::count_if(tileLoops, [&](unsigned loop) {
+           return expr.strides[loop] != 0;
+         }) == 1;
+}
+
+bool Clipping::chooseGuards() {
+  for (auto [number, guard] : llvm::enumerate(contraction.guards)) {
+    std::optional<LinearExpr> expr =
+        LinearExpr::get(guard.expr, contraction.loops.size());
+    if (!expr)
+      return false;
+    if (usesTile(*expr)) {
+      if (!addColumnExpr(*expr))
+        return false;
+      columnGuards.push_back(number);
+      continue;
+    }
+    SmallVector<unsigned> reductions = getReductions(*expr);
+    if (reductions.size() != 1 || expr->strides[reductions.front()] < 0)
+      return false;
+    rangeGuards.push_back(number);
+    looped.push_back(reductions.front());
+  }
+  return true;
+}
+
+bool Clipping::chooseWraps(ArrayRef<DataWrap> wraps) {
+  for (const DataWrap &wrap : wraps) {
+    if (!usesTile(wrap.expr)) {
+      stepWraps.push_back(wrap);
+      llvm::append_range(looped, getReductions(wrap.expr));
+      continue;
+    }
+    if (!addColumnExpr(wrap.expr))
+      return false;
+    columnWraps.push_back(wrap);
+  }
+  return true;
+}
+
+bool Clipping::choose(RowVectorPlan &plan) {
   // Beyond, code is long and its gain small.
   constexpr int64_t maxProducts = 256;
   unsigned numLoops = contraction.loops.size();
-  std::optional<LinearExpr> address =
-      LinearExpr::get(contraction.vectorInputs.front().address, numLoops);
-  if (contraction.guards.empty() || !address)
-    return;
-  ArrayRef<unsigned> columns = contraction.columns;
-  ArrayRef<unsigned> tileLoops =
-      columns.take_back(plan.tileOuterColumns > 1 ? 2 : 1);
+  LinearExpr address;
+  address.strides.assign(numLoops, 0);
+  SmallVector<DataWrap> wraps;
+  if (!addAddress(contraction.vectorInputs.front().address, 1, numLoops,
+                  address, wraps))
+    return false;
   // Where tiles begin is known for whole loops only.
-  if (plan.columnGroups > 1 && tileLoops.size() == columns.size())
-    return;
-  SmallVector<unsigned> rangeGuards, columnGuards, ranged;
-  SetVector<unsigned> unrolled;
-  for (auto [number, guard] : llvm::enumerate(contraction.guards)) {
-    std::optional<LinearExpr> expr = LinearExpr::get(guard.expr, numLoops);
-    if (!expr)
-      return;
-    auto isUsed = [&](unsigned loop) { return expr->strides[loop] != 0; };
-    SmallVector<unsigned> reductions =
-        llvm::filter_to_vector(contraction.reductions, isUsed);
-    if (llvm::none_of(tileLoops, isUsed)) {
-      if (reductions.size() != 1 || expr->strides[reductions.front()] < 0)
-        return;
-      rangeGuards.push_back(number);
-      ranged.push_back(reductions.front());
-      continue;
-    }
-    for (unsigned loop = 0; loop < numLoops; ++loop)
-      if (isUsed(loop) && !contraction.loops[loop].isReduction &&
-          !llvm::is_contained(tileLoops, loop))
-        return;
-    // One that joins both loops of a tile has no columns of its own.
-    if (llvm::count_if(tileLoops, isUsed) != 1)
-      return;
-    columnGuards.push_back(number);
-    unrolled.insert_range(reductions);
-  }
-  if (llvm::any_of(ranged, [&](unsigned r) { return unrolled.contains(r); }) ||
+  if (plan.columnGroups > 1 && tileLoops.size() == contraction.columns.size())
+    return false;
+  auto isUnrolled = [&](unsigned loop) { return unrolled.contains(loop); };
+  if (!chooseGuards() || !chooseWraps(wraps) ||
+      llvm::any_of(looped, isUnrolled) ||
       contraction.getExtent(unrolled.getArrayRef()) *
               plan.getNumRegisterColumns() * plan.registerVectors >
           maxProducts)
-    return;
+    return false;
   plan.rangeGuards = rangeGuards;
   plan.columnGuards = columnGuards;
+  plan.stepWraps = stepWraps;
+  plan.columnWraps = columnWraps;
   // Unrolled steps stand around the innermost of the other loops: what one step
   // loads is not kept in registers until the next one then.
-  plan.reductions =
-      llvm::filter_to_vector(contraction.reductions,
-                             [&](unsigned r) { return !unrolled.contains(r); });
+  plan.reductions = llvm::filter_to_vector(
+      contraction.reductions, [&](unsigned r) { return !isUnrolled(r); });
   plan.numInside = plan.reductions.empty() ? 0 : 1;
   auto *inside = plan.reductions.end() - plan.numInside;
-  SmallVector<unsigned> steps = llvm::filter_to_vector(
-      contraction.reductions, [&](unsigned r) { return unrolled.contains(r); });
+  SmallVector<unsigned> steps =
+      llvm::filter_to_vector(contraction.reductions, isUnrolled);
   plan.reductions.insert(inside, steps.begin(), steps.end());
   plan.numUnrolled = unrolled.size();
-  plan.dataBase = address->base;
-  plan.dataStrides = address->strides;
+  plan.dataBase = address.base;
+  plan.dataStrides = address.strides;
   plan.dataShape.clear();
   plan.borderedShape.clear();
   plan.bordersBefore.clear();
+  return true;
 }
 
 /// Whether `threads` threads that share `items` are busy nearly all the time.
@@ -289,8 +376,7 @@ kas::makeRowVectorPlan(const Contraction &contraction,
     return fail("expected rows that fill vectors of " + Twine(target.lanes) +
                 ", got " + Twine(rows));
   RowVectorPlan plan;
-  if (!chooseData(plan, contraction))
-    return fail("expected data that is read at sums of loops");
+  bool isSum = chooseData(plan, contraction);
   if (!chooseTile(plan, contraction, target))
     return fail("expected columns that registers can hold");
 
@@ -310,7 +396,9 @@ kas::makeRowVectorPlan(const Contraction &contraction,
   if (!isBalanced(items * plan.columnGroups, threads))
     plan.columnGroups = 1;
   plan.reductions = contraction.reductions;
-  chooseClipping(plan, contraction);
+  bool isClipped = Clipping(plan, contraction).choose(plan);
+  if (!isClipped && !isSum)
+    return fail("expected data that is read at sums of loops");
   // Weights that few tiles share come from beyond the second-level cache for
   // one tile in a few. The processor fetches ahead no further than to the end
   // of a page, of which each step reads a large part.

@@ -15,8 +15,31 @@
 #define KAS_LIB_PIPELINES_ROWVECTORPLAN_H
 
 #include "Contraction.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace kas {
+
+/// `base + sum of stride * loop`.
+struct LinearExpr {
+  int64_t base = 0;
+  llvm::SmallVector<int64_t> strides;
+
+  /// `expr` of `numLoops` loops, if it is such a sum.
+  static std::optional<LinearExpr> get(mlir::AffineExpr expr,
+                                       unsigned numLoops);
+  void add(const LinearExpr &other, int64_t factor);
+};
+
+/// What a cyclic shift adds to an address: `- extent * stride` each time that
+/// `expr` gets to a multiple of `extent`.
+struct DataWrap {
+  LinearExpr expr;
+  int64_t extent, stride;
+
+  int64_t getOffset(int64_t value) const {
+    return -llvm::divideFloorSigned(value, extent) * extent * stride;
+  }
+};
 
 /// A register tile is some vectors of rows (output channels) times some columns
 /// (pixels): each step loads vectors of packed weights and multiplies them with
@@ -44,6 +67,9 @@ struct RowVectorPlan {
   /// those that columns of a tile differ in, which are known when it is
   /// emitted. Empty where there are none, or a copy has borders for them.
   llvm::SmallVector<unsigned> rangeGuards, columnGuards;
+  /// Cyclic shifts of the data: those that are the same for a whole tile at a
+  /// step, and those that columns of a tile differ in, as with guards.
+  llvm::SmallVector<DataWrap> stepWraps, columnWraps;
   /// How many elements ahead of the step weights are fetched; 0: not at all.
   int64_t prefetchDistance = 0;
   /// The shape of the data, the shape of a copy with zeros around it, and how
@@ -61,17 +87,6 @@ struct RowVectorPlan {
         .drop_back(numInside)
         .take_back(numUnrolled);
   }
-};
-
-/// `base + sum of stride * loop`.
-struct LinearExpr {
-  int64_t base = 0;
-  llvm::SmallVector<int64_t> strides;
-
-  /// `expr` of `numLoops` loops, if it is such a sum.
-  static std::optional<LinearExpr> get(mlir::AffineExpr expr,
-                                       unsigned numLoops);
-  void add(const LinearExpr &other, int64_t factor);
 };
 
 /// Cuts `contraction` for `threads` threads, or says why its shape does not

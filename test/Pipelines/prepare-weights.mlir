@@ -50,3 +50,27 @@ func.func @from_data(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %y = linalg.matmul ins(%x, %x : tensor<64x64xf32>, tensor<64x64xf32>) outs(%init : tensor<64x64xf32>) -> tensor<64x64xf32>
   return %y : tensor<64x64xf32>
 }
+
+// A sum of all weights is stored behind its loop, which therefore stays.
+//
+// CHECK-LABEL: func.func @sum_of_weights(
+// CHECK:         scf.for
+// CHECK:         memref.store
+// CHECK-NOT:   func.func
+func.func @sum_of_weights(%x: memref<4xf32>, %w: memref<25xf32>, %y: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c25 = arith.constant 25 : index
+  %zero = arith.constant 0.0 : f32
+  %packed = memref.alloc() {kas.packing} : memref<1xf32>
+  %sum = scf.for %i = %c0 to %c25 step %c1 iter_args(%old = %zero) -> f32 {
+    %v = memref.load %w[%i] : memref<25xf32>
+    %new = arith.addf %old, %v : f32
+    scf.yield %new : f32
+  } {kas.packing}
+  memref.store %sum, %packed[%c0] : memref<1xf32>
+  %s = memref.load %packed[%c0] : memref<1xf32>
+  memref.store %s, %y[%c0] : memref<4xf32>
+  memref.dealloc %packed : memref<1xf32>
+  return
+}

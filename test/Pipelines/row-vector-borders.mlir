@@ -1,6 +1,8 @@
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-specialize -kas-pack-operators='threads=1 prepared=true' | FileCheck %s
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-specialize -kas-pack-operators='threads=1' | FileCheck %s --check-prefix=UNPREPARED
 
+// CHECK-DAG: #[[WRAP:.*]] = affine_map<(d0, d1, d2) -> (d0 * 14 + d1 * 196 + d2 * 14 - ((d0 + d2) floordiv 14) * 196)>
+
 // A convolution of a padded image reads the image itself. Its lines that do not exist are left out by the range of a loop; the first
 // of 14 columns lacks a product at the first step of the window, the last one at the third.
 //
@@ -144,4 +146,51 @@ func.func @operator(%x: tensor<1x16x14x14xf32>, %w: tensor<32x16x3x3xf32>, %b: t
     linalg.yield %kept : f32
   } -> tensor<1x32x14x14xf32>
   return %z : tensor<1x32x14x14xf32>
+}
+
+// Lines that are shifted in a circle: the address changes where it wraps around. A guard in front of the shift leaves out the same steps
+// as without it.
+kas.operator @shifted<N, Cin, Cout, H, W | k> (%n: N, %o: Cout, %h: H, %w: W) from [N, Cin, H, W] {
+  %c = kas.reduce sum : Cin
+  %i = kas.reduce sum : k
+  %c_d, %c_w = kas.share %c : Cin
+  %i_d, %i_w = kas.share %i : k
+  %u = kas.unfold %h, %i_d : H, k
+  %y = kas.shift %u by 1 : H
+  kas.yield data(%n, %c_d, %y, %w) weight(%o, %c_w, %i_w)
+}
+
+// CHECK-LABEL: func.func @shift(
+// CHECK:         scf.for %[[STEP:.*]] = %{{.*}} to
+// CHECK:         affine.apply #[[WRAP]](%{{.*}}, %{{.*}}, %{{.*}})
+// CHECK-COUNT-28: vector.fma
+// CHECK-NOT:      vector.fma
+// CHECK:         return
+func.func @shift(%x: tensor<1x64x14x14xf32>, %w: tensor<32x64x3xf32>) -> tensor<1x32x14x14xf32> {
+  %y = kas.apply @shifted<k = 3>(%x, %w) : (tensor<1x64x14x14xf32>, tensor<32x64x3xf32>) -> tensor<1x32x14x14xf32>
+  return %y : tensor<1x32x14x14xf32>
+}
+
+// In joined lines it is known when the tile is emitted: the last line of the last pair reads the first line of the image at the last
+// step, which is code of its own.
+//
+// CHECK-LABEL: func.func @shift_joined(
+// CHECK:         scf.if
+// CHECK-COUNT-14:  vector.fma
+// CHECK-NOT:       vector.fma
+// CHECK:         } else {
+// CHECK-COUNT-28:  vector.fma
+// CHECK-NOT:       vector.fma
+// CHECK:         scf.for
+// CHECK-COUNT-28:  vector.fma
+// CHECK-NOT:       vector.fma
+// CHECK:         scf.if
+// CHECK-COUNT-28:  vector.fma
+// CHECK-NOT:       vector.fma
+// CHECK:         } else {
+// CHECK-COUNT-28:  vector.fma
+// CHECK-NOT:       vector.fma
+func.func @shift_joined(%x: tensor<1x64x7x7xf32>, %w: tensor<32x64x3xf32>) -> tensor<1x32x7x7xf32> {
+  %y = kas.apply @shifted<k = 3>(%x, %w) : (tensor<1x64x7x7xf32>, tensor<32x64x3xf32>) -> tensor<1x32x7x7xf32>
+  return %y : tensor<1x32x7x7xf32>
 }

@@ -87,6 +87,10 @@ private:
   double compileMilliseconds = 0;
 };
 
+/// How many elements `@NAME_prepare` of a lowered module fills; 0 if there is
+/// no such function.
+int64_t getNumPreparedElements(mlir::ModuleOp module, llvm::StringRef name);
+
 /// Compiles the function `name` of `module`, which stays as it is. Diagnostics
 /// of passes that fail are part of the error.
 llvm::Expected<CompiledFunction>

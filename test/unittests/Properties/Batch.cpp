@@ -72,14 +72,34 @@ Batch::Batch(MLIRContext *context, uint64_t first,
   }
 }
 
-static std::vector<float> call(CompiledModule::Function function,
-                               Inputs inputs) {
+/// Packs the weights for the function `name`, if it wants that.
+static std::vector<float> prepare(ModuleOp lowered, CompiledModule &compiled,
+                                  const std::string &name, Inputs inputs) {
+  std::vector<float> packed(getNumPreparedElements(lowered, name));
+  if (packed.empty())
+    return packed;
+  std::vector<void *> pointers;
+  for (std::vector<float> &weight : inputs.weights)
+    pointers.push_back(weight.data());
+  pointers.push_back(packed.data());
+  auto function = compiled.lookup(name + "_prepare");
+  if (!function) {
+    ADD_FAILURE() << llvm::toString(function.takeError());
+    return packed;
+  }
+  (*function)(pointers.data());
+  return packed;
+}
+
+static std::vector<float> call(CompiledModule::Function function, Inputs inputs,
+                               std::vector<float> packed) {
   std::vector<float> output(*getNumElements(inputs.shapes.output),
                             std::numeric_limits<float>::quiet_NaN());
   std::vector<void *> pointers = {inputs.data.data()};
   for (std::vector<float> &weight : inputs.weights)
     pointers.push_back(weight.data());
   pointers.push_back(output.data());
+  pointers.push_back(packed.data());
   function(pointers.data());
   return output;
 }
@@ -99,9 +119,11 @@ void Batch::check(Road road, const BatchOptions &options) {
     SCOPED_TRACE("seed " + std::to_string(first + i) + "\n" + texts[i]);
     auto function = (*compiled)->lookup(getName(i));
     ASSERT_TRUE(bool(function)) << llvm::toString(function.takeError());
-    std::vector<float> output = options.call
-                                    ? options.call(*function, inputs[i])
-                                    : call(*function, inputs[i]);
+    std::vector<float> output =
+        options.call
+            ? options.call(*function, inputs[i])
+            : call(*function, inputs[i],
+                   prepare(*lowered, **compiled, getName(i), inputs[i]));
     EXPECT_LE(getError(output, expected[i], floors[i]), tolerance);
   }
 }

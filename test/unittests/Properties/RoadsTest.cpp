@@ -120,3 +120,18 @@ TEST(Roads, ThePipelineAgreesOnLargerOperators) {
   checkRoad([](OpPassManager &) {}, CPUPipelineOptions(),
             getNumOperators(50, 500), larger);
 }
+
+// Short vectors fill with few rows: more operators get tiles along the rows.
+TEST(Roads, PreparedWeightsAgreeWithTheReference) {
+  RandomOperatorOptions larger;
+  larger.maxPoints = 100000;
+  larger.maxExtent = 60;
+  CPUPipelineOptions prepared;
+  prepared.prepareWeights = true;
+  for (unsigned threads : {1, 2}) {
+    prepared.threads = threads;
+    prepared.vectorBits = threads == 1 ? 128 : 256;
+    checkRoad([](OpPassManager &) {}, prepared, getNumOperators(50, 1000),
+              larger);
+  }
+}
