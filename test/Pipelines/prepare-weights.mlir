@@ -71,6 +71,5 @@ func.func @sum_of_weights(%x: memref<4xf32>, %w: memref<25xf32>, %y: memref<4xf3
   memref.store %sum, %packed[%c0] : memref<1xf32>
   %s = memref.load %packed[%c0] : memref<1xf32>
   memref.store %s, %y[%c0] : memref<4xf32>
-  memref.dealloc %packed : memref<1xf32>
   return
 }

@@ -190,6 +190,7 @@ func.func @shift(%x: tensor<1x64x14x14xf32>, %w: tensor<32x64x3xf32>) -> tensor<
 // CHECK:         } else {
 // CHECK-COUNT-28:  vector.fma
 // CHECK-NOT:       vector.fma
+// CHECK:         scf.for
 func.func @shift_joined(%x: tensor<1x64x7x7xf32>, %w: tensor<32x64x3xf32>) -> tensor<1x32x7x7xf32> {
   %y = kas.apply @shifted<k = 3>(%x, %w) : (tensor<1x64x7x7xf32>, tensor<32x64x3xf32>) -> tensor<1x32x7x7xf32>
   return %y : tensor<1x32x7x7xf32>
