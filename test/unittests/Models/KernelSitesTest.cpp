@@ -1,0 +1,251 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Sampled kernels in the place of convolutions of every ratio of channels and
+// of a stride: extracted, searched, solved, substituted, compiled and run,
+// against the reference evaluator and plain loops around it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Models/KernelSites.h"
+#include "Properties.h"
+#include "kas/InitAll.h"
+#include "kas/Pipelines/CPU.h"
+#include "kas/Reference/KernelEvaluator.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "gtest/gtest.h"
+#include <cmath>
+
+using namespace kas;
+using namespace kas::test;
+using namespace mlir;
+
+namespace {
+
+/// A convolution of the model, as text and as numbers.
+struct Layer {
+  std::string name;
+  int64_t inputs, outputs, size, stride, window;
+  /// The blocks of channels that the kernel works on.
+  int64_t channels, copies;
+  /// Among the bindings of the kernel.
+  unsigned binding;
+
+  int64_t getOutputSize() const { return size / stride; }
+};
+
+/// From as many channels to as many; to twice as many, with a stride; to half;
+/// and where neither number divides the other.
+const std::vector<Layer> layers = {{"a", 8, 8, 6, 1, 3, 8, 1, 0},
+                                   {"b", 8, 16, 6, 2, 3, 8, 2, 1},
+                                   {"c", 12, 18, 4, 1, 1, 6, 3, 2},
+                                   {"d", 16, 8, 6, 1, 3, 8, 2, 0}};
+
+std::string getTensor(std::initializer_list<int64_t> shape) {
+  std::string text = "tensor<";
+  for (int64_t extent : shape)
+    text += std::to_string(extent) + "x";
+  return text + "f32>";
+}
+
+/// A function of all layers, each with an input of its own.
+std::string getModel() {
+  std::string arguments, body, results, types;
+  for (const Layer &layer : layers) {
+    std::string x = "%x" + layer.name, w = "%w" + layer.name,
+                y = "%y" + layer.name, p = "%p" + layer.name;
+    int64_t size = layer.size, out = layer.getOutputSize(),
+            pad = layer.window / 2;
+    std::string input = getTensor({1, layer.inputs, size, size});
+    std::string weight =
+        getTensor({layer.outputs, layer.inputs, layer.window, layer.window});
+    std::string output = getTensor({1, layer.outputs, out, out});
+    std::string padded =
+        getTensor({1, layer.inputs, size + 2 * pad, size + 2 * pad});
+    std::string widths =
+        "[0, 0, " + std::to_string(pad) + ", " + std::to_string(pad) + "]";
+    std::string separator = arguments.empty() ? "" : ", ";
+    arguments += separator + x + ": " + input + " {kas.name = \"" + layer.name +
+                 ".input\", kas.init = \"normal\"}, " + w + ": " + weight +
+                 " {kas.name = \"" + layer.name + ".weight\"}";
+    body += p + " = tensor.pad " + x + " low" + widths + " high" + widths +
+            " {\n^bb0(%i: index, %j: index, %k: index, %l: index):\n"
+            "tensor.yield %zero : f32\n} : " +
+            input + " to " + padded + "\n%e" + layer.name +
+            " = tensor.empty() : " + output + "\n%f" + layer.name +
+            " = linalg.fill ins(%zero : f32) outs(%e" + layer.name + " : " +
+            output + ") -> " + output + "\n" + y +
+            " = linalg.conv_2d_nchw_fchw {dilations = dense<1> : "
+            "vector<2xi64>, strides = dense<" +
+            std::to_string(layer.stride) + "> : vector<2xi64>} ins(" + p +
+            ", " + w + " : " + padded + ", " + weight + ") outs(%f" +
+            layer.name + " : " + output + ") -> " + output + "\n";
+    results += separator + y;
+    types += separator + output;
+  }
+  return "func.func @forward(" + arguments + ") -> (" + types +
+         ") {\n%zero = arith.constant 0.0 : f32\n" + body + "return " +
+         results + " : " + types + "\n}";
+}
+
+/// Means of windows, the kernel on blocks, means of blocks.
+std::vector<float> evaluate(KernelOp kernel, const Layer &layer,
+                            ArrayRef<float> input,
+                            ArrayRef<ArrayRef<float>> weights) {
+  int64_t size = layer.getOutputSize(), points = size * size;
+  std::vector<float> pooled;
+  for (int64_t c = 0; c < layer.inputs; ++c)
+    for (int64_t h = 0; h < size; ++h)
+      for (int64_t w = 0; w < size; ++w) {
+        double sum = 0;
+        for (int64_t i = 0; i < layer.stride; ++i)
+          for (int64_t j = 0; j < layer.stride; ++j)
+            sum += input[(c * layer.size + h * layer.stride + i) * layer.size +
+                         w * layer.stride + j];
+        pooled.push_back(float(sum / double(layer.stride * layer.stride)));
+      }
+  Binding binding = getSizeRules(kernel).bindings[layer.binding];
+  auto emitError = [&] { return kernel.emitError(); };
+  FailureOr<KernelShapes> shapes = getShapes(kernel, binding, emitError);
+  if (failed(shapes))
+    return {};
+  int64_t numBlocks = layer.inputs / layer.channels;
+  int64_t block = layer.channels * points, numWeights = shapes->weights.size();
+  int64_t numResults = layer.outputs / layer.channels;
+  std::vector<double> sums(layer.outputs * points, 0);
+  std::vector<int> counts(numResults, 0);
+  for (int64_t copy = 0; copy < layer.copies; ++copy) {
+    SmallVector<ReferenceTensor> given;
+    for (int64_t i = 0; i < numWeights; ++i)
+      given.push_back({shapes->weights[i], weights[copy * numWeights + i]});
+    std::vector<float> output(block);
+    ArrayRef<float> part =
+        ArrayRef(pooled).slice(copy % numBlocks * block, block);
+    if (failed(evaluateKernel(kernel, binding, {{shapes->inputs[0], part}},
+                              given, output, emitError)))
+      return {};
+    int64_t place = copy % numResults;
+    ++counts[place];
+    for (int64_t i = 0; i < block; ++i)
+      sums[place * block + i] += output[i];
+  }
+  std::vector<float> result;
+  for (size_t i = 0; i < sums.size(); ++i)
+    result.push_back(float(sums[i] / counts[i / block]));
+  return result;
+}
+
+/// What a change of the input in its last digits does to the result, relative
+/// to the largest magnitude: kernels with powers of powers have no more digits.
+double getCondition(KernelOp kernel, const Layer &layer, ArrayRef<float> input,
+                    ArrayRef<ArrayRef<float>> weights,
+                    ArrayRef<float> expected) {
+  std::vector<float> near(input);
+  for (auto [index, value] : llvm::enumerate(near))
+    value *= index % 2 ? 1 + 1e-6f : 1 - 1e-6f;
+  return getError(evaluate(kernel, layer, near, weights), expected);
+}
+
+class KernelSitesTest : public testing::Test {
+protected:
+  KernelSitesTest() {
+    DialectRegistry registry;
+    registerCPUPipelineDialects(registry);
+    kas::registerAllDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    static bool once = (kas::registerAllPasses(), true);
+    (void)once;
+  }
+
+  void runPasses(ModuleOp module, const std::string &pipeline) {
+    PassManager manager(&context);
+    ASSERT_TRUE(succeeded(parsePassPipeline(pipeline, manager)));
+    ASSERT_TRUE(succeeded(manager.run(module)));
+  }
+
+  /// The model with the kernel in all of its sites, run and compared.
+  void check(ModuleOp module, StringRef name) {
+    OwningOpRef<ModuleOp> copy = module.clone();
+    FailureOr<SubstituteResult> result = substituteKernel(*copy, name);
+    ASSERT_TRUE(succeeded(result));
+    EXPECT_EQ(result->numReplaced, layers.size());
+    CPUPipelineOptions pipeline;
+    pipeline.threads = 1;
+    JITOptions jit;
+    jit.optLevel = 0;
+    auto function = compileForCPU(*copy, "forward", pipeline, jit);
+    ASSERT_TRUE(bool(function)) << llvm::toString(function.takeError());
+    const FunctionSignature &signature = function->getSignature();
+    auto arguments = signature.makeArguments({}, 1);
+    ASSERT_TRUE(bool(arguments)) << llvm::toString(arguments.takeError());
+    auto results = signature.makeResults();
+    ASSERT_TRUE(bool(results)) << llvm::toString(results.takeError());
+    (*function)(*arguments, *results);
+    KernelOp kernel = module.lookupSymbol<KernelOp>(name);
+    for (auto [layer, tensor] : llvm::zip_equal(layers, *results)) {
+      ArrayRef<float> input;
+      std::vector<ArrayRef<float>> weights;
+      for (auto [argument, given] :
+           llvm::zip_equal(signature.arguments, *arguments)) {
+        if (argument.name == layer.name + ".input")
+          input = given.getValues();
+        else if (StringRef(argument.name).starts_with(layer.name + ".weight."))
+          weights.push_back(given.getValues());
+      }
+      compare(kernel, layer, input, weights, tensor.getValues());
+    }
+  }
+
+  void compare(KernelOp kernel, const Layer &layer, ArrayRef<float> input,
+               ArrayRef<ArrayRef<float>> weights, ArrayRef<float> actual) {
+    std::vector<float> expected = evaluate(kernel, layer, input, weights);
+    ASSERT_FALSE(expected.empty());
+    double condition = getCondition(kernel, layer, input, weights, expected);
+    // Not a number anywhere, or no digits left.
+    if (!(condition < 1e-3)) {
+      ++numIllConditioned;
+      return;
+    }
+    ++numCompared;
+    EXPECT_LE(getError(actual, expected), 1e-4 + 20 * condition)
+        << "layer " << layer.name << ", condition " << condition << "\n"
+        << print(kernel);
+  }
+
+  MLIRContext context;
+  unsigned numCompared = 0, numIllConditioned = 0;
+};
+
+} // namespace
+
+TEST_F(KernelSitesTest, SampledKernelsEqualTheReference) {
+  auto module = parseSourceString<ModuleOp>(getModel(), &context);
+  ASSERT_TRUE(module);
+  unsigned count = getNumOperators(6, 500);
+  runPasses(*module,
+            "kas-extract{kernel=true flops-ratio=1.0},kas-search{kernel=@"
+            "convolutions groups=G algorithm=random kernel-limits=steps=8 "
+            "evaluations=" +
+                std::to_string(count) + " top=" + std::to_string(count) + "}");
+  unsigned numKernels = 0;
+  for (KernelOp kernel : module->getOps<KernelOp>()) {
+    SCOPED_TRACE(kernel.getSymName().str());
+    check(*module, kernel.getSymName());
+    ++numKernels;
+    if (HasFailure())
+      break;
+  }
+  // The convolution itself is one.
+  EXPECT_EQ(numKernels, count + 1);
+  EXPECT_LT(numIllConditioned, 1 + numCompared / 5);
+  RecordProperty("compared", std::to_string(numCompared));
+  RecordProperty("ill-conditioned", std::to_string(numIllConditioned));
+}
