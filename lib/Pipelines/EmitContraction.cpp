@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ContractionTail.h"
 #include "DirectPlan.h"
 #include "PanelPlan.h"
 #include "RowVectorPlan.h"
@@ -72,6 +73,23 @@ static void remarkRowVectors(Location loc, const RowVectorPlan &plan,
       << remark::metric("weightsCombined", weightsCombined);
 }
 
+/// What it takes to compute the tail by loops of its own, which only vectors
+/// along the rows save: each reads and writes the second-level cache, in halves
+/// of a cycle.
+static int64_t getTailTime(const Contraction &contraction,
+                           const ContractionTarget &target,
+                           const ContractionOptions &options) {
+  constexpr int64_t vectorTime = 16;
+  if (!options.tail)
+    return 0;
+  int64_t elements = contraction.getExtent(contraction.batches) *
+                     contraction.getExtent(contraction.rows) *
+                     contraction.getExtent(contraction.columns);
+  int64_t passes =
+      (options.tail->bias ? 1 : 0) + (options.tail->elementwise ? 1 : 0);
+  return passes * elements / target.lanes * vectorTime;
+}
+
 LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
                                    const Contraction &contraction,
                                    const ContractionOptions &options,
@@ -110,6 +128,8 @@ LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
   int64_t time = isDirect            ? direct->time
                  : succeeded(panels) ? panels->time
                                      : std::numeric_limits<int64_t>::max();
+  if (succeeded(vectors) && time != std::numeric_limits<int64_t>::max())
+    time += getTailTime(nest, target, options);
   bool isRowVectors = succeeded(vectors) && vectors->time < time;
   if (options.onlyRowVectors && !isRowVectors) {
     because("other tiles take less time" + noVectors);
