@@ -340,8 +340,9 @@ private:
   }
 
   /// `result[n, g, o, p] = sum over c, k of weight[g, o, c, k] *
-  /// input[n, g, c, p + dilation*k]`, without the loop over groups when there
-  /// is one. Without windows, all positions are one loop.
+  /// input[n, g, c, p + dilation*k]`, without the loops over one group, one
+  /// output or one channel of a group. Without windows, all positions are one
+  /// loop.
   Value emitLayer(const LayerSizes &sizes, Value input, ArrayRef<int64_t> shape,
                   ArrayRef<int64_t> inputSpatial, ArrayRef<int64_t> windowDims,
                   ArrayRef<int64_t> windows, int64_t dilation) {
@@ -349,45 +350,53 @@ private:
     Shape positions(spatial), inputPositions(inputSpatial);
     if (windows.empty())
       positions = inputPositions = {product(spatial)};
-    bool hasGroups = sizes.groups > 1;
-    Shape inputShape = {batch}, weightShape, resultShape = {batch};
-    if (hasGroups)
-      for (Shape *each : {&inputShape, &weightShape, &resultShape})
-        each->push_back(sizes.groups);
-    int64_t numOuter = resultShape.size();
-    inputShape.push_back(sizes.perGroup);
-    llvm::append_range(inputShape, inputPositions);
-    llvm::append_range(weightShape,
-                       Shape{sizes.getOutputsPerGroup(), sizes.perGroup});
-    llvm::append_range(weightShape, windows);
-    resultShape.push_back(sizes.getOutputsPerGroup());
-    llvm::append_range(resultShape, positions);
-
-    // Loops: batch, group, output, positions, then channels, windows.
-    unsigned firstPosition = numOuter + 1;
-    unsigned channel = firstPosition + positions.size();
-    unsigned numLoops = channel + 1 + windows.size();
-    SmallVector<AffineExpr> reads, weights;
-    for (int64_t loop = 0; loop < numOuter; ++loop) {
-      reads.push_back(b.getAffineDimExpr(loop));
-      if (loop > 0)
-        weights.push_back(b.getAffineDimExpr(loop));
+    // Some operand of a loop, in the order of its dimensions.
+    struct Operand {
+      Shape shape;
+      SmallVector<AffineExpr> indices;
+      void add(int64_t extent, AffineExpr index) {
+        shape.push_back(extent);
+        indices.push_back(index);
+      }
+    };
+    Operand read, weight, result;
+    unsigned numLoops = 0;
+    auto addLoop = [&] { return b.getAffineDimExpr(numLoops++); };
+    AffineExpr sample = addLoop();
+    read.add(batch, sample);
+    result.add(batch, sample);
+    if (sizes.groups > 1) {
+      AffineExpr group = addLoop();
+      for (Operand *operand : {&read, &weight, &result})
+        operand->add(sizes.groups, group);
     }
-    reads.push_back(b.getAffineDimExpr(channel));
-    for (size_t i = 0; i < positions.size(); ++i)
-      reads.push_back(b.getAffineDimExpr(firstPosition + i));
-    weights.push_back(b.getAffineDimExpr(numOuter));
-    weights.push_back(b.getAffineDimExpr(channel));
-    for (auto [place, dim] : llvm::enumerate(windowDims)) {
-      AffineExpr window = b.getAffineDimExpr(channel + 1 + place);
-      AffineExpr &read = reads[numOuter + 1 + dim];
-      read = read + window * dilation;
-      weights.push_back(window);
+    if (sizes.groups == 1 || sizes.getOutputsPerGroup() > 1) {
+      AffineExpr output = addLoop();
+      weight.add(sizes.getOutputsPerGroup(), output);
+      result.add(sizes.getOutputsPerGroup(), output);
     }
+    SmallVector<AffineExpr> points;
+    for (int64_t extent : positions) {
+      points.push_back(addLoop());
+      result.add(extent, points.back());
+    }
+    unsigned firstReduction = numLoops;
+    if (windows.empty() || sizes.perGroup > 1) {
+      AffineExpr channel = addLoop();
+      read.add(sizes.perGroup, channel);
+      weight.add(sizes.perGroup, channel);
+    }
+    for (auto [dim, extent] : llvm::zip_equal(windowDims, windows)) {
+      AffineExpr window = addLoop();
+      points[dim] = points[dim] + window * dilation;
+      weight.add(extent, window);
+    }
+    for (auto [extent, point] : llvm::zip_equal(inputPositions, points))
+      read.add(extent, point);
     return steps.contract(
-        resultShape, 1 + windows.size(), steps.view(input, inputShape),
-        getMap(numLoops, reads), steps.view(takeWeight(), weightShape),
-        getMap(numLoops, weights));
+        result.shape, numLoops - firstReduction, steps.view(input, read.shape),
+        getMap(numLoops, read.indices), steps.view(takeWeight(), weight.shape),
+        getMap(numLoops, weight.indices));
   }
 
   FailureOr<Value> emit(DagMixOp op, ArrayRef<int64_t> shape) {
