@@ -1,0 +1,164 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Layers with weights.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace kas;
+
+using Shape = TensorSteps::Shape;
+
+//===----------------------------------------------------------------------===//
+// Layers with weights
+//===----------------------------------------------------------------------===//
+
+/// A matrix product per sample and group over all positions.
+FailureOr<Value> KernelEmitter::emit(DagFCOp op, ArrayRef<int64_t> shape) {
+  FailureOr<LayerSizes> sizes = getLayerSizes(op);
+  if (failed(sizes))
+    return failure();
+  return steps.view(
+      emitLayer(*sizes, values[op.getInput()], shape, {}, {}, {}, 1), shape);
+}
+
+FailureOr<Value> KernelEmitter::emit(DagConvOp op, ArrayRef<int64_t> shape) {
+  FailureOr<LayerSizes> sizes = getLayerSizes(op);
+  FailureOr<Shape> windows = getSizes(op.getWindows());
+  if (failed(sizes) || failed(windows))
+    return failure();
+  SmallVector<int64_t> dims = shiftDims(op.getDims());
+  FailureOr<Value> padded =
+      padForWindows(values[op.getInput()], dims, *windows, op.getDilation());
+  if (failed(padded))
+    return failure();
+  // The spatial dimensions, counted among themselves.
+  int64_t numFront = getNumChannelDims(op.getInput()) + 1;
+  for (int64_t &dim : dims)
+    dim -= numFront;
+  ArrayRef<int64_t> paddedSpatial =
+      TensorSteps::getShape(*padded).drop_front(numFront);
+  return steps.view(emitLayer(*sizes, *padded, shape, paddedSpatial, dims,
+                              *windows, op.getDilation()),
+                    shape);
+}
+
+/// `result[n, g, o, p] = sum over c, k of weight[g, o, c, k] *
+/// input[n, g, c, p + dilation*k]`, without the loops over one group, one
+/// output or one channel of a group. Without windows, all positions are one
+/// loop.
+Value KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
+                               ArrayRef<int64_t> shape,
+                               ArrayRef<int64_t> inputSpatial,
+                               ArrayRef<int64_t> windowDims,
+                               ArrayRef<int64_t> windows, int64_t dilation) {
+  ArrayRef<int64_t> spatial = shape.drop_front(2);
+  Shape positions(spatial), inputPositions(inputSpatial);
+  if (windows.empty())
+    positions = inputPositions = {getProduct(spatial)};
+  // Some operand of a loop, in the order of its dimensions.
+  struct Operand {
+    Shape shape;
+    SmallVector<AffineExpr> indices;
+    void add(int64_t extent, AffineExpr index) {
+      shape.push_back(extent);
+      indices.push_back(index);
+    }
+  };
+  Operand read, weight, result;
+  unsigned numLoops = 0;
+  auto addLoop = [&] { return b.getAffineDimExpr(numLoops++); };
+  AffineExpr sample = addLoop();
+  read.add(batch, sample);
+  result.add(batch, sample);
+  if (sizes.groups > 1) {
+    AffineExpr group = addLoop();
+    for (Operand *operand : {&read, &weight, &result})
+      operand->add(sizes.groups, group);
+  }
+  if (sizes.groups == 1 || sizes.getOutputsPerGroup() > 1) {
+    AffineExpr output = addLoop();
+    weight.add(sizes.getOutputsPerGroup(), output);
+    result.add(sizes.getOutputsPerGroup(), output);
+  }
+  SmallVector<AffineExpr> points;
+  for (int64_t extent : positions) {
+    points.push_back(addLoop());
+    result.add(extent, points.back());
+  }
+  unsigned firstReduction = numLoops;
+  if (windows.empty() || sizes.perGroup > 1) {
+    AffineExpr channel = addLoop();
+    read.add(sizes.perGroup, channel);
+    weight.add(sizes.perGroup, channel);
+  }
+  for (auto [dim, extent] : llvm::zip_equal(windowDims, windows)) {
+    AffineExpr window = addLoop();
+    points[dim] = points[dim] + window * dilation;
+    weight.add(extent, window);
+  }
+  for (auto [extent, point] : llvm::zip_equal(inputPositions, points))
+    read.add(extent, point);
+  return steps.contract(
+      result.shape, numLoops - firstReduction, steps.view(input, read.shape),
+      getMap(numLoops, read.indices), steps.view(takeWeight(), weight.shape),
+      getMap(numLoops, weight.indices));
+}
+
+FailureOr<Value> KernelEmitter::emit(DagMixOp op, ArrayRef<int64_t> shape) {
+  unsigned numLoops = shape.size() + op.getDims().size();
+  SmallVector<int64_t> reads = getRange(0, shape.size()), weights, contracted;
+  for (auto [place, dim] : llvm::enumerate(shiftDims(op.getDims()))) {
+    weights.push_back(dim);
+    contracted.push_back(shape.size() + place);
+    reads[dim] = contracted.back();
+  }
+  llvm::append_range(weights, contracted);
+  return steps.contract(shape, op.getDims().size(), values[op.getInput()],
+                        getMap(numLoops, reads), takeWeight(),
+                        getMap(numLoops, weights));
+}
+
+FailureOr<Value> KernelEmitter::emit(DagScaleOp op, ArrayRef<int64_t> shape) {
+  AffineMap maps[] = {b.getMultiDimIdentityMap(shape.size()),
+                      getMap(shape.size(), shiftDims(op.getDims()))};
+  return steps.map(shape, {values[op.getInput()], takeWeight()}, maps,
+                   [](OpBuilder &nested, Location loc, ValueRange arguments) {
+                     return arith::MulFOp::create(nested, loc, arguments[0],
+                                                  arguments[1]);
+                   });
+}
+
+FailureOr<Value> KernelEmitter::emit(DagNormOp op, ArrayRef<int64_t> shape) {
+  SmallVector<Value> operands = {values[op.getInput()]};
+  SmallVector<AffineMap> maps = {b.getMultiDimIdentityMap(shape.size())};
+  for (int i = 0; i < 4; ++i) {
+    operands.push_back(takeWeight());
+    maps.push_back(getMap(shape.size(),
+                          getRange(1, 1 + getNumChannelDims(op.getInput()))));
+  }
+  return steps.map(
+      shape, operands, maps,
+      [](OpBuilder &nested, Location loc, ValueRange arguments) -> Value {
+        ImplicitLocOpBuilder n(loc, nested);
+        Value epsilon = arith::ConstantOp::create(
+            n, n.getFloatAttr(arguments[0].getType(), DagNormOp::epsilon));
+        Value variance = arith::AddFOp::create(
+            n, math::AbsFOp::create(n, arguments[4]), epsilon);
+        Value centered = arith::SubFOp::create(n, arguments[0], arguments[3]);
+        Value factor = arith::DivFOp::create(n, arguments[1],
+                                             math::SqrtOp::create(n, variance));
+        return arith::AddFOp::create(
+            n, arith::MulFOp::create(n, centered, factor), arguments[2]);
+      });
+}
