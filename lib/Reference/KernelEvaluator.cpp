@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Reference/KernelEvaluator.h"
+#include "KernelSizes.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -20,45 +21,8 @@
 using namespace mlir;
 using namespace kas;
 
-/// No step may have more elements: 2 GiB of values.
-static constexpr int64_t maxElements = int64_t(1) << 28;
-
 namespace {
-using Shape = SmallVector<int64_t>;
-
-/// Sizes of a kernel as numbers.
-struct SizeValues {
-  SymbolSet symbols;
-  const Binding &binding;
-  EmitErrorFn emitError;
-
-  FailureOr<int64_t> get(SizeAttr size) const {
-    std::optional<int64_t> value = evaluate(size, symbols, binding);
-    if (!value)
-      return emitError() << "requires sizes that are integers (K3), got "
-                         << size << " at this binding";
-    return *value;
-  }
-
-  FailureOr<Shape> get(ArrayRef<SizeAttr> sizes) const {
-    Shape shape;
-    for (SizeAttr size : sizes) {
-      FailureOr<int64_t> value = get(size);
-      if (failed(value))
-        return failure();
-      shape.push_back(*value);
-    }
-    std::optional<int64_t> numElements = getNumElements(shape);
-    if (!numElements || *numElements > maxElements)
-      return emitError() << "requires at most " << maxElements
-                         << " elements in each tensor";
-    return shape;
-  }
-
-  FailureOr<Shape> get(Type type) const {
-    return get(cast<SymbolicTensorType>(type).getDims());
-  }
-};
+using Shape = KernelShape;
 
 /// The value of a tensor of one sample, row-major.
 struct Dense {
@@ -92,11 +56,6 @@ void forEachIndex(ArrayRef<int64_t> shape, Visit visit) {
   }
 }
 } // namespace
-
-/// The product of some extents, all of a tensor that fits.
-static int64_t product(ArrayRef<int64_t> extents) {
-  return *getNumElements(extents);
-}
 
 static double maximum(double left, double right) {
   if (std::isnan(left) || left > right)
@@ -642,63 +601,6 @@ private:
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
-
-/// D15: no more blocks than copies.
-static LogicalResult verifyBlocks(KernelOp kernel, const SizeValues &sizes) {
-  auto verify = [&](SizeAttr numBlocks, SizeAttr numCopies) -> LogicalResult {
-    FailureOr<int64_t> blocks = sizes.get(numBlocks);
-    FailureOr<int64_t> copies = sizes.get(numCopies);
-    if (failed(blocks) || failed(copies))
-      return failure();
-    if (*blocks > *copies)
-      return sizes.emitError() << "requires at most as many blocks as copies, "
-                               << *copies << " (D15), got " << *blocks;
-    return success();
-  };
-  for (auto amplify : kernel.getBody().getOps<DagAmplifyOp>())
-    if (failed(verify(amplify.getImpliedSizes().front(), amplify.getCopies())))
-      return failure();
-  DagOutputOp output = kernel.getOutput();
-  return output.getCopies() ? verify(output.getNumBlocks(), *output.getCopies())
-                            : success();
-}
-
-FailureOr<KernelShapes> kas::getShapes(KernelOp kernel, const Binding &binding,
-                                       EmitErrorFn emitError) {
-  if (binding.size() < kernel.getSymbolSet().size())
-    return emitError() << "requires a value for each of "
-                       << kernel.getSymbolSet().size() << " symbols, got "
-                       << binding.size();
-  SizeValues sizes{kernel.getSymbolSet(), binding, emitError};
-  KernelShapes shapes;
-  Block &block = kernel.getBody().front();
-  for (BlockArgument input : block.getArguments()) {
-    FailureOr<Shape> shape = sizes.get(input.getType());
-    if (failed(shape))
-      return failure();
-    shapes.inputs.push_back(*shape);
-  }
-  for (auto step : block.getOps<DagOpInterface>())
-    for (const SizeProduct &weight : step.getParams()) {
-      FailureOr<Shape> shape = sizes.get(weight.sizes);
-      if (failed(shape))
-        return failure();
-      shapes.weights.push_back(*shape);
-    }
-  FailureOr<Shape> output = sizes.get(kernel.getResultType());
-  DagOutputOp op = kernel.getOutput();
-  FailureOr<Shape> given = sizes.get(op.getInput().getType());
-  FailureOr<Shape> viewed = sizes.get(op.getViewedDims());
-  if (failed(output) || failed(given) || failed(viewed) ||
-      failed(verifyBlocks(kernel, sizes)))
-    return failure();
-  if (product(*viewed) != product(*given))
-    return emitError() << "requires " << product(*viewed)
-                       << " elements in the output (K4), got "
-                       << product(*given);
-  shapes.output = *output;
-  return shapes;
-}
 
 /// Reports tensors that are not those of `shapes`.
 static LogicalResult verifyTensors(ArrayRef<ReferenceTensor> tensors,
