@@ -12,6 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contraction.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace kas;
 using namespace mlir;
