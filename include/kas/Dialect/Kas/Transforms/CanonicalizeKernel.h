@@ -15,6 +15,7 @@
 
 #include "kas/Dialect/Kas/IR/KasDag.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Rewrite/FrozenRewritePatternSet.h"
 
 namespace kas {
 
