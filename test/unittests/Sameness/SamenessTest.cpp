@@ -6,55 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Sameness.h"
+#include "SamenessFixture.h"
 #include "kas/Support/Random.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/OwningOpRef.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "gtest/gtest.h"
 #include <numeric>
 
 using namespace kas;
 using namespace kas::test;
 
 namespace {
-
-/// Pairs of operators that are known to be the same, or not.
-class SamenessTest : public testing::Test {
-protected:
-  SamenessTest() { context.loadDialect<KasDialect>(); }
-
-  /// The only operator in `kas.operator @name<symbols>(outputs) from
-  /// [inputs] {body}` at each binding.
-  ConcreteOperators parse(llvm::StringRef signature, llvm::StringRef body) {
-    std::string text =
-        ("kas.operator @x" + signature + " {\n" + body + "\n}").str();
-    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-    EXPECT_TRUE(module) << text;
-    OperatorOp op = *module->getOps<OperatorOp>().begin();
-    ConcreteOperators result;
-    for (const Binding &binding : bindings) {
-      EXPECT_TRUE(mlir::succeeded(
-          verifyBinding(op, binding, [&] { return op.emitError(); })));
-      result.push_back(*makeConcrete(op, binding));
-    }
-    return result;
-  }
-
-  bool areSame(llvm::StringRef a, llvm::StringRef b) {
-    bool result = test::areSame(parse(signature, a), parse(signature, b));
-    EXPECT_EQ(result, test::areSame(parse(signature, b), parse(signature, a)));
-    SamenessClasses classes;
-    classes.insert(parse(signature, a));
-    EXPECT_EQ(classes.insert(parse(signature, b)).second, !result);
-    return result;
-  }
-
-  mlir::MLIRContext context;
-  std::string signature;
-  std::vector<Binding> bindings;
-};
 
 constexpr llvm::StringLiteral dense = R"(
   %c = kas.reduce sum : C

@@ -1,0 +1,207 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Fingerprints do not depend on names, and tell near misses apart.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SamenessFixture.h"
+#include "kas/Support/Random.h"
+#include <set>
+
+using namespace kas;
+using namespace kas::test;
+
+namespace {
+
+constexpr FingerprintOptions allOptions[] = {
+    {3, 2, 2}, {8, 3, 2}, {2, 2, 3, 32}, {2, 0, 4, 128}, {0, 0, 3, 32}};
+
+constexpr llvm::StringLiteral bodies[] = {
+    // A grouped convolution of low rank.
+    R"(
+    %G = kas.reduce sum : g
+    %i = kas.reduce sum : C/g
+    %r = kas.reduce sum : r
+    %j = kas.reduce sum : k
+    %j_d, %j_w = kas.share %j : k
+    %i_d, %i_w = kas.share %i : C/g
+    %r_1, %r_2 = kas.share %r : r
+    %x = kas.unfold %h, %j_d : H, k
+    %c = kas.split %G, %i_d : g, C/g
+    kas.yield data(%c, %x) weight(%r_1, %i_w) weight(%o, %r_2, %j_w))",
+    // The same, but the first weight has the window.
+    R"(
+    %G = kas.reduce sum : g
+    %i = kas.reduce sum : C/g
+    %r = kas.reduce sum : r
+    %j = kas.reduce sum : k
+    %j_d, %j_w = kas.share %j : k
+    %i_d, %i_w = kas.share %i : C/g
+    %r_1, %r_2 = kas.share %r : r
+    %x = kas.unfold %h, %j_d : H, k
+    %c = kas.split %G, %i_d : g, C/g
+    kas.yield data(%c, %x) weight(%r_1, %i_w, %j_w) weight(%o, %r_2))",
+    // The groups are those of the output.
+    R"(
+    %i = kas.reduce sum : C/g
+    %r = kas.reduce sum : r
+    %j = kas.reduce sum : k
+    %j_d, %j_w = kas.share %j : k
+    %i_d, %i_w = kas.share %i : C/g
+    %r_1, %r_2 = kas.share %r : r
+    %q, %m = kas.merge %o by D/g : D
+    %q_d, %q_w = kas.share %q : g
+    %x = kas.unfold %h, %j_d : H, k
+    %c = kas.split %q_d, %i_d : g, C/g
+    kas.yield data(%c, %x) weight(%r_1, %i_w) weight(%q_w, %m, %r_2, %j_w))"};
+
+class FingerprintTest : public SamenessTest {
+protected:
+  FingerprintTest() {
+    signature = "<C, D, H | g, k, r>(%o: D unordered, %h: H) from "
+                "[C unordered, H]";
+    bindings = {{6, 8, 7, 2, 3, 5}};
+  }
+  ConcreteOperator get(llvm::StringRef body) {
+    return parse(signature, body).front();
+  }
+};
+
+/// The same operator by other names.
+class Disguise {
+public:
+  Disguise(ConcreteOperator op, Random &random)
+      : op(std::move(op)), random(random) {}
+
+  ConcreteOperator make() {
+    for (llvm::SmallVector<unsigned, 6> &weight : op.weights) {
+      // Elements are renamed, dimensions change places.
+      unsigned &coord = weight[random.below(weight.size())];
+      coord = addShift(coord);
+      shuffle(weight);
+    }
+    shuffle(op.weights);
+    for (auto [axis, coord] : llvm::zip_equal(op.inputs, op.data))
+      if (axis.isUnordered)
+        coord = addShift(coord);
+    shuffleLoops();
+    return op;
+  }
+
+private:
+  template <typename Range>
+  void shuffle(Range &range) {
+    for (size_t i = range.size(); i > 1; --i)
+      std::swap(range[i - 1], range[random.below(i)]);
+  }
+
+  unsigned addShift(unsigned of) {
+    ConcreteCoord coord;
+    coord.kind = ConcreteCoord::Shift;
+    coord.size = op.coords[of].size;
+    coord.first = of;
+    coord.parameter = random.below(coord.size);
+    op.coords.push_back(coord);
+    return op.coords.size() - 1;
+  }
+
+  /// Reductions in another order.
+  void shuffleLoops() {
+    std::vector<unsigned> loops;
+    for (auto [index, coord] : llvm::enumerate(op.coords))
+      if (coord.kind == ConcreteCoord::Loop && index >= op.outputs.size())
+        loops.push_back(index);
+    std::vector<unsigned> shuffled = loops;
+    shuffle(shuffled);
+    std::vector<unsigned> names(op.coords.size());
+    for (unsigned index = 0; index < names.size(); ++index)
+      names[index] = index;
+    for (auto [from, to] : llvm::zip_equal(loops, shuffled))
+      names[from] = to;
+    std::vector<ConcreteCoord> coords(op.coords.size());
+    for (auto [index, coord] : llvm::enumerate(op.coords)) {
+      ConcreteCoord &moved = coords[names[index]];
+      moved = coord;
+      moved.first = names[coord.first];
+      moved.second = names[coord.second];
+    }
+    op.coords = std::move(coords);
+    for (unsigned &coord : op.data)
+      coord = names[coord];
+    for (llvm::SmallVector<unsigned, 6> &weight : op.weights)
+      for (unsigned &coord : weight)
+        coord = names[coord];
+  }
+
+  ConcreteOperator op;
+  Random &random;
+};
+
+} // namespace
+
+TEST_F(FingerprintTest, NamesDoNotMatter) {
+  constexpr uint64_t seed = 7;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Random random(seed);
+  for (llvm::StringRef body : bodies) {
+    ConcreteOperator op = get(body);
+    for (unsigned repetition = 0; repetition < 6; ++repetition) {
+      ConcreteOperator other = Disguise(op, random).make();
+      for (const FingerprintOptions &options : allOptions) {
+        Fingerprinter fingerprinter(options);
+        EXPECT_EQ(fingerprinter.compute(op), fingerprinter.compute(other));
+      }
+    }
+  }
+}
+
+TEST_F(FingerprintTest, NearMissesDiffer) {
+  for (const FingerprintOptions &options : allOptions) {
+    Fingerprinter fingerprinter(options);
+    std::set<uint64_t> different;
+    for (llvm::StringRef body : bodies)
+      different.insert(fingerprinter.compute(get(body)));
+    EXPECT_EQ(different.size(), std::size(bodies));
+  }
+}
+
+/// What colours alone do not tell apart: one ring of all channels, or rings of
+/// each group.
+TEST_F(SamenessTest, FingerprintsOfRings) {
+  signature = "<C | g, s>(%o: C unordered) from [C unordered]";
+  bindings = {{12, 3, 2}};
+  auto make = [&](llvm::StringRef ring) {
+    return parse(signature, ("%s = kas.reduce sum : s\n" + ring).str()).front();
+  };
+  // The data beside o is o, and its successor in the ring.
+  ConcreteOperator one = make(R"(
+    %x = kas.split %o, %s : C, s
+    %y = kas.shift %x by 1 : C*s
+    %q, %m = kas.merge %y by s : C*s
+    kas.expand %m : s
+    %q_d, %q_w = kas.share %q : C
+    kas.yield data(%q_d) weight(%q_w))");
+  ConcreteOperator many = make(R"(
+    %G, %i = kas.merge %o by C/g : C
+    %x = kas.split %i, %s : C/g, s
+    %y = kas.shift %x by 1 : C*s/g
+    %q, %m = kas.merge %y by s : C*s/g
+    kas.expand %m : s
+    %c = kas.split %G, %q : g, C/g
+    %c_d, %c_w = kas.share %c : C
+    kas.yield data(%c_d) weight(%c_w))");
+  auto areEqual = [&](const FingerprintOptions &options) {
+    Fingerprinter fingerprinter(options);
+    return fingerprinter.compute(one) == fingerprinter.compute(many);
+  };
+  EXPECT_TRUE(areEqual({0, 0, 3}));
+  EXPECT_FALSE(areEqual({0, 0, 4, 32}));
+  EXPECT_TRUE(areEqual({0, 0, 4, 8})) << "classes are larger";
+  EXPECT_FALSE(test::areSame({one}, {many}));
+}
