@@ -119,11 +119,11 @@ void Batch::check(Road road, const BatchOptions &options) {
     SCOPED_TRACE("seed " + std::to_string(first + i) + "\n" + texts[i]);
     auto function = (*compiled)->lookup(getName(i));
     ASSERT_TRUE(bool(function)) << llvm::toString(function.takeError());
-    std::vector<float> output =
-        options.call
-            ? options.call(*function, inputs[i])
-            : call(*function, inputs[i],
-                   prepare(*lowered, **compiled, getName(i), inputs[i]));
+    std::vector<float> packed =
+        prepare(*lowered, **compiled, getName(i), inputs[i]);
+    std::vector<float> output = options.call
+                                    ? options.call(*function, inputs[i], packed)
+                                    : call(*function, inputs[i], packed);
     EXPECT_LE(getError(output, expected[i], floors[i]), tolerance);
   }
 }

@@ -35,8 +35,10 @@ struct BatchOptions {
   JITOptions jit = {.optLevel = 1};
   /// Called with the manager of all passes before they run.
   std::function<void(mlir::PassManager &)> prepare = nullptr;
-  /// Calls the function and returns its output; empty: with plain buffers.
-  std::function<std::vector<float>(CompiledModule::Function, const Inputs &)>
+  /// Calls the function, which takes `packed` as last argument if that is not
+  /// empty, and returns its output; empty: with plain buffers.
+  std::function<std::vector<float>(CompiledModule::Function, const Inputs &,
+                                   const std::vector<float> &packed)>
       call = nullptr;
 };
 

@@ -71,7 +71,8 @@ public:
 /// Calls `function` on guarded copies of `inputs`, the output `missing`
 /// elements too small. Says what was touched that must not be.
 std::optional<std::string> call(CompiledModule::Function function,
-                                const Inputs &inputs, Flush flush,
+                                const Inputs &inputs,
+                                const std::vector<float> &packed, Flush flush,
                                 std::vector<float> &output,
                                 size_t missing = 0) {
   std::vector<std::unique_ptr<GuardedBuffer>> buffers;
@@ -80,11 +81,14 @@ std::optional<std::string> call(CompiledModule::Function function,
     buffers.push_back(std::make_unique<GuardedBuffer>(weight, flush));
   output.resize(*getNumElements(inputs.shapes.output) - missing);
   buffers.push_back(std::make_unique<GuardedBuffer>(output.size(), flush));
+  void *result = buffers.back()->data;
+  if (!packed.empty())
+    buffers.push_back(std::make_unique<GuardedBuffer>(packed, flush));
   std::vector<void *> pointers;
   for (const auto &buffer : buffers)
     pointers.push_back(buffer->data);
   auto fault = runGuarded([&] { function(pointers.data()); });
-  std::memcpy(output.data(), pointers.back(), output.size() * sizeof(float));
+  std::memcpy(output.data(), result, output.size() * sizeof(float));
   return fault;
 }
 
@@ -106,11 +110,12 @@ void checkOperators(Flush flush, unsigned wanted) {
   options.prepare = [&](PassManager &manager) {
     manager.addInstrumentation(std::make_unique<Watch>(numPacked));
   };
-  options.call = [&](CompiledModule::Function function, const Inputs &inputs) {
+  options.call = [&](CompiledModule::Function function, const Inputs &inputs,
+                     const std::vector<float> &packed) {
     ++numRun;
     size_t numBefore = getNumGuarded();
     std::vector<float> output;
-    if (auto fault = call(function, inputs, flush, output))
+    if (auto fault = call(function, inputs, packed, flush, output))
       ADD_FAILURE() << "touched " << *fault;
     EXPECT_EQ(getNumGuarded(), numBefore) << "memory was not freed";
     return output;
@@ -120,6 +125,8 @@ void checkOperators(Flush flush, unsigned wanted) {
     unsigned turn = numRun / batchSize;
     options.pipeline.threads = turn % 3 == 1 ? 2 : 1;
     options.pipeline.vectorBits = turn % 3 == 2 ? 128 : 0;
+    // And so do weights that are packed ahead.
+    options.pipeline.prepareWeights = turn % 2 == 1;
     if (numPacked < wanted)
       batch.check([](OpPassManager &) {}, options);
   });
@@ -148,13 +155,15 @@ TEST(GuardPages, SmallOutputsAreCaught) {
   options.prepare = [&](PassManager &manager) {
     manager.addInstrumentation(std::make_unique<Watch>(numPacked));
   };
-  options.call = [&](CompiledModule::Function function, const Inputs &inputs) {
+  options.call = [&](CompiledModule::Function function, const Inputs &inputs,
+                     const std::vector<float> &packed) {
     std::vector<float> output;
-    auto fault = call(function, inputs, Flush::End, output, /*missing=*/1);
+    auto fault =
+        call(function, inputs, packed, Flush::End, output, /*missing=*/1);
     EXPECT_TRUE(fault) << "the element behind the end was not written";
     if (fault)
       numCaught += StringRef(*fault).contains("behind the end of a buffer");
-    call(function, inputs, Flush::End, output);
+    call(function, inputs, packed, Flush::End, output);
     return output;
   };
   forEachBatch(batchSize, getLargerOperators(), [&](Batch &batch) {
