@@ -9,6 +9,8 @@
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Dialect/Kas/Transforms/SolveKernel.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -250,8 +252,10 @@ static void writeSolution(KernelOp kernel, const BudgetProblem &problem,
   kernel.setSolutionAttr(entries.getDictionary(kernel.getContext()));
 }
 
-LogicalResult kas::solveBudget(KernelOp kernel,
-                               const SolveBudgetOptions &options) {
+/// Solves for the bindings as they are; reports only what is no problem of the
+/// solver.
+static FailureOr<std::pair<BudgetProblem, BudgetSolution>>
+solveAsBound(KernelOp kernel, const SolveBudgetOptions &options) {
   FailureOr<BudgetProblem> problem = getBudgetProblem(kernel, options);
   if (failed(problem))
     return failure();
@@ -265,9 +269,103 @@ LogicalResult kas::solveBudget(KernelOp kernel,
   BudgetSolution solution =
       options.likeCanvas ? solveBudgetLikeCanvas(*problem)
                          : solveBudget(*problem, {.spread = options.spread});
+  return std::pair(std::move(*problem), std::move(solution));
+}
+
+//===----------------------------------------------------------------------===//
+// The number of groups
+//===----------------------------------------------------------------------===//
+
+/// The numbers that `groups` may be at all layers; reports a symbol that groups
+/// nothing.
+static FailureOr<SmallVector<int64_t>> getGroupCandidates(KernelOp kernel,
+                                                          StringRef groups) {
+  SymbolSet symbols = kernel.getSymbolSet();
+  std::optional<unsigned> symbol = symbols.lookup(groups);
+  SmallVector<int64_t> multiples;
+  SizeRules rules = getSizeRules(kernel);
+  for (const SizeRules::Divides &fact : rules.facts)
+    if (symbol && fact.divisor == Size::symbol(*symbol))
+      for (const Binding &binding : rules.bindings)
+        multiples.push_back(binding[fact.multiple]);
+  if (multiples.empty())
+    return kernel.emitOpError("requires bindings, and a symbol that divides "
+                              "another one as groups, got '")
+           << groups << "'";
+  return groupCandidates(multiples);
+}
+
+/// Gives `name` one value in all bindings.
+static void bindGroups(KernelOp kernel, StringRef name, int64_t value) {
+  SmallVector<Attribute> bindings;
+  for (auto attr : kernel.getBindings().getAsRange<BindingAttr>()) {
+    SmallVector<std::pair<StringRef, int64_t>> entries;
+    for (auto [other, old] : llvm::zip_equal(attr.getNames(), attr.getValues()))
+      entries.push_back(
+          {other.getValue(), other.getValue() == name ? value : old});
+    bindings.push_back(BindingAttr::getNormal(kernel.getContext(), entries));
+  }
+  kernel.setBindingsAttr(ArrayAttr::get(kernel.getContext(), bindings));
+}
+
+/// The same for each number of groups that keeps the kernel legal, and of those
+/// within the budgets the one that uses most.
+static LogicalResult solveWithGroups(KernelOp kernel,
+                                     const SolveBudgetOptions &options) {
+  FailureOr<SmallVector<int64_t>> candidates =
+      getGroupCandidates(kernel, options.groups);
+  if (failed(candidates))
+    return failure();
+  ArrayAttr before = kernel.getBindings();
+  std::optional<std::pair<BudgetProblem, BudgetSolution>> best, first;
+  int64_t chosen = 0;
+  for (int64_t candidate : *candidates) {
+    bindGroups(kernel, options.groups, candidate);
+    {
+      ScopedDiagnosticHandler silence(kernel.getContext(),
+                                      [](Diagnostic &) { return success(); });
+      if (failed(mlir::verify(kernel)))
+        continue;
+    }
+    auto solved = solveAsBound(kernel, options);
+    if (failed(solved)) {
+      kernel.setBindingsAttr(before);
+      return failure();
+    }
+    unsigned objective = solved->first.objective;
+    if (!first)
+      first = *solved;
+    if (solved->second.values.empty() ||
+        (best &&
+         solved->second.totals[objective] <= best->second.totals[objective]))
+      continue;
+    best = std::move(*solved);
+    chosen = candidate;
+  }
+  if (!best) {
+    kernel.setBindingsAttr(before);
+    if (!first)
+      return kernel.emitOpError("is legal with none of ")
+             << candidates->size() << " numbers of groups '" << options.groups
+             << "'";
+    return reportConflict(kernel, first->first, first->second);
+  }
+  bindGroups(kernel, options.groups, chosen);
+  writeSolution(kernel, best->first, best->second);
+  return success();
+}
+
+LogicalResult kas::solveBudget(KernelOp kernel,
+                               const SolveBudgetOptions &options) {
+  if (!options.groups.empty())
+    return solveWithGroups(kernel, options);
+  auto solved = solveAsBound(kernel, options);
+  if (failed(solved))
+    return failure();
+  auto &[problem, solution] = *solved;
   if (solution.values.empty())
-    return reportConflict(kernel, *problem, solution);
-  writeSolution(kernel, *problem, solution);
+    return reportConflict(kernel, problem, solution);
+  writeSolution(kernel, problem, solution);
   return success();
 }
 
@@ -292,6 +390,7 @@ struct KasSolveBudgetPass
     options.batch = batch;
     options.maxElements = maxElements;
     options.spread = spread;
+    options.groups = groups;
     WalkResult result = getOperation()->walk([&](KernelOp kernel) {
       if (kernel.getBudget().empty())
         return WalkResult::advance();

@@ -116,6 +116,9 @@ def KasSolveBudgetPass : Pass<"kas-solve-budget"> {
   let options = [
     Option<"mode", "mode", "std::string", "\"exact\"",
            "exact: as much of the budget as possible; canvas: the paper's heuristic">,
+    Option<"groups", "groups", "std::string", "\"\"",
+           "A symbol that divides others: choose its value, one for all layers, "
+           "among the common factors of what it divides">,
     Option<"spread", "spread", "int64_t", "0",
            "exact: values within this factor of those in proportion to the channels, if possible; 0: any values">,
     Option<"batch", "batch", "int64_t", "1",

@@ -56,6 +56,10 @@ struct SolveBudgetOptions {
   int64_t maxElements = INT32_MAX;
   /// See `BudgetOptions::spread`.
   int64_t spread = 0;
+  /// A symbol that divides others: it gets the value, one for all layers, of
+  /// `groupCandidates` with which the kernel uses most of the budget (of equal
+  /// ones the least). Empty: symbols stay as they are bound.
+  std::string groups = {};
 };
 
 /// The costs of `kernel` in the order FLOPs, parameters. Reports a kernel
