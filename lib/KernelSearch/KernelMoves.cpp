@@ -131,14 +131,16 @@ private:
       return false;
     if (node.flopsFactor && node.flops == noSize)
       return false;
-    if (pending.variable >= 0) {
-      llvm::SmallVector<FlatNode, 14> nodes(data.getNodes());
-      nodes.push_back(node);
-      return canSubstitute(space, nodes, pending.variable, pending.value);
-    }
+    if (pending.variable >= 0)
+      return canSubstitute(space, data.getNodes(), &node, pending.variable,
+                           pending.value);
     return isLegalShape(space, node.shape) &&
            llvm::all_of(node.implied,
-                        [&](SizeId size) { return sizes.isLegal(size); }) &&
+                        [&](SizeId size) {
+                          // As the budget solver takes them.
+                          return sizes.isLegal(size) &&
+                                 sizes.getDegree(size) <= 1;
+                        }) &&
            isSmallEnough(space, node.elements);
   }
 
@@ -193,10 +195,16 @@ private:
 
   bool makeFC() {
     const FlatShape &shape = left().shape;
-    if (code > 1 || data.numWeights >= limits.maxWeights || isTaken() ||
+    if (code > 3 || data.numWeights >= limits.maxWeights || isTaken() ||
         shape.numChannels == 0)
       return false;
-    if (code == 0) {
+    // Over groups that were not made only now, a layer may mix all channels.
+    bool ignoresGroups = code >= 2;
+    if (ignoresGroups &&
+        (shape.roles[0] != DimRole::Group || left().step == KernelStep::Group ||
+         left().step == KernelStep::GroupAll))
+      return false;
+    if (code % 2 == 0) {
       unsigned variable = llvm::countr_one(data.variables);
       if (variable >= space.problem->limits.variables)
         return false;
@@ -206,7 +214,7 @@ private:
     } else {
       node.size = space.outputChannels;
     }
-    unsigned groups = shape.roles[0] == DimRole::Group;
+    unsigned groups = shape.roles[0] == DimRole::Group && !ignoresGroups;
     SizeId perGroup = getProduct(shape, groups, shape.numChannels);
     SizeId spatial = getProduct(shape, shape.numChannels, shape.rank);
     node.amount = static_cast<int8_t>(groups);
@@ -398,7 +406,14 @@ private:
     return llvm::has_single_bit(mask) || mask == getMask(shape, isSpatial) ||
            mask == getMask(shape, isWindow) ||
            (node.step == KernelStep::Softmax &&
-            mask == (1u << shape.numChannels) - 1);
+            (mask == (1u << shape.numChannels) - 1 ||
+             mask == getPerGroupMask(shape)));
+  }
+  /// All channel dimensions but groups.
+  static unsigned getPerGroupMask(const FlatShape &shape) {
+    return getMask(shape,
+                   [](unsigned role) { return role != DimRole::Group; }) &
+           ((1u << shape.numChannels) - 1);
   }
   /// What is reduced reads neighbours.
   void coverReduced(unsigned mask) {
@@ -629,6 +644,7 @@ static unsigned getNumParameters(const KernelSpace &space, KernelStep step,
   unsigned rank = left.shape.rank;
   switch (step) {
   case FC:
+    return 4;
   case Scale:
     return 2;
   case Group:
@@ -669,21 +685,48 @@ static unsigned getNumMatches(KernelSpace &space, const KernelStateData &data,
              : std::max<size_t>(space.sizes.getFactors(ratio).size(), 1);
 }
 
-/// Enough steps are left for the tensors that wait then.
-static bool canAfford(const KernelSpace &space, const KernelStateData &data,
-                      unsigned left, std::optional<unsigned> right) {
+/// The result has the shape of its (right) operand.
+static bool keepsShape(KernelStep step) {
+  using enum KernelStep;
+  return step == Shift || step == Shuffle || step == Reorder ||
+         step == InverseReorder || step == Softmax || isMerge(step) ||
+         (step >= Scale && step <= Sqr);
+}
+
+/// Reads neighbours, for some operands.
+static bool mayCover(KernelStep step) {
+  using enum KernelStep;
+  return step == Shift || step == Unfold || step == Softmax || step == MatMul ||
+         (step >= FoldSum && step <= FoldMax);
+}
+
+/// Enough steps are left after one of this kind for all that a kernel must
+/// have: a part of `isFeasible` that does not need the step.
+static bool canAfford(KernelSpace &space, const KernelStateData &data,
+                      KernelStep step, unsigned left,
+                      std::optional<unsigned> right) {
+  const KernelLimits &limits = space.problem->limits;
   unsigned leaves = data.getNumLeaves() + 1;
   leaves -= data.nodes[left].users == 0;
   if (right && *right != left)
     leaves -= data.nodes[*right].users == 0;
-  return leaves <= space.problem->limits.width && leaves <= data.getNumLeft();
+  unsigned needed = leaves - 1;
+  unsigned weights = data.numWeights + (step == KernelStep::FC);
+  needed += weights < limits.minWeights ? limits.minWeights - weights : 0;
+  needed += (space.toCover & ~data.covered) != 0 && !mayCover(step);
+  needed += data.hasShuffle && !data.hasGroup && step != KernelStep::Group &&
+            step != KernelStep::GroupAll;
+  if (leaves > limits.width || needed > data.getNumLeft() - 1)
+    return false;
+  return data.getNumLeft() > 1 || !keepsShape(step) ||
+         matchOutput(space, data.nodes[right.value_or(left)].shape);
 }
 
 /// How many codes there are for these operands, at most.
 static unsigned getNumCodes(KernelSpace &space, const KernelStateData &data,
                             KernelStep step, unsigned left,
                             std::optional<unsigned> right) {
-  if (!canAfford(space, data, left, right))
+  if (!canAfford(space, data, step, left, right))
     return 0;
   return isMerge(step)
              ? getNumMatches(space, data, data.nodes[left], data.nodes[*right])

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelStateImpl.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/bit.h"
 #include <cmath>
 #include <numeric>
@@ -54,6 +55,11 @@ bool kas::isSmallEnough(const KernelSpace &space, SizeId elements) {
              static_cast<double>(limits.maxElements);
 }
 
+static bool isCommutative(KernelStep step) {
+  return step >= KernelStep::Add && step <= KernelStep::Max &&
+         step != KernelStep::Sub;
+}
+
 /// A merge of two shapes that are one, element by element.
 static bool isAlignedMerge(const KernelSpace &space,
                            llvm::ArrayRef<FlatNode> nodes,
@@ -76,38 +82,55 @@ static FlatNode substituteIn(KernelSizes &sizes, FlatNode node,
   return node;
 }
 
-bool kas::canSubstitute(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
-                        unsigned variable, SizeId value) {
-  KernelSizes &sizes = space.sizes;
-  bool mayAlign = false;
+/// `node` stays legal with `value` for `variable`.
+static bool canSubstituteIn(const KernelSpace &space, KernelSizes &sizes,
+                            const FlatNode &node, unsigned variable,
+                            SizeId value) {
   auto put = [&](SizeId size) {
     return sizes.substitute(size, variable, value);
   };
-  for (const FlatNode &node : nodes) {
-    if (!::isLegalShape(space, node.shape, put))
+  if (!::isLegalShape(space, node.shape, put))
+    return false;
+  for (SizeId size : node.implied)
+    if (!sizes.isLegal(put(size)) || sizes.getDegree(put(size)) > 1)
       return false;
-    for (SizeId size : node.implied)
-      if (!sizes.isLegal(put(size)) || sizes.getDegree(put(size)) > 1)
-        return false;
-    if (!isSmallEnough(space, put(node.elements)) ||
-        (node.flopsFactor && put(node.flops) == noSize) ||
-        (node.params != noSize && put(node.params) == noSize))
-      return false;
-    mayAlign |= node.step >= KernelStep::Add && node.step <= KernelStep::Max &&
-                node.step != KernelStep::Sub;
-  }
-  if (!mayAlign)
-    return true;
-  // Two merges of the same two operands that commute now would be one.
-  llvm::SmallVector<FlatNode, 14> after;
+  return isSmallEnough(space, put(node.elements)) &&
+         (!node.flopsFactor || put(node.flops) != noSize) &&
+         (node.params == noSize || put(node.params) != noSize);
+}
+
+bool kas::canSubstitute(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
+                        const FlatNode *last, unsigned variable, SizeId value) {
+  KernelSizes &sizes = space.sizes;
+  if (last && !canSubstituteIn(space, sizes, *last, variable, value))
+    return false;
   for (const FlatNode &node : nodes)
-    after.push_back(substituteIn(sizes, node, variable, value));
-  for (unsigned i = 0; i < after.size(); ++i)
-    for (unsigned j = i + 1; j < after.size(); ++j)
-      if (after[i].step == after[j].step && after[i].left == after[j].right &&
-          after[i].right == after[j].left && after[i].step != KernelStep::Sub &&
-          isAlignedMerge(space, after, after[i]))
+    if (!canSubstituteIn(space, sizes, node, variable, value))
+      return false;
+  // Two merges of the same two operands that commute now would be one.
+  auto put = [&](SizeId size) {
+    return sizes.substitute(size, variable, value);
+  };
+  auto areSame = [&](const FlatShape &a, const FlatShape &b) {
+    return a.rank == b.rank && a.numChannels == b.numChannels &&
+           llvm::all_of(llvm::seq<unsigned>(a.rank), [&](unsigned dim) {
+             return put(a.dims[dim]) == put(b.dims[dim]);
+           });
+  };
+  auto clash = [&](const FlatNode &a, const FlatNode &b) {
+    return a.step == b.step && a.left == b.right && a.right == b.left &&
+           isCommutative(a.step) &&
+           areSame(nodes[a.left].shape, nodes[a.right].shape);
+  };
+  for (unsigned i = 0; i < nodes.size(); ++i) {
+    if (!isCommutative(nodes[i].step))
+      continue;
+    if (last && clash(nodes[i], *last))
+      return false;
+    for (unsigned j = i + 1; j < nodes.size(); ++j)
+      if (clash(nodes[i], nodes[j]))
         return false;
+  }
   return true;
 }
 
@@ -182,7 +205,8 @@ static bool completes(KernelSpace &space, const KernelStateData &data,
   if (!match)
     return false;
   if (match->first >= 0) {
-    if (!canSubstitute(space, after.getNodes(), match->first, match->second))
+    if (!canSubstitute(space, after.getNodes(), nullptr, match->first,
+                       match->second))
       return false;
     substitute(space, after, match->first, match->second);
   }

@@ -115,13 +115,7 @@ llvm::ArrayRef<int64_t> KernelSizes::getSteps(SizeId id, unsigned groups) {
   return found->second;
 }
 
-SizeId KernelSizes::multiply(SizeId a, SizeId b) {
-  if (a == oneSize)
-    return b;
-  if (b == oneSize)
-    return a;
-  if (a == noSize || b == noSize)
-    return noSize;
+SizeId KernelSizes::computeProduct(SizeId a, SizeId b) {
   if (a > b)
     std::swap(a, b);
   auto [found, isNew] = products.try_emplace(getPair(a, b), noSize);
@@ -133,13 +127,7 @@ SizeId KernelSizes::multiply(SizeId a, SizeId b) {
   return found->second;
 }
 
-SizeId KernelSizes::divide(SizeId a, SizeId b) {
-  if (b == oneSize || a == noSize)
-    return a;
-  if (a == b)
-    return oneSize;
-  if (b == noSize)
-    return noSize;
+SizeId KernelSizes::computeQuotient(SizeId a, SizeId b) {
   auto [found, isNew] = quotients.try_emplace(getPair(a, b), noSize);
   if (isNew) {
     SizeId quotient = intern((*this)[a].divide((*this)[b]));
@@ -149,9 +137,8 @@ SizeId KernelSizes::divide(SizeId a, SizeId b) {
   return found->second;
 }
 
-SizeId KernelSizes::substitute(SizeId id, unsigned variable, SizeId value) {
-  if (id == noSize || !(getVariables(id) >> variable & 1))
-    return id;
+SizeId KernelSizes::computeSubstitution(SizeId id, unsigned variable,
+                                        SizeId value) {
   uint64_t key = getPair(unsigned(variable) << 16 | id, value);
   auto [found, isNew] = substitutions.try_emplace(key, noSize);
   if (!isNew)

@@ -31,10 +31,26 @@ public:
   SizeId intern(const Size &size);
   const Size &operator[](SizeId id) const { return entries[id].size; }
 
-  SizeId multiply(SizeId a, SizeId b);
-  SizeId divide(SizeId a, SizeId b);
+  SizeId multiply(SizeId a, SizeId b) {
+    if (a == oneSize)
+      return b;
+    if (b == oneSize)
+      return a;
+    return a == noSize || b == noSize ? noSize : computeProduct(a, b);
+  }
+  SizeId divide(SizeId a, SizeId b) {
+    if (b == oneSize || a == noSize)
+      return a;
+    if (a == b)
+      return oneSize;
+    return b == noSize ? noSize : computeQuotient(a, b);
+  }
   /// `value` for variable number `variable` (from 0).
-  SizeId substitute(SizeId id, unsigned variable, SizeId value);
+  SizeId substitute(SizeId id, unsigned variable, SizeId value) {
+    if (id == noSize || !(getVariables(id) >> variable & 1))
+      return id;
+    return computeSubstitution(id, variable, value);
+  }
 
   /// An integer for some values of its variables, proven by the facts, so for
   /// each number of groups.
@@ -79,6 +95,9 @@ private:
   SizeId intern(std::optional<Size> size) {
     return size ? intern(*size) : noSize;
   }
+  SizeId computeProduct(SizeId a, SizeId b);
+  SizeId computeQuotient(SizeId a, SizeId b);
+  SizeId computeSubstitution(SizeId id, unsigned variable, SizeId value);
   void evaluate(Entry &entry) const;
   /// The symbol's value at a layer.
   int64_t getSymbolValue(unsigned symbol, const Binding &binding,

@@ -159,9 +159,10 @@ void addStep(KernelSpace &space, KernelStateData &data,
 std::optional<std::pair<int, SizeId>> matchOutput(KernelSpace &space,
                                                   const FlatShape &shape);
 
-/// The whole kernel stays legal with `value` for variable `variable`.
+/// The whole kernel, and `last` if it is not null, stay legal with `value` for
+/// variable `variable`.
 bool canSubstitute(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
-                   unsigned variable, SizeId value);
+                   const FlatNode *last, unsigned variable, SizeId value);
 void substitute(KernelSpace &space, KernelStateData &data, unsigned variable,
                 SizeId value);
 

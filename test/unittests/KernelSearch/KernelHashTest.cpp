@@ -1,0 +1,140 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The canonical hash of kernels is exact: one for each class of isomorphic
+// kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelIsomorphism.h"
+#include "KernelProblems.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace kas;
+
+namespace {
+
+constexpr llvm::StringLiteral layer = R"(
+kas.kernel canvas @layer<C, H | G, k> where [G divides C] (%in: [C | H]) -> [C | H]
+    bindings [<C = 8, G = 2, H = 6, k = 3>, <C = 16, G = 2, H = 5, k = 1>] {
+  kas.dag.output %in : [C | H]
+}
+)";
+
+class KernelHashTest : public KernelProblemTest {
+protected:
+  std::shared_ptr<const KernelProblem>
+  get(std::initializer_list<llvm::StringRef> steps, unsigned numSteps,
+      bool repeats = false) {
+    KernelLimits limits;
+    limits.minSteps = 1;
+    limits.maxSteps = numSteps;
+    limits.repeats = repeats;
+    limits.neighbours = false;
+    limits.steps.reset();
+    for (llvm::StringRef step : steps)
+      llvm::cantFail(parseKernelLimit((step + "=1").str(), limits));
+    return parse(layer, limits, /*groups=*/"");
+  }
+
+  /// Every kernel on every path, without any table or hash.
+  static void walk(const State &state,
+                   std::vector<std::shared_ptr<const KernelGraph>> &found) {
+    if (state.isTerminal()) {
+      found.push_back(
+          std::static_pointer_cast<const KernelGraph>(state.getSolution()));
+      return;
+    }
+    llvm::SmallVector<Move, 64> moves;
+    state.getMoves(moves);
+    for (Move move : moves) {
+      std::unique_ptr<State> next = state.clone();
+      next->apply(move);
+      walk(*next, found);
+    }
+  }
+
+  /// Classes of all kernels by the oracle; each has one hash of its own.
+  static void check(std::vector<std::shared_ptr<const KernelGraph>> graphs,
+                    size_t leastClasses) {
+    llvm::MapVector<uint64_t, std::vector<std::shared_ptr<const KernelGraph>>>
+        classes;
+    for (const auto &graph : graphs) {
+      auto &sameColours = classes[getColours(*graph)];
+      bool isNew = true;
+      for (const auto &other : sameColours) {
+        bool areSame = KernelIsomorphism::areSame(*other, *graph);
+        EXPECT_EQ(areSame, other->key() == graph->key());
+        isNew &= !areSame;
+      }
+      if (isNew)
+        sameColours.push_back(graph);
+    }
+    llvm::DenseSet<uint64_t> keys;
+    size_t count = 0;
+    for (auto &[colours, members] : classes)
+      for (const auto &member : members) {
+        ++count;
+        EXPECT_TRUE(keys.insert(member->key()).second);
+      }
+    EXPECT_GE(count, leastClasses);
+    EXPECT_GT(graphs.size(), count) << "nothing came on two paths";
+  }
+};
+
+TEST_F(KernelHashTest, OneHashForEachClassOfSmallSpaces) {
+  struct Case {
+    std::initializer_list<llvm::StringRef> steps;
+    unsigned numSteps;
+    bool repeats;
+    size_t leastClasses;
+  };
+  for (const Case &one :
+       {Case{{"fc", "relu", "abs", "add", "sub"}, 4, false, 50},
+        Case{{"fc", "mul", "exp"}, 4, true, 20},
+        Case{{"fc", "group", "max", "matmul"}, 4, false, 20},
+        Case{{"fc", "unfold", "fold_mean", "add"}, 4, false, 20},
+        Case{{"fc", "scale", "mul", "sub"}, 4, true, 50}}) {
+    std::vector<std::shared_ptr<const KernelGraph>> graphs;
+    walk(*makeKernelState(get(one.steps, one.numSteps, one.repeats)), graphs);
+    SCOPED_TRACE((*one.steps.begin()).str() + std::to_string(graphs.size()));
+    check(std::move(graphs), one.leastClasses);
+  }
+}
+
+// No two of many sampled kernels are isomorphic. KAS_SLOW_TESTS: a million.
+TEST_F(KernelHashTest, SampledKernelsAreDifferent) {
+  KernelLimits limits;
+  limits.maxSteps = 6;
+  unsigned count = std::getenv("KAS_SLOW_TESTS") ? 1000000 : 5000;
+  RandomSearcher::Options options;
+  RandomSearcher searcher(makeKernelState(load("canvas-resnet18.mlir", limits)),
+                          options);
+  llvm::DenseMap<uint64_t,
+                 llvm::SmallVector<std::shared_ptr<const KernelGraph>, 1>>
+      byColours;
+  uint64_t compared = 0, made = 0;
+  while (made < count) {
+    std::vector<Candidate> candidates = searcher.ask(1000);
+    ASSERT_FALSE(candidates.empty());
+    for (const Candidate &candidate : candidates) {
+      auto graph =
+          std::static_pointer_cast<const KernelGraph>(candidate.solution);
+      auto &others = byColours[getColours(*graph)];
+      for (const auto &other : others) {
+        ++compared;
+        ASSERT_FALSE(KernelIsomorphism::areSame(*other, *graph));
+      }
+      others.push_back(std::move(graph));
+    }
+    made += candidates.size();
+  }
+  RecordProperty("compared", std::to_string(compared));
+}
+
+} // namespace
