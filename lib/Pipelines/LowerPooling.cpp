@@ -64,6 +64,13 @@ struct Pooling {
   void lower(int64_t threads);
 
 private:
+  Value apply(OpBuilder &builder, AffineExpr expr, Value operand) {
+    return affine::makeComposedAffineApply(builder, op.getLoc(),
+                                           AffineMap::get(1, 0, expr),
+                                           getAsOpFoldResult(operand));
+  }
+  void emitLine(OpBuilder &builder, Value data, Value output, Value n, Value c,
+                Value line);
   Value emitWindow(OpBuilder &builder, Value buffer, Value n, Value c,
                    ArrayRef<Value> rows, ArrayRef<Value> columns);
 };
@@ -136,6 +143,51 @@ Value Pooling::emitWindow(OpBuilder &builder, Value buffer, Value n, Value c,
   return largest;
 }
 
+/// The outputs of one line.
+void Pooling::emitLine(OpBuilder &builder, Value data, Value output, Value n,
+                       Value c, Value line) {
+  Location loc = op.getLoc();
+  AffineExpr d0 = builder.getAffineDimExpr(0);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  SmallVector<Value> rows;
+  for (int64_t i = 0; i < height.window; ++i) {
+    Value row = apply(builder, d0 * height.stride + (i - height.padding), line);
+    row = arith::MaxSIOp::create(builder, loc, row, constant(0));
+    rows.push_back(
+        arith::MinSIOp::create(builder, loc, row, constant(height.size - 1)));
+  }
+  auto store = [&](Value column, ArrayRef<Value> columns) {
+    Value value = emitWindow(builder, data, n, c, rows, columns);
+    memref::StoreOp::create(builder, loc, value, output,
+                            ValueRange{n, c, line, column});
+  };
+  auto emitBorder = [&](int64_t from, int64_t to) {
+    for (int64_t column = from; column < to; ++column) {
+      SmallVector<Value> columns;
+      int64_t start = column * width.stride - width.padding;
+      for (int64_t i = std::max<int64_t>(start, 0);
+           i < std::min(start + width.window, width.size); ++i)
+        columns.push_back(constant(i));
+      store(constant(column), columns);
+    }
+  };
+  emitBorder(0, width.getFirstInside());
+  emitBorder(width.getFirstBehind(), width.count);
+  auto inside =
+      scf::ForOp::create(builder, loc, constant(width.getFirstInside()),
+                         constant(width.getFirstBehind()), constant(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(inside.getBody());
+  Value column = inside.getInductionVar();
+  SmallVector<Value> columns;
+  for (int64_t i = 0; i < width.window; ++i)
+    columns.push_back(
+        apply(builder, d0 * width.stride + (i - width.padding), column));
+  store(column, columns);
+}
+
 void Pooling::lower(int64_t threads) {
   IRRewriter rewriter(op);
   Location loc = op.getLoc();
@@ -147,12 +199,6 @@ void Pooling::lower(int64_t threads) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(rewriter, loc, value);
   };
-  auto apply = [&](AffineExpr expr, Value operand) -> Value {
-    return affine::makeComposedAffineApply(
-        rewriter, loc, AffineMap::get(1, 0, expr),
-        getAsOpFoldResult(ArrayRef<Value>{operand}));
-  };
-  AffineExpr d0 = rewriter.getAffineDimExpr(0);
   Value data = bufferization::ToBufferOp::create(
       rewriter, loc, getBuffer(image), image, /*read_only=*/true);
   MemRefType type = getBuffer(op.getResult(0));
@@ -174,45 +220,13 @@ void Pooling::lower(int64_t threads) {
     outer = loop;
   }
   rewriter.setInsertionPointToStart(plane.getParentBlock());
-  Value n = apply(d0.floorDiv(type.getDimSize(1)), plane);
-  Value c = apply(d0 % type.getDimSize(1), plane);
+  AffineExpr d0 = rewriter.getAffineDimExpr(0);
+  Value n = apply(rewriter, d0.floorDiv(type.getDimSize(1)), plane);
+  Value c = apply(rewriter, d0 % type.getDimSize(1), plane);
   auto lines = scf::ForOp::create(rewriter, loc, constant(0),
                                   constant(height.count), constant(1));
   rewriter.setInsertionPointToStart(lines.getBody());
-  Value line = lines.getInductionVar();
-  SmallVector<Value> rows;
-  for (int64_t i = 0; i < height.window; ++i) {
-    Value row = apply(d0 * height.stride + (i - height.padding), line);
-    row = arith::MaxSIOp::create(rewriter, loc, row, constant(0));
-    rows.push_back(
-        arith::MinSIOp::create(rewriter, loc, row, constant(height.size - 1)));
-  }
-  auto store = [&](Value column, ArrayRef<Value> columns) {
-    Value value = emitWindow(rewriter, data, n, c, rows, columns);
-    memref::StoreOp::create(rewriter, loc, value, output,
-                            ValueRange{n, c, line, column});
-  };
-  auto emitBorder = [&](int64_t from, int64_t to) {
-    for (int64_t column = from; column < to; ++column) {
-      SmallVector<Value> columns;
-      int64_t start = column * width.stride - width.padding;
-      for (int64_t i = std::max<int64_t>(start, 0);
-           i < std::min(start + width.window, width.size); ++i)
-        columns.push_back(constant(i));
-      store(constant(column), columns);
-    }
-  };
-  emitBorder(0, width.getFirstInside());
-  emitBorder(width.getFirstBehind(), width.count);
-  auto inside =
-      scf::ForOp::create(rewriter, loc, constant(width.getFirstInside()),
-                         constant(width.getFirstBehind()), constant(1));
-  rewriter.setInsertionPointToStart(inside.getBody());
-  Value column = inside.getInductionVar();
-  SmallVector<Value> columns;
-  for (int64_t i = 0; i < width.window; ++i)
-    columns.push_back(apply(d0 * width.stride + (i - width.padding), column));
-  store(column, columns);
+  emitLine(rewriter, data, output, n, c, lines.getInductionVar());
   rewriter.setInsertionPointAfter(outer);
   rewriter.replaceOpWithNewOp<bufferization::ToTensorOp>(
       op, op.getResult(0).getType(), output, /*restrict=*/true,

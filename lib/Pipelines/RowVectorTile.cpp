@@ -1,0 +1,323 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One tile of vectors along the rows: its steps, and how its sums are stored.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowVectorEmitter.h"
+
+using namespace kas;
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+void RowVectorEmitter::emitTile(int64_t outerColumns) {
+  ArrayRef<unsigned> columns = contraction.columns;
+  int64_t innerStride = plan.dataStrides[columns.back()];
+  int64_t outerStride =
+      columns.size() > 1 ? plan.dataStrides[columns[columns.size() - 2]] : 0;
+  SmallVector<TileColumn> tile;
+  for (int64_t outer = 0; outer < outerColumns; ++outer)
+    for (int64_t inner = 0; inner < plan.tileColumns; ++inner)
+      tile.push_back({static_cast<int64_t>(tile.size()), outer, inner,
+                      outer * outerStride + inner * innerStride});
+
+  StridedAccess access;
+  access.base = plan.dataBase;
+  access.strides = plan.dataStrides;
+  for (unsigned reduction : contraction.reductions)
+    indices[reduction] = Value();
+  findStepRanges();
+  SmallVector<Value> sums = emitSteps(
+      stepLoops, address(access), weightBase, getFirstSums(tile.size()),
+      [&](Value data, Value weight, ValueRange sums) {
+        return emitUnrolled(data, weight, sums, tile);
+      });
+  storeTile(sums, tile.size());
+}
+
+/// The steps of clipped reductions that exist for the current tile.
+void RowVectorEmitter::findStepRanges() {
+  llvm::fill(stepRanges, std::nullopt);
+  for (unsigned number : plan.rangeGuards) {
+    const LinearExpr &guard = guards[number];
+    unsigned reduction =
+        *llvm::find_if(contraction.reductions,
+                       [&](unsigned r) { return guard.strides[r] != 0; });
+    AffineExpr rest = builder.getAffineConstantExpr(guard.base);
+    SmallVector<Value> operands;
+    for (auto [stride, index] : llvm::zip_equal(guard.strides, indices))
+      if (stride && index) {
+        rest = rest + dim(operands.size()) * stride;
+        operands.push_back(index);
+      }
+    // 0 <= rest + stride * step < extent.
+    int64_t stride = guard.strides[reduction];
+    Value lower = apply((-rest).ceilDiv(stride), operands);
+    Value upper = apply(
+        (-rest + contraction.guards[number].extent).ceilDiv(stride), operands);
+    auto &range = stepRanges[reduction];
+    if (!range)
+      range = {constant(0), constant(contraction.loops[reduction].extent)};
+    range->first = arith::MaxSIOp::create(builder, loc, range->first, lower);
+    range->second = arith::MinSIOp::create(builder, loc, range->second, upper);
+  }
+}
+
+/// The bias of each row, or zero.
+SmallVector<Value> RowVectorEmitter::getFirstSums(int64_t columns) {
+  SmallVector<Value> vectors, sums;
+  StridedAccess access;
+  if (bias)
+    access.strides = options.tail->biasStrides;
+  for (int64_t v = 0; v < plan.registerVectors; ++v)
+    vectors.push_back(
+        bias ? vector::LoadOp::create(builder, loc, vectorType, bias,
+                                      address(access, v * target.lanes))
+                   .getResult()
+             : arith::ConstantOp::create(builder, loc,
+                                         builder.getZeroAttr(vectorType))
+                   .getResult());
+  for (int64_t column = 0; column < columns; ++column)
+    llvm::append_range(sums, vectors);
+  return sums;
+}
+
+/// Loops over the steps of `loops` that carry the sums; `body` is given the
+/// addresses of the data and of the weights.
+SmallVector<Value> RowVectorEmitter::emitSteps(ArrayRef<StepLoop> loops,
+                                               Value dataAddress,
+                                               Value weightAddress,
+                                               ValueRange sums, StepBody body) {
+  if (loops.empty())
+    return body(dataAddress, weightAddress, sums);
+  const StepLoop &loop = loops.front();
+  Value lower, upper;
+  if (loop.alone && stepRanges[*loop.alone])
+    std::tie(lower, upper) = *stepRanges[*loop.alone];
+  else
+    std::tie(lower, upper) = std::pair(constant(0), constant(loop.extent));
+  auto op = scf::ForOp::create(builder, loc, lower, upper, constant(1), sums);
+  op->setAttr("loop_annotation", getFinishedLoop(builder.getContext()));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(op.getBody());
+  Value index = op.getInductionVar();
+  dataAddress = apply(dim(0) + dim(1) * loop.dataStride, {dataAddress, index});
+  if (loop.alone) {
+    indices[*loop.alone] = index;
+    dataAddress = addWraps(dataAddress, loop.alone);
+  }
+  scf::YieldOp::create(builder, loc,
+                       emitSteps(loops.drop_front(), dataAddress,
+                                 apply(dim(0) + dim(1) * loop.weightStride,
+                                       {weightAddress, index}),
+                                 op.getRegionIterArgs(), body));
+  if (loop.alone)
+    indices[*loop.alone] = Value();
+  return SmallVector<Value>(op.getResults());
+}
+
+/// What cyclic shifts add to the address of the data whose last loop is
+/// `reduction`, or that step with no reduction.
+Value RowVectorEmitter::addWraps(Value address,
+                                 std::optional<unsigned> reduction) {
+  for (const DataWrap &wrap : plan.stepWraps) {
+    std::optional<unsigned> last;
+    for (unsigned loop : plan.reductions)
+      if (wrap.expr.strides[loop])
+        last = loop;
+    if (last != reduction)
+      continue;
+    StridedAccess place;
+    place.base = wrap.expr.base;
+    place.strides = wrap.expr.strides;
+    address =
+        apply(dim(0) - dim(1).floorDiv(wrap.extent) * wrap.extent * wrap.stride,
+              {address, this->address(place)});
+  }
+  return address;
+}
+
+/// The unrolled steps, each with the columns that it exists for.
+SmallVector<Value>
+RowVectorEmitter::emitUnrolled(Value dataAddress, Value weightAddress,
+                               ValueRange start, ArrayRef<TileColumn> columns) {
+  SmallVector<Value> sums(start);
+  forEachUnrolledStep([&](ArrayRef<int64_t> steps, int64_t number) {
+    int64_t offset = 0;
+    for (auto [loop, step] : llvm::zip_equal(plan.getUnrolled(), steps))
+      offset += plan.dataStrides[loop] * step;
+    auto body = [&](ArrayRef<TileColumn> present, ValueRange sums) {
+      return emitSteps(insideLoops, apply(dim(0) + offset, {dataAddress}),
+                       apply(dim(0) + number * unrolledStride, {weightAddress}),
+                       sums, [&](Value data, Value weight, ValueRange sums) {
+                         return emitProducts(data, weight, sums, present);
+                       });
+    };
+    sums = emitPresent(getPresent(columns, steps), sums, body);
+  });
+  return sums;
+}
+
+/// Calls `body` for the columns that are there, and for the sums of these;
+/// between tiles that differ in them the code chooses when it runs.
+SmallVector<Value>
+RowVectorEmitter::emitPresent(ArrayRef<PresentColumns> present,
+                              ValueRange start, SumsBody body) {
+  SmallVector<Value> sums(start);
+  if (present.size() > 1) {
+    Value isFirst = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::sle, indices[tileLoop],
+        constant(present.front().lastStart));
+    auto choice = scf::IfOp::create(builder, loc, start.getTypes(), isFirst,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    for (bool first : {true, false}) {
+      builder.setInsertionPointToStart(first ? choice.thenBlock()
+                                             : choice.elseBlock());
+      scf::YieldOp::create(
+          builder, loc,
+          emitPresent(first ? present.take_front() : present.drop_front(),
+                      start, body));
+    }
+    return SmallVector<Value>(choice.getResults());
+  }
+  ArrayRef<TileColumn> columns = present.front().columns;
+  if (columns.empty())
+    return sums;
+  SmallVector<Value> added;
+  for (const TileColumn &column : columns)
+    for (int64_t v = 0; v < plan.registerVectors; ++v)
+      added.push_back(sums[column.number * plan.registerVectors + v]);
+  added = body(columns, added);
+  for (auto [i, column] : llvm::enumerate(columns))
+    for (int64_t v = 0; v < plan.registerVectors; ++v)
+      sums[column.number * plan.registerVectors + v] =
+          added[i * plan.registerVectors + v];
+  return sums;
+}
+
+/// The products of one step.
+SmallVector<Value>
+RowVectorEmitter::emitProducts(Value dataAddress, Value weightAddress,
+                               ValueRange sums, ArrayRef<TileColumn> columns) {
+  SmallVector<Value> weights, results;
+  for (int64_t v = 0; v < plan.registerVectors; ++v)
+    weights.push_back(vector::LoadOp::create(
+        builder, loc, vectorType, packed,
+        apply(dim(0) + v * target.lanes, {weightAddress})));
+  if (plan.prefetchDistance)
+    for (int64_t v = 0; v < plan.registerVectors; ++v)
+      memref::PrefetchOp::create(
+          builder, loc, packed,
+          apply(dim(0) + (v * target.lanes + plan.prefetchDistance),
+                {weightAddress}),
+          /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+  for (auto [i, column] : llvm::enumerate(columns)) {
+    Value element = memref::LoadOp::create(
+        builder, loc, data, apply(dim(0) + column.dataOffset, {dataAddress}));
+    Value all = vector::BroadcastOp::create(builder, loc, vectorType, element);
+    for (auto [v, weight] : llvm::enumerate(weights))
+      results.push_back(
+          multiplyAdd(weight, all, sums[i * plan.registerVectors + v]));
+  }
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// The rows of the square matrix whose columns are `vectors`: blocks off the
+/// diagonal change places, ever larger ones.
+SmallVector<Value> RowVectorEmitter::transpose(SmallVector<Value> vectors) {
+  int64_t lanes = target.lanes;
+  for (int64_t size = 1; size < lanes; size *= 2) {
+    SmallVector<int64_t> lower, upper;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      bool second = lane & size;
+      lower.push_back(second ? lanes + lane - size : lane);
+      upper.push_back(second ? lanes + lane : lane + size);
+    }
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & size)
+        continue;
+      Value first = vectors[i], second = vectors[i + size];
+      vectors[i] =
+          vector::ShuffleOp::create(builder, loc, first, second, lower);
+      vectors[i + size] =
+          vector::ShuffleOp::create(builder, loc, first, second, upper);
+    }
+  }
+  return vectors;
+}
+
+/// The sums of all rows at `columns` columns that lie together in the output.
+void RowVectorEmitter::storeTile(ArrayRef<Value> sums, int64_t columns) {
+  Value base = address(contraction.output);
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vectorType));
+  int64_t rowStride = contraction.output.strides[row];
+  for (int64_t first = 0; first < columns; first += target.lanes)
+    for (int64_t v = 0; v < plan.registerVectors; ++v) {
+      int64_t count = std::min(columns - first, target.lanes);
+      SmallVector<Value> vectors(target.lanes, zero);
+      for (int64_t column = 0; column < count; ++column)
+        vectors[column] = sums[(first + column) * plan.registerVectors + v];
+      for (auto [lane, values] : llvm::enumerate(transpose(vectors))) {
+        int64_t offset = (v * target.lanes + lane) * rowStride + first;
+        storeRow(values, v * target.lanes + lane,
+                 apply(dim(0) + offset, {base}), count);
+      }
+    }
+}
+
+/// `columns` elements of a buffer that lies like the output.
+Value RowVectorEmitter::loadRow(Value buffer, Value place, int64_t columns) {
+  if (columns == target.lanes)
+    return vector::LoadOp::create(builder, loc, vectorType, buffer, place);
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vectorType));
+  return vector::MaskedLoadOp::create(builder, loc, vectorType, buffer, place,
+                                      tailMask(columns, target.lanes), zero);
+}
+
+/// The value of one row of the block in all lanes.
+Value RowVectorEmitter::loadChannel(Value buffer, ArrayRef<int64_t> strides,
+                                    int64_t rowInBlock) {
+  StridedAccess access;
+  access.strides.assign(strides.begin(), strides.end());
+  Value value = memref::LoadOp::create(
+      builder, loc, buffer, address(access, rowInBlock * strides[row]));
+  return vector::BroadcastOp::create(builder, loc, vectorType, value);
+}
+
+void RowVectorEmitter::storeRow(Value values, int64_t rowInBlock, Value place,
+                                int64_t columns) {
+  if (contraction.accumulates && !bias)
+    values = arith::AddFOp::create(builder, loc, values,
+                                   loadRow(output, place, columns));
+  if (options.tail && options.tail->elementwise) {
+    SmallVector<Value> inputs;
+    for (auto [buffer, input] :
+         llvm::zip_equal(tailInputs, options.tail->inputs))
+      inputs.push_back(!buffer ? values
+                       : input.strides.empty()
+                           ? loadRow(buffer, place, columns)
+                           : loadChannel(buffer, input.strides, rowInBlock));
+    values = options.tail->emit(builder, loc, inputs);
+  }
+  if (columns == target.lanes)
+    vector::StoreOp::create(builder, loc, values, result, place);
+  else
+    vector::MaskedStoreOp::create(builder, loc, result, place,
+                                  tailMask(columns, target.lanes), values);
+}
