@@ -13,6 +13,7 @@
 
 #include "KernelIsomorphism.h"
 #include "KernelProblems.h"
+#include "kas/Search/CandidateSpace.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace kas;
@@ -107,32 +108,39 @@ TEST_F(KernelHashTest, OneHashForEachClassOfSmallSpaces) {
   }
 }
 
-// No two of many sampled kernels are isomorphic. KAS_SLOW_TESTS: a million.
+// No two of many sampled kernels are isomorphic: 5 000, with KAS_SLOW_TESTS a
+// million, or as many as KAS_SAMPLED_KERNELS says.
 TEST_F(KernelHashTest, SampledKernelsAreDifferent) {
+  unsigned count = std::getenv("KAS_SLOW_TESTS") ? 1000000 : 5000;
+  if (const char *text = std::getenv("KAS_SAMPLED_KERNELS"))
+    ASSERT_FALSE(llvm::StringRef(text).getAsInteger(10, count)) << text;
   KernelLimits limits;
   limits.maxSteps = 6;
-  unsigned count = std::getenv("KAS_SLOW_TESTS") ? 1000000 : 5000;
-  RandomSearcher::Options options;
-  RandomSearcher searcher(makeKernelState(load("canvas-resnet18.mlir", limits)),
-                          options);
-  llvm::DenseMap<uint64_t,
-                 llvm::SmallVector<std::shared_ptr<const KernelGraph>, 1>>
-      byColours;
-  uint64_t compared = 0, made = 0;
-  while (made < count) {
-    std::vector<Candidate> candidates = searcher.ask(1000);
-    ASSERT_FALSE(candidates.empty());
-    for (const Candidate &candidate : candidates) {
-      auto graph =
-          std::static_pointer_cast<const KernelGraph>(candidate.solution);
-      auto &others = byColours[getColours(*graph)];
-      for (const auto &other : others) {
-        ++compared;
-        ASSERT_FALSE(KernelIsomorphism::areSame(*other, *graph));
-      }
-      others.push_back(std::move(graph));
+  CandidateSpace::Options options;
+  options.treeExpansions = 0;
+  CandidateSpace space(makeKernelState(load("canvas-resnet18.mlir", limits)),
+                       options);
+  Random random(0);
+  auto getKernel = [](const std::shared_ptr<const Solution> &solution) {
+    return static_cast<const KernelGraph *>(solution.get());
+  };
+  // Kernels are large: their moves are kept.
+  llvm::DenseMap<uint64_t, llvm::SmallVector<Path, 1>> byColours;
+  uint64_t compared = 0;
+  for (unsigned made = 0; made < count;) {
+    Path path;
+    ASSERT_EQ(space.draw(path, random), CandidateSpace::Draw::Found);
+    auto solution = space.take(path);
+    if (!solution)
+      continue;
+    ++made;
+    auto &others = byColours[getColours(*getKernel(solution))];
+    for (const Path &other : others) {
+      ++compared;
+      ASSERT_FALSE(KernelIsomorphism::areSame(
+          *getKernel(space.getSolution(other)), *getKernel(solution)));
     }
-    made += candidates.size();
+    others.push_back(path);
   }
   RecordProperty("compared", std::to_string(compared));
 }
