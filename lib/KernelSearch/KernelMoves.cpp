@@ -703,10 +703,10 @@ static bool mayCover(KernelStep step) {
 /// Enough steps are left after one of this kind for all that a kernel must
 /// have: a part of `isFeasible` that does not need the step.
 static bool canAfford(KernelSpace &space, const KernelStateData &data,
-                      KernelStep step, unsigned left,
+                      unsigned numLeaves, KernelStep step, unsigned left,
                       std::optional<unsigned> right) {
   const KernelLimits &limits = space.problem->limits;
-  unsigned leaves = data.getNumLeaves() + 1;
+  unsigned leaves = numLeaves + 1;
   leaves -= data.nodes[left].users == 0;
   if (right && *right != left)
     leaves -= data.nodes[*right].users == 0;
@@ -724,9 +724,9 @@ static bool canAfford(KernelSpace &space, const KernelStateData &data,
 
 /// How many codes there are for these operands, at most.
 static unsigned getNumCodes(KernelSpace &space, const KernelStateData &data,
-                            KernelStep step, unsigned left,
+                            unsigned numLeaves, KernelStep step, unsigned left,
                             std::optional<unsigned> right) {
-  if (!canAfford(space, data, step, left, right))
+  if (!canAfford(space, data, numLeaves, step, left, right))
     return 0;
   return isMerge(step)
              ? getNumMatches(space, data, data.nodes[left], data.nodes[*right])
@@ -750,12 +750,13 @@ void kas::forEachMove(KernelSpace &space, const KernelStateData &data,
   if (!space.problem->limits.steps[kind] || data.getNumLeft() == 0)
     return;
   unsigned rights = isBinary(step) ? data.numNodes : 1;
+  unsigned numLeaves = data.getNumLeaves();
   for (unsigned left = first >> 20; left < data.numNodes; ++left)
     for (unsigned right = left == first >> 20 ? first >> 16 & 15 : 0;
          right < rights; ++right) {
       uint32_t base = left << 20 | right << 16;
       unsigned numCodes =
-          getNumCodes(space, data, step, left,
+          getNumCodes(space, data, numLeaves, step, left,
                       isBinary(step) ? std::optional(right) : std::nullopt);
       for (uint32_t code = std::max(base, first); code < base + numCodes;
            ++code)
@@ -773,12 +774,12 @@ std::optional<uint32_t> kas::drawStep(KernelSpace &space,
     unsigned numCodes;
   };
   llvm::SmallVector<Operands, 64> all;
-  unsigned most = 0;
+  unsigned most = 0, numLeaves = data.getNumLeaves();
   for (unsigned left = 0; left < data.numNodes; ++left)
     for (unsigned right = 0; right < (isBinary(step) ? data.numNodes : 1u);
          ++right) {
       unsigned numCodes =
-          getNumCodes(space, data, step, left,
+          getNumCodes(space, data, numLeaves, step, left,
                       isBinary(step) ? std::optional(right) : std::nullopt);
       if (numCodes == 0)
         continue;

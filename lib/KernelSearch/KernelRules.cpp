@@ -459,8 +459,11 @@ bool kas::isWithinBudgets(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
     double value = sizes.getValues(size, groups)[layer];
     for (unsigned used = sizes.getVariables(size); used; used &= used - 1) {
       unsigned variable = llvm::countr_zero(used);
-      value *=
-          std::pow(least[layer][variable], sizes.getExponent(size, variable));
+      int exponent = sizes.getExponent(size, variable);
+      for (; exponent > 0; --exponent)
+        value *= least[layer][variable];
+      for (; exponent < 0; ++exponent)
+        value /= least[layer][variable];
     }
     return value;
   };
