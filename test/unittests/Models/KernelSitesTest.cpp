@@ -14,9 +14,9 @@
 
 #include "kas/Models/KernelSites.h"
 #include "Properties.h"
+#include "SiteReference.h"
 #include "kas/InitAll.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Reference/KernelEvaluator.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -28,18 +28,6 @@ using namespace kas::test;
 using namespace mlir;
 
 namespace {
-
-/// A convolution of the model, as text and as numbers.
-struct Layer {
-  std::string name;
-  int64_t inputs, outputs, size, stride, window;
-  /// The blocks of channels that the kernel works on.
-  int64_t channels, copies;
-  /// Among the bindings of the kernel.
-  unsigned binding;
-
-  int64_t getOutputSize() const { return size / stride; }
-};
 
 /// From as many channels to as many; to twice as many, with a stride; to half;
 /// and where neither number divides the other.
@@ -95,53 +83,6 @@ std::string getModel() {
          results + " : " + types + "\n}";
 }
 
-/// Means of windows, the kernel on blocks, means of blocks.
-std::vector<float> evaluate(KernelOp kernel, const Layer &layer,
-                            ArrayRef<float> input,
-                            ArrayRef<ArrayRef<float>> weights) {
-  int64_t size = layer.getOutputSize(), points = size * size;
-  std::vector<float> pooled;
-  for (int64_t c = 0; c < layer.inputs; ++c)
-    for (int64_t h = 0; h < size; ++h)
-      for (int64_t w = 0; w < size; ++w) {
-        double sum = 0;
-        for (int64_t i = 0; i < layer.stride; ++i)
-          for (int64_t j = 0; j < layer.stride; ++j)
-            sum += input[(c * layer.size + h * layer.stride + i) * layer.size +
-                         w * layer.stride + j];
-        pooled.push_back(float(sum / double(layer.stride * layer.stride)));
-      }
-  Binding binding = getSizeRules(kernel).bindings[layer.binding];
-  auto emitError = [&] { return kernel.emitError(); };
-  FailureOr<KernelShapes> shapes = getShapes(kernel, binding, emitError);
-  if (failed(shapes))
-    return {};
-  int64_t numBlocks = layer.inputs / layer.channels;
-  int64_t block = layer.channels * points, numWeights = shapes->weights.size();
-  int64_t numResults = layer.outputs / layer.channels;
-  std::vector<double> sums(layer.outputs * points, 0);
-  std::vector<int> counts(numResults, 0);
-  for (int64_t copy = 0; copy < layer.copies; ++copy) {
-    SmallVector<ReferenceTensor> given;
-    for (int64_t i = 0; i < numWeights; ++i)
-      given.push_back({shapes->weights[i], weights[copy * numWeights + i]});
-    std::vector<float> output(block);
-    ArrayRef<float> part =
-        ArrayRef(pooled).slice(copy % numBlocks * block, block);
-    if (failed(evaluateKernel(kernel, binding, {{shapes->inputs[0], part}},
-                              given, output, emitError)))
-      return {};
-    int64_t place = copy % numResults;
-    ++counts[place];
-    for (int64_t i = 0; i < block; ++i)
-      sums[place * block + i] += output[i];
-  }
-  std::vector<float> result;
-  for (size_t i = 0; i < sums.size(); ++i)
-    result.push_back(float(sums[i] / counts[i / block]));
-  return result;
-}
-
 /// What a change of the input in its last digits does to the result, relative
 /// to the largest magnitude: kernels with powers of powers have no more digits.
 double getCondition(KernelOp kernel, const Layer &layer, ArrayRef<float> input,
@@ -150,7 +91,7 @@ double getCondition(KernelOp kernel, const Layer &layer, ArrayRef<float> input,
   std::vector<float> near(input);
   for (auto [index, value] : llvm::enumerate(near))
     value *= index % 2 ? 1 + 1e-6f : 1 - 1e-6f;
-  return getError(evaluate(kernel, layer, near, weights), expected);
+  return getError(evaluateSite(kernel, layer, near, weights), expected);
 }
 
 class KernelSitesTest : public testing::Test {
@@ -206,7 +147,7 @@ protected:
 
   void compare(KernelOp kernel, const Layer &layer, ArrayRef<float> input,
                ArrayRef<ArrayRef<float>> weights, ArrayRef<float> actual) {
-    std::vector<float> expected = evaluate(kernel, layer, input, weights);
+    std::vector<float> expected = evaluateSite(kernel, layer, input, weights);
     ASSERT_FALSE(expected.empty());
     double condition = getCondition(kernel, layer, input, weights, expected);
     // Not a number anywhere, or no digits left.
