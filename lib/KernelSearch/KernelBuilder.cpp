@@ -181,6 +181,8 @@ private:
                                   node.step == InverseReorder);
     case Scale:
       return DagScaleOp::create(builder, location, left, dims);
+    case Norm:
+      return DagNormOp::create(builder, location, left);
     case FoldSum:
     case FoldMean:
     case FoldMax:

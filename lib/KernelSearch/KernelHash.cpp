@@ -57,7 +57,8 @@ public:
 
 private:
   static bool isWeighted(const FlatNode &node) {
-    return node.step == KernelStep::FC || node.step == KernelStep::Scale;
+    return node.step == KernelStep::FC || node.step == KernelStep::Scale ||
+           node.step == KernelStep::Norm;
   }
 
   uint64_t getSizeHash(SizeId id) const {

@@ -99,6 +99,8 @@ private:
       return makeReorder();
     case Scale:
       return makeScale();
+    case Norm:
+      return makeNorm();
     case FoldSum:
     case FoldMean:
     case FoldMax:
@@ -381,6 +383,18 @@ private:
                             : getProduct(shape, shape.numChannels, shape.rank);
     setFlops(1, getElements(shape));
     return node.params != oneSize && node.params != noSize;
+  }
+
+  bool makeNorm() {
+    const FlatShape &shape = left().shape;
+    if (code != 0 || shape.numChannels == 0 || isTaken() ||
+        left().step == KernelStep::Norm)
+      return false;
+    // Factor, offset, mean, variance.
+    node.params = sizes.multiply(sizes.intern(*Size::constant(4)),
+                                 getProduct(shape, 0, shape.numChannels));
+    setFlops(2, getElements(shape));
+    return node.params != noSize;
   }
 
   bool makeUnary() {
@@ -689,8 +703,8 @@ static unsigned getNumMatches(KernelSpace &space, const KernelStateData &data,
 static bool keepsShape(KernelStep step) {
   using enum KernelStep;
   return step == Shift || step == Shuffle || step == Reorder ||
-         step == InverseReorder || step == Softmax || isMerge(step) ||
-         (step >= Scale && step <= Sqr);
+         step == InverseReorder || step == Softmax || step == Norm ||
+         isMerge(step) || (step >= Scale && step <= Sqr);
 }
 
 /// Reads neighbours, for some operands.

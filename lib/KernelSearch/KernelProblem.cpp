@@ -23,7 +23,8 @@ static constexpr StringLiteral stepNames[numKernelSteps] = {
     "sqrt",      "sqr",      "fold_sum",
     "fold_mean", "fold_max", "softmax",
     "add",       "sub",      "mul",
-    "min",       "max",      "matmul"};
+    "min",       "max",      "matmul",
+    "norm"};
 
 StringRef kas::getName(KernelStep step) {
   return step == KernelStep::Input ? "input"

@@ -107,10 +107,15 @@ private:
       for (unsigned dims = 1; dims < 1u << made.getRank(); ++dims)
         addStepOver(draft, made, dims);
       return;
+    case Norm:
+      if (made.getNumChannelDims() == 0)
+        return;
+      break;
     default:
       assert(step >= ReLU && step <= Sqr && "a step that is not known here");
-      add(draft, made, {});
+      break;
     }
+    add(draft, made, {});
   }
 
   //===--------------------------------------------------------------------===//
@@ -395,8 +400,8 @@ private:
     };
     if (isActivation(after) && (before == Input || isActivation(before)))
       return true;
-    if (after == before &&
-        (after == Softmax || after == Scale || (after >= ReLU && after <= Sqr)))
+    if (after == before && (after == Softmax || after == Scale ||
+                            after == Norm || (after >= ReLU && after <= Sqr)))
       return true;
     switch (after) {
     case Abs:
@@ -442,8 +447,8 @@ private:
               haveSameShape(draft, a.left, a.right));
     if (a.left != b.left || a.dims != b.dims)
       return false;
-    // Layers and scales have weights of their own.
-    if (a.step == FC || a.step == Scale)
+    // Layers, scales and normalizations have weights of their own.
+    if (a.step == FC || a.step == Scale || a.step == Norm)
       return !limits.repeats;
     return a.amount == b.amount && a.size == b.size;
   }

@@ -53,6 +53,7 @@ enum class KernelStep : uint8_t {
   Min,
   Max,
   MatMul,
+  Norm,
   Input
 };
 constexpr unsigned numKernelSteps = static_cast<unsigned>(KernelStep::Input);
@@ -82,8 +83,10 @@ struct KernelLimits {
   bool neighbours = true;
   /// The most elements of a tensor times `batch`, at every layer.
   int64_t batch = 1, maxElements = INT32_MAX;
-  /// The primitives that are used.
-  std::bitset<numKernelSteps> steps = std::bitset<numKernelSteps>().set();
+  /// The primitives that are used: all but normalization, which models have
+  /// folded into their layers.
+  std::bitset<numKernelSteps> steps = std::bitset<numKernelSteps>().set().reset(
+      static_cast<unsigned>(KernelStep::Norm));
 };
 
 struct KernelProblem {

@@ -65,6 +65,16 @@ protected:
     return operands;
   }
 
+  /// The code has the dimensions and the dilation of `op`: there are many
+  /// others.
+  bool isUnfold(DagUnfoldOp op, unsigned code) const {
+    unsigned mask = 0;
+    for (int64_t dim : op.getDims())
+      mask |= 1u << dim;
+    return code % limits.dilation + 1 == op.getDilation() &&
+           code / limits.dilation / (limits.pairedWindows ? 1 : 2) == mask;
+  }
+
   /// Makes the step number `index` of `target` in every way that is a move, and
   /// goes on.
   bool follow(const State &state, KernelOp target, unsigned index) {
@@ -87,6 +97,9 @@ protected:
         if (!isSwapped && (left != operands[0] ||
                            (operands.size() > 1 && right != operands[1])))
           continue;
+        if (auto unfold = llvm::dyn_cast<DagUnfoldOp>(op);
+            unfold && !isUnfold(unfold, move->code & 0xffff))
+          continue;
         std::unique_ptr<State> next = state.clone();
         next->apply(*move);
         if (follow(*next, target, index + 1))
@@ -106,6 +119,8 @@ protected:
     return getSteps(buildKernel(builder, builder.getUnknownLoc(), "k",
                                 *graph)) == getSteps(target);
   }
+
+  KernelLimits limits;
 };
 
 TEST_P(NamedKernelsMembershipTest, StepsAreMoves) {
@@ -121,22 +136,42 @@ TEST_P(NamedKernelsMembershipTest, StepsAreMoves) {
             llvm::Regex("([^a-z0-9_%])x([^a-z0-9_])").sub("\\1x0\\2", text)) !=
        text;)
     text = next;
+  // A `conv` is windows and a layer by definition; the sampler has those.
+  llvm::Regex convolution(
+      "(%[a-z]+) = kas.dag.conv (%[a-z]+ )(groups 1 )"
+      "(dims \\[[^]]*\\] by \\[[^]]*\\])( dilation 3)? to C : "
+      "\\[C, 1 \\| H, W\\]");
+  for (std::string next;
+       (next = convolution.sub("\\1u = kas.dag.unfold \\2\\4\\5 : [C, 1 | H, W]"
+                               "\n  \\1 = kas.dag.fc \\1u \\3to C : "
+                               "[C, 1, windows | H, W]",
+                               text)) != text;)
+    text = next;
+  for (llvm::StringRef window : {"k, k", "l, l"})
+    if (size_t at = text.find("windows"); at != std::string::npos)
+      text.replace(at, 7, window.str());
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   ASSERT_TRUE(module);
   KernelOp target = *module->getOps<KernelOp>().begin();
   llvm::SmallVector<std::pair<llvm::StringRef, int64_t>> values;
   for (auto [name, value] :
-       {std::pair("C", 8), {"G", 2}, {"H", 8}, {"W", 6}, {"k", 3}})
+       {std::pair("C", 8), {"G", 2}, {"H", 8}, {"W", 6}, {"k", 3}, {"l", 5}})
     if (target.getSymbolSet().lookup(name))
       values.push_back({name, value});
   mlir::Builder builder(&context);
   target.setBindingsAttr(
       builder.getArrayAttr({BindingAttr::getNormal(&context, values)}));
   target.setMultiplicities({1});
-  KernelLimits limits;
   unsigned count = target.getBody().front().getOperations().size() - 1;
   limits.minSteps = limits.maxSteps = count;
   limits.repeats = true;
+  limits.steps.set();
+  if (llvm::StringRef(GetParam()) == "large_kernel_attention") {
+    limits.maxWeights = 5;
+    limits.dilation = 3;
+    // Each window in both dimensions.
+    limits.pairedWindows = false;
+  }
   auto problem = KernelProblem::get(target, limits, "");
   ASSERT_TRUE(succeeded(problem));
   std::unique_ptr<State> state =
@@ -152,10 +187,11 @@ INSTANTIATE_TEST_SUITE_P(
     Kernels, NamedKernelsMembershipTest,
     testing::Values("canvas_figure6", "canvas_figure8", "canvas_figure9a",
                     "canvas_figure9b", "convolution", "depthwise_convolution",
-                    "grouped_convolution", "involution", "linear_attention",
+                    "grouped_convolution", "involution",
+                    "large_kernel_attention", "linear_attention",
                     "multi_head_attention", "residual_block", "self_attention",
-                    "shift_convolution", "spatially_separable_convolution",
-                    "squeeze_excite"),
+                    "separable_convolution", "shift_convolution",
+                    "spatially_separable_convolution", "squeeze_excite"),
     [](const auto &info) { return std::string(info.param); });
 
 } // namespace
