@@ -168,7 +168,7 @@ TEST_F(JITTest, PreparedWeightsAreNotPackedAgain) {
           outs(%init : tensor<1x32x7x7xf32>) -> tensor<1x32x7x7xf32>
       return %y : tensor<1x32x7x7xf32>
     })mlir",
-                                           &context);
+                                                       &context);
   ASSERT_TRUE(bool(layer));
   CPUPipelineOptions pipeline;
   pipeline.threads = 1;
