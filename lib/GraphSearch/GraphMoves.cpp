@@ -509,6 +509,8 @@ private:
         takesBothHalves(choice.code) || takesEqualReductions(choice.code) ||
         absorbsWeight(choice.code) || isAbsorbed(space, state, choice.code) ||
         takesRenamedShift(space, state, choice.code) ||
+        isDetermined(space, state, choice.code) ||
+        takesSummedShift(space, state, choice.code) ||
         !isWithinParams(choice.code))
       return false;
     ShapeBudget rest = budget;

@@ -142,6 +142,94 @@ kas::getWeightAtoms(const GraphSpace &space, llvm::ArrayRef<ExprId> coords) {
              : atoms;
 }
 
+/// `below` is part of the expression.
+static bool hasBelow(const GraphSpace &space, ExprId id, ExprId below) {
+  if (id == below)
+    return true;
+  const Expr &expr = space.getExpr(id);
+  if (expr.kind == CoordKind::Output || expr.kind == CoordKind::Reduce)
+    return false;
+  bool isBinary =
+      expr.kind == CoordKind::Split || expr.kind == CoordKind::Unfold;
+  return hasBelow(space, expr.first, below) ||
+         (isBinary && hasBelow(space, expr.second, below));
+}
+
+/// The coordinate is a function of `atoms`; adds the unfolds that are part of
+/// it.
+static bool followsFrom(const GraphSpace &space, ExprId id,
+                        llvm::ArrayRef<ExprId> atoms,
+                        llvm::SmallVectorImpl<ExprId> &unfolds) {
+  if (llvm::is_contained(atoms, id))
+    return true;
+  const Expr &expr = space.getExpr(id);
+  if (expr.kind == CoordKind::Output || expr.kind == CoordKind::Reduce)
+    return false;
+  if (expr.kind == CoordKind::Unfold)
+    unfolds.push_back(id);
+  bool isBinary =
+      expr.kind == CoordKind::Split || expr.kind == CoordKind::Unfold;
+  return followsFrom(space, expr.first, atoms, unfolds) &&
+         (!isBinary || followsFrom(space, expr.second, atoms, unfolds));
+}
+
+bool kas::isDetermined(const GraphSpace &space, const GraphStateData &state,
+                       uint32_t code) {
+  if (state.numWeights == 0)
+    return false;
+  llvm::SmallVector<ExprId, 8> coords, kept;
+  for (unsigned index = 0; index < state.numLive; ++index) {
+    WeightUse use = getUse(code, index);
+    if (use != Unused)
+      coords.push_back(state.live[index].expr);
+    if (use != Taken)
+      kept.push_back(state.live[index].expr);
+  }
+  for (unsigned index = 0; index < state.numWeights; ++index)
+    llvm::append_range(kept, space.getWeight(state.weights[index]));
+  coords = getWeightAtoms(space, coords);
+  // What is outside of a window is zero: something else must say so, too.
+  auto isKept = [&](ExprId unfold) {
+    return llvm::any_of(kept,
+                        [&](ExprId id) { return hasBelow(space, id, unfold); });
+  };
+  for (unsigned index = 0; index < state.numWeights; ++index) {
+    llvm::SmallVector<ExprId, 8> atoms =
+        getWeightAtoms(space, space.getWeight(state.weights[index]));
+    llvm::SmallVector<ExprId, 4> unfolds;
+    if (llvm::all_of(coords,
+                     [&](ExprId id) {
+                       return followsFrom(space, id, atoms, unfolds);
+                     }) &&
+        llvm::all_of(unfolds, isKept))
+      return true;
+  }
+  return false;
+}
+
+bool kas::takesSummedShift(const GraphSpace &space, const GraphStateData &state,
+                           uint32_t code) {
+  auto hasWeight = [&](ExprId id) {
+    return llvm::any_of(
+        llvm::ArrayRef(state.weights, state.numWeights), [&](uint32_t number) {
+          return llvm::is_contained(space.getWeight(number), id);
+        });
+  };
+  for (unsigned index = 0; index < state.numLive; ++index) {
+    ExprId id = state.live[index].expr;
+    if (getUse(code, index) != Taken || !getCarriedSplit(space, id))
+      continue;
+    bool isSeen = hasWeight(id);
+    while (const Expr *split = getCarriedSplit(space, id)) {
+      id = split->first;
+      isSeen |= hasWeight(id);
+    }
+    if (!isSeen && space.getExpr(id).kind == CoordKind::Reduce)
+      return true;
+  }
+  return false;
+}
+
 bool kas::isAbsorbed(const GraphSpace &space, const GraphStateData &state,
                      uint32_t code) {
   llvm::SmallVector<ExprId, 8> coords;

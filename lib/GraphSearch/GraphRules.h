@@ -79,6 +79,13 @@ llvm::SmallVector<ExprId, 8> getWeightAtoms(const GraphSpace &space,
 /// W4: by their atoms, one of the weights has all that the other has.
 bool isAbsorbed(const GraphSpace &space, const GraphStateData &state,
                 uint32_t code);
+/// W11: all coordinates of the weight are functions of those of one that is
+/// there.
+bool isDetermined(const GraphSpace &space, const GraphStateData &state,
+                  uint32_t code);
+/// W12: the weight takes a reduction plus carries, which no other weight sees.
+bool takesSummedShift(const GraphSpace &space, const GraphStateData &state,
+                      uint32_t code);
 /// W10: the weight takes such a quotient, and only renames the points of b.
 bool takesRenamedShift(const GraphSpace &space, const GraphStateData &state,
                        uint32_t code);

@@ -215,10 +215,10 @@ static void compareExactly(const SearchProblem &problem, const LongList &list,
   }
 }
 
-std::vector<std::pair<size_t, size_t>>
-kas::test::findDuplicates(const SearchProblem &problem, LongList &list,
-                          llvm::ArrayRef<Binding> bindings,
-                          llvm::raw_ostream &log) {
+std::vector<std::vector<size_t>>
+kas::test::findUndecided(const SearchProblem &problem, LongList &list,
+                         llvm::ArrayRef<Binding> bindings,
+                         llvm::raw_ostream &log) {
   Sieve sieve(problem, list, log);
   const FingerprintOptions few = {2, 2, 2}, more = {8, 3, 2},
                            strong = {2, 2, 3, 32}, strongest = {2, 0, 4, 128};
@@ -256,8 +256,15 @@ kas::test::findDuplicates(const SearchProblem &problem, LongList &list,
   }
   for (size_t binding = 0; binding < bindings.size(); ++binding)
     sift(binding, strongest);
+  return std::move(sieve.buckets);
+}
+
+std::vector<std::pair<size_t, size_t>>
+kas::test::findDuplicates(const SearchProblem &problem, LongList &list,
+                          llvm::ArrayRef<Binding> bindings,
+                          llvm::raw_ostream &log) {
   std::vector<std::pair<size_t, size_t>> pairs;
-  for (const Bucket &bucket : sieve.buckets)
+  for (const Bucket &bucket : findUndecided(problem, list, bindings, log))
     compareExactly(problem, list, bindings, bucket, pairs);
   llvm::sort(pairs);
   return pairs;

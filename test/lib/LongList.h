@@ -67,6 +67,14 @@ private:
   llvm::function_ref<void(size_t, const OperatorGraph &)> visit = nullptr;
 };
 
+/// Lists the operators and returns the groups that share every fingerprint, as
+/// described below: the same ones are in one group, but not all of a group need
+/// be the same.
+std::vector<std::vector<size_t>> findUndecided(const SearchProblem &problem,
+                                               LongList &list,
+                                               llvm::ArrayRef<Binding> bindings,
+                                               llvm::raw_ostream &log);
+
 /// Lists the operators and looks for pairs that are the same at all `bindings`,
 /// each operator with the first one that it equals. The first binding is looked
 /// at for all operators, so it should be tiny; the others for those that it

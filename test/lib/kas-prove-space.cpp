@@ -41,6 +41,10 @@ static llvm::cl::opt<unsigned> maxPerReductions(
 static llvm::cl::opt<unsigned> maxStatesPerReductions(
     "max-states-per-reductions", llvm::cl::init(~0u),
     llvm::cl::desc("With -at: look at so many states for each of them"));
+static llvm::cl::opt<bool> fingerprintsOnly(
+    "fingerprints-only",
+    llvm::cl::desc("With -at: compare nothing exactly, but print the groups "
+                   "that share every fingerprint"));
 static llvm::cl::opt<bool>
     allWeights("all-weights",
                llvm::cl::desc("Let brute force try redundant weights and those "
@@ -91,6 +95,19 @@ static bool compareAt(SpaceOp space, mlir::MLIRContext &context) {
   llvm::outs() << "space @" << space.getSymName() << "\n";
   LongList list(problem,
                 {maxOperators, maxPerReductions, maxStatesPerReductions});
+  if (fingerprintsOnly) {
+    auto groups = findUndecided(*problem, list, bindings, llvm::outs());
+    for (const std::vector<size_t> &group : llvm::ArrayRef(groups).take_front(
+             std::min<size_t>(numShown, groups.size()))) {
+      llvm::outs() << "group of " << group.size() << "\n";
+      for (size_t number : group)
+        print(*problem, *list.getGraph(number),
+              ("undecided_" + llvm::Twine(number)).str(), context);
+    }
+    llvm::outs() << "search: " << list.size()
+                 << " operators, groups not decided: " << groups.size() << "\n";
+    return groups.empty();
+  }
   auto pairs = findDuplicates(*problem, list, bindings, llvm::outs());
   for (auto [a, b] : llvm::ArrayRef(pairs).take_front(
            std::min<size_t>(numShown, pairs.size()))) {

@@ -65,6 +65,14 @@ public:
                     llvm::ArrayRef<ExprId> shared) {
     return takesRenamedShift(space, state, getContractCode(shared, taken));
   }
+  bool takesDetermined(llvm::ArrayRef<ExprId> taken,
+                       llvm::ArrayRef<ExprId> shared) {
+    return isDetermined(space, state, getContractCode(shared, taken));
+  }
+  bool takesSummed(llvm::ArrayRef<ExprId> taken,
+                   llvm::ArrayRef<ExprId> shared) {
+    return takesSummedShift(space, state, getContractCode(shared, taken));
+  }
   bool expands(ExprId coord) { return canExpand(space, state, get(coord)); }
 
   /// Whether the search lists the move.

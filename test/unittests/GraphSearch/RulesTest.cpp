@@ -62,6 +62,32 @@ TEST_F(RulesTest, W10WithSeveralWeights) {
   EXPECT_FALSE(takesRenamed({q}, {m})) << "that weight sees the carry";
 }
 
+TEST_F(RulesTest, W11) {
+  ExprId k = reduce("k"), r = reduce("s");
+  contract({h, k, r}, {d});
+  auto [q, m] = merge(shift(split(unfold(h, k), r)), "s");
+  EXPECT_TRUE(takesDetermined({m}, {q})) << "that weight has h, k and r";
+  EXPECT_TRUE(takesDetermined({q}, {}));
+  EXPECT_FALSE(takesDetermined({w, m}, {q})) << "it does not have w";
+  EXPECT_FALSE(takesDetermined({q, m}, {})) << "nothing else has the borders";
+}
+
+TEST_F(RulesTest, W12) {
+  auto [q, m] = merge(shift(split(reduce("s"), w)), "H");
+  EXPECT_TRUE(takesSummed({q}, {m})) << "a sum over the weight";
+  EXPECT_TRUE(takesSummed({q}, {}));
+  EXPECT_FALSE(takesSummed({m}, {q})) << "the data has it, too";
+  auto [ofOutput, rest] = merge(shift(split(h, reduce("s"))), "s");
+  EXPECT_FALSE(takesSummed({ofOutput}, {rest})) << "h is no reduction";
+}
+
+TEST_F(RulesTest, W12WithSeveralWeights) {
+  ExprId r = reduce("s");
+  contract({r}, {d});
+  auto [q, m] = merge(shift(split(r, w)), "H");
+  EXPECT_FALSE(takesSummed({q}, {m})) << "that weight sees the reduction";
+}
+
 //===----------------------------------------------------------------------===//
 // Merges
 //===----------------------------------------------------------------------===//
