@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KasRun.h"
+#include "Runnable.h"
 #include "kas/Conversion/KasKernelToLinalg.h"
 #include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
 #include "kas/Operators/Operators.h"
@@ -24,37 +24,8 @@ using llvm::Expected;
 using llvm::SmallVector;
 using llvm::StringRef;
 
-namespace {
-/// The kernel of the file, or of the library for `kas.NAME`.
-struct LoadedKernel {
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  KernelOp kernel;
-};
-} // namespace
-
-static Expected<LoadedKernel> loadKernel(mlir::MLIRContext &context,
-                                         const RunSettings &settings) {
-  StringRef name = settings.kernelName;
-  LoadedKernel loaded;
-  if (!settings.file.empty()) {
-    auto module = parseModule(context, settings.file);
-    if (!module)
-      return module.takeError();
-    loaded.module = std::move(*module);
-    StringRef symbol = name;
-    symbol.consume_front("@");
-    loaded.kernel = loaded.module->lookupSymbol<KernelOp>(symbol);
-    if (!loaded.kernel)
-      return createStringError("no kernel '" + name + "' in '" + settings.file +
-                               "'");
-    return loaded;
-  }
-  loaded.module = parseNamedKernel(&context, name);
-  if (!loaded.module)
-    return createStringError("no kernel '" + name + "' in the library");
-  loaded.kernel = *loaded.module->getOps<KernelOp>().begin();
-  return loaded;
-}
+/// The function that a kernel becomes.
+static constexpr llvm::StringLiteral kernelFunctionName = "run";
 
 /// The values of the command line, then those of the kernel's first binding.
 static Expected<Binding>
@@ -103,32 +74,6 @@ static int64_t countMACs(KernelOp kernel, const Binding &binding) {
   return flops / 2;
 }
 
-static Expected<NamedTensors> readArrays(const RunSettings &settings,
-                                         const FunctionSignature &signature,
-                                         size_t numInputs) {
-  NamedTensors given;
-  auto read = [&](llvm::ArrayRef<std::string> paths, size_t first, size_t count,
-                  StringRef what) -> Error {
-    if (paths.size() > count)
-      return createStringError("the kernel has " + llvm::Twine(count) + " " +
-                               what + "s, got " + llvm::Twine(paths.size()));
-    for (auto [index, path] : llvm::enumerate(paths)) {
-      auto tensor = readNpy(path);
-      if (!tensor)
-        return tensor.takeError();
-      given.insert(
-          {signature.arguments[first + index].name, std::move(*tensor)});
-    }
-    return Error::success();
-  };
-  if (Error error = read(settings.inputs, 0, numInputs, "input"))
-    return error;
-  if (Error error = read(settings.weights, numInputs,
-                         signature.arguments.size() - numInputs, "weight"))
-    return error;
-  return given;
-}
-
 /// Inputs and output have a batch of 1 in front, which the reference has not.
 static Error evaluateReference(KernelOp kernel, const Binding &binding,
                                llvm::ArrayRef<Tensor> arguments,
@@ -148,42 +93,7 @@ static Error evaluateReference(KernelOp kernel, const Binding &binding,
   return Error::success();
 }
 
-/// Runs on `settings.device` and times it when asked. `module` has the function
-/// `name` in the kernel's stead.
-static Error runOnDevice(mlir::ModuleOp module, StringRef name, KernelOp kernel,
-                         const Binding &binding, const RunSettings &settings,
-                         llvm::ArrayRef<Tensor> arguments,
-                         llvm::MutableArrayRef<Tensor> results,
-                         RunReport &report) {
-  if (settings.device == "reference") {
-    auto run = [&] {
-      return evaluateReference(kernel, binding, arguments, results.front());
-    };
-    if (Error error = run())
-      return error;
-    if (settings.time)
-      report.timing =
-          measure([&] { llvm::cantFail(run()); }, getTimingOptions(settings));
-    return Error::success();
-  }
-  ObjectCache cache(settings.cacheDirectory);
-  JITOptions jit;
-  jit.cache = &cache;
-  CPUPipelineOptions pipeline;
-  pipeline.threads = settings.threads;
-  auto function = compileForCPU(module, name, pipeline, jit);
-  if (!function)
-    return function.takeError();
-  report.compileMilliseconds = function->getCompileMilliseconds();
-  report.compileTimes = function->getTimes();
-  (*function)(arguments, results);
-  if (settings.time)
-    report.timing = measure([&] { (*function)(arguments, results); },
-                            getTimingOptions(settings));
-  return Error::success();
-}
-
-/// A module in which the kernels are the one function `run`.
+/// A module in which the kernels are the one function.
 static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 lower(KernelOp kernel, const Binding &binding) {
   mlir::MLIRContext *context = kernel.getContext();
@@ -195,7 +105,7 @@ lower(KernelOp kernel, const Binding &binding) {
   canonicalizeKernel(copy);
   mlir::OpBuilder builder(copy);
   mlir::FailureOr<mlir::func::FuncOp> function =
-      createKernelFunction(builder, copy, binding, "run");
+      createKernelFunction(builder, copy, binding, kernelFunctionName);
   if (mlir::failed(function))
     return diagnostics.takeError();
   for (KernelOp other : llvm::make_early_inc_range(module->getOps<KernelOp>()))
@@ -205,17 +115,13 @@ lower(KernelOp kernel, const Binding &binding) {
 
 Expected<RunReport> kas::runKernel(mlir::MLIRContext &context,
                                    const RunSettings &settings) {
-  if (settings.device != "cpu" && settings.device != "reference")
-    return createStringError("expected the device 'cpu' or 'reference', got '" +
-                             settings.device + "'");
-  if (!settings.checkFile.empty())
-    return createStringError("a kernel is checked against the reference, got "
-                             "--check=" +
-                             settings.checkFile);
-  auto loaded = loadKernel(context, settings);
+  if (Error error = checkSettings("kernel", settings))
+    return error;
+  auto loaded = load<KernelOp>(context, "kernel", settings.kernelName,
+                               settings.file, parseNamedKernel);
   if (!loaded)
     return loaded.takeError();
-  KernelOp kernel = loaded->kernel;
+  KernelOp kernel = loaded->op;
   RunReport report;
   report.kind = "kernel";
   report.name = settings.kernelName;
@@ -226,7 +132,7 @@ Expected<RunReport> kas::runKernel(mlir::MLIRContext &context,
   auto module = lower(kernel, *binding);
   if (!module)
     return module.takeError();
-  auto signature = FunctionSignature::get(**module, "run");
+  auto signature = FunctionSignature::get(**module, kernelFunctionName);
   if (!signature)
     return signature.takeError();
   size_t numInputs = kernel.getBody().getNumArguments();
@@ -235,32 +141,12 @@ Expected<RunReport> kas::runKernel(mlir::MLIRContext &context,
   for (const TensorSignature &weight :
        llvm::ArrayRef(signature->arguments).drop_front(numInputs))
     *report.params += llvm::cantFail(numElements(weight.shape));
-  // The cost alone needs no data.
-  if (settings.cost && !settings.time && !settings.check &&
-      settings.output.empty())
-    return report;
-
-  auto given = readArrays(settings, *signature, numInputs);
-  if (!given)
-    return given.takeError();
-  auto arguments = signature->makeArguments(*given, settings.seed);
-  if (!arguments)
-    return arguments.takeError();
-  auto results = signature->makeResults();
-  if (!results)
-    return results.takeError();
-  if (Error error = runOnDevice(**module, "run", kernel, *binding, settings,
-                                *arguments, *results, report))
+  Runnable runnable{"kernel", **module, kernelFunctionName, numInputs,
+                    [&](llvm::ArrayRef<Tensor> arguments, Tensor &result) {
+                      return evaluateReference(kernel, *binding, arguments,
+                                               result);
+                    }};
+  if (Error error = runAndCheck(runnable, settings, report))
     return error;
-  if (!settings.output.empty())
-    if (Error error = writeResults(settings.output, *signature, *results))
-      return error;
-  if (settings.check) {
-    Tensor expected(results->front().getShape());
-    if (Error error = evaluateReference(kernel, *binding, *arguments, expected))
-      return error;
-    report.maxRelativeError = maxRelativeError(results->front(), expected);
-    report.ok = *report.maxRelativeError <= settings.tolerance;
-  }
   return report;
 }

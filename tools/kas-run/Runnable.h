@@ -1,0 +1,84 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An operator or a kernel at a binding, as what kas-run runs on a device and
+// compares with the reference.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_TOOLS_RUNNABLE_H
+#define KAS_TOOLS_RUNNABLE_H
+
+#include "KasRun.h"
+#include "kas/Reference/Evaluator.h"
+#include <functional>
+
+namespace kas {
+
+struct Runnable {
+  /// "operator" or "kernel".
+  llvm::StringRef kind;
+  /// Has the function: of the inputs, then the weights, to one result.
+  mlir::ModuleOp module;
+  llvm::StringRef function;
+  size_t numInputs = 1;
+  /// What the reference evaluator gives for arguments of the function.
+  std::function<llvm::Error(llvm::ArrayRef<Tensor> arguments, Tensor &result)>
+      evaluate;
+};
+
+/// A device that there is, and no file to compare with.
+llvm::Error checkSettings(llvm::StringRef kind, const RunSettings &settings);
+
+/// Runs on `settings.device`, with times and a comparison where they are asked
+/// for; nothing when only costs are.
+llvm::Error runAndCheck(const Runnable &runnable, const RunSettings &settings,
+                        RunReport &report);
+
+/// An op of a file or of the library, with its module.
+template <typename OpTy>
+struct Loaded {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  OpTy op;
+};
+
+/// `name` or `@name` of the file; what is called `kas.name` and is not in the
+/// file, or is without one, is of the library: `parseNamed` gives its module,
+/// or null.
+template <typename OpTy>
+llvm::Expected<Loaded<OpTy>>
+load(mlir::MLIRContext &context, llvm::StringRef kind, llvm::StringRef name,
+     llvm::StringRef file,
+     mlir::OwningOpRef<mlir::ModuleOp> (*parseNamed)(mlir::MLIRContext *,
+                                                     llvm::StringRef)) {
+  Loaded<OpTy> loaded;
+  if (!file.empty()) {
+    auto module = parseModule(context, file);
+    if (!module)
+      return module.takeError();
+    loaded.module = std::move(*module);
+    llvm::StringRef symbol = name;
+    symbol.consume_front("@");
+    loaded.op = loaded.module->template lookupSymbol<OpTy>(symbol);
+    if (loaded.op)
+      return loaded;
+    if (!name.starts_with("kas."))
+      return llvm::createStringError("no " + kind + " '" + name + "' in '" +
+                                     file + "'");
+  }
+  loaded.module = parseNamed(&context, name);
+  if (!loaded.module)
+    return llvm::createStringError("no " + kind + " '" + name +
+                                   "' in the library");
+  loaded.op = *loaded.module->template getOps<OpTy>().begin();
+  return loaded;
+}
+
+} // namespace kas
+
+#endif // KAS_TOOLS_RUNNABLE_H
