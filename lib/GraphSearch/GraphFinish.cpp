@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FlatGraph.h"
-#include "GraphRules.h"
+#include "GraphWeightRules.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GraphRules.h"
+#include "GraphWeightRules.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
@@ -449,44 +450,6 @@ private:
     return !isPast(shared) && chooseUse(index, shared);
   }
 
-  /// W6: the two halves of a coordinate are taken as one.
-  bool takesBothHalves(uint32_t code) const {
-    for (unsigned a = 0; a < live.size(); ++a)
-      for (unsigned b = 0; b < live.size(); ++b)
-        if (live[a].kind == CoordKind::MergeQuotient &&
-            live[b].kind == CoordKind::MergeRemainder &&
-            getUse(code, a) == Taken && getUse(code, b) == Taken &&
-            live[a].weights == live[b].weights &&
-            space.getExpr(live[a].expr).first ==
-                space.getExpr(live[b].expr).first)
-          return true;
-    return false;
-  }
-
-  /// W4: a weight that took nothing has no coordinates but these.
-  bool absorbsWeight(uint32_t code) const {
-    for (unsigned number = 0; number < state.numWeights; ++number) {
-      size_t common = 0;
-      for (unsigned index = 0; index < live.size(); ++index)
-        common += getUse(code, index) != Unused &&
-                  (live[index].weights >> number & 1);
-      if (common == space.getWeight(state.weights[number]).size())
-        return true;
-    }
-    return false;
-  }
-
-  /// W7: two reductions that only the same weights have are one.
-  bool takesEqualReductions(uint32_t code) const {
-    for (unsigned a = 0; a < live.size(); ++a)
-      for (unsigned b = 0; b < a; ++b)
-        if (live[a].kind == CoordKind::Reduce &&
-            live[b].kind == CoordKind::Reduce && getUse(code, a) == Taken &&
-            getUse(code, b) == Taken && live[a].weights == live[b].weights)
-          return true;
-    return false;
-  }
-
   bool isLaterTwin(const Choice &choice, uint64_t key) const {
     return llvm::any_of(twins, [&](std::pair<uint8_t, uint8_t> pair) {
       auto [a, b] = pair;
@@ -506,11 +469,7 @@ private:
       return false;
     uint64_t key = getContractKey(choice.terms);
     if (isStale(key, choice.since) || isLaterTwin(choice, key) ||
-        takesBothHalves(choice.code) || takesEqualReductions(choice.code) ||
-        absorbsWeight(choice.code) || isAbsorbed(space, state, choice.code) ||
-        takesRenamedShift(space, state, choice.code) ||
-        isDetermined(space, state, choice.code) ||
-        takesSummedShift(space, state, choice.code) ||
+        !isWeightCanonical(space, state, choice.code) ||
         !isWithinParams(choice.code))
       return false;
     ShapeBudget rest = budget;

@@ -65,30 +65,6 @@ bool canExpand(const GraphSpace &space, const GraphStateData &state,
 /// The factors of the split of both are in ascending order.
 bool isAscending(const GraphSpace &space, const LiveCoord &outer,
                  const LiveCoord &inner);
-/// `id` is the remainder by the size of b of the shift of a split of a and b:
-/// the shift of b. Returns b.
-std::optional<ExprId> getShiftedRemainder(const GraphSpace &space, ExprId id);
-/// `id` is the quotient by the size of b of the shift of a split of a and b: a
-/// plus the carry of b. Returns the split, or null.
-const Expr *getCarriedSplit(const GraphSpace &space, ExprId id);
-/// W8: what a weight is indexed by, with everything that is one-to-one taken
-/// apart: both halves of a merge of a shift are what is shifted, and a shifted
-/// remainder is what it is made of. Weights of one set have the same elements.
-llvm::SmallVector<ExprId, 8> getWeightAtoms(const GraphSpace &space,
-                                            llvm::ArrayRef<ExprId> coords);
-/// W4: by their atoms, one of the weights has all that the other has.
-bool isAbsorbed(const GraphSpace &space, const GraphStateData &state,
-                uint32_t code);
-/// W11: all coordinates of the weight are functions of those of one that is
-/// there.
-bool isDetermined(const GraphSpace &space, const GraphStateData &state,
-                  uint32_t code);
-/// W12: the weight takes a reduction plus carries, which no other weight sees.
-bool takesSummedShift(const GraphSpace &space, const GraphStateData &state,
-                      uint32_t code);
-/// W10: the weight takes such a quotient, and only renames the points of b.
-bool takesRenamedShift(const GraphSpace &space, const GraphStateData &state,
-                       uint32_t code);
 /// The reductions without weights stay few when these are joined (P1).
 bool canPool(GraphSpace &space, const GraphStateData &state, const LiveCoord &a,
              const LiveCoord &b);

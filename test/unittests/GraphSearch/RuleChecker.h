@@ -13,6 +13,7 @@
 #ifndef KAS_TEST_UNITTESTS_GRAPHSEARCH_RULECHECKER_H
 #define KAS_TEST_UNITTESTS_GRAPHSEARCH_RULECHECKER_H
 
+#include "GraphWeightRules.h"
 #include "OperatorWriter.h"
 #include "Problems.h"
 

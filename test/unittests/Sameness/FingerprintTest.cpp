@@ -22,42 +22,33 @@ namespace {
 constexpr FingerprintOptions allOptions[] = {
     {3, 2, 2}, {8, 3, 2}, {2, 2, 3, 32}, {2, 0, 4, 128}, {0, 0, 3, 32}};
 
-constexpr llvm::StringLiteral bodies[] = {
-    // A grouped convolution of low rank.
-    R"(
-    %G = kas.reduce sum : g
+/// What all of them begin with.
+constexpr llvm::StringLiteral reductions = R"(
     %i = kas.reduce sum : C/g
     %r = kas.reduce sum : r
     %j = kas.reduce sum : k
     %j_d, %j_w = kas.share %j : k
-    %i_d, %i_w = kas.share %i : C/g
     %r_1, %r_2 = kas.share %r : r
-    %x = kas.unfold %h, %j_d : H, k
+    %x = kas.unfold %h, %j_d : H, k)";
+
+constexpr llvm::StringLiteral bodies[] = {
+    // A grouped convolution of low rank.
+    R"(
+    %G = kas.reduce sum : g
+    %i_d, %i_w = kas.share %i : C/g
     %c = kas.split %G, %i_d : g, C/g
     kas.yield data(%c, %x) weight(%r_1, %i_w) weight(%o, %r_2, %j_w))",
     // The same, but the first weight has the window.
     R"(
     %G = kas.reduce sum : g
-    %i = kas.reduce sum : C/g
-    %r = kas.reduce sum : r
-    %j = kas.reduce sum : k
-    %j_d, %j_w = kas.share %j : k
     %i_d, %i_w = kas.share %i : C/g
-    %r_1, %r_2 = kas.share %r : r
-    %x = kas.unfold %h, %j_d : H, k
     %c = kas.split %G, %i_d : g, C/g
     kas.yield data(%c, %x) weight(%r_1, %i_w, %j_w) weight(%o, %r_2))",
     // The groups are those of the output.
     R"(
-    %i = kas.reduce sum : C/g
-    %r = kas.reduce sum : r
-    %j = kas.reduce sum : k
-    %j_d, %j_w = kas.share %j : k
     %i_d, %i_w = kas.share %i : C/g
-    %r_1, %r_2 = kas.share %r : r
     %q, %m = kas.merge %o by D/g : D
     %q_d, %q_w = kas.share %q : g
-    %x = kas.unfold %h, %j_d : H, k
     %c = kas.split %q_d, %i_d : g, C/g
     kas.yield data(%c, %x) weight(%r_1, %i_w) weight(%q_w, %m, %r_2, %j_w))"};
 
@@ -69,7 +60,7 @@ protected:
     bindings = {{6, 8, 7, 2, 3, 5}};
   }
   ConcreteOperator get(llvm::StringRef body) {
-    return parse(signature, body).front();
+    return parse(signature, (reductions + body).str()).front();
   }
 };
 
