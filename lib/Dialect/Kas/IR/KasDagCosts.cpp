@@ -11,15 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Dialect/Kas/IR/KasDag.h"
+#include "KasDagShapes.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace kas;
-
-static SymbolicTensorType getTensorType(Value value) {
-  return cast<SymbolicTensorType>(value.getType());
-}
 
 //===----------------------------------------------------------------------===//
 // Implied sizes
