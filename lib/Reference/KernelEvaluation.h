@@ -58,8 +58,9 @@ void forEachIndex(llvm::ArrayRef<int64_t> shape, Visit visit) {
 class KernelEvaluation {
 public:
   KernelEvaluation(KernelOp kernel, const Binding &binding,
-                   EmitErrorFn emitError)
-      : kernel(kernel), sizes{kernel.getSymbolSet(), binding, emitError} {}
+                   EmitErrorFn emitError, StepPrecision precision)
+      : kernel(kernel), sizes{kernel.getSymbolSet(), binding, emitError},
+        isSingle(precision == StepPrecision::Single) {}
 
   llvm::LogicalResult run(llvm::ArrayRef<ReferenceTensor> inputs,
                           llvm::ArrayRef<ReferenceTensor> weights,
@@ -78,7 +79,8 @@ private:
       return mlir::failure();
     Dense dense(*shape);
     forEachIndex(*shape, [&](llvm::ArrayRef<int64_t> index, int64_t offset) {
-      dense.values[offset] = compute(index, offset);
+      double result = compute(index, offset);
+      dense.values[offset] = isSingle ? static_cast<float>(result) : result;
     });
     tensors.try_emplace(value, std::move(dense));
     return mlir::success();
@@ -165,6 +167,7 @@ private:
 
   KernelOp kernel;
   SizeValues sizes;
+  bool isSingle;
   llvm::ArrayRef<ReferenceTensor> remaining;
   /// Looked up only, never iterated over: the pointers order nothing.
   llvm::DenseMap<mlir::Value, Dense> tensors;

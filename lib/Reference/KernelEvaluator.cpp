@@ -175,7 +175,8 @@ LogicalResult kas::evaluateKernel(KernelOp kernel, const Binding &binding,
                                   ArrayRef<ReferenceTensor> inputs,
                                   ArrayRef<ReferenceTensor> weights,
                                   MutableArrayRef<float> output,
-                                  EmitErrorFn emitError) {
+                                  EmitErrorFn emitError,
+                                  StepPrecision precision) {
   FailureOr<KernelShapes> shapes = getShapes(kernel, binding, emitError);
   if (failed(shapes) ||
       failed(verifyTensors(inputs, shapes->inputs, "input", emitError)) ||
@@ -184,6 +185,6 @@ LogicalResult kas::evaluateKernel(KernelOp kernel, const Binding &binding,
   if (int64_t(output.size()) != product(shapes->output))
     return emitError() << "requires an output of " << product(shapes->output)
                        << " elements, got " << output.size();
-  return KernelEvaluation(kernel, binding, emitError)
+  return KernelEvaluation(kernel, binding, emitError, precision)
       .run(inputs, weights, output);
 }

@@ -33,21 +33,31 @@ struct KernelShapes {
 llvm::FailureOr<KernelShapes> getShapes(KernelOp kernel, const Binding &binding,
                                         EmitErrorFn emitError);
 
+/// How the numbers between the steps of a kernel are kept.
+enum class StepPrecision {
+  Double,
+  /// Rounded to f32 behind each step, as compiled code has them: what overflows
+  /// there is infinite then.
+  Single
+};
+
 /// Evaluates `kernel` on one sample and writes all of `output` (row-major, of
 /// the shape of the result): every op in program order, as docs/TensorLevel.md
-/// has it, in double precision, rounded to f32 once at the end. What a
-/// `kas.dag.apply` reads and computes is f32.
+/// has it, in double precision, rounded to f32 once at the end, or, if
+/// `precision` says so, behind each step. What a `kas.dag.apply` reads and
+/// computes is f32.
 ///  - Infinities and NaN pass through as IEEE 754 has it. The maximum and the
 ///    minimum of NaN and anything is NaN, and +0 is above -0.
 ///  - An element outside of a window is zero, whatever a weight is then.
 ///
 /// Fails with a diagnostic of `emitError` when `getShapes` does, when a tensor
 /// does not fit, or when a step has more than 2^28 elements.
-llvm::LogicalResult evaluateKernel(KernelOp kernel, const Binding &binding,
-                                   llvm::ArrayRef<ReferenceTensor> inputs,
-                                   llvm::ArrayRef<ReferenceTensor> weights,
-                                   llvm::MutableArrayRef<float> output,
-                                   EmitErrorFn emitError);
+llvm::LogicalResult
+evaluateKernel(KernelOp kernel, const Binding &binding,
+               llvm::ArrayRef<ReferenceTensor> inputs,
+               llvm::ArrayRef<ReferenceTensor> weights,
+               llvm::MutableArrayRef<float> output, EmitErrorFn emitError,
+               StepPrecision precision = StepPrecision::Double);
 
 } // namespace kas
 

@@ -13,15 +13,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Models/KernelSites.h"
+#include "ModelsTest.h"
 #include "Properties.h"
-#include "SiteReference.h"
-#include "kas/InitAll.h"
-#include "kas/Pipelines/CPU.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
-#include "gtest/gtest.h"
-#include <cmath>
 
 using namespace kas;
 using namespace kas::test;
@@ -83,73 +77,31 @@ std::string getModel() {
          results + " : " + types + "\n}";
 }
 
-/// What a change of the input in its last digits does to the result, relative
-/// to the largest magnitude: kernels with powers of powers have no more digits.
-double getCondition(KernelOp kernel, const Layer &layer, ArrayRef<float> input,
-                    ArrayRef<ArrayRef<float>> weights,
-                    ArrayRef<float> expected) {
-  std::vector<float> near(input);
-  for (auto [index, value] : llvm::enumerate(near))
-    value *= index % 2 ? 1 + 1e-6f : 1 - 1e-6f;
-  return getError(evaluateSite(kernel, layer, near, weights), expected);
-}
-
-class KernelSitesTest : public testing::Test {
+class KernelSitesTest : public ModelsTest {
 protected:
-  KernelSitesTest() {
-    DialectRegistry registry;
-    registerCPUPipelineDialects(registry);
-    kas::registerAllDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-    static bool once = (kas::registerAllPasses(), true);
-    (void)once;
-  }
-
-  void runPasses(ModuleOp module, const std::string &pipeline) {
-    PassManager manager(&context);
-    ASSERT_TRUE(succeeded(parsePassPipeline(pipeline, manager)));
-    ASSERT_TRUE(succeeded(manager.run(module)));
-  }
-
   /// The model with the kernel in all of its sites, run and compared.
   void check(ModuleOp module, StringRef name) {
     OwningOpRef<ModuleOp> copy = module.clone();
     FailureOr<SubstituteResult> result = substituteKernel(*copy, name);
     ASSERT_TRUE(succeeded(result));
     EXPECT_EQ(result->numReplaced, layers.size());
-    CPUPipelineOptions pipeline;
-    pipeline.threads = 1;
-    JITOptions jit;
-    jit.optLevel = 0;
-    auto function = compileForCPU(*copy, "forward", pipeline, jit);
-    ASSERT_TRUE(bool(function)) << llvm::toString(function.takeError());
-    const FunctionSignature &signature = function->getSignature();
-    auto arguments = signature.makeArguments({}, 1);
-    ASSERT_TRUE(bool(arguments)) << llvm::toString(arguments.takeError());
-    auto results = signature.makeResults();
-    ASSERT_TRUE(bool(results)) << llvm::toString(results.takeError());
-    (*function)(*arguments, *results);
+    auto model = RunnableModel::compile(*copy, 0);
+    ASSERT_TRUE(model);
+    model->run(1);
+    Arguments arguments = model->getArguments();
     KernelOp kernel = module.lookupSymbol<KernelOp>(name);
-    for (auto [layer, tensor] : llvm::zip_equal(layers, *results)) {
-      ArrayRef<float> input;
-      std::vector<ArrayRef<float>> weights;
-      for (auto [argument, given] :
-           llvm::zip_equal(signature.arguments, *arguments)) {
-        if (argument.name == layer.name + ".input")
-          input = given.getValues();
-        else if (StringRef(argument.name).starts_with(layer.name + ".weight."))
-          weights.push_back(given.getValues());
-      }
-      compare(kernel, layer, input, weights, tensor.getValues());
-    }
+    for (auto [index, layer] : llvm::enumerate(layers))
+      compare(kernel, layer, arguments[layer.name + ".input"],
+              getWeights(layer, arguments), model->getResult(index));
   }
 
   void compare(KernelOp kernel, const Layer &layer, ArrayRef<float> input,
                ArrayRef<ArrayRef<float>> weights, ArrayRef<float> actual) {
     std::vector<float> expected = evaluateSite(kernel, layer, input, weights);
     ASSERT_FALSE(expected.empty());
-    double condition = getCondition(kernel, layer, input, weights, expected);
+    // Kernels with powers of powers have no more digits.
+    double condition = getError(
+        evaluateSite(kernel, layer, perturb(input), weights), expected);
     // Not a number anywhere, or no digits left.
     if (!(condition < 1e-3)) {
       ++numIllConditioned;
@@ -161,7 +113,6 @@ protected:
         << print(kernel);
   }
 
-  MLIRContext context;
   unsigned numCompared = 0, numIllConditioned = 0;
 };
 
@@ -171,11 +122,7 @@ TEST_F(KernelSitesTest, SampledKernelsEqualTheReference) {
   auto module = parseSourceString<ModuleOp>(getModel(), &context);
   ASSERT_TRUE(module);
   unsigned count = getNumOperators(6, 500);
-  runPasses(*module,
-            "kas-extract{kernel=true flops-ratio=1.0},kas-search{kernel=@"
-            "convolutions groups=G algorithm=random kernel-limits=steps=8 "
-            "evaluations=" +
-                std::to_string(count) + " top=" + std::to_string(count) + "}");
+  findKernels(*module, "1.0", "steps=8", count);
   unsigned numKernels = 0;
   for (KernelOp kernel : module->getOps<KernelOp>()) {
     SCOPED_TRACE(kernel.getSymName().str());

@@ -7,15 +7,88 @@
 //===----------------------------------------------------------------------===//
 
 #include "SiteReference.h"
-#include "kas/Reference/KernelEvaluator.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
 
 using namespace kas;
 using namespace kas::test;
 using namespace mlir;
 
+Value kas::test::getData(linalg::Conv2DNchwFchwOp op) {
+  Value image = op.getInputs()[0];
+  auto pad = image.getDefiningOp<tensor::PadOp>();
+  return pad ? pad.getSource() : image;
+}
+
+Layer kas::test::getLayer(linalg::Conv2DNchwFchwOp op, KernelOp kernel) {
+  auto site = op->getAttrOfType<DictionaryAttr>("kas.site");
+  auto from = cast<RankedTensorType>(getData(op).getType());
+  auto to = cast<RankedTensorType>(op.getResult(0).getType());
+  Layer layer;
+  layer.name = site.getAs<StringAttr>("name").str();
+  layer.binding = site.getAs<IntegerAttr>("binding").getInt();
+  layer.inputs = from.getDimSize(1);
+  layer.outputs = to.getDimSize(1);
+  layer.size = from.getDimSize(2);
+  layer.stride = layer.size / to.getDimSize(2);
+  layer.window = cast<ShapedType>(op.getInputs()[1].getType()).getDimSize(2);
+  layer.channels = getSizeRules(kernel).bindings[layer.binding][0];
+  layer.copies = std::max(layer.inputs, layer.outputs) / layer.channels;
+  return layer;
+}
+
+std::vector<ArrayRef<float>> kas::test::getWeights(const Layer &layer,
+                                                   const Arguments &arguments) {
+  std::vector<ArrayRef<float>> weights;
+  for (unsigned number = 0;; ++number) {
+    auto found =
+        arguments.find(layer.name + ".weight." + std::to_string(number));
+    if (found == arguments.end())
+      return weights;
+    weights.push_back(found->second);
+  }
+}
+
+std::vector<float> kas::test::perturb(ArrayRef<float> input) {
+  std::vector<float> near(input);
+  for (auto [index, value] : llvm::enumerate(near))
+    value *= index % 2 ? 1 + 1e-6f : 1 - 1e-6f;
+  return near;
+}
+
+bool kas::test::isFinite(ArrayRef<float> values) {
+  return llvm::all_of(values, [](float value) { return std::isfinite(value); });
+}
+
+/// `finite`, `inf`, `-inf` or `nan`.
+static const char *getKind(float value) {
+  if (std::isfinite(value))
+    return "finite";
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+std::string kas::test::compareKinds(ArrayRef<float> actual,
+                                    ArrayRef<float> expected) {
+  if (actual.size() != expected.size())
+    return "other sizes";
+  unsigned numDifferent = 0;
+  std::string first;
+  for (size_t i = 0; i < actual.size(); ++i)
+    if (StringRef(getKind(actual[i])) != getKind(expected[i]) &&
+        numDifferent++ == 0)
+      first = "at " + std::to_string(i) + " " + std::to_string(actual[i]) +
+              " for " + std::to_string(expected[i]);
+  if (numDifferent > 0)
+    first += ", " + std::to_string(numDifferent) + " of " +
+             std::to_string(actual.size());
+  return first;
+}
+
 std::vector<float> kas::test::evaluateSite(KernelOp kernel, const Layer &layer,
                                            ArrayRef<float> input,
-                                           ArrayRef<ArrayRef<float>> weights) {
+                                           ArrayRef<ArrayRef<float>> weights,
+                                           StepPrecision precision) {
   int64_t size = layer.getOutputSize(), points = size * size;
   std::vector<float> pooled;
   for (int64_t c = 0; c < layer.inputs; ++c)
@@ -46,7 +119,7 @@ std::vector<float> kas::test::evaluateSite(KernelOp kernel, const Layer &layer,
     ArrayRef<float> part =
         ArrayRef(pooled).slice(copy % numBlocks * block, block);
     if (failed(evaluateKernel(kernel, binding, {{shapes->inputs[0], part}},
-                              given, output, emitError)))
+                              given, output, emitError, precision)))
       return {};
     int64_t place = copy % numResults;
     ++counts[place];

@@ -14,7 +14,9 @@
 #ifndef KAS_TEST_UNITTESTS_MODELS_SITEREFERENCE_H
 #define KAS_TEST_UNITTESTS_MODELS_SITEREFERENCE_H
 
-#include "kas/Dialect/Kas/IR/KasDag.h"
+#include "kas/Reference/KernelEvaluator.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,12 +34,39 @@ struct Layer {
   int64_t getOutputSize() const { return size / stride; }
 };
 
+/// Values by the names of arguments.
+using Arguments = std::map<std::string, llvm::ArrayRef<float>>;
+
+/// What a marked convolution reads, in front of its padding.
+mlir::Value getData(mlir::linalg::Conv2DNchwFchwOp op);
+
+/// The layer that a marked convolution is, for `kernel`, whose first symbol is
+/// the number of channels.
+Layer getLayer(mlir::linalg::Conv2DNchwFchwOp op, KernelOp kernel);
+
+/// `NAME.weight.0` and those that follow.
+std::vector<llvm::ArrayRef<float>> getWeights(const Layer &layer,
+                                              const Arguments &arguments);
+
 /// Means of windows, the kernel on blocks, means of blocks; `weights` are those
 /// of the first copy, then those of the next one. Empty, with a diagnostic,
 /// when the kernel cannot be evaluated.
-std::vector<float> evaluateSite(KernelOp kernel, const Layer &layer,
-                                llvm::ArrayRef<float> input,
-                                llvm::ArrayRef<llvm::ArrayRef<float>> weights);
+std::vector<float>
+evaluateSite(KernelOp kernel, const Layer &layer, llvm::ArrayRef<float> input,
+             llvm::ArrayRef<llvm::ArrayRef<float>> weights,
+             StepPrecision precision = StepPrecision::Double);
+
+/// Changes `input` in its last digits: what that does to a result is how many
+/// digits there are to compare.
+std::vector<float> perturb(llvm::ArrayRef<float> input);
+
+/// Whether all values are finite.
+bool isFinite(llvm::ArrayRef<float> values);
+
+/// Where and how the values of `actual` are not finite, and how those of
+/// `expected` are: empty when these are the same.
+std::string compareKinds(llvm::ArrayRef<float> actual,
+                         llvm::ArrayRef<float> expected);
 
 } // namespace kas::test
 

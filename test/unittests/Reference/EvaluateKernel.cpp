@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "EvaluateKernel.h"
-#include "kas/Reference/KernelEvaluator.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
@@ -17,7 +16,8 @@ using namespace mlir;
 
 Values evaluateKernel(const std::string &text,
                       const std::vector<Values> &inputs,
-                      const std::vector<Values> &weights, std::string *errors) {
+                      const std::vector<Values> &weights, std::string *errors,
+                      StepPrecision precision) {
   MLIRContext context;
   context.loadDialect<KasDialect>();
   std::string messages;
@@ -46,9 +46,10 @@ Values evaluateKernel(const std::string &text,
         return tensors;
       };
       output.resize(*getNumElements(shapes->output), -1.0f);
-      if (failed(kas::evaluateKernel(
-              kernel, binding, toTensors(inputs, shapes->inputs),
-              toTensors(weights, shapes->weights), output, emitError)))
+      if (failed(kas::evaluateKernel(kernel, binding,
+                                     toTensors(inputs, shapes->inputs),
+                                     toTensors(weights, shapes->weights),
+                                     output, emitError, precision)))
         output.clear();
     }
   }

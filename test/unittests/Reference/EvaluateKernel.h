@@ -14,14 +14,16 @@
 #define KAS_TEST_UNITTESTS_REFERENCE_EVALUATEKERNEL_H
 
 #include "Evaluate.h"
+#include "kas/Reference/KernelEvaluator.h"
 
 /// Parses `text`, a module that holds one kernel, and evaluates it at its first
 /// binding (all symbols 1 without one) on `inputs` and `weights` (row-major).
 /// When anything fails the result is empty, and the diagnostics are in `errors`
 /// if that is given, else failures of the test.
-Values evaluateKernel(const std::string &text,
-                      const std::vector<Values> &inputs,
-                      const std::vector<Values> &weights = {},
-                      std::string *errors = nullptr);
+Values
+evaluateKernel(const std::string &text, const std::vector<Values> &inputs,
+               const std::vector<Values> &weights = {},
+               std::string *errors = nullptr,
+               kas::StepPrecision precision = kas::StepPrecision::Double);
 
 #endif // KAS_TEST_UNITTESTS_REFERENCE_EVALUATEKERNEL_H

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace kas;
 
@@ -446,6 +447,21 @@ TEST(ReferenceKernel, NotANumber) {
 //===----------------------------------------------------------------------===//
 
 /// The first binding gives the symbols their values.
+// 1e30 squared is no f32: infinite where steps are rounded, else the root of
+// the mean brings it back.
+TEST(ReferenceKernel, StepPrecision) {
+  std::string text = R"(
+    kas.kernel @f(%in: [2]) -> [2] {
+      %s = kas.dag.unary sqr %in : [2]
+      %r = kas.dag.unary sqrt %s : [2]
+      kas.dag.output %r : [2]
+    })";
+  std::vector<Values> inputs = {{3, 1e30f}};
+  EXPECT_EQ(evaluateKernel(text, inputs), Values({3, 1e30f}));
+  EXPECT_EQ(evaluateKernel(text, inputs, {}, nullptr, StepPrecision::Single),
+            Values({3, std::numeric_limits<float>::infinity()}));
+}
+
 TEST(ReferenceKernel, Convolution) {
   constexpr int channels = 3, height = 4, width = 5, window = 3;
   Values input = randomValues(channels * height * width, 3);

@@ -1,0 +1,68 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the tests of kernels in models share: passes, and `@forward` compiled
+// and run on random data.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_TEST_UNITTESTS_MODELS_MODELSTEST_H
+#define KAS_TEST_UNITTESTS_MODELS_MODELSTEST_H
+
+#include "SiteReference.h"
+#include "kas/Pipelines/CPU.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "gtest/gtest.h"
+
+namespace kas::test {
+
+/// `@forward` of a module, compiled.
+class RunnableModel {
+public:
+  /// With the level of optimization of the code generator; null, and a failure
+  /// of the test, when it cannot be compiled.
+  static std::unique_ptr<RunnableModel> compile(mlir::ModuleOp module,
+                                                unsigned optLevel);
+
+  /// Runs on arguments that come from `seed`, but for those of `given`.
+  void run(uint64_t seed, const NamedTensors &given = {});
+
+  /// Of the last run.
+  Arguments getArguments() const;
+  llvm::ArrayRef<float> getResult(unsigned index) const {
+    return results[index].getValues();
+  }
+  unsigned getNumResults() const { return results.size(); }
+
+private:
+  explicit RunnableModel(CompiledFunction function)
+      : function(std::move(function)) {}
+
+  CompiledFunction function;
+  llvm::SmallVector<Tensor> arguments, results;
+};
+
+class ModelsTest : public testing::Test {
+protected:
+  ModelsTest();
+
+  /// Parses a file of the test models.
+  mlir::OwningOpRef<mlir::ModuleOp> parseModel(const std::string &file);
+  void runPasses(mlir::ModuleOp module, const std::string &pipeline);
+  /// `-kas-extract`, then `count` random kernels `@convolutions_0`, ... with at
+  /// most `flopsRatio` of the FLOPs.
+  void findKernels(mlir::ModuleOp module, const std::string &flopsRatio,
+                   const std::string &limits, unsigned count,
+                   unsigned seed = 0);
+
+  mlir::MLIRContext context;
+};
+
+} // namespace kas::test
+
+#endif // KAS_TEST_UNITTESTS_MODELS_MODELSTEST_H
