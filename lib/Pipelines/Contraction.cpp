@@ -246,9 +246,11 @@ finish(Contraction contraction, function_ref<void(const Twine &)> because) {
   return failure();
 }
 
-FailureOr<Contraction>
-Contraction::match(linalg::LinalgOp op,
-                   function_ref<void(const Twine &)> because) {
+/// The loops of a sum of products of at least two inputs, and the output where
+/// it lies in `buffer`.
+static FailureOr<Contraction>
+matchLoopsAndOutput(linalg::LinalgOp op, Value buffer,
+                    function_ref<void(const Twine &)> because) {
   auto fail = [&](const Twine &reason) {
     because(reason);
     return failure();
@@ -258,19 +260,31 @@ Contraction::match(linalg::LinalgOp op,
     return fail("it is no reduction of at least two inputs to one output");
   if (!isSumOfProducts(op))
     return fail("its body is no sum of products");
-
   Contraction contraction;
   for (auto [extent, kind] :
        llvm::zip(op.getStaticLoopRanges(), op.getIteratorTypesArray()))
     contraction.loops.push_back(
         {extent, kind == utils::IteratorType::reduction});
-  OpOperand *init = op.getDpsInitOperand(0);
-  FailureOr<StridedAccess> output =
-      getAccess(init->get(), op.getMatchingIndexingMap(init));
-  if (failed(output) ||
-      !op.getMatchingIndexingMap(init).isProjectedPermutation())
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  FailureOr<StridedAccess> output = getAccess(buffer, map);
+  if (failed(output) || !map.isProjectedPermutation())
     return fail("its output is not strided");
   contraction.output = *output;
+  return contraction;
+}
+
+FailureOr<Contraction>
+Contraction::match(linalg::LinalgOp op,
+                   function_ref<void(const Twine &)> because) {
+  auto fail = [&](const Twine &reason) {
+    because(reason);
+    return failure();
+  };
+  FailureOr<Contraction> loops =
+      matchLoopsAndOutput(op, op.getDpsInitOperand(0)->get(), because);
+  if (failed(loops))
+    return failure();
+  Contraction contraction = std::move(*loops);
   SmallVector<StridedAccess> inputs;
   for (OpOperand *operand : op.getDpsInputOperands()) {
     FailureOr<StridedAccess> access =
@@ -471,26 +485,11 @@ FailureOr<Contraction>
 Contraction::match(linalg::LinalgOp op, ValueRange inputs,
                    ArrayRef<SmallVector<int64_t>> padding, Value output,
                    function_ref<void(const Twine &)> because) {
-  auto fail = [&](const Twine &reason) {
-    because(reason);
+  FailureOr<Contraction> loops = matchLoopsAndOutput(op, output, because);
+  if (failed(loops))
     return failure();
-  };
-  if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() == 0 ||
-      op.getNumDpsInputs() < 2)
-    return fail("it is no reduction of at least two inputs to one output");
-  if (!isSumOfProducts(op))
-    return fail("its body is no sum of products");
-  Contraction contraction;
+  Contraction contraction = std::move(*loops);
   contraction.accumulates = false;
-  for (auto [extent, kind] :
-       llvm::zip(op.getStaticLoopRanges(), op.getIteratorTypesArray()))
-    contraction.loops.push_back(
-        {extent, kind == utils::IteratorType::reduction});
-  AffineMap outputMap = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  FailureOr<StridedAccess> access = getAccess(output, outputMap);
-  if (failed(access) || !outputMap.isProjectedPermutation())
-    return fail("its output is not strided");
-  contraction.output = *access;
   SmallVector<SmallVector<AffineExpr>> indices;
   for (auto [operand, input, zeros] :
        llvm::zip_equal(op.getDpsInputOperands(), inputs, padding)) {

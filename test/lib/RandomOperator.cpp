@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomOperator.h"
-#include "kas/Support/Random.h"
+#include "RandomSizes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
-#include <iterator>
 
 using namespace mlir;
 using namespace kas;
@@ -27,21 +26,22 @@ struct Coordinate {
 
 /// Draws one operator. `run` gives up, with nothing left behind, when the dice
 /// fall so that a limit would be exceeded.
-class Generator {
+class Generator : RandomSizes {
 public:
   Generator(OpBuilder &builder, uint64_t seed,
             const RandomOperatorOptions &options)
-      : builder(builder), random(seed), options(options) {}
+      : RandomSizes(builder.getContext(), seed, options.maxExtent,
+                    options.maxPoints),
+        builder(builder), options(options) {}
 
   std::optional<RandomOperator> run(StringRef name) {
-    drawSymbols();
     OperatorOp op = createOperator(name);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&op.getBody().front());
     // The largest number counts twice: empty weights are left out at the end.
-    weights.resize(std::min<unsigned>(random.below(options.maxWeights + 2),
-                                      options.maxWeights));
-    unsigned numSteps = 1 + random.below(options.maxPrimitives);
+    weights.resize(
+        std::min<unsigned>(below(options.maxWeights + 2), options.maxWeights));
+    unsigned numSteps = 1 + below(options.maxPrimitives);
     // A step that finds no operand is tried again with another primitive.
     for (unsigned attempts = 0;
          numPrimitives < numSteps && attempts < 10 * numSteps; ++attempts)
@@ -50,106 +50,13 @@ public:
       op.erase();
       return std::nullopt;
     }
-    return RandomOperator{op, binding};
+    return RandomOperator{op, getBinding()};
   }
 
 private:
   //===--------------------------------------------------------------------===//
-  // Dice
-  //===--------------------------------------------------------------------===//
-
-  bool chance(unsigned percent) { return random.below(100) < percent; }
-
-  template <typename Range>
-  auto pick(const Range &range) {
-    return range[random.below(std::size(range))];
-  }
-
-  template <typename Container>
-  void shuffle(Container &container) {
-    for (size_t i = container.size(); i > 1; --i)
-      std::swap(container[i - 1], container[random.below(i)]);
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Sizes
-  //===--------------------------------------------------------------------===//
-
-  void declare(StringRef name, SymbolKind kind, ArrayRef<int64_t> values) {
-    llvm::cantFail(symbols.add(name, kind));
-    int64_t scale = kind == SymbolKind::Primary ? options.maxExtent / 12 : 1;
-    binding.push_back(pick(values) * scale);
-  }
-
-  void drawSymbols() {
-    static constexpr StringLiteral primaries[] = {"N", "C", "H", "W", "A"};
-    static constexpr StringLiteral coefficients[] = {"k", "s", "g"};
-    // Highly composite values leave room to merge; odd ones go wrong most.
-    for (unsigned i = 0, e = 1 + random.below(5); i < e; ++i)
-      declare(primaries[i], SymbolKind::Primary, {1, 2, 3, 4, 5, 6, 6, 8, 12});
-    for (unsigned i = 0, e = random.below(4); i < e; ++i)
-      declare(coefficients[i], SymbolKind::Coefficient, {1, 2, 2, 3, 3, 4});
-  }
-
-  std::optional<int64_t> valueOf(const Size &size) {
-    return size.evaluate(binding);
-  }
-  Size sizeOf(Value coordinate) { return *getSize(coordinate).toSize(symbols); }
-  int64_t extentOf(Value coordinate) { return *valueOf(sizeOf(coordinate)); }
-
-  SizeAttr toAttr(const Size &size) {
-    return SizeAttr::getNormal(builder.getContext(), size, symbols);
-  }
-
-  /// One factor more or less; nothing when it does not fit.
-  std::optional<Size> drawFactor(const Size &size) {
-    unsigned numPrimaries = 0;
-    while (numPrimaries < symbols.size() &&
-           symbols.getKind(numPrimaries) == SymbolKind::Primary)
-      ++numPrimaries;
-    unsigned numCoefficients = symbols.size() - numPrimaries;
-    if (chance(50))
-      return size.multiply(Size::symbol(random.below(numPrimaries)));
-    if (numCoefficients && chance(75)) {
-      Size symbol = Size::symbol(numPrimaries + random.below(numCoefficients));
-      return chance(50) ? size.multiply(symbol) : size.divide(symbol);
-    }
-    Size constant = *Size::constant(1 + random.below(3));
-    return chance(70) ? size.multiply(constant) : size.divide(constant);
-  }
-
-  /// A size whose value is at most `limit`.
-  Size drawSize(int64_t limit) {
-    for (unsigned attempt = 0; attempt < 20; ++attempt) {
-      std::optional<Size> size = Size();
-      for (unsigned i = 0, e = 1 + random.below(3); i < e && size; ++i)
-        size = drawFactor(*size);
-      if (!size || (size->isConstant() && !size->hasIntegerConstant()))
-        continue;
-      if (std::optional<int64_t> value = valueOf(*size);
-          value && *value <= limit)
-        return *size;
-    }
-    return Size();
-  }
-
-  /// The product, if neither it nor its value is too large for a coordinate.
-  bool fits(const std::optional<Size> &product) {
-    std::optional<int64_t> value = product ? valueOf(*product) : std::nullopt;
-    return value && *value <= options.maxPoints / 4;
-  }
-
-  //===--------------------------------------------------------------------===//
   // The operator's frame
   //===--------------------------------------------------------------------===//
-
-  ArrayAttr getNames(SymbolKind kind) {
-    SmallVector<StringRef> names;
-    for (unsigned i = 0; i < symbols.size(); ++i)
-      if (symbols.getKind(i) == kind)
-        names.push_back(symbols.getName(i));
-    return builder.getStrArrayAttr(names);
-  }
 
   SmallVector<bool> drawFlags(size_t count) {
     SmallVector<bool> flags(count);
@@ -228,7 +135,7 @@ private:
       if (empty != weights.end() && chance(50))
         empty->push_back(coordinate.value);
       else if (chance(20))
-        weights[random.below(weights.size())].push_back(coordinate.value);
+        weights[below(weights.size())].push_back(coordinate.value);
       else
         kept.push_back(coordinate);
     }
@@ -255,7 +162,7 @@ private:
   /// Takes a coordinate out of those that are not used yet: often the newest,
   /// so that primitives pile up on each other.
   Coordinate take() {
-    size_t index = chance(40) ? live.size() - 1 : random.below(live.size());
+    size_t index = chance(40) ? live.size() - 1 : below(live.size());
     Coordinate coordinate = live[index];
     live.erase(live.begin() + index);
     return coordinate;
@@ -299,25 +206,6 @@ private:
     return true;
   }
 
-  SmallVector<Size> getBlocks(const Size &size) {
-    SmallVector<Size> blocks = enumerateDivisors(size, symbols, {binding}, 1);
-    llvm::erase_if(blocks, [&](const Size &block) {
-      std::optional<Size> count = size.divide(block);
-      return !count || (count->isConstant() && !count->hasIntegerConstant()) ||
-             (block.isConstant() && !block.hasIntegerConstant());
-    });
-    return blocks;
-  }
-
-  /// Blocks of one or of everything are legal, but say little.
-  SmallVector<Size> getProperBlocks(const Size &size) {
-    SmallVector<Size> blocks = getBlocks(size);
-    llvm::erase_if(blocks, [&](const Size &block) {
-      return *valueOf(block) == 1 || *valueOf(block) == *valueOf(size);
-    });
-    return blocks;
-  }
-
   bool addMerge() {
     if (live.empty())
       return false;
@@ -341,7 +229,7 @@ private:
     int64_t extent = extentOf(coordinate.value);
     if (extent < 2)
       return giveBack(coordinate);
-    int64_t amount = 1 + random.below(extent - 1);
+    int64_t amount = 1 + below(extent - 1);
     auto shift =
         ShiftOp::create(builder, builder.getUnknownLoc(), coordinate.value,
                         chance(50) ? amount : -amount);
@@ -390,7 +278,7 @@ private:
       if (!size.isConstant())
         return toAttr(size);
     }
-    return builder.getI64IntegerAttr(random.below(window));
+    return builder.getI64IntegerAttr(below(window));
   }
 
   bool addStride() {
@@ -417,7 +305,7 @@ private:
     // Sharing a coordinate again gives a product of weights or a diagonal.
     auto previous = coordinate.value.getDefiningOp<ShareOp>();
     if (!previous || chance(50))
-      lastWeight = random.below(weights.size());
+      lastWeight = below(weights.size());
     weights[lastWeight].push_back(share.getWeight());
     return true;
   }
@@ -445,7 +333,7 @@ private:
     int64_t extent = extentOf(coordinate.value);
     if (extent < 2)
       return coordinate;
-    int64_t amount = 1 + random.below(extent - 1);
+    int64_t amount = 1 + below(extent - 1);
     if (step < extent && chance(70))
       amount = std::max(amount / step, int64_t(1)) * step;
     auto shift =
@@ -517,7 +405,7 @@ private:
     auto [upper, lower] = makeMerge(low, pick(blocks));
     live.push_back(upper);
     live.push_back(lower);
-    for (unsigned count = random.below(3); count > 0; --count)
+    for (unsigned count = below(3); count > 0; --count)
       addExpand();
   }
 
@@ -603,10 +491,7 @@ private:
   }
 
   OpBuilder &builder;
-  Random random;
   RandomOperatorOptions options;
-  SymbolSet symbols;
-  Binding binding;
   int64_t points = 1;
   unsigned numPrimitives = 0, numReductions = 0;
   SmallVector<Coordinate> live;

@@ -14,11 +14,11 @@
 #ifndef KAS_TEST_UNITTESTS_CONVERSION_KERNELBATCH_H
 #define KAS_TEST_UNITTESTS_CONVERSION_KERNELBATCH_H
 
+#include "LoweringTest.h"
 #include "Properties.h"
 #include "kas/Conversion/KasKernelToLinalg.h"
-#include "kas/Pipelines/CPU.h"
 #include "kas/Reference/KernelEvaluator.h"
-#include "kas/Runtime/JIT.h"
+#include "kas/Runtime/Signature.h"
 #include "mlir/IR/Verifier.h"
 #include "gtest/gtest.h"
 #include <cmath>
@@ -69,19 +69,10 @@ public:
           lowered->lookupSymbol<KernelOp>(tested.kernel.getSymName())));
     for (KernelOp kernel : llvm::to_vector(lowered->getOps<KernelOp>()))
       kernel.erase();
-    ASSERT_TRUE(succeeded(verify(*lowered)));
-    PassManager manager(lowered->getContext(), ModuleOp::getOperationName());
-    manager.enableVerifier(false);
-    CPUPipelineOptions pipeline;
-    pipeline.threads = 1;
-    buildCPUPipeline(manager, pipeline);
-    ASSERT_TRUE(succeeded(manager.run(*lowered)));
-    JITOptions jit;
-    jit.optLevel = 0;
-    auto compiled = CompiledModule::compile(*lowered, jit);
-    ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+    std::unique_ptr<CompiledModule> compiled;
+    ASSERT_NO_FATAL_FAILURE(compile(*lowered, compiled));
     for (KernelCase &tested : cases) {
-      auto function = (*compiled)->lookup(tested.signature.name);
+      auto function = compiled->lookup(tested.signature.name);
       ASSERT_TRUE(bool(function)) << llvm::toString(function.takeError());
       run(tested, *function);
     }
@@ -131,8 +122,7 @@ private:
     auto moved = tested.signature.makeArguments({}, tested.seed);
     EXPECT_TRUE(bool(moved)) << llvm::toString(moved.takeError());
     for (Tensor &argument : *moved)
-      for (auto [index, value] : llvm::enumerate(argument.getValues()))
-        value *= index % 2 ? 1 + 1e-6f : 1 - 1e-6f;
+      llvm::copy(perturb(argument.getValues()), argument.data());
     double change = getError(evaluate(tested, *moved), expected);
     bool isFinite = llvm::all_of(
         expected, [](float value) { return std::abs(value) < 1e30f; });

@@ -20,19 +20,7 @@ using namespace kas;
 using namespace kas::test;
 using namespace mlir;
 
-namespace {
-class RandomKernelLoweringTest : public testing::Test {
-protected:
-  RandomKernelLoweringTest() {
-    DialectRegistry registry;
-    registry.insert<KasDialect>();
-    registerCPUPipelineDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-  }
-  MLIRContext context;
-};
-} // namespace
+using RandomKernelLoweringTest = LoweringTest;
 
 TEST_F(RandomKernelLoweringTest, CPUEqualsReference) {
   constexpr unsigned batchSize = 25;

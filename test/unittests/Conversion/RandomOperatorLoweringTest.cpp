@@ -11,14 +11,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LoweringTest.h"
 #include "Properties.h"
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Conversion/KasToLinalg.h"
-#include "kas/Pipelines/CPU.h"
-#include "kas/Runtime/JIT.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/IR/Verifier.h"
 #include "gtest/gtest.h"
 
 using namespace kas;
@@ -63,19 +61,10 @@ public:
     IRRewriter rewriter(lowered->getContext());
     for (ApplyOp apply : applies)
       ASSERT_TRUE(succeeded(lower(rewriter, apply)));
-    ASSERT_TRUE(succeeded(verify(*lowered)));
-    PassManager manager(lowered->getContext(), ModuleOp::getOperationName());
-    manager.enableVerifier(false);
-    CPUPipelineOptions pipeline;
-    pipeline.threads = 1;
-    buildCPUPipeline(manager, pipeline);
-    ASSERT_TRUE(succeeded(manager.run(*lowered)));
-    JITOptions jit;
-    jit.optLevel = 0;
-    auto compiled = CompiledModule::compile(*lowered, jit);
-    ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+    std::unique_ptr<CompiledModule> compiled;
+    ASSERT_NO_FATAL_FAILURE(compile(*lowered, compiled));
     for (Case &tested : cases) {
-      auto function = (*compiled)->lookup(tested.function);
+      auto function = compiled->lookup(tested.function);
       ASSERT_TRUE(bool(function)) << llvm::toString(function.takeError());
       run(tested, *function, road);
     }
@@ -140,16 +129,8 @@ bool hasDivision(ModuleOp module) {
   return found;
 }
 
-class RandomOperatorLoweringTest : public testing::Test {
+class RandomOperatorLoweringTest : public LoweringTest {
 protected:
-  RandomOperatorLoweringTest() {
-    DialectRegistry registry;
-    registry.insert<KasDialect>();
-    registerCPUPipelineDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-  }
-
   void forEachBatch(llvm::function_ref<void(Batch &)> body) {
     constexpr unsigned batchSize = 25;
     unsigned count = getNumOperators(200, 1000);
@@ -161,8 +142,6 @@ protected:
       body(batch);
     }
   }
-
-  MLIRContext context;
 };
 } // namespace
 

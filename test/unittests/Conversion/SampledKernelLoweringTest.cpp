@@ -32,12 +32,9 @@ kas.kernel canvas @convolution<C, H, W | G, k> where [G divides C]
 }
 )";
 
-TEST(SampledKernelLoweringTest, CPUEqualsReference) {
-  DialectRegistry registry;
-  registry.insert<KasDialect>();
-  registerCPUPipelineDialects(registry);
-  MLIRContext context(registry);
-  context.loadAllAvailableDialects();
+using SampledKernelLoweringTest = LoweringTest;
+
+TEST_F(SampledKernelLoweringTest, CPUEqualsReference) {
   auto module = parseSourceString<ModuleOp>(layers, &context);
   auto problem =
       KernelProblem::get(*module->getOps<KernelOp>().begin(), {}, "G");

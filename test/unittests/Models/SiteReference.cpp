@@ -50,13 +50,6 @@ std::vector<ArrayRef<float>> kas::test::getWeights(const Layer &layer,
   }
 }
 
-std::vector<float> kas::test::perturb(ArrayRef<float> input) {
-  std::vector<float> near(input);
-  for (auto [index, value] : llvm::enumerate(near))
-    value *= index % 2 ? 1 + 1e-6f : 1 - 1e-6f;
-  return near;
-}
-
 bool kas::test::isFinite(ArrayRef<float> values) {
   return llvm::all_of(values, [](float value) { return std::isfinite(value); });
 }

@@ -56,10 +56,6 @@ evaluateSite(KernelOp kernel, const Layer &layer, llvm::ArrayRef<float> input,
              llvm::ArrayRef<llvm::ArrayRef<float>> weights,
              StepPrecision precision = StepPrecision::Double);
 
-/// Changes `input` in its last digits: what that does to a result is how many
-/// digits there are to compare.
-std::vector<float> perturb(llvm::ArrayRef<float> input);
-
 /// Whether all values are finite.
 bool isFinite(llvm::ArrayRef<float> values);
 

@@ -12,6 +12,7 @@
 
 #include "Properties.h"
 #include "RandomKernel.h"
+#include "RuleCounter.h"
 #include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
 #include "kas/Reference/KernelEvaluator.h"
 #include "kas/Support/Random.h"
@@ -19,26 +20,12 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "gtest/gtest.h"
 #include <cmath>
-#include <map>
 
 using namespace kas;
 using namespace kas::test;
 using namespace mlir;
 
 namespace {
-/// Counts how often each rule was applied.
-struct RuleCounter : RewriterBase::Listener {
-  void notifyPatternBegin(const Pattern &pattern, Operation *) override {
-    current = pattern.getDebugName();
-  }
-  void notifyPatternEnd(const Pattern &, LogicalResult status) override {
-    StringRef name = current;
-    counts[name.substr(name.rfind(':') + 1).str()] += succeeded(status);
-  }
-  StringRef current;
-  std::map<std::string, unsigned> counts;
-};
-
 /// What a kernel computes from the values of `seed`. Weights shrink with their
 /// size, so that sums do not grow.
 std::vector<float> evaluate(KernelOp kernel, const Binding &binding,

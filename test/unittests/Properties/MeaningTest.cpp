@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "PointTable.h"
+#include "RuleCounter.h"
 #include "kas/Dialect/Kas/Transforms/Canonicalize.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "gtest/gtest.h"
-#include <map>
 
 using namespace kas;
 using namespace kas::test;
@@ -92,21 +92,6 @@ TEST(Meaning, CanonicalizationKeepsConcreteOperators) {
                                 evaluate(concrete, inputs));
   });
 }
-
-namespace {
-/// Counts how often each rule was applied.
-struct RuleCounter : RewriterBase::Listener {
-  void notifyPatternBegin(const Pattern &pattern, Operation *) override {
-    current = pattern.getDebugName();
-  }
-  void notifyPatternEnd(const Pattern &, LogicalResult status) override {
-    StringRef name = current;
-    counts[name.substr(name.rfind(':') + 1).str()] += succeeded(status);
-  }
-  StringRef current;
-  std::map<std::string, unsigned> counts;
-};
-} // namespace
 
 /// Operators in which the rules find something to do: each is applied, alone
 /// and after others, and keeps the meaning.

@@ -127,3 +127,10 @@ double kas::test::getCancellationFloor(OperatorOp concrete, Inputs inputs) {
   std::vector<float> output = evaluate(concrete, inputs);
   return *llvm::max_element(output) / 100;
 }
+
+std::vector<float> kas::test::perturb(ArrayRef<float> values) {
+  std::vector<float> near(values);
+  for (auto [index, value] : llvm::enumerate(near))
+    value *= index % 2 ? 1 + 1e-6f : 1 - 1e-6f;
+  return near;
+}

@@ -63,6 +63,10 @@ OperatorOp makeConcrete(OperatorOp op, const Binding &binding);
 double getError(llvm::ArrayRef<float> actual, llvm::ArrayRef<float> expected,
                 double floor = 0);
 
+/// Values that differ from `values` in their last digits. How far they move a
+/// result shows how many digits of it can be compared.
+std::vector<float> perturb(llvm::ArrayRef<float> values);
+
 /// For comparisons with what was computed in f32: a hundredth of the largest
 /// magnitude of the output for inputs without signs. Sums of terms that cancel
 /// further than this are not exact in f32, whoever computes them.

@@ -7,9 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "EvaluateKernel.h"
+#include "kas/Support/Random.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
+#include <algorithm>
+#include <cmath>
 
 using namespace kas;
 using namespace mlir;
@@ -58,4 +61,21 @@ Values evaluateKernel(const std::string &text,
   else
     EXPECT_EQ(messages, "");
   return output;
+}
+
+Values randomValues(size_t count, uint64_t seed) {
+  RandomStream stream(seed);
+  Values values;
+  for (size_t i = 0; i < count; ++i)
+    values.push_back(stream.normal(i));
+  return values;
+}
+
+void expectClose(const Values &actual, const std::vector<double> &expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  double largest = 0;
+  for (double value : expected)
+    largest = std::max(largest, std::abs(value));
+  for (size_t i = 0; i < actual.size(); ++i)
+    EXPECT_NEAR(actual[i], expected[i], 1e-6 * largest) << "at " << i;
 }

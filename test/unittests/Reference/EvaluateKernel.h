@@ -26,4 +26,10 @@ evaluateKernel(const std::string &text, const std::vector<Values> &inputs,
                std::string *errors = nullptr,
                kas::StepPrecision precision = kas::StepPrecision::Double);
 
+/// As many normally distributed values.
+Values randomValues(size_t count, uint64_t seed);
+
+/// Equal but for 1e-6 of the largest magnitude.
+void expectClose(const Values &actual, const std::vector<double> &expected);
+
 #endif // KAS_TEST_UNITTESTS_REFERENCE_EVALUATEKERNEL_H

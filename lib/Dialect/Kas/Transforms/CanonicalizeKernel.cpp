@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
+#include "ShiftPatterns.h"
 #include "mlir/Rewrite/FrozenRewritePatternSet.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/ADT/STLExtras.h"
@@ -85,21 +86,17 @@ struct ShiftOfShift : OpRewritePattern<DagShiftOp> {
     auto inner = getMaker<DagShiftOp>(op.getInput());
     if (!inner || inner.getDim() != op.getDim())
       return rewriter.notifyMatchFailure(op, "no shift of the dimension below");
-    int64_t d = inner.getAmount(), e = op.getAmount(), sum = 0;
-    if (llvm::AddOverflow(d, e, sum))
-      return rewriter.notifyMatchFailure(op, "the sum overflows");
-    std::optional<int64_t> extent =
-        getTensorType(op.getInput()).getDims()[op.getDim()].getConstantValue();
-    if ((d < 0) == (e < 0)) {
-      if (!extent)
-        return rewriter.notifyMatchFailure(op, "the size is not known");
-      sum %= *extent;
-    }
-    if (sum == 0)
+    std::optional<int64_t> sum =
+        addShifts(inner.getAmount(), op.getAmount(),
+                  getTensorType(op.getInput()).getDims()[op.getDim()]);
+    if (!sum)
+      return rewriter.notifyMatchFailure(
+          op, "the sum of the amounts may reach the size");
+    if (*sum == 0)
       rewriter.replaceOp(op, inner.getInput());
     else
       rewriter.replaceOpWithNewOp<DagShiftOp>(op, inner.getInput(), op.getDim(),
-                                              sum);
+                                              *sum);
     return success();
   }
 };
@@ -124,16 +121,20 @@ struct ShuffleAndBack : OpRewritePattern<DagShuffleOp> {
   }
 };
 
+/// The tensor whose channels `value` only groups, or null.
+static Value getUngrouped(Value value) {
+  if (auto group = getMaker<DagGroupOp>(value))
+    return group.getInput();
+  auto groupAll = getMaker<DagGroupAllOp>(value);
+  return groupAll ? groupAll.getInput() : Value();
+}
+
 /// E5: a view of all channels does not see how they were grouped.
 struct GroupAllOfGroup : OpRewritePattern<DagGroupAllOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DagGroupAllOp op,
                                 PatternRewriter &rewriter) const override {
-    Value input;
-    if (auto group = getMaker<DagGroupOp>(op.getInput()))
-      input = group.getInput();
-    else if (auto groupAll = getMaker<DagGroupAllOp>(op.getInput()))
-      input = groupAll.getInput();
+    Value input = getUngrouped(op.getInput());
     if (!input)
       return rewriter.notifyMatchFailure(op, "no group below");
     rewriter.replaceOpWithNewOp<DagGroupAllOp>(op, input);
@@ -146,11 +147,7 @@ struct OutputOfGroup : OpRewritePattern<DagOutputOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DagOutputOp op,
                                 PatternRewriter &rewriter) const override {
-    Value input;
-    if (auto group = getMaker<DagGroupOp>(op.getInput()))
-      input = group.getInput();
-    else if (auto groupAll = getMaker<DagGroupAllOp>(op.getInput()))
-      input = groupAll.getInput();
+    Value input = getUngrouped(op.getInput());
     if (!input)
       return rewriter.notifyMatchFailure(op, "no group below");
     rewriter.modifyOpInPlace(op, [&] { op.getInputMutable().assign(input); });

@@ -14,6 +14,14 @@
 using namespace mlir;
 using namespace kas;
 
+std::optional<int64_t> kas::addShifts(int64_t a, int64_t b, SizeAttr size) {
+  std::optional<int64_t> extent = size.getConstantValue();
+  int64_t sum;
+  if (llvm::AddOverflow(a, b, sum) || (!extent && (a > 0) == (b > 0)))
+    return std::nullopt;
+  return extent ? sum % *extent : sum;
+}
+
 namespace {
 
 /// R3: shifts by a and b are one by a + b; none when a + b = 0. Side condition:
@@ -25,16 +33,15 @@ struct ShiftOfShift : OpRewritePattern<ShiftOp> {
     auto inner = shift.getCoord().getDefiningOp<ShiftOp>();
     if (!inner)
       return rewriter.notifyMatchFailure(shift, "operand is not a shift");
-    int64_t a = inner.getAmount(), b = shift.getAmount();
-    std::optional<int64_t> size = getSize(shift.getCoord()).getConstantValue();
-    if (!size && (a > 0) == (b > 0))
+    std::optional<int64_t> sum = addShifts(inner.getAmount(), shift.getAmount(),
+                                           getSize(shift.getCoord()));
+    if (!sum)
       return rewriter.notifyMatchFailure(
           shift, "the sum of the amounts may reach the size");
-    int64_t sum = size ? (a + b) % *size : a + b;
-    if (sum == 0)
+    if (*sum == 0)
       rewriter.replaceOp(shift, inner.getCoord());
     else
-      rewriter.replaceOpWithNewOp<ShiftOp>(shift, inner.getCoord(), sum);
+      rewriter.replaceOpWithNewOp<ShiftOp>(shift, inner.getCoord(), *sum);
     rewriter.eraseOp(inner);
     return success();
   }
@@ -141,6 +148,15 @@ struct ShiftOfShiftedQuotient : OpRewritePattern<ShiftOp> {
   }
 };
 
+/// Shifts the quotient of `merge` for all that use it.
+void shiftQuotient(PatternRewriter &rewriter, MergeOp merge, Location loc,
+                   int64_t amount) {
+  rewriter.setInsertionPointAfter(merge);
+  auto shifted = ShiftOp::create(rewriter, loc, merge.getQuotient(), amount);
+  rewriter.replaceAllUsesExcept(merge.getQuotient(), shifted.getResult(),
+                                shifted);
+}
+
 /// R20: split(shift(a, d), b) shifted and merged by b's size is split(a, b)
 /// shifted and merged, with the quotient shifted by d.
 struct MergeOfShiftedSplit : OpRewritePattern<MergeOp> {
@@ -155,11 +171,7 @@ struct MergeOfShiftedSplit : OpRewritePattern<MergeOp> {
           merge, "operand is not a shifted split of a shift");
     if (getSize(split.getInner()) != merge.getBlock())
       return rewriter.notifyMatchFailure(merge, "blocks differ");
-    rewriter.setInsertionPointAfter(merge);
-    auto shifted = ShiftOp::create(rewriter, outer.getLoc(),
-                                   merge.getQuotient(), outer.getAmount());
-    rewriter.replaceAllUsesExcept(merge.getQuotient(), shifted.getResult(),
-                                  shifted);
+    shiftQuotient(rewriter, merge, outer.getLoc(), outer.getAmount());
     rewriter.replaceOp(outer, outer.getCoord());
     return success();
   }
@@ -176,12 +188,8 @@ struct MergeOfBlockShift : OpRewritePattern<MergeOp> {
     if (!shift || !block || int64_t(shift.getAmount()) % *block != 0)
       return rewriter.notifyMatchFailure(
           merge, "operand is not a shift by a multiple of the block");
-    rewriter.setInsertionPointAfter(merge);
-    auto shifted =
-        ShiftOp::create(rewriter, shift.getLoc(), merge.getQuotient(),
-                        int64_t(shift.getAmount()) / *block);
-    rewriter.replaceAllUsesExcept(merge.getQuotient(), shifted.getResult(),
-                                  shifted);
+    shiftQuotient(rewriter, merge, shift.getLoc(),
+                  int64_t(shift.getAmount()) / *block);
     rewriter.replaceOp(shift, shift.getCoord());
     return success();
   }
