@@ -7,7 +7,8 @@ import lit.formats
 from lit.llvm import llvm_config
 
 # libMLIR is not instrumented: memory that an arena poisons in our code and hands out in libMLIR's would be reported.
-sanitizer_options = "allow_user_poisoning=0"
+# A data race is to fail tests that expect an error, too: a process that aborts has none.
+sanitizer_options = {"ASAN_OPTIONS": "allow_user_poisoning=0", "TSAN_OPTIONS": "abort_on_error=1 halt_on_error=1"}
 
 config.name = "kas"
 config.test_format = lit.formats.ShTest(not llvm_config.use_lit_shell)
@@ -21,18 +22,21 @@ if lit_config.params.get("kas_slow"):
 
 # Tests of the JIT start threads through OpenMP; two suffice and keep runs alike on all machines.
 config.environment["OMP_NUM_THREADS"] = "2"
-for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "HOME"):
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "HOME"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 if config.sanitizers:
     config.available_features.add("sanitizers")
-    config.environment.setdefault("ASAN_OPTIONS", sanitizer_options)
+    for name, options in sanitizer_options.items():
+        config.environment.setdefault(name, options)
 
 plugin = os.path.join(config.kas_obj_root, "lib", "KasPlugin" + config.shlibext)
 # A stock tool that loads an instrumented module needs the sanitizer's run-time library first.
 mlir_plugin_opt = os.path.join(config.llvm_tools_dir, "mlir-opt")
 if config.sanitizers:
-    library = subprocess.check_output([config.cxx, "-print-file-name=libclang_rt.asan-" + config.host_arch + ".so"], text=True).strip()
+    runtime = "tsan" if "thread" in config.sanitizers else "asan"
+    library = "libclang_rt." + runtime + "-" + config.host_arch + ".so"
+    library = subprocess.check_output([config.cxx, "-print-file-name=" + library], text=True).strip()
     mlir_plugin_opt = "env LD_PRELOAD=" + library + " " + mlir_plugin_opt
 config.substitutions.append(("%mlir_plugin_opt", mlir_plugin_opt))
 config.substitutions.append(("%kas_plugin", plugin))

@@ -86,8 +86,9 @@ kas::makeLatencyEvaluator(const EvaluatorSettings &settings) {
   EvaluatorSettings workers = settings;
   workers.command = "exec " + quote(*runner) + " --worker --threads=1 --runs=7";
   workers.retries = 0;
-  // The address sanitizer takes terabytes of address space, though not memory.
-  if (!workers.memoryLimit && !LLVM_ADDRESS_SANITIZER_BUILD)
+  // Sanitizers take terabytes of address space, though not memory.
+  if (!workers.memoryLimit && !LLVM_ADDRESS_SANITIZER_BUILD &&
+      !LLVM_THREAD_SANITIZER_BUILD)
     workers.memoryLimit = 8192;
   Expected<std::unique_ptr<Evaluator>> evaluator =
       makeExternalEvaluator(workers);

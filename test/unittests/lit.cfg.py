@@ -9,11 +9,12 @@ config.test_format = lit.formats.GoogleTest(".", "Tests")
 config.suffixes = []
 config.test_source_root = os.path.join(config.kas_obj_root, "test", "unittests")
 config.test_exec_root = config.test_source_root
-for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "HOME", "GTEST_FILTER"):
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "HOME", "GTEST_FILTER"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 if config.sanitizers:
     # As in ../lit.cfg.py: libMLIR is not instrumented.
     config.environment.setdefault("ASAN_OPTIONS", "allow_user_poisoning=0")
+    config.environment.setdefault("TSAN_OPTIONS", "abort_on_error=1 halt_on_error=1")
 if lit_config.params.get("kas_slow"):
     config.environment["KAS_SLOW_TESTS"] = "1"

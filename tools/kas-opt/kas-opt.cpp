@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/InitAll.h"
+#include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -14,6 +15,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
+  kas::ignoreFileSizeSignal();
   kas::addVersionPrinter();
   mlir::registerAllPasses();
   kas::registerAllPasses();

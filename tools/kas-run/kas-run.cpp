@@ -14,6 +14,7 @@
 #include "KasRun.h"
 #include "kas/InitAll.h"
 #include "kas/Support/CommandLine.h"
+#include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -152,6 +153,7 @@ llvm::Expected<RunReport> run(const RunSettings &settings) {
 } // namespace
 
 int main(int argc, char **argv) {
+  kas::ignoreFileSizeSignal();
   kas::addVersionPrinter();
   llvm::InitLLVM initialize(argc, argv);
   removeLibraryOptions();

@@ -17,6 +17,7 @@
 #include "kas/SearchStore/SearchStore.h"
 #include "kas/Support/CommandLine.h"
 #include "kas/Support/OutputFile.h"
+#include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
@@ -276,6 +277,7 @@ static Error run(const Options &options) {
 }
 
 int main(int argc, char **argv) {
+  kas::ignoreFileSizeSignal();
   kas::addVersionPrinter();
   llvm::InitLLVM initialize(argc, argv);
   removeLibraryOptions();

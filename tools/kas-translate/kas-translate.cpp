@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Pipelines/Translations.h"
+#include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
 #include "mlir/InitAllTranslations.h"
 #include "mlir/Support/LogicalResult.h"
@@ -101,6 +102,7 @@ static int reportUnwritable(StringRef path, std::error_code error) {
 }
 
 int main(int argc, char **argv) {
+  kas::ignoreFileSizeSignal();
   kas::addVersionPrinter();
   mlir::registerAllTranslations();
   kas::registerTranslations();
