@@ -183,6 +183,13 @@ private:
       return DagScaleOp::create(builder, location, left, dims);
     case Norm:
       return DagNormOp::create(builder, location, left);
+    case Mix: {
+      SmallVector<Attribute> sizes;
+      for (int64_t dim : dims)
+        sizes.push_back(getSize(node.shape.dims[dim]));
+      return DagMixOp::create(builder, location, left, dims,
+                              builder.getArrayAttr(sizes));
+    }
     case FoldSum:
     case FoldMean:
     case FoldMax:

@@ -58,7 +58,7 @@ public:
 private:
   static bool isWeighted(const FlatNode &node) {
     return node.step == KernelStep::FC || node.step == KernelStep::Scale ||
-           node.step == KernelStep::Norm;
+           node.step == KernelStep::Norm || node.step == KernelStep::Mix;
   }
 
   uint64_t getSizeHash(SizeId id) const {
@@ -89,6 +89,11 @@ private:
                              uint64_t(node.isScaled) << 18 |
                              uint64_t(node.window) << 20);
     hash = combine(hash, getSizeHash(node.size));
+    // What each dimension becomes; the product does not say.
+    if (node.step == KernelStep::Mix)
+      for (unsigned mask = node.dims; mask; mask &= mask - 1)
+        hash = combine(hash,
+                       getSizeHash(node.shape.dims[llvm::countr_zero(mask)]));
     uint64_t left = hashes[node.left];
     if (node.right < 0)
       return combine(hash, left);

@@ -31,6 +31,8 @@ static unsigned getNumParameters(const KernelSpace &space, KernelStep step,
     return 4;
   case Scale:
     return 2;
+  case Mix:
+    return 3 * (rank + 1);
   case Group:
     return space.divisors.size();
   case Shift:
@@ -81,7 +83,7 @@ static bool keepsShape(KernelStep step) {
 static bool mayCover(KernelStep step) {
   using enum KernelStep;
   return step == Shift || step == Unfold || step == Softmax || step == MatMul ||
-         (step >= FoldSum && step <= FoldMax);
+         step == Mix || (step >= FoldSum && step <= FoldMax);
 }
 
 /// Enough steps are left after one of this kind for all that a kernel must

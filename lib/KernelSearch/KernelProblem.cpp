@@ -24,7 +24,7 @@ static constexpr StringLiteral stepNames[numKernelSteps] = {
     "fold_mean", "fold_max", "softmax",
     "add",       "sub",      "mul",
     "min",       "max",      "matmul",
-    "norm"};
+    "norm",      "mix"};
 
 StringRef kas::getName(KernelStep step) {
   return step == KernelStep::Input ? "input"

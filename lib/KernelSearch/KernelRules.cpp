@@ -48,6 +48,17 @@ bool kas::isLegalShape(const KernelSpace &space, const FlatShape &shape) {
   return ::isLegalShape(space, shape, [](SizeId size) { return size; });
 }
 
+bool kas::isLegalImplied(const KernelSpace &space, SizeId size) {
+  const KernelSizes &sizes = space.sizes;
+  if (!sizes.isLegal(size))
+    return false;
+  if (!sizes.isBelow(size))
+    return sizes.getDegree(size) <= 1;
+  unsigned used = sizes.getVariables(size);
+  return llvm::has_single_bit(used) &&
+         sizes.getExponent(size, llvm::countr_zero(used)) == -1;
+}
+
 bool kas::isSmallEnough(const KernelSpace &space, SizeId elements) {
   const KernelLimits &limits = space.problem->limits;
   return elements != noSize &&
@@ -92,7 +103,7 @@ static bool canSubstituteIn(const KernelSpace &space, KernelSizes &sizes,
   if (!::isLegalShape(space, node.shape, put))
     return false;
   for (SizeId size : node.implied)
-    if (!sizes.isLegal(put(size)) || sizes.getDegree(put(size)) > 1)
+    if (!isLegalImplied(space, put(size)))
       return false;
   return isSmallEnough(space, put(node.elements)) &&
          (!node.flopsFactor || put(node.flops) != noSize) &&
@@ -303,6 +314,9 @@ private:
       isSpatial = leaf.dims[leaf.numChannels + dim] == space.outputSpatial[dim];
     if (isSpatial && hasWeight)
       return true;
+    if (space.problem->limits.steps[static_cast<unsigned>(KernelStep::Mix)] &&
+        leaf.rank - leaf.numChannels == space.outputSpatial.size())
+      return true;
     if (isSpatial && canFold(leaf))
       return true;
     FlatShape swapped = leaf;
@@ -365,6 +379,9 @@ bool kas::isFeasible(KernelSpace &space, const KernelStateData &data,
   bool hasGroup = data.hasGroup || node.step == KernelStep::Group ||
                   node.step == KernelStep::GroupAll;
   bool hasShuffle = data.hasShuffle || node.step == KernelStep::Shuffle;
+  // A map along the dimensions undoes all at once.
+  if (limits.steps[static_cast<unsigned>(KernelStep::Mix)])
+    mostReorders = std::min(mostReorders, 1u);
   // Each needs steps of its own.
   unsigned needed = leaves - 1 + mostReorders;
   needed += weights < limits.minWeights ? limits.minWeights - weights : 0;
@@ -455,6 +472,20 @@ bool kas::isWithinBudgets(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
     for (SizeId size : node.implied)
       require(size);
   }
+  // Where a variable must divide something, so must its least value.
+  auto divides = [&](SizeId size) {
+    if (!sizes.isBelow(size))
+      return true;
+    unsigned variable = llvm::countr_zero(sizes.getVariables(size));
+    llvm::ArrayRef<double> values = sizes.getValues(size, groups);
+    for (size_t layer = 0; layer < numLayers; ++layer)
+      if (std::fmod(values[layer], least[layer][variable]) != 0)
+        return false;
+    return true;
+  };
+  for (const FlatNode &node : nodes)
+    if (!llvm::all_of(node.implied, divides))
+      return false;
   auto evaluate = [&](SizeId size, size_t layer) {
     double value = sizes.getValues(size, groups)[layer];
     for (unsigned used = sizes.getVariables(size); used; used &= used - 1) {

@@ -60,6 +60,8 @@ public:
   /// The variables above: their number, counted with their powers, or 255 when
   /// one is below.
   unsigned getDegree(SizeId id) const { return entries[id].degree; }
+  /// A variable is below.
+  bool isBelow(SizeId id) const { return entries[id].degree == 255; }
   /// No more than the sum over all layers, times their multiplicities, whatever
   /// the variables and the number of groups are.
   double getTotal(SizeId id) const { return entries[id].total; }

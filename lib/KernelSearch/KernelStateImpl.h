@@ -142,6 +142,9 @@ std::optional<PendingStep> makeStep(KernelSpace &space,
 
 /// Theorem 1, and every dimension is an integer.
 bool isLegalShape(const KernelSpace &space, const FlatShape &shape);
+/// An integer, and such as the budget solver takes it: with one variable at
+/// most, above or below, to the first power.
+bool isLegalImplied(const KernelSpace &space, SizeId size);
 /// At every layer, at the least values.
 bool isSmallEnough(const KernelSpace &space, SizeId elements);
 

@@ -72,6 +72,8 @@ bool StepMaker::makeByKind() {
     return makeScale();
   case Norm:
     return makeNorm();
+  case Mix:
+    return makeMix();
   case FoldSum:
   case FoldMean:
   case FoldMax:
@@ -107,12 +109,9 @@ bool StepMaker::finish() {
     return canSubstitute(space, data.getNodes(), &node, pending.variable,
                          pending.value);
   return isLegalShape(space, node.shape) &&
-         llvm::all_of(node.implied,
-                      [&](SizeId size) {
-                        // As the budget solver takes them.
-                        return sizes.isLegal(size) &&
-                               sizes.getDegree(size) <= 1;
-                      }) &&
+         llvm::all_of(
+             node.implied,
+             [&](SizeId size) { return isLegalImplied(space, size); }) &&
          isSmallEnough(space, node.elements);
 }
 
@@ -121,7 +120,8 @@ bool StepMaker::isTaken() const {
     return false;
   return llvm::any_of(data.getNodes(), [&](const FlatNode &other) {
     return other.step == node.step && other.left == node.left &&
-           (node.step != KernelStep::Scale || other.dims == node.dims);
+           ((node.step != KernelStep::Scale && node.step != KernelStep::Mix) ||
+            other.dims == node.dims);
   });
 }
 
@@ -137,6 +137,15 @@ bool StepMaker::isRepeated() const {
   });
 }
 
+SizeId StepMaker::getFreshVariable() {
+  unsigned variable = llvm::countr_one(data.variables);
+  if (variable >= limits.variables)
+    return noSize;
+  unsigned first =
+      space.problem->symbols.size() - space.problem->rules.variables.size();
+  return sizes.intern(Size::symbol(first + variable));
+}
+
 bool StepMaker::makeFC() {
   const FlatShape &shape = left().shape;
   if (code > 3 || data.numWeights >= limits.maxWeights || isTaken() ||
@@ -149,12 +158,9 @@ bool StepMaker::makeFC() {
        left().step == KernelStep::GroupAll))
     return false;
   if (code % 2 == 0) {
-    unsigned variable = llvm::countr_one(data.variables);
-    if (variable >= space.problem->limits.variables)
+    node.size = getFreshVariable();
+    if (node.size == noSize)
       return false;
-    unsigned first =
-        space.problem->symbols.size() - space.problem->rules.variables.size();
-    node.size = sizes.intern(Size::symbol(first + variable));
   } else {
     node.size = space.outputChannels;
   }
@@ -336,6 +342,64 @@ bool StepMaker::makeNorm() {
                                getProduct(shape, 0, shape.numChannels));
   setFlops(2, getElements(shape));
   return node.params != noSize;
+}
+
+// A learned map along one dimension, or along all spatial ones at once. A
+// layer has all channels, and groups stay apart.
+bool StepMaker::makeMix() {
+  const FlatShape &shape = left().shape;
+  unsigned dim = code / 3;
+  if (dim > shape.rank)
+    return false;
+  unsigned mask = dim < shape.rank ? 1u << dim : getMask(shape, isSpatial);
+  if (mask == 0 || (dim == shape.rank && llvm::has_single_bit(mask)))
+    return false;
+  if (dim < shape.rank &&
+      (shape.dims[dim] == oneSize || shape.roles[dim] == DimRole::Group ||
+       (dim == 0 && shape.numChannels == 1)))
+    return false;
+  node.dims = static_cast<uint8_t>(mask);
+  // The weight can do what moved the dimensions right before.
+  using enum KernelStep;
+  bool wasMoved = left().step == Shift || left().step == Shuffle ||
+                  left().step == Reorder || left().step == InverseReorder;
+  if (isTaken() || (wasMoved && (left().dims & ~mask) == 0) ||
+      !chooseMixedSizes(code % 3))
+    return false;
+  coverReduced(mask);
+  SizeId contracted = oneSize;
+  node.size = oneSize;
+  for (; mask; mask &= mask - 1) {
+    unsigned at = llvm::countr_zero(mask);
+    contracted = sizes.multiply(contracted, shape.dims[at]);
+    node.size = sizes.multiply(node.size, node.shape.dims[at]);
+    // Positions mean nothing afterwards.
+    if (isSpatial(shape.roles[at]))
+      node.reorders &= ~(3u << 2 * (shape.roles[at] - Spatial));
+  }
+  node.params = sizes.multiply(contracted, node.size);
+  setFlops(2, sizes.multiply(contracted, getElements(node.shape)));
+  return node.params != noSize;
+}
+
+bool StepMaker::chooseMixedSizes(unsigned choice) {
+  const FlatShape &shape = left().shape;
+  SizeId first = choice == 1 ? getFreshVariable() : oneSize;
+  bool isChanged = false, hasOne = false;
+  for (unsigned mask = node.dims; mask; mask &= mask - 1) {
+    unsigned dim = llvm::countr_zero(mask);
+    SizeId &size = node.shape.dims[dim];
+    hasOne |= size == oneSize;
+    if (choice == 1)
+      size = dim == unsigned(llvm::countr_zero(node.dims)) ? first : oneSize;
+    else if (unsigned axis = shape.roles[dim] - Spatial;
+             choice == 2 && axis < space.outputSpatial.size())
+      size = space.outputSpatial[axis];
+    isChanged |= size != shape.dims[dim];
+  }
+  // As it is: not where a map along fewer dimensions does the same.
+  return choice == 0 ? llvm::has_single_bit(node.dims) || !hasOne
+                     : isChanged && first != noSize;
 }
 
 bool StepMaker::makeUnary() {

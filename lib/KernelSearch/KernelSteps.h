@@ -83,6 +83,8 @@ private:
 
   // One operand.
   bool makeFC();
+  /// The first variable that does not occur; nothing when there is none left.
+  SizeId getFreshVariable();
   bool makeGroup();
   bool makeGroupAll();
   bool makeShift();
@@ -92,6 +94,10 @@ private:
   bool makeReorder();
   bool makeScale();
   bool makeNorm();
+  bool makeMix();
+  /// Gives the dimensions in `node.dims` new sizes; false when that is no step
+  /// of its own.
+  bool chooseMixedSizes(unsigned choice);
   bool makeUnary();
   /// Dimensions that are reduced together: a single one, all windows, all
   /// spatial ones; for a softmax all channels, too.

@@ -100,6 +100,7 @@ private:
       return addShift(draft, made);
     case Unfold:
     case Scale:
+    case Mix:
     case FoldSum:
     case FoldMean:
     case FoldMax:
@@ -201,6 +202,8 @@ private:
         add(draft, made, {});
       return;
     }
+    if (made.node.step == Mix)
+      return addMix(draft, made);
     bool isSet = llvm::has_single_bit(dims) ||
                  dims == getDims(made, {Origin::Axis}) ||
                  dims == getDims(made, {Origin::Window});
@@ -214,6 +217,31 @@ private:
     if (isFold(made.node.step))
       fold(made, dims);
     add(draft, made, {});
+  }
+
+  /// A map along one dimension but a group, not along the only channels: with
+  /// each size that the dimension may get.
+  void addMix(const Draft &draft, const Tensor &operand) {
+    unsigned dims = operand.node.dims;
+    if (!llvm::has_single_bit(dims))
+      return;
+    unsigned dim = llvm::countr_zero(dims);
+    Size old = operand.node.shape.dims[dim];
+    if (old.isOne() || operand.origins[dim] == Origin::Groups ||
+        (dim == 0 && operand.getNumChannelDims() == 1))
+      return;
+    llvm::SmallVector<Size, 3> sizes = {old};
+    if (operand.origins[dim] == Origin::Axis &&
+        problem->output.dims.back() != old)
+      sizes.push_back(problem->output.dims.back());
+    if (std::optional<Size> variable = getFreshVariable(draft))
+      sizes.push_back(*variable);
+    for (const Size &size : sizes) {
+      Tensor made = operand;
+      made.node.size = size;
+      made.node.shape.dims[dim] = size;
+      add(draft, made, {});
+    }
   }
 
   bool unfold(Tensor &made, unsigned dims) {
@@ -298,14 +326,56 @@ private:
           !put(tensor.node.size) ||
           !llvm::all_of(tensor.node.shape.dims, put) ||
           !llvm::all_of(tensor.node.impliedSizes, put) ||
-          findTheoremViolation(tensor.node.shape, rules))
+          !isLegalShape(tensor.node.shape) ||
+          !llvm::all_of(tensor.node.impliedSizes,
+                        [&](const Size &size) { return hasOneVariable(size); }))
         return false;
-      // A variable that must divide something is left out.
-      for (const Size &size : tensor.node.impliedSizes)
-        for (unsigned variable : rules.variables)
-          if (size.getExponent(variable) < 0)
-            return false;
     }
+    return true;
+  }
+
+  /// Theorem 1, or without it what is left of it: at most one variable.
+  bool isLegalShape(const TensorShape &shape) const {
+    if (problem->requiresTheorem)
+      return !findTheoremViolation(shape, rules);
+    int sum = 0;
+    for (const Size &dim : shape.dims)
+      for (unsigned variable : rules.variables) {
+        if (dim.getExponent(variable) < 0)
+          return false;
+        sum += dim.getExponent(variable);
+      }
+    return sum <= 1;
+  }
+
+  /// What solvers of budgets take: one variable at most, once.
+  bool hasOneVariable(const Size &size) const {
+    int sum = 0;
+    for (unsigned variable : rules.variables)
+      sum += std::abs(size.getExponent(variable));
+    return sum <= 1;
+  }
+
+  /// At every layer each variable has a value for which all sizes are integers:
+  /// those hold one variable each.
+  bool hasValues(const Draft &draft) const {
+    for (Binding binding : problem->rules.bindings)
+      for (unsigned variable : rules.variables) {
+        auto isInteger = [&](const Size &size) {
+          return size.getExponent(variable) == 0 ||
+                 size.evaluate(binding).has_value();
+        };
+        bool found = false;
+        for (int64_t value = 1; value <= 5000 && !found; ++value) {
+          binding[variable] = value;
+          found = llvm::all_of(draft.tensors, [&](const Tensor &tensor) {
+            return llvm::all_of(tensor.node.shape.dims, isInteger) &&
+                   llvm::all_of(tensor.node.impliedSizes, isInteger);
+          });
+        }
+        if (!found)
+          return false;
+      }
     return true;
   }
 
@@ -329,7 +399,8 @@ private:
     match.isOutput = true;
     for (const ShapeMatch &found : matchShapes(match).matches) {
       Draft solved = draft;
-      if (substituteAll(solved, found.substitutions) && !isLeftOut(solved))
+      if (substituteAll(solved, found.substitutions) && !isLeftOut(solved) &&
+          hasValues(solved))
         write(solved);
     }
   }
@@ -348,7 +419,7 @@ private:
   ShapeMatchProblem getMatchProblem(const Draft &draft) const {
     ShapeMatchProblem match;
     match.rules = rules;
-    match.requiresTheorem = true;
+    match.requiresTheorem = problem->requiresTheorem;
     for (const Tensor &tensor : draft.tensors) {
       match.shapes.push_back(tensor.node.shape);
       llvm::append_range(match.sizes, tensor.node.impliedSizes);
@@ -415,6 +486,10 @@ private:
     case Shift:
       // The order of the dimensions, each at most once.
       return before == Shift && operand.node.dims >= node.dims;
+    case Mix:
+      // Its weight can do what only moved the dimension.
+      return (before == Shift || before == Shuffle || before == Reorder) &&
+             operand.node.dims == node.dims;
     case FC:
       // Groups that only this layer would see, and that it does not look at.
       return node.amount == 0 && (before == Group || before == GroupAll);
@@ -447,8 +522,8 @@ private:
               haveSameShape(draft, a.left, a.right));
     if (a.left != b.left || a.dims != b.dims)
       return false;
-    // Layers, scales and normalizations have weights of their own.
-    if (a.step == FC || a.step == Scale || a.step == Norm)
+    // Layers, scales, maps and normalizations have weights of their own.
+    if (a.step == FC || a.step == Scale || a.step == Norm || a.step == Mix)
       return !limits.repeats;
     return a.amount == b.amount && a.size == b.size;
   }

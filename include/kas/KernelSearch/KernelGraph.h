@@ -27,7 +27,7 @@ struct KernelNode {
   /// Positions of the operands among the nodes; they come first.
   int left = -1, right = -1;
   /// Bit i: dimension i of the operand is meant (shift, unfold, transpose,
-  /// shuffle, reorder, scale, fold, softmax).
+  /// shuffle, reorder, scale, fold, softmax, mix).
   unsigned dims = 0;
   /// Shift: by how much. Unfold: the dilation. Group dimensions of a
   /// fully-connected layer; batch dimensions of a product.
@@ -35,8 +35,8 @@ struct KernelNode {
   /// The common dimensions of a merge.
   unsigned prefix = 0, suffix = 0;
   bool transposesLeft = false, transposesRight = false, isScaled = false;
-  /// Output channels; the factor of groups; the size of the common prefix of a
-  /// merge that repeats its left operand.
+  /// Output channels; the factor of groups; the product of the new sizes of a
+  /// mix.
   Size size;
   /// By unfolded dimension.
   llvm::SmallVector<Size, 2> windows;

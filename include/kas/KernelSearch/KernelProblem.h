@@ -54,6 +54,7 @@ enum class KernelStep : uint8_t {
   Max,
   MatMul,
   Norm,
+  Mix,
   Input
 };
 constexpr unsigned numKernelSteps = static_cast<unsigned>(KernelStep::Input);
@@ -84,9 +85,13 @@ struct KernelLimits {
   /// The most elements of a tensor times `batch`, at every layer.
   int64_t batch = 1, maxElements = INT32_MAX;
   /// The primitives that are used: all but normalization, which models have
-  /// folded into their layers.
-  std::bitset<numKernelSteps> steps = std::bitset<numKernelSteps>().set().reset(
-      static_cast<unsigned>(KernelStep::Norm));
+  /// folded into their layers, and learned maps along dimensions, which tie a
+  /// kernel to the size of the image.
+  std::bitset<numKernelSteps> steps =
+      std::bitset<numKernelSteps>()
+          .set()
+          .reset(static_cast<unsigned>(KernelStep::Norm))
+          .reset(static_cast<unsigned>(KernelStep::Mix));
 };
 
 struct KernelProblem {

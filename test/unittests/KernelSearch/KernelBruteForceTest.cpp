@@ -29,6 +29,14 @@ kas.kernel canvas @layer<C, H | G, k> where [G divides C] (%in: [C | H]) -> [C |
 }
 )";
 
+/// The same without Theorem 1, so that variables may be spatial.
+constexpr llvm::StringLiteral anyLayer = R"(
+kas.kernel @layer<C, H | G, k> where [G divides C] (%in: [C | H]) -> [C | H]
+    bindings [<C = 44, G = 2, H = 7, k = 3>, <C = 52, G = 4, H = 6, k = 5>] {
+  kas.dag.output %in : [C | H]
+}
+)";
+
 /// Classes of isomorphic kernels.
 class KernelClasses {
 public:
@@ -75,6 +83,7 @@ struct Space {
   /// How many of the classes have a free variable, and a tensor with several
   /// users, at least; so that the test says something about both.
   size_t leastClasses, leastFree, leastBranched;
+  bool requiresTheorem = true;
 };
 
 class KernelBruteForceTest : public KernelProblemTest {
@@ -89,7 +98,8 @@ protected:
     limits.steps.reset();
     for (llvm::StringRef step : space.steps)
       llvm::cantFail(parseKernelLimit((step + "=1").str(), limits));
-    return parse(layer, limits, /*groups=*/"");
+    return parse(space.requiresTheorem ? layer : anyLayer, limits,
+                 /*groups=*/"");
   }
 
   /// The IR of the kernel verifies, and has the shapes that the kernel says.
@@ -103,8 +113,8 @@ protected:
     llvm::raw_string_ostream(text) << kernel;
     if (failed(mlir::verify(*module)))
       return testing::AssertionFailure() << "does not verify: " << text;
-    if (!kernel.getCanvas())
-      return testing::AssertionFailure() << "is not marked";
+    if (kernel.getCanvas() != graph.problem->requiresTheorem)
+      return testing::AssertionFailure() << "is marked as it should not be";
     unsigned index = 1;
     for (mlir::Operation &op : kernel.getBody().front().without_terminator()) {
       auto type = cast<SymbolicTensorType>(op.getResult(0).getType());
@@ -227,6 +237,28 @@ TEST_F(KernelBruteForceTest, EveryClassIsEmittedOnce) {
                                    1300,
                                    100,
                                    1000},
+                             Space{"maps",
+                                   {"fc", "unfold", "mix", "relu", "add"},
+                                   3,
+                                   false,
+                                   100,
+                                   15,
+                                   60},
+                             Space{"spatial maps",
+                                   {"fc", "mix", "shift", "add"},
+                                   4,
+                                   false,
+                                   800,
+                                   180,
+                                   700,
+                                   false},
+                             Space{"free groups",
+                                   {"fc", "group_all", "unfold", "mul"},
+                                   4,
+                                   false,
+                                   800,
+                                   150,
+                                   700},
                              Space{"shifts",
                                    {"fc", "shift", "neg", "abs", "fold_max"},
                                    4,

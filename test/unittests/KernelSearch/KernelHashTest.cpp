@@ -27,11 +27,19 @@ kas.kernel canvas @layer<C, H | G, k> where [G divides C] (%in: [C | H]) -> [C |
 }
 )";
 
+/// Two spatial dimensions, and variables may be spatial.
+constexpr llvm::StringLiteral image = R"(
+kas.kernel @image<C, H, W> (%in: [C | H, W]) -> [C | H, W]
+    bindings [<C = 8, H = 6, W = 4>, <C = 16, H = 5, W = 3>] {
+  kas.dag.output %in : [C | H, W]
+}
+)";
+
 class KernelHashTest : public KernelProblemTest {
 protected:
   std::shared_ptr<const KernelProblem>
   get(std::initializer_list<llvm::StringRef> steps, unsigned numSteps,
-      bool repeats = false) {
+      bool repeats = false, llvm::StringRef text = layer) {
     KernelLimits limits;
     limits.minSteps = 1;
     limits.maxSteps = numSteps;
@@ -40,7 +48,7 @@ protected:
     limits.steps.reset();
     for (llvm::StringRef step : steps)
       llvm::cantFail(parseKernelLimit((step + "=1").str(), limits));
-    return parse(layer, limits, /*groups=*/"");
+    return parse(text, limits, /*groups=*/"");
   }
 
   /// Every kernel on every path, without any table or hash.
@@ -94,28 +102,36 @@ TEST_F(KernelHashTest, OneHashForEachClassOfSmallSpaces) {
     unsigned numSteps;
     bool repeats;
     size_t leastClasses;
+    llvm::StringRef text = layer;
   };
   for (const Case &one :
        {Case{{"fc", "relu", "abs", "add", "sub"}, 4, false, 50},
         Case{{"fc", "mul", "exp"}, 4, true, 20},
         Case{{"fc", "group", "max", "matmul"}, 4, false, 20},
         Case{{"fc", "unfold", "fold_mean", "add"}, 4, false, 20},
-        Case{{"fc", "scale", "mul", "sub"}, 4, true, 50}}) {
+        Case{{"fc", "scale", "mul", "sub"}, 4, true, 50},
+        Case{{"fc", "mix", "add"}, 3, false, 20, image},
+        Case{{"fc", "mix", "relu"}, 4, true, 20, image}}) {
     std::vector<std::shared_ptr<const KernelGraph>> graphs;
-    walk(*makeKernelState(get(one.steps, one.numSteps, one.repeats)), graphs);
+    walk(*makeKernelState(get(one.steps, one.numSteps, one.repeats, one.text)),
+         graphs);
     SCOPED_TRACE((*one.steps.begin()).str() + std::to_string(graphs.size()));
     check(std::move(graphs), one.leastClasses);
   }
 }
 
+/// Kernels of at most so many primitives.
+class SampledKernelsTest : public KernelHashTest,
+                           public testing::WithParamInterface<unsigned> {};
+
 // No two of many sampled kernels are isomorphic: 5 000, with KAS_SLOW_TESTS a
 // million, or as many as KAS_SAMPLED_KERNELS says.
-TEST_F(KernelHashTest, SampledKernelsAreDifferent) {
+TEST_P(SampledKernelsTest, AreDifferent) {
   unsigned count = std::getenv("KAS_SLOW_TESTS") ? 1000000 : 5000;
   if (const char *text = std::getenv("KAS_SAMPLED_KERNELS"))
     ASSERT_FALSE(llvm::StringRef(text).getAsInteger(10, count)) << text;
   KernelLimits limits;
-  limits.maxSteps = 6;
+  limits.maxSteps = GetParam();
   CandidateSpace::Options options;
   options.treeExpansions = 0;
   CandidateSpace space(makeKernelState(load("canvas-resnet18.mlir", limits)),
@@ -147,5 +163,10 @@ TEST_F(KernelHashTest, SampledKernelsAreDifferent) {
   }
   RecordProperty("compared", std::to_string(compared));
 }
+
+INSTANTIATE_TEST_SUITE_P(Primitives, SampledKernelsTest,
+                         testing::Values(6u, 12u), [](const auto &info) {
+                           return std::to_string(info.param);
+                         });
 
 } // namespace

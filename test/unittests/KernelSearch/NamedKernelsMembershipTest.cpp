@@ -130,12 +130,13 @@ TEST_P(NamedKernelsMembershipTest, StepsAreMoves) {
       llvm::cantFail(llvm::errorOrToExpected(llvm::MemoryBuffer::getFile(path)))
           ->getBuffer()
           .str();
-  // The sampler's name for the first variable.
-  for (std::string next;
-       (next =
-            llvm::Regex("([^a-z0-9_%])x([^a-z0-9_])").sub("\\1x0\\2", text)) !=
-       text;)
-    text = next;
+  // The sampler's names for the variables.
+  for (auto [name, number] : {std::pair("x", "0"), {"z", "1"}})
+    for (std::string next;
+         (next =
+              llvm::Regex(std::string("([^a-z0-9_%])") + name + "([^a-z0-9_])")
+                  .sub(std::string("\\1x") + number + "\\2", text)) != text;)
+      text = next;
   // A `conv` is windows and a layer by definition; the sampler has those.
   llvm::Regex convolution(
       "(%[a-z]+) = kas.dag.conv (%[a-z]+ )(groups 1 )"
@@ -188,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values("canvas_figure6", "canvas_figure8", "canvas_figure9a",
                     "canvas_figure9b", "convolution", "depthwise_convolution",
                     "grouped_convolution", "involution",
-                    "large_kernel_attention", "linear_attention",
+                    "large_kernel_attention", "linear_attention", "mlp_mixer",
                     "multi_head_attention", "residual_block", "self_attention",
                     "separable_convolution", "shift_convolution",
                     "spatially_separable_convolution", "squeeze_excite"),
