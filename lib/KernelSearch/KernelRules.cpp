@@ -79,17 +79,37 @@ static bool isAlignedMerge(const KernelSpace &space,
          nodes[node.left].shape.hasSameDims(nodes[node.right].shape);
 }
 
-static FlatNode substituteIn(KernelSizes &sizes, FlatNode node,
-                             unsigned variable, SizeId value) {
-  auto put = [&](SizeId &size) {
-    size = sizes.substitute(size, variable, value);
-  };
+/// Calls `visit` with each size of a node that may hold a variable.
+template <typename Node, typename Visit>
+static void forEachSize(Node &node, Visit visit) {
   for (unsigned dim = 0; dim < node.shape.rank; ++dim)
-    put(node.shape.dims[dim]);
-  for (SizeId *size :
+    visit(node.shape.dims[dim]);
+  for (auto *size :
        {&node.size, &node.prefixSize, &node.implied[0], &node.implied[1],
         &node.flops, &node.params, &node.elements})
-    put(*size);
+    visit(*size);
+}
+
+void kas::summarize(const KernelSpace &space, FlatNode &node) {
+  node.variables = 0;
+  forEachSize(node, [&](SizeId size) {
+    if (size != noSize)
+      node.variables |= space.sizes.getVariables(size);
+  });
+}
+
+/// What a node adds to the totals of a kernel.
+static std::pair<double, double> getTotals(const KernelSizes &sizes,
+                                           const FlatNode &node) {
+  return {node.flopsFactor ? node.flopsFactor * sizes.getTotal(node.flops) : 0,
+          node.params != noSize ? sizes.getTotal(node.params) : 0};
+}
+
+static FlatNode substituteIn(KernelSizes &sizes, FlatNode node,
+                             unsigned variable, SizeId value) {
+  forEachSize(node, [&](SizeId &size) {
+    size = sizes.substitute(size, variable, value);
+  });
   return node;
 }
 
@@ -116,7 +136,8 @@ bool kas::canSubstitute(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
   if (last && !canSubstituteIn(space, sizes, *last, variable, value))
     return false;
   for (const FlatNode &node : nodes)
-    if (!canSubstituteIn(space, sizes, node, variable, value))
+    if ((node.variables >> variable & 1) &&
+        !canSubstituteIn(space, sizes, node, variable, value))
       return false;
   // Two merges of the same two operands that commute now would be one.
   auto put = [&](SizeId size) {
@@ -147,9 +168,17 @@ bool kas::canSubstitute(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
 
 void kas::substitute(KernelSpace &space, KernelStateData &data,
                      unsigned variable, SizeId value) {
-  for (unsigned index = 0; index < data.numNodes; ++index)
-    data.nodes[index] =
-        substituteIn(space.sizes, data.nodes[index], variable, value);
+  data.flops = data.params = 0;
+  for (FlatNode &node :
+       llvm::MutableArrayRef(data.nodes).take_front(data.numNodes)) {
+    if (node.variables >> variable & 1) {
+      node = substituteIn(space.sizes, node, variable, value);
+      summarize(space, node);
+    }
+    auto [flops, params] = getTotals(space.sizes, node);
+    data.flops += flops;
+    data.params += params;
+  }
   for (unsigned index = 0; index < data.numNodes; ++index)
     data.nodes[index].isAligned =
         isAlignedMerge(space, data.getNodes(), data.nodes[index]);
@@ -162,8 +191,10 @@ void kas::substitute(KernelSpace &space, KernelStateData &data,
 
 void kas::addStep(KernelSpace &space, KernelStateData &data,
                   const PendingStep &pending) {
-  const FlatNode &node = pending.node;
-  data.nodes[data.numNodes++] = node;
+  const FlatNode &node = data.nodes[data.numNodes++] = pending.node;
+  auto [flops, params] = getTotals(space.sizes, node);
+  data.flops += flops;
+  data.params += params;
   ++data.nodes[node.left].users;
   if (node.right >= 0)
     ++data.nodes[node.right].users;
@@ -399,21 +430,23 @@ bool kas::isFeasible(KernelSpace &space, const KernelStateData &data,
   const KernelProblem &problem = *space.problem;
   if (!problem.maxFlops && !problem.maxParams)
     return true;
-  double flops = 0, params = 0;
+  double flops = data.flops, params = data.params;
   auto add = [&](const FlatNode &step) {
-    auto at = [&](SizeId size) {
-      return pending.variable < 0 ? size
-                                  : space.sizes.substitute(
-                                        size, pending.variable, pending.value);
-    };
-    if (step.flopsFactor)
-      flops += step.flopsFactor * space.sizes.getTotal(at(step.flops));
-    if (step.params != noSize)
-      params += space.sizes.getTotal(at(step.params));
+    auto [ofFlops, ofParams] = getTotals(space.sizes, step);
+    flops += ofFlops;
+    params += ofParams;
   };
-  for (const FlatNode &step : data.getNodes())
-    add(step);
-  add(node);
+  if (pending.variable < 0) {
+    add(node);
+  } else {
+    auto put = [&](const FlatNode &step) {
+      return substituteIn(space.sizes, step, pending.variable, pending.value);
+    };
+    flops = params = 0;
+    for (const FlatNode &step : data.getNodes())
+      add(step.variables >> pending.variable & 1 ? put(step) : step);
+    add(put(node));
+  }
   return (!problem.maxFlops ||
           flops <= static_cast<double>(*problem.maxFlops)) &&
          (!problem.maxParams ||

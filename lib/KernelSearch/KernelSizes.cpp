@@ -80,9 +80,9 @@ int64_t KernelSizes::getSymbolValue(unsigned symbol, const Binding &binding,
 }
 
 llvm::ArrayRef<double> KernelSizes::getValues(SizeId id, unsigned groups) {
-  auto [found, isNew] = values.try_emplace(getPair(id, groups));
-  if (!isNew)
-    return found->second;
+  std::vector<double> &entry = getEntry(values, id, groups);
+  if (!entry.empty())
+    return entry;
   for (const Binding &binding : problem.rules.bindings) {
     double value = static_cast<double>(entries[id].size.getNumerator()) /
                    static_cast<double>(entries[id].size.getDenominator());
@@ -91,15 +91,15 @@ llvm::ArrayRef<double> KernelSizes::getValues(SizeId id, unsigned groups) {
         value *= std::pow(
             static_cast<double>(getSymbolValue(symbol, binding, groups)),
             exponent);
-    found->second.push_back(value);
+    entry.push_back(value);
   }
-  return found->second;
+  return entry;
 }
 
 llvm::ArrayRef<int64_t> KernelSizes::getSteps(SizeId id, unsigned groups) {
-  auto [found, isNew] = steps.try_emplace(getPair(id, groups));
-  if (!isNew)
-    return found->second;
+  std::vector<int64_t> &entry = getEntry(steps, id, groups);
+  if (!entry.empty())
+    return entry;
   for (const Binding &binding : problem.rules.bindings) {
     int64_t above = entries[id].size.getNumerator();
     int64_t below = entries[id].size.getDenominator();
@@ -110,43 +110,15 @@ llvm::ArrayRef<int64_t> KernelSizes::getSteps(SizeId id, unsigned groups) {
       for (int e = entries[id].size.getExponent(symbol); e < 0; ++e)
         below = llvm::SaturatingMultiply<uint64_t>(below, value) & INT64_MAX;
     }
-    found->second.push_back(below / std::gcd(above, below));
+    entry.push_back(below / std::gcd(above, below));
   }
-  return found->second;
-}
-
-SizeId KernelSizes::computeProduct(SizeId a, SizeId b) {
-  if (a > b)
-    std::swap(a, b);
-  auto [found, isNew] = products.try_emplace(getPair(a, b), noSize);
-  if (isNew) {
-    SizeId product = intern((*this)[a].multiply((*this)[b]));
-    products[getPair(a, b)] = product;
-    return product;
-  }
-  return found->second;
-}
-
-SizeId KernelSizes::computeQuotient(SizeId a, SizeId b) {
-  auto [found, isNew] = quotients.try_emplace(getPair(a, b), noSize);
-  if (isNew) {
-    SizeId quotient = intern((*this)[a].divide((*this)[b]));
-    quotients[getPair(a, b)] = quotient;
-    return quotient;
-  }
-  return found->second;
+  return entry;
 }
 
 SizeId KernelSizes::computeSubstitution(SizeId id, unsigned variable,
                                         SizeId value) {
-  uint64_t key = getPair(unsigned(variable) << 16 | id, value);
-  auto [found, isNew] = substitutions.try_emplace(key, noSize);
-  if (!isNew)
-    return found->second;
   Substitution made{firstVariable + variable, (*this)[value]};
-  SizeId result = intern(kas::substitute((*this)[id], made));
-  substitutions[key] = result;
-  return result;
+  return intern(kas::substitute((*this)[id], made));
 }
 
 /// Equal in variables and in the symbol whose value is chosen, and in numbers

@@ -24,6 +24,31 @@ using SizeId = uint16_t;
 /// The size 1, and a size that does not fit.
 constexpr SizeId oneSize = 0, noSize = UINT16_MAX;
 
+/// Results by pair of sizes. What was asked for last is found at one place.
+class SizeMemo {
+public:
+  template <typename Compute>
+  SizeId get(uint64_t key, Compute compute) {
+    Entry &recent = recents[key * 0x9e3779b97f4a7c15ull >> 51];
+    if (recent.key == key)
+      return recent.value;
+    auto found = all.find(key);
+    SizeId value = found != all.end() ? found->second : compute();
+    if (found == all.end())
+      all[key] = value;
+    recent = {key, value};
+    return value;
+  }
+
+private:
+  struct Entry {
+    uint64_t key = ~uint64_t(0);
+    SizeId value = noSize;
+  };
+  llvm::DenseMap<uint64_t, SizeId> all;
+  std::vector<Entry> recents = std::vector<Entry>(1 << 13);
+};
+
 class KernelSizes {
 public:
   explicit KernelSizes(const KernelProblem &problem);
@@ -36,20 +61,29 @@ public:
       return b;
     if (b == oneSize)
       return a;
-    return a == noSize || b == noSize ? noSize : computeProduct(a, b);
+    if (a == noSize || b == noSize)
+      return noSize;
+    return products.get(getPair(std::min(a, b), std::max(a, b)), [&] {
+      return intern((*this)[a].multiply((*this)[b]));
+    });
   }
   SizeId divide(SizeId a, SizeId b) {
     if (b == oneSize || a == noSize)
       return a;
     if (a == b)
       return oneSize;
-    return b == noSize ? noSize : computeQuotient(a, b);
+    if (b == noSize)
+      return noSize;
+    return quotients.get(getPair(a, b),
+                         [&] { return intern((*this)[a].divide((*this)[b])); });
   }
   /// `value` for variable number `variable` (from 0).
   SizeId substitute(SizeId id, unsigned variable, SizeId value) {
     if (id == noSize || !(getVariables(id) >> variable & 1))
       return id;
-    return computeSubstitution(id, variable, value);
+    return substitutions.get(getPair(variable << 16 | id, value), [&] {
+      return computeSubstitution(id, variable, value);
+    });
   }
 
   /// An integer for some values of its variables, proven by the facts, so for
@@ -97,8 +131,14 @@ private:
   SizeId intern(std::optional<Size> size) {
     return size ? intern(*size) : noSize;
   }
-  SizeId computeProduct(SizeId a, SizeId b);
-  SizeId computeQuotient(SizeId a, SizeId b);
+  /// The entry of a size and a candidate.
+  template <typename Entries>
+  auto &getEntry(Entries &table, SizeId id, unsigned groups) {
+    size_t stride = std::max<size_t>(problem.groupCandidates.size(), 1);
+    if (table.size() < entries.size() * stride)
+      table.resize(entries.size() * stride);
+    return table[id * stride + groups];
+  }
   SizeId computeSubstitution(SizeId id, unsigned variable, SizeId value);
   void evaluate(Entry &entry) const;
   /// The symbol's value at a layer.
@@ -112,11 +152,11 @@ private:
   unsigned firstVariable;
   std::vector<Entry> entries;
   std::map<Size, SizeId> ids;
-  llvm::DenseMap<uint64_t, SizeId> products, quotients, substitutions;
+  SizeMemo products, quotients, substitutions;
   llvm::DenseMap<unsigned, llvm::SmallVector<SizeId, 16>> factors;
-  /// By size and candidate.
-  llvm::DenseMap<uint64_t, std::vector<double>> values;
-  llvm::DenseMap<uint64_t, std::vector<int64_t>> steps;
+  /// By size and candidate; empty where not computed.
+  std::vector<std::vector<double>> values;
+  std::vector<std::vector<int64_t>> steps;
 };
 
 } // namespace kas

@@ -59,6 +59,8 @@ struct FlatNode {
   /// By spatial dimension, two bits: reorders that wait for their inverse.
   uint8_t reorders = 0;
   uint8_t flopsFactor = 0;
+  /// Bit i: variable i occurs in one of the sizes below.
+  uint8_t variables = 0;
   SizeId size = oneSize;
   /// The size of the common prefix of a merge.
   SizeId prefixSize = oneSize;
@@ -79,6 +81,8 @@ struct KernelStateData {
   /// Bit i: some step reads neighbours along spatial dimension i.
   uint8_t covered = 0;
   bool hasGroup = false, hasShuffle = false;
+  /// Sums of `KernelSizes::getTotal`.
+  double flops = 0, params = 0;
   /// One more than the candidate that was chosen.
   uint8_t groups = 0;
   /// The shape of the output is solved; the number of groups is open.
@@ -152,6 +156,9 @@ bool isSmallEnough(const KernelSpace &space, SizeId elements);
 /// without trying.
 bool isFeasible(KernelSpace &space, const KernelStateData &data,
                 const PendingStep &pending);
+
+/// Sets what is known of a node beside what was chosen for it.
+void summarize(const KernelSpace &space, FlatNode &node);
 
 /// Adds the step; sizes with its substitution made.
 void addStep(KernelSpace &space, KernelStateData &data,

@@ -105,6 +105,7 @@ bool StepMaker::finish() {
     return false;
   if (node.flopsFactor && node.flops == noSize)
     return false;
+  summarize(space, node);
   if (pending.variable >= 0)
     return canSubstitute(space, data.getNodes(), &node, pending.variable,
                          pending.value);

@@ -36,8 +36,10 @@ using SampledKernelLoweringTest = LoweringTest;
 
 TEST_F(SampledKernelLoweringTest, CPUEqualsReference) {
   auto module = parseSourceString<ModuleOp>(layers, &context);
+  KernelLimits limits;
+  limits.steps.set();
   auto problem =
-      KernelProblem::get(*module->getOps<KernelOp>().begin(), {}, "G");
+      KernelProblem::get(*module->getOps<KernelOp>().begin(), limits, "G");
   ASSERT_TRUE(succeeded(problem));
   RandomSearcher::Options options;
   options.seed = getFirstSeed();
