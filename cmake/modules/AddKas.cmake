@@ -12,9 +12,10 @@ function(kas_add_precompiled_headers header)
   target_precompile_headers(kas-precompiled PRIVATE ${header})
 endfunction()
 
+# kas_set_target_flags(NAME [PLAIN]): PLAIN is for sources that use nothing of MLIR.
 function(kas_set_target_flags name)
   llvm_update_compile_flags(${name})
-  if(TARGET kas-precompiled AND NOT name STREQUAL kas-precompiled)
+  if(TARGET kas-precompiled AND NOT name STREQUAL kas-precompiled AND NOT "PLAIN" IN_LIST ARGN)
     # One copy for libraries and programs: both are compiled with -fPIC, which HandleLLVMOptions gives.
     get_target_property(type ${name} TYPE)
     if(type STREQUAL EXECUTABLE)
@@ -49,6 +50,33 @@ function(add_kas_library name)
   target_link_libraries(${name} PUBLIC ${ARG_LINK_LIBS} MLIR LLVM)
   install(TARGETS ${name} EXPORT KasTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   set_property(GLOBAL APPEND PROPERTY KAS_EXPORTED_TARGETS ${name})
+endfunction()
+
+# add_kas_runtime_library(NAME ARCHIVE sources... [INCLUDE_DIRS directories...])
+# A shared library NAME for programs in any language, with the functions that its header marks, and a static library
+# ARCHIVE of the same for our own tools, exported as Kas::ARCHIVE. Neither links MLIR or LLVM.
+function(add_kas_runtime_library name archive)
+  cmake_parse_arguments(ARG "" "" "INCLUDE_DIRS" ${ARGN})
+  add_library(${name}-objects OBJECT ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(${name}-objects PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_include_directories(${name}-objects SYSTEM PRIVATE ${ARG_INCLUDE_DIRS})
+  add_library(${name} SHARED $<TARGET_OBJECTS:${name}-objects>)
+  add_library(${archive} STATIC $<TARGET_OBJECTS:${name}-objects>)
+  add_library(Kas::${name} ALIAS ${name})
+  add_library(Kas::${archive} ALIAS ${archive})
+  foreach(target ${name}-objects ${name} ${archive})
+    kas_set_target_flags(${target} PLAIN)
+    target_include_directories(${target} INTERFACE
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  endforeach()
+  foreach(target ${name} ${archive})
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+    target_link_libraries(${target} PUBLIC ${CMAKE_DL_LIBS})
+    install(TARGETS ${target} EXPORT KasTargets
+      ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    # Apart from the libraries of the compiler: tools like kas-opt link all of those.
+    set_property(GLOBAL APPEND PROPERTY KAS_RUNTIME_TARGETS ${target})
+  endforeach()
 endfunction()
 
 # add_kas_tool(NAME sources... [LINK_LIBS libraries...])
@@ -157,6 +185,8 @@ function(kas_install_package)
   include(CMakePackageConfigHelpers)
   set(destination ${CMAKE_INSTALL_LIBDIR}/cmake/kas)
   get_property(targets GLOBAL PROPERTY KAS_EXPORTED_TARGETS)
+  get_property(runtime GLOBAL PROPERTY KAS_RUNTIME_TARGETS)
+  list(APPEND targets ${runtime})
   string(REPLACE ";" " " KAS_CONFIG_TARGETS "${targets}")
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/KasConfig.cmake.in
     ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfig.cmake INSTALL_DESTINATION ${destination})
@@ -166,7 +196,7 @@ function(kas_install_package)
   install(EXPORT KasTargets NAMESPACE Kas:: DESTINATION ${destination})
   install(FILES ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfig.cmake
     ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfigVersion.cmake DESTINATION ${destination})
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kas ${PROJECT_BINARY_DIR}/include/kas
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kas ${PROJECT_SOURCE_DIR}/include/kas-rt ${PROJECT_BINARY_DIR}/include/kas
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING
     PATTERN "*.h" PATTERN "*.td" PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
 endfunction()

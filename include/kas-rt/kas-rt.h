@@ -1,0 +1,215 @@
+/*===-- kas-rt.h - Launching kernels on devices -------------------*- C -*-===*\
+|*                                                                            *|
+|* Part of the kas project, under the Apache License v2.0 with LLVM           *|
+|* Exceptions. See LICENSE for license information.                           *|
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
+|*                                                                            *|
+|*===----------------------------------------------------------------------===*|
+|*                                                                            *|
+|* Opens a device, keeps buffers on it, loads kernels and launches them.      *|
+|* Back ends: the driver API of CUDA, and Vulkan's compute queues. Both are   *|
+|* loaded when the first device is asked for; nothing is linked.              *|
+|*                                                                            *|
+|* Every call that can fail returns a status and, when it fails, leaves a     *|
+|* text of one line that kasRtErrorText gives. After an error nothing is half *|
+|* made: what a call would have created does not exist.                       *|
+|*                                                                            *|
+|* Work on a device runs in the order of the calls. Launches, fills and event *|
+|* records return before they are done; an error on the device is reported by *|
+|* a later call, at the latest by kasRtSynchronize. Different threads may use *|
+|* different devices at the same time; a device and all that belongs to it is *|
+|* used by one thread at a time.                                              *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#ifndef KAS_RT_H
+#define KAS_RT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define KAS_RT_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What went wrong. The text of the error says more. */
+typedef enum KasRtStatus {
+  KAS_RT_SUCCESS = 0,
+  /* No driver, no device, or none with the index that was asked for. */
+  KAS_RT_ERROR_NO_DEVICE = 1,
+  /* An argument is outside of what its function says. */
+  KAS_RT_ERROR_INVALID_ARGUMENT = 2,
+  /* The device or the host has not enough memory left. */
+  KAS_RT_ERROR_OUT_OF_MEMORY = 3,
+  /* A kernel crashed or the device went away. All that is on the device is
+     lost; each call but the ones that release something gives this again. */
+  KAS_RT_ERROR_DEVICE_LOST = 4,
+  /* The module is not one for this device. */
+  KAS_RT_ERROR_INVALID_MODULE = 5,
+  /* The module has no kernel of that name. */
+  KAS_RT_ERROR_NOT_FOUND = 6,
+  /* More than the device offers: threads, workgroups, memory of a workgroup,
+     buffers of a kernel, bytes of a buffer. */
+  KAS_RT_ERROR_LIMIT = 7,
+  /* Vulkan's validation layer, where it is on, had something to say. */
+  KAS_RT_ERROR_VALIDATION = 8,
+  /* Any other error of the driver. */
+  KAS_RT_ERROR_DRIVER = 9
+} KasRtStatus;
+
+typedef enum KasRtBackend { KAS_RT_CUDA = 0, KAS_RT_VULKAN = 1 } KasRtBackend;
+
+typedef struct KasRtDeviceImpl *KasRtDevice;
+typedef struct KasRtBufferImpl *KasRtBuffer;
+typedef struct KasRtModuleImpl *KasRtModule;
+typedef struct KasRtKernelImpl *KasRtKernel;
+typedef struct KasRtEventImpl *KasRtEvent;
+
+/* The text of the last error in this thread, one line without a dot or a line
+   break; empty when there was none. Valid until the next call that fails. */
+KAS_RT_API const char *kasRtErrorText(void);
+
+/* The name of a status: `out of memory`. */
+KAS_RT_API const char *kasRtStatusName(KasRtStatus status);
+
+/*===- Devices ------------------------------------------------------------===*/
+
+/* How many devices there are; none is no error, but a driver that cannot be
+   loaded is: KAS_RT_ERROR_NO_DEVICE with a text of what was looked for. */
+KAS_RT_API KasRtStatus kasRtDeviceCount(KasRtBackend backend, int32_t *count);
+
+/* Opens `cuda`, `cuda:INDEX`, `vulkan` or `vulkan:INDEX`; without an index it
+   is 0. Where the environment variable KAS_RT_VALIDATION is 1, Vulkan runs with
+   its validation layer, and whatever the layer reports becomes the error of the
+   call that caused it. The libraries are `libcuda.so.1` and `libvulkan.so.1`;
+   KAS_RT_LIBCUDA and KAS_RT_LIBVULKAN name others. */
+KAS_RT_API KasRtStatus kasRtDeviceOpen(const char *name, KasRtDevice *device);
+
+/* Waits for the device and closes it. Everything that was made on it must have
+   been destroyed before, or the device stays open: INVALID_ARGUMENT. Any other
+   error is reported after the device has been closed. Null does nothing. */
+KAS_RT_API KasRtStatus kasRtDeviceClose(KasRtDevice device);
+
+/* What a device offers. Limits hold for one kernel or one buffer. */
+typedef struct KasRtDeviceInfo {
+  KasRtBackend backend;
+  /* The marketing name: `NVIDIA H200`. */
+  char name[256];
+  /* What kernels are compiled for: `sm_90`, or the version of Vulkan: `1.3`. */
+  char architecture[32];
+  uint32_t maxThreadsPerBlock;
+  uint32_t maxBlock[3];
+  uint32_t maxGrid[3];
+  /* Bytes of workgroup memory. CUDA: with the opt-in above 48 KiB. */
+  uint32_t maxSharedBytes;
+  /* Storage buffers of one kernel. */
+  uint32_t maxBuffers;
+  /* Threads that run in step: the warp, the subgroup. */
+  uint32_t warpSize;
+  /* Bytes of one buffer. */
+  uint64_t maxBufferBytes;
+  /* Bytes of memory on the device. */
+  uint64_t memoryBytes;
+  /* Whether kernels may compute in 16-bit floats and keep them in buffers. */
+  int32_t hasFloat16;
+} KasRtDeviceInfo;
+
+KAS_RT_API KasRtStatus kasRtDeviceGetInfo(KasRtDevice device,
+                                          KasRtDeviceInfo *info);
+
+/* Waits until all that was started on the device is done. */
+KAS_RT_API KasRtStatus kasRtSynchronize(KasRtDevice device);
+
+/*===- Buffers ------------------------------------------------------------===*/
+
+/* A buffer of `bytes` bytes on the device, aligned for every element type and
+   for vectors of 16 bytes. Its contents are undefined. `bytes` is not 0. */
+KAS_RT_API KasRtStatus kasRtBufferCreate(KasRtDevice device, uint64_t bytes,
+                                         KasRtBuffer *buffer);
+
+/* Waits for what uses the buffer and frees it. Null does nothing. */
+KAS_RT_API KasRtStatus kasRtBufferDestroy(KasRtBuffer buffer);
+
+/* The bytes that the buffer was created with. */
+KAS_RT_API uint64_t kasRtBufferGetSize(KasRtBuffer buffer);
+
+/* Copies `bytes` bytes from the host to the buffer, from `offset` on. `source`
+   can be changed when the call returns. */
+KAS_RT_API KasRtStatus kasRtBufferWrite(KasRtBuffer buffer, uint64_t offset,
+                                        const void *source, uint64_t bytes);
+
+/* Waits for what was started before and copies `bytes` bytes to the host. */
+KAS_RT_API KasRtStatus kasRtBufferRead(KasRtBuffer buffer, uint64_t offset,
+                                       void *destination, uint64_t bytes);
+
+/* Fills the buffer with a word of 32 bits; its size must be a multiple of 4. */
+KAS_RT_API KasRtStatus kasRtBufferFill(KasRtBuffer buffer, uint32_t word);
+
+/*===- Modules and kernels ------------------------------------------------===*/
+
+/* Loads compiled kernels. CUDA: a cubin, a fatbin or the text of PTX, which the
+   driver compiles. Vulkan: a SPIR-V module; of that only the structure is
+   checked here, so it should be one that `spirv-val` accepts. `data` can be
+   freed when the call returns. */
+KAS_RT_API KasRtStatus kasRtModuleLoad(KasRtDevice device, const void *data,
+                                       size_t bytes, KasRtModule *module);
+
+/* Waits for the module's kernels and frees them. Null does nothing. */
+KAS_RT_API KasRtStatus kasRtModuleUnload(KasRtModule module);
+
+/* The kernel `name` with `bufferCount` buffers as its arguments. It belongs to
+   the module and goes with it.
+   CUDA: the arguments are pointers to the buffers. Vulkan: the buffers are
+   storage buffers in descriptor set 0, bound to 0, 1, ... */
+KAS_RT_API KasRtStatus kasRtModuleGetKernel(KasRtModule module,
+                                            const char *name,
+                                            uint32_t bufferCount,
+                                            KasRtKernel *kernel);
+
+typedef struct KasRtLaunchSize {
+  /* Blocks (workgroups) along x, y and z; none is 0. */
+  uint32_t grid[3];
+  /* Threads of a block along x, y and z; none is 0. Vulkan: what the module
+     says, as it is compiled in. */
+  uint32_t block[3];
+  /* Bytes of workgroup memory in addition to the static ones; CUDA only. */
+  uint32_t dynamicSharedBytes;
+} KasRtLaunchSize;
+
+/* An argument of a kernel: `bytes` bytes of a buffer from `offset` on, which is
+   a multiple of 256. 0 bytes stand for all to the end. */
+typedef struct KasRtArgument {
+  KasRtBuffer buffer;
+  uint64_t offset;
+  uint64_t bytes;
+} KasRtArgument;
+
+/* Starts a kernel; the arguments are as many as it was asked for with, all of
+   its device. Two of them may be the same bytes. */
+KAS_RT_API KasRtStatus kasRtLaunch(KasRtKernel kernel,
+                                   const KasRtLaunchSize *size,
+                                   const KasRtArgument *arguments,
+                                   uint32_t count);
+
+/*===- Timing -------------------------------------------------------------===*/
+
+KAS_RT_API KasRtStatus kasRtEventCreate(KasRtDevice device, KasRtEvent *event);
+
+/* Null does nothing. */
+KAS_RT_API KasRtStatus kasRtEventDestroy(KasRtEvent event);
+
+/* Marks the time on the device when all that was started before is done. */
+KAS_RT_API KasRtStatus kasRtEventRecord(KasRtEvent event);
+
+/* Waits for `stop` and gives the time between two events of one device in
+   milliseconds, by the clock of the device. Both must have been recorded. */
+KAS_RT_API KasRtStatus kasRtEventElapsed(KasRtEvent start, KasRtEvent stop,
+                                         double *milliseconds);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KAS_RT_H */

@@ -1,0 +1,444 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The C functions: they check the arguments and hand over to the back ends.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Device.h"
+#include <charconv>
+#include <cstring>
+
+using namespace kas::rt;
+
+static thread_local std::string lastError;
+
+static KasRtStatus report(const Status &status) {
+  if (status.isError())
+    lastError = status.getText();
+  return status.getCode();
+}
+
+/// An error of a call on `device`: notes when the device is gone.
+static Status note(KasRtDeviceImpl &device, Status status) {
+  if (status.getCode() == KAS_RT_ERROR_DEVICE_LOST)
+    device.isLost = true;
+  status += device.takeMessages();
+  return status;
+}
+
+static Status checkAlive(const KasRtDeviceImpl &device) {
+  if (!device.isLost)
+    return {};
+  return {KAS_RT_ERROR_DEVICE_LOST,
+          device.label + " was lost before: close it and open it again"};
+}
+
+/// Runs `call` unless the device is gone.
+template <typename Call>
+static KasRtStatus callOn(KasRtDeviceImpl &device, Call call) {
+  Status status = checkAlive(device);
+  if (!status.isError())
+    status = note(device, call());
+  return report(status);
+}
+
+/// Makes an object by `create` and hands it out; `live` counts it.
+template <typename Object, typename Create>
+static KasRtStatus createOn(KasRtDeviceImpl &device, uint64_t &live,
+                            Object **result, Create create) {
+  std::unique_ptr<Object> object;
+  KasRtStatus code = callOn(device, [&] { return create(object); });
+  if (code != KAS_RT_SUCCESS) {
+    // The driver made it, but something was reported: it is not handed out.
+    if (object)
+      (void)object->release();
+    return code;
+  }
+  ++live;
+  *result = object.release();
+  return code;
+}
+
+/// Destroys an object. After the loss of its device nothing can be said about
+/// the success, and nothing depends on it.
+static KasRtStatus destroy(KasRtObject *object, uint64_t &live) {
+  KasRtDeviceImpl &device = object->device;
+  bool wasLost = device.isLost;
+  Status status = note(device, object->release());
+  delete object;
+  --live;
+  return wasLost ? KAS_RT_SUCCESS : report(status);
+}
+
+static Status missing(const char *what) {
+  return invalidArgument(std::string("expected ") + what + ", got null");
+}
+
+const char *kasRtErrorText(void) { return lastError.c_str(); }
+
+const char *kasRtStatusName(KasRtStatus status) {
+  switch (status) {
+  case KAS_RT_SUCCESS:
+    return "success";
+  case KAS_RT_ERROR_NO_DEVICE:
+    return "no device";
+  case KAS_RT_ERROR_INVALID_ARGUMENT:
+    return "invalid argument";
+  case KAS_RT_ERROR_OUT_OF_MEMORY:
+    return "out of memory";
+  case KAS_RT_ERROR_DEVICE_LOST:
+    return "device lost";
+  case KAS_RT_ERROR_INVALID_MODULE:
+    return "invalid module";
+  case KAS_RT_ERROR_NOT_FOUND:
+    return "not found";
+  case KAS_RT_ERROR_LIMIT:
+    return "limit of the device";
+  case KAS_RT_ERROR_VALIDATION:
+    return "validation";
+  case KAS_RT_ERROR_DRIVER:
+    return "error of the driver";
+  }
+  return "unknown status";
+}
+
+//===----------------------------------------------------------------------===//
+// Devices
+//===----------------------------------------------------------------------===//
+
+KasRtStatus kasRtDeviceCount(KasRtBackend backend, int32_t *count) {
+  if (!count)
+    return report(missing("a place for the number of devices"));
+  *count = 0;
+  if (backend == KAS_RT_CUDA)
+    return report(countCudaDevices(*count));
+  if (backend == KAS_RT_VULKAN)
+    return report(countVulkanDevices(*count));
+  return report(invalidArgument("expected KAS_RT_CUDA or KAS_RT_VULKAN, got " +
+                                std::to_string(int(backend))));
+}
+
+/// Splits `vulkan:1` into the back end and the index.
+static Status parseDeviceName(const char *name, KasRtBackend &backend,
+                              int32_t &index) {
+  const char *colon = std::strchr(name, ':');
+  std::string word = colon ? std::string(name, colon) : name;
+  bool valid = word == "cuda" || word == "vulkan";
+  backend = word == "cuda" ? KAS_RT_CUDA : KAS_RT_VULKAN;
+  index = 0;
+  if (colon) {
+    const char *end = colon + std::strlen(colon);
+    auto [rest, error] = std::from_chars(colon + 1, end, index);
+    valid &= error == std::errc() && rest == end && index >= 0;
+  }
+  if (valid)
+    return {};
+  return invalidArgument("expected a device cuda, cuda:INDEX, vulkan or "
+                         "vulkan:INDEX, got '" +
+                         makeOneLine(name) + "'");
+}
+
+KasRtStatus kasRtDeviceOpen(const char *name, KasRtDevice *device) {
+  if (!name || !device)
+    return report(
+        missing(name ? "a place for the device" : "the name of a device"));
+  *device = nullptr;
+  KasRtBackend backend;
+  int32_t index;
+  Status status = parseDeviceName(name, backend, index);
+  std::unique_ptr<KasRtDeviceImpl> opened;
+  if (!status.isError())
+    status = backend == KAS_RT_CUDA ? openCudaDevice(index, opened)
+                                    : openVulkanDevice(index, opened);
+  if (!status.isError())
+    *device = opened.release();
+  return report(status);
+}
+
+KasRtStatus kasRtDeviceClose(KasRtDevice device) {
+  if (!device)
+    return KAS_RT_SUCCESS;
+  if (device->liveBuffers || device->liveModules || device->liveEvents)
+    return report(
+        invalidArgument("expected all that was made on " + device->label +
+                        " to be destroyed before it is closed, got " +
+                        std::to_string(device->liveBuffers) + " buffers, " +
+                        std::to_string(device->liveModules) + " modules and " +
+                        std::to_string(device->liveEvents) + " events left"));
+  bool wasLost = device->isLost;
+  Status status = device->close();
+  status += device->takeMessages();
+  delete device;
+  return wasLost ? KAS_RT_SUCCESS : report(status);
+}
+
+KasRtStatus kasRtDeviceGetInfo(KasRtDevice device, KasRtDeviceInfo *info) {
+  if (!device || !info)
+    return report(missing(device ? "a place for the information" : "a device"));
+  *info = device->info;
+  return KAS_RT_SUCCESS;
+}
+
+KasRtStatus kasRtSynchronize(KasRtDevice device) {
+  if (!device)
+    return report(missing("a device"));
+  return callOn(*device, [&] { return device->synchronize(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+KasRtStatus kasRtBufferCreate(KasRtDevice device, uint64_t bytes,
+                              KasRtBuffer *buffer) {
+  if (!device || !buffer)
+    return report(missing(device ? "a place for the buffer" : "a device"));
+  *buffer = nullptr;
+  if (bytes == 0)
+    return report(invalidArgument("expected a buffer of 1 byte or more, got "
+                                  "0 bytes"));
+  if (bytes > device->info.maxBufferBytes)
+    return report(
+        {KAS_RT_ERROR_LIMIT, "expected a buffer of at most " +
+                                 std::to_string(device->info.maxBufferBytes) +
+                                 " bytes, the limit of " + device->label +
+                                 ", got " + std::to_string(bytes)});
+  return createOn(*device, device->liveBuffers, buffer,
+                  [&](std::unique_ptr<KasRtBufferImpl> &created) {
+                    return device->createBuffer(bytes, created);
+                  });
+}
+
+KasRtStatus kasRtBufferDestroy(KasRtBuffer buffer) {
+  if (!buffer)
+    return KAS_RT_SUCCESS;
+  return destroy(buffer, buffer->device.liveBuffers);
+}
+
+uint64_t kasRtBufferGetSize(KasRtBuffer buffer) {
+  return buffer ? buffer->bytes : 0;
+}
+
+static Status checkCopy(KasRtBuffer buffer, uint64_t offset, const void *host,
+                        uint64_t bytes) {
+  if (!buffer)
+    return missing("a buffer");
+  if (!host && bytes)
+    return missing("memory of the host");
+  if (offset > buffer->bytes || bytes > buffer->bytes - offset)
+    return invalidArgument("expected a copy within the buffer's " +
+                           std::to_string(buffer->bytes) + " bytes, got " +
+                           std::to_string(bytes) + " bytes from " +
+                           std::to_string(offset) + " on");
+  return {};
+}
+
+KasRtStatus kasRtBufferWrite(KasRtBuffer buffer, uint64_t offset,
+                             const void *source, uint64_t bytes) {
+  if (Status status = checkCopy(buffer, offset, source, bytes);
+      status.isError())
+    return report(status);
+  if (bytes == 0)
+    return KAS_RT_SUCCESS;
+  return callOn(buffer->device,
+                [&] { return buffer->write(offset, source, bytes); });
+}
+
+KasRtStatus kasRtBufferRead(KasRtBuffer buffer, uint64_t offset,
+                            void *destination, uint64_t bytes) {
+  if (Status status = checkCopy(buffer, offset, destination, bytes);
+      status.isError())
+    return report(status);
+  if (bytes == 0)
+    return KAS_RT_SUCCESS;
+  return callOn(buffer->device,
+                [&] { return buffer->read(offset, destination, bytes); });
+}
+
+KasRtStatus kasRtBufferFill(KasRtBuffer buffer, uint32_t word) {
+  if (!buffer)
+    return report(missing("a buffer"));
+  if (buffer->bytes % 4)
+    return report(invalidArgument("expected a buffer of a multiple of 4 bytes "
+                                  "to fill, got " +
+                                  std::to_string(buffer->bytes)));
+  return callOn(buffer->device, [&] { return buffer->fill(word); });
+}
+
+//===----------------------------------------------------------------------===//
+// Modules and kernels
+//===----------------------------------------------------------------------===//
+
+KasRtStatus kasRtModuleLoad(KasRtDevice device, const void *data, size_t bytes,
+                            KasRtModule *module) {
+  if (!device || !module || !data)
+    return report(missing(!device   ? "a device"
+                          : !module ? "a place for the module"
+                                    : "the bytes of a module"));
+  *module = nullptr;
+  return createOn(*device, device->liveModules, module,
+                  [&](std::unique_ptr<KasRtModuleImpl> &created) {
+                    return device->loadModule(data, bytes, created);
+                  });
+}
+
+KasRtStatus kasRtModuleUnload(KasRtModule module) {
+  if (!module)
+    return KAS_RT_SUCCESS;
+  return destroy(module, module->device.liveModules);
+}
+
+KasRtStatus kasRtModuleGetKernel(KasRtModule module, const char *name,
+                                 uint32_t bufferCount, KasRtKernel *kernel) {
+  if (!module || !name || !kernel)
+    return report(missing(!module ? "a module"
+                          : !name ? "the name of a kernel"
+                                  : "a place for the kernel"));
+  *kernel = nullptr;
+  KasRtDeviceImpl &device = module->device;
+  if (bufferCount > device.info.maxBuffers)
+    return report(
+        {KAS_RT_ERROR_LIMIT, "expected a kernel with at most " +
+                                 std::to_string(device.info.maxBuffers) +
+                                 " buffers, the limit of " + device.label +
+                                 ", got " + std::to_string(bufferCount)});
+  for (const auto &known : module->kernels)
+    if (known->name == name && known->bufferCount == bufferCount) {
+      *kernel = known.get();
+      return callOn(device, [] { return Status(); });
+    }
+  std::unique_ptr<KasRtKernelImpl> created;
+  KasRtStatus code = callOn(
+      device, [&] { return module->createKernel(name, bufferCount, created); });
+  if (created)
+    module->kernels.push_back(std::move(created));
+  if (code == KAS_RT_SUCCESS)
+    *kernel = module->kernels.back().get();
+  return code;
+}
+
+/// A launch must fit the device along each axis and as a whole.
+static Status checkLaunchSize(const KasRtDeviceImpl &device,
+                              const KasRtLaunchSize &size) {
+  auto limit = [&](const std::string &what, uint64_t most, uint64_t got) {
+    return Status(KAS_RT_ERROR_LIMIT, "expected at most " +
+                                          std::to_string(most) + " " + what +
+                                          ", the limit of " + device.label +
+                                          ", got " + std::to_string(got));
+  };
+  uint64_t threads = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    std::string along = std::string(" along ") + "xyz"[axis];
+    if (size.grid[axis] == 0 || size.block[axis] == 0)
+      return invalidArgument("expected 1 block and 1 thread or more" + along +
+                             ", got 0");
+    if (size.grid[axis] > device.info.maxGrid[axis])
+      return limit("blocks" + along, device.info.maxGrid[axis],
+                   size.grid[axis]);
+    if (size.block[axis] > device.info.maxBlock[axis])
+      return limit("threads of a block" + along, device.info.maxBlock[axis],
+                   size.block[axis]);
+    threads *= size.block[axis];
+  }
+  if (threads > device.info.maxThreadsPerBlock)
+    return limit("threads of a block", device.info.maxThreadsPerBlock, threads);
+  if (size.dynamicSharedBytes > device.info.maxSharedBytes)
+    return limit("bytes of workgroup memory", device.info.maxSharedBytes,
+                 size.dynamicSharedBytes);
+  return {};
+}
+
+static Status checkArgument(const KasRtKernelImpl &kernel,
+                            const KasRtArgument &argument, uint32_t position) {
+  const KasRtDeviceImpl &device = kernel.module.device;
+  std::string where = " as argument " + std::to_string(position) +
+                      " of kernel '" + kernel.name + "', got ";
+  if (!argument.buffer)
+    return invalidArgument("expected a buffer" + where + "null");
+  if (&argument.buffer->device != &device)
+    return invalidArgument("expected a buffer of " + device.label + where +
+                           "one of " + argument.buffer->device.label);
+  if (argument.offset % 256)
+    return invalidArgument("expected an offset that is a multiple of 256" +
+                           where + std::to_string(argument.offset));
+  uint64_t size = argument.buffer->bytes;
+  if (argument.offset >= size || argument.bytes > size - argument.offset)
+    return invalidArgument("expected bytes within a buffer of " +
+                           std::to_string(size) + where +
+                           std::to_string(argument.bytes) + " from " +
+                           std::to_string(argument.offset) + " on");
+  return {};
+}
+
+KasRtStatus kasRtLaunch(KasRtKernel kernel, const KasRtLaunchSize *size,
+                        const KasRtArgument *arguments, uint32_t count) {
+  if (!kernel || !size || (!arguments && count))
+    return report(missing(!kernel ? "a kernel"
+                          : !size ? "the size of a launch"
+                                  : "arguments"));
+  KasRtDeviceImpl &device = kernel->module.device;
+  if (count != kernel->bufferCount)
+    return report(invalidArgument("expected " +
+                                  std::to_string(kernel->bufferCount) +
+                                  " arguments for kernel '" + kernel->name +
+                                  "', got " + std::to_string(count)));
+  for (uint32_t i = 0; i < count; ++i)
+    if (Status status = checkArgument(*kernel, arguments[i], i);
+        status.isError())
+      return report(status);
+  if (Status status = checkLaunchSize(device, *size); status.isError())
+    return report(status);
+  return callOn(device, [&] { return kernel->launch(*size, arguments); });
+}
+
+//===----------------------------------------------------------------------===//
+// Timing
+//===----------------------------------------------------------------------===//
+
+KasRtStatus kasRtEventCreate(KasRtDevice device, KasRtEvent *event) {
+  if (!device || !event)
+    return report(missing(device ? "a place for the event" : "a device"));
+  *event = nullptr;
+  return createOn(*device, device->liveEvents, event,
+                  [&](std::unique_ptr<KasRtEventImpl> &created) {
+                    return device->createEvent(created);
+                  });
+}
+
+KasRtStatus kasRtEventDestroy(KasRtEvent event) {
+  if (!event)
+    return KAS_RT_SUCCESS;
+  return destroy(event, event->device.liveEvents);
+}
+
+KasRtStatus kasRtEventRecord(KasRtEvent event) {
+  if (!event)
+    return report(missing("an event"));
+  return callOn(event->device, [&] {
+    Status status = event->record();
+    event->isRecorded = !status.isError();
+    return status;
+  });
+}
+
+KasRtStatus kasRtEventElapsed(KasRtEvent start, KasRtEvent stop,
+                              double *milliseconds) {
+  if (!start || !stop || !milliseconds)
+    return report(
+        missing(milliseconds ? "two events" : "a place for the milliseconds"));
+  if (&start->device != &stop->device)
+    return report(invalidArgument("expected two events of one device, got " +
+                                  start->device.label + " and " +
+                                  stop->device.label));
+  if (!start->isRecorded || !stop->isRecorded)
+    return report(invalidArgument("expected two recorded events, got one that "
+                                  "is not"));
+  return callOn(stop->device,
+                [&] { return stop->elapsedSince(*start, *milliseconds); });
+}

@@ -1,0 +1,317 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Numbers of instructions, decorations and storage classes are those of the
+// SPIR-V specification, version 1.3, section 3.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SpirvModule.h"
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+using namespace kas::rt;
+
+namespace {
+
+constexpr uint32_t magicNumber = 0x07230203;
+enum Instruction : uint32_t {
+  OpEntryPoint = 15,
+  OpExecutionMode = 16,
+  OpTypeBool = 20,
+  OpTypeInt = 21,
+  OpTypeFloat = 22,
+  OpTypeVector = 23,
+  OpTypeMatrix = 24,
+  OpTypeArray = 28,
+  OpTypeStruct = 30,
+  OpTypePointer = 32,
+  OpConstant = 43,
+  OpFunction = 54,
+  OpFunctionEnd = 56,
+  OpFunctionCall = 57,
+  OpVariable = 59,
+  OpLoad = 61,
+  OpStore = 62,
+  OpCopyMemory = 63,
+  OpAccessChain = 65,
+  OpInBoundsAccessChain = 66,
+  OpPtrAccessChain = 67,
+  OpArrayLength = 68,
+  OpDecorate = 71,
+  OpCopyObject = 83,
+  OpAtomicLoad = 227,
+  OpAtomicStore = 228,
+  OpAtomicXor = 242,
+};
+enum : uint32_t { ModelGLCompute = 5, ModeLocalSize = 17 };
+enum : uint32_t { DecorationBinding = 33, DecorationDescriptorSet = 34 };
+enum : uint32_t { ClassWorkgroup = 4 };
+
+/// A function: what it calls, and every id that it may use as a pointer.
+struct Function {
+  std::vector<uint32_t> callees;
+  std::set<uint32_t> pointers;
+};
+
+class Reader {
+public:
+  explicit Reader(SpirvModule &module) : module(module) {}
+  Status read();
+
+private:
+  Status visit(uint32_t opcode, const uint32_t *operands, uint32_t count);
+  void visitBody(uint32_t opcode, const uint32_t *operands, uint32_t count);
+  Status finish();
+  void reach(uint32_t function, std::set<uint32_t> &seen,
+             std::set<uint32_t> &pointers) const;
+  /// Bytes of a type of workgroup memory, packed; 0 when it is unknown.
+  uint64_t sizeOf(uint32_t type, unsigned depth = 0) const;
+
+  SpirvModule &module;
+  std::vector<uint32_t> entryFunctions;
+  std::map<uint32_t, std::array<uint32_t, 3>> localSizes;
+  std::map<uint32_t, uint32_t> bindings, sets, constants, workgroupVariables;
+  std::map<uint32_t, std::vector<uint32_t>> types;
+  std::map<uint32_t, Function> functions;
+  Function *current = nullptr;
+};
+
+} // namespace
+
+static Status invalid(const std::string &got) {
+  return {KAS_RT_ERROR_INVALID_MODULE, "expected a SPIR-V module, got " + got};
+}
+
+/// The text that starts at `operands`, closed by a null within `count` words.
+static bool readText(const uint32_t *operands, uint32_t count,
+                     std::string &text) {
+  const char *start = reinterpret_cast<const char *>(operands);
+  size_t length = strnlen(start, size_t(count) * 4);
+  text.assign(start, length);
+  return length < size_t(count) * 4;
+}
+
+Status Reader::visit(uint32_t opcode, const uint32_t *operands,
+                     uint32_t count) {
+  auto needs = [&](uint32_t least) {
+    return count >= least
+               ? Status()
+               : invalid("an instruction " + std::to_string(opcode) + " with " +
+                         std::to_string(count) + " operands");
+  };
+  Status status;
+  switch (opcode) {
+  case OpEntryPoint: {
+    SpirvKernel kernel;
+    if (status = needs(3); status.isError())
+      return status;
+    if (!readText(operands + 2, count - 2, kernel.name))
+      return invalid("a kernel with a name that does not end");
+    if (operands[0] != ModelGLCompute)
+      return invalid("an entry point '" + kernel.name +
+                     "' of execution model " + std::to_string(operands[0]));
+    module.kernels.push_back(kernel);
+    entryFunctions.push_back(operands[1]);
+    return {};
+  }
+  case OpExecutionMode:
+    if (status = needs(2); status.isError())
+      return status;
+    if (operands[1] != ModeLocalSize)
+      return {};
+    if (status = needs(5); !status.isError())
+      localSizes[operands[0]] = {operands[2], operands[3], operands[4]};
+    return status;
+  case OpDecorate:
+    if (status = needs(2); status.isError())
+      return status;
+    if (operands[1] != DecorationBinding &&
+        operands[1] != DecorationDescriptorSet)
+      return {};
+    if (status = needs(3); !status.isError())
+      (operands[1] == DecorationBinding ? bindings : sets)[operands[0]] =
+          operands[2];
+    return status;
+  case OpTypeBool:
+  case OpTypeInt:
+  case OpTypeFloat:
+  case OpTypeVector:
+  case OpTypeMatrix:
+  case OpTypeArray:
+  case OpTypeStruct:
+  case OpTypePointer:
+    if (status = needs(opcode == OpTypeBool || opcode == OpTypeStruct ? 1
+                       : opcode == OpTypeInt || opcode == OpTypeFloat ? 2
+                                                                      : 3);
+        status.isError())
+      return status;
+    types[operands[0]] = {opcode};
+    types[operands[0]].insert(types[operands[0]].end(), operands + 1,
+                              operands + count);
+    return {};
+  case OpConstant:
+    if (status = needs(3); !status.isError())
+      constants[operands[1]] = operands[2];
+    return status;
+  case OpVariable:
+    if (status = needs(3); status.isError())
+      return status;
+    if (operands[2] == ClassWorkgroup)
+      workgroupVariables[operands[1]] = operands[0];
+    return {};
+  case OpFunction:
+    if (status = needs(4); !status.isError())
+      current = &functions[operands[1]];
+    return status;
+  case OpFunctionEnd:
+    current = nullptr;
+    return {};
+  default:
+    visitBody(opcode, operands, count);
+    return {};
+  }
+}
+
+void Reader::visitBody(uint32_t opcode, const uint32_t *operands,
+                       uint32_t count) {
+  if (!current)
+    return;
+  auto use = [&](uint32_t position) {
+    if (position < count)
+      current->pointers.insert(operands[position]);
+  };
+  if (opcode == OpFunctionCall) {
+    if (count > 2)
+      current->callees.push_back(operands[2]);
+    for (uint32_t i = 3; i < count; ++i)
+      use(i);
+  } else if (opcode == OpStore || opcode == OpAtomicStore) {
+    use(0);
+  } else if (opcode == OpCopyMemory) {
+    use(0);
+    use(1);
+  } else if (opcode == OpLoad || opcode == OpCopyObject ||
+             (opcode >= OpAccessChain && opcode <= OpArrayLength) ||
+             (opcode >= OpAtomicLoad && opcode <= OpAtomicXor)) {
+    use(2);
+  }
+}
+
+uint64_t Reader::sizeOf(uint32_t type, unsigned depth) const {
+  auto found = types.find(type);
+  // A module whose types contain themselves is for spirv-val to refuse.
+  if (found == types.end() || depth > 16)
+    return 0;
+  const std::vector<uint32_t> &words = found->second;
+  switch (words[0]) {
+  case OpTypeBool:
+    return 4;
+  case OpTypeInt:
+  case OpTypeFloat:
+    return words[1] / 8;
+  case OpTypeVector:
+  case OpTypeMatrix:
+    return sizeOf(words[1], depth + 1) * words[2];
+  case OpTypeArray: {
+    auto extent = constants.find(words[2]);
+    return extent == constants.end()
+               ? 0
+               : sizeOf(words[1], depth + 1) * extent->second;
+  }
+  case OpTypeStruct: {
+    uint64_t size = 0;
+    for (size_t i = 1; i < words.size(); ++i)
+      size += sizeOf(words[i], depth + 1);
+    return size;
+  }
+  case OpTypePointer:
+    return sizeOf(words[2], depth + 1);
+  default:
+    return 0;
+  }
+}
+
+void Reader::reach(uint32_t function, std::set<uint32_t> &seen,
+                   std::set<uint32_t> &pointers) const {
+  std::vector<uint32_t> open = {function};
+  while (!open.empty()) {
+    uint32_t id = open.back();
+    open.pop_back();
+    auto found = functions.find(id);
+    if (found == functions.end() || !seen.insert(id).second)
+      continue;
+    pointers.insert(found->second.pointers.begin(),
+                    found->second.pointers.end());
+    open.insert(open.end(), found->second.callees.begin(),
+                found->second.callees.end());
+  }
+}
+
+Status Reader::finish() {
+  if (module.kernels.empty())
+    return invalid("one without an entry point");
+  for (size_t i = 0; i < module.kernels.size(); ++i) {
+    SpirvKernel &kernel = module.kernels[i];
+    if (!functions.count(entryFunctions[i]))
+      return invalid("an entry point '" + kernel.name + "' without a function");
+    if (auto found = localSizes.find(entryFunctions[i]);
+        found != localSizes.end())
+      kernel.block = found->second;
+    std::set<uint32_t> seen, pointers;
+    reach(entryFunctions[i], seen, pointers);
+    for (uint32_t id : pointers) {
+      if (auto shared = workgroupVariables.find(id);
+          shared != workgroupVariables.end())
+        kernel.sharedBytes += sizeOf(shared->second);
+      auto binding = bindings.find(id);
+      if (binding == bindings.end())
+        continue;
+      auto set = sets.find(id);
+      if ((set != sets.end() && set->second != 0) ||
+          binding->second == UINT32_MAX)
+        return invalid("a kernel '" + kernel.name +
+                       "' with buffers outside of descriptor set 0");
+      kernel.bufferCount = std::max(kernel.bufferCount, binding->second + 1);
+    }
+  }
+  return {};
+}
+
+Status Reader::read() {
+  const std::vector<uint32_t> &words = module.words;
+  if (words.size() < 5 || words[0] != magicNumber)
+    return invalid("bytes of another format");
+  for (size_t position = 5; position < words.size();) {
+    uint32_t count = words[position] >> 16, opcode = words[position] & 0xffff;
+    if (count == 0 || count > words.size() - position)
+      return invalid("one that is cut off");
+    if (Status status = visit(opcode, &words[position] + 1, count - 1);
+        status.isError())
+      return status;
+    position += count;
+  }
+  return finish();
+}
+
+Status SpirvModule::read(const void *data, size_t bytes) {
+  if (bytes % 4)
+    return invalid(std::to_string(bytes) + " bytes, not a multiple of 4");
+  words.resize(bytes / 4);
+  if (bytes)
+    std::memcpy(words.data(), data, bytes);
+  return Reader(*this).read();
+}
+
+const SpirvKernel *SpirvModule::find(const std::string &name) const {
+  for (const SpirvKernel &kernel : kernels)
+    if (kernel.name == name)
+      return &kernel;
+  return nullptr;
+}

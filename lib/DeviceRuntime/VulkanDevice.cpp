@@ -1,0 +1,415 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "VulkanDevice.h"
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+using namespace kas::rt;
+
+/// As many commands are recorded before they are submitted.
+static constexpr uint32_t maxRecordedCommands = 1024;
+/// Sets and descriptors of one pool.
+static constexpr uint32_t poolSets = 64, poolBuffers = 512;
+
+Status kas::rt::openVulkanDevice(int32_t index,
+                                 std::unique_ptr<KasRtDeviceImpl> &device) {
+  auto opened = std::make_unique<VulkanDevice>();
+  Status status = opened->open(index);
+  status += opened->takeMessages();
+  if (status.isError())
+    (void)opened->close();
+  else
+    device = std::move(opened);
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
+// Opening and closing
+//===----------------------------------------------------------------------===//
+
+void VulkanDevice::readLimits() {
+  VkPhysicalDeviceSubgroupProperties subgroup{};
+  subgroup.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
+  VkPhysicalDeviceMaintenance3Properties allocation{};
+  allocation.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES;
+  allocation.pNext = &subgroup;
+  VkPhysicalDeviceProperties2 properties{};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+  properties.pNext = &allocation;
+  instance.vkGetPhysicalDeviceProperties2(physical, &properties);
+  instance.vkGetPhysicalDeviceMemoryProperties(physical, &memoryTypes);
+
+  const VkPhysicalDeviceProperties &device = properties.properties;
+  const VkPhysicalDeviceLimits &limits = device.limits;
+  info.backend = KAS_RT_VULKAN;
+  copyName(info.name, device.deviceName);
+  copyName(info.architecture,
+           std::to_string(VK_VERSION_MAJOR(device.apiVersion)) + "." +
+               std::to_string(VK_VERSION_MINOR(device.apiVersion)));
+  info.maxThreadsPerBlock = limits.maxComputeWorkGroupInvocations;
+  for (int axis = 0; axis < 3; ++axis) {
+    info.maxBlock[axis] = limits.maxComputeWorkGroupSize[axis];
+    info.maxGrid[axis] = limits.maxComputeWorkGroupCount[axis];
+  }
+  info.maxSharedBytes = limits.maxComputeSharedMemorySize;
+  info.maxBuffers = std::min({limits.maxPerStageDescriptorStorageBuffers,
+                              limits.maxDescriptorSetStorageBuffers,
+                              limits.maxPerStageResources, poolBuffers});
+  info.warpSize = subgroup.subgroupSize;
+  info.maxBufferBytes = std::min<uint64_t>(limits.maxStorageBufferRange,
+                                           allocation.maxMemoryAllocationSize);
+  for (uint32_t i = 0; i < memoryTypes.memoryHeapCount; ++i)
+    if (memoryTypes.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
+      info.memoryBytes =
+          std::max(info.memoryBytes, memoryTypes.memoryHeaps[i].size);
+  tickNanoseconds = limits.timestampPeriod;
+  label += std::string(" (") + info.name + ")";
+}
+
+/// Whether the device has an extension.
+static Status hasExtension(const VulkanDevice &device, const char *name,
+                           bool &has) {
+  auto list = [&](uint32_t &count, VkExtensionProperties *extensions) {
+    return device.check(device.instance.vkEnumerateDeviceExtensionProperties(
+                            device.physical, nullptr, &count, extensions),
+                        "vkEnumerateDeviceExtensionProperties");
+  };
+  uint32_t count = 0;
+  Status status = list(count, nullptr);
+  if (status.isError())
+    return status;
+  std::vector<VkExtensionProperties> extensions(count);
+  status = list(count, extensions.data());
+  has = std::any_of(extensions.begin(), extensions.end(), [&](const auto &it) {
+    return std::strcmp(it.extensionName, name) == 0;
+  });
+  return status;
+}
+
+Status VulkanDevice::createDevice(uint32_t family) {
+  const char *float16Name = VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME;
+  bool hasFloat16 = false;
+  if (Status status = hasExtension(*this, float16Name, hasFloat16);
+      status.isError())
+    return status;
+
+  VkPhysicalDeviceShaderFloat16Int8Features float16{};
+  float16.sType =
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+  VkPhysicalDevice16BitStorageFeatures storage16{};
+  storage16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
+  storage16.pNext = hasFloat16 ? &float16 : nullptr;
+  VkPhysicalDeviceFeatures2 features{};
+  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  features.pNext = &storage16;
+  instance.vkGetPhysicalDeviceFeatures2(physical, &features);
+  readLimits();
+  info.hasFloat16 = float16.shaderFloat16 && storage16.storageBuffer16BitAccess;
+
+  // Only what kernels may use is switched on.
+  VkPhysicalDeviceFeatures wanted{};
+  wanted.shaderInt64 = features.features.shaderInt64;
+  wanted.shaderFloat64 = features.features.shaderFloat64;
+  wanted.shaderInt16 = features.features.shaderInt16;
+  features.features = wanted;
+  storage16 = {
+      storage16.sType, storage16.pNext, storage16.storageBuffer16BitAccess,
+      VK_FALSE,        VK_FALSE,        VK_FALSE};
+  float priority = 1;
+  VkDeviceQueueCreateInfo queues{};
+  queues.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+  queues.queueFamilyIndex = family;
+  queues.queueCount = 1;
+  queues.pQueuePriorities = &priority;
+  VkDeviceCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+  create.pNext = &features;
+  create.queueCreateInfoCount = 1;
+  create.pQueueCreateInfos = &queues;
+  create.enabledExtensionCount = hasFloat16;
+  create.ppEnabledExtensionNames = &float16Name;
+  Status status =
+      check(instance.vkCreateDevice(physical, &create, nullptr, &handle),
+            "vkCreateDevice");
+  if (status.isError()) {
+    handle = VK_NULL_HANDLE;
+    return status;
+  }
+  instance.vkGetDeviceQueue(handle, family, 0, &queue);
+
+  VkCommandPoolCreateInfo pool{};
+  pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  pool.queueFamilyIndex = family;
+  status =
+      check(instance.vkCreateCommandPool(handle, &pool, nullptr, &commandPool),
+            "vkCreateCommandPool");
+  if (status.isError()) {
+    commandPool = VK_NULL_HANDLE;
+    return status;
+  }
+  VkCommandBufferAllocateInfo buffers{};
+  buffers.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+  buffers.commandPool = commandPool;
+  buffers.commandBufferCount = 1;
+  status = check(instance.vkAllocateCommandBuffers(handle, &buffers, &commands),
+                 "vkAllocateCommandBuffers");
+  if (status.isError())
+    return status;
+  VkFenceCreateInfo fenceInfo{};
+  fenceInfo.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
+  status = check(instance.vkCreateFence(handle, &fenceInfo, nullptr, &fence),
+                 "vkCreateFence");
+  if (status.isError())
+    fence = VK_NULL_HANDLE;
+  return status;
+}
+
+Status VulkanDevice::open(int32_t index) {
+  label = "vulkan:" + std::to_string(index);
+  std::vector<VkPhysicalDevice> devices;
+  if (Status status = instance.open(); status.isError())
+    return status;
+  if (Status status = instance.listDevices(devices); status.isError())
+    return status;
+  if (index >= static_cast<int64_t>(devices.size()))
+    return {KAS_RT_ERROR_NO_DEVICE,
+            "no device " + label +
+                ": looked for devices with compute queues "
+                "and Vulkan 1.1 through " +
+                instance.library.getName() + ", got " +
+                std::to_string(devices.size())};
+  physical = devices[index];
+  uint32_t family = 0;
+  findComputeQueue(instance, physical, family, timestampBits);
+  return createDevice(family);
+}
+
+Status VulkanDevice::close() {
+  Status status;
+  if (handle) {
+    if (!isLost)
+      status += finish();
+    status += check(instance.vkDeviceWaitIdle(handle), "vkDeviceWaitIdle");
+    free(staging);
+    for (Pool &pool : pools)
+      instance.vkDestroyDescriptorPool(handle, pool.handle, nullptr);
+    instance.vkDestroyFence(handle, fence, nullptr);
+    instance.vkDestroyCommandPool(handle, commandPool, nullptr);
+    instance.vkDestroyDevice(handle, nullptr);
+    handle = VK_NULL_HANDLE;
+  }
+  instance.close();
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
+// Recording and submitting
+//===----------------------------------------------------------------------===//
+
+Status VulkanDevice::record() {
+  if (recordedCommands == maxRecordedCommands)
+    if (Status status = finish(); status.isError())
+      return status;
+  if (isRecording)
+    return {};
+  VkCommandBufferBeginInfo begin{};
+  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  Status status = check(instance.vkBeginCommandBuffer(commands, &begin),
+                        "vkBeginCommandBuffer");
+  isRecording = !status.isError();
+  return status;
+}
+
+void VulkanDevice::recordBarrier() {
+  ++recordedCommands;
+  VkMemoryBarrier barrier{};
+  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  barrier.srcAccessMask =
+      VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  barrier.dstAccessMask =
+      VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+      VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT |
+      VK_ACCESS_HOST_READ_BIT;
+  VkPipelineStageFlags device =
+      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  instance.vkCmdPipelineBarrier(commands, device,
+                                device | VK_PIPELINE_STAGE_HOST_BIT, 0, 1,
+                                &barrier, 0, nullptr, 0, nullptr);
+}
+
+Status VulkanDevice::submit() {
+  Status status =
+      check(instance.vkEndCommandBuffer(commands), "vkEndCommandBuffer");
+  if (status.isError())
+    return status;
+  VkSubmitInfo submission{};
+  submission.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+  submission.commandBufferCount = 1;
+  submission.pCommandBuffers = &commands;
+  status = check(instance.vkQueueSubmit(queue, 1, &submission, fence),
+                 "vkQueueSubmit");
+  if (status.isError())
+    return status;
+  status =
+      check(instance.vkWaitForFences(handle, 1, &fence, VK_TRUE, UINT64_MAX),
+            "waiting for the kernels");
+  // Whatever failed, nothing may be in use when this returns.
+  if (status.isError())
+    (void)instance.vkDeviceWaitIdle(handle);
+  status += check(instance.vkResetFences(handle, 1, &fence), "vkResetFences");
+  return status;
+}
+
+Status VulkanDevice::reset() {
+  isRecording = false;
+  recordedCommands = 0;
+  currentPool = 0;
+  Status status = check(instance.vkResetCommandPool(handle, commandPool, 0),
+                        "vkResetCommandPool");
+  for (Pool &pool : pools) {
+    status += check(instance.vkResetDescriptorPool(handle, pool.handle, 0),
+                    "vkResetDescriptorPool");
+    pool.sets = poolSets;
+    pool.buffers = poolBuffers;
+  }
+  return status;
+}
+
+Status VulkanDevice::finish() {
+  if (!isRecording)
+    return {};
+  Status status = submit();
+  status += reset();
+  return status;
+}
+
+Status VulkanDevice::allocateDescriptors(VkDescriptorSetLayout layout,
+                                         uint32_t bufferCount,
+                                         VkDescriptorSet &set) {
+  while (currentPool < pools.size() &&
+         (!pools[currentPool].sets || pools[currentPool].buffers < bufferCount))
+    ++currentPool;
+  if (currentPool == pools.size()) {
+    VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                 poolBuffers};
+    VkDescriptorPoolCreateInfo create{};
+    create.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
+    create.maxSets = poolSets;
+    create.poolSizeCount = 1;
+    create.pPoolSizes = &size;
+    Pool pool = {VK_NULL_HANDLE, poolSets, poolBuffers};
+    if (Status status = check(instance.vkCreateDescriptorPool(
+                                  handle, &create, nullptr, &pool.handle),
+                              "vkCreateDescriptorPool");
+        status.isError())
+      return status;
+    pools.push_back(pool);
+  }
+  VkDescriptorSetAllocateInfo allocate{};
+  allocate.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
+  allocate.descriptorPool = pools[currentPool].handle;
+  allocate.descriptorSetCount = 1;
+  allocate.pSetLayouts = &layout;
+  Status status =
+      check(instance.vkAllocateDescriptorSets(handle, &allocate, &set),
+            "vkAllocateDescriptorSets");
+  if (!status.isError()) {
+    --pools[currentPool].sets;
+    pools[currentPool].buffers -= bufferCount;
+  }
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Status VulkanDevice::allocate(uint64_t bytes, bool forHost,
+                              VulkanMemory &memory) {
+  VkBufferCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+  create.size = bytes;
+  create.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  std::string what = " for " + std::to_string(bytes) + " bytes";
+  Status status =
+      check(instance.vkCreateBuffer(handle, &create, nullptr, &memory.buffer),
+            "vkCreateBuffer" + what);
+  if (status.isError()) {
+    memory.buffer = VK_NULL_HANDLE;
+    return status;
+  }
+  VkMemoryRequirements needs;
+  instance.vkGetBufferMemoryRequirements(handle, memory.buffer, &needs);
+
+  constexpr VkMemoryPropertyFlags seen = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                         VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  uint32_t best = UINT32_MAX;
+  int bestScore = -1;
+  for (uint32_t i = 0; i < memoryTypes.memoryTypeCount; ++i) {
+    VkMemoryPropertyFlags flags = memoryTypes.memoryTypes[i].propertyFlags;
+    bool isSeen = (flags & seen) == seen;
+    bool isLocal = flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    bool isCached = flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    if (!(needs.memoryTypeBits >> i & 1) || (forHost && !isSeen))
+      continue;
+    // The host reads uncached memory over the bus word by word: copies through
+    // cached memory are faster than to look at the device's.
+    int score = forHost ? 2 * isCached + !isLocal
+                        : 4 * isLocal + 2 * (isSeen && isCached) + !isSeen;
+    if (score > bestScore)
+      std::tie(best, bestScore) = std::pair(i, score);
+  }
+  if (best == UINT32_MAX)
+    status = {KAS_RT_ERROR_DRIVER, label + " has no memory for buffers"};
+  VkMemoryAllocateInfo allocation{};
+  allocation.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+  allocation.allocationSize = needs.size;
+  allocation.memoryTypeIndex = best;
+  if (!status.isError()) {
+    status = check(
+        instance.vkAllocateMemory(handle, &allocation, nullptr, &memory.memory),
+        "vkAllocateMemory of " + std::to_string(bytes) + " bytes");
+    if (status.isError())
+      memory.memory = VK_NULL_HANDLE;
+  }
+  if (!status.isError())
+    status = check(
+        instance.vkBindBufferMemory(handle, memory.buffer, memory.memory, 0),
+        "vkBindBufferMemory");
+  void *mapped = nullptr;
+  if (!status.isError()) {
+    VkMemoryPropertyFlags flags = memoryTypes.memoryTypes[best].propertyFlags;
+    if ((flags & seen) == seen &&
+        (forHost || flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT))
+      status = check(instance.vkMapMemory(handle, memory.memory, 0,
+                                          VK_WHOLE_SIZE, 0, &mapped),
+                     "vkMapMemory" + what);
+  }
+  if (status.isError())
+    free(memory);
+  else
+    memory.mapped = static_cast<char *>(mapped);
+  return status;
+}
+
+void VulkanDevice::free(VulkanMemory &memory) {
+  instance.vkDestroyBuffer(handle, memory.buffer, nullptr);
+  // This unmaps it as well.
+  instance.vkFreeMemory(handle, memory.memory, nullptr);
+  memory = {};
+}
+
+Status VulkanDevice::getStaging(VulkanMemory *&result) {
+  result = &staging;
+  return staging.mapped ? Status() : allocate(stagingBytes, true, staging);
+}

@@ -1,0 +1,388 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "VulkanDevice.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace kas::rt;
+
+namespace {
+
+struct VulkanModule final : KasRtModuleImpl {
+  using KasRtModuleImpl::KasRtModuleImpl;
+  Status release() override;
+  Status createKernel(const std::string &name, uint32_t bufferCount,
+                      std::unique_ptr<KasRtKernelImpl> &kernel) override;
+
+  SpirvModule spirv;
+  VkShaderModule handle = VK_NULL_HANDLE;
+};
+
+struct VulkanKernel final : KasRtKernelImpl {
+  using KasRtKernelImpl::KasRtKernelImpl;
+  Status launch(const KasRtLaunchSize &size,
+                const KasRtArgument *arguments) override;
+  Status create();
+  void destroy();
+
+  std::array<uint32_t, 3> block = {0, 0, 0};
+  VkDescriptorSetLayout setLayout = VK_NULL_HANDLE;
+  VkPipelineLayout pipelineLayout = VK_NULL_HANDLE;
+  VkPipeline pipeline = VK_NULL_HANDLE;
+
+private:
+  Status createLayouts();
+  void bind(VkDescriptorSet set, const KasRtArgument *arguments) const;
+};
+
+struct VulkanEvent final : KasRtEventImpl {
+  using KasRtEventImpl::KasRtEventImpl;
+  Status release() override;
+  Status record() override;
+  Status elapsedSince(KasRtEventImpl &start, double &milliseconds) override;
+  Status getTicks(uint64_t &ticks);
+
+  VkQueryPool handle = VK_NULL_HANDLE;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+Status VulkanDevice::createBuffer(uint64_t bytes,
+                                  std::unique_ptr<KasRtBufferImpl> &buffer) {
+  auto created = std::make_unique<VulkanBuffer>(*this, bytes);
+  Status status = allocate(bytes, false, created->memory);
+  if (!status.isError())
+    buffer = std::move(created);
+  return status;
+}
+
+Status VulkanBuffer::release() {
+  VulkanDevice &vulkan = asVulkan(device);
+  Status status = vulkan.finish();
+  vulkan.free(memory);
+  return status;
+}
+
+Status VulkanBuffer::write(uint64_t offset, const void *source,
+                           uint64_t count) {
+  VulkanDevice &vulkan = asVulkan(device);
+  if (Status status = vulkan.finish(); status.isError())
+    return status;
+  if (memory.mapped) {
+    std::memcpy(memory.mapped + offset, source, count);
+    return {};
+  }
+  VulkanMemory *staging;
+  if (Status status = vulkan.getStaging(staging); status.isError())
+    return status;
+  for (uint64_t done = 0; done < count;) {
+    uint64_t part = std::min(count - done, VulkanDevice::stagingBytes);
+    std::memcpy(staging->mapped, static_cast<const char *>(source) + done,
+                part);
+    if (Status status = vulkan.record(); status.isError())
+      return status;
+    VkBufferCopy region = {0, offset + done, part};
+    vulkan.instance.vkCmdCopyBuffer(vulkan.commands, staging->buffer,
+                                    memory.buffer, 1, &region);
+    vulkan.recordBarrier();
+    if (Status status = vulkan.finish(); status.isError())
+      return status;
+    done += part;
+  }
+  return {};
+}
+
+Status VulkanBuffer::read(uint64_t offset, void *destination, uint64_t count) {
+  VulkanDevice &vulkan = asVulkan(device);
+  if (memory.mapped) {
+    Status status = vulkan.finish();
+    if (!status.isError())
+      std::memcpy(destination, memory.mapped + offset, count);
+    return status;
+  }
+  VulkanMemory *staging;
+  if (Status status = vulkan.getStaging(staging); status.isError())
+    return status;
+  for (uint64_t done = 0; done < count;) {
+    uint64_t part = std::min(count - done, VulkanDevice::stagingBytes);
+    if (Status status = vulkan.record(); status.isError())
+      return status;
+    VkBufferCopy region = {offset + done, 0, part};
+    vulkan.instance.vkCmdCopyBuffer(vulkan.commands, memory.buffer,
+                                    staging->buffer, 1, &region);
+    vulkan.recordBarrier();
+    if (Status status = vulkan.finish(); status.isError())
+      return status;
+    std::memcpy(static_cast<char *>(destination) + done, staging->mapped, part);
+    done += part;
+  }
+  return {};
+}
+
+Status VulkanBuffer::fill(uint32_t word) {
+  VulkanDevice &vulkan = asVulkan(device);
+  if (Status status = vulkan.record(); status.isError())
+    return status;
+  vulkan.instance.vkCmdFillBuffer(vulkan.commands, memory.buffer, 0, bytes,
+                                  word);
+  vulkan.recordBarrier();
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Modules and kernels
+//===----------------------------------------------------------------------===//
+
+Status VulkanDevice::loadModule(const void *data, size_t bytes,
+                                std::unique_ptr<KasRtModuleImpl> &module) {
+  auto created = std::make_unique<VulkanModule>(*this);
+  if (Status status = created->spirv.read(data, bytes); status.isError())
+    return status;
+  VkShaderModuleCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+  create.codeSize = bytes;
+  create.pCode = created->spirv.words.data();
+  Status status = check(
+      instance.vkCreateShaderModule(handle, &create, nullptr, &created->handle),
+      "loading a module of " + std::to_string(bytes) + " bytes");
+  if (!status.isError())
+    module = std::move(created);
+  return status;
+}
+
+Status VulkanModule::release() {
+  VulkanDevice &vulkan = asVulkan(device);
+  Status status = vulkan.finish();
+  for (auto &kernel : kernels)
+    static_cast<VulkanKernel &>(*kernel).destroy();
+  vulkan.instance.vkDestroyShaderModule(vulkan.handle, handle, nullptr);
+  return status;
+}
+
+Status VulkanModule::createKernel(const std::string &name, uint32_t bufferCount,
+                                  std::unique_ptr<KasRtKernelImpl> &kernel) {
+  const SpirvKernel *known = spirv.find(name);
+  if (!known)
+    return {
+        KAS_RT_ERROR_NOT_FOUND,
+        "expected a kernel of the module, which has '" +
+            spirv.kernels.front().name + "'" +
+            (spirv.kernels.size() > 1
+                 ? " and " + std::to_string(spirv.kernels.size() - 1) + " more"
+                 : "") +
+            ", got '" + makeOneLine(name) + "'"};
+  if (known->bufferCount > bufferCount)
+    return invalidArgument("expected at least " +
+                           std::to_string(known->bufferCount) +
+                           " buffers for kernel '" + name + "', got " +
+                           std::to_string(bufferCount));
+  uint64_t threads =
+      uint64_t(known->block[0]) * known->block[1] * known->block[2];
+  if (threads > device.info.maxThreadsPerBlock)
+    return {KAS_RT_ERROR_LIMIT,
+            "expected at most " +
+                std::to_string(device.info.maxThreadsPerBlock) +
+                " threads of a block, the limit of " + device.label + ", got " +
+                std::to_string(threads) + " in kernel '" + name + "'"};
+  if (known->sharedBytes > device.info.maxSharedBytes)
+    return {KAS_RT_ERROR_LIMIT,
+            "expected at most " + std::to_string(device.info.maxSharedBytes) +
+                " bytes of workgroup memory, the limit of " + device.label +
+                ", got " + std::to_string(known->sharedBytes) + " in kernel '" +
+                name + "'"};
+  auto created = std::make_unique<VulkanKernel>(*this, name, bufferCount);
+  created->block = known->block;
+  Status status = created->create();
+  if (status.isError())
+    created->destroy();
+  else
+    kernel = std::move(created);
+  return status;
+}
+
+Status VulkanKernel::createLayouts() {
+  VulkanDevice &vulkan = asVulkan(module.device);
+  std::vector<VkDescriptorSetLayoutBinding> bindings;
+  for (uint32_t i = 0; i < bufferCount; ++i)
+    bindings.push_back({i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1,
+                        VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+  VkDescriptorSetLayoutCreateInfo set{};
+  set.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
+  set.bindingCount = bufferCount;
+  set.pBindings = bindings.data();
+  Status status = vulkan.check(vulkan.instance.vkCreateDescriptorSetLayout(
+                                   vulkan.handle, &set, nullptr, &setLayout),
+                               "vkCreateDescriptorSetLayout");
+  if (status.isError()) {
+    setLayout = VK_NULL_HANDLE;
+    return status;
+  }
+  VkPipelineLayoutCreateInfo layout{};
+  layout.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+  layout.setLayoutCount = 1;
+  layout.pSetLayouts = &setLayout;
+  status = vulkan.check(vulkan.instance.vkCreatePipelineLayout(
+                            vulkan.handle, &layout, nullptr, &pipelineLayout),
+                        "vkCreatePipelineLayout");
+  if (status.isError())
+    pipelineLayout = VK_NULL_HANDLE;
+  return status;
+}
+
+Status VulkanKernel::create() {
+  if (Status status = createLayouts(); status.isError())
+    return status;
+  VulkanDevice &vulkan = asVulkan(module.device);
+  VkComputePipelineCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+  create.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  create.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  create.stage.module = static_cast<VulkanModule &>(module).handle;
+  create.stage.pName = name.c_str();
+  create.layout = pipelineLayout;
+  Status status = vulkan.check(
+      vulkan.instance.vkCreateComputePipelines(vulkan.handle, VK_NULL_HANDLE, 1,
+                                               &create, nullptr, &pipeline),
+      "compiling kernel '" + name + "'");
+  if (status.isError())
+    pipeline = VK_NULL_HANDLE;
+  return status;
+}
+
+void VulkanKernel::destroy() {
+  VulkanDevice &vulkan = asVulkan(module.device);
+  const VulkanInstance &instance = vulkan.instance;
+  instance.vkDestroyPipeline(vulkan.handle, pipeline, nullptr);
+  instance.vkDestroyPipelineLayout(vulkan.handle, pipelineLayout, nullptr);
+  instance.vkDestroyDescriptorSetLayout(vulkan.handle, setLayout, nullptr);
+}
+
+void VulkanKernel::bind(VkDescriptorSet set,
+                        const KasRtArgument *arguments) const {
+  const VulkanDevice &vulkan = asVulkan(module.device);
+  std::vector<VkDescriptorBufferInfo> buffers;
+  for (uint32_t i = 0; i < bufferCount; ++i) {
+    auto *buffer = static_cast<VulkanBuffer *>(arguments[i].buffer);
+    buffers.push_back(
+        {buffer->memory.buffer, arguments[i].offset,
+         arguments[i].bytes ? arguments[i].bytes : VK_WHOLE_SIZE});
+  }
+  VkWriteDescriptorSet write{};
+  write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+  write.dstSet = set;
+  write.descriptorCount = bufferCount;
+  write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+  write.pBufferInfo = buffers.data();
+  // One write fills consecutive bindings.
+  if (bufferCount)
+    vulkan.instance.vkUpdateDescriptorSets(vulkan.handle, 1, &write, 0,
+                                           nullptr);
+}
+
+Status VulkanKernel::launch(const KasRtLaunchSize &size,
+                            const KasRtArgument *arguments) {
+  VulkanDevice &vulkan = asVulkan(module.device);
+  if (size.dynamicSharedBytes)
+    return invalidArgument("expected 0 dynamic bytes of workgroup memory on "
+                           "Vulkan, got " +
+                           std::to_string(size.dynamicSharedBytes));
+  for (int axis = 0; axis < 3; ++axis)
+    if (block[axis] && size.block[axis] != block[axis])
+      return invalidArgument(
+          "expected the " + std::to_string(block[axis]) + " threads along " +
+          "xyz"[axis] + " that kernel '" + name + "' is compiled for, got " +
+          std::to_string(size.block[axis]));
+  if (Status status = vulkan.record(); status.isError())
+    return status;
+  VkDescriptorSet set;
+  if (Status status = vulkan.allocateDescriptors(setLayout, bufferCount, set);
+      status.isError())
+    return status;
+  bind(set, arguments);
+  const VulkanInstance &instance = vulkan.instance;
+  instance.vkCmdBindPipeline(vulkan.commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                             pipeline);
+  instance.vkCmdBindDescriptorSets(vulkan.commands,
+                                   VK_PIPELINE_BIND_POINT_COMPUTE,
+                                   pipelineLayout, 0, 1, &set, 0, nullptr);
+  instance.vkCmdDispatch(vulkan.commands, size.grid[0], size.grid[1],
+                         size.grid[2]);
+  vulkan.recordBarrier();
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Events
+//===----------------------------------------------------------------------===//
+
+Status VulkanDevice::createEvent(std::unique_ptr<KasRtEventImpl> &event) {
+  if (!timestampBits)
+    return {KAS_RT_ERROR_LIMIT,
+            "expected a device with a clock to time kernels, got " + label};
+  auto created = std::make_unique<VulkanEvent>(*this);
+  VkQueryPoolCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
+  create.queryType = VK_QUERY_TYPE_TIMESTAMP;
+  create.queryCount = 1;
+  Status status = check(
+      instance.vkCreateQueryPool(handle, &create, nullptr, &created->handle),
+      "vkCreateQueryPool");
+  if (!status.isError())
+    event = std::move(created);
+  return status;
+}
+
+Status VulkanEvent::release() {
+  VulkanDevice &vulkan = asVulkan(device);
+  Status status = vulkan.finish();
+  vulkan.instance.vkDestroyQueryPool(vulkan.handle, handle, nullptr);
+  return status;
+}
+
+Status VulkanEvent::record() {
+  VulkanDevice &vulkan = asVulkan(device);
+  if (Status status = vulkan.record(); status.isError())
+    return status;
+  vulkan.instance.vkCmdResetQueryPool(vulkan.commands, handle, 0, 1);
+  vulkan.instance.vkCmdWriteTimestamp(
+      vulkan.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, handle, 0);
+  vulkan.recordBarrier();
+  return {};
+}
+
+Status VulkanEvent::getTicks(uint64_t &ticks) {
+  VulkanDevice &vulkan = asVulkan(device);
+  return vulkan.check(vulkan.instance.vkGetQueryPoolResults(
+                          vulkan.handle, handle, 0, 1, sizeof(ticks), &ticks,
+                          sizeof(ticks), VK_QUERY_RESULT_64_BIT),
+                      "vkGetQueryPoolResults");
+}
+
+Status VulkanEvent::elapsedSince(KasRtEventImpl &start, double &milliseconds) {
+  VulkanDevice &vulkan = asVulkan(device);
+  if (Status status = vulkan.finish(); status.isError())
+    return status;
+  uint64_t first = 0, last = 0;
+  if (Status status = static_cast<VulkanEvent &>(start).getTicks(first);
+      status.isError())
+    return status;
+  if (Status status = getTicks(last); status.isError())
+    return status;
+  // The clock may have wrapped around; a stop before the start gives less than
+  // nothing.
+  uint32_t unused = 64 - vulkan.timestampBits;
+  int64_t ticks = static_cast<int64_t>((last - first) << unused) >> unused;
+  milliseconds = double(ticks) * vulkan.tickNanoseconds * 1e-6;
+  return {};
+}

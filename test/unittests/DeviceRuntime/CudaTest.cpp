@@ -1,0 +1,572 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../../../lib/DeviceRuntime/CudaDriver.h"
+#include "DeviceRuntimeTest.h"
+#include <cstring>
+
+using namespace kas::rt;
+
+/// What the stand-in takes for a compiled kernel.
+static const std::string ptx = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry add(
+  .param .u64 add_param_0,
+  .param .u64 add_param_1,
+  .param .u64 add_param_2
+)
+{
+  ret;
+}
+.visible .entry scalar(.param .u32 scalar_param_0)
+{
+  ret;
+}
+)";
+
+/// add(a, b, out): out = a + b, one element per thread.
+static void add(void *const *parameters, const uint32_t *grid,
+                const uint32_t *block) {
+  auto get = [&](int i) {
+    return reinterpret_cast<float *>(
+        *static_cast<const CUdeviceptr *>(parameters[i]));
+  };
+  for (uint32_t i = 0; i < grid[0] * block[0]; ++i)
+    get(2)[i] = get(0)[i] + get(1)[i];
+}
+
+namespace {
+
+class CudaTest : public DeviceRuntimeTest {
+protected:
+  void SetUp() override {
+    useDriver("KAS_RT_LIBCUDA", KAS_CUDA_STAND_IN);
+    driver = load(KAS_CUDA_STAND_IN);
+    ASSERT_TRUE(driver);
+    restart();
+  }
+  void TearDown() override {
+    driver->reset();
+    DeviceRuntimeTest::TearDown();
+  }
+  void restart() {
+    driver->reset();
+    driver->setKernel("add", add);
+  }
+
+  const StandInControls *driver = nullptr;
+};
+
+/// A test with an open device and a loaded module.
+class CudaDeviceTest : public CudaTest {
+protected:
+  void SetUp() override {
+    CudaTest::SetUp();
+    ASSERT_SUCCESS(kasRtDeviceOpen("cuda:1", &device));
+    ASSERT_SUCCESS(kasRtModuleLoad(device, ptx.data(), ptx.size(), &module));
+    ASSERT_SUCCESS(kasRtModuleGetKernel(module, "add", 3, &kernel));
+    ASSERT_SUCCESS(kasRtBufferCreate(device, 1024, &buffer));
+  }
+  void TearDown() override {
+    EXPECT_SUCCESS(kasRtBufferDestroy(buffer));
+    EXPECT_SUCCESS(kasRtModuleUnload(module));
+    EXPECT_SUCCESS(kasRtDeviceClose(device));
+    EXPECT_STREQ(driver->getViolations(), "");
+    EXPECT_EQ(driver->countLive(), 0);
+    CudaTest::TearDown();
+  }
+  KasRtStatus launch(const KasRtLaunchSize &size, uint32_t count = 3) {
+    const KasRtArgument arguments[] = {
+        {buffer, 0, 0}, {buffer, 256, 0}, {buffer, 512, 256}};
+    return kasRtLaunch(kernel, &size, arguments, count);
+  }
+
+  KasRtDevice device = nullptr;
+  KasRtModule module = nullptr;
+  KasRtKernel kernel = nullptr;
+  KasRtBuffer buffer = nullptr;
+};
+
+} // namespace
+
+TEST_F(CudaTest, RunsThroughTheApi) {
+  RunResult result = runThroughApi("cuda", ptx);
+  EXPECT_EQ(result.status, KAS_RT_SUCCESS) << result.text;
+  EXPECT_TRUE(result.isCorrect);
+  EXPECT_STREQ(driver->getViolations(), "");
+  EXPECT_EQ(driver->countLive(), 0);
+}
+
+TEST_F(CudaTest, RecordsTheCallsOfALaunch) {
+  runThroughApi("cuda", ptx);
+  std::string log = driver->getLog();
+  size_t launch = log.find("cuLaunchKernel(");
+  ASSERT_NE(launch, std::string::npos);
+  EXPECT_NE(log.find(", 2, 1, 1, 32, 1, 1, 0, ", launch), std::string::npos)
+      << log;
+  // Everything on the device happens in the order of the calls.
+  size_t position = 0;
+  for (const char *call : {"cuInit",
+                           "cuDevicePrimaryCtxRetain",
+                           "cuStreamCreate",
+                           "cuMemAlloc_v2",
+                           "cuEventCreate",
+                           "cuModuleLoadDataEx",
+                           "cuModuleGetFunction",
+                           "cuMemcpyHtoDAsync_v2",
+                           "cuMemsetD32Async",
+                           "cuEventRecord",
+                           "cuLaunchKernel",
+                           "cuEventRecord",
+                           "cuStreamSynchronize",
+                           "cuEventElapsedTime",
+                           "cuMemcpyDtoHAsync_v2",
+                           "cuMemFree_v2",
+                           "cuEventDestroy_v2",
+                           "cuModuleUnload",
+                           "cuStreamDestroy_v2",
+                           "cuDevicePrimaryCtxRelease_v2"}) {
+    position =
+        log.find(std::string("\n") + call + "(", position ? position : 0);
+    if (std::strcmp(call, "cuInit") == 0) {
+      EXPECT_EQ(log.find("cuInit("), 0u);
+      position = 0;
+      continue;
+    }
+    ASSERT_NE(position, std::string::npos) << call << " is missing in\n" << log;
+    ++position;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Errors of the driver
+//===----------------------------------------------------------------------===//
+
+static KasRtStatus expectedStatus(CUresult error) {
+  switch (error) {
+  case CudaOutOfMemory:
+    return KAS_RT_ERROR_OUT_OF_MEMORY;
+  case CudaInvalidPtx:
+    return KAS_RT_ERROR_INVALID_MODULE;
+  case CudaNotFound:
+    return KAS_RT_ERROR_NOT_FOUND;
+  case CudaLaunchOutOfResources:
+    return KAS_RT_ERROR_LIMIT;
+  case CudaNoDevice:
+    return KAS_RT_ERROR_NO_DEVICE;
+  case CudaIllegalAddress:
+  case CudaLaunchFailed:
+  case CudaEccUncorrectable:
+    return KAS_RT_ERROR_DEVICE_LOST;
+  default:
+    return KAS_RT_ERROR_DRIVER;
+  }
+}
+
+TEST_F(CudaTest, ReportsEachErrorOfEachCall) {
+  static const char *const functions[] = {
+#define KAS_NAME(name, parameters) #name,
+      KAS_CUDA_FUNCTIONS(KAS_NAME) KAS_CUDA_OPTIONAL_FUNCTIONS(KAS_NAME)
+#undef KAS_NAME
+  };
+  static const CUresult errors[] = {
+      CudaOutOfMemory,  CudaInvalidPtx,           CudaNotFound,
+      CudaNoDevice,     CudaLaunchOutOfResources, CudaIllegalAddress,
+      CudaLaunchFailed, CudaEccUncorrectable,     999};
+  int failures = 0;
+  for (const char *function : functions) {
+    // These describe errors, and restore the caller's context: what they say
+    // about themselves changes nothing.
+    std::string name = function;
+    bool isSilent = name == "cuGetErrorName" || name == "cuGetErrorString" ||
+                    name == "cuCtxPopCurrent_v2";
+    for (CUresult error : errors) {
+      for (int nth = 1;; ++nth) {
+        SCOPED_TRACE(name + " call " + std::to_string(nth) + " returns " +
+                     std::to_string(error));
+        restart();
+        driver->fail(function, nth, error);
+        RunResult result = runThroughApi("cuda", ptx);
+        if (!driver->hasFailed()) {
+          EXPECT_EQ(result.status, KAS_RT_SUCCESS) << result.text;
+          EXPECT_STREQ(driver->getViolations(), "");
+          break;
+        }
+        ++failures;
+        EXPECT_EQ(driver->countLive(), 0);
+        if (isSilent)
+          continue;
+        EXPECT_EQ(result.status, name == "cuInit" ? KAS_RT_ERROR_NO_DEVICE
+                                                  : expectedStatus(error))
+            << result.text;
+        EXPECT_NE(result.text.find("failed: "), std::string::npos)
+            << result.text;
+        EXPECT_EQ(result.text.find('\n'), std::string::npos) << result.text;
+        // What could not be given back is left, and nothing else is wrong.
+        std::string violations = driver->getViolations();
+        bool isRelease = name.find("Destroy") != std::string::npos ||
+                         name.find("Free") != std::string::npos ||
+                         name == "cuModuleUnload" ||
+                         name == "cuCtxPushCurrent_v2" ||
+                         name == "cuStreamSynchronize";
+        if (!isRelease) {
+          EXPECT_EQ(violations, "");
+        }
+      }
+    }
+  }
+  // Each function of the driver is called at least once in a run.
+  EXPECT_GT(failures, int(std::size(functions) * std::size(errors)) / 2);
+}
+
+TEST_F(CudaDeviceTest, StaysLost) {
+  driver->fail("cuLaunchKernel", 1, CudaIllegalAddress);
+  expectError(launch({{1, 1, 1}, {32, 1, 1}, 0}), KAS_RT_ERROR_DEVICE_LOST,
+              "launching kernel 'add' on cuda:1 (Stand-in) failed: an illegal "
+              "memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)");
+  KasRtBuffer other = nullptr;
+  expectError(kasRtBufferCreate(device, 16, &other), KAS_RT_ERROR_DEVICE_LOST,
+              "cuda:1 (Stand-in) was lost before: close it and open it again");
+  EXPECT_EQ(other, nullptr);
+  uint32_t word = 0;
+  expectError(kasRtBufferRead(buffer, 0, &word, 4), KAS_RT_ERROR_DEVICE_LOST,
+              "was lost before");
+  expectError(kasRtSynchronize(device), KAS_RT_ERROR_DEVICE_LOST,
+              "was lost before");
+}
+
+TEST_F(CudaDeviceTest, SaysHowMuchMemoryItAskedFor) {
+  KasRtBuffer other = nullptr;
+  driver->fail("cuMemAlloc_v2", 2, CudaOutOfMemory);
+  expectError(kasRtBufferCreate(device, 1 << 20, &other),
+              KAS_RT_ERROR_OUT_OF_MEMORY,
+              "cuMemAlloc of 1048576 bytes on cuda:1 (Stand-in) failed: out of "
+              "memory (CUDA_ERROR_OUT_OF_MEMORY)");
+  // The device is as good as before.
+  EXPECT_SUCCESS(kasRtBufferCreate(device, 1 << 20, &other));
+  EXPECT_SUCCESS(kasRtBufferDestroy(other));
+}
+
+TEST_F(CudaDeviceTest, RepeatsWhatTheAssemblerSays) {
+  KasRtModule other = nullptr;
+  std::string bad = ".version 8.0\n.target sm_90\nsyntax error\n";
+  expectError(kasRtModuleLoad(device, bad.data(), bad.size(), &other),
+              KAS_RT_ERROR_INVALID_MODULE,
+              "ptxas application ptx input, line 3; error : Parsing error near "
+              "'syntax'");
+}
+
+//===----------------------------------------------------------------------===//
+// Drivers and devices that are not there
+//===----------------------------------------------------------------------===//
+
+TEST_F(DeviceRuntimeTest, SaysWhereItLookedForCuda) {
+  useDriver("KAS_RT_LIBCUDA", "libkas-no-such-driver.so");
+  KasRtDevice device = nullptr;
+  expectError(kasRtDeviceOpen("cuda", &device), KAS_RT_ERROR_NO_DEVICE,
+              "no CUDA driver: looked for the library libkas-no-such-driver.so "
+              "(from KAS_RT_LIBCUDA), got: ");
+  EXPECT_EQ(device, nullptr);
+  int32_t count = 7;
+  expectError(kasRtDeviceCount(KAS_RT_CUDA, &count), KAS_RT_ERROR_NO_DEVICE,
+              "no CUDA driver");
+  EXPECT_EQ(count, 0);
+}
+
+TEST_F(DeviceRuntimeTest, RefusesALibraryThatIsNoDriver) {
+  useDriver("KAS_RT_LIBCUDA", "libm.so.6");
+  KasRtDevice device = nullptr;
+  expectError(kasRtDeviceOpen("cuda", &device), KAS_RT_ERROR_NO_DEVICE,
+              "no CUDA driver: looked for the function cuInit in libm.so.6, "
+              "which has none");
+}
+
+TEST_F(CudaTest, CountsDevices) {
+  int32_t count = 0;
+  EXPECT_SUCCESS(kasRtDeviceCount(KAS_RT_CUDA, &count));
+  EXPECT_EQ(count, 2);
+  KasRtDevice device = nullptr;
+  expectError(kasRtDeviceOpen("cuda:2", &device), KAS_RT_ERROR_NO_DEVICE,
+              "no device cuda:2: looked for it in ");
+  expectError(kasRtDeviceOpen("cuda:2", &device), KAS_RT_ERROR_NO_DEVICE,
+              ", which has 2 CUDA devices");
+}
+
+TEST_F(CudaTest, OpensADeviceTwice) {
+  KasRtDevice first = nullptr, second = nullptr;
+  ASSERT_SUCCESS(kasRtDeviceOpen("cuda:0", &first));
+  ASSERT_SUCCESS(kasRtDeviceOpen("cuda:0", &second));
+  EXPECT_SUCCESS(kasRtDeviceClose(first));
+  EXPECT_SUCCESS(kasRtSynchronize(second));
+  EXPECT_SUCCESS(kasRtDeviceClose(second));
+  EXPECT_STREQ(driver->getViolations(), "");
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+TEST_F(CudaDeviceTest, DescribesTheDevice) {
+  KasRtDeviceInfo info;
+  ASSERT_SUCCESS(kasRtDeviceGetInfo(device, &info));
+  EXPECT_EQ(info.backend, KAS_RT_CUDA);
+  EXPECT_STREQ(info.name, "Stand-in");
+  EXPECT_STREQ(info.architecture, "sm_90");
+  EXPECT_EQ(info.maxThreadsPerBlock, 1024u);
+  EXPECT_EQ(info.maxBlock[2], 64u);
+  EXPECT_EQ(info.maxGrid[1], 65535u);
+  EXPECT_EQ(info.maxSharedBytes, 232448u);
+  EXPECT_EQ(info.warpSize, 32u);
+  EXPECT_EQ(info.memoryBytes, 64u << 20);
+}
+
+TEST_F(CudaDeviceTest, ChecksModules) {
+  KasRtModule other = nullptr;
+  auto expectInvalid = [&](const std::string &bytes, const char *got) {
+    expectError(kasRtModuleLoad(device, bytes.data(), bytes.size(), &other),
+                KAS_RT_ERROR_INVALID_MODULE,
+                std::string("expected a cubin, a fatbin or PTX, got ") + got);
+    EXPECT_EQ(other, nullptr);
+  };
+  expectInvalid("", "0 bytes");
+  expectInvalid("hello", "a text without .version");
+  expectInvalid(std::string("a\0b", 3), "bytes of another format");
+  expectInvalid("\x7f"
+                "ELF",
+                "an ELF file of 4 bytes");
+  std::string elf(64, '\0');
+  std::memcpy(elf.data(),
+              "\x7f"
+              "ELF\2",
+              5);
+  expectInvalid(elf, "an ELF file for machine 0");
+  elf[18] = static_cast<char>(190);
+  elf[40] = 100;             // where the section headers start
+  elf[58] = 64, elf[60] = 3; // their size and number
+  expectInvalid(elf, "a cubin that is cut off");
+  elf[40] = 0, elf[58] = 8;
+  expectInvalid(elf, "a cubin with section headers of 8 bytes");
+  std::string fatbin("\x50\xed\x55\xba\1\0\x10\0\xff\0\0\0\0\0\0\0", 16);
+  expectInvalid(fatbin.substr(0, 8), "a fatbin of 8 bytes");
+  expectInvalid(fatbin, "a fatbin that is cut off");
+  // With and without the null that closes the text of PTX.
+  for (size_t nulls : {0, 1}) {
+    std::string text = ptx + std::string(nulls, '\0');
+    EXPECT_SUCCESS(kasRtModuleLoad(device, text.data(), text.size(), &other));
+    EXPECT_SUCCESS(kasRtModuleUnload(other));
+    other = nullptr;
+  }
+}
+
+TEST_F(CudaDeviceTest, ChecksKernels) {
+  KasRtKernel other = nullptr;
+  expectError(kasRtModuleGetKernel(module, "sub", 3, &other),
+              KAS_RT_ERROR_NOT_FOUND, "looking for kernel 'sub' in a module");
+  expectError(kasRtModuleGetKernel(module, "add", 2, &other),
+              KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected the number of parameters of kernel 'add', more than 2, "
+              "got 2 buffers");
+  expectError(kasRtModuleGetKernel(module, "add", 4, &other),
+              KAS_RT_ERROR_INVALID_ARGUMENT,
+              "parameters of kernel 'add', 3, got 4 buffers");
+  expectError(kasRtModuleGetKernel(module, "scalar", 1, &other),
+              KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected kernel 'scalar' to take pointers, got a parameter 0 of "
+              "4 bytes");
+  expectError(kasRtModuleGetKernel(module, "add", 257, &other),
+              KAS_RT_ERROR_LIMIT, "expected a kernel with at most 256 buffers");
+  EXPECT_EQ(other, nullptr);
+  // The same kernel is there once.
+  EXPECT_SUCCESS(kasRtModuleGetKernel(module, "add", 3, &other));
+  EXPECT_EQ(other, kernel);
+}
+
+TEST_F(CudaDeviceTest, ChecksLaunches) {
+  EXPECT_SUCCESS(launch({{1, 1, 1}, {16, 2, 1}, 0}));
+  expectError(launch({{1, 0, 1}, {32, 1, 1}, 0}), KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected 1 block and 1 thread or more along y, got 0");
+  expectError(launch({{1, 1, 1}, {32, 1, 0}, 0}), KAS_RT_ERROR_INVALID_ARGUMENT,
+              "along z, got 0");
+  expectError(launch({{1, 65536, 1}, {32, 1, 1}, 0}), KAS_RT_ERROR_LIMIT,
+              "expected at most 65535 blocks along y, the limit of cuda:1 "
+              "(Stand-in), got 65536");
+  expectError(launch({{1, 1, 1}, {1, 1, 65}, 0}), KAS_RT_ERROR_LIMIT,
+              "expected at most 64 threads of a block along z");
+  expectError(launch({{1, 1, 1}, {64, 32, 1}, 0}), KAS_RT_ERROR_LIMIT,
+              "expected at most 1024 threads of a block, the limit of");
+  expectError(launch({{1, 1, 1}, {1024, 1, 1}, 0}), KAS_RT_ERROR_LIMIT,
+              "expected at most 512 threads in a block of kernel 'add', got "
+              "1024");
+  expectError(launch({{1, 1, 1}, {32, 1, 1}, 232449}), KAS_RT_ERROR_LIMIT,
+              "expected at most 232448 bytes of workgroup memory, the limit");
+  expectError(launch({{1, 1, 1}, {32, 1, 1}, 232448}), KAS_RT_ERROR_LIMIT,
+              "in kernel 'add', got 1024 static and 232448 dynamic bytes");
+  expectError(launch({{1, 1, 1}, {32, 1, 1}, 0}, 2),
+              KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected 3 arguments for kernel 'add', got 2");
+}
+
+TEST_F(CudaDeviceTest, AsksForMuchWorkgroupMemoryOnce) {
+  for (int i = 0; i < 3; ++i)
+    EXPECT_SUCCESS(launch({{1, 1, 1}, {32, 1, 1}, 100000}));
+  EXPECT_EQ(driver->countCalls("cuFuncSetAttribute"), 1);
+  driver->fail("cuFuncSetAttribute", 2, 1);
+  expectError(launch({{1, 1, 1}, {32, 1, 1}, 200000}), KAS_RT_ERROR_DRIVER,
+              "cuFuncSetAttribute on cuda:1 (Stand-in) failed: ");
+}
+
+TEST_F(CudaDeviceTest, ChecksArguments) {
+  KasRtDevice otherDevice = nullptr;
+  KasRtBuffer otherBuffer = nullptr;
+  ASSERT_SUCCESS(kasRtDeviceOpen("cuda:0", &otherDevice));
+  ASSERT_SUCCESS(kasRtBufferCreate(otherDevice, 256, &otherBuffer));
+  const KasRtLaunchSize size = {{1, 1, 1}, {32, 1, 1}, 0};
+  auto expectInvalid = [&](KasRtArgument argument, const std::string &text) {
+    const KasRtArgument arguments[] = {
+        {buffer, 0, 0}, argument, {buffer, 0, 0}};
+    expectError(kasRtLaunch(kernel, &size, arguments, 3),
+                KAS_RT_ERROR_INVALID_ARGUMENT, text);
+  };
+  expectInvalid({nullptr, 0, 0},
+                "expected a buffer as argument 1 of kernel 'add', got null");
+  expectInvalid({otherBuffer, 0, 0},
+                "expected a buffer of cuda:1 (Stand-in) as argument 1 of "
+                "kernel 'add', got one of cuda:0 (Stand-in)");
+  expectInvalid({buffer, 128, 0}, "expected an offset that is a multiple of "
+                                  "256 as argument 1 of kernel 'add', got 128");
+  expectInvalid({buffer, 1024, 0}, "expected bytes within a buffer of 1024 as "
+                                   "argument 1 of kernel 'add', got 0 from "
+                                   "1024 on");
+  expectInvalid({buffer, 768, 257}, "got 257 from 768 on");
+  EXPECT_SUCCESS(kasRtBufferDestroy(otherBuffer));
+  EXPECT_SUCCESS(kasRtDeviceClose(otherDevice));
+}
+
+TEST_F(CudaDeviceTest, ChecksBuffers) {
+  KasRtBuffer other = nullptr;
+  expectError(kasRtBufferCreate(device, 0, &other),
+              KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected a buffer of 1 byte or more, got 0 bytes");
+  expectError(kasRtBufferCreate(device, (64u << 20) + 1, &other),
+              KAS_RT_ERROR_LIMIT,
+              "expected a buffer of at most 67108864 bytes");
+  EXPECT_EQ(kasRtBufferGetSize(buffer), 1024u);
+  EXPECT_EQ(kasRtBufferGetSize(nullptr), 0u);
+  char bytes[8] = {};
+  expectError(
+      kasRtBufferWrite(buffer, 1020, bytes, 8), KAS_RT_ERROR_INVALID_ARGUMENT,
+      "expected a copy within the buffer's 1024 bytes, got 8 bytes from "
+      "1020 on");
+  expectError(kasRtBufferRead(buffer, UINT64_MAX, bytes, 8),
+              KAS_RT_ERROR_INVALID_ARGUMENT, "expected a copy within");
+  EXPECT_SUCCESS(kasRtBufferRead(buffer, 1024, nullptr, 0));
+  EXPECT_SUCCESS(kasRtBufferWrite(buffer, 0, nullptr, 0));
+  ASSERT_SUCCESS(kasRtBufferCreate(device, 6, &other));
+  expectError(kasRtBufferFill(other, 0), KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected a buffer of a multiple of 4 bytes to fill, got 6");
+  EXPECT_SUCCESS(kasRtBufferDestroy(other));
+}
+
+TEST_F(CudaDeviceTest, ChecksEvents) {
+  KasRtEvent start = nullptr, stop = nullptr, foreign = nullptr;
+  KasRtDevice otherDevice = nullptr;
+  double milliseconds = 0;
+  ASSERT_SUCCESS(kasRtDeviceOpen("cuda:0", &otherDevice));
+  ASSERT_SUCCESS(kasRtEventCreate(device, &start));
+  ASSERT_SUCCESS(kasRtEventCreate(device, &stop));
+  ASSERT_SUCCESS(kasRtEventCreate(otherDevice, &foreign));
+  EXPECT_SUCCESS(kasRtEventRecord(start));
+  expectError(kasRtEventElapsed(start, stop, &milliseconds),
+              KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected two recorded events, got one that is not");
+  expectError(kasRtEventElapsed(start, foreign, &milliseconds),
+              KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected two events of one device, got cuda:1 (Stand-in) and "
+              "cuda:0 (Stand-in)");
+  EXPECT_SUCCESS(launch({{1, 1, 1}, {32, 1, 1}, 0}));
+  EXPECT_SUCCESS(kasRtEventRecord(stop));
+  EXPECT_SUCCESS(kasRtEventElapsed(start, stop, &milliseconds));
+  EXPECT_EQ(milliseconds, 0.5);
+  expectError(kasRtDeviceClose(device), KAS_RT_ERROR_INVALID_ARGUMENT,
+              "to be destroyed before it is closed, got 1 buffers, 1 modules "
+              "and 2 events left");
+  EXPECT_SUCCESS(kasRtEventDestroy(start));
+  EXPECT_SUCCESS(kasRtEventDestroy(stop));
+  EXPECT_SUCCESS(kasRtEventDestroy(foreign));
+  EXPECT_SUCCESS(kasRtDeviceClose(otherDevice));
+}
+
+TEST_F(CudaDeviceTest, RefusesNull) {
+  KasRtBuffer noBuffer = nullptr;
+  KasRtModule noModule = nullptr;
+  KasRtKernel noKernel = nullptr;
+  KasRtEvent noEvent = nullptr;
+  KasRtDevice noDevice = nullptr;
+  KasRtDeviceInfo info;
+  int32_t count = 0;
+  double milliseconds = 0;
+  const KasRtLaunchSize size = {{1, 1, 1}, {32, 1, 1}, 0};
+  auto expectNull = [](KasRtStatus status) {
+    expectError(status, KAS_RT_ERROR_INVALID_ARGUMENT, ", got null");
+  };
+  expectNull(kasRtDeviceCount(KAS_RT_CUDA, nullptr));
+  expectNull(kasRtDeviceOpen(nullptr, &noDevice));
+  expectNull(kasRtDeviceOpen("cuda", nullptr));
+  expectNull(kasRtDeviceGetInfo(nullptr, &info));
+  expectNull(kasRtDeviceGetInfo(device, nullptr));
+  expectNull(kasRtSynchronize(nullptr));
+  expectNull(kasRtBufferCreate(nullptr, 4, &noBuffer));
+  expectNull(kasRtBufferCreate(device, 4, nullptr));
+  expectNull(kasRtBufferWrite(nullptr, 0, &count, 4));
+  expectNull(kasRtBufferWrite(buffer, 0, nullptr, 4));
+  expectNull(kasRtBufferRead(nullptr, 0, &count, 4));
+  expectNull(kasRtBufferRead(buffer, 0, nullptr, 4));
+  expectNull(kasRtBufferFill(nullptr, 0));
+  expectNull(kasRtModuleLoad(nullptr, "", 0, &noModule));
+  expectNull(kasRtModuleLoad(device, nullptr, 0, &noModule));
+  expectNull(kasRtModuleLoad(device, "", 0, nullptr));
+  expectNull(kasRtModuleGetKernel(nullptr, "add", 3, &noKernel));
+  expectNull(kasRtModuleGetKernel(module, nullptr, 3, &noKernel));
+  expectNull(kasRtModuleGetKernel(module, "add", 3, nullptr));
+  expectNull(kasRtLaunch(nullptr, &size, nullptr, 0));
+  expectNull(kasRtLaunch(kernel, nullptr, nullptr, 0));
+  expectNull(kasRtLaunch(kernel, &size, nullptr, 3));
+  expectNull(kasRtEventCreate(nullptr, &noEvent));
+  expectNull(kasRtEventCreate(device, nullptr));
+  expectNull(kasRtEventRecord(nullptr));
+  expectNull(kasRtEventElapsed(nullptr, nullptr, &milliseconds));
+  expectNull(kasRtEventElapsed(nullptr, nullptr, nullptr));
+  EXPECT_SUCCESS(kasRtBufferDestroy(nullptr));
+  EXPECT_SUCCESS(kasRtModuleUnload(nullptr));
+  EXPECT_SUCCESS(kasRtEventDestroy(nullptr));
+  EXPECT_SUCCESS(kasRtDeviceClose(nullptr));
+}
+
+TEST_F(DeviceRuntimeTest, ChecksTheNamesOfDevices) {
+  KasRtDevice device = nullptr;
+  for (const char *name : {"", "gpu", "cuda:", "cuda:x", "cuda:1x", "vulkan:-1",
+                           "cuda:99999999999", "cuda:0:0"})
+    expectError(kasRtDeviceOpen(name, &device), KAS_RT_ERROR_INVALID_ARGUMENT,
+                std::string("expected a device cuda, cuda:INDEX, vulkan or "
+                            "vulkan:INDEX, got '") +
+                    name + "'");
+  int32_t count = 0;
+  expectError(kasRtDeviceCount(static_cast<KasRtBackend>(2), &count),
+              KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected KAS_RT_CUDA or KAS_RT_VULKAN, got 2");
+}
+
+TEST(DeviceRuntimeStatus, HaveNames) {
+  EXPECT_STREQ(kasRtStatusName(KAS_RT_SUCCESS), "success");
+  for (int status = KAS_RT_ERROR_NO_DEVICE; status <= KAS_RT_ERROR_DRIVER;
+       ++status)
+    EXPECT_STRNE(kasRtStatusName(static_cast<KasRtStatus>(status)),
+                 "unknown status");
+  EXPECT_STREQ(kasRtStatusName(static_cast<KasRtStatus>(-1)), "unknown status");
+}

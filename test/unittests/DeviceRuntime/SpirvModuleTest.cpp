@@ -1,0 +1,106 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../../../lib/DeviceRuntime/SpirvModule.h"
+#include "SpirvText.h"
+#include "gtest/gtest.h"
+#include <cstring>
+
+using namespace kas::rt;
+
+static void expectInvalid(const std::string &bytes, const std::string &got) {
+  SpirvModule module;
+  Status status = module.read(bytes.data(), bytes.size());
+  EXPECT_EQ(status.getCode(), KAS_RT_ERROR_INVALID_MODULE);
+  EXPECT_NE(status.getText().find("expected a SPIR-V module, got " + got),
+            std::string::npos)
+      << status.getText();
+}
+
+TEST(SpirvModule, ReadsKernels) {
+  std::string bytes = getSpirvKernels();
+  ASSERT_FALSE(bytes.empty());
+  SpirvModule module;
+  Status status = module.read(bytes.data(), bytes.size());
+  ASSERT_FALSE(status.isError()) << status.getText();
+  ASSERT_EQ(module.kernels.size(), 2u);
+  const SpirvKernel *add = module.find("add"), *twice = module.find("twice");
+  ASSERT_TRUE(add && twice);
+  EXPECT_EQ(add->bufferCount, 3u);
+  EXPECT_EQ(add->block, (std::array<uint32_t, 3>{32, 1, 1}));
+  EXPECT_EQ(add->sharedBytes, 0u);
+  EXPECT_EQ(twice->bufferCount, 2u);
+  EXPECT_EQ(twice->sharedBytes, 128u);
+  EXPECT_EQ(module.find("none"), nullptr);
+}
+
+TEST(SpirvModule, RefusesOtherBytes) {
+  expectInvalid("", "bytes of another format");
+  expectInvalid("abc", "3 bytes, not a multiple of 4");
+  expectInvalid(std::string(64, 'x'), "bytes of another format");
+  std::string bytes = getSpirvKernels();
+  ASSERT_FALSE(bytes.empty());
+  expectInvalid(bytes.substr(0, 20), "one without an entry point");
+}
+
+TEST(SpirvModule, RefusesOtherEntryPoints) {
+  std::string bytes = assembleSpirv(R"(
+spirv.module Logical GLSL450 requires #spirv.vce<v1.0, [Shader], []> {
+  spirv.func @draw() "None" {
+    spirv.Return
+  }
+  spirv.EntryPoint "Vertex" @draw
+})");
+  ASSERT_FALSE(bytes.empty());
+  expectInvalid(bytes, "an entry point 'draw' of execution model 0");
+}
+
+TEST(SpirvModule, RefusesOtherDescriptorSets) {
+  std::string bytes = assembleSpirv(R"(
+!array = !spirv.ptr<!spirv.struct<(!spirv.array<64 x f32, stride=4> [0])>,
+                    StorageBuffer>
+spirv.module Logical GLSL450
+    requires #spirv.vce<v1.0, [Shader], [SPV_KHR_storage_buffer_storage_class]> {
+  spirv.GlobalVariable @a bind(1, 0) : !array
+  spirv.func @clear() "None" {
+    %zero = spirv.Constant 0 : i32
+    %value = spirv.Constant 0.0 : f32
+    %a = spirv.mlir.addressof @a : !array
+    %p = spirv.AccessChain %a[%zero, %zero] : !array, i32, i32
+        -> !spirv.ptr<f32, StorageBuffer>
+    spirv.Store "StorageBuffer" %p, %value : f32
+    spirv.Return
+  }
+  spirv.EntryPoint "GLCompute" @clear
+  spirv.ExecutionMode @clear "LocalSize", 1, 1, 1
+})");
+  ASSERT_FALSE(bytes.empty());
+  expectInvalid(bytes,
+                "a kernel 'clear' with buffers outside of descriptor set 0");
+}
+
+/// Whatever bytes are damaged or cut off, reading ends with a result.
+TEST(SpirvModule, SurvivesDamage) {
+  std::string bytes = getSpirvKernels();
+  ASSERT_FALSE(bytes.empty());
+  int refused = 0;
+  for (size_t size = 0; size < bytes.size(); size += 4) {
+    SpirvModule module;
+    refused += module.read(bytes.data(), size).isError();
+  }
+  EXPECT_GT(refused, 100);
+  refused = 0;
+  for (size_t word = 0; word < bytes.size() / 4; ++word)
+    for (uint32_t value : {0u, 1u, 0xffffffffu, 0x00010000u, 0x0003003bu}) {
+      std::string damaged = bytes;
+      std::memcpy(damaged.data() + word * 4, &value, 4);
+      SpirvModule module;
+      refused += module.read(damaged.data(), damaged.size()).isError();
+    }
+  EXPECT_GT(refused, 100);
+}

@@ -1,0 +1,214 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A stand-in for Vulkan's loader: it hands all over to the real one, so that
+// kernels run and the validation layer looks on, but lets calls fail and can
+// make a device look like one without a clock or with memory of its own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StandIn.h"
+#include <cstring>
+#include <dlfcn.h>
+#include <map>
+#include <set>
+#include <string>
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan.h>
+
+// The functions that can fail.
+#define KAS_FALLIBLE_FUNCTIONS(X)                                              \
+  X(vkCreateInstance)                                                          \
+  X(vkEnumerateInstanceLayerProperties)                                        \
+  X(vkCreateDebugUtilsMessengerEXT)                                            \
+  X(vkEnumeratePhysicalDevices)                                                \
+  X(vkEnumerateDeviceExtensionProperties)                                      \
+  X(vkCreateDevice)                                                            \
+  X(vkDeviceWaitIdle)                                                          \
+  X(vkCreateCommandPool)                                                       \
+  X(vkResetCommandPool)                                                        \
+  X(vkAllocateCommandBuffers)                                                  \
+  X(vkBeginCommandBuffer)                                                      \
+  X(vkEndCommandBuffer)                                                        \
+  X(vkQueueSubmit)                                                             \
+  X(vkCreateFence)                                                             \
+  X(vkWaitForFences)                                                           \
+  X(vkResetFences)                                                             \
+  X(vkCreateBuffer)                                                            \
+  X(vkAllocateMemory)                                                          \
+  X(vkBindBufferMemory)                                                        \
+  X(vkMapMemory)                                                               \
+  X(vkCreateShaderModule)                                                      \
+  X(vkCreateDescriptorSetLayout)                                               \
+  X(vkCreatePipelineLayout)                                                    \
+  X(vkCreateComputePipelines)                                                  \
+  X(vkCreateDescriptorPool)                                                    \
+  X(vkResetDescriptorPool)                                                     \
+  X(vkAllocateDescriptorSets)                                                  \
+  X(vkCreateQueryPool)                                                         \
+  X(vkGetQueryPoolResults)
+
+namespace {
+
+struct State {
+  std::string failing;
+  int failAt = 0, error = 0;
+  bool hasFailed = false, isDiscrete = false, hasClock = true,
+       hasDevices = true;
+  std::map<std::string, int> calls;
+  std::set<std::string> hidden;
+};
+
+State state;
+
+/// The result that a call must give instead of its own, or success.
+VkResult enter(const char *function) {
+  int call = ++state.calls[function];
+  if (state.failing != function || call != state.failAt)
+    return VK_SUCCESS;
+  state.hasFailed = true;
+  return static_cast<VkResult>(state.error);
+}
+
+enum Index {
+#define KAS_INDEX(name) Index_##name,
+  KAS_FALLIBLE_FUNCTIONS(KAS_INDEX)
+#undef KAS_INDEX
+};
+
+/// Stands before the real function.
+template <int index, typename Pointer>
+struct Wrapper;
+template <int index, typename... Arguments>
+struct Wrapper<index, VkResult(VKAPI_PTR *)(Arguments...)> {
+  static inline VkResult(VKAPI_PTR *real)(Arguments...) = nullptr;
+  static inline const char *name = nullptr;
+  static VKAPI_ATTR VkResult VKAPI_CALL call(Arguments... arguments) {
+    if (VkResult result = enter(name); result != VK_SUCCESS)
+      return result;
+    return real(arguments...);
+  }
+};
+
+PFN_vkGetPhysicalDeviceMemoryProperties realMemoryProperties;
+PFN_vkGetPhysicalDeviceQueueFamilyProperties realQueueProperties;
+PFN_vkEnumeratePhysicalDevices realEnumerate;
+
+/// As a graphics card: the same memory once for itself, once for the host.
+VKAPI_ATTR void VKAPI_CALL getMemoryProperties(
+    VkPhysicalDevice device, VkPhysicalDeviceMemoryProperties *properties) {
+  realMemoryProperties(device, properties);
+  if (!state.isDiscrete)
+    return;
+  VkMemoryType type = properties->memoryTypes[0];
+  properties->memoryTypeCount = 2;
+  type.propertyFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  properties->memoryTypes[0] = type;
+  type.propertyFlags = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                       VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
+                       VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  properties->memoryTypes[1] = type;
+}
+
+PFN_vkGetBufferMemoryRequirements realRequirements;
+VKAPI_ATTR void VKAPI_CALL getRequirements(VkDevice device, VkBuffer buffer,
+                                           VkMemoryRequirements *needs) {
+  realRequirements(device, buffer, needs);
+  if (state.isDiscrete)
+    needs->memoryTypeBits = 3;
+}
+
+PFN_vkAllocateMemory realAllocate;
+VKAPI_ATTR VkResult VKAPI_CALL
+allocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
+               const VkAllocationCallbacks *callbacks, VkDeviceMemory *memory) {
+  if (VkResult result = enter("vkAllocateMemory"); result != VK_SUCCESS)
+    return result;
+  VkMemoryAllocateInfo real = *info;
+  if (state.isDiscrete)
+    real.memoryTypeIndex = 0;
+  return realAllocate(device, &real, callbacks, memory);
+}
+
+VKAPI_ATTR void VKAPI_CALL
+getQueueProperties(VkPhysicalDevice device, uint32_t *count,
+                   VkQueueFamilyProperties *properties) {
+  realQueueProperties(device, count, properties);
+  for (uint32_t i = 0; properties && !state.hasClock && i < *count; ++i)
+    properties[i].timestampValidBits = 0;
+}
+
+VKAPI_ATTR VkResult VKAPI_CALL enumerateDevices(VkInstance instance,
+                                                uint32_t *count,
+                                                VkPhysicalDevice *devices) {
+  if (VkResult result = enter("vkEnumeratePhysicalDevices");
+      result != VK_SUCCESS)
+    return result;
+  VkResult result = realEnumerate(instance, count, devices);
+  if (!state.hasDevices)
+    *count = 0;
+  return result;
+}
+
+} // namespace
+
+static const StandInControls controls = {
+    [] { state = State(); },
+    [](const char *function, int nth, int error) {
+      state.failing = function;
+      state.failAt = nth;
+      state.error = error;
+    },
+    [] { return state.hasFailed; },
+    [](const char *function) { state.hidden.insert(function); },
+    [](const char *function) { return state.calls[function]; },
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    [](bool discrete) { state.isDiscrete = discrete; },
+    [](bool clock) { state.hasClock = clock; },
+    [](bool devices) { state.hasDevices = devices; }};
+
+extern "C" {
+__attribute__((visibility("default"))) const StandInControls *standInControls =
+    &controls;
+
+__attribute__((visibility("default"))) PFN_vkVoidFunction VKAPI_CALL
+vkGetInstanceProcAddr(VkInstance instance, const char *name) {
+  static void *loader = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!loader || state.hidden.count(name))
+    return nullptr;
+  auto getFunction = reinterpret_cast<PFN_vkGetInstanceProcAddr>(
+      dlsym(loader, "vkGetInstanceProcAddr"));
+  PFN_vkVoidFunction real = getFunction(instance, name);
+#define KAS_REPLACE(function, original, replacement)                           \
+  if (real && std::strcmp(name, #function) == 0) {                             \
+    original = reinterpret_cast<PFN_##function>(real);                         \
+    return reinterpret_cast<PFN_vkVoidFunction>(replacement);                  \
+  }
+  KAS_REPLACE(vkGetPhysicalDeviceMemoryProperties, realMemoryProperties,
+              getMemoryProperties)
+  KAS_REPLACE(vkGetBufferMemoryRequirements, realRequirements, getRequirements)
+  KAS_REPLACE(vkAllocateMemory, realAllocate, allocateMemory)
+  KAS_REPLACE(vkGetPhysicalDeviceQueueFamilyProperties, realQueueProperties,
+              getQueueProperties)
+  KAS_REPLACE(vkEnumeratePhysicalDevices, realEnumerate, enumerateDevices)
+#undef KAS_REPLACE
+#define KAS_WRAP(function)                                                     \
+  if (real && std::strcmp(name, #function) == 0) {                             \
+    using Wrapped = Wrapper<Index_##function, PFN_##function>;                 \
+    Wrapped::real = reinterpret_cast<PFN_##function>(real);                    \
+    Wrapped::name = #function;                                                 \
+    return reinterpret_cast<PFN_vkVoidFunction>(&Wrapped::call);               \
+  }
+  KAS_FALLIBLE_FUNCTIONS(KAS_WRAP)
+#undef KAS_WRAP
+  return real;
+}
+}
