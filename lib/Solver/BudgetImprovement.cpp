@@ -112,13 +112,10 @@ bool BudgetSearch::improveByPair(Point &point,
                                  llvm::MutableArrayRef<int64_t> totals) const {
   constexpr int64_t reach = 4;
   llvm::SmallVector<Move, 0> moves;
-  llvm::SmallVector<llvm::SmallVector<int64_t, 2>, 0> deltas;
   Point trial = point;
   for (unsigned layer : llvm::seq(model.numLayers)) {
     llvm::MutableArrayRef<int64_t> indices = layerOf(trial, layer);
-    llvm::SmallVector<int64_t, 2> before;
-    for (unsigned cost : llvm::seq(model.numCosts))
-      before.push_back(model.evaluateCost(layer, cost, indices));
+    int64_t before = model.evaluateCost(layer, objective, indices);
     for (unsigned variable : llvm::seq(model.numVariables)) {
       unsigned item = itemOf(layer, variable);
       for (int64_t index = std::max(low[item], point[item] - reach),
@@ -129,9 +126,8 @@ bool BudgetSearch::improveByPair(Point &point,
         indices[variable] = index;
         if (!model.isWithinLimits(layer, indices))
           break;
-        moves.push_back(
-            {model.evaluateCost(layer, objective, indices) - before[objective],
-             item, index});
+        moves.push_back({model.evaluateCost(layer, objective, indices) - before,
+                         item, index});
       }
       indices[variable] = point[item];
     }

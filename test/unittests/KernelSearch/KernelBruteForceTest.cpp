@@ -109,8 +109,7 @@ protected:
         mlir::ModuleOp::create(builder.getUnknownLoc());
     builder.setInsertionPointToEnd(module->getBody());
     KernelOp kernel = buildKernel(builder, builder.getUnknownLoc(), "k", graph);
-    std::string text;
-    llvm::raw_string_ostream(text) << kernel;
+    std::string text = print(kernel);
     if (failed(mlir::verify(*module)))
       return testing::AssertionFailure() << "does not verify: " << text;
     if (kernel.getCanvas() != graph.problem->requiresTheorem)
@@ -130,19 +129,6 @@ protected:
         return testing::AssertionFailure() << "other sizes: " << text;
     }
     return testing::AssertionSuccess();
-  }
-
-  static std::string print(const KernelGraph &graph) {
-    mlir::MLIRContext context;
-    context.loadDialect<KasDialect>();
-    mlir::OpBuilder builder(&context);
-    mlir::OwningOpRef<mlir::ModuleOp> module =
-        mlir::ModuleOp::create(builder.getUnknownLoc());
-    builder.setInsertionPointToEnd(module->getBody());
-    std::string text;
-    llvm::raw_string_ostream(text)
-        << buildKernel(builder, builder.getUnknownLoc(), "k", graph);
-    return text;
   }
 
   void compare(const Space &space) {

@@ -56,6 +56,21 @@ protected:
     return graphs;
   }
 
+  static std::string print(KernelOp kernel) {
+    std::string text;
+    llvm::raw_string_ostream(text) << kernel;
+    return text;
+  }
+  static std::string print(const KernelGraph &graph) {
+    mlir::MLIRContext context;
+    context.loadDialect<KasDialect>();
+    mlir::OpBuilder builder(&context);
+    mlir::OwningOpRef<mlir::ModuleOp> module =
+        mlir::ModuleOp::create(builder.getUnknownLoc());
+    builder.setInsertionPointToEnd(module->getBody());
+    return print(buildKernel(builder, builder.getUnknownLoc(), "k", graph));
+  }
+
   mlir::MLIRContext context;
 
 private:

@@ -28,21 +28,6 @@ protected:
   void check(const KernelGraph &graph, Counts &counts);
 };
 
-std::string print(KernelOp kernel) {
-  std::string text;
-  llvm::raw_string_ostream(text) << kernel;
-  return text;
-}
-std::string print(const KernelGraph &graph) {
-  mlir::MLIRContext context;
-  context.loadDialect<KasDialect>();
-  mlir::OpBuilder builder(&context);
-  mlir::OwningOpRef<mlir::ModuleOp> module =
-      mlir::ModuleOp::create(builder.getUnknownLoc());
-  builder.setInsertionPointToEnd(module->getBody());
-  return print(buildKernel(builder, builder.getUnknownLoc(), "k", graph));
-}
-
 void KernelStateTest::check(const KernelGraph &graph, Counts &counts) {
   mlir::OpBuilder builder(&context);
   mlir::OwningOpRef<mlir::ModuleOp> module =
