@@ -104,6 +104,12 @@ llvm::Error runThreadsSuite(mlir::MLIRContext &context,
 llvm::Error runSearchSuite(mlir::MLIRContext &context,
                            const BenchSettings &settings, BenchReport &report);
 
+/// Complete lists at several depths, and without parts of what the search
+/// knows; and how the list of the large space grows with time.
+llvm::Error runSearchGrowthSuite(mlir::MLIRContext &context,
+                                 const BenchSettings &settings,
+                                 BenchReport &report);
+
 /// Sampled kernels of the tensor level for ResNet-18 at budgets of what its
 /// convolutions cost: legal kernels per second, failures, use of the budget.
 llvm::Error runDagSuite(mlir::MLIRContext &context,

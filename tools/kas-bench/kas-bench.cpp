@@ -32,8 +32,8 @@ struct Options {
   cl::OptionCategory category{"kas-bench options"};
   cl::opt<std::string> suite{
       cl::Positional, cl::Required,
-      cl::desc(
-          "SUITE (tool, cpu, threads, search, search-table, rediscovery, dag)"),
+      cl::desc("SUITE (tool, cpu, threads, search, search-growth, "
+               "search-table, rediscovery, dag)"),
       cl::cat(category)};
   cl::opt<std::string> filter{"filter", cl::value_desc("regex"),
                               cl::desc("Only cases whose name matches"),
@@ -93,19 +93,20 @@ Error run(const Options &options, llvm::StringRef program) {
     return createStringError("--filter=" + settings.filter + ": " + reason);
   if (Error error = choosePeers(options, settings))
     return error;
-  auto suite = options.suite == "tool"           ? runToolSuite
-               : options.suite == "cpu"          ? runCPUSuite
-               : options.suite == "threads"      ? runThreadsSuite
-               : options.suite == "search"       ? runSearchSuite
-               : options.suite == "search-table" ? runSearchTableSuite
-               : options.suite == "rediscovery"  ? runRediscoverySuite
-               : options.suite == "dag"          ? runDagSuite
-                                                 : nullptr;
+  auto suite = options.suite == "tool"            ? runToolSuite
+               : options.suite == "cpu"           ? runCPUSuite
+               : options.suite == "threads"       ? runThreadsSuite
+               : options.suite == "search"        ? runSearchSuite
+               : options.suite == "search-growth" ? runSearchGrowthSuite
+               : options.suite == "search-table"  ? runSearchTableSuite
+               : options.suite == "rediscovery"   ? runRediscoverySuite
+               : options.suite == "dag"           ? runDagSuite
+                                                  : nullptr;
   if (!suite)
-    return createStringError(
-        "expected the suite 'tool', 'cpu', 'threads', "
-        "'search', 'search-table', 'rediscovery' or 'dag', got '" +
-        options.suite + "'");
+    return createStringError("expected the suite 'tool', 'cpu', 'threads', "
+                             "'search', 'search-growth', 'search-table', "
+                             "'rediscovery' or 'dag', got '" +
+                             options.suite + "'");
   mlir::DialectRegistry registry;
   registerCPUPipelineDialects(registry);
   registerAllDialects(registry);
