@@ -196,7 +196,8 @@ function(kas_install_package)
   install(EXPORT KasTargets NAMESPACE Kas:: DESTINATION ${destination})
   install(FILES ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfig.cmake
     ${PROJECT_BINARY_DIR}/lib/cmake/kas/KasConfigVersion.cmake DESTINATION ${destination})
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kas ${PROJECT_SOURCE_DIR}/include/kas-rt ${PROJECT_BINARY_DIR}/include/kas
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kas ${PROJECT_SOURCE_DIR}/include/kas-c
+    ${PROJECT_SOURCE_DIR}/include/kas-rt ${PROJECT_BINARY_DIR}/include/kas
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING
     PATTERN "*.h" PATTERN "*.td" PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
 endfunction()

@@ -241,6 +241,15 @@ void CompiledFunction::operator()(llvm::ArrayRef<Tensor> arguments,
   function(pointers.data());
 }
 
+void CompiledFunction::operator()(llvm::ArrayRef<float *> tensors) const {
+  assert(tensors.size() ==
+             signature.arguments.size() + signature.results.size() &&
+         "wrong signature");
+  assert(!prepareFunction && "weights must be prepared");
+  SmallVector<void *> pointers(tensors.begin(), tensors.end());
+  function(pointers.data());
+}
+
 int64_t kas::getNumPreparedElements(ModuleOp module, llvm::StringRef name) {
   auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(
       (name + "_prepared_elements").str());

@@ -73,6 +73,10 @@ public:
   void operator()(llvm::ArrayRef<Tensor> arguments,
                   llvm::MutableArrayRef<Tensor> results) const;
 
+  /// Runs the function on memory of somebody else: dense, row-major f32, one
+  /// pointer per argument, then one per result. Not with `prepareWeights`.
+  void operator()(llvm::ArrayRef<float *> tensors) const;
+
 private:
   friend llvm::Expected<CompiledFunction>
   compileForCPU(mlir::ModuleOp module, llvm::StringRef name,

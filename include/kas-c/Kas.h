@@ -1,0 +1,190 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The C interface of kas: modules, operators and compiled functions, for other
+// languages. It hides MLIR altogether: a client needs this header alone.
+//
+// Every module has an MLIR context of its own. Calls on one module exclude each
+// other, calls on different modules run at the same time; a compiled function
+// may be called by any number of threads.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_C_KAS_H
+#define KAS_C_KAS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct KasModule KasModule;
+typedef struct KasFunction KasFunction;
+
+/// Where text goes: `write` may be called several times.
+typedef struct KasStream {
+  void (*write)(const char *text, size_t length, void *userData);
+  void *userData;
+} KasStream;
+
+typedef enum KasSeverity {
+  KasSeverityError,
+  KasSeverityWarning,
+  KasSeverityRemark,
+  KasSeverityNote,
+} KasSeverity;
+
+/// Where diagnostics go. `location` is empty where there is none. A call that
+/// fails has reported an error; the others are reported, too, when they occur.
+typedef struct KasDiagnostics {
+  void (*report)(KasSeverity severity, const char *location,
+                 const char *message, void *userData);
+  void *userData;
+} KasDiagnostics;
+
+/// Such as `0.1.0`.
+const char *kasGetVersion(void);
+
+//===----------------------------------------------------------------------===//
+// The library of named operators and kernels
+//===----------------------------------------------------------------------===//
+
+typedef enum KasLibrary { KasLibraryOperators, KasLibraryKernels } KasLibrary;
+
+typedef enum KasLibraryText {
+  KasLibraryTextName,
+  KasLibraryTextTitle,
+  KasLibraryTextFormula,
+  KasLibraryTextSource,
+  /// The whole file, which kasModuleParse reads.
+  KasLibraryTextFile,
+} KasLibraryText;
+
+size_t kasLibraryGetSize(KasLibrary library);
+/// Writes a text of the entry `index`, which must be below the size.
+void kasLibraryGetText(KasLibrary library, size_t index, KasLibraryText text,
+                       KasStream output);
+
+//===----------------------------------------------------------------------===//
+// Modules
+//===----------------------------------------------------------------------===//
+
+/// Parses and verifies text in any dialect that kas compiles. `name` is what
+/// diagnostics call the text. Null when it fails.
+KasModule *kasModuleParse(const char *text, size_t length, const char *name,
+                          KasDiagnostics diagnostics);
+void kasModuleDestroy(KasModule *module);
+
+void kasModulePrint(KasModule *module, bool generic, KasStream output);
+bool kasModuleVerify(KasModule *module, KasDiagnostics diagnostics);
+
+/// Runs a pipeline such as `kas-canonicalize,cse` or
+/// `builtin.module(func.func(cse))`. The module stays as it was when it fails.
+bool kasModuleRunPasses(KasModule *module, const char *pipeline,
+                        KasDiagnostics diagnostics);
+
+/// Writes a JSON array of the symbols, each `{"kind": ..., "name": ...}` with
+/// the op's name as kind, such as `kas.operator`.
+void kasModuleListSymbols(KasModule *module, KasStream json);
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+/// Where `binding` is asked for, it is text such as `N=1,C=64`; an operator
+/// without symbols takes an empty one. A null pointer means no binding, where
+/// that is allowed.
+
+/// Writes a JSON object: `name`, `primaries`, `coefficients`, `output`, `data`
+/// (arrays of sizes), `weights` (an array of such), `unordered_output`,
+/// `unordered_data` (arrays of booleans), and the costs `macs`, `flops`,
+/// `parameters` and `bytes` over the symbols (null where they do not fit).
+bool kasOperatorDescribe(KasModule *module, const char *name, KasStream json,
+                         KasDiagnostics diagnostics);
+
+typedef struct KasCost {
+  int64_t macs, flops, parameters, bytes;
+} KasCost;
+
+bool kasOperatorGetCost(KasModule *module, const char *name,
+                        const char *binding, KasCost *cost,
+                        KasDiagnostics diagnostics);
+
+/// The number F such that weights whose product has variance 2 / F keep the
+/// mean square of rectified data (see kas/Models/FanIn.h).
+bool kasOperatorGetFanIn(KasModule *module, const char *name,
+                         const char *binding, double *fanIn,
+                         KasDiagnostics diagnostics);
+
+typedef enum KasOperatorText {
+  /// One line, over the symbols; the binding may be null.
+  KasOperatorTextFormula,
+  /// A graph for Graphviz, over the symbols; the binding may be null.
+  KasOperatorTextGraph,
+  /// The loops in C, at a binding.
+  KasOperatorTextLoopNest,
+  /// A Python file with a torch.nn.Module, at a binding.
+  KasOperatorTextPyTorch,
+  /// The operator alone, in canonical form; the binding may be null.
+  KasOperatorTextCanonical,
+} KasOperatorText;
+
+bool kasOperatorGetText(KasModule *module, const char *name,
+                        KasOperatorText text, const char *binding,
+                        KasStream output, KasDiagnostics diagnostics);
+
+/// Computes the operator by the reference evaluator, slowly: `tensors` are
+/// dense, row-major f32: the data, the weights, then the output.
+bool kasOperatorEvaluate(KasModule *module, const char *name,
+                         const char *binding, float *const *tensors,
+                         KasDiagnostics diagnostics);
+
+//===----------------------------------------------------------------------===//
+// Compiled functions
+//===----------------------------------------------------------------------===//
+
+typedef struct KasCompileOptions {
+  /// Threads of parallel loops: 1 makes serial code, 0 leaves it to OpenMP.
+  unsigned threads;
+  /// Optimization level of LLVM, 0 to 3.
+  unsigned optLevel;
+} KasCompileOptions;
+
+/// Compiles the operator for the CPU at hand: from the data and the weights to
+/// the output. Null when it fails.
+KasFunction *kasOperatorCompile(KasModule *module, const char *name,
+                                const char *binding, KasCompileOptions options,
+                                KasDiagnostics diagnostics);
+
+/// Compiles a `func.func` on f32 tensors of static shape. Null when it fails.
+KasFunction *kasModuleCompile(KasModule *module, const char *function,
+                              KasCompileOptions options,
+                              KasDiagnostics diagnostics);
+void kasFunctionDestroy(KasFunction *function);
+
+size_t kasFunctionGetNumArguments(const KasFunction *function);
+size_t kasFunctionGetNumResults(const KasFunction *function);
+/// Tensors are counted from the first argument to the last result. The shape
+/// and the name live as long as the function.
+size_t kasFunctionGetRank(const KasFunction *function, size_t tensor);
+const int64_t *kasFunctionGetShape(const KasFunction *function, size_t tensor);
+const char *kasFunctionGetName(const KasFunction *function, size_t tensor);
+double kasFunctionGetCompileMilliseconds(const KasFunction *function);
+
+/// Calls the function with one pointer to dense, row-major f32 per tensor.
+/// Results must not overlap with anything else.
+void kasFunctionCall(const KasFunction *function, float *const *tensors);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // KAS_C_KAS_H

@@ -1,0 +1,86 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Handles.h"
+#include "kas/Pipelines/OperatorModule.h"
+
+using namespace kas;
+using namespace mlir;
+
+static KasFunction *compile(ModuleAccess &access, ModuleOp module,
+                            StringRef name, KasCompileOptions options) {
+  CPUPipelineOptions pipeline;
+  pipeline.threads = options.threads;
+  JITOptions jit;
+  jit.optLevel = options.optLevel;
+  auto function = compileForCPU(module, name, pipeline, jit);
+  if (!function) {
+    access.report(function.takeError());
+    return nullptr;
+  }
+  return new KasFunction{std::move(*function)};
+}
+
+KasFunction *kasOperatorCompile(KasModule *module, const char *name,
+                                const char *binding, KasCompileOptions options,
+                                KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  OwningOpRef<ModuleOp> alone = access.specializeAlone(name, binding);
+  if (!alone)
+    return nullptr;
+  OwningOpRef<ModuleOp> program =
+      createOperatorModule(*alone->getOps<OperatorOp>().begin());
+  return compile(access, *program, operatorFunctionName, options);
+}
+
+KasFunction *kasModuleCompile(KasModule *module, const char *function,
+                              KasCompileOptions options,
+                              KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  return compile(access, access.getModule(), function, options);
+}
+
+void kasFunctionDestroy(KasFunction *function) { delete function; }
+
+size_t kasFunctionGetNumArguments(const KasFunction *function) {
+  return function->function.getSignature().arguments.size();
+}
+
+size_t kasFunctionGetNumResults(const KasFunction *function) {
+  return function->function.getSignature().results.size();
+}
+
+static const TensorSignature &getTensor(const KasFunction *function,
+                                        size_t tensor) {
+  const FunctionSignature &signature = function->function.getSignature();
+  size_t numArguments = signature.arguments.size();
+  return tensor < numArguments ? signature.arguments[tensor]
+                               : signature.results[tensor - numArguments];
+}
+
+size_t kasFunctionGetRank(const KasFunction *function, size_t tensor) {
+  return getTensor(function, tensor).shape.size();
+}
+
+const int64_t *kasFunctionGetShape(const KasFunction *function, size_t tensor) {
+  return getTensor(function, tensor).shape.data();
+}
+
+const char *kasFunctionGetName(const KasFunction *function, size_t tensor) {
+  return getTensor(function, tensor).name.c_str();
+}
+
+double kasFunctionGetCompileMilliseconds(const KasFunction *function) {
+  return function->function.getCompileMilliseconds();
+}
+
+void kasFunctionCall(const KasFunction *function, float *const *tensors) {
+  const FunctionSignature &signature = function->function.getSignature();
+  size_t count = signature.arguments.size() + signature.results.size();
+  function->function(ArrayRef<float *>(const_cast<float **>(tensors), count));
+}

@@ -1,0 +1,47 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Handles.h"
+#include "kas/Operators/Operators.h"
+#include "kas/Support/Version.h"
+
+using namespace kas;
+
+const char *kasGetVersion(void) { return getVersion(); }
+
+static llvm::ArrayRef<NamedOperator> getEntries(KasLibrary library) {
+  return library == KasLibraryOperators ? getNamedOperators()
+                                        : getNamedKernels();
+}
+
+size_t kasLibraryGetSize(KasLibrary library) {
+  return getEntries(library).size();
+}
+
+void kasLibraryGetText(KasLibrary library, size_t index, KasLibraryText text,
+                       KasStream output) {
+  const NamedOperator &entry = getEntries(library)[index];
+  CallbackStream stream(output);
+  switch (text) {
+  case KasLibraryTextName:
+    stream << entry.name;
+    return;
+  case KasLibraryTextTitle:
+    stream << entry.getTitle();
+    return;
+  case KasLibraryTextFormula:
+    stream << entry.getFormula();
+    return;
+  case KasLibraryTextSource:
+    stream << entry.getSource();
+    return;
+  case KasLibraryTextFile:
+    stream << entry.text;
+    return;
+  }
+}

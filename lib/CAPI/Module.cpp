@@ -1,0 +1,204 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Handles.h"
+#include "kas/Dialect/Kas/Transforms/Specialize.h"
+#include "kas/InitAll.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/InitAllPasses.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "llvm/Support/JSON.h"
+
+using namespace kas;
+using namespace mlir;
+
+/// Every dialect that is compiled; loaded by a context when it is met.
+static const DialectRegistry &getRegistry() {
+  static const DialectRegistry registry = [] {
+    DialectRegistry made;
+    registerCPUPipelineDialects(made);
+    registerAllDialects(made);
+    return made;
+  }();
+  return registry;
+}
+
+KasModule::KasModule()
+    : context(getRegistry(), MLIRContext::Threading::DISABLED) {}
+
+//===----------------------------------------------------------------------===//
+// Access
+//===----------------------------------------------------------------------===//
+
+static KasSeverity getSeverity(DiagnosticSeverity severity) {
+  switch (severity) {
+  case DiagnosticSeverity::Error:
+    return KasSeverityError;
+  case DiagnosticSeverity::Warning:
+    return KasSeverityWarning;
+  case DiagnosticSeverity::Remark:
+    return KasSeverityRemark;
+  case DiagnosticSeverity::Note:
+    return KasSeverityNote;
+  }
+  llvm_unreachable("unknown severity");
+}
+
+/// `file:line:column`, or nothing.
+static std::string getLocationText(Location location) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (auto file = location->findInstanceOf<FileLineColRange>())
+    stream << file.getFilename().getValue() << ':' << file.getStartLine() << ':'
+           << file.getStartColumn();
+  return text;
+}
+
+static void report(const Diagnostic &diagnostic, KasDiagnostics target) {
+  target.report(getSeverity(diagnostic.getSeverity()),
+                getLocationText(diagnostic.getLocation()).c_str(),
+                diagnostic.str().c_str(), target.userData);
+  for (const Diagnostic &note : diagnostic.getNotes())
+    report(note, target);
+}
+
+ModuleAccess::ModuleAccess(KasModule *module, KasDiagnostics diagnostics)
+    : lock(module->mutex), module(module), diagnostics(diagnostics),
+      handler(&module->context, [this](Diagnostic &diagnostic) {
+        ::report(diagnostic, this->diagnostics);
+      }) {}
+
+void ModuleAccess::report(const llvm::Twine &message) {
+  diagnostics.report(KasSeverityError, "", message.str().c_str(),
+                     diagnostics.userData);
+}
+
+void ModuleAccess::report(llvm::Error error) {
+  report(llvm::toString(std::move(error)));
+}
+
+OperatorOp ModuleAccess::lookupOperator(StringRef name) {
+  Operation *symbol = getModule().lookupSymbol(name);
+  auto op = dyn_cast_or_null<OperatorOp>(symbol);
+  if (!symbol)
+    report("the module has no operator '" + name + "'");
+  else if (!op)
+    report("expected '" + name + "' to be a kas.operator, got a " +
+           symbol->getName().getStringRef());
+  return op;
+}
+
+FailureOr<Binding> ModuleAccess::parseBindingFor(OperatorOp op,
+                                                 const char *text) {
+  auto attr = parseBinding(getContext(), text ? text : "");
+  if (!attr) {
+    report(attr.takeError());
+    return failure();
+  }
+  auto emitError = [&] { return op.emitError(); };
+  FailureOr<Binding> binding = getBinding(op, *attr, emitError);
+  if (failed(binding) || failed(verifyBinding(op, *binding, emitError)))
+    return failure();
+  return binding;
+}
+
+OwningOpRef<ModuleOp> ModuleAccess::specializeAlone(StringRef name,
+                                                    const char *binding) {
+  OperatorOp op = lookupOperator(name);
+  if (!op)
+    return {};
+  FailureOr<Binding> values = parseBindingFor(op, binding);
+  if (failed(values))
+    return {};
+  OwningOpRef<ModuleOp> alone = ModuleOp::create(op.getLoc());
+  OpBuilder builder = OpBuilder::atBlockEnd(alone->getBody());
+  auto emitError = [&] { return op.emitError(); };
+  if (failed(specialize(builder, op, *values, name, emitError)))
+    return {};
+  return alone;
+}
+
+//===----------------------------------------------------------------------===//
+// Modules
+//===----------------------------------------------------------------------===//
+
+KasModule *kasModuleParse(const char *text, size_t length, const char *name,
+                          KasDiagnostics diagnostics) {
+  auto result = std::make_unique<KasModule>();
+  {
+    ModuleAccess access(result.get(), diagnostics);
+    result->module = parseSourceString<ModuleOp>(
+        StringRef(text, length), ParserConfig(&result->context), name);
+  }
+  return result->module ? result.release() : nullptr;
+}
+
+void kasModuleDestroy(KasModule *module) { delete module; }
+
+void kasModulePrint(KasModule *module, bool generic, KasStream output) {
+  std::lock_guard<std::mutex> lock(module->mutex);
+  CallbackStream stream(output);
+  OpPrintingFlags flags;
+  if (generic)
+    flags.printGenericOpForm();
+  module->module->print(stream, flags);
+}
+
+bool kasModuleVerify(KasModule *module, KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  return succeeded(verify(access.getModule()));
+}
+
+/// `pipeline` without the op that it is for, where that is the module.
+static StringRef getPassesOfModule(StringRef pipeline) {
+  pipeline = pipeline.trim();
+  StringRef inner = pipeline;
+  if (inner.consume_front("builtin.module(") && inner.consume_back(")"))
+    return inner;
+  return pipeline;
+}
+
+bool kasModuleRunPasses(KasModule *module, const char *pipeline,
+                        KasDiagnostics diagnostics) {
+  static std::once_flag registered;
+  std::call_once(registered, [] {
+    mlir::registerAllPasses();
+    kas::registerAllPasses();
+  });
+  ModuleAccess access(module, diagnostics);
+  PassManager manager(access.getContext(), ModuleOp::getOperationName());
+  std::string complaints;
+  llvm::raw_string_ostream stream(complaints);
+  if (failed(parsePassPipeline(getPassesOfModule(pipeline), manager, stream))) {
+    access.report(StringRef(complaints).trim());
+    return false;
+  }
+  // A pass that fails may leave anything behind.
+  OwningOpRef<ModuleOp> copy = access.getModule().clone();
+  if (failed(manager.run(*copy)))
+    return false;
+  module->module = std::move(copy);
+  return true;
+}
+
+void kasModuleListSymbols(KasModule *module, KasStream json) {
+  std::lock_guard<std::mutex> lock(module->mutex);
+  CallbackStream stream(json);
+  llvm::json::OStream writer(stream);
+  writer.array([&] {
+    for (Operation &op : *module->module->getBody())
+      if (auto symbol = dyn_cast<SymbolOpInterface>(op);
+          symbol && symbol.getNameAttr())
+        writer.object([&] {
+          writer.attribute("kind", op.getName().getStringRef());
+          writer.attribute("name", symbol.getName());
+        });
+  });
+}

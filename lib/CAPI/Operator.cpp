@@ -1,0 +1,190 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Handles.h"
+#include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/Dialect/Kas/Transforms/Canonicalize.h"
+#include "kas/Models/FanIn.h"
+#include "kas/Reference/Evaluator.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/JSON.h"
+
+using namespace kas;
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// Description
+//===----------------------------------------------------------------------===//
+
+static std::string toText(SizeAttr size, const SymbolSet &symbols) {
+  return toString(*size.toSize(symbols), symbols);
+}
+
+static void writeSizes(llvm::json::OStream &writer, ArrayRef<SizeAttr> sizes,
+                       const SymbolSet &symbols) {
+  writer.array([&] {
+    for (SizeAttr size : sizes)
+      writer.value(toText(size, symbols));
+  });
+}
+
+static void writeStrings(llvm::json::OStream &writer, StringRef key,
+                         ArrayAttr strings) {
+  writer.attributeArray(key, [&] {
+    for (StringAttr string : strings.getAsRange<StringAttr>())
+      writer.value(string.getValue());
+  });
+}
+
+static void writeFlags(llvm::json::OStream &writer, StringRef key,
+                       ArrayRef<bool> flags) {
+  writer.attributeArray(key, [&] {
+    for (bool flag : flags)
+      writer.value(flag);
+  });
+}
+
+static void writeCost(llvm::json::OStream &writer, OperatorOp op,
+                      const SymbolSet &symbols) {
+  std::optional<SymbolicCost> cost = getSymbolicCost(op);
+  auto write = [&](StringRef key, SizePolynomial SymbolicCost::*number) {
+    if (cost)
+      writer.attribute(key, toString((*cost).*number, symbols));
+    else
+      writer.attribute(key, nullptr);
+  };
+  write("macs", &SymbolicCost::macs);
+  write("flops", &SymbolicCost::flops);
+  write("parameters", &SymbolicCost::parameters);
+  write("bytes", &SymbolicCost::bytes);
+}
+
+bool kasOperatorDescribe(KasModule *module, const char *name, KasStream json,
+                         KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  OperatorOp op = access.lookupOperator(name);
+  if (!op)
+    return false;
+  SymbolSet symbols = op.getSymbolSet();
+  CallbackStream stream(json);
+  llvm::json::OStream writer(stream);
+  writer.object([&] {
+    writer.attribute("name", op.getSymName());
+    writeStrings(writer, "primaries", op.getPrimaries());
+    writeStrings(writer, "coefficients", op.getCoefficients());
+    writer.attributeBegin("output");
+    writeSizes(writer, op.getOutputSizes(), symbols);
+    writer.attributeEnd();
+    writer.attributeBegin("data");
+    writeSizes(writer, op.getDataSizes(), symbols);
+    writer.attributeEnd();
+    writer.attributeArray("weights", [&] {
+      for (ArrayRef<SizeAttr> sizes : op.getWeightSizes())
+        writeSizes(writer, sizes, symbols);
+    });
+    writeFlags(writer, "unordered_output", op.getOutputUnordered());
+    writeFlags(writer, "unordered_data", op.getInputUnordered());
+    writeCost(writer, op, symbols);
+  });
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+bool kasOperatorGetCost(KasModule *module, const char *name,
+                        const char *binding, KasCost *cost,
+                        KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  OperatorOp op = access.lookupOperator(name);
+  if (!op)
+    return false;
+  FailureOr<Binding> values = access.parseBindingFor(op, binding);
+  if (failed(values))
+    return false;
+  FailureOr<Cost> numbers =
+      getCost(op, *values, [&] { return op.emitError(); });
+  if (failed(numbers))
+    return false;
+  *cost = {numbers->macs, numbers->flops, numbers->parameters, numbers->bytes};
+  return true;
+}
+
+bool kasOperatorGetFanIn(KasModule *module, const char *name,
+                         const char *binding, double *fanIn,
+                         KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  OperatorOp op = access.lookupOperator(name);
+  if (!op)
+    return false;
+  FailureOr<Binding> values = access.parseBindingFor(op, binding);
+  if (failed(values))
+    return false;
+  *fanIn = getFanIn(op, *values);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Texts
+//===----------------------------------------------------------------------===//
+
+static bool writeCanonical(ModuleAccess &access, OperatorOp op,
+                           llvm::raw_ostream &stream) {
+  OwningOpRef<ModuleOp> alone = ModuleOp::create(op.getLoc());
+  OpBuilder builder = OpBuilder::atBlockEnd(alone->getBody());
+  auto copy = cast<OperatorOp>(builder.clone(*op.getOperation()));
+  if (failed(canonicalizeOperator(copy))) {
+    access.report("the operator has no canonical form");
+    return false;
+  }
+  copy.print(stream);
+  stream << "\n";
+  return true;
+}
+
+bool kasOperatorGetText(KasModule *module, const char *name,
+                        KasOperatorText text, const char *binding,
+                        KasStream output, KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  CallbackStream stream(output);
+  OperatorOp op = access.lookupOperator(name);
+  if (!op)
+    return false;
+  if (text == KasOperatorTextCanonical)
+    return writeCanonical(access, op, stream);
+  access.report("unknown kind of text");
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Reference
+//===----------------------------------------------------------------------===//
+
+bool kasOperatorEvaluate(KasModule *module, const char *name,
+                         const char *binding, float *const *tensors,
+                         KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  OwningOpRef<ModuleOp> alone = access.specializeAlone(name, binding);
+  if (!alone)
+    return false;
+  OperatorOp op = *alone->getOps<OperatorOp>().begin();
+  OperatorShapes shapes = getShapes(op);
+  auto view = [&](ArrayRef<int64_t> shape, unsigned index) {
+    return ReferenceTensor{
+        shape,
+        ArrayRef<float>(tensors[index], ShapedType::getNumElements(shape))};
+  };
+  SmallVector<ReferenceTensor> weights;
+  for (ArrayRef<int64_t> shape : shapes.weights)
+    weights.push_back(view(shape, weights.size() + 1));
+  MutableArrayRef<float> result(tensors[weights.size() + 1],
+                                ShapedType::getNumElements(shapes.output));
+  return succeeded(evaluateOperator(op, view(shapes.data, 0), weights, result,
+                                    [&] { return op.emitError(); }));
+}

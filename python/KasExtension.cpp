@@ -1,0 +1,397 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The Python extension kas._kas: the C interface as classes. What is convenient
+// is written in Python around it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas-c/Kas.h"
+#include <memory>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+/// Text that a C function writes.
+class Text {
+public:
+  KasStream stream() {
+    return {[](const char *text, size_t length, void *userData) {
+              static_cast<std::string *>(userData)->append(text, length);
+            },
+            &text};
+  }
+  std::string take() { return std::move(text); }
+
+private:
+  std::string text;
+};
+
+using Diagnostic = std::tuple<std::string, std::string, std::string>;
+
+/// The exception of a call that failed: its argument is the list of the
+/// diagnostics, from which kas._errors makes a kas.Error.
+struct Failure {
+  std::vector<Diagnostic> diagnostics;
+};
+
+class Diagnostics {
+public:
+  KasDiagnostics sink() {
+    return {[](KasSeverity severity, const char *location, const char *message,
+               void *userData) {
+              static constexpr const char *names[] = {"error", "warning",
+                                                      "remark", "note"};
+              static_cast<std::vector<Diagnostic> *>(userData)->emplace_back(
+                  names[severity], location, message);
+            },
+            &diagnostics};
+  }
+  void check(bool success) {
+    if (!success)
+      throw Failure{std::move(diagnostics)};
+  }
+
+private:
+  std::vector<Diagnostic> diagnostics;
+};
+
+const char *getPointer(const std::optional<std::string> &text) {
+  return text ? text->c_str() : nullptr;
+}
+
+using Array = nb::ndarray<nb::ro, nb::device::cpu>;
+using OutputArray = nb::ndarray<nb::device::cpu>;
+
+std::string shapeToString(const int64_t *shape, size_t rank) {
+  std::string text = "(";
+  for (size_t dim = 0; dim < rank; ++dim)
+    text += (dim ? ", " : "") + std::to_string(shape[dim]);
+  return text + (rank == 1 ? ",)" : ")");
+}
+
+/// Checks that `array` is dense f32 of the shape and gives its memory.
+template <typename AnyArray>
+float *getMemory(AnyArray &array, const std::string &name,
+                 const std::vector<int64_t> &shape) {
+  std::vector<int64_t> actual;
+  for (size_t dim = 0; dim < array.ndim(); ++dim)
+    actual.push_back(static_cast<int64_t>(array.shape(dim)));
+  if (array.dtype() != nb::dtype<float>())
+    throw nb::type_error(
+        ("'" + name + "' must have elements of type float32").c_str());
+  if (actual != shape)
+    throw nb::value_error(("'" + name + "' must have the shape " +
+                           shapeToString(shape.data(), shape.size()) +
+                           ", got " +
+                           shapeToString(actual.data(), actual.size()))
+                              .c_str());
+  int64_t stride = 1;
+  for (size_t dim = shape.size(); dim-- > 0;) {
+    if (shape[dim] != 1 && array.stride(dim) != stride)
+      throw nb::value_error(("'" + name +
+                             "' must be contiguous; make it so by "
+                             "numpy.ascontiguousarray or .contiguous()")
+                                .c_str());
+    stride *= shape[dim];
+  }
+  return static_cast<float *>(
+      const_cast<void *>(static_cast<const void *>(array.data())));
+}
+
+class Function {
+public:
+  explicit Function(KasFunction *function) : function(function) {}
+
+  size_t getNumArguments() const {
+    return kasFunctionGetNumArguments(function.get());
+  }
+  size_t getNumResults() const {
+    return kasFunctionGetNumResults(function.get());
+  }
+  std::vector<std::pair<std::string, std::vector<int64_t>>>
+  getTensors(size_t begin, size_t end) const {
+    std::vector<std::pair<std::string, std::vector<int64_t>>> tensors;
+    for (size_t tensor = begin; tensor < end; ++tensor) {
+      const int64_t *shape = kasFunctionGetShape(function.get(), tensor);
+      tensors.emplace_back(
+          kasFunctionGetName(function.get(), tensor),
+          std::vector<int64_t>(
+              shape, shape + kasFunctionGetRank(function.get(), tensor)));
+    }
+    return tensors;
+  }
+  double getCompileMilliseconds() const {
+    return kasFunctionGetCompileMilliseconds(function.get());
+  }
+
+  void call(std::vector<Array> arguments, std::vector<OutputArray> results) {
+    auto tensors = getTensors(0, getNumArguments() + getNumResults());
+    checkCount("arguments", getNumArguments(), arguments.size());
+    checkCount("results", getNumResults(), results.size());
+    std::vector<float *> pointers;
+    for (Array &array : arguments) {
+      auto &[name, shape] = tensors[pointers.size()];
+      pointers.push_back(getMemory(array, name, shape));
+    }
+    for (OutputArray &array : results) {
+      auto &[name, shape] = tensors[pointers.size()];
+      pointers.push_back(getMemory(array, name, shape));
+    }
+    nb::gil_scoped_release release;
+    kasFunctionCall(function.get(), pointers.data());
+  }
+
+private:
+  static void checkCount(const char *what, size_t expected, size_t actual) {
+    if (expected != actual)
+      throw nb::type_error(("expected " + std::to_string(expected) + " " +
+                            what + ", got " + std::to_string(actual))
+                               .c_str());
+  }
+
+  struct Destroy {
+    void operator()(KasFunction *function) const {
+      kasFunctionDestroy(function);
+    }
+  };
+  std::unique_ptr<KasFunction, Destroy> function;
+};
+
+class Module {
+public:
+  Module(const std::string &text, const std::string &name) {
+    Diagnostics diagnostics;
+    {
+      nb::gil_scoped_release release;
+      module.reset(kasModuleParse(text.data(), text.size(), name.c_str(),
+                                  diagnostics.sink()));
+    }
+    diagnostics.check(module != nullptr);
+  }
+
+  std::string print(bool generic) {
+    Text text;
+    nb::gil_scoped_release release;
+    kasModulePrint(module.get(), generic, text.stream());
+    return text.take();
+  }
+  void verify() {
+    run([&](KasDiagnostics sink) {
+      return kasModuleVerify(module.get(), sink);
+    });
+  }
+  void runPasses(const std::string &pipeline) {
+    run([&](KasDiagnostics sink) {
+      return kasModuleRunPasses(module.get(), pipeline.c_str(), sink);
+    });
+  }
+  std::string listSymbols() {
+    Text text;
+    nb::gil_scoped_release release;
+    kasModuleListSymbols(module.get(), text.stream());
+    return text.take();
+  }
+
+  std::string describe(const std::string &name) {
+    Text text;
+    run([&](KasDiagnostics sink) {
+      return kasOperatorDescribe(module.get(), name.c_str(), text.stream(),
+                                 sink);
+    });
+    return text.take();
+  }
+  std::tuple<int64_t, int64_t, int64_t, int64_t>
+  getCost(const std::string &name, const std::string &binding) {
+    KasCost cost = {};
+    run([&](KasDiagnostics sink) {
+      return kasOperatorGetCost(module.get(), name.c_str(), binding.c_str(),
+                                &cost, sink);
+    });
+    return {cost.macs, cost.flops, cost.parameters, cost.bytes};
+  }
+  double getFanIn(const std::string &name, const std::string &binding) {
+    double fanIn = 0;
+    run([&](KasDiagnostics sink) {
+      return kasOperatorGetFanIn(module.get(), name.c_str(), binding.c_str(),
+                                 &fanIn, sink);
+    });
+    return fanIn;
+  }
+  std::string getText(const std::string &name, KasOperatorText kind,
+                      const std::optional<std::string> &binding) {
+    Text text;
+    run([&](KasDiagnostics sink) {
+      return kasOperatorGetText(module.get(), name.c_str(), kind,
+                                getPointer(binding), text.stream(), sink);
+    });
+    return text.take();
+  }
+  /// The caller has checked the shapes.
+  void evaluate(
+      const std::string &name, const std::string &binding,
+      std::vector<nb::ndarray<float, nb::c_contig, nb::device::cpu>> tensors) {
+    std::vector<float *> pointers;
+    for (auto &tensor : tensors)
+      pointers.push_back(tensor.data());
+    run([&](KasDiagnostics sink) {
+      return kasOperatorEvaluate(module.get(), name.c_str(), binding.c_str(),
+                                 pointers.data(), sink);
+    });
+  }
+  std::unique_ptr<Function> compile(const std::string &name,
+                                    const std::string &binding,
+                                    unsigned threads, unsigned optLevel) {
+    KasFunction *function = nullptr;
+    run([&](KasDiagnostics sink) {
+      function = kasOperatorCompile(module.get(), name.c_str(), binding.c_str(),
+                                    {threads, optLevel}, sink);
+      return function != nullptr;
+    });
+    return std::make_unique<Function>(function);
+  }
+  std::unique_ptr<Function> compileFunction(const std::string &name,
+                                            unsigned threads,
+                                            unsigned optLevel) {
+    KasFunction *function = nullptr;
+    run([&](KasDiagnostics sink) {
+      function = kasModuleCompile(module.get(), name.c_str(),
+                                  {threads, optLevel}, sink);
+      return function != nullptr;
+    });
+    return std::make_unique<Function>(function);
+  }
+
+private:
+  /// Calls without the lock of the interpreter, and raises what went wrong.
+  template <typename Call>
+  void run(Call call) {
+    Diagnostics diagnostics;
+    bool success = false;
+    {
+      nb::gil_scoped_release release;
+      success = call(diagnostics.sink());
+    }
+    diagnostics.check(success);
+  }
+
+  struct Destroy {
+    void operator()(KasModule *module) const { kasModuleDestroy(module); }
+  };
+  std::unique_ptr<KasModule, Destroy> module;
+};
+
+} // namespace
+
+static std::vector<std::string> listNames(KasLibrary library) {
+  std::vector<std::string> names;
+  for (size_t index = 0; index < kasLibraryGetSize(library); ++index) {
+    Text text;
+    kasLibraryGetText(library, index, KasLibraryTextName, text.stream());
+    names.push_back(text.take());
+  }
+  return names;
+}
+
+/// The title, the formula, the source and the file.
+static std::vector<std::string> getEntry(KasLibrary library, size_t index) {
+  if (index >= kasLibraryGetSize(library))
+    throw nb::index_error("no such entry");
+  std::vector<std::string> texts;
+  for (KasLibraryText kind : {KasLibraryTextTitle, KasLibraryTextFormula,
+                              KasLibraryTextSource, KasLibraryTextFile}) {
+    Text text;
+    kasLibraryGetText(library, index, kind, text.stream());
+    texts.push_back(text.take());
+  }
+  return texts;
+}
+
+NB_MODULE(_kas, m) {
+  m.doc() = "The C interface of kas as classes.";
+  m.attr("__version__") = kasGetVersion();
+
+  // The Python file kas/_errors.py puts the class in its place.
+  static nb::object errorClass;
+  m.def(
+      "set_error_class", [](nb::object type) { errorClass = type; }, "type"_a,
+      "The exception to raise, called with a list of diagnostics.");
+  nb::module_::import_("atexit").attr("register")(
+      nb::cpp_function([] { errorClass.reset(); }));
+  nb::register_exception_translator(
+      [](const std::exception_ptr &pointer, void *) {
+        try {
+          std::rethrow_exception(pointer);
+        } catch (const Failure &failure) {
+          if (!errorClass.is_valid()) {
+            PyErr_SetString(PyExc_RuntimeError, "kas is shutting down");
+            return;
+          }
+          nb::object error = errorClass(nb::cast(failure.diagnostics));
+          PyErr_SetObject(errorClass.ptr(), error.ptr());
+        }
+      });
+
+  nb::enum_<KasLibrary>(m, "Library")
+      .value("OPERATORS", KasLibraryOperators)
+      .value("KERNELS", KasLibraryKernels);
+  nb::enum_<KasOperatorText>(m, "OperatorText")
+      .value("FORMULA", KasOperatorTextFormula)
+      .value("GRAPH", KasOperatorTextGraph)
+      .value("LOOP_NEST", KasOperatorTextLoopNest)
+      .value("PYTORCH", KasOperatorTextPyTorch)
+      .value("CANONICAL", KasOperatorTextCanonical);
+  m.def("list_names", &listNames, "library"_a);
+  m.def("get_entry", &getEntry, "library"_a, "index"_a,
+        "The title, the formula, the source and the file of an entry.");
+
+  nb::class_<Function>(m, "Function")
+      .def_prop_ro("arguments",
+                   [](const Function &self) {
+                     return self.getTensors(0, self.getNumArguments());
+                   })
+      .def_prop_ro("results",
+                   [](const Function &self) {
+                     size_t begin = self.getNumArguments();
+                     return self.getTensors(begin,
+                                            begin + self.getNumResults());
+                   })
+      .def_prop_ro("compile_milliseconds", &Function::getCompileMilliseconds)
+      .def("call", &Function::call, "arguments"_a, "results"_a);
+
+  nb::class_<Module>(m, "Module")
+      .def(nb::init<const std::string &, const std::string &>(), "text"_a,
+           "name"_a)
+      .def("print", &Module::print, "generic"_a)
+      .def("verify", &Module::verify)
+      .def("run_passes", &Module::runPasses, "pipeline"_a)
+      .def("list_symbols", &Module::listSymbols)
+      .def("describe", &Module::describe, "name"_a)
+      .def("get_cost", &Module::getCost, "name"_a, "binding"_a)
+      .def("get_fan_in", &Module::getFanIn, "name"_a, "binding"_a)
+      .def("get_text", &Module::getText, "name"_a, "kind"_a, "binding"_a.none())
+      .def("evaluate", &Module::evaluate, "name"_a, "binding"_a, "tensors"_a)
+      .def("compile", &Module::compile, "name"_a, "binding"_a, "threads"_a,
+           "opt_level"_a)
+      .def("compile_function", &Module::compileFunction, "name"_a, "threads"_a,
+           "opt_level"_a);
+}
