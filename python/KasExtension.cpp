@@ -220,6 +220,14 @@ public:
     });
     return text.take();
   }
+  std::string getShapes(const std::string &name, const std::string &binding) {
+    Text text;
+    run([&](KasDiagnostics sink) {
+      return kasOperatorGetShapes(module.get(), name.c_str(), binding.c_str(),
+                                  text.stream(), sink);
+    });
+    return text.take();
+  }
   std::tuple<int64_t, int64_t, int64_t, int64_t>
   getCost(const std::string &name, const std::string &binding) {
     KasCost cost = {};
@@ -258,27 +266,25 @@ public:
                                  pointers.data(), sink);
     });
   }
-  std::unique_ptr<Function> compile(const std::string &name,
-                                    const std::string &binding,
-                                    unsigned threads, unsigned optLevel) {
+  Function *compile(const std::string &name, const std::string &binding,
+                    unsigned threads, unsigned optLevel) {
     KasFunction *function = nullptr;
     run([&](KasDiagnostics sink) {
       function = kasOperatorCompile(module.get(), name.c_str(), binding.c_str(),
                                     {threads, optLevel}, sink);
       return function != nullptr;
     });
-    return std::make_unique<Function>(function);
+    return new Function(function);
   }
-  std::unique_ptr<Function> compileFunction(const std::string &name,
-                                            unsigned threads,
-                                            unsigned optLevel) {
+  Function *compileFunction(const std::string &name, unsigned threads,
+                            unsigned optLevel) {
     KasFunction *function = nullptr;
     run([&](KasDiagnostics sink) {
       function = kasModuleCompile(module.get(), name.c_str(),
                                   {threads, optLevel}, sink);
       return function != nullptr;
     });
-    return std::make_unique<Function>(function);
+    return new Function(function);
   }
 
 private:
@@ -386,6 +392,7 @@ NB_MODULE(_kas, m) {
       .def("run_passes", &Module::runPasses, "pipeline"_a)
       .def("list_symbols", &Module::listSymbols)
       .def("describe", &Module::describe, "name"_a)
+      .def("get_shapes", &Module::getShapes, "name"_a, "binding"_a)
       .def("get_cost", &Module::getCost, "name"_a, "binding"_a)
       .def("get_fan_in", &Module::getFanIn, "name"_a, "binding"_a)
       .def("get_text", &Module::getText, "name"_a, "kind"_a, "binding"_a.none())

@@ -110,6 +110,12 @@ void kasModuleListSymbols(KasModule *module, KasStream json);
 bool kasOperatorDescribe(KasModule *module, const char *name, KasStream json,
                          KasDiagnostics diagnostics);
 
+/// Writes a JSON object with the shapes at the binding: `data`, `weights` (an
+/// array of shapes) and `output`.
+bool kasOperatorGetShapes(KasModule *module, const char *name,
+                          const char *binding, KasStream json,
+                          KasDiagnostics diagnostics);
+
 typedef struct KasCost {
   int64_t macs, flops, parameters, bytes;
 } KasCost;

@@ -31,7 +31,9 @@ static const DialectRegistry &getRegistry() {
 }
 
 KasModule::KasModule()
-    : context(getRegistry(), MLIRContext::Threading::DISABLED) {}
+    : context(getRegistry(), MLIRContext::Threading::DISABLED) {
+  context.printOpOnDiagnostic(false);
+}
 
 //===----------------------------------------------------------------------===//
 // Access

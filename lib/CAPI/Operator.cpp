@@ -98,6 +98,27 @@ bool kasOperatorDescribe(KasModule *module, const char *name, KasStream json,
 // Numbers
 //===----------------------------------------------------------------------===//
 
+bool kasOperatorGetShapes(KasModule *module, const char *name,
+                          const char *binding, KasStream json,
+                          KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  OwningOpRef<ModuleOp> alone = access.specializeAlone(name, binding);
+  if (!alone)
+    return false;
+  OperatorShapes shapes = getShapes(*alone->getOps<OperatorOp>().begin());
+  CallbackStream stream(json);
+  llvm::json::OStream writer(stream);
+  writer.object([&] {
+    writer.attribute("data", llvm::json::Array(shapes.data));
+    writer.attributeArray("weights", [&] {
+      for (ArrayRef<int64_t> shape : shapes.weights)
+        writer.value(llvm::json::Array(shape));
+    });
+    writer.attribute("output", llvm::json::Array(shapes.output));
+  });
+  return true;
+}
+
 bool kasOperatorGetCost(KasModule *module, const char *name,
                         const char *binding, KasCost *cost,
                         KasDiagnostics diagnostics) {

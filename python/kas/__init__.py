@@ -1,0 +1,58 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""kas discovers and compiles new neural-network operators.
+
+>>> import kas
+>>> conv = kas.operator("conv2d")
+>>> run = conv.compile({"N": 1, "Cin": 8, "Cout": 8, "H": 16, "W": 16, "k": 3})
+>>> y = run(x, w)                                               # NumPy arrays or torch tensors
+"""
+
+from ._errors import Diagnostic, Error, MissingExtraError
+from ._builder import Coordinate, OperatorBuilder
+from ._function import Function
+from ._kas import __version__
+from ._module import (
+    Cost,
+    Entry,
+    Module,
+    Operator,
+    Shapes,
+    SymbolicCost,
+    load,
+    named_kernels,
+    named_operators,
+    operator,
+    parse,
+)
+
+__all__ = [
+    "Coordinate",
+    "Cost",
+    "Diagnostic",
+    "Entry",
+    "Error",
+    "Function",
+    "MissingExtraError",
+    "Module",
+    "Operator",
+    "OperatorBuilder",
+    "Shapes",
+    "SymbolicCost",
+    "__version__",
+    "load",
+    "named_kernels",
+    "named_operators",
+    "operator",
+    "parse",
+]
+
+
+def __getattr__(name: str):
+    # torch takes seconds to import: only who asks for it pays.
+    if name == "torch":
+        import importlib
+
+        return importlib.import_module("kas.torch")
+    raise AttributeError(f"module 'kas' has no attribute '{name}'")

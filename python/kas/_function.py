@@ -1,0 +1,69 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled functions on arrays."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from . import _kas
+
+
+class Function:
+    """A compiled function on f32 arrays of fixed shapes.
+
+    Takes NumPy arrays, torch tensors on the CPU and whatever else speaks DLPack, without copies, and gives arrays of
+    the kind of the first argument. Runs without Python's lock, in any number of threads at once.
+    """
+
+    def __init__(self, handle: _kas.Function):
+        self._handle = handle
+        self.arguments: list[tuple[str, tuple[int, ...]]] = [(name, tuple(shape)) for name, shape in handle.arguments]
+        """Name and shape of each argument."""
+        self.results: list[tuple[str, tuple[int, ...]]] = [(name, tuple(shape)) for name, shape in handle.results]
+
+    @property
+    def compile_milliseconds(self) -> float:
+        return self._handle.compile_milliseconds
+
+    def __call__(self, *arguments: Any, out: Any = None) -> Any:
+        """Runs the function. `out` is the result's array, or a list of them; made when not given."""
+        arguments = tuple(_plain(argument) for argument in arguments)
+        if out is None:
+            results = [_empty_like(arguments[0] if arguments else None, shape) for _, shape in self.results]
+        else:
+            results = list(out) if isinstance(out, (list, tuple)) else [out]
+        for position, array in enumerate((*arguments, *results)):
+            if not hasattr(array, "__dlpack__"):
+                raise TypeError(
+                    f"argument {position} must be a NumPy array, a torch tensor or another array with __dlpack__, "
+                    f"got {type(array).__name__}"
+                )
+        self._handle.call(list(arguments), results)
+        return results[0] if len(results) == 1 and not isinstance(out, (list, tuple)) else results
+
+
+def _is_torch(array: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
+
+
+def _plain(array: Any) -> Any:
+    """DLPack refuses tensors that record gradients; the memory is the same."""
+    if _is_torch(array):
+        if array.device.type != "cpu":
+            raise ValueError(f"this function was compiled for the CPU, got a tensor on '{array.device}'; use .cpu()")
+        return array.detach()
+    return array
+
+
+def _empty_like(array: Any, shape: tuple[int, ...]) -> Any:
+    if _is_torch(array):
+        import torch
+
+        return torch.empty(shape, dtype=torch.float32)
+    import numpy
+
+    return numpy.empty(shape, dtype=numpy.float32)

@@ -1,0 +1,256 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""MLIR modules and the operators in them."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Sequence, Union
+
+from . import _kas
+from ._function import Function
+
+if TYPE_CHECKING:
+    import numpy
+
+Binding = Union[str, Mapping[str, int], None]
+
+
+def binding_to_text(binding: Binding) -> str:
+    """`N=1,C=64` for a dictionary, or the text itself."""
+    if binding is None:
+        return ""
+    if isinstance(binding, str):
+        return binding
+    if not isinstance(binding, Mapping):
+        raise TypeError(f"a binding must be a dictionary such as {{'N': 1}} or text such as 'N=1', got {binding!r}")
+    for name, value in binding.items():
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError(f"the symbol '{name}' must be bound to an integer, got {value!r}")
+    return ",".join(f"{name}={value.__index__()}" for name, value in binding.items())
+
+
+class Cost(NamedTuple):
+    """What one evaluation of an operator costs: multiply-adds, 2 FLOPs each, elements of weights, bytes moved."""
+
+    macs: int
+    flops: int
+    parameters: int
+    bytes: int
+
+
+class SymbolicCost(NamedTuple):
+    """The same over the symbols, as text; None where an exponent does not fit."""
+
+    macs: str | None
+    flops: str | None
+    parameters: str | None
+    bytes: str | None
+
+
+class Shapes(NamedTuple):
+    """The shapes of an operator's tensors."""
+
+    data: tuple[int, ...]
+    weights: tuple[tuple[int, ...], ...]
+    output: tuple[int, ...]
+
+
+class Module:
+    """An MLIR module: operators, kernels, spaces, functions. Safe to use from several threads."""
+
+    def __init__(self, text: str, name: str = "<string>"):
+        if not isinstance(text, str):
+            raise TypeError(f"the text of a module must be a str, got {type(text).__name__}")
+        self._handle = _kas.Module(text, name)
+
+    def __str__(self) -> str:
+        return self._handle.print(False)
+
+    def to_generic(self) -> str:
+        """The module in MLIR's generic form."""
+        return self._handle.print(True)
+
+    def verify(self) -> None:
+        """Raises `kas.Error` when the module is not valid."""
+        self._handle.verify()
+
+    def run(self, pipeline: str) -> Module:
+        """Runs passes, such as `kas-canonicalize,cse`. The module stays as it was when they fail. Returns itself."""
+        self._handle.run_passes(pipeline)
+        return self
+
+    def clone(self) -> Module:
+        """A copy that shares nothing with this module."""
+        return Module(str(self))
+
+    @property
+    def symbols(self) -> dict[str, str]:
+        """The kind of each symbol, such as `kas.operator`, by its name."""
+        return {entry["name"]: entry["kind"] for entry in json.loads(self._handle.list_symbols())}
+
+    @property
+    def operators(self) -> list[str]:
+        """The names of the operators."""
+        return [name for name, kind in self.symbols.items() if kind == "kas.operator"]
+
+    def __getitem__(self, name: str) -> Operator:
+        return Operator(self, name)
+
+    def __iter__(self) -> Iterator[Operator]:
+        return (Operator(self, name) for name in self.operators)
+
+    def compile(self, function: str, *, threads: int = 0, opt_level: int = 2) -> Function:
+        """Compiles a `func.func` on f32 tensors of static shape for the CPU."""
+        return Function(self._handle.compile_function(function, threads, opt_level))
+
+
+class Operator:
+    """An operator of a module.
+
+    Where a binding is asked for, it is a dictionary `{"N": 1, "C": 64}` or text `"N=1,C=64"`.
+    """
+
+    def __init__(self, module: Module, name: str):
+        self.module = module
+        self.name = name
+        self._description: dict[str, Any] = json.loads(module._handle.describe(name))
+
+    def __repr__(self) -> str:
+        return f"<kas.Operator {self.name}>"
+
+    def __str__(self) -> str:
+        return str(self.module)
+
+    @property
+    def symbols(self) -> tuple[list[str], list[str]]:
+        """The primary symbols and the coefficients."""
+        return self._description["primaries"], self._description["coefficients"]
+
+    @property
+    def sizes(self) -> dict[str, list]:
+        """The symbolic sizes: `data`, `weights` (one list for each) and `output`."""
+        return {key: self._description[key] for key in ("data", "weights", "output")}
+
+    @property
+    def num_weights(self) -> int:
+        return len(self._description["weights"])
+
+    @property
+    def symbolic_cost(self) -> SymbolicCost:
+        """The cost as one loop nest, over the symbols."""
+        return SymbolicCost(*(self._description[key] for key in SymbolicCost._fields))
+
+    def cost(self, binding: Binding = None) -> Cost:
+        """The cost at a binding, with the best stages."""
+        return Cost(*self.module._handle.get_cost(self.name, binding_to_text(binding)))
+
+    def fan_in(self, binding: Binding = None) -> float:
+        """The F for which weights whose product has variance 2/F keep the mean square of rectified data."""
+        return self.module._handle.get_fan_in(self.name, binding_to_text(binding))
+
+    def shapes(self, binding: Binding = None) -> Shapes:
+        """The shapes at a binding."""
+        numbers = json.loads(self.module._handle.get_shapes(self.name, binding_to_text(binding)))
+        return Shapes(tuple(numbers["data"]), tuple(map(tuple, numbers["weights"])), tuple(numbers["output"]))
+
+    @property
+    def formula(self) -> str:
+        """What the operator computes, in one line."""
+        return self._text(_kas.OperatorText.FORMULA)
+
+    @property
+    def graph(self) -> str:
+        """The graph of the primitives in Graphviz's language."""
+        return self._text(_kas.OperatorText.GRAPH)
+
+    def loop_nest(self, binding: Binding = None) -> str:
+        """The loops of the operator as a function in C."""
+        return self._text(_kas.OperatorText.LOOP_NEST, binding)
+
+    def to_pytorch(self, binding: Binding = None) -> str:
+        """A Python file with the operator as torch.nn.Module; it needs no kas."""
+        return self._text(_kas.OperatorText.PYTORCH, binding)
+
+    def canonical(self) -> Operator:
+        """The operator in canonical form, in a module of its own."""
+        return Module(self._text(_kas.OperatorText.CANONICAL))[self.name]
+
+    def compile(self, binding: Binding = None, device: str = "cpu", *, threads: int = 0, opt_level: int = 2) -> Function:
+        """Compiles the operator: the result takes the data and the weights and gives the output.
+
+        `threads`: 1 makes serial code, 0 leaves the number to OpenMP.
+        """
+        if device != "cpu":
+            raise ValueError(f"the device must be 'cpu', got {device!r}")
+        return Function(self.module._handle.compile(self.name, binding_to_text(binding), threads, opt_level))
+
+    def evaluate(self, binding: Binding, data: Any, *weights: Any) -> numpy.ndarray:
+        """The output by the slow evaluator that defines what operators mean, for tests."""
+        import numpy
+
+        shapes = self.shapes(binding)
+        wanted = [shapes.data, *shapes.weights]
+        arrays = [numpy.ascontiguousarray(array, dtype=numpy.float32) for array in (data, *weights)]
+        if len(arrays) != len(wanted):
+            raise TypeError(f"expected the data and {len(wanted) - 1} weights, got {len(arrays)} arrays")
+        for index, (array, shape) in enumerate(zip(arrays, wanted)):
+            if array.shape != shape:
+                name = f"weight{index - 1}" if index else "data"
+                raise ValueError(f"'{name}' must have the shape {shape}, got {array.shape}")
+        output = numpy.zeros(shapes.output, dtype=numpy.float32)
+        self.module._handle.evaluate(self.name, binding_to_text(binding), [*arrays, output])
+        return output
+
+    def _text(self, kind: _kas.OperatorText, binding: Binding = None) -> str:
+        return self.module._handle.get_text(self.name, kind, binding_to_text(binding))
+
+
+def parse(text: str, name: str = "<string>") -> Module:
+    """Parses and verifies MLIR text; `name` is what diagnostics call it."""
+    return Module(text, name)
+
+
+def load(path: Union[str, os.PathLike]) -> Module:
+    """Reads a file of MLIR."""
+    with open(path, encoding="utf-8") as file:
+        return Module(file.read(), os.fspath(path))
+
+
+class Entry(NamedTuple):
+    """A named operator or kernel of the library."""
+
+    name: str
+    title: str
+    formula: str
+    source: str
+    text: str
+
+
+def _entries(library: _kas.Library) -> dict[str, Entry]:
+    return {name: Entry(name, *_kas.get_entry(library, index)) for index, name in enumerate(_kas.list_names(library))}
+
+
+def named_operators() -> dict[str, Entry]:
+    """The operators of the library by name."""
+    return _entries(_kas.Library.OPERATORS)
+
+
+def named_kernels() -> dict[str, Entry]:
+    """The kernels of the library (of the tensor level) by name."""
+    return _entries(_kas.Library.KERNELS)
+
+
+def operator(name: str) -> Operator:
+    """The operator `name` of the library, in a module of its own."""
+    entries = named_operators()
+    name = name.removeprefix("kas.")
+    if name not in entries:
+        import difflib
+
+        close: Sequence[str] = difflib.get_close_matches(name, entries, 3)
+        hint = f"; did you mean {', '.join(close)}?" if close else "; kas.named_operators() lists all"
+        raise KeyError(f"no operator '{name}' in the library{hint}")
+    return Module(entries[name].text, f"kas.{name}")[name]

@@ -1,0 +1,24 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Options of the Python tests."""
+
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slow", action="store_true", help="run the slow tests, too")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--slow"):
+        return
+    # Deselected, not skipped: a test that is skipped is one that could not run.
+    slow = [item for item in items if "slow" in item.keywords]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if "slow" not in item.keywords]
+
+
+@pytest.fixture
+def conv2d_binding():
+    return {"N": 2, "Cin": 4, "Cout": 6, "H": 7, "W": 5, "k": 3}

@@ -1,0 +1,61 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators that are written in Python."""
+
+import numpy
+import pytest
+
+import kas
+
+
+def make_conv1d():
+    b = kas.OperatorBuilder("conv1d", primaries=["N", "Cin", "Cout", "L"], coefficients=["k"])
+    n, co, l = b.outputs("N", "Cout", "L")
+    ci, kw = b.reduce("Cin"), b.reduce("k")
+    ci_d, ci_w = b.share(ci)
+    kw_d, kw_w = b.share(kw)
+    return b.build([n, ci_d, b.unfold(l, kw_d)], [[co, ci_w, kw_w]])
+
+
+def test_builds_a_convolution():
+    built, named = make_conv1d(), kas.operator("conv1d")
+    assert built.sizes == named.sizes
+    assert built.symbolic_cost == named.symbolic_cost
+    binding = {"N": 2, "Cin": 3, "Cout": 4, "L": 8, "k": 3}
+    shapes = built.shapes(binding)
+    generator = numpy.random.default_rng(0)
+    arrays = [generator.standard_normal(shape) for shape in (shapes.data, *shapes.weights)]
+    assert numpy.allclose(built.evaluate(binding, *arrays), named.evaluate(binding, *arrays), rtol=1e-5, atol=1e-5)
+
+
+def test_every_primitive():
+    b = kas.OperatorBuilder("all", ["C", "H"], ["s"])
+    c, h = b.outputs("C", "H/s")
+    r = b.reduce("s", "mean")
+    x = b.split(b.stride(h, 1), r)
+    q, m = b.merge(b.shift(c, 1), "s")
+    b.expand(m)
+    y = b.unfold(x, b.reduce(3, "max"), low=0)
+    op = b.build([q, y])
+    assert op.sizes["data"] == ["C/s", "H"]
+    text = str(op)
+    for name in ("split", "stride", "merge", "shift", "expand", "unfold", "reduce mean", "reduce max"):
+        assert f"kas.{name} " in text
+
+
+def test_bad_input():
+    b = kas.OperatorBuilder("a", ["N"])
+    (n,) = b.outputs("N")
+    with pytest.raises(ValueError, match="given already"):
+        b.outputs("N")
+    with pytest.raises(ValueError, match="'sum', 'mean' or 'max', got 'min'"):
+        b.reduce("N", "min")
+    with pytest.raises(TypeError, match="expected a coordinate, got str"):
+        b.shift("n", 1)
+    with pytest.raises(ValueError, match="of another builder"):
+        kas.OperatorBuilder("b", ["N"]).shift(n, 1)
+    with pytest.raises(ValueError, match="identifiers"):
+        kas.OperatorBuilder("a b", [])
+    with pytest.raises(kas.Error, match="C9"):
+        b.build([n, n])

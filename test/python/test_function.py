@@ -1,0 +1,141 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled operators on arrays."""
+
+import threading
+import time
+
+import numpy
+import pytest
+
+import kas
+
+
+def random_arrays(shapes, seed=0):
+    generator = numpy.random.default_rng(seed)
+    return [generator.standard_normal(shape, dtype=numpy.float32) for shape in (shapes.data, *shapes.weights)]
+
+
+def relative_error(actual, expected):
+    return numpy.abs(actual - expected).max() / numpy.abs(expected).max()
+
+
+@pytest.fixture
+def conv(conv2d_binding):
+    op = kas.operator("conv2d")
+    return op, conv2d_binding, op.compile(conv2d_binding)
+
+
+def test_equals_the_reference(conv):
+    op, binding, function = conv
+    arrays = random_arrays(op.shapes(binding))
+    assert relative_error(function(*arrays), op.evaluate(binding, *arrays)) < 1e-5
+    assert function.arguments == [("data", (2, 4, 7, 5)), ("weight0", (6, 4, 3, 3))]
+    assert function.results == [("result0", (2, 6, 7, 5))]
+    assert function.compile_milliseconds > 0
+
+
+def test_takes_torch_tensors_without_copies(conv):
+    torch = pytest.importorskip("torch")
+    _, _, function = conv
+    x = torch.randn(2, 4, 7, 5)
+    w = torch.randn(6, 4, 3, 3, requires_grad=True)
+    expected = torch.nn.functional.conv2d(x, w, padding=1)
+    assert torch.allclose(function(x, w), expected, atol=1e-5)
+    # The memory itself is read and written: mixed kinds, and an output that is there already.
+    out = numpy.full((2, 6, 7, 5), numpy.nan, dtype=numpy.float32)
+    result = function(x.numpy(), w, out=out)
+    assert result is out
+    assert numpy.allclose(out, expected.detach().numpy(), atol=1e-5)
+
+
+def test_read_only_arrays(conv):
+    op, binding, function = conv
+    arrays = random_arrays(op.shapes(binding))
+    for array in arrays:
+        array.flags.writeable = False
+    function(*arrays)
+    frozen = numpy.zeros((2, 6, 7, 5), dtype=numpy.float32)
+    frozen.flags.writeable = False
+    with pytest.raises(TypeError):
+        function(*arrays, out=frozen)
+
+
+def test_many_threads():
+    """Calls run at the same time and do not disturb each other."""
+    op = kas.operator("matmul")
+    binding = {name: 256 for name in op.symbols[0]}
+    function = op.compile(binding, threads=1)
+    inputs = [random_arrays(op.shapes(binding), seed) for seed in range(4)]
+    expected = [function(*arrays) for arrays in inputs]
+    wrong = []
+
+    def work(index):
+        for _ in range(20):
+            if not numpy.array_equal(function(*inputs[index]), expected[index]):
+                wrong.append(index)
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_releases_the_lock():
+    """Python goes on while an operator is compiled."""
+    op = kas.operator("conv2d")
+    done = threading.Event()
+
+    def compile_it():
+        for k in (3, 5, 7):
+            op.compile({"N": 1, "Cin": 16, "Cout": 16, "H": 16, "W": 16, "k": k})
+        done.set()
+
+    thread = threading.Thread(target=compile_it)
+    steps = 0
+    thread.start()
+    while not done.wait(0):
+        steps += 1
+        time.sleep(0.001)
+    thread.join()
+    # With the lock held there would be a step between two compilations at most.
+    assert steps > 10
+
+
+def test_compiles_functions():
+    module = kas.parse(
+        """
+        func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+          %e = tensor.empty() : tensor<4xf32>
+          %y = linalg.add ins(%x, %x : tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+          return %y : tensor<4xf32>
+        }
+        """
+    )
+    x = numpy.arange(4, dtype=numpy.float32)
+    assert numpy.array_equal(module.compile("twice")(x), 2 * x)
+    with pytest.raises(kas.Error, match="'thrice'"):
+        module.compile("thrice")
+
+
+def test_bad_input(conv):
+    op, binding, function = conv
+    x, w = random_arrays(op.shapes(binding))
+    for call, error, message in [
+        (lambda: function(x), TypeError, "expected 2 arguments, got 1"),
+        (lambda: function(x, w, w), TypeError, "expected 2 arguments, got 3"),
+        (lambda: function(x.astype("f8"), w), TypeError, "'data' must have elements of type float32"),
+        (lambda: function(w, x), ValueError, r"'data' must have the shape \(2, 4, 7, 5\), got \(6, 4, 3, 3\)"),
+        (lambda: function(x, w[:, :, ::-1]), ValueError, "'weight0' must be contiguous"),
+        (lambda: function(x, w, out=x), ValueError, "'result0' must have the shape"),
+        (lambda: function(x, 3), TypeError, "must be a NumPy array, a torch tensor"),
+        (lambda: op.compile({"N": 1}), kas.Error, "requires a value for symbol 'Cin'"),
+        (lambda: op.compile(binding, device="tpu"), ValueError, "the device must be 'cpu', got 'tpu'"),
+        (lambda: op.evaluate(binding, x), TypeError, "expected the data and 1 weights, got 1"),
+        (lambda: op.evaluate(binding, w, x), ValueError, "'data' must have the shape"),
+    ]:
+        with pytest.raises(error, match=message):
+            call()

@@ -1,0 +1,140 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Modules: parsing, printing, verifying, passes, the library, errors."""
+
+import subprocess
+import sys
+
+import pytest
+
+import kas
+
+HALVES = """
+kas.operator @halves<N, C | s>(%n: N, %c: C) from [N, C] {
+  %q, %r = kas.merge %c by s : C
+  %t = kas.split %q, %r : C/s, s
+  kas.yield data(%n, %t)
+}
+"""
+
+
+def test_prints_what_it_parsed():
+    module = kas.parse(HALVES)
+    assert "kas.merge" in str(module)
+    assert str(kas.parse(str(module))) == str(module)
+    assert '"kas.merge"' in module.to_generic()
+    module.verify()
+
+
+def test_lists_symbols():
+    module = kas.parse(HALVES + "func.func private @f(tensor<2xf32>)\n")
+    assert module.symbols == {"halves": "kas.operator", "f": "func.func"}
+    assert module.operators == ["halves"]
+    assert [op.name for op in module] == ["halves"]
+
+
+def test_runs_passes():
+    module = kas.parse(HALVES)
+    copy = module.clone()
+    assert module.run("kas-canonicalize") is module
+    assert "kas.merge" not in str(module)
+    assert "kas.merge" in str(copy)
+    copy.run("builtin.module(kas-canonicalize)")
+    assert str(copy) == str(module)
+
+
+def test_failing_passes_leave_the_module_alone():
+    module = kas.parse(
+        HALVES
+        + """
+        func.func @f(%x: tensor<2x6xf32>) -> tensor<2x6xf32> {
+          %y = kas.apply @halves<s = 3>(%x) : (tensor<2x6xf32>) -> tensor<2x6xf32>
+          return %y : tensor<2x6xf32>
+        }
+        """
+    )
+    before = str(module)
+    with pytest.raises(kas.Error, match="concrete operator"):
+        module.run("kas-to-affine")
+    assert str(module) == before
+
+
+def test_library_is_complete():
+    entries = kas.named_operators()
+    assert len(entries) == 48
+    for name, entry in entries.items():
+        assert entry.name == name and entry.title and entry.formula and entry.source
+        assert kas.operator(name).name == name
+    assert len(kas.named_kernels()) > 0
+    assert kas.operator("kas.conv2d").name == "conv2d"
+
+
+def test_describes_an_operator(conv2d_binding):
+    conv = kas.operator("conv2d")
+    assert conv.symbols == (["N", "Cin", "Cout", "H", "W"], ["k"])
+    assert conv.sizes == {
+        "data": ["N", "Cin", "H", "W"],
+        "weights": [["Cout", "Cin", "k", "k"]],
+        "output": ["N", "Cout", "H", "W"],
+    }
+    assert conv.symbolic_cost.parameters == "Cin*Cout*k**2"
+    macs = 2 * 6 * 7 * 5 * 4 * 9
+    assert conv.cost(conv2d_binding) == kas.Cost(macs, 2 * macs, 6 * 4 * 9, 4 * (2 * 4 * 35 + 2 * 6 * 35 + 216))
+    assert conv.shapes("N=2,Cin=4,Cout=6,H=7,W=5,k=3") == ((2, 4, 7, 5), ((6, 4, 3, 3),), (2, 6, 7, 5))
+    assert conv.fan_in(conv2d_binding) == 36
+
+
+def test_canonical_form():
+    canonical = kas.parse(HALVES)["halves"].canonical()
+    assert "kas.merge" not in str(canonical)
+
+
+def test_errors_carry_diagnostics():
+    with pytest.raises(kas.Error) as raised:
+        kas.parse("kas.operator @a<N>(%n: N) from [M] {\n  kas.yield data(%n)\n}", "a.mlir")
+    diagnostic = raised.value.diagnostics[0]
+    assert diagnostic.severity == "error"
+    assert diagnostic.location == "a.mlir:1:1"
+    assert "C10" in diagnostic.message
+    assert str(raised.value).startswith("a.mlir:1:1: error: 'kas.operator' op requires")
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda: kas.parse(3), TypeError, "must be a str, got int"),
+        (lambda: kas.parse("nonsense"), kas.Error, "1:1: error: custom op 'nonsense' is unknown"),
+        (lambda: kas.load("/no/such/file.mlir"), FileNotFoundError, "no/such"),
+        (lambda: kas.parse(HALVES)["thirds"], kas.Error, "no operator 'thirds'"),
+        (lambda: kas.operator("conv2"), KeyError, "did you mean conv2d"),
+        (lambda: kas.operator("zzz"), KeyError, "named_operators"),
+        (lambda: kas.parse(HALVES).run("nonsense"), kas.Error, "'nonsense' does not refer to a registered pass"),
+        (lambda: kas.parse(HALVES)["halves"].cost({"N": 1}), kas.Error, "requires a value for symbol 'C'"),
+        (lambda: kas.parse(HALVES)["halves"].cost("N=1,C=6,s=4"), kas.Error, "C/s"),
+        (lambda: kas.parse(HALVES)["halves"].cost("Q=1"), kas.Error, "got 'Q'"),
+        (lambda: kas.parse(HALVES)["halves"].cost("N=x"), kas.Error, "N"),
+        (lambda: kas.parse(HALVES)["halves"].cost({"N": 1.5}), TypeError, "'N' must be bound to an integer"),
+        (lambda: kas.parse(HALVES)["halves"].cost(17), TypeError, "a binding must be a dictionary"),
+    ],
+)
+def test_bad_input(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_import_is_quick_and_light():
+    """Neither NumPy nor torch is imported by kas itself."""
+    code = (
+        "import sys, time; start = time.perf_counter(); import kas; seconds = time.perf_counter() - start;"
+        "assert 'numpy' not in sys.modules and 'torch' not in sys.modules; print(seconds)"
+    )
+    seconds = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5)]
+    assert min(seconds) < 0.3, seconds
+
+
+def test_missing_extras_say_what_to_install():
+    from kas._errors import need
+
+    with pytest.raises(kas.MissingExtraError, match=r"pip install 'kas\[report\]'"):
+        need("a_package_that_nobody_has", "report")

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Makes the Python environment of the tests and builds the Python package in a build tree.
+set -euo pipefail
+
+usage() {
+  cat <<'END_OF_USAGE'
+usage: tools/python.sh [--preset=NAME] [--environment-only] [--help]
+
+Installs what python/requirements.txt names in a virtual environment, once: it is kept in the cache folder, which is
+$KAS_PYTHON_CACHE, or kas in $XDG_CACHE_HOME or in ~/.cache. Then builds the package in python/ of the build tree, which
+tools/setup.sh has made before. The last line that is printed is the environment's interpreter.
+
+  --preset=NAME        the build tree: release (default, in build/) or debug (in build-debug/)
+  --environment-only   stops after the environment
+  --help               shows this text
+END_OF_USAGE
+}
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$root/build
+environment_only=0
+for argument in "$@"; do
+  case $argument in
+    --preset=release) ;;
+    --preset=debug) build=$root/build-debug ;;
+    --preset=*) echo "error: --preset must be release or debug, got '${argument#*=}'" >&2; exit 2 ;;
+    --environment-only) environment_only=1 ;;
+    --help) usage; exit 0 ;;
+    *) echo "error: unknown option '$argument'" >&2; usage >&2; exit 2 ;;
+  esac
+done
+
+requirements=$root/python/requirements.txt
+cache=${KAS_PYTHON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kas}
+version=$(python3 -c 'import sys; print(f"{sys.version_info.major}.{sys.version_info.minor}")')
+hash=$({ cat "$requirements"; python3 -c 'import sys; print(sys.version, sys.executable)'; } | sha256sum | cut -c 1-12)
+environment=$cache/python$version-$hash
+
+# Another process may make it at the same time.
+mkdir -p "$cache"
+exec 9>"$cache/lock"
+flock 9
+if [[ ! -e $environment/complete ]]; then
+  echo "kas: installing the Python packages of python/requirements.txt in $environment" >&2
+  rm -rf "$environment"
+  start=$SECONDS
+  python3 -m venv "$environment" >&2
+  if ! "$environment/bin/python" -m pip install --disable-pip-version-check -q -r "$requirements" >&2; then
+    {
+      echo "error: the Python packages of python/requirements.txt could not be installed (see above)"
+      echo "note: they come from the package index that pip is configured for (PyPI): is it reachable from here?"
+      echo "note: KAS_PYTHON=skip lets tools/check.sh go on without the Python tests"
+    } >&2
+    rm -rf "$environment"
+    exit 1
+  fi
+  touch "$environment/complete"
+  echo "kas: Python packages $((SECONDS - start)) s" >&2
+fi
+flock -u 9
+
+python=$environment/bin/python
+if [[ $environment_only == 0 ]]; then
+  if ! grep -qs "^Python_EXECUTABLE:[A-Z]*=$python\$" "$build/CMakeCache.txt" ||
+    ! grep -qs '^KAS_ENABLE_PYTHON:BOOL=ON$' "$build/CMakeCache.txt"; then
+    cmake -S "$root" -B "$build" -DKAS_ENABLE_PYTHON=ON "-DPython_EXECUTABLE=$python" >&2
+  fi
+  cmake --build "$build" --target kas-python >&2
+fi
+echo "$python"
