@@ -30,6 +30,16 @@ if config.sanitizers:
     for name, options in sanitizer_options.items():
         config.environment.setdefault(name, options)
 
+# Devices: Vulkan runs on the CPU, in Mesa's lavapipe, under the validation layer; kernels for CUDA are assembled where
+# there is a toolkit.
+config.environment["VK_ICD_FILENAMES"] = config.lavapipe_icd
+config.environment["KAS_RT_VALIDATION"] = "1"
+toolkit = subprocess.run([os.path.join(config.kas_src_root, "tools", "cuda-toolkit.py")], capture_output=True, text=True).stdout.strip()
+if toolkit:
+    config.available_features.add("ptxas")
+    config.environment["CUDA_ROOT"] = toolkit
+    config.substitutions.append(("%ptxas", os.path.join(toolkit, "bin", "ptxas")))
+
 plugin = os.path.join(config.kas_obj_root, "lib", "KasPlugin" + config.shlibext)
 # A stock tool that loads an instrumented module needs the sanitizer's run-time library first.
 mlir_plugin_opt = os.path.join(config.llvm_tools_dir, "mlir-opt")

@@ -54,6 +54,9 @@ print(passed, sum(codes.values()) - passed - codes["UNSUPPORTED"])
 END
 )
 echo "kas: tests $((SECONDS - start)) s"
+if ! "$root/tools/cuda-toolkit.py" >/dev/null; then
+  echo "kas: there is no ptxas (tools/cuda.sh could not install it): no kernel for CUDA was assembled in these tests"
+fi
 
 # The demo measures time, so it runs alone, and only in the build that is made for speed.
 if [[ $preset == release && -x $root/tools/demo.sh ]]; then

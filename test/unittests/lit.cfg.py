@@ -1,6 +1,7 @@
 """Runs every GoogleTest program below the build directory's test/unittests."""
 
 import os
+import subprocess
 
 import lit.formats
 
@@ -16,5 +17,8 @@ if config.sanitizers:
     # As in ../lit.cfg.py: libMLIR is not instrumented.
     config.environment.setdefault("ASAN_OPTIONS", "allow_user_poisoning=0")
     config.environment.setdefault("TSAN_OPTIONS", "abort_on_error=1 halt_on_error=1")
+toolkit = subprocess.run([os.path.join(config.kas_src_root, "tools", "cuda-toolkit.py")], capture_output=True, text=True).stdout.strip()
+if toolkit:
+    config.environment["CUDA_ROOT"] = toolkit
 if lit_config.params.get("kas_slow"):
     config.environment["KAS_SLOW_TESTS"] = "1"
