@@ -17,6 +17,9 @@ if config.sanitizers:
     # As in ../lit.cfg.py: libMLIR is not instrumented.
     config.environment.setdefault("ASAN_OPTIONS", "allow_user_poisoning=0")
     config.environment.setdefault("TSAN_OPTIONS", "abort_on_error=1 halt_on_error=1")
+# Vulkan runs on the CPU, in Mesa's lavapipe, under the validation layer.
+config.environment["VK_ICD_FILENAMES"] = config.lavapipe_icd
+config.environment["KAS_RT_VALIDATION"] = "1"
 toolkit = subprocess.run([os.path.join(config.kas_src_root, "tools", "cuda-toolkit.py")], capture_output=True, text=True).stdout.strip()
 if toolkit:
     config.environment["CUDA_ROOT"] = toolkit
