@@ -189,8 +189,10 @@ struct ContractionOptions {
   const ContractionTail *tail = nullptr;
   /// What the operation says itself, or null.
   ScheduleAttr schedule = nullptr;
-  /// Emit nothing unless vectors along the rows are the cheapest.
-  bool onlyRowVectors = false;
+  /// The input is read where it is, and not padded: emit nothing unless
+  /// vectors along the rows are the cheapest, or direct tiles where a copy
+  /// would be read for one output only and nothing is added to.
+  bool readsUnpadded = false;
 };
 
 /// Emits `contraction` as loops over register tiles at the builder's insertion

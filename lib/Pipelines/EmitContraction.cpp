@@ -131,7 +131,9 @@ LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
   if (succeeded(vectors) && time != std::numeric_limits<int64_t>::max())
     time += getTailTime(nest, target, options);
   bool isRowVectors = succeeded(vectors) && vectors->time < time;
-  if (options.onlyRowVectors && !isRowVectors) {
+  bool isReadOnce = isDirect && nest.getExtent(nest.rows) == 1 &&
+                    !(options.tail && options.tail->bias);
+  if (options.readsUnpadded && !isRowVectors && !isReadOnce) {
     because("other tiles take less time" + noVectors);
     return failure();
   }

@@ -210,7 +210,7 @@ bool PackOperators::readsPadding(linalg::LinalgOp op) {
 /// Reads what is padded where it is, if that is the cheapest.
 void PackOperators::lowerPadded(linalg::LinalgOp op) {
   ContractionOptions options = getOptions(op);
-  options.onlyRowVectors = true;
+  options.readsUnpadded = true;
   Packing packing(op, options);
   SmallVector<Value> inputs;
   SmallVector<SmallVector<int64_t>> padding;

@@ -28,8 +28,7 @@ FailureOr<Value> KernelEmitter::emit(DagFCOp op, ArrayRef<int64_t> shape) {
   FailureOr<LayerSizes> sizes = getLayerSizes(op);
   if (failed(sizes))
     return failure();
-  return steps.view(
-      emitLayer(*sizes, values[op.getInput()], shape, {}, {}, {}, 1), shape);
+  return emitLayer(*sizes, values[op.getInput()], shape, {}, {}, 1);
 }
 
 FailureOr<Value> KernelEmitter::emit(DagConvOp op, ArrayRef<int64_t> shape) {
@@ -37,35 +36,28 @@ FailureOr<Value> KernelEmitter::emit(DagConvOp op, ArrayRef<int64_t> shape) {
   FailureOr<Shape> windows = getSizes(op.getWindows());
   if (failed(sizes) || failed(windows))
     return failure();
-  SmallVector<int64_t> dims = shiftDims(op.getDims());
-  FailureOr<Value> padded =
-      padForWindows(values[op.getInput()], dims, *windows, op.getDilation());
-  if (failed(padded))
-    return failure();
   // The spatial dimensions, counted among themselves.
-  int64_t numFront = getNumChannelDims(op.getInput()) + 1;
-  for (int64_t &dim : dims)
-    dim -= numFront;
-  ArrayRef<int64_t> paddedSpatial =
-      TensorSteps::getShape(*padded).drop_front(numFront);
-  return steps.view(emitLayer(*sizes, *padded, shape, paddedSpatial, dims,
-                              *windows, op.getDilation()),
-                    shape);
+  int64_t numChannelDims = getNumChannelDims(op.getInput());
+  SmallVector<int64_t> dims = llvm::map_to_vector(
+      op.getDims(), [&](int64_t dim) { return dim - numChannelDims; });
+  return emitLayer(*sizes, values[op.getInput()], shape, dims, *windows,
+                   op.getDilation());
 }
 
 /// `result[n, g, o, p] = sum over c, k of weight[g, o, c, k] *
 /// input[n, g, c, p + dilation*k]`, without the loops over one group, one
 /// output or one channel of a group. Without windows, all positions are one
-/// loop.
-Value KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
-                               ArrayRef<int64_t> shape,
-                               ArrayRef<int64_t> inputSpatial,
-                               ArrayRef<int64_t> windowDims,
-                               ArrayRef<int64_t> windows, int64_t dilation) {
+/// loop. The layer reads the padded input itself, not a view of it: then the
+/// road to the CPU need not make it.
+FailureOr<Value> KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
+                                          ArrayRef<int64_t> shape,
+                                          ArrayRef<int64_t> windowDims,
+                                          ArrayRef<int64_t> windows,
+                                          int64_t dilation) {
   ArrayRef<int64_t> spatial = shape.drop_front(2);
-  Shape positions(spatial), inputPositions(inputSpatial);
+  Shape positions(spatial);
   if (windows.empty())
-    positions = inputPositions = {getProduct(spatial)};
+    positions = {getProduct(spatial)};
   // Some operand of a loop, in the order of its dimensions.
   struct Operand {
     Shape shape;
@@ -107,12 +99,19 @@ Value KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
     points[dim] = points[dim] + window * dilation;
     weight.add(extent, window);
   }
-  for (auto [extent, point] : llvm::zip_equal(inputPositions, points))
+  SmallVector<int64_t> padded = llvm::map_to_vector(
+      windowDims, [&](int64_t d) { return d + int64_t(read.shape.size()); });
+  for (auto [extent, point] : llvm::zip_equal(positions, points))
     read.add(extent, point);
-  return steps.contract(
-      result.shape, numLoops - firstReduction, steps.view(input, read.shape),
-      getMap(numLoops, read.indices), steps.view(takeWeight(), weight.shape),
-      getMap(numLoops, weight.indices));
+  FailureOr<Value> source =
+      padForWindows(steps.view(input, read.shape), padded, windows, dilation);
+  if (failed(source))
+    return failure();
+  Value sums = steps.contract(result.shape, numLoops - firstReduction, *source,
+                              getMap(numLoops, read.indices),
+                              steps.view(takeWeight(), weight.shape),
+                              getMap(numLoops, weight.indices));
+  return steps.view(sums, shape);
 }
 
 FailureOr<Value> KernelEmitter::emit(DagMixOp op, ArrayRef<int64_t> shape) {

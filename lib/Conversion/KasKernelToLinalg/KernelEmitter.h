@@ -185,9 +185,10 @@ private:
   FailureOr<Value> emit(DagAmplifyOp op, ArrayRef<int64_t> shape);
   FailureOr<Value> emit(DagFCOp op, ArrayRef<int64_t> shape);
   FailureOr<Value> emit(DagConvOp op, ArrayRef<int64_t> shape);
-  Value emitLayer(const LayerSizes &sizes, Value input, ArrayRef<int64_t> shape,
-                  ArrayRef<int64_t> inputSpatial, ArrayRef<int64_t> windowDims,
-                  ArrayRef<int64_t> windows, int64_t dilation);
+  FailureOr<Value> emitLayer(const LayerSizes &sizes, Value input,
+                             ArrayRef<int64_t> shape,
+                             ArrayRef<int64_t> windowDims,
+                             ArrayRef<int64_t> windows, int64_t dilation);
   FailureOr<Value> emit(DagMixOp op, ArrayRef<int64_t> shape);
   FailureOr<Value> emit(DagScaleOp op, ArrayRef<int64_t> shape);
   FailureOr<Value> emit(DagNormOp op, ArrayRef<int64_t> shape);
