@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Pipelines/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -19,13 +20,38 @@ using namespace mlir;
 
 namespace {
 
+/// The only operation in the body of `op`, if it yields that of two of its
+/// arguments, each once.
+template <typename BinaryOp>
+BinaryOp getOnlyOperation(linalg::GenericOp op) {
+  Block *body = op.getBody();
+  auto only = dyn_cast<BinaryOp>(body->front());
+  bool isBody =
+      only && body->getOperations().size() == 2 && only->getBlock() == body &&
+      body->getTerminator()->getOperand(0) == only->getResult(0) &&
+      isa<BlockArgument>(only.getLhs()) && isa<BlockArgument>(only.getRhs());
+  return isBody ? only : BinaryOp();
+}
+
+bool isCopy(linalg::GenericOp op) {
+  return isa<BlockArgument>(op.getBody()->getTerminator()->getOperand(0));
+}
+
 /// Fusing must not repeat work: the value has one reader, and that reader
-/// computes each of its points once.
+/// computes each of its points once. Of what is summed, only copies and
+/// products are fused, which make a contraction: other functions would leave
+/// their vectors behind in a sum.
 bool shouldFuse(OpOperand *operand) {
-  Operation *producer = operand->get().getDefiningOp();
+  auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
-  return producer && consumer && operand->get().hasOneUse() &&
-         consumer.getNumReductionLoops() == 0;
+  if (!producer || !consumer || !operand->get().hasOneUse())
+    return false;
+  if (consumer.getNumReductionLoops() == 0)
+    return true;
+  if (!consumer.getMatchingIndexingMap(operand).isPermutation())
+    return false;
+  return isCopy(producer) || (getOnlyOperation<arith::MulFOp>(producer) &&
+                              getOnlyOperation<arith::AddFOp>(consumer));
 }
 
 struct FuseElementwise : kas::impl::FuseElementwiseBase<FuseElementwise> {
