@@ -31,7 +31,7 @@ struct KasSubstitutePass : kas::impl::KasSubstitutePassBase<KasSubstitutePass> {
       return signalPassFailure();
     }
     if (!kernel.empty())
-      return finish(substituteKernel(getOperation(), kernel));
+      return finish(substituteKernel(getOperation(), kernel, space));
     SubstituteOptions options;
     options.operatorName = operatorName;
     options.space = space;

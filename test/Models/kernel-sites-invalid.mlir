@@ -5,9 +5,12 @@
 // RUN: not kas-opt %s -kas-substitute=kernel=@shape 2>&1 | FileCheck %s --check-prefix=SHAPE
 // RUN: not kas-opt %s -kas-substitute=kernel=@few 2>&1 | FileCheck %s --check-prefix=FEW
 // RUN: kas-opt %s -kas-substitute=kernel=@other 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: kas-opt %s -kas-substitute="kernel=@other space=@linears" 2>&1 | FileCheck %s --check-prefix=NONE
 
 // BOTH: error: options require 'operator' or 'kernel', got both
 // MISSING: error: requires a kas.kernel, got '@missing'
+
+// NONE: warning: requires layers that are marked with 'kas.site' for '@linears', got none; kas-extract marks them
 
 // FREE: error: 'kas.kernel' op requires bindings with values for all variables (see -kas-solve-budget)
 kas.kernel @free<C, H, W | | x> (%in: [C | H, W]) -> [C | H, W] bindings [<C = 8, H = 6, W = 4>] {
@@ -21,9 +24,9 @@ kas.kernel @two<C, H, W> (%a: [C | H, W], %b: [C | H, W]) -> [C | H, W] bindings
   kas.dag.output %a : [C | H, W]
 }
 
-// SHAPE: error: 'kas.kernel' op requires an input and a result of one shape [C | H, W], got '!kas.tensor<[C | H]>' and '!kas.tensor<[C | H]>'
-kas.kernel @shape<C, H> (%a: [C | H]) -> [C | H] bindings [<C = 8, H = 6>] {
-  kas.dag.output %a : [C | H]
+// SHAPE: error: 'kas.kernel' op requires an input and a result of one shape with one channel dimension, such as [C | H, W], got '!kas.tensor<[C, H]>' and '!kas.tensor<[C, H]>'
+kas.kernel @shape<C, H> (%a: [C, H]) -> [C, H] bindings [<C = 8, H = 6>] {
+  kas.dag.output %a : [C, H]
 }
 
 // FEW: error: 'linalg.conv_2d_nchw_fchw' op requires one of 1 bindings of '@few' in 'kas.site', got 1 : i64
@@ -31,7 +34,7 @@ kas.kernel @few<C, H, W> (%in: [C | H, W]) -> [C | H, W] bindings [<C = 8, H = 6
   kas.dag.output %in : [C | H, W]
 }
 
-// OTHER: remark: not replaced: requires a dense convolution of the sizes of the binding
+// OTHER: remark: not replaced: requires a layer of the sizes of the binding
 // OTHER: linalg.conv_2d_nchw_fchw
 kas.kernel @other<C, H, W> (%in: [C | H, W]) -> [C | H, W] bindings [<C = 8, H = 6, W = 4>, <C = 4, H = 6, W = 4>] {
   kas.dag.output %in : [C | H, W]

@@ -69,12 +69,22 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
         name = "layer1.0.conv1", space = @conv2d}, ...} ...
     ```
 
-    With `kernel`, the dense convolutions of any stride and numbers of channels
-    are one problem of the tensor level instead: `kas.kernel @convolutions<C, H, W
-    | G, k>`, from C channels to C, with one binding per distinct layer. A layer
-    of c*p and c*q channels counts max(p, q) times as one of C = c, the greatest
-    common divisor. The budget is `flops-ratio` of the FLOPs and all of the
-    parameters. `kas-search="kernel=@convolutions groups=G"` finds kernels for it.
+    With `kernel`, layers and blocks are problems of the tensor level instead, one
+    for each family that the model has, with one binding per distinct layer:
+
+    | kernel | stands for |
+    |---|---|
+    | `@convolutions<C, H, W \| G, k>` | dense convolutions of any stride and numbers of channels |
+    | `@token_linears<C, L \| G, k>` | linear layers of L tokens: `[N, L, C]`, or rows that are collapsed from it |
+    | `@linears<C \| G>` | linear layers of samples, `[N, C]` |
+    | `@attentions<C, L \| G, k>` | blocks of self-attention with G heads: from the projections to queries, keys and values (three layers, or one) over scores, softmax and product to the output projection |
+
+    They work from C channels to C. A layer of c*p and c*q channels counts
+    max(p, q) times as one of C = c, the greatest common divisor; of a linear
+    layer one number must divide the other, at most eight times. The layers of a
+    block of attention are no sites themselves. The budget is `flops-ratio` of the
+    FLOPs of one sample and all of the parameters.
+    `kas-search="kernel=@convolutions groups=G"` finds kernels for it.
   }];
   let options = [
     Option<"stemChannels", "stem-channels", "int64_t", /*default=*/"4",
@@ -90,7 +100,7 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
            "The least FLOPs, relative to the layers of the space: with too few "
            "an operator can hardly learn what the layers do">,
     Option<"kernel", "kernel", "bool", /*default=*/"false",
-           "Write one kas.kernel for all dense convolutions, not spaces">
+           "Write a kas.kernel for each family of layers, not spaces">
   ];
   let statistics = [
     Statistic<"numSites", "num-sites", "Number of layers found">,
@@ -142,11 +152,14 @@ def KasSubstitutePass : Pass<"kas-substitute", "::mlir::ModuleOp"> {
     %y = linalg.generic ... ins(%0, %bias ...) ... { arith.addf ... }
     ```
 
-    With `kernel=@x`, a solved kernel of the module takes the place of the
-    convolutions that `kas-extract=kernel` has marked: a stride becomes means of
-    windows in front, and each block of C channels gets a copy of the kernel with
-    weights of its own. Inputs with fewer blocks than outputs are repeated;
-    outputs with fewer are means of the blocks at the same place.
+    With `kernel=@x`, a solved kernel of the module takes the place of what
+    `kas-extract=kernel` has marked for the kernel `space`, or, without that, for
+    `@x` or the kernel that the search for `@x` began with. A stride becomes means
+    of windows in front, and each block of C channels gets a copy of the kernel
+    with weights of its own. Inputs with fewer blocks than outputs are repeated;
+    outputs with fewer are means of the blocks at the same place. Tokens are
+    transposed, `[N, L, C]` to `[N, C, L]` and back. The bias of a layer, and that
+    of the output projection of a block of attention, stays.
   }];
   let options = [
     Option<"operatorName", "operator", "std::string", /*default=*/"\"\"",
@@ -154,11 +167,11 @@ def KasSubstitutePass : Pass<"kas-substitute", "::mlir::ModuleOp"> {
     Option<"bind", "bind", "std::string", /*default=*/"\"\"",
            "Values for symbols of the operator, such as g=4,s=2">,
     Option<"space", "space", "std::string", /*default=*/"\"\"",
-           "Only the layers of this space">,
+           "Only the layers of this space, or those marked for this kernel">,
     Option<"sameWeights", "same-weights", "bool", /*default=*/"false",
            "Keep the weights of the layers">,
     Option<"kernel", "kernel", "std::string", /*default=*/"\"\"",
-           "A solved kas.kernel of the module, for the layers of one">
+           "A solved kas.kernel of the module, for what is marked for one">
   ];
   let statistics = [
     Statistic<"numReplaced", "num-replaced", "Number of layers replaced">,

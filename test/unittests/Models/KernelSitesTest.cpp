@@ -92,7 +92,7 @@ protected:
     KernelOp kernel = module.lookupSymbol<KernelOp>(name);
     for (auto [index, layer] : llvm::enumerate(layers))
       compare(kernel, layer, arguments[layer.name + ".input"],
-              getWeights(layer, arguments), model->getResult(index));
+              getWeights(layer.name, arguments), model->getResult(index));
   }
 
   void compare(KernelOp kernel, const Layer &layer, ArrayRef<float> input,
@@ -122,7 +122,7 @@ TEST_F(KernelSitesTest, SampledKernelsEqualTheReference) {
   auto module = parseSourceString<ModuleOp>(getModel(), &context);
   ASSERT_TRUE(module);
   unsigned count = getNumOperators(6, 500);
-  findKernels(*module, "1.0", "steps=8", count);
+  findKernels(*module, "convolutions", "1.0", "steps=8", count);
   unsigned numKernels = 0;
   for (KernelOp kernel : module->getOps<KernelOp>()) {
     SCOPED_TRACE(kernel.getSymName().str());

@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelsTest.h"
+#include "Properties.h"
 #include "kas/InitAll.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace kas;
 using namespace kas::test;
@@ -32,7 +34,9 @@ std::unique_ptr<RunnableModel> RunnableModel::compile(ModuleOp module,
 
 void RunnableModel::run(uint64_t seed, const NamedTensors &given) {
   const FunctionSignature &signature = function.getSignature();
-  arguments = llvm::cantFail(signature.makeArguments(given, seed));
+  auto made = signature.makeArguments(given, seed);
+  ASSERT_TRUE(bool(made)) << llvm::toString(made.takeError());
+  arguments = std::move(*made);
   results = llvm::cantFail(signature.makeResults());
   function(arguments, results);
 }
@@ -43,6 +47,40 @@ Arguments RunnableModel::getArguments() const {
        llvm::zip_equal(function.getSignature().arguments, arguments))
     named[argument.name] = tensor.getValues();
   return named;
+}
+
+std::string Tally::print() const {
+  return llvm::formatv("{0} equal (largest difference {1:e1}), {2} not finite "
+                       "and the same, {3} not finite as the order of sums "
+                       "decides, {4} without digits to compare",
+                       equal, largestError, notFinite, byOrder, illConditioned)
+      .str();
+}
+
+std::string
+Tally::add(ArrayRef<float> actual,
+           llvm::function_ref<std::vector<float>(bool)> evaluate,
+           llvm::function_ref<std::vector<float>()> evaluateSingle) {
+  std::vector<float> expected = evaluate(false);
+  if (expected.empty())
+    return "no expected result";
+  if (!isFinite(actual) || !isFinite(expected)) {
+    // Numbers beyond f32 between the steps count.
+    ++(isSameKind(actual, evaluateSingle()) ? notFinite : byOrder);
+    return "";
+  }
+  double condition = getError(evaluate(true), expected);
+  if (!(condition < 1e-3)) {
+    ++illConditioned;
+    return "";
+  }
+  double error = getError(actual, expected);
+  if (!(error <= 1e-4 + 20 * condition))
+    return "error " + std::to_string(error) + ", condition " +
+           std::to_string(condition);
+  ++equal;
+  largestError = std::max(largestError, error);
+  return "";
 }
 
 ModelsTest::ModelsTest() {
@@ -66,15 +104,15 @@ void ModelsTest::runPasses(ModuleOp module, const std::string &pipeline) {
   ASSERT_TRUE(succeeded(manager.run(module)));
 }
 
-void ModelsTest::findKernels(ModuleOp module, const std::string &flopsRatio,
+void ModelsTest::findKernels(ModuleOp module, const std::string &family,
+                             const std::string &flopsRatio,
                              const std::string &limits, unsigned count,
                              unsigned seed) {
   std::string number = std::to_string(count);
   runPasses(module,
             "kas-extract{kernel=true min-flops-ratio=0.001 flops-ratio=" +
-                flopsRatio +
-                "},kas-search{kernel=@convolutions groups=G algorithm=random "
-                "kernel-limits=" +
-                limits + " evaluations=" + number + " top=" + number +
+                flopsRatio + "},kas-search{kernel=@" + family +
+                " groups=G algorithm=random kernel-limits=" + limits +
+                " evaluations=" + number + " top=" + number +
                 " seed=" + std::to_string(seed) + "}");
 }

@@ -47,6 +47,30 @@ private:
   llvm::SmallVector<Tensor> arguments, results;
 };
 
+/// What comparisons have found.
+struct Tally {
+  unsigned equal = 0;
+  /// Not finite, in the same elements in both.
+  unsigned notFinite = 0;
+  /// Not finite in other elements: a sum beyond f32 is plus or minus infinity
+  /// as the order of its terms decides, and a maximum sees that.
+  unsigned byOrder = 0;
+  /// A change of the data in its last digits changes all digits of the result.
+  unsigned illConditioned = 0;
+  double largestError = 0;
+
+  unsigned getTotal() const {
+    return equal + notFinite + byOrder + illConditioned;
+  }
+  std::string print() const;
+
+  /// `evaluate(true)` is the expected result for data that is changed a little;
+  /// `evaluateSingle()` has every step rounded. Returns what is wrong.
+  std::string add(llvm::ArrayRef<float> actual,
+                  llvm::function_ref<std::vector<float>(bool)> evaluate,
+                  llvm::function_ref<std::vector<float>()> evaluateSingle);
+};
+
 class ModelsTest : public testing::Test {
 protected:
   ModelsTest();
@@ -54,11 +78,11 @@ protected:
   /// Parses a file of the test models.
   mlir::OwningOpRef<mlir::ModuleOp> parseModel(const std::string &file);
   void runPasses(mlir::ModuleOp module, const std::string &pipeline);
-  /// `-kas-extract`, then `count` random kernels `@convolutions_0`, ... with at
-  /// most `flopsRatio` of the FLOPs.
-  void findKernels(mlir::ModuleOp module, const std::string &flopsRatio,
-                   const std::string &limits, unsigned count,
-                   unsigned seed = 0);
+  /// `-kas-extract`, then `count` random kernels `@FAMILY_0`, ... with at most
+  /// `flopsRatio` of the FLOPs.
+  void findKernels(mlir::ModuleOp module, const std::string &family,
+                   const std::string &flopsRatio, const std::string &limits,
+                   unsigned count, unsigned seed = 0);
 
   mlir::MLIRContext context;
 };

@@ -178,7 +178,7 @@ private:
       return start;
     Layer layer = getLayer(op, kernel);
     Value image = getData(op);
-    std::vector<ArrayRef<float>> weights = getWeights(layer, arguments);
+    std::vector<ArrayRef<float>> weights = getWeights(layer.name, arguments);
     EXPECT_FALSE(weights.empty()) << layer.name;
     Values result =
         evaluateSite(kernel, layer, tensors[image], weights, precision);

@@ -38,12 +38,11 @@ Layer kas::test::getLayer(linalg::Conv2DNchwFchwOp op, KernelOp kernel) {
   return layer;
 }
 
-std::vector<ArrayRef<float>> kas::test::getWeights(const Layer &layer,
+std::vector<ArrayRef<float>> kas::test::getWeights(const std::string &name,
                                                    const Arguments &arguments) {
   std::vector<ArrayRef<float>> weights;
   for (unsigned number = 0;; ++number) {
-    auto found =
-        arguments.find(layer.name + ".weight." + std::to_string(number));
+    auto found = arguments.find(name + ".weight." + std::to_string(number));
     if (found == arguments.end())
       return weights;
     weights.push_back(found->second);
@@ -54,28 +53,46 @@ bool kas::test::isFinite(ArrayRef<float> values) {
   return llvm::all_of(values, [](float value) { return std::isfinite(value); });
 }
 
-/// `finite`, `inf`, `-inf` or `nan`.
-static const char *getKind(float value) {
-  if (std::isfinite(value))
-    return "finite";
-  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+bool kas::test::isSameKind(ArrayRef<float> actual, ArrayRef<float> expected) {
+  return llvm::all_of_zip(actual, expected, [](float a, float e) {
+    return std::isfinite(a) == std::isfinite(e);
+  });
 }
 
-std::string kas::test::compareKinds(ArrayRef<float> actual,
-                                    ArrayRef<float> expected) {
-  if (actual.size() != expected.size())
-    return "other sizes";
-  unsigned numDifferent = 0;
-  std::string first;
-  for (size_t i = 0; i < actual.size(); ++i)
-    if (StringRef(getKind(actual[i])) != getKind(expected[i]) &&
-        numDifferent++ == 0)
-      first = "at " + std::to_string(i) + " " + std::to_string(actual[i]) +
-              " for " + std::to_string(expected[i]);
-  if (numDifferent > 0)
-    first += ", " + std::to_string(numDifferent) + " of " +
-             std::to_string(actual.size());
-  return first;
+std::vector<float> kas::test::evaluateCopies(KernelOp kernel,
+                                             const Copies &copies,
+                                             ArrayRef<float> input,
+                                             ArrayRef<ArrayRef<float>> weights,
+                                             StepPrecision precision) {
+  Binding binding = getSizeRules(kernel).bindings[copies.binding];
+  auto emitError = [&] { return kernel.emitError(); };
+  FailureOr<KernelShapes> shapes = getShapes(kernel, binding, emitError);
+  if (failed(shapes))
+    return {};
+  int64_t numBlocks = copies.inputs / copies.channels;
+  int64_t block = copies.channels * copies.points;
+  int64_t numWeights = shapes->weights.size();
+  int64_t numResults = copies.outputs / copies.channels;
+  std::vector<double> sums(copies.outputs * copies.points, 0);
+  std::vector<int> counts(numResults, 0);
+  for (int64_t copy = 0; copy < copies.count; ++copy) {
+    SmallVector<ReferenceTensor> given;
+    for (int64_t i = 0; i < numWeights; ++i)
+      given.push_back({shapes->weights[i], weights[copy * numWeights + i]});
+    std::vector<float> output(block);
+    ArrayRef<float> part = input.slice(copy % numBlocks * block, block);
+    if (failed(evaluateKernel(kernel, binding, {{shapes->inputs[0], part}},
+                              given, output, emitError, precision)))
+      return {};
+    int64_t place = copy % numResults;
+    ++counts[place];
+    for (int64_t i = 0; i < block; ++i)
+      sums[place * block + i] += output[i];
+  }
+  std::vector<float> result;
+  for (size_t i = 0; i < sums.size(); ++i)
+    result.push_back(float(sums[i] / counts[i / block]));
+  return result;
 }
 
 std::vector<float> kas::test::evaluateSite(KernelOp kernel, const Layer &layer,
@@ -94,33 +111,8 @@ std::vector<float> kas::test::evaluateSite(KernelOp kernel, const Layer &layer,
                          w * layer.stride + j];
         pooled.push_back(float(sum / double(layer.stride * layer.stride)));
       }
-  Binding binding = getSizeRules(kernel).bindings[layer.binding];
-  auto emitError = [&] { return kernel.emitError(); };
-  FailureOr<KernelShapes> shapes = getShapes(kernel, binding, emitError);
-  if (failed(shapes))
-    return {};
-  int64_t numBlocks = layer.inputs / layer.channels;
-  int64_t block = layer.channels * points, numWeights = shapes->weights.size();
-  int64_t numResults = layer.outputs / layer.channels;
-  std::vector<double> sums(layer.outputs * points, 0);
-  std::vector<int> counts(numResults, 0);
-  for (int64_t copy = 0; copy < layer.copies; ++copy) {
-    SmallVector<ReferenceTensor> given;
-    for (int64_t i = 0; i < numWeights; ++i)
-      given.push_back({shapes->weights[i], weights[copy * numWeights + i]});
-    std::vector<float> output(block);
-    ArrayRef<float> part =
-        ArrayRef(pooled).slice(copy % numBlocks * block, block);
-    if (failed(evaluateKernel(kernel, binding, {{shapes->inputs[0], part}},
-                              given, output, emitError, precision)))
-      return {};
-    int64_t place = copy % numResults;
-    ++counts[place];
-    for (int64_t i = 0; i < block; ++i)
-      sums[place * block + i] += output[i];
-  }
-  std::vector<float> result;
-  for (size_t i = 0; i < sums.size(); ++i)
-    result.push_back(float(sums[i] / counts[i / block]));
-  return result;
+  return evaluateCopies(kernel,
+                        {layer.inputs, layer.outputs, layer.channels,
+                         layer.copies, points, layer.binding},
+                        pooled, weights, precision);
 }

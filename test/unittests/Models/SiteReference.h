@@ -45,12 +45,28 @@ mlir::Value getData(mlir::linalg::Conv2DNchwFchwOp op);
 Layer getLayer(mlir::linalg::Conv2DNchwFchwOp op, KernelOp kernel);
 
 /// `NAME.weight.0` and those that follow.
-std::vector<llvm::ArrayRef<float>> getWeights(const Layer &layer,
+std::vector<llvm::ArrayRef<float>> getWeights(const std::string &name,
                                               const Arguments &arguments);
 
-/// Means of windows, the kernel on blocks, means of blocks; `weights` are those
-/// of the first copy, then those of the next one. Empty, with a diagnostic,
-/// when the kernel cannot be evaluated.
+/// Copies of a kernel, each on a block of channels.
+struct Copies {
+  int64_t inputs, outputs, channels, count;
+  /// In front of each point stands a channel.
+  int64_t points;
+  /// Among the bindings of the kernel.
+  unsigned binding;
+};
+
+/// The kernel on blocks of `input`, means of blocks; `weights` are those of the
+/// first copy, then those of the next one. Empty, with a diagnostic, when the
+/// kernel cannot be evaluated.
+std::vector<float>
+evaluateCopies(KernelOp kernel, const Copies &copies,
+               llvm::ArrayRef<float> input,
+               llvm::ArrayRef<llvm::ArrayRef<float>> weights,
+               StepPrecision precision = StepPrecision::Double);
+
+/// The same for a convolution, with means of windows in front.
 std::vector<float>
 evaluateSite(KernelOp kernel, const Layer &layer, llvm::ArrayRef<float> input,
              llvm::ArrayRef<llvm::ArrayRef<float>> weights,
@@ -59,10 +75,8 @@ evaluateSite(KernelOp kernel, const Layer &layer, llvm::ArrayRef<float> input,
 /// Whether all values are finite.
 bool isFinite(llvm::ArrayRef<float> values);
 
-/// Where and how the values of `actual` are not finite, and how those of
-/// `expected` are: empty when these are the same.
-std::string compareKinds(llvm::ArrayRef<float> actual,
-                         llvm::ArrayRef<float> expected);
+/// Whether the same elements are finite, of vectors of one size.
+bool isSameKind(llvm::ArrayRef<float> actual, llvm::ArrayRef<float> expected);
 
 } // namespace kas::test
 
