@@ -29,21 +29,33 @@ static uint64_t getName(uint64_t place, uint64_t count) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// One in the middle, two corners, and more in between; different values along
-/// different axes.
+/// One in the middle, a corner, neighbors of the first along each axis: what
+/// depends on a position at all differs there. Then other borders, and more in
+/// between.
 std::vector<OutputPlace> kas::test::choosePlaces(const ConcreteOperator &op,
                                                  unsigned count) {
+  llvm::SmallVector<unsigned> axes;
+  for (auto [index, axis] : llvm::enumerate(op.outputs))
+    if (!axis.isUnordered && axis.size > 1)
+      axes.push_back(index);
+  unsigned numNeighbors = axes.size();
   std::vector<OutputPlace> places;
   for (unsigned number = 0; number < count; ++number) {
     OutputPlace &place = places.emplace_back();
     for (auto [index, axis] : llvm::enumerate(op.outputs)) {
       bool isOdd = index % 2;
-      int64_t values[] = {axis.size / 2 + isOdd, isOdd ? axis.size - 1 : 0,
-                          isOdd ? 1 : axis.size - 1};
-      int64_t value =
-          number < 3 ? values[number]
-                     : static_cast<int64_t>(5 * number + (3 + number) * index);
-      place.push_back(value % axis.size);
+      int64_t middle = axis.size / 2 + isOdd;
+      int64_t corner = isOdd ? axis.size - 1 : 0;
+      if (number == 1)
+        place.push_back(corner);
+      else if (number < 2 + numNeighbors)
+        place.push_back(
+            middle + (number >= 2 && axes[numNeighbors + 1 - number] == index));
+      else if (number == 2 + numNeighbors)
+        place.push_back(axis.size - 1 - corner);
+      else
+        place.push_back(5 * number + (3 + number) * index);
+      place.back() %= axis.size;
     }
   }
   llvm::sort(places);
@@ -188,6 +200,9 @@ void Fingerprinter::tabulate(const ConcreteOperator &op,
   for (auto [axis, coord] : llvm::zip_equal(op.inputs, op.data))
     addAxis(axis, coord);
   uint64_t numPoints = 1;
+  numInputs = 1;
+  for (const ConcreteAxis &axis : op.inputs)
+    numInputs *= axis.isUnordered ? 1 : axis.size;
   for (auto [coord, size] : llvm::reverse(ordered)) {
     walker.addTerm(0, coord, numPoints);
     numPoints *= size;
@@ -232,7 +247,7 @@ void Fingerprinter::tabulate(const ConcreteOperator &op,
   numRows = names.size();
 }
 
-/// Of the places that occur at one position of the output, the middle one, the
+/// Of the places that occur at each position of the output, the middle one, the
 /// first and so on. Which ones occur does not change when redundancy is taken
 /// out.
 template <typename Walk>
@@ -246,13 +261,16 @@ void Fingerprinter::chooseSlices(const Walk &walk) {
   llvm::sort(found);
   for (uint64_t place : found)
     support = mix(support, place);
-  if (found.empty())
-    return;
-  size_t chosen[] = {found.size() / 2, 0, found.size() - 1};
-  for (size_t index = 0; index < std::min<size_t>(options.numSlices, 3);
-       ++index)
-    if (!llvm::is_contained(slices, found[chosen[index]]))
-      slices.push_back(found[chosen[index]]);
+  for (size_t begin = 0, end; begin < found.size(); begin = end) {
+    for (end = begin + 1; end < found.size() &&
+                          found[end] / numInputs == found[begin] / numInputs;)
+      ++end;
+    size_t chosen[] = {(begin + end) / 2, begin, end - 1};
+    for (size_t index = 0; index < std::min<size_t>(options.numSlices, 3);
+         ++index)
+      if (!llvm::is_contained(slices, found[chosen[index]]))
+        slices.push_back(found[chosen[index]]);
+  }
 }
 
 void Fingerprinter::assign(const ProductTable &table) {

@@ -19,8 +19,9 @@
 
 namespace kas::test {
 
-/// `count` positions of the output, the same for all operators of one space;
-/// none, which stands for all, when it is 0.
+/// `count` positions of the output, the same for all operators of one space:
+/// one in the middle, a corner, the neighbors of the first, others. None, which
+/// stands for all, when it is 0.
 std::vector<OutputPlace> choosePlaces(const ConcreteOperator &op,
                                       unsigned count);
 
@@ -28,8 +29,8 @@ std::vector<OutputPlace> choosePlaces(const ConcreteOperator &op,
 struct FingerprintOptions {
   /// Positions of the output (`choosePlaces`); all of them when 0.
   unsigned numPlaces = 0;
-  /// Positions of the data beside each of these, beside which ones there are:
-  /// up to 3; all of them when 0.
+  /// Of the positions of the data that occur beside each of these, the middle
+  /// one, the first and the last: up to 3; all of them when 0.
   unsigned numSlices = 0;
   /// Rounds of colour refinement.
   unsigned numRounds = 3;
@@ -104,6 +105,8 @@ private:
   /// occur.
   llvm::SmallVector<uint64_t, 8> slices;
   uint64_t support = 0;
+  /// Positions of the data on its ordered axes.
+  uint64_t numInputs = 1;
   /// By row: a hash of what has a name (place and count); its nodes.
   std::vector<uint64_t> names;
   /// By row: the sum of its name and of hashes of its nodes.

@@ -220,8 +220,7 @@ kas::test::findUndecided(const SearchProblem &problem, LongList &list,
                          llvm::ArrayRef<Binding> bindings,
                          llvm::raw_ostream &log) {
   Sieve sieve(problem, list, log);
-  const FingerprintOptions few = {2, 2, 2}, more = {8, 3, 2},
-                           strong = {2, 2, 3, 32}, strongest = {2, 0, 4, 128};
+  const FingerprintOptions few = {2, 3, 2};
   Fingerprinter first(few);
   std::vector<std::pair<uint64_t, size_t>> hashes;
   list.enumerate([&](size_t number, const OperatorGraph &graph) {
@@ -246,16 +245,21 @@ kas::test::findUndecided(const SearchProblem &problem, LongList &list,
     sieve.refine(bindings[binding], Fingerprinter(options));
     sieve.report(binding, options);
   };
-  sift(0, more);
+  const FingerprintOptions whole = {2, 0, 2}, neighbors = {4, 3, 3, 16};
+  sift(0, whole);
+  sift(0, neighbors);
+  // What coincides at one binding often shows at another at a glance.
   sift(1, few);
-  sift(0, strong);
-  for (size_t binding = 1; binding < bindings.size(); ++binding) {
-    if (binding > 1)
-      sift(binding, few);
-    sift(binding, strong);
+  sift(1, neighbors);
+  for (size_t binding = 2; binding < bindings.size(); ++binding) {
+    sift(binding, {1, 1, 3});
+    sift(binding, few);
+    sift(binding, neighbors);
   }
-  for (size_t binding = 0; binding < bindings.size(); ++binding)
-    sift(binding, strongest);
+  for (const FingerprintOptions &options :
+       {FingerprintOptions{4, 0, 3, 24}, {2, 0, 4, 128}})
+    for (size_t binding = 0; binding < bindings.size(); ++binding)
+      sift(binding, options);
   return std::move(sieve.buckets);
 }
 
