@@ -52,7 +52,7 @@ public:
   Expected<Metrics> evaluate(const Solution &solution) override;
 
 private:
-  std::string makeRequest(const Solution &solution, uint64_t &id);
+  Expected<std::string> makeRequest(const Solution &solution, uint64_t &id);
   Error start(Worker &worker);
   /// One attempt. An error says that the candidate has failed, or that the
   /// worker is lost.
@@ -65,7 +65,6 @@ private:
   void giveBack(std::unique_ptr<Worker> worker);
 
   EvaluatorSettings settings;
-  OperatorPrinter printer;
   std::mutex mutex;
   std::condition_variable isFree;
   /// Those that wait, the longest first.
@@ -78,8 +77,29 @@ private:
 
 } // namespace
 
-ExternalEvaluator::ExternalEvaluator(const EvaluatorSettings &settings)
-    : settings(settings), printer(settings.problem) {
+/// The texts of solutions of `problem`.
+static decltype(EvaluatorSettings::describe)
+makeOperatorDescription(std::shared_ptr<const SearchProblem> problem) {
+  return [problem, printer = std::make_shared<OperatorPrinter>(problem)](
+             const Solution &solution) -> Expected<CandidateText> {
+    CandidateText text{
+        "operator",
+        printer->print(static_cast<const OperatorGraph &>(solution)),
+        {},
+        {problem->multiplicities.begin(), problem->multiplicities.end()}};
+    for (const Binding &binding : problem->bindings) {
+      auto &values = text.bindings.emplace_back();
+      for (unsigned symbol = 0; symbol < problem->symbols.size(); ++symbol)
+        values.emplace_back(problem->symbols.getName(symbol), binding[symbol]);
+    }
+    return text;
+  };
+}
+
+ExternalEvaluator::ExternalEvaluator(const EvaluatorSettings &given)
+    : settings(given) {
+  if (!settings.describe)
+    settings.describe = makeOperatorDescription(settings.problem);
   for (unsigned index = 0; index < std::max(settings.workers, 1u); ++index) {
     idle.push_back(std::make_unique<Worker>());
     idle.back()->index = index;
@@ -110,31 +130,32 @@ Error ExternalEvaluator::probe() {
                            settings.command + "' " + reason);
 }
 
-std::string ExternalEvaluator::makeRequest(const Solution &solution,
-                                           uint64_t &id) {
+Expected<std::string> ExternalEvaluator::makeRequest(const Solution &solution,
+                                                     uint64_t &id) {
+  Expected<CandidateText> candidate = settings.describe(solution);
+  if (!candidate)
+    return candidate.takeError();
   std::optional<double> reference;
   {
     std::lock_guard<std::mutex> lock(mutex);
     id = requests++;
     reference = referenceMs;
   }
-  const SearchProblem &problem = *settings.problem;
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm::json::OStream json(stream);
   json.object([&] {
     json.attribute("id", static_cast<int64_t>(id));
-    json.attribute("operator",
-                   printer.print(static_cast<const OperatorGraph &>(solution)));
+    json.attribute(candidate->noun, candidate->text);
     json.attributeArray("bindings", [&] {
-      for (const Binding &binding : problem.bindings)
+      for (const auto &binding : candidate->bindings)
         json.object([&] {
-          for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol)
-            json.attribute(problem.symbols.getName(symbol), binding[symbol]);
+          for (const auto &[name, value] : binding)
+            json.attribute(name, value);
         });
     });
     json.attributeArray("multiplicities", [&] {
-      for (int64_t multiplicity : problem.multiplicities)
+      for (int64_t multiplicity : candidate->multiplicities)
         json.value(multiplicity);
     });
     if (reference)
@@ -268,10 +289,12 @@ void ExternalEvaluator::giveBack(std::unique_ptr<Worker> worker) {
 
 Expected<Metrics> ExternalEvaluator::evaluate(const Solution &solution) {
   uint64_t id;
-  std::string request = makeRequest(solution, id);
+  Expected<std::string> request = makeRequest(solution, id);
+  if (!request)
+    return request.takeError();
   for (unsigned attempt = 0;; ++attempt) {
     std::unique_ptr<Worker> worker = takeWorker();
-    Expected<Metrics> metrics = evaluate(*worker, id, request);
+    Expected<Metrics> metrics = evaluate(*worker, id, *request);
     if (metrics) {
       giveBack(std::move(worker));
       return metrics;

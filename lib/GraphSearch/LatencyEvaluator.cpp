@@ -95,5 +95,6 @@ kas::makeLatencyEvaluator(const EvaluatorSettings &settings) {
   if (!evaluator)
     return evaluator.takeError();
   return std::make_unique<LatencyEvaluator>(
-      std::move(*evaluator), settings.problem->budget.maxLatencyMs);
+      std::move(*evaluator),
+      settings.problem ? settings.problem->budget.maxLatencyMs : std::nullopt);
 }

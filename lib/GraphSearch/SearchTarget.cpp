@@ -88,6 +88,16 @@ static const KernelGraph &getKernel(const Solution &solution) {
   return static_cast<const KernelGraph &>(solution);
 }
 
+/// The totals at the values that the budget gives the variables.
+static llvm::Expected<llvm::ArrayRef<int64_t>>
+getTotals(const KernelGraph &graph) {
+  const BudgetSolution &budget = graph.solve();
+  if (budget.totals.empty())
+    return llvm::createStringError(
+        "no values of its variables are within the budgets");
+  return budget.totals;
+}
+
 namespace {
 /// The total of one cost, at the values that the budget gives the variables.
 class KernelCostEvaluator final : public Evaluator {
@@ -98,11 +108,11 @@ public:
   llvm::StringRef getName() const override { return name; }
   bool isDeterministic() const override { return true; }
   llvm::Expected<Metrics> evaluate(const Solution &solution) override {
-    const BudgetSolution &budget = getKernel(solution).solve();
-    if (budget.totals.empty())
-      return llvm::createStringError(
-          "no values of its variables are within the budgets");
-    return Metrics{{name, static_cast<double>(budget.totals[cost])}};
+    llvm::Expected<llvm::ArrayRef<int64_t>> totals =
+        getTotals(getKernel(solution));
+    if (!totals)
+      return totals.takeError();
+    return Metrics{{name, static_cast<double>((*totals)[cost])}};
   }
 
 private:
@@ -133,29 +143,28 @@ public:
   }
   llvm::Expected<std::unique_ptr<Evaluator>>
   makeEvaluator(llvm::StringRef name,
-                const EvaluatorSettings &) const override {
-    static constexpr llvm::StringLiteral names[] = {"flops", "params"};
+                const EvaluatorSettings &settings) const override {
+    static constexpr llvm::StringLiteral names[] = {"flops", "params",
+                                                    "latency", "external"};
     const auto *found = llvm::find(names, name);
     if (found == std::end(names))
       return llvm::createStringError("requires an evaluator of kernels among " +
-                                     llvm::join(names, names + 2, ", ") +
+                                     llvm::join(llvm::ArrayRef(names), ", ") +
                                      ", got '" + name + "'");
-    return std::make_unique<KernelCostEvaluator>(name, found - names);
+    if (found - names < 2)
+      return std::make_unique<KernelCostEvaluator>(name, found - names);
+    EvaluatorSettings own = settings;
+    own.describe = [this](const Solution &solution) {
+      return describe(getKernel(solution));
+    };
+    return kas::makeEvaluator(name, own);
   }
   std::string getSettings() const override { return settings; }
   std::string print(const Solution &solution) override {
-    std::lock_guard<std::mutex> lock(mutex);
-    mlir::OpBuilder builder(&context);
-    auto module = mlir::OwningOpRef<mlir::ModuleOp>(
-        mlir::ModuleOp::create(builder.getUnknownLoc()));
-    builder.setInsertionPointToEnd(module->getBody());
     std::string text;
     llvm::raw_string_ostream stream(text);
-    const KernelGraph &graph = getKernel(solution);
-    buildKernel(builder, builder.getUnknownLoc(), "candidate", graph,
-                &graph.solve())
-        ->print(stream);
-    stream << "\n";
+    buildAlone(getKernel(solution),
+               [&](KernelOp kernel) { stream << kernel << "\n"; });
     return text;
   }
   mlir::Operation *build(mlir::OpBuilder &builder, llvm::StringRef name,
@@ -167,11 +176,40 @@ public:
   std::vector<std::string> explainEmpty() const override { return {}; }
 
 private:
+  /// Builds the kernel in a module of its own, from any thread.
+  void buildAlone(const KernelGraph &graph,
+                  llvm::function_ref<void(KernelOp)> use) const {
+    std::lock_guard<std::mutex> lock(mutex);
+    mlir::OpBuilder builder(&context);
+    auto module = mlir::OwningOpRef<mlir::ModuleOp>(
+        mlir::ModuleOp::create(builder.getUnknownLoc()));
+    builder.setInsertionPointToEnd(module->getBody());
+    use(buildKernel(builder, builder.getUnknownLoc(), "candidate", graph,
+                    &graph.solve()));
+  }
+
+  llvm::Expected<CandidateText> describe(const KernelGraph &graph) const {
+    if (llvm::Error error = getTotals(graph).takeError())
+      return error;
+    CandidateText text{"kernel", {}, {}, {}};
+    buildAlone(graph, [&](KernelOp kernel) {
+      llvm::raw_string_ostream(text.text) << kernel << "\n";
+      for (auto attr : kernel.getBindings().getAsRange<BindingAttr>()) {
+        auto &values = text.bindings.emplace_back();
+        for (auto [name, value] :
+             llvm::zip_equal(attr.getNames(), attr.getValues()))
+          values.emplace_back(name.str(), value);
+      }
+      text.multiplicities = kernel.getMultiplicities();
+    });
+    return text;
+  }
+
   KernelOp kernel;
   std::shared_ptr<const KernelProblem> problem;
   std::string settings;
-  std::mutex mutex;
-  mlir::MLIRContext context;
+  mutable std::mutex mutex;
+  mutable mlir::MLIRContext context;
 };
 } // namespace
 

@@ -20,7 +20,7 @@
 // RUN: not kas-opt %s -kas-search="groups=G" 2>&1 | FileCheck %s --check-prefix=ALONE
 // ALONE: error: requires the option 'kernel' for the options 'kernel-limits' and 'groups'
 // RUN: not kas-opt %s -kas-search="kernel=@layer evaluators=imitation" 2>&1 | FileCheck %s --check-prefix=EVALUATOR
-// EVALUATOR: error: requires an evaluator of kernels among flops, params, got 'imitation'
+// EVALUATOR: error: requires an evaluator of kernels among flops, params, latency, external, got 'imitation'
 // RUN: kas-opt %s -kas-search="kernel=@poor algorithm=uniform kernel-limits=steps=3" -o /dev/null 2>&1 | FileCheck %s --check-prefix=POOR
 // POOR: warning: found no kernel: the space has none
 

@@ -24,9 +24,6 @@ using llvm::Expected;
 using llvm::SmallVector;
 using llvm::StringRef;
 
-/// The function that a kernel becomes.
-static constexpr llvm::StringLiteral kernelFunctionName = "run";
-
 /// The values of the command line, then those of the kernel's first binding.
 static Expected<Binding>
 chooseBinding(KernelOp kernel, const RunSettings &settings, RunReport &report) {
@@ -93,9 +90,8 @@ static Error evaluateReference(KernelOp kernel, const Binding &binding,
   return Error::success();
 }
 
-/// A module in which the kernels are the one function.
-static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-lower(KernelOp kernel, const Binding &binding) {
+Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+kas::lowerKernel(KernelOp kernel, const Binding &binding) {
   mlir::MLIRContext *context = kernel.getContext();
   context->loadAllAvailableDialects();
   mlir::OwningOpRef<mlir::ModuleOp> module =
@@ -129,7 +125,7 @@ Expected<RunReport> kas::runKernel(mlir::MLIRContext &context,
   auto binding = chooseBinding(kernel, settings, report);
   if (!binding)
     return binding.takeError();
-  auto module = lower(kernel, *binding);
+  auto module = lowerKernel(kernel, *binding);
   if (!module)
     return module.takeError();
   auto signature = FunctionSignature::get(**module, kernelFunctionName);

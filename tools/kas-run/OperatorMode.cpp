@@ -11,6 +11,7 @@
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Operators/Operators.h"
 #include "kas/Pipelines/OperatorModule.h"
+#include "kas/Reference/Evaluator.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace kas;

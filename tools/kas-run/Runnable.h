@@ -15,7 +15,7 @@
 #define KAS_TOOLS_RUNNABLE_H
 
 #include "KasRun.h"
-#include "kas/Reference/Evaluator.h"
+#include "kas/Dialect/Kas/IR/KasDag.h"
 #include <functional>
 
 namespace kas {
@@ -31,6 +31,13 @@ struct Runnable {
   std::function<llvm::Error(llvm::ArrayRef<Tensor> arguments, Tensor &result)>
       evaluate;
 };
+
+/// The function that `lowerKernel` makes.
+constexpr llvm::StringLiteral kernelFunctionName = "run";
+
+/// A module in which the kernels are the one function, at `binding`.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+lowerKernel(KernelOp kernel, const Binding &binding);
 
 /// A device that there is, and no file to compare with.
 llvm::Error checkSettings(llvm::StringRef kind, const RunSettings &settings);

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KasRun.h"
+#include "Runnable.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Pipelines/OperatorModule.h"
 #include "kas/Runtime/ReferenceTiming.h"
@@ -20,8 +20,9 @@ using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 
-/// The values of the operator's symbols in `object`.
-static Expected<Binding> readBinding(OperatorOp op,
+/// The values of the symbols of `op` in `object`.
+template <typename OpTy>
+static Expected<Binding> readBinding(OpTy op,
                                      const llvm::json::Object &object) {
   SymbolSet symbols = op.getSymbolSet();
   Binding binding;
@@ -35,22 +36,13 @@ static Expected<Binding> readBinding(OperatorOp op,
   return binding;
 }
 
-/// Milliseconds of `op` at `binding`, as they were if the machine were as fast
+/// Milliseconds of `name` in `module`, as they were if the machine were as fast
 /// as when the reference kernel took `nominal`.
-static Expected<double> timeOperator(OperatorOp op, const Binding &binding,
+static Expected<double> timeFunction(mlir::ModuleOp module,
+                                     llvm::StringRef name,
                                      const RunSettings &settings,
                                      double nominal) {
-  if (mlir::failed(verifyBinding(op, binding, [&] { return op.emitError(); })))
-    return createStringError("the binding is not legal");
-  mlir::OpBuilder builder(op);
-  mlir::FailureOr<OperatorOp> concrete =
-      specialize(builder, op, binding, (op.getSymName() + "_concrete").str(),
-                 [&] { return op.emitError(); });
-  if (mlir::failed(concrete))
-    return createStringError("the operator has no concrete form");
-  auto module = createOperatorModule(*concrete);
-  concrete->erase();
-  auto signature = FunctionSignature::get(*module, operatorFunctionName);
+  auto signature = FunctionSignature::get(module, name);
   if (!signature)
     return signature.takeError();
   auto arguments = signature->makeArguments({}, settings.seed);
@@ -63,7 +55,7 @@ static Expected<double> timeOperator(OperatorOp op, const Binding &binding,
   pipeline.threads = settings.threads;
   // A network's weights do not change: packing them costs it nothing.
   pipeline.prepareWeights = true;
-  auto function = compileForCPU(*module, operatorFunctionName, pipeline);
+  auto function = compileForCPU(module, name, pipeline);
   if (!function)
     return function.takeError();
   function->prepare(*arguments);
@@ -71,23 +63,44 @@ static Expected<double> timeOperator(OperatorOp op, const Binding &binding,
                                  nominal, getTimingOptions(settings));
 }
 
-/// The sum over all bindings of a request, times their multiplicities.
-static Expected<double> timeRequest(mlir::MLIRContext &context,
-                                    const llvm::json::Object &request,
-                                    const RunSettings &settings,
-                                    double nominal) {
-  auto text = request.getString("operator");
-  const llvm::json::Array *bindings = request.getArray("bindings");
-  const llvm::json::Array *counts = request.getArray("multiplicities");
-  if (!text || !bindings || !counts || bindings->size() != counts->size())
-    return createStringError(
-        "requires 'operator', 'bindings' and as many 'multiplicities'");
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(*text, &context);
-  if (!module || module->getOps<OperatorOp>().empty())
-    return createStringError("requires one kas.operator as 'operator'");
-  OperatorOp op = *module->getOps<OperatorOp>().begin();
+static Expected<double> timeCandidate(OperatorOp op, const Binding &binding,
+                                      const RunSettings &settings,
+                                      double nominal) {
+  if (mlir::failed(verifyBinding(op, binding, [&] { return op.emitError(); })))
+    return createStringError("the binding is not legal");
+  mlir::OpBuilder builder(op);
+  mlir::FailureOr<OperatorOp> concrete =
+      specialize(builder, op, binding, (op.getSymName() + "_concrete").str(),
+                 [&] { return op.emitError(); });
+  if (mlir::failed(concrete))
+    return createStringError("the operator has no concrete form");
+  auto module = createOperatorModule(*concrete);
+  concrete->erase();
+  return timeFunction(*module, operatorFunctionName, settings, nominal);
+}
+
+static Expected<double> timeCandidate(KernelOp kernel, const Binding &binding,
+                                      const RunSettings &settings,
+                                      double nominal) {
+  auto module = lowerKernel(kernel, binding);
+  if (!module)
+    return module.takeError();
+  return timeFunction(**module, kernelFunctionName, settings, nominal);
+}
+
+/// The sum over all bindings of a request, times their multiplicities, for the
+/// one op of its `text`.
+template <typename OpTy>
+static Expected<double>
+timeText(mlir::MLIRContext &context, llvm::StringRef noun, llvm::StringRef text,
+         const llvm::json::Array &bindings, const llvm::json::Array &counts,
+         const RunSettings &settings, double nominal) {
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  if (!module || module->getOps<OpTy>().empty())
+    return createStringError("requires one kas." + noun + " as '" + noun + "'");
+  OpTy op = *module->template getOps<OpTy>().begin();
   double sum = 0;
-  for (auto [object, count] : llvm::zip_equal(*bindings, *counts)) {
+  for (auto [object, count] : llvm::zip_equal(bindings, counts)) {
     const llvm::json::Object *values = object.getAsObject();
     std::optional<int64_t> multiplicity = count.getAsInteger();
     if (!values || !multiplicity)
@@ -96,12 +109,30 @@ static Expected<double> timeRequest(mlir::MLIRContext &context,
     Expected<Binding> binding = readBinding(op, *values);
     if (!binding)
       return binding.takeError();
-    Expected<double> time = timeOperator(op, *binding, settings, nominal);
+    Expected<double> time = timeCandidate(op, *binding, settings, nominal);
     if (!time)
       return time.takeError();
     sum += *time * static_cast<double>(*multiplicity);
   }
   return sum;
+}
+
+static Expected<double> timeRequest(mlir::MLIRContext &context,
+                                    const llvm::json::Object &request,
+                                    const RunSettings &settings,
+                                    double nominal) {
+  auto op = request.getString("operator"), kernel = request.getString("kernel");
+  const llvm::json::Array *bindings = request.getArray("bindings");
+  const llvm::json::Array *counts = request.getArray("multiplicities");
+  if (op.has_value() == kernel.has_value() || !bindings || !counts ||
+      bindings->size() != counts->size())
+    return createStringError("requires 'operator' or 'kernel', 'bindings' and "
+                             "as many 'multiplicities'");
+  if (op)
+    return timeText<OperatorOp>(context, "operator", *op, *bindings, *counts,
+                                settings, nominal);
+  return timeText<KernelOp>(context, "kernel", *kernel, *bindings, *counts,
+                            settings, nominal);
 }
 
 Error kas::runWorker(mlir::MLIRContext &context, const RunSettings &settings) {

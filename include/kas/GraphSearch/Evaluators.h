@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Evaluators of operators by name.
+// Evaluators of operators by name; some take kernels, too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +19,25 @@
 
 namespace kas {
 
+/// A candidate as another process reads it.
+struct CandidateText {
+  /// `operator` or `kernel`.
+  llvm::StringRef noun;
+  /// The IR, a whole file.
+  std::string text;
+  /// A value for each symbol, by binding; how often each binding counts.
+  std::vector<std::vector<std::pair<std::string, int64_t>>> bindings;
+  std::vector<int64_t> multiplicities;
+};
+
 /// What evaluators are made from.
 struct EvaluatorSettings {
-  /// The problem that the candidates, `OperatorGraph`s, are solutions of.
+  /// The problem that the candidates, `OperatorGraph`s, are solutions of. Null
+  /// when they are no operators: then there is `describe`.
   std::shared_ptr<const SearchProblem> problem;
+  /// For `external` and `latency`, from any thread: the text of a candidate, or
+  /// why it has none. Empty: that of a solution of `problem`.
+  std::function<llvm::Expected<CandidateText>(const Solution &)> describe;
   /// The program that runs a candidate; empty: `kas-run` beside the running
   /// executable, else on the path.
   std::string runner;

@@ -23,6 +23,7 @@ namespace kas {
 ///   {"id": 7, "operator": "kas.operator @candidate...", "bindings":
 ///    [{"N": 1, ...}, ...], "multiplicities": [4, ...]}
 ///   {"id": 7, "metrics": {"loss": 0.5}}   or   {"id": 7, "error": "why"}
+/// A kernel is called "kernel", and its bindings have its variables as well.
 /// The first `reference_ms` of an answer, where there is one, is in all later
 /// requests: workers that measure can agree on a scale.
 /// An answer with an error, or with a metric that is no finite number, is a

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The latency of operators, measured in child processes.
+// The latency of operators and kernels, measured in child processes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 
 namespace kas {
 
-/// The metric `latency_ms`: the median time of the compiled operator on the
+/// The metric `latency_ms`: the median time of the compiled candidate on the
 /// CPU over 7 runs after 2 for warming up, one thread, summed over the bindings
 /// times their multiplicities. The runs are in turn with a reference kernel, so
 /// that changes of the machine's speed cancel (kas/Runtime/ReferenceTiming.h);

@@ -13,6 +13,6 @@ while IFS= read -r request; do
     record) printf '%s %s\n' "$*" "$request" >>"$KAS_TEST_RECORD"; answer 6 ;;
     slow) answer 3.5 ;;
     # By what the candidate is, so that the same ones always fail.
-    some-fail) case $request in *kas.unfold*) exit 4 ;; *) answer 1.5 ;; esac ;;
+    some-fail) case $request in *kas.unfold* | *kas.dag.fold*) exit 4 ;; *) answer 1.5 ;; esac ;;
   esac
 done

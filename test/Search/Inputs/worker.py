@@ -1,4 +1,4 @@
-"""A worker of the evaluator `external` that behaves as KAS_WORKER says; its metric tells which operator it was given.
+"""A worker of the evaluator `external` that behaves as KAS_WORKER says; its metric tells which candidate it was given.
 
 usage: worker.py good|zoo
 """
@@ -16,7 +16,7 @@ if kind == "zoo":
     kind = ("good", "dies", "hangs", "garbage", "slow")[index % 5]
 for line in sys.stdin:
     request = json.loads(line)
-    loss = zlib.crc32(request["operator"].encode())
+    loss = zlib.crc32(request.get("operator", request.get("kernel")).encode())
     rng = random.Random(loss + index)
     answer = {"id": request["id"], "metrics": {"loss": loss}}
     if loss % 50 == 1:
