@@ -29,6 +29,7 @@ if config.sanitizers:
     config.available_features.add("sanitizers")
     for name, options in sanitizer_options.items():
         config.environment.setdefault(name, options)
+    config.environment.setdefault("LSAN_OPTIONS", "print_suppressions=0:suppressions=" + os.path.join(config.kas_src_root, "test", "leaks.txt"))
 
 # Devices: Vulkan runs on the CPU, in Mesa's lavapipe, under the validation layer; kernels for CUDA are assembled where
 # there is a toolkit.

@@ -56,10 +56,17 @@ typedef enum KasRtStatus {
   /* Vulkan's validation layer, where it is on, had something to say. */
   KAS_RT_ERROR_VALIDATION = 8,
   /* Any other error of the driver. */
-  KAS_RT_ERROR_DRIVER = 9
+  KAS_RT_ERROR_DRIVER = 9,
+  /* No status: it makes the type 32 bits wide. */
+  KAS_RT_STATUS_WIDTH = 0x7fffffff
 } KasRtStatus;
 
-typedef enum KasRtBackend { KAS_RT_CUDA = 0, KAS_RT_VULKAN = 1 } KasRtBackend;
+typedef enum KasRtBackend {
+  KAS_RT_CUDA = 0,
+  KAS_RT_VULKAN = 1,
+  /* No back end: it makes the type 32 bits wide. */
+  KAS_RT_BACKEND_WIDTH = 0x7fffffff
+} KasRtBackend;
 
 typedef struct KasRtDeviceImpl *KasRtDevice;
 typedef struct KasRtBufferImpl *KasRtBuffer;

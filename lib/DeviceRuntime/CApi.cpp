@@ -104,6 +104,8 @@ const char *kasRtStatusName(KasRtStatus status) {
     return "validation";
   case KAS_RT_ERROR_DRIVER:
     return "error of the driver";
+  case KAS_RT_STATUS_WIDTH:
+    break;
   }
   return "unknown status";
 }

@@ -16,6 +16,7 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "H
 if config.sanitizers:
     # As in ../lit.cfg.py: libMLIR is not instrumented.
     config.environment.setdefault("ASAN_OPTIONS", "allow_user_poisoning=0")
+    config.environment.setdefault("LSAN_OPTIONS", "print_suppressions=0:suppressions=" + os.path.join(config.kas_src_root, "test", "leaks.txt"))
     config.environment.setdefault("TSAN_OPTIONS", "abort_on_error=1 halt_on_error=1")
 # Vulkan runs on the CPU, in Mesa's lavapipe, under the validation layer.
 config.environment["VK_ICD_FILENAMES"] = config.lavapipe_icd
