@@ -29,7 +29,7 @@ done
 
 targets=(all kas-test-depends)
 if [[ $preset == tsan ]]; then
-  targets=(kas-opt kas-run kas-search-db
+  targets=(kas-bench kas-opt kas-run kas-search-db
     KASGraphSearchTests KASRuntimeTests KASSearchStoreTests KASSearchTests KASSequenceTests)
   lit_options+=(--filter '^kas(-unit)? :: (GraphSearch|Runtime|Search|SearchStore)/')
   # Lists of 13 000 operators and more, on one thread, take more than ten minutes each with this sanitizer.

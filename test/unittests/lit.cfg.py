@@ -17,7 +17,7 @@ if config.sanitizers:
     # As in ../lit.cfg.py: libMLIR is not instrumented.
     config.environment.setdefault("ASAN_OPTIONS", "allow_user_poisoning=0")
     config.environment.setdefault("LSAN_OPTIONS", "print_suppressions=0:suppressions=" + os.path.join(config.kas_src_root, "test", "leaks.txt"))
-    config.environment.setdefault("TSAN_OPTIONS", "abort_on_error=1 halt_on_error=1")
+    config.environment.setdefault("TSAN_OPTIONS", "abort_on_error=1 halt_on_error=1 report_signal_unsafe=0")
 # Vulkan runs on the CPU, in Mesa's lavapipe, under the validation layer.
 config.environment["VK_ICD_FILENAMES"] = config.lavapipe_icd
 config.environment["KAS_RT_VALIDATION"] = "1"
