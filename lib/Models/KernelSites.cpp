@@ -52,9 +52,8 @@ static LogicalResult setConvolution(KernelSite &site) {
 /// The number of samples, if the rows of `data` are tokens.
 static std::optional<int64_t> getNumSamples(Value data) {
   auto collapse = data.getDefiningOp<tensor::CollapseShapeOp>();
-  if (!collapse || collapse.getSrcType().getRank() < 3 ||
-      collapse.getResultType().getRank() != 2 ||
-      collapse.getReassociationIndices()[1].size() != 1)
+  if (!collapse || collapse.getResultType().getRank() != 2 ||
+      collapse.getReassociationIndices()[0].size() < 2)
     return std::nullopt;
   return collapse.getSrcType().getDimSize(0);
 }

@@ -63,8 +63,8 @@ struct KernelSite {
 ///  - Convolutions are dense, of any stride and numbers of channels, and keep
 ///    the size but for the stride; no more than `stemChannels` inputs is none.
 ///  - Of the channels of linear layers one number divides the other, at most
-///    eight times. Where all dimensions of the data but the last are collapsed,
-///    the first is that of samples, the others are tokens.
+///    eight times. Where the rows of the data are collapsed dimensions, the
+///    first is that of samples, the others are tokens.
 mlir::FailureOr<KernelSite>
 matchKernelSite(mlir::linalg::LinalgOp op, std::string &reason,
                 int64_t stemChannels = defaultStemChannels);

@@ -48,6 +48,8 @@ public:
         at[step.result] = get(0) * get(1);
       else if (isa<arith::DivFOp>(step.op))
         at[step.result] = get(0) / get(1);
+      else if (isa<arith::MaximumFOp>(step.op))
+        at[step.result] = std::max(get(0), get(1));
       else if (isa<arith::CmpFOp>(step.op))
         at[step.result] = !(get(0) <= get(1));
       else if (isa<arith::SelectOp>(step.op))
@@ -62,10 +64,11 @@ public:
   std::string getUnknown() const {
     for (const Step &step : steps) {
       auto compare = dyn_cast<arith::CmpFOp>(step.op);
-      bool isKnown = compare
-                         ? compare.getPredicate() == arith::CmpFPredicate::UGT
-                         : isa<arith::AddFOp, arith::MulFOp, arith::DivFOp,
-                               arith::SelectOp, linalg::YieldOp>(step.op);
+      bool isKnown =
+          compare ? compare.getPredicate() == arith::CmpFPredicate::UGT
+                  : isa<arith::AddFOp, arith::MulFOp, arith::DivFOp,
+                        arith::MaximumFOp, arith::SelectOp, linalg::YieldOp>(
+                        step.op);
       if (!isKnown)
         return print(step.op);
     }
@@ -152,13 +155,15 @@ private:
     return !tensors[op.getResult(0)].empty();
   }
 
-  /// Zeros around images.
+  /// A number around images.
   bool runPad(tensor::PadOp pad, Values &result) {
     auto from = pad.getSourceType(), to = pad.getResultType();
     ArrayRef<int64_t> low = pad.getStaticLow();
     if (from.getRank() != 4 || low[0] != 0 || low[1] != 0)
       return false;
-    result.assign(to.getNumElements(), 0);
+    auto number =
+        pad.getConstantPaddingValue().getDefiningOp<arith::ConstantFloatOp>();
+    result.assign(to.getNumElements(), number.value().convertToFloat());
     const Values &source = tensors[pad.getSource()];
     for (int64_t c = 0; c < from.getDimSize(1); ++c)
       for (int64_t h = 0; h < from.getDimSize(2); ++h)

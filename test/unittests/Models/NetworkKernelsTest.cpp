@@ -298,3 +298,10 @@ TEST_F(NetworkKernelsTest, ResNet18EqualsTheReference) {
   checkModel("resnet18_cifar.mlir", 19, "0.2", "steps=8,exp=0,softmax=0", 5,
              &NetworkKernelsTest::checkNetwork);
 }
+
+TEST_F(NetworkKernelsTest, ResNet18At224EqualsTheReference) {
+  if (!std::getenv("KAS_SLOW_TESTS"))
+    GTEST_SKIP() << "takes minutes; set KAS_SLOW_TESTS";
+  checkModel("resnet18_224.mlir", 19, "0.1", "steps=8,exp=0,softmax=0", 3,
+             &NetworkKernelsTest::checkNetwork);
+}
