@@ -15,21 +15,10 @@
 #define KAS_LIB_CONVERSION_KASTOLINALG_CONTRACTION_H
 
 #include "LabelledTensor.h"
-#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 
 namespace kas {
 
-/// result[outputs] = scale * the sum (or maximum) over `reductions` of the
-/// product of the operands. All labels are of `outputs` and `reductions`.
-struct StageContraction {
-  llvm::SmallVector<LabelledTensor> operands;
-  llvm::SmallVector<mlir::Value> outputs;
-  /// Which of `outputs` together are one dimension of the operator's result.
-  llvm::SmallVector<mlir::ReassociationIndices> outputGroups;
-  llvm::SmallVector<mlir::Value> reductions;
-  bool isMax = false;
-  double scale = 1;
-};
+using StageContraction = BasicContraction<LabelledTensor>;
 
 /// Emits one linalg op for `contraction`, before scaling, into `init`: a named
 /// op when it is one and `namedOps` is set. The result has one dimension per

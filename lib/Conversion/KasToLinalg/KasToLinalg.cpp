@@ -35,9 +35,7 @@ static bool isFreelyReduced(Value coordinate) {
   return llvm::all_of(op->getOperands(), isFreelyReduced);
 }
 
-/// Fails with a reason for operators that are not one sum, or one maximum, of
-/// products: those need values that say whether a point existed.
-static LogicalResult checkReductions(OperatorOp op, std::string &reason) {
+LogicalResult kas::checkIsContraction(OperatorOp op, std::string &reason) {
   Coordinates coordinates = getCoordinates(op);
   if (!coordinates.hasMax())
     return success();
@@ -79,7 +77,7 @@ LogicalResult kas::convertToLinalg(RewriterBase &rewriter, ApplyOp apply,
     return apply.emitOpError() << "requires a concrete operator (see "
                                   "-kas-specialize), got '@"
                                << apply.getCallee() << "'";
-  if (failed(checkReductions(op, reason)))
+  if (failed(checkIsContraction(op, reason)))
     return failure();
 
   rewriter.setInsertionPoint(apply);

@@ -17,68 +17,13 @@
 using namespace mlir;
 using namespace kas;
 
-//===----------------------------------------------------------------------===//
-// Labels
-//===----------------------------------------------------------------------===//
-
-Label kas::getSoleLabel(Value coordinate) {
-  Label label;
-  label[coordinate] = 1;
-  return label;
-}
-
-bool kas::isSole(const Label &label, Value coordinate) {
-  return label.size() == 1 && label.lookup(coordinate) == 1;
-}
-
 ArrayRef<int64_t> LabelledTensor::getShape() const {
   return cast<RankedTensorType>(value.getType()).getShape();
-}
-
-bool LabelledTensor::mentions(Value coordinate) const {
-  return llvm::any_of(
-      dims, [&](const Label &label) { return label.contains(coordinate); });
-}
-
-std::optional<unsigned> LabelledTensor::findSole(Value coordinate) const {
-  std::optional<unsigned> found;
-  for (auto [position, label] : llvm::enumerate(dims)) {
-    if (!label.contains(coordinate))
-      continue;
-    if (found || !isSole(label, coordinate))
-      return std::nullopt;
-    found = position;
-  }
-  return found;
-}
-
-/// A label is a map in order of insertion: rebuilt, so that coordinates keep
-/// their places.
-static Label replace(const Label &label, Value from, const Label &to) {
-  Label result;
-  for (auto [coordinate, coefficient] : label) {
-    if (coordinate != from) {
-      result[coordinate] += coefficient;
-      continue;
-    }
-    for (auto [part, factor] : to)
-      result[part] += coefficient * factor;
-  }
-  return result;
 }
 
 //===----------------------------------------------------------------------===//
 // Relabelling and reshaping
 //===----------------------------------------------------------------------===//
-
-void TensorRewriter::rename(LabelledTensor &tensor, Value from, Value to,
-                            int64_t factor) {
-  Label replacement;
-  replacement[to] = factor;
-  for (Label &label : tensor.dims)
-    if (label.contains(from))
-      label = replace(label, from, replacement);
-}
 
 void TensorRewriter::substitute(LabelledTensor &tensor, Value coordinate,
                                 Value outer, Value inner) {
@@ -99,7 +44,7 @@ void TensorRewriter::substitute(LabelledTensor &tensor, Value coordinate,
       add(getSoleLabel(outer), getConcreteSize(outer));
       add(getSoleLabel(inner), getConcreteSize(inner));
     } else {
-      add(replace(label, coordinate, sum), size);
+      add(replaceInLabel(label, coordinate, sum), size);
     }
   }
   if (dims.size() != tensor.dims.size()) {
@@ -343,10 +288,14 @@ LogicalResult TensorRewriter::join(LabelledTensor &tensor, Value outer,
   return success();
 }
 
-LabelledTensor TensorRewriter::createOnes(Value coordinate, Type elementType) {
+LabelledTensor TensorRewriter::createOnes(Value coordinate,
+                                          const LabelledTensor &like) {
+  Type elementType = getElementTypeOrSelf(like.value);
   auto type = RankedTensorType::get({getConcreteSize(coordinate)}, elementType);
   Value ones = arith::ConstantOp::create(
       b, DenseElementsAttr::get(
              type, ArrayRef<Attribute>{b.getFloatAttr(elementType, 1.0)}));
-  return {ones, {getSoleLabel(coordinate)}};
+  LabelledTensor tensor(ones);
+  tensor.dims.push_back(getSoleLabel(coordinate));
+  return tensor;
 }

@@ -14,48 +14,34 @@
 #ifndef KAS_LIB_CONVERSION_KASTOLINALG_LABELLEDTENSOR_H
 #define KAS_LIB_CONVERSION_KASTOLINALG_LABELLEDTENSOR_H
 
-#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Conversion/Peeling.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 namespace kas {
 
-/// The sum of coordinates times their coefficients. Whatever values the
-/// coordinates take in their domains, the sum is in bounds of the dimension
-/// that it labels; a coordinate alone with coefficient 1 has the size of it.
-using Label = llvm::SmallMapVector<mlir::Value, int64_t, 2>;
-
 /// A tensor and what indexes it.
-struct LabelledTensor {
+struct LabelledTensor : Labels {
+  LabelledTensor() = default;
+  explicit LabelledTensor(mlir::Value value) : value(value) {}
+
   mlir::Value value;
-  llvm::SmallVector<Label> dims;
 
   llvm::ArrayRef<int64_t> getShape() const;
-  bool mentions(mlir::Value coordinate) const;
-  /// The position of the dimension with the label `coordinate` alone, when no
-  /// other dimension mentions it.
-  std::optional<unsigned> findSole(mlir::Value coordinate) const;
 };
-
-/// `coordinate` alone.
-Label getSoleLabel(mlir::Value coordinate);
-bool isSole(const Label &label, mlir::Value coordinate);
 
 /// Emits the ops that change a labelled tensor. What makes a copy fails when
 /// the copy has more than `maxElements` elements, with the reason in `reason`.
 class TensorRewriter {
 public:
+  using Tensor = LabelledTensor;
+
   TensorRewriter(mlir::OpBuilder &builder, mlir::Location loc,
                  int64_t maxElements)
       : b(loc, builder), maxElements(maxElements) {}
 
   mlir::ImplicitLocOpBuilder &getBuilder() { return b; }
   const std::string &getReason() const { return reason; }
-
-  /// Replaces `from` by `to` in all labels.
-  static void rename(LabelledTensor &tensor, mlir::Value from, mlir::Value to,
-                     int64_t factor = 1);
 
   /// Puts `inner size * outer + inner` in place of `coordinate`: reshapes the
   /// dimensions that it labels alone.
@@ -80,8 +66,8 @@ public:
   llvm::LogicalResult join(LabelledTensor &tensor, mlir::Value outer,
                            mlir::Value inner, mlir::Value coordinate);
 
-  /// A tensor of ones, indexed by `coordinate`.
-  LabelledTensor createOnes(mlir::Value coordinate, mlir::Type elementType);
+  /// A tensor of ones of the element type of `like`, indexed by `coordinate`.
+  LabelledTensor createOnes(mlir::Value coordinate, const LabelledTensor &like);
 
 private:
   llvm::LogicalResult checkCopy(llvm::ArrayRef<int64_t> shape);
