@@ -13,10 +13,12 @@
 #include "kas/Pipelines/Translations.h"
 #include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
+#include "kas/Translation/Text.h"
 #include "mlir/InitAllTranslations.h"
 #include "mlir/Support/LogicalResult.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/WithColor.h"
@@ -106,6 +108,12 @@ int main(int argc, char **argv) {
   kas::addVersionPrinter();
   mlir::registerAllTranslations();
   kas::registerTranslations();
+  llvm::cl::opt<std::string> binding(
+      "kas-bind",
+      llvm::cl::desc("Values for the symbols of operators, for -kas-to-pytorch "
+                     "and -kas-to-c"),
+      llvm::cl::value_desc("N=1,C=64"));
+  kas::registerTextTranslations([&] { return binding.getValue(); });
   llvm::SmallVector<const char *> arguments(argv, argv + argc);
   OutputArgument output;
   if (std::error_code error = output.replace(arguments))

@@ -1,0 +1,139 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Names.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+/// Gives out names, each once.
+class NamePool {
+public:
+  explicit NamePool(OperatorOp op) {
+    for (ArrayAttr symbols : {op.getPrimaries(), op.getCoefficients()})
+      for (StringAttr symbol : symbols.getAsRange<StringAttr>())
+        taken.insert(symbol.getValue());
+    // What else the texts mention.
+    for (StringRef name : {"int", "for", "if", "do", "shape", "data"})
+      taken.insert(name);
+  }
+
+  bool take(StringRef name) { return taken.insert(name).second; }
+
+  std::string takeNumbered(StringRef prefix) {
+    for (unsigned number = 0;; ++number)
+      if (std::string name = (prefix + Twine(number)).str(); take(name))
+        return name;
+  }
+
+private:
+  llvm::StringSet<> taken;
+};
+} // namespace
+
+static std::string nameOutput(Value output, NamePool &pool) {
+  SizeAttr size = getSize(output);
+  // The coefficients of a size are in small letters, as a rule.
+  for (StringAttr symbol : size.getNames()) {
+    std::string name = symbol.getValue().lower();
+    if (name != symbol.getValue() && pool.take(name))
+      return name;
+  }
+  return pool.takeNumbered("o");
+}
+
+llvm::MapVector<Value, std::string> kas::nameLoops(OperatorOp op) {
+  NamePool pool(op);
+  llvm::MapVector<Value, std::string> names;
+  for (Value output : op.getOutputs())
+    names[output] = nameOutput(output, pool);
+  static constexpr StringRef letters[] = {"i", "j", "l", "m", "p", "q", "r"};
+  for (ReduceOp reduce : getReductions(op)) {
+    const StringRef *letter = llvm::find_if(
+        letters, [&](StringRef candidate) { return pool.take(candidate); });
+    names[reduce.getResult()] =
+        letter == std::end(letters) ? pool.takeNumbered("r") : letter->str();
+  }
+  return names;
+}
+
+std::string kas::nameWeight(OperatorOp op, unsigned index) {
+  return op.getNumWeights() == 1 ? "W" : "W" + std::to_string(index + 1);
+}
+
+namespace {
+class ExprPrinter {
+public:
+  ExprPrinter(ArrayRef<std::string> names, ArrayRef<Interval> ranges,
+              ExprSyntax syntax)
+      : names(names), ranges(ranges), syntax(syntax) {}
+
+  /// `precedence`: 0 for a sum, 1 for a factor.
+  std::string print(AffineExpr expr, unsigned precedence) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+      return constant.getValue() < 0 && precedence > 0
+                 ? "(" + std::to_string(constant.getValue()) + ")"
+                 : std::to_string(constant.getValue());
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      return names[dim.getPosition()];
+    auto binary = cast<AffineBinaryOpExpr>(expr);
+    if (expr.getKind() == AffineExprKind::Add) {
+      std::string sum = printSum(binary);
+      return precedence > 0 ? "(" + sum + ")" : sum;
+    }
+    if (expr.getKind() == AffineExprKind::Mul) {
+      std::string product =
+          print(binary.getRHS(), 1) + " * " + print(binary.getLHS(), 1);
+      return precedence > 0 ? "(" + product + ")" : product;
+    }
+    bool isDivision = expr.getKind() == AffineExprKind::FloorDiv;
+    if (syntax == ExprSyntax::C &&
+        getInterval(binary.getLHS(), ranges).lower < 0)
+      return std::string(isDivision ? "floordiv(" : "floormod(") +
+             print(binary.getLHS(), 0) + ", " + print(binary.getRHS(), 0) + ")";
+    std::string quotient = print(binary.getLHS(), 1) +
+                           (!isDivision               ? " % "
+                            : syntax == ExprSyntax::C ? " / "
+                                                      : " // ") +
+                           print(binary.getRHS(), 1);
+    return precedence > 0 ? "(" + quotient + ")" : quotient;
+  }
+
+private:
+  std::string printSum(AffineBinaryOpExpr sum) {
+    std::string left = print(sum.getLHS(), 0);
+    AffineExpr right = sum.getRHS();
+    if (auto constant = dyn_cast<AffineConstantExpr>(right);
+        constant && constant.getValue() < 0)
+      return left + " - " + std::to_string(-constant.getValue());
+    if (auto product = dyn_cast<AffineBinaryOpExpr>(right);
+        product && product.getKind() == AffineExprKind::Mul)
+      if (auto factor = dyn_cast<AffineConstantExpr>(product.getRHS());
+          factor && factor.getValue() < 0) {
+        std::string value = print(product.getLHS(), 1);
+        return left + " - " +
+               (factor.getValue() == -1
+                    ? value
+                    : std::to_string(-factor.getValue()) + " * " + value);
+      }
+    return left + " + " + print(right, 0);
+  }
+
+  ArrayRef<std::string> names;
+  ArrayRef<Interval> ranges;
+  ExprSyntax syntax;
+};
+} // namespace
+
+std::string kas::printExpr(AffineExpr expr, ArrayRef<std::string> names,
+                           ArrayRef<Interval> ranges, ExprSyntax syntax) {
+  return ExprPrinter(names, ranges, syntax).print(expr, 0);
+}

@@ -1,0 +1,439 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch.h"
+#include "kas/Conversion/Peeling.h"
+#include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "kas/Reference/Evaluator.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+/// A tensor of the code: the expression that gives it, which is a name or calls
+/// on one, its shape and what indexes it.
+struct TorchTensor : Labels {
+  std::string code;
+  SmallVector<int64_t> shape;
+  /// Padding that has not been written yet, per dimension.
+  std::vector<std::pair<int64_t, int64_t>> pads;
+  double fill = 0;
+};
+
+/// Rearranges tensors as `TensorRewriter` does, by lines of code.
+class TorchRewriter {
+public:
+  using Tensor = TorchTensor;
+
+  explicit TorchRewriter(llvm::raw_ostream &os) : os(os) {}
+
+  /// Writes `NAME = CODE  # SHAPE` and lets the tensor be NAME.
+  void assign(TorchTensor &tensor, const Twine &code) {
+    std::string name = tensor.code;
+    if (name == "data")
+      name = "x";
+    else if (StringRef rest(name); rest.consume_front("weight"))
+      name = ("w" + rest).str();
+    std::string text = code.str();
+    os << "    " << name << " = " << text << "  # " << listNumbers(tensor.shape)
+       << "\n";
+    tensor.code = name;
+  }
+
+  /// Writes the padding that has been asked for.
+  void flush(TorchTensor &tensor) {
+    if (tensor.pads.empty())
+      return;
+    SmallVector<int64_t> amounts;
+    for (auto [low, high] : llvm::reverse(tensor.pads)) {
+      amounts.push_back(low);
+      amounts.push_back(high);
+    }
+    // The last dimensions are left out where they can be; PyTorch counts from
+    // the end.
+    while (amounts.size() > 2 && amounts.back() == 0 &&
+           amounts[amounts.size() - 2] == 0)
+      amounts.pop_back_n(2);
+    tensor.pads.clear();
+    std::string value = tensor.fill == 0 ? "" : ", value=float(\"-inf\")";
+    assign(tensor, "F.pad(" + tensor.code + ", (" + listNumbers(amounts) + ")" +
+                       value + ")");
+  }
+
+  void substitute(TorchTensor &tensor, Value coordinate, Value outer,
+                  Value inner) {
+    Label sum;
+    sum[outer] = getConcreteSize(inner);
+    sum[inner] = 1;
+    SmallVector<Label> dims;
+    SmallVector<int64_t> shape;
+    std::string code = tensor.code;
+    bool isSplit = false;
+    for (auto [label, size] : llvm::zip_equal(tensor.dims, tensor.shape)) {
+      if (!isSole(label, coordinate)) {
+        dims.push_back(replaceInLabel(label, coordinate, sum));
+        shape.push_back(size);
+        continue;
+      }
+      isSplit = true;
+      int64_t outerSize = getConcreteSize(outer);
+      int64_t innerSize = getConcreteSize(inner);
+      code += ".unflatten(" + std::to_string(dims.size()) + ", (" +
+              std::to_string(outerSize) + ", " + std::to_string(innerSize) +
+              "))";
+      dims.push_back(getSoleLabel(outer));
+      shape.push_back(outerSize);
+      dims.push_back(getSoleLabel(inner));
+      shape.push_back(innerSize);
+    }
+    if (isSplit) {
+      if (!tensor.pads.empty()) {
+        flush(tensor);
+        return substitute(tensor, coordinate, outer, inner);
+      }
+      tensor.shape = shape;
+      assign(tensor, code);
+    }
+    tensor.dims = dims;
+  }
+
+  LogicalResult isolate(TorchTensor &tensor, Value coordinate) {
+    if (tensor.findSole(coordinate))
+      return success();
+    flush(tensor);
+    // Every dimension that the coordinate is in is taken apart; that may show
+    // other coordinates twice, which einsum or a later diagonal takes.
+    for (unsigned dim = 0; dim < tensor.dims.size(); ++dim)
+      if (tensor.dims[dim].contains(coordinate))
+        spread(tensor, dim);
+    takeDiagonals(tensor, coordinate);
+    return success();
+  }
+
+  LogicalResult pad(TorchTensor &tensor, unsigned dim, int64_t low,
+                    int64_t high, double fill) {
+    if (low == 0 && high == 0)
+      return success();
+    if (tensor.pads.empty())
+      tensor.pads.assign(tensor.shape.size(), {0, 0});
+    tensor.pads[dim].first += low;
+    tensor.pads[dim].second += high;
+    tensor.shape[dim] += low + high;
+    tensor.fill = fill;
+    return success();
+  }
+
+  LogicalResult rotate(TorchTensor &tensor, unsigned dim, int64_t amount) {
+    flush(tensor);
+    assign(tensor,
+           tensor.code + ".roll(" + Twine(-amount) + ", " + Twine(dim) + ")");
+    return success();
+  }
+
+  LogicalResult join(TorchTensor &tensor, Value outer, Value inner,
+                     Value coordinate) {
+    for (Value half : {outer, inner})
+      if (tensor.mentions(half) && failed(isolate(tensor, half)))
+        return failure();
+    flush(tensor);
+    std::optional<unsigned> outerDim = tensor.findSole(outer);
+    std::optional<unsigned> innerDim = tensor.findSole(inner);
+    assert((outerDim || innerDim) && "one half must index the tensor");
+    if (!outerDim) {
+      outerDim = *innerDim;
+      repeat(tensor, *outerDim, outer);
+    } else if (!innerDim) {
+      repeat(tensor, *outerDim + 1, inner);
+    } else if (*innerDim != *outerDim + 1) {
+      bool isBefore = *innerDim < *outerDim;
+      moveDimension(tensor, *innerDim, isBefore ? *outerDim : *outerDim + 1);
+      if (isBefore)
+        outerDim = *outerDim - 1;
+    }
+    unsigned dim = *outerDim;
+    tensor.shape[dim] *= tensor.shape[dim + 1];
+    tensor.shape.erase(tensor.shape.begin() + dim + 1);
+    tensor.dims.erase(tensor.dims.begin() + dim + 1);
+    tensor.dims[dim] = getSoleLabel(coordinate);
+    assign(tensor, tensor.code + ".flatten(" + Twine(dim) + ", " +
+                       Twine(dim + 1) + ")");
+    return success();
+  }
+
+  TorchTensor createOnes(Value coordinate, const TorchTensor &) {
+    TorchTensor tensor;
+    tensor.code = "ones" + std::to_string(numOnes++);
+    tensor.dims.push_back(getSoleLabel(coordinate));
+    tensor.shape.push_back(getConcreteSize(coordinate));
+    assign(tensor, "data.new_ones(" + Twine(tensor.shape[0]) + ")");
+    return tensor;
+  }
+
+  const std::string &getReason() const { return reason; }
+
+  /// Lets every dimension have one coordinate as label: windows become
+  /// dimensions of their own, as views.
+  void spreadAll(TorchTensor &tensor) {
+    flush(tensor);
+    for (unsigned dim = 0; dim < tensor.dims.size(); ++dim)
+      spread(tensor, dim);
+  }
+
+private:
+  /// One dimension per coordinate of the label of `dim`: `unfold` gives a
+  /// window for each value of the first, the window is indexed by the rest.
+  void spread(TorchTensor &tensor, unsigned dim) {
+    if (tensor.dims[dim].size() == 1 && tensor.dims[dim].begin()->second == 1 &&
+        tensor.shape[dim] == getConcreteSize(tensor.dims[dim].begin()->first))
+      return;
+    SmallVector<std::pair<Value, int64_t>> terms(tensor.dims[dim].begin(),
+                                                 tensor.dims[dim].end());
+    // Windows inside windows: the largest steps are outermost.
+    for (size_t end = 1; end < terms.size(); ++end)
+      for (size_t at = end; at > 0 && terms[at].second > terms[at - 1].second;
+           --at)
+        std::swap(terms[at], terms[at - 1]);
+    std::string code = tensor.code;
+    SmallVector<int64_t> shape(tensor.shape);
+    SmallVector<Label> dims(tensor.dims);
+    shape.erase(shape.begin() + dim);
+    dims.erase(dims.begin() + dim);
+    SmallVector<int64_t> sizes;
+    SmallVector<Label> labels;
+    unsigned windowDim = dim;
+    int64_t available = tensor.shape[dim];
+    for (auto [index, term] : llvm::enumerate(terms)) {
+      auto [coordinate, step] = term;
+      int64_t size = getConcreteSize(coordinate);
+      sizes.push_back(size);
+      labels.push_back(getSoleLabel(coordinate));
+      if (index + 1 == terms.size()) {
+        code += getSlice(windowDim, size, step, available);
+        break;
+      }
+      int64_t window = 1;
+      for (auto [other, coefficient] : ArrayRef(terms).drop_front(index + 1))
+        window += coefficient * (getConcreteSize(other) - 1);
+      int64_t count = (available - window) / step + 1;
+      code += ".unfold(" + std::to_string(windowDim) + ", " +
+              std::to_string(window) + ", " + std::to_string(step) + ")";
+      if (count != size)
+        code += ".narrow(" + std::to_string(windowDim) + ", 0, " +
+                std::to_string(size) + ")";
+      // The window is the last dimension now; the others keep their places.
+      windowDim = tensor.shape.size() + index;
+      available = window;
+    }
+    // The first coordinate stays at `dim`, the others are at the end.
+    shape.insert(shape.begin() + dim, sizes[0]);
+    dims.insert(dims.begin() + dim, labels[0]);
+    for (size_t index = 1; index < terms.size(); ++index) {
+      shape.push_back(sizes[index]);
+      dims.push_back(labels[index]);
+    }
+    tensor.shape = shape;
+    tensor.dims = dims;
+    assign(tensor, code);
+  }
+
+  /// `[:, :, ::step]` for the dimension of `size` values among `available`.
+  static std::string getSlice(unsigned dim, int64_t size, int64_t step,
+                              int64_t available) {
+    if (size == available && step == 1)
+      return "";
+    if (step == 1)
+      return ".narrow(" + std::to_string(dim) + ", 0, " + std::to_string(size) +
+             ")";
+    std::string text = "[";
+    for (unsigned before = 0; before < dim; ++before)
+      text += ":, ";
+    return text + ":" + std::to_string(step * (size - 1) + 1) + ":" +
+           std::to_string(step) + "]";
+  }
+
+  /// Where `coordinate` labels several dimensions alone, the first of them is
+  /// left.
+  void takeDiagonals(TorchTensor &tensor, Value coordinate) {
+    SmallVector<unsigned> places;
+    for (auto [dim, label] : llvm::enumerate(tensor.dims))
+      if (isSole(label, coordinate))
+        places.push_back(dim);
+    if (places.size() < 2)
+      return;
+    unsigned first = places[0], second = places[1];
+    int64_t size = tensor.shape[first];
+    Label label = tensor.dims[first];
+    for (unsigned dim : {second, first}) {
+      tensor.shape.erase(tensor.shape.begin() + dim);
+      tensor.dims.erase(tensor.dims.begin() + dim);
+    }
+    tensor.shape.push_back(size);
+    tensor.dims.push_back(label);
+    assign(tensor, tensor.code + ".diagonal(0, " + Twine(first) + ", " +
+                       Twine(second) + ")");
+    takeDiagonals(tensor, coordinate);
+  }
+
+  void repeat(TorchTensor &tensor, unsigned position, Value coordinate) {
+    tensor.shape.insert(tensor.shape.begin() + position,
+                        getConcreteSize(coordinate));
+    tensor.dims.insert(tensor.dims.begin() + position,
+                       getSoleLabel(coordinate));
+    assign(tensor, tensor.code + ".unsqueeze(" + Twine(position) + ").expand(" +
+                       listNumbers(tensor.shape) + ")");
+  }
+
+  void moveDimension(TorchTensor &tensor, unsigned from, unsigned to) {
+    int64_t size = tensor.shape[from];
+    Label label = tensor.dims[from];
+    tensor.shape.erase(tensor.shape.begin() + from);
+    tensor.dims.erase(tensor.dims.begin() + from);
+    tensor.shape.insert(tensor.shape.begin() + to, size);
+    tensor.dims.insert(tensor.dims.begin() + to, label);
+    assign(tensor,
+           tensor.code + ".movedim(" + Twine(from) + ", " + Twine(to) + ")");
+  }
+
+  llvm::raw_ostream &os;
+  std::string reason;
+  unsigned numOnes = 0;
+};
+
+/// Writes what is left when all primitives are gone.
+class ContractionWriter {
+public:
+  ContractionWriter(BasicContraction<TorchTensor> contraction,
+                    ArrayRef<int64_t> outputShape, llvm::raw_ostream &os)
+      : contraction(std::move(contraction)), outputShape(outputShape), os(os) {}
+
+  void write() {
+    SmallVector<Value> present;
+    SmallVector<int64_t> partial;
+    for (Value output : contraction.outputs) {
+      bool isPresent = isMentioned(output);
+      if (isPresent)
+        present.push_back(output);
+      partial.push_back(isPresent ? getConcreteSize(output) : 1);
+    }
+    SmallVector<int64_t> shape =
+        llvm::map_to_vector(contraction.outputs, getConcreteSize);
+    os << "    y = " << getReduced(present);
+    if (contraction.scale != 1)
+      os << getScale();
+    os << "\n";
+    if (present.size() != contraction.outputs.size())
+      os << "    y = y.reshape(" << listNumbers(partial) << ").expand("
+         << listNumbers(shape) << ")\n";
+    os << "    return y";
+    if (shape != outputShape)
+      os << ".reshape("
+         << (outputShape.empty() ? "()" : listNumbers(outputShape)) << ")";
+    os << "\n";
+  }
+
+private:
+  bool isMentioned(Value coordinate) const {
+    return llvm::any_of(contraction.operands, [&](const TorchTensor &operand) {
+      return operand.mentions(coordinate);
+    });
+  }
+
+  /// Written as a quotient where it is the inverse of an integer.
+  std::string getScale() const {
+    double inverse = 1 / contraction.scale;
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    if (inverse > 1 && std::abs(inverse - std::round(inverse)) < 1e-9 * inverse)
+      stream << " / " << llvm::format("%.0f", inverse);
+    else
+      stream << " * " << llvm::format("%.17g", contraction.scale);
+    return text;
+  }
+
+  char getLetter(Value coordinate) {
+    auto [entry, isNew] = letters.insert({coordinate, letters.size()});
+    unsigned number = entry->second;
+    return number < 26 ? 'a' + number : 'A' + (number - 26);
+  }
+
+  std::string getSubscripts(ArrayRef<Label> dims) {
+    std::string text;
+    for (const Label &label : dims)
+      text += getLetter(label.begin()->first);
+    return text;
+  }
+  std::string getSubscripts(ArrayRef<Value> coordinates) {
+    std::string text;
+    for (Value coordinate : coordinates)
+      text += getLetter(coordinate);
+    return text;
+  }
+
+  std::string getReduced(ArrayRef<Value> outputs) {
+    SmallVector<Value> results(outputs);
+    if (contraction.isMax)
+      llvm::append_range(results, contraction.reductions);
+    SmallVector<std::string> subscripts, codes;
+    for (const TorchTensor &operand : contraction.operands) {
+      subscripts.push_back(getSubscripts(operand.dims));
+      codes.push_back(operand.code);
+    }
+    std::string result = getSubscripts(results);
+    std::string code;
+    if (codes.size() == 1 && subscripts[0] == result)
+      code = codes[0];
+    else
+      code = "torch.einsum(\"" + llvm::join(subscripts, ",") + "->" + result +
+             "\", " + llvm::join(codes, ", ") + ")";
+    if (contraction.isMax && !contraction.reductions.empty()) {
+      SmallVector<int64_t> dims;
+      for (size_t dim = outputs.size(); dim < results.size(); ++dim)
+        dims.push_back(static_cast<int64_t>(dim));
+      code += ".amax((" + listNumbers(dims, /*isTuple=*/true) + "))";
+    }
+    return code;
+  }
+
+  BasicContraction<TorchTensor> contraction;
+  ArrayRef<int64_t> outputShape;
+  llvm::raw_ostream &os;
+  llvm::SmallDenseMap<Value, unsigned> letters;
+};
+} // namespace
+
+LogicalResult kas::writeTorchContraction(OperatorOp op, llvm::raw_ostream &os) {
+  std::string reason;
+  if (failed(checkIsContraction(op, reason)))
+    return failure();
+  OperatorShapes shapes = getShapes(op);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  TorchRewriter rewriter(stream);
+  Peeler<TorchRewriter> peeler(rewriter, op, getCoordinates(op).hasMax());
+  auto addOperand = [&](const Twine &name, ArrayRef<int64_t> shape,
+                        ValueRange coordinates) {
+    TorchTensor tensor;
+    tensor.code = name.str();
+    tensor.shape.assign(shape.begin(), shape.end());
+    peeler.addOperand(std::move(tensor), coordinates);
+  };
+  YieldOp yield = op.getYield();
+  addOperand("data", shapes.data, yield.getData());
+  for (auto [index, coordinates] : llvm::enumerate(yield.getWeights()))
+    addOperand("weight" + Twine(index), shapes.weights[index], coordinates);
+  if (failed(peeler.peelAll()))
+    return failure();
+  auto contraction = peeler.getContraction();
+  for (TorchTensor &operand : contraction.operands)
+    rewriter.spreadAll(operand);
+  ContractionWriter(std::move(contraction), shapes.output, stream).write();
+  os << text;
+  return success();
+}

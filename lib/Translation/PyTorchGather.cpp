@@ -1,0 +1,134 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Names.h"
+#include "PyTorch.h"
+#include "kas/Reference/Evaluator.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+class GatherWriter {
+public:
+  GatherWriter(OperatorOp op, llvm::raw_ostream &os)
+      : op(op), os(os), nest(getCoordinates(op)) {
+    for (auto &[loop, name] : nameLoops(op))
+      names.push_back(name);
+    for (const Axis &axis : nest.axes)
+      ranges.push_back({0, axis.extent - 1});
+  }
+
+  void write() {
+    writeAxes();
+    writeGuards();
+    writeProduct();
+    for (unsigned axis = nest.axes.size(); axis-- > nest.numOutputs;)
+      writeReduction(*nest.axes[axis].kind, nest.axes[axis].extent);
+    os << "    return " << (hasGuards() ? "torch.where(exists, y, 0)" : "y")
+       << "\n";
+  }
+
+private:
+  bool hasGuards() const { return !nest.guards.empty(); }
+
+  /// Each axis is a tensor that varies along a dimension of its own.
+  void writeAxes() {
+    size_t rank = nest.axes.size();
+    for (unsigned axis = 0; axis < rank; ++axis) {
+      SmallVector<int64_t> shape(rank, 1);
+      shape[axis] = nest.axes[axis].extent;
+      os << "    " << names[axis] << " = torch.arange("
+         << nest.axes[axis].extent << ", device=data.device)";
+      if (rank > 1)
+        os << ".reshape(" << listNumbers(shape) << ")";
+      os << "\n";
+    }
+    SmallVector<int64_t> shape;
+    for (const Axis &axis : nest.axes)
+      shape.push_back(axis.extent);
+    os << "    shape = (" << listNumbers(shape, /*isTuple=*/true) << ")\n";
+  }
+
+  void writeGuards() {
+    if (!hasGuards())
+      return;
+    os << "    # Points at which a window leaves its range do not exist.\n"
+       << "    exists = ";
+    llvm::interleave(
+        nest.guards, os,
+        [&](const Guard &guard) {
+          std::string value = print(guard.expr);
+          os << "(" << value << " >= 0) & (" << value << " < " << guard.extent
+             << ")";
+        },
+        " & ");
+    os << "\n    exists = exists.expand(shape)\n";
+  }
+
+  void writeProduct() {
+    OperatorShapes shapes = getShapes(op);
+    os << "    y = ";
+    writeElements("data", nest.data, shapes.data);
+    for (auto [index, weight] : llvm::enumerate(nest.weights)) {
+      os << " * ";
+      writeElements("weight" + Twine(index), weight, shapes.weights[index]);
+    }
+    os << "\n    y = y.expand(shape)\n";
+  }
+
+  void writeElements(const Twine &tensor, ArrayRef<AffineExpr> indices,
+                     ArrayRef<int64_t> shape) {
+    os << tensor << '[';
+    llvm::interleaveComma(llvm::zip_equal(indices, shape), os,
+                          [&](const auto &entry) {
+                            auto [index, size] = entry;
+                            writeIndex(index, size);
+                          });
+    os << ']';
+  }
+
+  /// Indices of points that do not exist may be anywhere.
+  void writeIndex(AffineExpr index, int64_t size) {
+    Interval interval = getInterval(index, ranges);
+    std::string text = print(index);
+    if (interval.lower >= 0 && interval.upper < size)
+      os << text;
+    else
+      os << "(" << text << ").clamp(0, " << size - 1 << ")";
+  }
+
+  std::string print(AffineExpr expr) {
+    return printExpr(expr, names, ranges, ExprSyntax::Python);
+  }
+
+  void writeReduction(ReduceKind kind, int64_t extent) {
+    bool isMax = kind == ReduceKind::Max;
+    if (hasGuards())
+      os << "    y = torch.where(exists, y, "
+         << (isMax ? "float(\"-inf\")" : "0") << ")\n";
+    os << "    y = y." << (isMax ? "amax" : "sum") << "(-1)";
+    if (kind == ReduceKind::Mean)
+      os << " / " << extent;
+    os << "\n";
+    if (hasGuards())
+      os << "    exists = exists.any(-1)\n";
+  }
+
+  OperatorOp op;
+  llvm::raw_ostream &os;
+  Coordinates nest;
+  SmallVector<std::string> names;
+  SmallVector<Interval> ranges;
+};
+} // namespace
+
+void kas::writeTorchGather(OperatorOp op, llvm::raw_ostream &os) {
+  GatherWriter(op, os).write();
+}
