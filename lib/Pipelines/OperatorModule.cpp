@@ -7,8 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Pipelines/OperatorModule.h"
+#include "kas/Conversion/Gradient.h"
 #include "kas/Runtime/Signature.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/Format.h"
 
@@ -21,6 +26,21 @@ static RankedTensorType getTensorType(ArrayRef<SizeAttr> sizes) {
     shape.push_back(*size.getConstantValue());
   return RankedTensorType::get(shape,
                                Float32Type::get(sizes.front().getContext()));
+}
+
+/// The types of the data and the weights.
+static SmallVector<Type> getInputTypes(OperatorOp op) {
+  SmallVector<Type> types{getTensorType(op.getDataSizes())};
+  for (ArrayRef<SizeAttr> sizes : op.getWeightSizes())
+    types.push_back(getTensorType(sizes));
+  return types;
+}
+
+static Type getResultType(OperatorOp op) {
+  SmallVector<SizeAttr> sizes = op.getOutputSizes();
+  return sizes.empty()
+             ? RankedTensorType::get({}, Float32Type::get(op.getContext()))
+             : getTensorType(sizes);
 }
 
 /// The deviation of each of `count` weights that keeps a sum over all
@@ -48,14 +68,9 @@ OwningOpRef<ModuleOp> kas::createOperatorModule(OperatorOp op) {
   auto callee = cast<OperatorOp>(copy);
   callee.setSymName("operator");
 
-  SmallVector<SmallVector<SizeAttr>> weightSizes = op.getWeightSizes();
-  SmallVector<Type> types{getTensorType(op.getDataSizes())};
-  for (ArrayRef<SizeAttr> sizes : weightSizes)
-    types.push_back(getTensorType(sizes));
-  SmallVector<SizeAttr> outputSizes = op.getOutputSizes();
-  Type resultType = outputSizes.empty()
-                        ? RankedTensorType::get({}, builder.getF32Type())
-                        : getTensorType(outputSizes);
+  SmallVector<Type> types = getInputTypes(op);
+  unsigned numWeights = types.size() - 1;
+  Type resultType = getResultType(op);
 
   auto function =
       func::FuncOp::create(builder, loc, operatorFunctionName,
@@ -66,9 +81,9 @@ OwningOpRef<ModuleOp> kas::createOperatorModule(OperatorOp op) {
                         builder.getStringAttr(init));
   };
   setAttributes(0, "data", "normal");
-  for (unsigned i = 0; i < weightSizes.size(); ++i)
+  for (unsigned i = 0; i < numWeights; ++i)
     setAttributes(i + 1, "weight" + Twine(i),
-                  getWeightInitializer(op, weightSizes.size()));
+                  getWeightInitializer(op, numWeights));
 
   Block *body = function.addEntryBlock();
   builder.setInsertionPointToEnd(body);
@@ -77,5 +92,52 @@ OwningOpRef<ModuleOp> kas::createOperatorModule(OperatorOp op) {
       BindingAttr::get(context, {}, {}), body->getArgument(0),
       body->getArguments().drop_front());
   func::ReturnOp::create(builder, loc, apply.getResult());
+  return module;
+}
+
+OwningOpRef<ModuleOp> kas::createGradientModule(OperatorOp op,
+                                                unsigned tensor) {
+  assert(op.isConcrete() && "sizes must be numbers");
+  MLIRContext *context = op.getContext();
+  context->loadDialect<affine::AffineDialect, arith::ArithDialect,
+                       bufferization::BufferizationDialect, func::FuncDialect,
+                       memref::MemRefDialect>();
+  Location loc = op.getLoc();
+  OpBuilder builder(context);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(builder, loc);
+  builder.setInsertionPointToEnd(module->getBody());
+  SmallVector<Type> types = getInputTypes(op);
+  assert(tensor < types.size() && "the operator has no such tensor");
+  Type targetType = types[tensor];
+  unsigned numWeights = types.size() - 1;
+  types.push_back(getResultType(op));
+  auto function =
+      func::FuncOp::create(builder, loc, gradientFunctionName,
+                           builder.getFunctionType(types, targetType));
+  function.setArgAttr(0, nameAttribute, builder.getStringAttr("data"));
+  for (unsigned i = 0; i < numWeights; ++i)
+    function.setArgAttr(i + 1, nameAttribute,
+                        builder.getStringAttr("weight" + Twine(i)));
+  function.setArgAttr(numWeights + 1, nameAttribute,
+                      builder.getStringAttr("gradient"));
+
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToEnd(body);
+  auto getBufferType = [](Type type) {
+    return cast<MemRefType>(
+        bufferization::getMemRefTypeWithStaticIdentityLayout(
+            cast<TensorType>(type)));
+  };
+  SmallVector<Value> inputs;
+  for (BlockArgument argument : body->getArguments())
+    inputs.push_back(bufferization::ToBufferOp::create(
+        builder, loc, getBufferType(argument.getType()), argument,
+        /*read_only=*/true));
+  Value output = memref::AllocOp::create(
+      builder, loc, getBufferType(targetType), builder.getI64IntegerAttr(64));
+  emitGradientLoops(builder, loc, op, tensor, inputs, output);
+  Value result = bufferization::ToTensorOp::create(
+      builder, loc, targetType, output, /*restrict=*/true, /*writable=*/true);
+  func::ReturnOp::create(builder, loc, result);
   return module;
 }

@@ -33,6 +33,16 @@ void emitAffineLoops(mlir::OpBuilder &builder, mlir::Location loc,
                      const Coordinates &coordinates, mlir::ValueRange inputs,
                      mlir::Value output, const AffineLoopOptions &options = {});
 
+/// Emits, at the builder's insertion point, loops that write the whole of
+/// `output` (a buffer) with the gradient of an operator with `max` with respect
+/// to its tensor number `tensor` (0: the data, then the weights) from `inputs`
+/// (the buffers of the data, the weights and the output's gradient). Equal
+/// values under a `max` share its gradient. For other operators the nest of
+/// `getGradient` (Gradient.h) is better.
+void emitMaxGradientLoops(mlir::OpBuilder &builder, mlir::Location loc,
+                          const Coordinates &coordinates, unsigned tensor,
+                          mlir::ValueRange inputs, mlir::Value output);
+
 /// Replaces `apply`, on tensors, by a new buffer, affine loops that fill it,
 /// and the buffer as a tensor. Reports when its operator is not concrete.
 mlir::LogicalResult convertToAffine(mlir::RewriterBase &rewriter, ApplyOp apply,

@@ -29,6 +29,16 @@ constexpr llvm::StringLiteral operatorFunctionName = "run";
 /// is normal, the weights are scaled by the number of terms that the sums have.
 mlir::OwningOpRef<mlir::ModuleOp> createOperatorModule(OperatorOp op);
 
+/// The name of the function that `createGradientModule` makes.
+constexpr llvm::StringLiteral gradientFunctionName = "gradient";
+
+/// A module with a function that computes the gradient of `op`, which must be
+/// concrete, with respect to its tensor number `tensor` (0: the data, then the
+/// weights), on f32 tensors. Its arguments are those of `op` and the gradient
+/// of the output.
+mlir::OwningOpRef<mlir::ModuleOp> createGradientModule(OperatorOp op,
+                                                       unsigned tensor);
+
 } // namespace kas
 
 #endif // KAS_PIPELINES_OPERATORMODULE_H

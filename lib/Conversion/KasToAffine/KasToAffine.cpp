@@ -62,7 +62,103 @@ public:
     affine::AffineStoreOp::create(b, value, output, map, ivs);
   }
 
+  /// Adds the gradient for the tensor number `target` to `output`, which must
+  /// be filled with zeros; `gradient` is that of the operator's output.
+  void emitGradient(Value gradient, unsigned target) {
+    OpBuilder::InsertionGuard guard(b);
+    // Values are computed twice and compared, so nothing may be contracted.
+    mayContract = false;
+    for (unsigned axis = 0; axis < coordinates.numOutputs; ++axis) {
+      if (getExtent(axis) == 1)
+        addTrivialAxis();
+      else
+        emitOutputLoop(getExtent(axis), /*parallel=*/false);
+    }
+    AffineMap map = b.getMultiDimIdentityMap(coordinates.numOutputs);
+    Value factor = affine::AffineLoadOp::create(b, gradient, map, ivs);
+    emitBackward(coordinates.numOutputs, factor, target);
+  }
+
 private:
+  /// Adds `factor` times the derivative of the reductions from `axis` on.
+  void emitBackward(unsigned axis, Value factor, unsigned target) {
+    emitGuardedStep(axis, [&] {
+      if (axis == getNumAxes())
+        return addToTarget(factor, target);
+      ReduceKind kind = *coordinates.axes[axis].kind;
+      if (kind == ReduceKind::Mean)
+        factor = arith::DivFOp::create(
+            b, factor, createConstant(static_cast<double>(getExtent(axis))));
+      if (kind != ReduceKind::Max || getExtent(axis) == 1)
+        return emitLoop(axis, [&] { emitBackward(axis + 1, factor, target); });
+      SmallVector<Value> best = emitReductionLoop(axis);
+      auto isBest = [&](ArrayRef<Value> inner) -> Value {
+        Value isEqual = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                              inner[0], best[0]);
+        return hasFlags
+                   ? arith::AndIOp::create(b, isEqual, inner[1]).getResult()
+                   : isEqual;
+      };
+      factor = arith::DivFOp::create(b, factor, emitCount(axis, isBest));
+      emitLoop(axis, [&] {
+        Value share = arith::SelectOp::create(
+            b, isBest(emitReduction(axis + 1)), factor, createConstant(0));
+        emitBackward(axis + 1, share, target);
+      });
+    });
+  }
+
+  /// How many values of the reduction `axis` satisfy `isBest`.
+  Value emitCount(unsigned axis,
+                  llvm::function_ref<Value(ArrayRef<Value>)> isBest) {
+    auto loop = affine::AffineForOp::create(b, 0, getExtent(axis), 1,
+                                            createConstant(0));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    ivs.push_back(loop.getInductionVar());
+    Value isOne = isBest(emitReduction(axis + 1));
+    ivs.pop_back();
+    Value step =
+        arith::SelectOp::create(b, isOne, createConstant(1), createConstant(0));
+    Value sum = arith::AddFOp::create(b, loop.getRegionIterArgs()[0], step);
+    affine::AffineYieldOp::create(b, sum);
+    return loop.getResult(0);
+  }
+
+  /// `emitBody` for each value of `axis`.
+  void emitLoop(unsigned axis, llvm::function_ref<void()> emitBody) {
+    if (getExtent(axis) == 1) {
+      addTrivialAxis();
+      emitBody();
+      ivs.pop_back();
+      return;
+    }
+    auto loop = affine::AffineForOp::create(b, 0, getExtent(axis));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    ivs.push_back(loop.getInductionVar());
+    emitBody();
+    ivs.pop_back();
+  }
+
+  /// Adds `factor` times the product of all tensors but `target`.
+  void addToTarget(Value factor, unsigned target) {
+    auto getIndices = [&](unsigned tensor) -> ArrayRef<AffineExpr> {
+      return tensor == 0
+                 ? ArrayRef<AffineExpr>(coordinates.data)
+                 : ArrayRef<AffineExpr>(coordinates.weights[tensor - 1]);
+    };
+    for (unsigned tensor = 0; tensor < inputs.size(); ++tensor)
+      if (tensor != target)
+        factor = arith::MulFOp::create(
+            b, factor, emitLoad(inputs[tensor], getIndices(tensor)));
+    auto map =
+        AffineMap::get(getNumAxes(), 0, getIndices(target), b.getContext());
+    Value sum = affine::AffineLoadOp::create(b, output, map, ivs);
+    sum = arith::AddFOp::create(b, sum, factor);
+    affine::AffineStoreOp::create(b, sum, output, map, ivs);
+  }
+
   /// An axis of one value needs no loop. The expressions do not mention it.
   void addTrivialAxis() { ivs.push_back(arith::ConstantIndexOp::create(b, 0)); }
 
@@ -222,15 +318,25 @@ private:
   }
 
   arith::FastMathFlagsAttr contract() {
-    return arith::FastMathFlagsAttr::get(b.getContext(),
-                                         arith::FastMathFlags::contract);
+    return arith::FastMathFlagsAttr::get(
+        b.getContext(), mayContract ? arith::FastMathFlags::contract
+                                    : arith::FastMathFlags::none);
   }
 
-  /// `emitThen` under the guards that can be checked once the first `axis` axes
-  /// have loops, and no earlier.
-  SmallVector<Value>
-  emitGuarded(unsigned axis, llvm::function_ref<SmallVector<Value>()> emitThen,
-              llvm::function_ref<SmallVector<Value>()> emitElse) {
+  /// `emitThen`, which gives no value, under the same guards as `emitGuarded`.
+  void emitGuardedStep(unsigned axis, llvm::function_ref<void()> emitThen) {
+    IntegerSet set = getGuardSet(axis);
+    if (!set)
+      return emitThen();
+    auto branch = affine::AffineIfOp::create(b, set, ivs, /*withElse=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.getThenBlock());
+    emitThen();
+  }
+
+  /// The guards that can be checked once the first `axis` axes have loops, and
+  /// no earlier; null where there are none.
+  IntegerSet getGuardSet(unsigned axis) const {
     SmallVector<AffineExpr> constraints;
     for (const Guard &guard : coordinates.guards) {
       if (getLevel(guard) != axis)
@@ -239,9 +345,19 @@ private:
       constraints.push_back(guard.extent - 1 - guard.expr);
     }
     if (constraints.empty())
+      return {};
+    return IntegerSet::get(axis, 0, constraints,
+                           SmallVector<bool>(constraints.size(), false));
+  }
+
+  /// `emitThen` under the guards that can be checked once the first `axis` axes
+  /// have loops, and no earlier.
+  SmallVector<Value>
+  emitGuarded(unsigned axis, llvm::function_ref<SmallVector<Value>()> emitThen,
+              llvm::function_ref<SmallVector<Value>()> emitElse) {
+    IntegerSet set = getGuardSet(axis);
+    if (!set)
       return emitThen();
-    auto set = IntegerSet::get(axis, 0, constraints,
-                               SmallVector<bool>(constraints.size(), false));
     SmallVector<Type> types(1, computeType);
     if (hasFlags)
       types.push_back(b.getI1Type());
@@ -273,6 +389,7 @@ private:
   AffineLoopOptions options;
   bool hasMax;
   bool hasFlags;
+  bool mayContract = true;
   Type elementType;
   Type computeType;
   SmallVector<Value> ivs;
@@ -283,6 +400,22 @@ void kas::emitAffineLoops(OpBuilder &builder, Location loc,
                           const Coordinates &coordinates, ValueRange inputs,
                           Value output, const AffineLoopOptions &options) {
   LoopNestEmitter(builder, loc, coordinates, inputs, output, options).emit();
+}
+
+void kas::emitMaxGradientLoops(OpBuilder &builder, Location loc,
+                               const Coordinates &coordinates, unsigned tensor,
+                               ValueRange inputs, Value output) {
+  auto type = cast<MemRefType>(output.getType());
+  Value zero = arith::ConstantOp::create(
+      builder, loc, builder.getFloatAttr(type.getElementType(), 0));
+  affine::buildAffineLoopNest(
+      builder, loc, SmallVector<int64_t>(type.getRank(), 0), type.getShape(),
+      SmallVector<int64_t>(type.getRank(), 1),
+      [&](OpBuilder &nested, Location, ValueRange ivs) {
+        affine::AffineStoreOp::create(nested, loc, zero, output, ivs);
+      });
+  LoopNestEmitter(builder, loc, coordinates, inputs.drop_back(), output, {})
+      .emitGradient(inputs.back(), tensor);
 }
 
 LogicalResult kas::convertToAffine(RewriterBase &rewriter, ApplyOp apply,

@@ -23,11 +23,11 @@ bool Coordinates::hasMax() const {
 }
 
 double Coordinates::getMeanDivisor() const {
-  double divisor = 1;
+  double product = divisor;
   for (const Axis &axis : axes)
     if (axis.kind == ReduceKind::Mean)
-      divisor *= static_cast<double>(axis.extent);
-  return divisor;
+      product *= static_cast<double>(axis.extent);
+  return product;
 }
 
 //===----------------------------------------------------------------------===//

@@ -46,10 +46,12 @@ struct Coordinates {
   llvm::SmallVector<llvm::SmallVector<mlir::AffineExpr>> weights;
   /// Guards that the extents of the axes do not prove, in program order.
   llvm::SmallVector<Guard> guards;
+  /// What sums are divided by beside their means. 1 for an operator.
+  double divisor = 1;
 
   /// A `max` over more than one value: with one it is the same as a sum.
   bool hasMax() const;
-  /// The product of the sizes of all `mean` reductions.
+  /// The divisor times the product of the sizes of all `mean` reductions.
   double getMeanDivisor() const;
 };
 
