@@ -276,6 +276,18 @@ public:
     });
     return new Function(function);
   }
+  Function *compileGradient(const std::string &name, const std::string &binding,
+                            size_t tensor, unsigned threads,
+                            unsigned optLevel) {
+    KasFunction *function = nullptr;
+    run([&](KasDiagnostics sink) {
+      function = kasOperatorCompileGradient(module.get(), name.c_str(),
+                                            binding.c_str(), tensor,
+                                            {threads, optLevel}, sink);
+      return function != nullptr;
+    });
+    return new Function(function);
+  }
   Function *compileFunction(const std::string &name, unsigned threads,
                             unsigned optLevel) {
     KasFunction *function = nullptr;
@@ -361,6 +373,7 @@ NB_MODULE(_kas, m) {
       .value("OPERATORS", KasLibraryOperators)
       .value("KERNELS", KasLibraryKernels);
   nb::enum_<KasOperatorText>(m, "OperatorText")
+      .value("MLIR", KasOperatorTextMLIR)
       .value("FORMULA", KasOperatorTextFormula)
       .value("GRAPH", KasOperatorTextGraph)
       .value("LOOP_NEST", KasOperatorTextLoopNest)
@@ -399,6 +412,8 @@ NB_MODULE(_kas, m) {
       .def("evaluate", &Module::evaluate, "name"_a, "binding"_a, "tensors"_a)
       .def("compile", &Module::compile, "name"_a, "binding"_a, "threads"_a,
            "opt_level"_a)
+      .def("compile_gradient", &Module::compileGradient, "name"_a, "binding"_a,
+           "tensor"_a, "threads"_a, "opt_level"_a)
       .def("compile_function", &Module::compileFunction, "name"_a, "threads"_a,
            "opt_level"_a);
 }

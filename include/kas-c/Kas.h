@@ -131,6 +131,8 @@ bool kasOperatorGetFanIn(KasModule *module, const char *name,
                          KasDiagnostics diagnostics);
 
 typedef enum KasOperatorText {
+  /// The operator alone, as it is; the binding may be null.
+  KasOperatorTextMLIR,
   /// One line, over the symbols; the binding may be null.
   KasOperatorTextFormula,
   /// A graph for Graphviz, over the symbols; the binding may be null.
@@ -169,6 +171,15 @@ typedef struct KasCompileOptions {
 KasFunction *kasOperatorCompile(KasModule *module, const char *name,
                                 const char *binding, KasCompileOptions options,
                                 KasDiagnostics diagnostics);
+
+/// Compiles the gradient of the operator with respect to its tensor number
+/// `tensor` (0: the data, then the weights), for the CPU at hand: from the
+/// data, the weights and the gradient of the output. Equal values under a `max`
+/// share its gradient. Null when it fails.
+KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,
+                                        const char *binding, size_t tensor,
+                                        KasCompileOptions options,
+                                        KasDiagnostics diagnostics);
 
 /// Compiles a `func.func` on f32 tensors of static shape. Null when it fails.
 KasFunction *kasModuleCompile(KasModule *module, const char *function,

@@ -38,6 +38,25 @@ KasFunction *kasOperatorCompile(KasModule *module, const char *name,
   return compile(access, *program, operatorFunctionName, options);
 }
 
+KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,
+                                        const char *binding, size_t tensor,
+                                        KasCompileOptions options,
+                                        KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  OwningOpRef<ModuleOp> alone = access.specializeAlone(name, binding);
+  if (!alone)
+    return nullptr;
+  OperatorOp op = *alone->getOps<OperatorOp>().begin();
+  if (tensor > op.getNumWeights()) {
+    access.report("expected the number of a tensor of '" + llvm::Twine(name) +
+                  "', from 0 to " + llvm::Twine(op.getNumWeights()) + ", got " +
+                  llvm::Twine(tensor));
+    return nullptr;
+  }
+  OwningOpRef<ModuleOp> program = createGradientModule(op, tensor);
+  return compile(access, *program, gradientFunctionName, options);
+}
+
 KasFunction *kasModuleCompile(KasModule *module, const char *function,
                               KasCompileOptions options,
                               KasDiagnostics diagnostics) {

@@ -11,6 +11,7 @@
 #include "kas/Dialect/Kas/Transforms/Canonicalize.h"
 #include "kas/Models/FanIn.h"
 #include "kas/Reference/Evaluator.h"
+#include "kas/Translation/Text.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/JSON.h"
 
@@ -177,10 +178,33 @@ bool kasOperatorGetText(KasModule *module, const char *name,
   OperatorOp op = access.lookupOperator(name);
   if (!op)
     return false;
-  if (text == KasOperatorTextCanonical)
+  switch (text) {
+  case KasOperatorTextMLIR:
+    op.print(stream);
+    stream << "\n";
+    return true;
+  case KasOperatorTextFormula:
+    writeFormula(op, stream);
+    return true;
+  case KasOperatorTextGraph:
+    writeGraph(op, stream);
+    return true;
+  case KasOperatorTextCanonical:
     return writeCanonical(access, op, stream);
-  access.report("unknown kind of text");
-  return false;
+  case KasOperatorTextLoopNest:
+  case KasOperatorTextPyTorch:
+    break;
+  }
+  OwningOpRef<ModuleOp> alone = access.specializeAlone(name, binding);
+  if (!alone)
+    return false;
+  OperatorOp concrete = *alone->getOps<OperatorOp>().begin();
+  if (text == KasOperatorTextLoopNest)
+    writeLoopNest(concrete, stream, op);
+  else
+    writePyTorch(concrete, stream,
+                 describeForPyTorch(op, binding ? binding : ""));
+  return true;
 }
 
 //===----------------------------------------------------------------------===//

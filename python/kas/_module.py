@@ -122,7 +122,11 @@ class Operator:
         return f"<kas.Operator {self.name}>"
 
     def __str__(self) -> str:
-        return str(self.module)
+        return self._text(_kas.OperatorText.MLIR)
+
+    def alone(self) -> Operator:
+        """The same operator in a module of its own."""
+        return Module(str(self))[self.name]
 
     @property
     def symbols(self) -> tuple[list[str], list[str]]:
@@ -186,6 +190,22 @@ class Operator:
         if device != "cpu":
             raise ValueError(f"the device must be 'cpu', got {device!r}")
         return Function(self.module._handle.compile(self.name, binding_to_text(binding), threads, opt_level))
+
+    def compile_gradient(
+        self, tensor: int, binding: Binding = None, device: str = "cpu", *, threads: int = 0, opt_level: int = 2
+    ) -> Function:
+        """Compiles the gradient with respect to a tensor (0: the data, then the weights).
+
+        The result takes the data, the weights and the gradient of the output.
+        """
+        if device != "cpu":
+            raise ValueError(f"the device must be 'cpu', got {device!r}")
+        if not 0 <= tensor <= self.num_weights:
+            raise ValueError(f"the tensor must be 0 (the data) to {self.num_weights}, got {tensor}")
+        handle = self.module._handle.compile_gradient(
+            self.name, binding_to_text(binding), tensor, threads, opt_level
+        )
+        return Function(handle)
 
     def evaluate(self, binding: Binding, data: Any, *weights: Any) -> numpy.ndarray:
         """The output by the slow evaluator that defines what operators mean, for tests."""

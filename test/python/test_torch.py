@@ -1,0 +1,171 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Modules: compiled kernels and gradients equal the PyTorch code and the reference."""
+
+import copy
+import pickle
+
+import numpy
+import pytest
+import torch
+from operators import make_arrays, named_cases, random_operators, relative_error
+from torch import nn
+
+import kas
+import kas.torch
+
+BINDING = {"N": 2, "Cin": 3, "Cout": 4, "H": 6, "W": 5, "k": 3}
+
+
+def run(module, data, gradient):
+    """The output and the gradients of the data and the weights."""
+    data = data.clone().requires_grad_()
+    output = module(data)
+    (output * gradient).sum().backward()
+    return [tensor.detach().double().numpy() for tensor in (output, data.grad, *(w.grad for w in module.weights))]
+
+
+def check(cases):
+    for number, (op, binding) in enumerate(cases):
+        compiled = kas.torch.KasModule(op, binding, threads=1)
+        # The gradients of PyTorch's code in f64 stand for the true ones.
+        exact = kas.torch.KasModule(op, binding, backend="pytorch").double()
+        arrays = make_arrays(op, binding, seed=number)
+        for weight, reference, array in zip(compiled.weights, exact.weights, arrays[1:]):
+            weight.data.copy_(torch.from_numpy(array))
+            reference.data.copy_(torch.from_numpy(array))
+        gradient = torch.from_numpy(numpy.random.default_rng(number).standard_normal(op.shapes(binding).output))
+        data = torch.from_numpy(arrays[0])
+        actual = run(compiled, data, gradient.float())
+        expected = run(exact, data.double(), gradient)
+        assert relative_error(actual[0], op.evaluate(binding, *arrays)) < 1e-5, op.name
+        for index, (one, other) in enumerate(zip(actual, expected)):
+            error = relative_error(one, other)
+            assert error < 1e-4, f"{op.name}, tensor {index - 1}: {error}\n{op}\n{binding}"
+
+
+def test_named_operators():
+    check(named_cases())
+
+
+def test_random_operators():
+    check(random_operators(60))
+
+
+@pytest.mark.slow
+def test_many_random_operators():
+    check(random_operators(300, seed=60))
+
+
+class Network(nn.Module):
+    def __init__(self, backend):
+        super().__init__()
+        conv = kas.operator("conv2d")
+        self.first = kas.torch.KasModule(conv, BINDING, backend)
+        self.second = kas.torch.KasModule(conv, {**BINDING, "Cin": 4, "Cout": 2}, backend)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x))).mean((2, 3))
+
+
+@pytest.mark.parametrize("backend", ["compiled", "pytorch"])
+def test_torch_compile(backend):
+    torch.manual_seed(0)
+    network = Network(backend)
+    other = copy.deepcopy(network)
+    # aot_eager traces forward and backward as inductor does, but calls no C++ compiler.
+    traced = torch.compile(other, backend="aot_eager", fullgraph=True)
+    x = torch.randn(2, 3, 6, 5)
+    for module in (network, traced):
+        module(x).square().sum().backward()
+    assert torch.allclose(network(x), traced(x), atol=1e-5)
+    for one, two in zip(network.parameters(), other.parameters()):
+        assert torch.allclose(one.grad, two.grad, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["compiled", "pytorch"])
+def test_torch_export(backend):
+    torch.manual_seed(0)
+    network = Network(backend)
+    x = torch.randn(2, 3, 6, 5)
+    exported = torch.export.export(network, (x,))
+    assert torch.allclose(exported.module()(x), network(x), atol=1e-5)
+    if backend == "compiled":
+        assert "kas.apply" in str(exported.graph)
+
+
+def test_custom_op_is_registered_rightly():
+    module = kas.torch.KasModule(kas.operator("conv2d"), BINDING)
+    x = torch.randn(2, 3, 6, 5, requires_grad=True)
+    arguments = (x, module.weights, module.text, "N=2,Cin=3,Cout=4,H=6,W=5,k=3", 1)
+    torch.library.opcheck(
+        torch.ops.kas.apply.default, arguments, test_utils=("test_schema", "test_autograd_registration", "test_faketensor")
+    )
+
+
+def test_trains():
+    """A few steps on random data bring the loss down."""
+    torch.manual_seed(0)
+    network = Network("compiled")
+    x, target = torch.randn(2, 3, 6, 5), torch.randn(2, 2)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.05)
+    losses = []
+    for _ in range(20):
+        optimizer.zero_grad()
+        loss = (network(x) - target).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.5 * losses[0], losses
+
+
+def test_other_batch_sizes():
+    module = kas.torch.KasModule(kas.operator("conv2d"), BINDING)
+    x = torch.randn(5, 3, 6, 5)
+    expected = nn.functional.conv2d(x, module.weight0, padding=1)
+    assert torch.allclose(module(x), expected, atol=1e-5)
+
+
+def test_state_and_copies():
+    conv = kas.operator("conv2d")
+    module, other = kas.torch.KasModule(conv, BINDING), kas.torch.KasModule(conv, "N=2,Cin=3,Cout=4,H=6,W=5,k=3")
+    assert list(module.state_dict()) == ["weight0"]
+    other.load_state_dict(module.state_dict())
+    x = torch.randn(2, 3, 6, 5)
+    assert torch.equal(module(x), other(x))
+    assert torch.equal(copy.deepcopy(module)(x), module(x))
+    assert "conv2d" in repr(module)
+    for backend in ("compiled", "pytorch"):
+        module = kas.torch.KasModule(conv, BINDING, backend)
+        assert torch.equal(pickle.loads(pickle.dumps(module))(x), module(x))
+
+
+def test_initialization_is_that_of_the_exported_code():
+    conv = kas.operator("conv2d_depthwise_separable")
+    binding = {"N": 1, "Cin": 64, "Cout": 64, "H": 4, "W": 4, "k": 3}
+    torch.manual_seed(0)
+    module = kas.torch.KasModule(conv, binding)
+    names = {}
+    exec(conv.to_pytorch(binding), names)
+    torch.manual_seed(0)
+    exported = names["Conv2dDepthwiseSeparable"]()
+    for one, two in zip(module.parameters(), exported.parameters()):
+        assert torch.allclose(one, two, rtol=1e-5)
+
+
+def test_bad_input():
+    conv = kas.operator("conv2d")
+    module = kas.torch.KasModule(conv, BINDING)
+    for call, error, message in [
+        (lambda: kas.torch.KasModule("conv2d", BINDING), TypeError, "expected a kas.Operator"),
+        (lambda: kas.torch.KasModule(conv, BINDING, "cuda"), ValueError, "'compiled' or 'pytorch', got 'cuda'"),
+        (lambda: kas.torch.KasModule(conv, {"N": 1}), kas.Error, "requires a value for symbol 'Cin'"),
+        (lambda: kas.torch.KasModule(conv, "N=one"), ValueError, "a binding must be text"),
+        (lambda: module(torch.randn(3, 6, 5)), ValueError, "expected data with 4 dimensions"),
+        (lambda: module(torch.randn(2, 4, 6, 5)), ValueError, "does not fit this module"),
+        (lambda: module(torch.randn(2, 3, 6, 5).double()), TypeError, "compiled kernels take float32"),
+        (lambda: conv.compile_gradient(2, BINDING), ValueError, "must be 0 .the data. to 1, got 2"),
+    ]:
+        with pytest.raises(error, match=message):
+            call()
