@@ -114,10 +114,41 @@ FailureOr<Value> KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
   return steps.view(sums, shape);
 }
 
+/// The mixed dimensions `first` to `last` - 1 are one, and so are those in
+/// front and those behind: a product of matrices.
+Value KernelEmitter::emitMixOfRun(Value input, ArrayRef<int64_t> shape,
+                                  int64_t first, int64_t last) {
+  int64_t outputs = getProduct(shape.slice(first, last - first));
+  int64_t front = getProduct(shape.take_front(first));
+  int64_t back = getProduct(shape.drop_front(last));
+  int64_t contracted =
+      getProduct(TensorSteps::getShape(input)) / (front * back);
+  Shape read = {front, contracted}, result = {front, outputs};
+  SmallVector<int64_t> readLoops = {0}, weightLoops = {1};
+  if (back > 1) {
+    read.push_back(back);
+    result.push_back(back);
+  }
+  int64_t numLoops = result.size() + 1;
+  readLoops.push_back(numLoops - 1);
+  weightLoops.push_back(numLoops - 1);
+  if (back > 1)
+    readLoops.push_back(2);
+  Value sums = steps.contract(result, 1, steps.view(input, read),
+                              getMap(numLoops, readLoops),
+                              steps.view(takeWeight(), {outputs, contracted}),
+                              getMap(numLoops, weightLoops));
+  return steps.view(sums, shape);
+}
+
 FailureOr<Value> KernelEmitter::emit(DagMixOp op, ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> dims = shiftDims(op.getDims());
+  if (dims == getRange(dims.front(), dims.front() + dims.size()))
+    return emitMixOfRun(values[op.getInput()], shape, dims.front(),
+                        dims.back() + 1);
   unsigned numLoops = shape.size() + op.getDims().size();
   SmallVector<int64_t> reads = getRange(0, shape.size()), weights, contracted;
-  for (auto [place, dim] : llvm::enumerate(shiftDims(op.getDims()))) {
+  for (auto [place, dim] : llvm::enumerate(dims)) {
     weights.push_back(dim);
     contracted.push_back(shape.size() + place);
     reads[dim] = contracted.back();

@@ -189,6 +189,8 @@ private:
                              ArrayRef<int64_t> shape,
                              ArrayRef<int64_t> windowDims,
                              ArrayRef<int64_t> windows, int64_t dilation);
+  Value emitMixOfRun(Value input, ArrayRef<int64_t> shape, int64_t first,
+                     int64_t last);
   FailureOr<Value> emit(DagMixOp op, ArrayRef<int64_t> shape);
   FailureOr<Value> emit(DagScaleOp op, ArrayRef<int64_t> shape);
   FailureOr<Value> emit(DagNormOp op, ArrayRef<int64_t> shape);
