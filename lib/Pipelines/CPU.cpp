@@ -105,6 +105,7 @@ static void addLoops(OpPassManager &manager,
   manager.addPass(createCanonicalize());
   manager.addPass(createCSEPass());
   manager.addPass(createLowerAffinePass());
+  manager.addNestedPass<func::FuncOp>(createExpandMath());
   // Addresses are arithmetic now and repeat one another. What is left is for
   // LLVM to simplify, which it does faster.
   manager.addPass(createCSEPass());

@@ -250,6 +250,23 @@ def LowerPooling : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
   ];
 }
 
+def ExpandMath : Pass<"kas-expand-math", "::mlir::func::FuncOp"> {
+  let summary = "Replace functions by arithmetic that a CPU has vectors for";
+  let description = [{
+    Input: `math.exp`, `math.erf` and `math.tanh` of f32. Output: upstream's
+    approximations by polynomials, exact to a few units in the last place, which
+    LLVM vectorizes with the loop around them; a function of the C library is
+    called for each element. What is below the least normal number may be
+    zero. They need fused multiply-adds: on a target without, nothing changes.
+
+    Example: `test/Pipelines/expand-math.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
 def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
   let summary = "Lower linalg on buffers to loops that suit a CPU";
   let description = [{

@@ -1,0 +1,24 @@
+// RUN: kas-opt %s -kas-expand-math | FileCheck %s
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=x86-64 triple=x86_64-linux-gnu" -kas-expand-math | FileCheck %s --check-prefix=PLAIN
+
+// Functions of f32 become arithmetic, where there are fused multiply-adds;
+// others stay.
+
+// CHECK-LABEL: func.func @functions
+// CHECK-NOT:     math.{{exp|erf|tanh}}
+// CHECK:         math.fma
+// CHECK-NOT:     math.{{exp|erf|tanh}}
+// CHECK:         math.exp %{{.*}} : f64
+// CHECK-NEXT:    math.sin %{{.*}} : f32
+// PLAIN-LABEL: func.func @functions
+// PLAIN:         math.exp %{{.*}} : f32
+// PLAIN:         math.erf %{{.*}} : f32
+// PLAIN:         math.tanh %{{.*}} : f32
+func.func @functions(%x: f32, %y: f64) -> (f32, f64, f32) {
+  %0 = math.exp %x : f32
+  %1 = math.erf %0 : f32
+  %2 = math.tanh %1 : f32
+  %3 = math.exp %y : f64
+  %4 = math.sin %x : f32
+  return %2, %3, %4 : f32, f64, f32
+}
