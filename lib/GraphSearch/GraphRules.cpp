@@ -128,17 +128,10 @@ bool kas::canMergeBy(GraphSpace &space, const GraphStateData &state,
   if (blockInfo.max == 1 ||
       space.sizes[space.sizes.divide(whole.size, block)].max == 1)
     return false;
-  if (whole.kind == CoordKind::Shift) {
-    // M3.
-    if (blockInfo.max > space.problem->limits.shiftBlock)
-      return false;
-    // M8: the inner shift may as well stand on top.
-    const Expr &below = space.getExpr(space.getExpr(whole.expr).first);
-    if (below.kind == CoordKind::Split &&
-        space.getExpr(below.second).size == block &&
-        space.getExpr(below.first).kind == CoordKind::Shift)
-      return false;
-  }
+  // M3.
+  if (whole.kind == CoordKind::Shift &&
+      blockInfo.max > space.problem->limits.shiftBlock)
+    return false;
   if (whole.kind == CoordKind::Unfold &&
       !isUnfoldBlockUseful(space, whole, block))
     return false;
@@ -366,17 +359,8 @@ bool kas::canShift(const GraphSpace &space, const LiveCoord &base,
   if (base.kind != CoordKind::Split)
     return true;
   // H2.
-  const Expr &split = space.getExpr(base.expr);
-  const Expr &outer = space.getExpr(split.first);
-  const Expr &inner = space.getExpr(split.second);
-  if (space.sizes[inner.size].max > space.problem->limits.shiftBlock)
-    return false;
-  // H3: the shift may as well stand below the merge whose halves these are.
-  if (outer.kind != CoordKind::Shift || inner.kind != CoordKind::MergeRemainder)
-    return true;
-  const Expr &shifted = space.getExpr(outer.first);
-  return shifted.kind != CoordKind::MergeQuotient ||
-         shifted.first != inner.first || shifted.second != inner.second;
+  const Expr &inner = space.getExpr(space.getExpr(base.expr).second);
+  return space.sizes[inner.size].max <= space.problem->limits.shiftBlock;
 }
 
 LiveCoord kas::makeShift(const LiveCoord &base) {

@@ -92,6 +92,24 @@ TEST_F(KeysTest, W9) {
       << "the quotient of a shift is another one";
 }
 
+TEST_F(KeysTest, M8) {
+  auto write = [](bool isFirst, bool isBack) {
+    return [=](W &x, ExprId d, ExprId h, ExprId c) {
+      auto shift = [&](ExprId of) {
+        return isBack ? x.shiftBack(of) : x.shift(of);
+      };
+      ExprId split = x.split(isFirst ? shift(h) : h, x.reduce("s"));
+      auto [q, m] = x.merge(x.shift(split), "s");
+      if (!isFirst)
+        shift(q);
+      x.contract({c}, {d, m});
+    };
+  };
+  EXPECT_EQ(getKey(write(true, false)), getKey(write(false, false)));
+  EXPECT_EQ(getKey(write(true, true)), getKey(write(false, true)));
+  EXPECT_NE(getKey(write(true, false)), getKey(write(false, true)));
+}
+
 TEST_F(KeysTest, M9) {
   auto write = [](unsigned ofFirst) {
     return [ofFirst](W &x, ExprId d, ExprId h, ExprId c) {
@@ -156,6 +174,21 @@ kas.space @halves<N, D, H | s, g>
   EXPECT_NE(write(Left), write(Crossed));
 }
 
+TEST_F(KeysTest, H3) {
+  auto write = [](bool isFirst, bool isLow) {
+    return [=](W &x, ExprId d, ExprId h, ExprId c) {
+      auto [q, m] = x.merge(isFirst ? x.shift(h) : h, "s");
+      ExprId split = isLow ? x.split(q, x.shift(m)) : x.split(x.shift(q), m);
+      if (!isFirst)
+        x.shift(split);
+      x.contract({c}, {d});
+    };
+  };
+  EXPECT_EQ(getKey(write(false, false)), getKey(write(true, false)));
+  EXPECT_NE(getKey(write(false, true)), getKey(write(true, true)))
+      << "the inner half wraps around";
+}
+
 TEST_F(KeysTest, H5) {
   auto write = [](bool isInner, bool hasOuter, bool hasInner) {
     return [=](W &x, ExprId d, ExprId h, ExprId) {
@@ -196,6 +229,38 @@ TEST_F(KeysTest, H6) {
   EXPECT_EQ(getKey(write(false, false)), getKey(write(true, false)));
   EXPECT_NE(getKey(write(false, true)), getKey(write(true, true)))
       << "the quotient of a shift is no shift";
+}
+
+TEST_F(KeysTest, H7) {
+  auto write = [](int below, int above) {
+    return [=](W &x, ExprId d, ExprId h, ExprId c) {
+      auto shift = [&](ExprId of, int amount) {
+        return amount > 0 ? x.shift(of) : amount < 0 ? x.shiftBack(of) : of;
+      };
+      auto [q, m] = x.merge(shift(h, below), "s");
+      shift(x.split(q, m), above);
+      x.contract({c}, {d});
+    };
+  };
+  EXPECT_EQ(getKey(write(1, -1)), getKey(write(0, 0)));
+  EXPECT_EQ(getKey(write(1, 0)), getKey(write(0, 1)));
+  EXPECT_NE(getKey(write(1, 1)), getKey(write(0, 1)));
+}
+
+TEST_F(KeysTest, H8) {
+  auto write = [](bool isShifted, bool isSeen) {
+    return [=](W &x, ExprId d, ExprId h, ExprId c) {
+      ExprId r = x.reduce("s");
+      if (isSeen)
+        x.contract({r}, {});
+      auto [q, m] = x.merge(x.shift(x.split(r, h)), "H");
+      x.unfold(m, isShifted ? x.shift(q) : q);
+      x.contract({c}, {d});
+    };
+  };
+  EXPECT_EQ(getKey(write(false, false)), getKey(write(true, false)));
+  EXPECT_NE(getKey(write(false, true)), getKey(write(true, true)))
+      << "a weight sees the carry";
 }
 
 TEST_F(KeysTest, O4) {

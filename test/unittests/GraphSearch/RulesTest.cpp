@@ -137,14 +137,6 @@ TEST_F(RulesTest, M7) {
   EXPECT_TRUE(merges(h, "s") && merges(h, "H/s"));
 }
 
-TEST_F(RulesTest, M8) {
-  ExprId r = reduce("s");
-  ExprId t = shift(split(shift(h), r));
-  EXPECT_FALSE(merges(t, "s"));
-  ExprId q = reduce("s");
-  EXPECT_TRUE(merges(shift(split(w, q)), "s")) << "the outer one is no shift";
-}
-
 //===----------------------------------------------------------------------===//
 // Unfolds
 //===----------------------------------------------------------------------===//
@@ -302,13 +294,6 @@ TEST_F(RulesTest, H2) {
   ExprId a = reduce("s"), b = reduce("g");
   EXPECT_TRUE(shifts(split(h, a)));
   EXPECT_FALSE(shifts(split(w, b))) << "over shift_block";
-}
-
-TEST_F(RulesTest, H3) {
-  auto [high, low] = merge(h, "s");
-  EXPECT_FALSE(shifts(split(shift(high), low)));
-  auto [top, rest] = merge(w, "s");
-  EXPECT_TRUE(shifts(split(top, rest))) << "the outer one is no shift";
 }
 
 TEST_F(RulesTest, H4) {

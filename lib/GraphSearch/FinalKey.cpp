@@ -1,0 +1,392 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FlatGraph.h"
+#include "GraphWeightRules.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace kas;
+
+namespace {
+/// The least hash of an operator over all ways to number equal reductions (O4),
+/// and equal outputs where axes may be swapped (O5).
+class FinalKey {
+public:
+  FinalKey(const GraphSpace &space, const GraphStateData &state)
+      : space(space), graph(space, state), hashes(graph.nodes.size()),
+        values(graph.nodes.size()), labels(graph.nodes.size()) {
+    findGroups();
+    findAtoms();
+    for (unsigned index : graph.data) {
+      llvm::SmallVector<unsigned, 6> &factors = dimensions.emplace_back();
+      unsigned dimension = space.firstOutput + dimensions.size() - 1;
+      if (space.problem->inputs[dimension].isUnordered)
+        addFactors(index, factors);
+      else
+        factors.push_back(index);
+    }
+  }
+
+  uint64_t compute() {
+    permute(0);
+    return least;
+  }
+
+private:
+  /// Leaves that may be renamed into each other, by shape.
+  void findGroups() {
+    for (auto [index, node] : llvm::enumerate(graph.nodes)) {
+      const Expr &expr = space.getExpr(node.expr);
+      bool isOutput = expr.kind == CoordKind::Output;
+      if (!isOutput && expr.kind != CoordKind::Reduce)
+        continue;
+      labels[index] = expr.first;
+      if (isOutput && !space.isSwappable(expr))
+        continue;
+      auto *group = llvm::find_if(groups, [&](llvm::ArrayRef<unsigned> other) {
+        return space.getShapeHash(graph.nodes[other.front()].expr) ==
+               space.getShapeHash(node.expr);
+      });
+      if (group == groups.end())
+        group = &groups.emplace_back();
+      group->push_back(index);
+    }
+  }
+
+  /// W8: weights by their atoms; what follows from those of one weight may as
+  /// well be taken by it as dropped.
+  void findAtoms() {
+    for (llvm::ArrayRef<unsigned> weight : graph.weights) {
+      llvm::SmallVector<ExprId, 8> coords;
+      for (unsigned index : weight)
+        coords.push_back(graph.nodes[index].expr);
+      llvm::SmallVector<unsigned, 8> &atoms = weights.emplace_back();
+      for (ExprId id : getWeightAtoms(space, coords))
+        atoms.push_back(find(id));
+    }
+    for (unsigned index : graph.expanded)
+      if (llvm::none_of(weights, [&](llvm::ArrayRef<unsigned> atoms) {
+            return followsFrom(index, atoms);
+          }))
+        expanded.push_back(index);
+  }
+
+  bool followsFrom(unsigned index, llvm::ArrayRef<unsigned> atoms) const {
+    const FlatGraph::Node &node = graph.nodes[index];
+    const Expr &expr = space.getExpr(node.expr);
+    if (llvm::is_contained(atoms, index))
+      return true;
+    if (expr.kind == CoordKind::Output || expr.kind == CoordKind::Reduce)
+      return false;
+    bool isBinary =
+        expr.kind == CoordKind::Split || expr.kind == CoordKind::Unfold;
+    return followsFrom(node.first, atoms) &&
+           (!isBinary || followsFrom(node.second, atoms));
+  }
+
+  void addFactors(unsigned index, llvm::SmallVectorImpl<unsigned> &factors) {
+    if (space.getExpr(graph.nodes[index].expr).kind != CoordKind::Split) {
+      factors.push_back(index);
+      return;
+    }
+    addFactors(graph.nodes[index].first, factors);
+    addFactors(graph.nodes[index].second, factors);
+  }
+
+  void permute(unsigned group) {
+    if (group == groups.size()) {
+      least = std::min(least, computeOnce());
+      return;
+    }
+    llvm::SmallVector<unsigned, 6> order;
+    for (unsigned index : groups[group])
+      order.push_back(space.getExpr(graph.nodes[index].expr).first);
+    llvm::sort(order);
+    do {
+      for (auto [index, label] : llvm::zip_equal(groups[group], order))
+        labels[index] = label;
+      permute(group + 1);
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+
+  unsigned find(ExprId id) const {
+    return llvm::find_if(
+               graph.nodes,
+               [&](const FlatGraph::Node &node) { return node.expr == id; }) -
+           graph.nodes.begin();
+  }
+
+  /// H5: with an outer reduction whose weights have the inner coordinate as
+  /// well, carrying into it only renames its points: the inner one may be
+  /// shifted instead.
+  bool isCarryVoid(const Expr &split) const {
+    if (split.kind != CoordKind::Split ||
+        space.getExpr(split.first).kind != CoordKind::Reduce)
+      return false;
+    unsigned reduce = find(split.first), inner = find(split.second);
+    return llvm::all_of(weights, [&](llvm::ArrayRef<unsigned> atoms) {
+      return !llvm::is_contained(atoms, reduce) || followsFrom(inner, atoms);
+    });
+  }
+
+  /// What a coordinate is, up to what is added to it.
+  struct Sum {
+    uint64_t root = 0;
+    /// A sum over what is carried into it, in any order (M10).
+    uint64_t carries = 0;
+    /// A sum of 1, -1 and products of these with sizes, modulo 2^64 (H7).
+    uint64_t shift = 0;
+
+    Sum plus(uint64_t amount) const { return {root, carries, shift + amount}; }
+  };
+
+  static uint64_t getAmount(const Expr &shift) {
+    return shift.second ? ~uint64_t(0) : 1;
+  }
+
+  /// An odd number for each size, so that products and quotients of sizes are
+  /// those of their numbers.
+  uint64_t getNumber(SizeId size) const {
+    uint64_t product = 1;
+    for (unsigned i = 0; i < space.sizes.getNumPowers(); ++i) {
+      int exponent = space.sizes[size].powers.get(i);
+      uint64_t factor = mixBits(i + 1) | 1, inverse = factor;
+      for (unsigned step = 0; exponent < 0 && step < 5; ++step)
+        inverse *= 2 - factor * inverse;
+      for (int j = 0; j < std::abs(exponent); ++j)
+        product *= exponent < 0 ? inverse : factor;
+    }
+    return product;
+  }
+
+  static uint64_t hashUnshifted(const Sum &sum) {
+    if (sum.carries == 0)
+      return sum.root;
+    return combineHash(combineHash(sum.root, sum.carries),
+                       static_cast<uint64_t>(CoordKind::MergeQuotient));
+  }
+  uint64_t hash(const Sum &sum, SizeId size) const {
+    if (sum.shift == 0)
+      return hashUnshifted(sum);
+    return combineHash(
+        combineHash(startHash(CoordKind::Shift, size), hashUnshifted(sum)),
+        sum.shift);
+  }
+  uint64_t startHash(CoordKind kind, SizeId size) const {
+    return combineHash(static_cast<uint64_t>(kind), space.sizes[size].hash);
+  }
+
+  /// H8: a reduction, or what void carries make of it, that no weight sees in
+  /// another form: a shift of it renames its points.
+  bool isRenamed(ExprId id) const {
+    const Expr *split = getCarriedSplit(space, id);
+    if (!split || !isCarryVoid(*split))
+      return false;
+    unsigned reduce = find(split->first), quotient = find(id);
+    return llvm::all_of(weights, [&](llvm::ArrayRef<unsigned> atoms) {
+      return llvm::all_of(atoms, [&](unsigned atom) {
+        return atom == reduce || atom == quotient || !hasBelow(atom, reduce);
+      });
+    });
+  }
+  bool hasBelow(unsigned index, unsigned below) const {
+    const FlatGraph::Node &node = graph.nodes[index];
+    const Expr &expr = space.getExpr(node.expr);
+    if (index == below || expr.kind == CoordKind::Output ||
+        expr.kind == CoordKind::Reduce)
+      return index == below;
+    bool isBinary =
+        expr.kind == CoordKind::Split || expr.kind == CoordKind::Unfold;
+    return hasBelow(node.first, below) ||
+           (isBinary && hasBelow(node.second, below));
+  }
+
+  /// H7: a shift of the outer half is one of the whole by the inner size.
+  Sum makeSplit(SizeId size, const Sum &outer, const Sum &inner,
+                SizeId innerSize) const {
+    uint64_t root =
+        combineHash(startHash(CoordKind::Split, size), hashUnshifted(outer));
+    return {combineHash(root, hash(inner, innerSize)), 0,
+            outer.shift * getNumber(innerSize)};
+  }
+
+  /// S8: halves of one merge side by side are the whole, whatever weights there
+  /// are; also when the outer one is shifted (H3, H7).
+  std::optional<Sum> joinHalves(ExprId outer, ExprId inner) const {
+    uint64_t shift = 0;
+    while (space.getExpr(outer).kind == CoordKind::Shift) {
+      const Expr &expr = space.getExpr(outer);
+      outer = expr.first;
+      if (!isRenamed(outer))
+        shift += getAmount(expr);
+    }
+    const Expr &x = space.getExpr(outer), &y = space.getExpr(inner);
+    if (x.kind != CoordKind::MergeQuotient ||
+        y.kind != CoordKind::MergeRemainder || x.first != y.first ||
+        x.second != y.second)
+      return std::nullopt;
+    return values[find(x.first)].plus(shift * getNumber(y.size));
+  }
+  Sum evaluateSplit(const Expr &split) const {
+    if (std::optional<Sum> whole = joinHalves(split.first, split.second))
+      return *whole;
+    const Expr &inner = space.getExpr(split.second);
+    if (inner.kind == CoordKind::Split)
+      if (std::optional<Sum> whole = joinHalves(split.first, inner.first))
+        return makeSplit(split.size, *whole, values[find(inner.second)],
+                         space.getExpr(inner.second).size);
+    return makeSplit(split.size, values[find(split.first)],
+                     values[find(split.second)], inner.size);
+  }
+
+  /// H5, H7, H8.
+  Sum evaluateShift(const Expr &shift) const {
+    const Expr &split = space.getExpr(shift.first);
+    uint64_t amount = getAmount(shift);
+    if (isCarryVoid(split))
+      return makeSplit(split.size, values[find(split.first)],
+                       values[find(split.second)].plus(amount),
+                       space.getExpr(split.second).size);
+    const Sum &base = values[find(shift.first)];
+    return isRenamed(shift.first) ? base : base.plus(amount);
+  }
+
+  /// H6: when the quotient of a merge is dropped, the remainder may as well be
+  /// shifted as the whole.
+  bool isQuotientDropped(const Expr &half) const {
+    return llvm::any_of(graph.expanded, [&](unsigned index) {
+      const Expr &dropped = space.getExpr(graph.nodes[index].expr);
+      return dropped.kind == CoordKind::MergeQuotient &&
+             dropped.first == half.first && dropped.second == half.second;
+    });
+  }
+  Sum getMerged(const Expr &half) const {
+    const Expr &whole = space.getExpr(half.first);
+    return whole.kind == CoordKind::Shift
+               ? values[find(whole.first)].plus(getAmount(whole))
+               : values[find(half.first)];
+  }
+
+  uint64_t hashHalf(const Expr &half, uint64_t whole) const {
+    return combineHash(combineHash(startHash(half.kind, half.size), whole),
+                       space.sizes[half.second].hash);
+  }
+
+  /// The halves of the shift of a split of a and b, merged by b's size: a plus
+  /// the carry of b, and the shift of b (M9); a shifted a makes it shifted, too
+  /// (M8).
+  Sum evaluateHalf(ExprId id) const {
+    const Expr &half = space.getExpr(id);
+    const Expr &whole = space.getExpr(half.first);
+    if (std::optional<ExprId> inner = getShiftedRemainder(space, id))
+      return values[find(*inner)].plus(getAmount(whole));
+    if (const Expr *split = getCarriedSplit(space, id)) {
+      Sum sum = values[find(split->first)];
+      if (!isCarryVoid(*split))
+        sum.carries +=
+            mixBits(combineHash(hashes[find(split->second)], whole.second));
+      return sum;
+    }
+    Sum merged = getMerged(half);
+    if (merged.shift == 0 || !isQuotientDropped(half))
+      return {hashHalf(half, hashes[find(half.first)])};
+    uint64_t root = hashHalf(half, hashUnshifted(merged));
+    return {root, 0, half.kind == CoordKind::MergeRemainder ? merged.shift : 0};
+  }
+
+  /// W9: a weight that is indexed by a shift, or by the remainder of one, is a
+  /// rotated one.
+  uint64_t hashAtom(unsigned index) const {
+    const Expr &expr = space.getExpr(graph.nodes[index].expr);
+    if (expr.kind == CoordKind::MergeRemainder) {
+      Sum merged = getMerged(expr);
+      if (merged.shift != 0)
+        return hashHalf(expr, hashUnshifted(merged));
+    }
+    return hashUnshifted(values[index]);
+  }
+
+  Sum evaluate(unsigned index) const {
+    const FlatGraph::Node &node = graph.nodes[index];
+    const Expr &expr = space.getExpr(node.expr);
+    switch (expr.kind) {
+    case CoordKind::Output:
+    case CoordKind::Reduce:
+      return {combineHash(startHash(expr.kind, expr.size), labels[index])};
+    case CoordKind::Split:
+      return evaluateSplit(expr);
+    case CoordKind::Unfold:
+      return {combineHash(
+          combineHash(startHash(expr.kind, expr.size), hashes[node.first]),
+          hashes[node.second])};
+    case CoordKind::Shift:
+      return evaluateShift(expr);
+    case CoordKind::MergeQuotient:
+    case CoordKind::MergeRemainder:
+      return evaluateHalf(node.expr);
+    default:
+      return {hashHalf(expr, hashes[node.first])};
+    }
+  }
+
+  uint64_t hashSet(llvm::ArrayRef<unsigned> set) const {
+    uint64_t sum = set.size();
+    for (unsigned index : set)
+      sum += mixBits(hashes[index]);
+    return mixBits(sum);
+  }
+
+  uint64_t hashWeight(llvm::ArrayRef<unsigned> atoms) const {
+    uint64_t sum = atoms.size();
+    for (unsigned index : atoms)
+      sum += mixBits(hashAtom(index));
+    return mixBits(sum);
+  }
+
+  uint64_t computeOnce() {
+    for (auto [index, node] : llvm::enumerate(graph.nodes)) {
+      values[index] = evaluate(index);
+      hashes[index] = hash(values[index], space.getExpr(node.expr).size);
+    }
+    uint64_t hash = 0, swapped = 0;
+    for (auto [position, factors] : llvm::enumerate(dimensions)) {
+      const Dimension &input =
+          space.problem->inputs[space.firstOutput + position];
+      uint64_t dimension = combineHash(
+          space.sizes[space.targets[position]].hash, hashSet(factors));
+      if (space.problem->limits.swapAxes && !input.isUnordered)
+        swapped += mixBits(dimension);
+      else
+        hash = combineHash(hash, dimension);
+    }
+    hash = combineHash(hash, swapped);
+    uint64_t sum = graph.weights.size();
+    for (llvm::ArrayRef<unsigned> weight : weights)
+      sum += mixBits(hashWeight(weight));
+    uint64_t dropped = expanded.size();
+    for (unsigned index : expanded)
+      dropped += mixBits(hashUnshifted(values[index]));
+    return combineHash(combineHash(hash, sum), mixBits(dropped));
+  }
+
+  const GraphSpace &space;
+  FlatGraph graph;
+  llvm::SmallVector<llvm::SmallVector<unsigned, 6>, 4> groups, dimensions;
+  llvm::SmallVector<llvm::SmallVector<unsigned, 8>, 4> weights;
+  llvm::SmallVector<unsigned, 4> expanded;
+  llvm::SmallVector<uint64_t, 24> hashes;
+  llvm::SmallVector<Sum, 24> values;
+  llvm::SmallVector<uint32_t, 24> labels;
+  uint64_t least = ~uint64_t(0);
+};
+} // namespace
+
+uint64_t kas::computeFinalKey(const GraphSpace &space,
+                              const GraphStateData &state) {
+  return FinalKey(space, state).compute();
+}
