@@ -113,7 +113,8 @@ private:
 FailureOr<Product> AttentionMatcher::getProduct(Value result) {
   auto op = result.getDefiningOp<linalg::LinalgOp>();
   if (!op || op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
-      op.getNumReductionLoops() != 1 || !op.hasPureTensorSemantics())
+      op.getNumReductionLoops() != 1 || !op.hasPureTensorSemantics() ||
+      op.hasDynamicShape())
     return failure();
   bool isSum = linalg::detail::isContractionBody(
       *op.getBlock(), [](Operation *multiply, Operation *add) {
@@ -352,7 +353,7 @@ LogicalResult AttentionMatcher::matchProjection(
   FailureOr<Site> layer = failure();
   if (op)
     layer = matchSite(op, ignored);
-  if (failed(layer) ||
+  if (failed(layer) || trace.elements.empty() ||
       (layer->kind.name != "linear" && layer->kind.name != "batched_linear"))
     return miss(reason,
                 "requires queries, keys and values of linear layers for "

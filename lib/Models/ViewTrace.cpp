@@ -113,7 +113,8 @@ static std::vector<int64_t> getTransposed(linalg::TransposeOp op) {
 
 static std::optional<std::vector<int64_t>>
 getSliced(tensor::ExtractSliceOp op) {
-  if (llvm::any_of(op.getStaticOffsets(), ShapedType::isDynamic) ||
+  if (!op.getSourceType().hasStaticShape() ||
+      llvm::any_of(op.getStaticOffsets(), ShapedType::isDynamic) ||
       llvm::any_of(op.getStaticStrides(), ShapedType::isDynamic) ||
       llvm::any_of(op.getStaticSizes(), ShapedType::isDynamic))
     return std::nullopt;
@@ -145,10 +146,10 @@ ViewTrace kas::traceViews(Value value,
   constexpr int64_t maxElements = int64_t(1) << 25;
   ViewTrace trace;
   trace.origin = value;
-  int64_t count = cast<ShapedType>(value.getType()).getNumElements();
-  if (count > maxElements)
+  auto type = cast<ShapedType>(value.getType());
+  if (!type.hasStaticShape() || type.getNumElements() > maxElements)
     return trace;
-  trace.elements.resize(count);
+  trace.elements.resize(type.getNumElements());
   std::iota(trace.elements.begin(), trace.elements.end(), 0);
   while (Operation *op = trace.origin.getDefiningOp()) {
     Value input;

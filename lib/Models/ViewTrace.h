@@ -31,8 +31,9 @@ struct ViewTrace {
   llvm::SmallVector<mlir::Value> biases;
 };
 
-/// Follows `value`, of static shape, to its origin; adds what is looked through
-/// to `ops`. Empty elements say that there are too many.
+/// Follows `value` to its origin; adds what is looked through to `ops`.
+/// Elements are empty when there are more than 2^25 of them, or they cannot be
+/// counted.
 ViewTrace traceViews(mlir::Value value,
                      llvm::SmallSetVector<mlir::Operation *, 32> &ops);
 
