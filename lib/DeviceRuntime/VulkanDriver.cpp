@@ -10,6 +10,8 @@
 #include "Device.h"
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
+#include <link.h>
 
 using namespace kas::rt;
 
@@ -205,16 +207,35 @@ Status VulkanInstance::open() {
   if (Status status = loadLibrary(); status.isError())
     return status;
   const char *variable = std::getenv("KAS_RT_VALIDATION");
-  bool validate = variable && std::strcmp(variable, "1") == 0;
-  if (validate)
+  isValidating = variable && std::strcmp(variable, "1") == 0;
+  if (isValidating)
     if (Status status = requireValidationLayer(*this); status.isError())
       return status;
-  return createInstance(validate);
+  return createInstance(isValidating);
+}
+
+/// Keeps every library that is loaded in memory until the process ends.
+static void keepLibraries() {
+  std::vector<std::string> names;
+  dl_iterate_phdr(
+      [](dl_phdr_info *info, size_t, void *data) {
+        static_cast<std::vector<std::string> *>(data)->push_back(
+            info->dlpi_name);
+        return 0;
+      },
+      &names);
+  for (const std::string &name : names)
+    if (!name.empty())
+      dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 void VulkanInstance::close() {
   if (!handle)
     return;
+  // Memory that layers and drivers do not give back would otherwise have no
+  // owner that a leak checker can name, as they are unloaded now.
+  if (isValidating)
+    keepLibraries();
   if (messenger)
     if (auto destroy = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
             getFunction(handle, "vkDestroyDebugUtilsMessengerEXT")))

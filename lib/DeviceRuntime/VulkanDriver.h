@@ -108,6 +108,7 @@ private:
   Status loadLibrary();
   Status createInstance(bool validate);
 
+  bool isValidating = false;
   VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
 };
 

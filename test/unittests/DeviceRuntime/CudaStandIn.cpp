@@ -17,6 +17,7 @@
 #include "../../../lib/DeviceRuntime/CudaDriver.h"
 #include "StandIn.h"
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -206,6 +207,33 @@ const char *nameOf(int error) {
   }
 }
 
+} // namespace
+
+/// For programs that run on the stand-in: with KAS_STAND_IN_REPORT=1 it says at
+/// the end what was launched, what was wrong and what is left.
+namespace {
+struct Report {
+  ~Report() {
+    const char *variable = std::getenv("KAS_STAND_IN_REPORT");
+    if (!variable || std::strcmp(variable, "1") != 0)
+      return;
+    std::istringstream log(state.log.str());
+    for (std::string line; std::getline(log, line);)
+      if (line.rfind("cuLaunchKernel", 0) == 0 ||
+          line.rfind("cuModuleGetFunction", 0) == 0)
+        std::fprintf(stderr, "%s\n", line.c_str());
+    std::fprintf(
+        stderr, "%d allocations, %d copies to the device, %d from it\n",
+        state.calls["cuMemAlloc_v2"], state.calls["cuMemcpyHtoDAsync_v2"],
+        state.calls["cuMemcpyDtoHAsync_v2"]);
+    std::fprintf(stderr, "violations: %s\n",
+                 state.violations.str().empty()
+                     ? "none"
+                     : state.violations.str().c_str());
+    std::fprintf(stderr, "left: %zu objects, %d contexts\n", state.countLive(),
+                 state.retained);
+  }
+} report;
 } // namespace
 
 //===----------------------------------------------------------------------===//

@@ -9,7 +9,6 @@
 #include "DeviceRuntimeTest.h"
 #include "SpirvText.h"
 #include <cstdlib>
-#include <dlfcn.h>
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan.h>
 
@@ -20,10 +19,6 @@ namespace {
 class VulkanTest : public DeviceRuntimeTest {
 protected:
   void SetUp() override {
-    // The loader would unload and load these again for each device.
-    for (const char *library :
-         {"libvulkan_lvp.so", "libVkLayer_khronos_validation.so"})
-      dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     useDriver("VK_ICD_FILENAMES", KAS_LAVAPIPE_ICD);
     useDriver("KAS_RT_VALIDATION", "1");
     useDriver("KAS_RT_LIBVULKAN", KAS_VULKAN_STAND_IN);
