@@ -162,6 +162,22 @@ TEST_F(FingerprintTest, NearMissesDiffer) {
   }
 }
 
+/// Positions beside each other are looked at: a weight that has half of one is
+/// seen where that half stays and the other changes.
+TEST_F(FingerprintTest, PlacesAreNeighbors) {
+  ConcreteOperator op = get(bodies[0]);
+  auto hasNeighbors = [&](unsigned count) {
+    std::vector<OutputPlace> places = choosePlaces(op, count);
+    for (const OutputPlace &a : places)
+      for (const OutputPlace &b : places)
+        if (b[1] == a[1] + 1)
+          return true;
+    return false;
+  };
+  EXPECT_FALSE(hasNeighbors(2));
+  EXPECT_TRUE(hasNeighbors(3));
+}
+
 /// What colours alone do not tell apart: one ring of all channels, or rings of
 /// each group.
 TEST_F(SamenessTest, FingerprintsOfRings) {
