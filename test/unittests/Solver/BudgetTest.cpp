@@ -32,7 +32,11 @@ public:
   }
 
   Size size(llvm::StringRef text) const {
-    return llvm::cantFail(parseSize(text, symbols));
+    // Not cantFail: without assertions an error would be undefined behaviour.
+    llvm::Expected<Size> size = parseSize(text, symbols);
+    if (!size)
+      llvm::report_fatal_error(size.takeError());
+    return *size;
   }
   CostTerm term(int64_t factor, llvm::StringRef text) const {
     return {factor, size(text)};

@@ -30,7 +30,11 @@ struct KernelSymbols {
   }
 
   Size size(llvm::StringRef text) const {
-    return llvm::cantFail(parseSize(text, symbols));
+    // Not cantFail: without assertions an error would be undefined behaviour.
+    llvm::Expected<Size> size = parseSize(text, symbols);
+    if (!size)
+      llvm::report_fatal_error(size.takeError());
+    return *size;
   }
 
   /// Sizes separated by commas.
