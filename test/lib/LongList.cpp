@@ -256,8 +256,9 @@ kas::test::findUndecided(const SearchProblem &problem, LongList &list,
     sift(binding, few);
     sift(binding, neighbors);
   }
+  // Rings of channels show their lengths after many rounds.
   for (const FingerprintOptions &options :
-       {FingerprintOptions{4, 0, 3, 24}, {2, 0, 4, 128}})
+       {FingerprintOptions{4, 0, 3, 24}, {1, 1, 16, 128}, {2, 0, 4, 128}})
     for (size_t binding = 0; binding < bindings.size(); ++binding)
       sift(binding, options);
   return std::move(sieve.buckets);
