@@ -180,15 +180,22 @@ public:
     compareSites(ownLayers, {});
     compareSites(layers, {});
     compareNetwork(module, kernel, numSites, *model);
-    // What is not finite, again on the same data made small.
+    // What is not finite or large, again on the same data made small.
     NamedTensors small;
     for (auto [index, op] : llvm::enumerate(sites))
-      if (!isFinite(model->getResult(2 + 2 * index)))
+      if (!isFinite(model->getResult(2 + 2 * index)) ||
+          isLarge(model->getResult(1 + 2 * index)))
         small.insert({getSiteName(op) + ".own",
                       shrink(op, model->getResult(1 + 2 * index))});
     if (small.empty())
       return;
     compareSites(smallLayers, std::move(small));
+  }
+
+  /// In f32 whole numbers apart.
+  static bool isLarge(ArrayRef<float> data) {
+    return llvm::any_of(
+        data, [](float value) { return !(std::abs(value) < 0x1p24f); });
   }
 
   /// Divided by the largest magnitude; what is not finite is 1 or -1.
@@ -225,7 +232,7 @@ public:
           return evaluate(isNear ? ArrayRef<float>(near) : input,
                           StepPrecision::Double);
         },
-        [&] { return evaluate(input, StepPrecision::Single); });
+        [&] { return evaluate(input, StepPrecision::Single); }, isLarge(input));
     EXPECT_EQ(wrong, "") << "layer " << layer.name << "\n" << print(kernel);
   }
 
@@ -256,13 +263,13 @@ public:
     RecordProperty("layers", layers.print());
     RecordProperty("own-layers", ownLayers.print());
     RecordProperty("small-layers", smallLayers.print());
-    llvm::outs()
-        << count << " kernels in " << file
-        << "\n  networks: " << networks.print()
-        << "\n  layers on the data of the network: " << layers.print()
-        << "\n  layers on data of their own: " << ownLayers.print()
-        << "\n  layers of networks that are not finite, on smaller data: "
-        << smallLayers.print() << "\n";
+    llvm::outs() << count << " kernels in " << file
+                 << "\n  networks: " << networks.print()
+                 << "\n  layers on the data of the network: " << layers.print()
+                 << "\n  layers on data of their own: " << ownLayers.print()
+                 << "\n  layers with numbers that are not finite or large, on "
+                    "small data: "
+                 << smallLayers.print() << "\n";
   }
 
   Tally networks, layers, ownLayers, smallLayers;
@@ -299,9 +306,11 @@ TEST_F(NetworkKernelsTest, ResNet18EqualsTheReference) {
              &NetworkKernelsTest::checkNetwork);
 }
 
+// Without products of data, which grow beyond f32 in 19 layers.
 TEST_F(NetworkKernelsTest, ResNet18At224EqualsTheReference) {
   if (!std::getenv("KAS_SLOW_TESTS"))
     GTEST_SKIP() << "takes minutes; set KAS_SLOW_TESTS";
-  checkModel("resnet18_224.mlir", 19, "0.1", "steps=8,exp=0,softmax=0", 3,
+  checkModel("resnet18_224.mlir", 19, "0.1",
+             "steps=8,exp=0,softmax=0,sqr=0,mul=0,matmul=0", 4,
              &NetworkKernelsTest::checkNetwork);
 }
