@@ -19,6 +19,7 @@
 #include "kas/Dialect/Kas/Analysis/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/GPU/GPU.h"
 #include "kas/GraphSearch/Passes.h"
 #include "kas/Models/Passes.h"
 #include "kas/Pipelines/CPU.h"
@@ -27,7 +28,7 @@
 namespace kas {
 
 inline void registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<KasDialect, KasCPUDialect>();
+  registry.insert<KasDialect, KasCPUDialect, KasGPUDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);
 }
 
@@ -39,6 +40,7 @@ inline void registerAllPasses() {
   registerKasModelsPasses();
   registerKasTransformsPasses();
   registerCPUPipeline();
+  registerGPUPipelines();
 }
 
 } // namespace kas

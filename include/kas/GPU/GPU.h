@@ -1,0 +1,58 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The roads from operators to NVVM and SPIR-V, and their common first half.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_GPU_GPU_H
+#define KAS_GPU_GPU_H
+
+#include "kas/GPU/Schedule.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace kas {
+
+/// The name of the module with all kernels.
+constexpr llvm::StringLiteral kernelModuleName = "kernels";
+
+/// Sets the device of `module` and a schedule on each `kas.apply` that has
+/// none. Reports operators that are not concrete.
+mlir::LogicalResult scheduleForGPU(mlir::ModuleOp module, GPUDeviceAttr device);
+
+/// How many kernels and launches `outlineKernels` made.
+struct OutlinedKernels {
+  int64_t kernels = 0, launches = 0;
+};
+
+/// Makes kernels of all scheduled `kas.apply`s; see `-kas-gpu-outline`. Reports
+/// schedules that do not suit and limits of the device that are exceeded.
+mlir::FailureOr<OutlinedKernels> outlineKernels(mlir::ModuleOp module);
+
+/// What both roads share.
+struct GPUFrontOptions {
+  /// See `getGPUDevice`; empty: the one that the module names, else sm_90.
+  std::string device;
+  /// Take the place of the device's limits, if not 0.
+  int64_t maxThreads = 0, sharedBytes = 0;
+};
+
+/// Operators on tensors to functions on buffers that launch kernels.
+void buildGPUFrontHalf(mlir::OpPassManager &manager,
+                       const GPUFrontOptions &options = {});
+
+/// Registers the passes and pipelines.
+void registerGPUPipelines();
+
+/// Registers every dialect and extension that the pipelines read or make.
+void registerGPUPipelineDialects(mlir::DialectRegistry &registry);
+
+} // namespace kas
+
+#endif // KAS_GPU_GPU_H

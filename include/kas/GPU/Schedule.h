@@ -1,0 +1,45 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The attributes that say what a GPU offers and how a kernel is cut for it, and
+// the model that chooses.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_GPU_SCHEDULE_H
+#define KAS_GPU_SCHEDULE_H
+
+#include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Dialect.h"
+#include "llvm/Support/Error.h"
+
+#include "kas/GPU/ScheduleDialect.h.inc"
+#include "kas/GPU/ScheduleEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "kas/GPU/ScheduleAttrs.h.inc"
+
+namespace kas {
+
+/// The device called `name`: `sm_75` and later for NVIDIA's, `vulkan` for what
+/// nearly every device with Vulkan 1.1 offers. Errors list the known names.
+llvm::Expected<GPUDeviceAttr> getGPUDevice(mlir::MLIRContext *context,
+                                           llvm::StringRef name);
+
+/// The device that the module around `op` names, or null.
+GPUDeviceAttr getGPUDevice(mlir::Operation *op);
+
+/// The cheapest schedule of an operator on `device` according to the cost
+/// model. Always suits.
+GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
+                                  GPUDeviceAttr device);
+
+} // namespace kas
+
+#endif // KAS_GPU_SCHEDULE_H

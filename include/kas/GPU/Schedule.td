@@ -1,0 +1,142 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The attributes that say what a GPU offers and how a kernel is cut for it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_GPU_SCHEDULE
+#define KAS_GPU_SCHEDULE
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+
+def KasGPU_Dialect : Dialect {
+  let name = "kas_gpu";
+  let cppNamespace = "::kas";
+  let summary = "How operators are compiled for GPUs";
+  let description = [{
+    Has no operations. Its attribute `kas_gpu.schedule` is set on `kas.apply`,
+    `kas_gpu.device` on modules; `-kas-gpu-outline` writes `kas_gpu.access` on the
+    arguments of kernels.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// The attribute of `kas.apply`s.
+    static constexpr ::llvm::StringLiteral scheduleName = "kas_gpu.schedule";
+    /// The attribute of modules.
+    static constexpr ::llvm::StringLiteral deviceName = "kas_gpu.device";
+    /// The attribute of arguments of kernels: "read" or "write".
+    static constexpr ::llvm::StringLiteral accessName = "kas_gpu.access";
+    /// The attribute of the buffer that holds all temporary ones.
+    static constexpr ::llvm::StringLiteral scratchName = "kas_gpu.scratch";
+  }];
+}
+
+def KasGPU_Road : I32EnumAttr<"GPURoad", "how a kernel reads its data", [
+    I32EnumAttrCase<"Direct", 0, "direct">,
+    I32EnumAttrCase<"Staged", 1, "staged">]> {
+  let cppNamespace = "::kas";
+}
+
+def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
+  let mnemonic = "schedule";
+  let summary = "how an operator is cut into blocks, threads and register tiles";
+  let description = [{
+    **Direct** kernels read all tensors where they are. A thread computes a tile of
+    outputs, `tile` points along each output coordinate; the tiles are numbered row
+    by row, and `threads` consecutive ones are a block. Every operator can be
+    computed so.
+
+    ```mlir
+    #kas_gpu.schedule<road = direct, threads = 256, tile = [1, 4, 1, 1]>
+    ```
+
+    **Staged** kernels are for sums of products. Output coordinates that only the
+    data depends on are numbered through as columns, those that only weights depend
+    on as rows, the others as batches. A block computes `block = [rows, columns]` of
+    outputs in steps of `depth` reductions: products of weights and the data of a
+    step are copied to workgroup memory, in lines that are `padding` elements longer
+    than they must be so that banks do not conflict, and each thread adds up
+    `tile = [rows, columns]` sums in registers. With `stages = 2` the data of the
+    next step is loaded while that of the last one is multiplied.
+
+    ```mlir
+    #kas_gpu.schedule<road = staged, threads = 256, tile = [4, 4], block = [64, 64],
+                      depth = 16, padding = 4, stages = 2>
+    ```
+
+    Constraints:
+    - C1: `threads` is 1 to 1024.
+    - C2: all entries of `tile` are at least 1, their product is at most 256.
+    - C3: direct kernels have no `block`, `depth`, `padding`, and one stage.
+    - C4: staged kernels have two entries in `tile` and in `block`, and a `depth` of at least 1.
+    - C5: entries of `tile` divide those of `block`, and the quotients' product is `threads`.
+    - C6: `padding` is at least 0; `stages` is 1 or 2.
+    - C7: the attribute `kas_gpu.schedule` of an operation is of this kind.
+    - C8: it stands on a `kas.apply`.
+
+    A schedule that does not suit the operator or the device is an error of
+    `-kas-gpu-outline`.
+  }];
+  let parameters = (ins
+    EnumParameter<KasGPU_Road>:$road,
+    "int64_t":$threads,
+    OptionalParameter<"::mlir::DenseI64ArrayAttr">:$tile,
+    OptionalParameter<"::mlir::DenseI64ArrayAttr">:$block,
+    DefaultValuedParameter<"int64_t", "0">:$depth,
+    DefaultValuedParameter<"int64_t", "0">:$padding,
+    DefaultValuedParameter<"int64_t", "1">:$stages);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Bytes of workgroup memory that a staged kernel takes.
+    int64_t getSharedBytes(int64_t elementBytes = 4) const;
+  }];
+}
+
+def KasGPU_DeviceAttr : AttrDef<KasGPU_Dialect, "GPUDevice"> {
+  let mnemonic = "device";
+  let summary = "what a GPU offers";
+  let description = [{
+    The limits that kernels obey, and the numbers that the choice of schedules
+    depends on. `max_threads` of a block and `shared_bytes` of its workgroup memory
+    are limits, and so are `max_blocks` along each dimension of a grid and
+    `max_bytes` of a buffer. A processor holds `processor_threads`,
+    `processor_shared_bytes` and `registers` (of 32 bits) at once; a thread uses at
+    most `thread_registers`. Threads run in groups of `subgroup`.
+
+    ```mlir
+    module attributes {kas_gpu.device = #kas_gpu.device<name = "sm_90",
+      processors = 132, max_threads = 1024, ...>}
+    ```
+
+    Constraints:
+    - D1: all numbers are at least 1, `max_threads` at most 1024.
+    - D2: the attribute `kas_gpu.device` of a module is of this kind.
+    - D3: it stands on a module.
+  }];
+  let parameters = (ins
+    StringRefParameter<>:$name,
+    "int64_t":$processors,
+    "int64_t":$max_threads,
+    "int64_t":$shared_bytes,
+    "int64_t":$max_blocks,
+    "int64_t":$max_bytes,
+    "int64_t":$processor_threads,
+    "int64_t":$processor_shared_bytes,
+    "int64_t":$registers,
+    "int64_t":$thread_registers,
+    "int64_t":$subgroup);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+#endif // KAS_GPU_SCHEDULE

@@ -1,0 +1,133 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelEmitter.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace kas;
+using namespace mlir;
+
+static SmallVector<int64_t> getSizes(ArrayRef<SizeAttr> sizes) {
+  return llvm::map_to_vector(
+      sizes, [](SizeAttr size) { return *size.getConstantValue(); });
+}
+
+KernelProblem KernelProblem::get(OperatorOp op) {
+  KernelProblem problem;
+  problem.coordinates = getCoordinates(op);
+  problem.output = getSizes(op.getOutputSizes());
+  problem.data = getSizes(op.getDataSizes());
+  for (ArrayRef<SizeAttr> sizes : op.getWeightSizes())
+    problem.weights.push_back(getSizes(sizes));
+  return problem;
+}
+
+FailureOr<LaunchShape> LaunchShape::get(int64_t blocks, int64_t threads,
+                                        GPUDeviceAttr device) {
+  LaunchShape shape;
+  shape.block[0] = threads;
+  for (int64_t &size : shape.grid) {
+    size = std::min(blocks, device.getMaxBlocks());
+    blocks = llvm::divideCeil(blocks, size);
+  }
+  if (blocks > 1)
+    return failure();
+  return shape;
+}
+
+AffineExpr kas::linearize(ArrayRef<AffineExpr> indices, ArrayRef<int64_t> shape,
+                          MLIRContext *context) {
+  AffineExpr address = getAffineConstantExpr(0, context);
+  for (auto [expr, size] : llvm::zip_equal(indices, shape))
+    address = address * size + expr;
+  return address;
+}
+
+SmallVector<AffineExpr> kas::delinearize(AffineExpr expr,
+                                         ArrayRef<int64_t> extents) {
+  SmallVector<AffineExpr> digits(extents.size());
+  int64_t stride = 1;
+  for (size_t i = extents.size(); i-- > 0;) {
+    digits[i] = expr.floorDiv(stride) % extents[i];
+    stride *= extents[i];
+  }
+  return digits;
+}
+
+KernelEmitter::KernelEmitter(OpBuilder &builder, Location loc,
+                             const KernelProblem &problem,
+                             GPUScheduleAttr schedule,
+                             const LaunchShape &launch, ValueRange arguments)
+    : b(loc, builder), index(b), problem(problem), schedule(schedule),
+      launch(launch), inputs(arguments.drop_back()), output(arguments.back()) {
+  elementType = cast<MemRefType>(output.getType()).getElementType();
+  computeType = elementType.getIntOrFloatBitWidth() < 32
+                    ? Type(Float32Type::get(b.getContext()))
+                    : elementType;
+}
+
+Value KernelEmitter::emitBlockId() {
+  Value id = gpu::BlockIdOp::create(b, gpu::Dimension::x);
+  int64_t stride = launch.grid[0];
+  for (auto [dimension, size] :
+       {std::pair(gpu::Dimension::y, launch.grid[1]),
+        std::pair(gpu::Dimension::z, launch.grid[2])}) {
+    if (size == 1)
+      continue;
+    Value outer = gpu::BlockIdOp::create(b, dimension);
+    Value offset =
+        arith::MulIOp::create(b, outer, index.createConstant(stride));
+    id = arith::AddIOp::create(b, id, offset);
+    stride *= size;
+  }
+  return id;
+}
+
+AffineExpr KernelEmitter::addBlockId(int64_t numBlocks) {
+  return index.add(emitBlockId(), {0, numBlocks - 1});
+}
+
+AffineExpr KernelEmitter::addThreadId() {
+  Value id = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  return index.add(id, {0, launch.block[0] - 1});
+}
+
+Value KernelEmitter::createConstant(double value) {
+  return arith::ConstantOp::create(b, b.getFloatAttr(computeType, value));
+}
+
+Value KernelEmitter::emitAnd(ValueRange conditions) {
+  Value all;
+  for (Value condition : conditions)
+    if (condition)
+      all = all ? Value(arith::AndIOp::create(b, all, condition)) : condition;
+  return all;
+}
+
+Value KernelEmitter::emitLoad(unsigned number, ArrayRef<AffineExpr> indices,
+                              Value condition) {
+  AffineExpr expr =
+      index.simplify(linearize(indices, getShape(number), b.getContext()));
+  Value address = index.emit(expr);
+  Interval range = index.getRange(expr);
+  int64_t size = cast<MemRefType>(inputs[number].getType()).getNumElements();
+  if (condition && (range.lower < 0 || range.upper >= size))
+    address =
+        arith::SelectOp::create(b, condition, address, index.createConstant(0));
+  Value value = memref::LoadOp::create(b, inputs[number], address);
+  if (value.getType() != computeType)
+    value = arith::ExtFOp::create(b, computeType, value);
+  return value;
+}
+
+void KernelEmitter::emitStore(AffineExpr address, Value value) {
+  if (value.getType() != elementType)
+    value = arith::TruncFOp::create(b, elementType, value);
+  memref::StoreOp::create(b, value, output, index.emit(address));
+}

@@ -1,0 +1,111 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the kernels of one operator read and write, and the code that both kinds
+// of kernels share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_LIB_GPU_KERNELEMITTER_H
+#define KAS_LIB_GPU_KERNELEMITTER_H
+
+#include "IndexEmitter.h"
+#include "kas/GPU/Schedule.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace kas {
+
+/// One operator with the shapes of its tensors.
+struct KernelProblem {
+  Coordinates coordinates;
+  llvm::SmallVector<int64_t> output, data;
+  llvm::SmallVector<llvm::SmallVector<int64_t>> weights;
+
+  static KernelProblem get(OperatorOp op);
+};
+
+/// The blocks of a grid and the threads of a block.
+struct LaunchShape {
+  std::array<int64_t, 3> grid = {1, 1, 1};
+  std::array<int64_t, 3> block = {1, 1, 1};
+
+  /// As many blocks, in as few dimensions as the device allows. The product may
+  /// be larger than `blocks`. Fails if there are too many.
+  static mlir::FailureOr<LaunchShape> get(int64_t blocks, int64_t threads,
+                                          GPUDeviceAttr device);
+  int64_t getNumBlocks() const { return grid[0] * grid[1] * grid[2]; }
+};
+
+/// The row-major address of the element at `indices`.
+mlir::AffineExpr linearize(llvm::ArrayRef<mlir::AffineExpr> indices,
+                           llvm::ArrayRef<int64_t> shape,
+                           mlir::MLIRContext *context);
+
+/// The digits of `expr` in the mixed radix `extents`, the last one fastest.
+/// `expr` is less than their product.
+llvm::SmallVector<mlir::AffineExpr>
+delinearize(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> extents);
+
+/// Emits into the body of a kernel whose arguments are one-dimensional buffers:
+/// the data, the weights, the output.
+class KernelEmitter {
+public:
+  KernelEmitter(mlir::OpBuilder &builder, mlir::Location loc,
+                const KernelProblem &problem, GPUScheduleAttr schedule,
+                const LaunchShape &launch, mlir::ValueRange arguments);
+
+protected:
+  /// The numbers of this block and of this thread in its block.
+  mlir::AffineExpr addBlockId(int64_t numBlocks);
+  mlir::AffineExpr addThreadId();
+  mlir::Value emitBlockId();
+
+  mlir::Value createConstant(double value);
+  /// All of `conditions` that are not null; null if there is none.
+  mlir::Value emitAnd(mlir::ValueRange conditions);
+
+  /// The element of tensor `number` (the data first) at `indices`; of an
+  /// address that is inside where `condition` does not hold.
+  mlir::Value emitLoad(unsigned number,
+                       llvm::ArrayRef<mlir::AffineExpr> indices,
+                       mlir::Value condition);
+  void emitStore(mlir::AffineExpr address, mlir::Value value);
+
+  llvm::ArrayRef<int64_t> getShape(unsigned number) const {
+    return number == 0 ? problem.data : problem.weights[number - 1];
+  }
+  llvm::ArrayRef<mlir::AffineExpr> getIndices(unsigned number) const {
+    return number == 0 ? problem.coordinates.data
+                       : problem.coordinates.weights[number - 1];
+  }
+  unsigned getNumInputs() const { return problem.weights.size() + 1; }
+
+  mlir::ImplicitLocOpBuilder b;
+  IndexEmitter index;
+  const KernelProblem &problem;
+  GPUScheduleAttr schedule;
+  LaunchShape launch;
+  mlir::ValueRange inputs;
+  mlir::Value output;
+  mlir::Type elementType, computeType;
+};
+
+/// How `schedule` cuts `problem`, or why it does not suit it or the device.
+mlir::FailureOr<LaunchShape>
+getLaunchShape(const KernelProblem &problem, GPUScheduleAttr schedule,
+               GPUDeviceAttr device,
+               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+/// Emit the body of the kernel at the builder's insertion point.
+void emitDirectKernel(mlir::OpBuilder &builder, mlir::Location loc,
+                      const KernelProblem &problem, GPUScheduleAttr schedule,
+                      const LaunchShape &launch, mlir::ValueRange arguments);
+
+} // namespace kas
+
+#endif // KAS_LIB_GPU_KERNELEMITTER_H

@@ -1,0 +1,232 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/GPU/Schedule.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace kas;
+using namespace mlir;
+
+#include "kas/GPU/ScheduleDialect.cpp.inc"
+#include "kas/GPU/ScheduleEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "kas/GPU/ScheduleAttrs.cpp.inc"
+
+void KasGPUDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "kas/GPU/ScheduleAttrs.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules
+//===----------------------------------------------------------------------===//
+
+static ArrayRef<int64_t> getEntries(DenseI64ArrayAttr array) {
+  return array ? array.asArrayRef() : ArrayRef<int64_t>();
+}
+
+static LogicalResult verifyDirect(function_ref<InFlightDiagnostic()> emitError,
+                                  DenseI64ArrayAttr block, int64_t depth,
+                                  int64_t padding, int64_t stages) {
+  if (!getEntries(block).empty()) // C3
+    return emitError() << "expected no block for direct kernels, got " << block;
+  if (depth != 0) // C3
+    return emitError() << "expected no depth for direct kernels, got " << depth;
+  if (padding != 0) // C3
+    return emitError() << "expected no padding for direct kernels, got "
+                       << padding;
+  if (stages != 1) // C3
+    return emitError() << "expected 1 stage for direct kernels, got " << stages;
+  return success();
+}
+
+static LogicalResult verifyStaged(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t threads, ArrayRef<int64_t> tile,
+                                  ArrayRef<int64_t> block, int64_t depth,
+                                  int64_t padding, int64_t stages) {
+  if (tile.size() != 2) // C4
+    return emitError() << "expected 2 entries in tile of staged kernels, got "
+                       << tile.size();
+  if (block.size() != 2) // C4
+    return emitError() << "expected 2 entries in block of staged kernels, got "
+                       << block.size();
+  if (depth < 1) // C4
+    return emitError() << "expected a depth of at least 1, got " << depth;
+  int64_t product = 1;
+  for (auto [points, outputs] : llvm::zip_equal(tile, block)) {
+    if (outputs < 1 || outputs % points != 0) // C5
+      return emitError() << "expected an entry of block that " << points
+                         << " of tile divides, got " << outputs;
+    product *= outputs / points;
+  }
+  if (product != threads) // C5
+    return emitError() << "expected " << product
+                       << " threads for these tiles and blocks, got "
+                       << threads;
+  if (padding < 0) // C6
+    return emitError() << "expected a padding of at least 0, got " << padding;
+  if (stages < 1 || stages > 2) // C6
+    return emitError() << "expected 1 or 2 stages, got " << stages;
+  return success();
+}
+
+LogicalResult
+GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        GPURoad road, int64_t threads, DenseI64ArrayAttr tile,
+                        DenseI64ArrayAttr block, int64_t depth, int64_t padding,
+                        int64_t stages) {
+  if (threads < 1 || threads > 1024) // C1
+    return emitError() << "expected 1 to 1024 threads, got " << threads;
+  int64_t points = 1;
+  for (int64_t entry : getEntries(tile)) {
+    if (entry < 1) // C2
+      return emitError() << "expected entries of tile of at least 1, got "
+                         << entry;
+    points *= std::min<int64_t>(entry, 257);
+    if (points > 256) // C2
+      return emitError() << "expected a tile of at most 256 points, got "
+                         << tile;
+  }
+  if (road == GPURoad::Direct)
+    return verifyDirect(emitError, block, depth, padding, stages);
+  return verifyStaged(emitError, threads, getEntries(tile), getEntries(block),
+                      depth, padding, stages);
+}
+
+int64_t GPUScheduleAttr::getSharedBytes(int64_t elementBytes) const {
+  if (getRoad() == GPURoad::Direct)
+    return 0;
+  int64_t lines = getBlock()[0] + getBlock()[1] + 2 * getPadding();
+  return lines * getDepth() * getStages() * elementBytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Devices
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+GPUDeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                      StringRef name, int64_t processors, int64_t maxThreads,
+                      int64_t sharedBytes, int64_t maxBlocks, int64_t maxBytes,
+                      int64_t processorThreads, int64_t processorSharedBytes,
+                      int64_t registers, int64_t threadRegisters,
+                      int64_t subgroup) {
+  std::pair<StringRef, int64_t> numbers[] = {
+      {"processors", processors},
+      {"max_threads", maxThreads},
+      {"shared_bytes", sharedBytes},
+      {"max_blocks", maxBlocks},
+      {"max_bytes", maxBytes},
+      {"processor_threads", processorThreads},
+      {"processor_shared_bytes", processorSharedBytes},
+      {"registers", registers},
+      {"thread_registers", threadRegisters},
+      {"subgroup", subgroup}};
+  for (auto [number, value] : numbers)
+    if (value < 1) // D1
+      return emitError() << "expected " << number << " of at least 1, got "
+                         << value;
+  if (maxThreads > 1024) // D1
+    return emitError() << "expected max_threads of at most 1024, got "
+                       << maxThreads;
+  return success();
+}
+
+namespace {
+struct DeviceNumbers {
+  llvm::StringLiteral name;
+  int64_t processors, processorThreads, processorSharedBytes;
+};
+} // namespace
+
+/// The largest GPU of each compute capability. Source: CUDA C++ Programming
+/// Guide, "Compute Capabilities", table of technical specifications.
+static constexpr DeviceNumbers nvidiaDevices[] = {
+    {"sm_75", 72, 1024, 64 << 10},     {"sm_80", 108, 2048, 164 << 10},
+    {"sm_86", 84, 1536, 100 << 10},    {"sm_87", 16, 1536, 164 << 10},
+    {"sm_89", 144, 1536, 100 << 10},   {"sm_90", 132, 2048, 228 << 10},
+    {"sm_90a", 132, 2048, 228 << 10},  {"sm_100", 148, 2048, 228 << 10},
+    {"sm_100a", 148, 2048, 228 << 10}, {"sm_120", 188, 1536, 100 << 10}};
+
+llvm::Expected<GPUDeviceAttr> kas::getGPUDevice(MLIRContext *context,
+                                                StringRef name) {
+  context->loadDialect<KasGPUDialect>();
+  // What Vulkan 1.1 guarantees ("Required Limits"), and a small integrated GPU.
+  if (name == "vulkan")
+    return GPUDeviceAttr::get(
+        context, name, /*processors=*/16, /*max_threads=*/128,
+        /*shared_bytes=*/16 << 10, /*max_blocks=*/65535,
+        /*max_bytes=*/int64_t(1) << 27, /*processor_threads=*/1024,
+        /*processor_shared_bytes=*/64 << 10, /*registers=*/65536,
+        /*thread_registers=*/128, /*subgroup=*/32);
+  std::string known = "vulkan";
+  for (const DeviceNumbers &device : nvidiaDevices) {
+    // Shared memory that a kernel declares statically; indices of 31 bits.
+    if (device.name == name)
+      return GPUDeviceAttr::get(
+          context, name, device.processors, /*max_threads=*/1024,
+          /*shared_bytes=*/48 << 10, /*max_blocks=*/INT32_MAX,
+          /*max_bytes=*/int64_t(INT32_MAX) * 4, device.processorThreads,
+          device.processorSharedBytes, /*registers=*/65536,
+          /*thread_registers=*/255, /*subgroup=*/32);
+    known += (", " + device.name).str();
+  }
+  return llvm::createStringError("expected a device of " + known + ", got '" +
+                                 name + "'");
+}
+
+GPUDeviceAttr kas::getGPUDevice(Operation *op) {
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!module)
+    module = op->getParentOfType<ModuleOp>();
+  for (; module; module = module->getParentOfType<ModuleOp>())
+    if (auto device =
+            module->getAttrOfType<GPUDeviceAttr>(KasGPUDialect::deviceName))
+      return device;
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes of operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+KasGPUDialect::verifyOperationAttribute(Operation *op,
+                                        NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name == scheduleName) {
+    if (!isa<GPUScheduleAttr>(attribute.getValue())) // C7
+      return op->emitError()
+             << "expected a #kas_gpu.schedule as " << scheduleName << ", got "
+             << attribute.getValue();
+    if (!isa<ApplyOp>(op)) // C8
+      return op->emitError() << "expected " << scheduleName
+                             << " on a kas.apply, got " << op->getName();
+    return success();
+  }
+  if (name == deviceName) {
+    if (!isa<GPUDeviceAttr>(attribute.getValue())) // D2
+      return op->emitError() << "expected a #kas_gpu.device as " << deviceName
+                             << ", got " << attribute.getValue();
+    if (!isa<ModuleOp>(op)) // D3
+      return op->emitError() << "expected " << deviceName
+                             << " on a module, got " << op->getName();
+    return success();
+  }
+  if (name == scratchName)
+    return success();
+  return op->emitError() << "expected no attribute of this dialect but "
+                         << scheduleName << ", " << deviceName << " and "
+                         << scratchName << ", got " << name;
+}
