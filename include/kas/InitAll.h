@@ -30,6 +30,7 @@ namespace kas {
 inline void registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<KasDialect, KasCPUDialect, KasGPUDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);
+  registerGPUPipelineDialects(registry);
 }
 
 /// Passes and pipelines.

@@ -9,13 +9,16 @@
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/GPU/GPU.h"
+#include "kas/GPU/NVVM.h"
 #include "kas/GPU/Passes.h"
+#include "kas/GPU/SPIRV.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Pipelines/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace kas;
@@ -53,38 +56,91 @@ void kas::buildGPUFrontHalf(OpPassManager &manager,
 
 namespace {
 /// The text form of GPUFrontOptions.
-struct FrontTextOptions : PassPipelineOptions<FrontTextOptions> {
-  Option<std::string> device{
+template <typename Options>
+struct FrontTextOptions : PassPipelineOptions<Options> {
+  using Base = PassPipelineOptions<Options>;
+  typename Base::template Option<std::string> device{
       *this, "device",
-      llvm::cl::desc("sm_80, sm_90, ..., or vulkan; by default that of the "
-                     "module, or sm_90")};
-  Option<int64_t> maxThreads{
+      llvm::cl::desc("What schedules are chosen for: sm_80, sm_90, ..., or "
+                     "vulkan; by default that of the module or the pipeline")};
+  typename Base::template Option<int64_t> maxThreads{
       *this, "max-threads",
       llvm::cl::desc("Most threads of a block; 0: those of the device"),
       llvm::cl::init(0)};
-  Option<int64_t> sharedBytes{
+  typename Base::template Option<int64_t> sharedBytes{
       *this, "shared-bytes",
       llvm::cl::desc("Most bytes of workgroup memory; 0: those of the device"),
       llvm::cl::init(0)};
 
-  GPUFrontOptions get() const {
+  GPUFrontOptions getFront() const {
     return {
         .device = device, .maxThreads = maxThreads, .sharedBytes = sharedBytes};
   }
+};
+
+struct FrontHalfTextOptions : FrontTextOptions<FrontHalfTextOptions> {};
+
+/// The text form of NVVMPipelineOptions.
+struct NVVMTextOptions : FrontTextOptions<NVVMTextOptions> {
+  Option<std::string> chip{*this, "chip",
+                           llvm::cl::desc("sm_80, sm_90, sm_90a, ..."),
+                           llvm::cl::init(NVVMPipelineOptions().chip)};
+  Option<std::string> features{
+      *this, "features",
+      llvm::cl::desc("Such as +ptx80; by default a version of PTX that has all "
+                     "of the chip")};
+  Option<std::string> format{*this, "format",
+                             llvm::cl::desc("ptx, cubin or fatbin"),
+                             llvm::cl::init(NVVMPipelineOptions().format)};
+  Option<std::string> toolkit{
+      *this, "toolkit",
+      llvm::cl::desc("The folder of the CUDA toolkit, for formats other than "
+                     "ptx; by default it is looked for")};
+};
+
+/// The text form of SPIRVPipelineOptions.
+struct SPIRVTextOptions : FrontTextOptions<SPIRVTextOptions> {
+  Option<std::string> profile{
+      *this, "profile",
+      llvm::cl::desc("f32, or f16 for devices with 16-bit arithmetic and "
+                     "storage"),
+      llvm::cl::init(SPIRVPipelineOptions().profile)};
 };
 } // namespace
 
 void kas::registerGPUPipelines() {
   registerKasGPUPasses();
-  PassPipelineRegistration<FrontTextOptions>(
+  PassPipelineRegistration<FrontHalfTextOptions>(
       "kas-gpu-front-half",
       "Lower operators on tensors to functions on buffers that launch kernels",
-      [](OpPassManager &manager, const FrontTextOptions &options) {
-        buildGPUFrontHalf(manager, options.get());
+      [](OpPassManager &manager, const FrontHalfTextOptions &options) {
+        buildGPUFrontHalf(manager, options.getFront());
+      });
+  PassPipelineRegistration<NVVMTextOptions>(
+      "kas-nvvm-pipeline",
+      "Lower operators on tensors to kernels for NVIDIA's GPUs",
+      [](OpPassManager &manager, const NVVMTextOptions &text) {
+        NVVMPipelineOptions options;
+        options.front = text.getFront();
+        options.chip = text.chip;
+        options.features = text.features;
+        options.format = text.format;
+        options.toolkit = text.toolkit;
+        buildNVVMPipeline(manager, options);
+      });
+  PassPipelineRegistration<SPIRVTextOptions>(
+      "kas-spirv-pipeline",
+      "Lower operators on tensors to kernels for devices with Vulkan",
+      [](OpPassManager &manager, const SPIRVTextOptions &text) {
+        SPIRVPipelineOptions options;
+        options.front = text.getFront();
+        options.profile = text.profile;
+        buildSPIRVPipeline(manager, options);
       });
 }
 
 void kas::registerGPUPipelineDialects(DialectRegistry &registry) {
   registerCPUPipelineDialects(registry);
   registry.insert<KasDialect, KasGPUDialect>();
+  registerAllGPUToLLVMIRTranslations(registry);
 }

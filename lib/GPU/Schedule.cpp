@@ -224,7 +224,7 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
                              << " on a module, got " << op->getName();
     return success();
   }
-  if (name == scratchName)
+  if (name == scratchName || name == manifestName)
     return success();
   return op->emitError() << "expected no attribute of this dialect but "
                          << scheduleName << ", " << deviceName << " and "

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/GPU/Translations.h"
 #include "kas/Pipelines/Translations.h"
 #include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
@@ -114,6 +115,7 @@ int main(int argc, char **argv) {
                      "and -kas-to-c"),
       llvm::cl::value_desc("N=1,C=64"));
   kas::registerTextTranslations([&] { return binding.getValue(); });
+  kas::registerGPUTranslations();
   llvm::SmallVector<const char *> arguments(argv, argv + argc);
   OutputArgument output;
   if (std::error_code error = output.replace(arguments))

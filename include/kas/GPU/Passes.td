@@ -112,4 +112,94 @@ def GPUToCPULoops : Pass<"kas-gpu-to-cpu-loops", "::mlir::ModuleOp"> {
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def GPUPrepareNVVM : Pass<"kas-gpu-prepare-nvvm", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Say of kernels what LLVM cannot know";
+  let description = [{
+    Input: kernels as `-kas-gpu-outline` makes them. Output: the same, where
+    arguments do not alias and begin at multiples of 16 bytes, so that four
+    elements are loaded at once, and so does workgroup memory: its declaration is
+    aligned to its elements only otherwise, while vectors are stored there as if it
+    were aligned to them. `math.fma` becomes LLVM's, not a call of a library.
+
+    Example: `test/GPU/prepare-nvvm.mlir`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def GPUSerializeNVVM : Pass<"kas-gpu-serialize-nvvm", "::mlir::ModuleOp"> {
+  let summary = "Make binaries of kernels in the NVVM dialect";
+  let description = [{
+    Input: modules of kernels in the LLVM dialect with an NVVM target. Output: a
+    `gpu.binary` in place of each: PTX, for which nothing but LLVM is needed; a
+    `cubin`, machine code for one chip, or a `fatbin` with both, for which the CUDA
+    toolkit is looked for (`findCUDAToolkit()` in `kas/GPU/Toolkit.h` says where).
+
+    Example: `test/GPU/nvvm-pipeline.mlir`.
+  }];
+  let options = [
+    Option<"format", "format", "std::string", /*default=*/"\"ptx\"",
+           "ptx, cubin or fatbin">,
+    Option<"toolkit", "toolkit", "std::string", /*default=*/"",
+           "The folder of the CUDA toolkit; by default it is looked for">
+  ];
+  let dependentDialects = ["::mlir::gpu::GPUDialect"];
+}
+
+def GPUToSPIRV : Pass<"kas-gpu-to-spirv", "::mlir::ModuleOp"> {
+  let summary = "Lower kernels to SPIR-V for Vulkan";
+  let description = [{
+    Input: kernels as `-kas-gpu-outline` makes them. Output: the same, and beside
+    the module of kernels a `spirv.module` with an entry point for each: argument i
+    is the storage buffer of descriptor set 0, binding i; the size of a workgroup is
+    that of the block. Indices have 32 bits. Vectors of storage buffers are loaded
+    element by element. Types that the target has not, such as f16 in the profile
+    `f32`, are errors; they are never emulated.
+
+    Example: `test/GPU/to-spirv.mlir`.
+  }];
+  let options = [
+    Option<"profile", "profile", "std::string", /*default=*/"\"f32\"",
+           "f32, or f16 for devices with 16-bit arithmetic and storage">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::spirv::SPIRVDialect", "::mlir::vector::VectorDialect"];
+}
+
+def GPUSerializeSPIRV : Pass<"kas-gpu-serialize-spirv", "::mlir::ModuleOp"> {
+  let summary = "Make binaries of SPIR-V modules";
+  let description = [{
+    Input: the modules of kernels and of SPIR-V that `-kas-gpu-to-spirv` makes,
+    after `spirv-lower-abi-attrs` and `spirv-update-vce`. Output: a `gpu.binary` in
+    place of both, with the words of the SPIR-V module.
+
+    Example: `test/GPU/to-spirv.mlir`.
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect"];
+}
+
+def GPUWriteManifest : Pass<"kas-gpu-write-manifest", "::mlir::ModuleOp"> {
+  let summary = "Write down how kernels are launched";
+  let description = [{
+    Input: functions on buffers that launch kernels, and the kernels. Output: the
+    same, with the attribute `kas_gpu.manifest` of the module: all that a runtime
+    needs to know besides the binary, as JSON (docs/GPU.md). It is an error if a
+    function does something else than launching kernels.
+
+    Exposed as `GPUManifest` in `kas/GPU/Manifest.h`. Example:
+    `test/GPU/manifest.mlir`.
+  }];
+  let options = [
+    Option<"api", "api", "std::string", /*default=*/"\"cuda\"",
+           "cuda or vulkan">,
+    Option<"chip", "chip", "std::string", /*default=*/"",
+           "What the binary is made for">,
+    Option<"format", "format", "std::string", /*default=*/"\"ptx\"",
+           "ptx, cubin, fatbin or spirv">,
+    ListOption<"capabilities", "capabilities", "std::string",
+               "What the device must have">
+  ];
+  let dependentDialects = ["::kas::KasGPUDialect"];
+}
+
 #endif // KAS_GPU_PASSES

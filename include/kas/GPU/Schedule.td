@@ -23,8 +23,9 @@ def KasGPU_Dialect : Dialect {
   let summary = "How operators are compiled for GPUs";
   let description = [{
     Has no operations. Its attribute `kas_gpu.schedule` is set on `kas.apply`,
-    `kas_gpu.device` on modules; `-kas-gpu-outline` writes `kas_gpu.access` on the
-    arguments of kernels.
+    `kas_gpu.device` on modules. Passes write `kas_gpu.access` on the arguments of
+    kernels, `kas_gpu.scratch` on the buffer of temporaries and `kas_gpu.manifest` on
+    modules.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
@@ -37,6 +38,8 @@ def KasGPU_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral accessName = "kas_gpu.access";
     /// The attribute of the buffer that holds all temporary ones.
     static constexpr ::llvm::StringLiteral scratchName = "kas_gpu.scratch";
+    /// The attribute of modules with the manifest, a JSON text.
+    static constexpr ::llvm::StringLiteral manifestName = "kas_gpu.manifest";
   }];
 }
 

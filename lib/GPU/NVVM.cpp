@@ -1,0 +1,164 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From kernels to PTX, or with CUDA's tools to machine code.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/GPU/NVVM.h"
+#include "kas/GPU/GPU.h"
+#include "kas/GPU/Passes.h"
+#include "kas/GPU/Toolkit.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringSwitch.h"
+
+namespace kas {
+#define GEN_PASS_DEF_GPUPREPARENVVM
+#define GEN_PASS_DEF_GPUSERIALIZENVVM
+#include "kas/GPU/Passes.h.inc"
+} // namespace kas
+
+using namespace kas;
+using namespace mlir;
+
+/// What loads of four f32 need.
+static constexpr int64_t alignment = 16;
+
+namespace {
+struct GPUPrepareNVVM : kas::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
+  void runOnOperation() override {
+    Builder builder(&getContext());
+    IntegerAttr align = builder.getI64IntegerAttr(alignment);
+    StringRef alignName = LLVM::LLVMDialect::getAlignAttrName();
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
+      for (unsigned i = 0; i < kernel.getNumWorkgroupAttributions(); ++i)
+        kernel.setWorkgroupAttributionAttr(i, alignName, align);
+      for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
+        kernel.setArgAttr(i, alignName, align);
+        kernel.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                          builder.getUnitAttr());
+      }
+    }
+    SmallVector<math::FmaOp> products;
+    getOperation()->walk([&](math::FmaOp op) { products.push_back(op); });
+    for (math::FmaOp op : products) {
+      OpBuilder before(op);
+      Value result = LLVM::FMAOp::create(before, op.getLoc(), op.getType(),
+                                         op.getA(), op.getB(), op.getC());
+      op.replaceAllUsesWith(result);
+      op.erase();
+    }
+  }
+};
+} // namespace
+
+/// The name of `format` for `gpu-module-to-binary`; nothing if there is none.
+static std::optional<gpu::CompilationTarget> getFormat(StringRef format) {
+  return llvm::StringSwitch<std::optional<gpu::CompilationTarget>>(format)
+      .Case("ptx", gpu::CompilationTarget::Assembly)
+      .Case("cubin", gpu::CompilationTarget::Binary)
+      .Case("fatbin", gpu::CompilationTarget::Fatbin)
+      .Default(std::nullopt);
+}
+
+/// LLVM ends PTX with a zero, which is no part of the text.
+static void removeTerminators(ModuleOp module) {
+  for (auto binary : module.getOps<gpu::BinaryOp>()) {
+    SmallVector<Attribute> objects;
+    for (auto object : binary.getObjects().getAsRange<gpu::ObjectAttr>()) {
+      StringRef text = object.getObject().getValue();
+      if (object.getFormat() == gpu::CompilationTarget::Assembly)
+        text = text.rtrim('\0');
+      objects.push_back(gpu::ObjectAttr::get(
+          module.getContext(), object.getTarget(), object.getFormat(),
+          StringAttr::get(module.getContext(), text), object.getProperties(),
+          object.getKernels()));
+    }
+    binary.setObjectsAttr(ArrayAttr::get(module.getContext(), objects));
+  }
+}
+
+namespace {
+struct GPUSerializeNVVM : kas::impl::GPUSerializeNVVMBase<GPUSerializeNVVM> {
+  using GPUSerializeNVVMBase::GPUSerializeNVVMBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    std::optional<gpu::CompilationTarget> target = getFormat(format);
+    if (!target) {
+      mlir::emitError(module.getLoc())
+          << "expected a format of ptx, cubin and fatbin, got '" << format
+          << "'";
+      return signalPassFailure();
+    }
+    std::string folder;
+    if (*target != gpu::CompilationTarget::Assembly) {
+      auto found = findCUDAToolkit(toolkit);
+      if (!found) {
+        mlir::emitError(module.getLoc(), llvm::toString(found.takeError()));
+        return signalPassFailure();
+      }
+      folder = *found;
+    }
+    gpu::TargetOptions options(folder, {}, "", "", *target);
+    if (failed(transformGpuModulesToBinaries(module, nullptr, options)))
+      return signalPassFailure();
+    removeTerminators(module);
+  }
+};
+} // namespace
+
+/// The oldest version of PTX that has all of the chip.
+static StringRef getDefaultFeatures(StringRef chip) {
+  int number = 0;
+  chip.drop_front(std::min<size_t>(3, chip.size()))
+      .take_while(llvm::isDigit)
+      .getAsInteger(10, number);
+  return number >= 100 ? "+ptx87" : "+ptx80";
+}
+
+void kas::buildNVVMPipeline(OpPassManager &manager,
+                            const NVVMPipelineOptions &options) {
+  GPUFrontOptions front = options.front;
+  if (front.device.empty())
+    front.device = options.chip;
+  buildGPUFrontHalf(manager, front);
+  GPUWriteManifestOptions manifest;
+  manifest.api = "cuda";
+  manifest.chip = options.chip;
+  manifest.format = options.format;
+  manager.addPass(createGPUWriteManifest(manifest));
+
+  GpuNVVMAttachTargetOptions target;
+  target.chip = options.chip;
+  target.features = options.features.empty()
+                        ? getDefaultFeatures(options.chip).str()
+                        : options.features;
+  target.optLevel = 3;
+  manager.addPass(createGpuNVVMAttachTarget(target));
+  OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createGPUPrepareNVVM());
+  kernels.addPass(createSCFToControlFlowPass());
+  ConvertGpuOpsToNVVMOpsOptions lowering;
+  // Half the registers and a quarter of the time of 64 bits.
+  lowering.indexBitwidth = 32;
+  lowering.useBarePtrCallConv = true;
+  kernels.addPass(createConvertGpuOpsToNVVMOps(lowering));
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+  GPUSerializeNVVMOptions binary;
+  binary.format = options.format;
+  binary.toolkit = options.toolkit;
+  manager.addPass(createGPUSerializeNVVM(binary));
+}
