@@ -90,7 +90,8 @@ protected:
   const KernelProblem &problem;
   GPUScheduleAttr schedule;
   LaunchShape launch;
-  mlir::ValueRange inputs;
+  /// Copies: a kernel that gets workgroup memory moves its arguments.
+  llvm::SmallVector<mlir::Value> inputs;
   mlir::Value output;
   mlir::Type elementType, computeType;
 };
@@ -101,10 +102,14 @@ getLaunchShape(const KernelProblem &problem, GPUScheduleAttr schedule,
                GPUDeviceAttr device,
                llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-/// Emit the body of the kernel at the builder's insertion point.
+/// Emit the body of the kernel at the builder's insertion point. A staged one
+/// needs a `MatrixView`, and adds workgroup memory to the kernel.
 void emitDirectKernel(mlir::OpBuilder &builder, mlir::Location loc,
                       const KernelProblem &problem, GPUScheduleAttr schedule,
                       const LaunchShape &launch, mlir::ValueRange arguments);
+void emitStagedKernel(mlir::OpBuilder &builder, mlir::Location loc,
+                      const KernelProblem &problem, GPUScheduleAttr schedule,
+                      const LaunchShape &launch, mlir::gpu::GPUFuncOp kernel);
 
 } // namespace kas
 

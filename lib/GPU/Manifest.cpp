@@ -303,6 +303,106 @@ std::string GPUManifest::toJSON() const {
   return text;
 }
 
+//===----------------------------------------------------------------------===//
+// From JSON
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Reads one level of the text after another; the path goes into errors.
+using llvm::json::ObjectMapper;
+using llvm::json::Path;
+using JSON = llvm::json::Value;
+
+bool readShape(const JSON &json, GPUManifest::TensorShape &tensor, Path path) {
+  ObjectMapper mapper(json, path);
+  return mapper && mapper.map("dtype", tensor.dtype) &&
+         mapper.map("shape", tensor.shape);
+}
+
+bool readSizes(const JSON &json, llvm::StringLiteral name,
+               std::array<int64_t, 3> &sizes, Path path) {
+  std::vector<int64_t> numbers;
+  ObjectMapper mapper(json, path);
+  if (!mapper || !mapper.map(name, numbers))
+    return false;
+  if (numbers.size() != 3) {
+    path.field(name).report("expected three numbers");
+    return false;
+  }
+  llvm::copy(numbers, sizes.begin());
+  return true;
+}
+
+} // namespace
+
+namespace kas {
+
+static bool fromJSON(const JSON &json, GPUManifest::Argument &argument,
+                     Path path) {
+  ObjectMapper mapper(json, path);
+  return readShape(json, argument, path) &&
+         mapper.map("access", argument.access);
+}
+
+static bool fromJSON(const JSON &json, GPUManifest::Kernel &kernel, Path path) {
+  ObjectMapper mapper(json, path);
+  return mapper && mapper.map("name", kernel.name) &&
+         mapper.map("shared_bytes", kernel.sharedBytes) &&
+         mapper.map("arguments", kernel.arguments) &&
+         readSizes(json, "grid", kernel.grid, path) &&
+         readSizes(json, "block", kernel.block, path);
+}
+
+static bool fromJSON(const JSON &json, GPUManifest::Buffer &buffer, Path path) {
+  using Kind = GPUManifest::Buffer::Kind;
+  std::string kind;
+  ObjectMapper mapper(json, path);
+  if (!readShape(json, buffer, path) || !mapper.map("kind", kind))
+    return false;
+  buffer.kind = kind == "argument" ? Kind::Argument
+                : kind == "result" ? Kind::Result
+                                   : Kind::Scratch;
+  return buffer.kind == Kind::Scratch ? mapper.map("offset", buffer.offset)
+                                      : mapper.map("name", buffer.name);
+}
+
+static bool fromJSON(const JSON &json, GPUManifest::Launch &launch, Path path) {
+  ObjectMapper mapper(json, path);
+  return mapper && mapper.map("kernel", launch.kernel) &&
+         mapper.map("arguments", launch.arguments);
+}
+
+static bool fromJSON(const JSON &json, GPUManifest::Function &function,
+                     Path path) {
+  ObjectMapper mapper(json, path);
+  return mapper && mapper.map("name", function.name) &&
+         mapper.map("buffers", function.buffers) &&
+         mapper.map("scratch_bytes", function.scratchBytes) &&
+         mapper.map("launches", function.launches);
+}
+
+static bool fromJSON(const JSON &json, GPUTarget &target, Path path) {
+  ObjectMapper mapper(json, path);
+  return mapper && mapper.map("api", target.api) &&
+         mapper.map("chip", target.chip) &&
+         mapper.map("format", target.format) &&
+         mapper.map("capabilities", target.capabilities);
+}
+
+static bool fromJSON(const JSON &json, GPUManifest &manifest, Path path) {
+  ObjectMapper mapper(json, path);
+  return mapper && mapper.map("target", manifest.target) &&
+         mapper.map("kernels", manifest.kernels) &&
+         mapper.map("functions", manifest.functions);
+}
+
+} // namespace kas
+
+llvm::Expected<GPUManifest> GPUManifest::parse(StringRef json) {
+  return llvm::json::parse<GPUManifest>(json, "manifest");
+}
+
 namespace {
 struct GPUWriteManifest : kas::impl::GPUWriteManifestBase<GPUWriteManifest> {
   using GPUWriteManifestBase::GPUWriteManifestBase;

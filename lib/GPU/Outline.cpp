@@ -119,8 +119,12 @@ gpu::GPUFuncOp Outliner::createKernel(ApplyOp apply,
   rewriter.setInsertionPoint(end);
   auto schedule =
       apply->getAttrOfType<GPUScheduleAttr>(KasGPUDialect::scheduleName);
-  emitDirectKernel(rewriter, apply.getLoc(), problem, schedule, launch,
-                   kernel.getArguments());
+  if (schedule.getRoad() == GPURoad::Direct)
+    emitDirectKernel(rewriter, apply.getLoc(), problem, schedule, launch,
+                     kernel.getArguments());
+  else
+    emitStagedKernel(rewriter, apply.getLoc(), problem, schedule, launch,
+                     kernel);
   return kernel;
 }
 

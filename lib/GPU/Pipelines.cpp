@@ -42,6 +42,7 @@ void kas::buildGPUFrontHalf(OpPassManager &manager,
   schedule.device = options.device;
   schedule.maxThreads = options.maxThreads;
   schedule.sharedBytes = options.sharedBytes;
+  schedule.road = options.road;
   manager.addPass(createGPUSchedule(schedule));
   manager.addPass(createGPUOutline());
   manager.addPass(createKasEraseOperatorsPass());
@@ -72,9 +73,16 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
       llvm::cl::desc("Most bytes of workgroup memory; 0: those of the device"),
       llvm::cl::init(0)};
 
+  typename Base::template Option<std::string> road{
+      *this, "road",
+      llvm::cl::desc("direct or staged, for operators that can be computed so; "
+                     "by default the cheaper one")};
+
   GPUFrontOptions getFront() const {
-    return {
-        .device = device, .maxThreads = maxThreads, .sharedBytes = sharedBytes};
+    return {.device = device,
+            .maxThreads = maxThreads,
+            .sharedBytes = sharedBytes,
+            .road = road};
   }
 };
 

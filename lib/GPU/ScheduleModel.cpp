@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelEmitter.h"
+#include "MatrixView.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
 
@@ -37,6 +38,18 @@ static int64_t getNumTiles(const KernelProblem &problem,
 static FailureOr<int64_t>
 getNumBlocks(const KernelProblem &problem, GPUScheduleAttr schedule,
              function_ref<InFlightDiagnostic()> emitError) {
+  if (schedule.getRoad() == GPURoad::Staged) {
+    std::optional<MatrixView> view = MatrixView::get(problem.coordinates);
+    if (!view)
+      return emitError() << "expected sums of products of data and weights for "
+                            "a staged kernel, got another operator";
+    auto extent = [&](ArrayRef<unsigned> axes) {
+      return MatrixView::getExtent(problem.coordinates, axes);
+    };
+    return extent(view->batches) *
+           llvm::divideCeil(extent(view->rows), schedule.getBlock()[0]) *
+           llvm::divideCeil(extent(view->columns), schedule.getBlock()[1]);
+  }
   ArrayRef<int64_t> tile;
   if (schedule.getTile())
     tile = schedule.getTile();
@@ -79,124 +92,202 @@ kas::getLaunchShape(const KernelProblem &problem, GPUScheduleAttr schedule,
 
 namespace {
 
-/// Estimates cycles of a kernel. A processor is taken to begin 128 products and
-/// 32 loads from its first-level memory per cycle, and to need a quarter of the
-/// threads it can hold to hide latencies.
+/// Estimates cycles of a kernel. A processor is taken to begin 128 products or
+/// 32 loads from its nearest memory per cycle, and to need `busyThreads`
+/// threads to hide latencies.
 class CostModel {
 public:
   CostModel(const Coordinates &coordinates, GPUDeviceAttr device)
-      : coordinates(coordinates), device(device) {
-    for (const Axis &axis : coordinates.axes)
-      points *= static_cast<double>(axis.extent);
+      : coordinates(coordinates), device(device), context(device.getContext()) {
   }
 
-  GPUScheduleAttr choose() {
-    unsigned numOutputs = coordinates.numOutputs;
-    consider(SmallVector<int64_t>(numOutputs, 1));
-    // One or two coordinates along which data or weights are used again.
-    for (unsigned first = 0; first < numOutputs; ++first)
-      for (unsigned second = first; second < numOutputs; ++second)
-        for (int64_t a : {2, 4, 8})
-          for (int64_t b : {1, 2, 4, 8}) {
-            if ((first == second) != (b == 1) || a * b > 32)
-              continue;
-            SmallVector<int64_t> tile(numOutputs, 1);
-            tile[first] *= a;
-            tile[second] *= b;
-            consider(tile);
-          }
-    return best;
-  }
+  void considerDirect();
+  void considerStaged();
+  GPUScheduleAttr getBest() const { return best; }
 
 private:
-  bool dependsOn(ArrayRef<AffineExpr> exprs, unsigned axis) const {
+  static constexpr double busyThreads = 512;
+
+  static bool dependsOn(ArrayRef<AffineExpr> exprs, unsigned axis) {
     return llvm::any_of(
         exprs, [&](AffineExpr expr) { return expr.isFunctionOfDim(axis); });
   }
-
-  /// Elements that a thread loads for one step of a tile.
-  int64_t getLoads(ArrayRef<AffineExpr> exprs, ArrayRef<int64_t> tile) const {
-    int64_t loads = 1;
-    for (auto [axis, size] : llvm::enumerate(tile))
-      if (dependsOn(exprs, axis))
-        loads *= size;
-    return loads;
+  double getSteps() const {
+    double steps = 1;
+    for (const Axis &axis :
+         ArrayRef(coordinates.axes).drop_front(coordinates.numOutputs))
+      steps *= static_cast<double>(axis.extent);
+    return steps;
+  }
+  int64_t getMaxRegisters() const {
+    return std::min<int64_t>(device.getThreadRegisters(), 168);
   }
 
-  void consider(ArrayRef<int64_t> tile) {
-    int64_t tilePoints = 1, tiles = 1;
-    for (auto [axis, size] : llvm::enumerate(tile)) {
-      int64_t extent = coordinates.axes[axis].extent;
-      // No tile without points, and none that computes many in vain.
-      if (size > 1 && extent % size != 0)
-        return;
-      tilePoints *= size;
-      tiles *= llvm::divideCeil(extent, size);
-    }
-    int64_t loads = getLoads(coordinates.data, tile);
-    for (ArrayRef<AffineExpr> weight : coordinates.weights)
-      loads += getLoads(weight, tile);
-    // Values, what is loaded, addresses.
-    int64_t registers = tilePoints + 2 * loads + 24;
-    if (registers > std::min<int64_t>(device.getThreadRegisters(), 128))
-      return;
-    double products =
-        static_cast<double>(tilePoints) *
-        std::max<double>(1, static_cast<double>(coordinates.weights.size()));
-    double guards =
-        2.0 * static_cast<double>(coordinates.guards.size() * loads);
-    double step = products + guards + 4.0 * static_cast<double>(loads) + 4;
-    double perTile = step * points / getOutputPoints() +
-                     2.0 * static_cast<double>(tilePoints) + 8;
-    double parallel = static_cast<double>(device.getProcessors()) *
-                      static_cast<double>(device.getProcessorThreads()) / 4;
-    double cycles = perTile * std::max(static_cast<double>(tiles), parallel);
-    // Threads read neighbouring elements; with a tile along the last coordinate
-    // they do not.
-    if (!tile.empty() && tile.back() > 1)
-      cycles *= 1.5;
+  int64_t getLoads(ArrayRef<AffineExpr> exprs, ArrayRef<int64_t> tile) const;
+  void considerDirect(ArrayRef<int64_t> tile);
+  int64_t getDirectThreads(int64_t tiles) const;
+  void considerStaged(const MatrixView &view, std::array<int64_t, 2> tile,
+                      std::array<int64_t, 2> block, int64_t depth);
+  void take(double cycles, GPUScheduleAttr schedule) {
     if (best && cycles >= bestCycles)
       return;
+    best = schedule;
     bestCycles = cycles;
-    MLIRContext *context = device.getContext();
-    best = GPUScheduleAttr::get(context, GPURoad::Direct, getThreads(tiles),
-                                tile.empty()
-                                    ? DenseI64ArrayAttr()
-                                    : DenseI64ArrayAttr::get(context, tile),
-                                DenseI64ArrayAttr(), 0, 0, 1);
   }
-
-  double getOutputPoints() const {
-    double outputs = 1;
-    for (unsigned axis = 0; axis < coordinates.numOutputs; ++axis)
-      outputs *= static_cast<double>(coordinates.axes[axis].extent);
-    return outputs;
-  }
-
-  /// Small problems in small blocks, so that all processors get some.
-  int64_t getThreads(int64_t tiles) const {
-    int64_t threads = std::min<int64_t>(256, device.getMaxThreads());
-    while (threads > device.getSubgroup() &&
-           tiles < threads * device.getProcessors())
-      threads /= 2;
-    return threads;
+  DenseI64ArrayAttr getArray(ArrayRef<int64_t> entries) const {
+    return entries.empty() ? DenseI64ArrayAttr()
+                           : DenseI64ArrayAttr::get(context, entries);
   }
 
   const Coordinates &coordinates;
   GPUDeviceAttr device;
-  double points = 1;
+  MLIRContext *context;
   GPUScheduleAttr best;
   double bestCycles = 0;
 };
 
 } // namespace
 
-GPUScheduleAttr kas::chooseGPUSchedule(const Coordinates &coordinates,
-                                       GPUDeviceAttr device) {
-  return CostModel(coordinates, device).choose();
+void CostModel::considerDirect() {
+  unsigned numOutputs = coordinates.numOutputs;
+  considerDirect(SmallVector<int64_t>(numOutputs, 1));
+  // One or two coordinates along which data or weights are used again.
+  for (unsigned first = 0; first < numOutputs; ++first)
+    for (unsigned second = first; second < numOutputs; ++second)
+      for (int64_t a : {2, 4, 8})
+        for (int64_t b : {1, 2, 4, 8}) {
+          if ((first == second) != (b == 1) || a * b > 32)
+            continue;
+          SmallVector<int64_t> tile(numOutputs, 1);
+          tile[first] *= a;
+          tile[second] *= b;
+          considerDirect(tile);
+        }
 }
 
-LogicalResult kas::scheduleForGPU(ModuleOp module, GPUDeviceAttr device) {
+/// Elements that a thread loads for one step of a tile.
+int64_t CostModel::getLoads(ArrayRef<AffineExpr> exprs,
+                            ArrayRef<int64_t> tile) const {
+  int64_t loads = 1;
+  for (auto [axis, size] : llvm::enumerate(tile))
+    if (dependsOn(exprs, axis))
+      loads *= size;
+  return loads;
+}
+
+void CostModel::considerDirect(ArrayRef<int64_t> tile) {
+  int64_t points = 1, tiles = 1;
+  for (auto [axis, size] : llvm::enumerate(tile)) {
+    int64_t extent = coordinates.axes[axis].extent;
+    // No tile without points, and none that computes some in vain.
+    if (size > 1 && extent % size != 0)
+      return;
+    points *= size;
+    tiles *= llvm::divideCeil(extent, size);
+  }
+  int64_t loads = getLoads(coordinates.data, tile);
+  int64_t guards = static_cast<int64_t>(coordinates.guards.size()) * loads;
+  for (ArrayRef<AffineExpr> weight : coordinates.weights)
+    loads += getLoads(weight, tile);
+  // Values, what is loaded and its addresses, and the rest.
+  if (points + 3 * loads + 24 > getMaxRegisters())
+    return;
+  double products = static_cast<double>(
+      points * std::max<int64_t>(1, coordinates.weights.size()));
+  double step = products + 2.0 * static_cast<double>(guards) +
+                4.0 * static_cast<double>(loads) + 4;
+  double perTile = step * getSteps() + 2.0 * static_cast<double>(points) + 8;
+  double processors = static_cast<double>(device.getProcessors());
+  double cycles =
+      perTile * std::max(static_cast<double>(tiles) / processors, busyThreads) /
+      128;
+  // Threads read neighbouring elements; with a tile along the last coordinate
+  // they do not.
+  if (!tile.empty() && tile.back() > 1)
+    cycles *= 1.5;
+  take(cycles,
+       GPUScheduleAttr::get(context, GPURoad::Direct, getDirectThreads(tiles),
+                            getArray(tile), DenseI64ArrayAttr(), 0, 0, 1));
+}
+
+/// Small problems in small blocks, so that all processors get some.
+int64_t CostModel::getDirectThreads(int64_t tiles) const {
+  int64_t threads = std::min<int64_t>(256, device.getMaxThreads());
+  while (threads > device.getSubgroup() &&
+         tiles < threads * device.getProcessors())
+    threads /= 2;
+  return threads;
+}
+
+void CostModel::considerStaged() {
+  std::optional<MatrixView> view = MatrixView::get(coordinates);
+  if (!view)
+    return;
+  for (int64_t tileRows : {2, 4, 8})
+    for (int64_t tileColumns : {4, 8})
+      for (int64_t threadRows : {4, 8, 16})
+        for (int64_t threadColumns : {8, 16})
+          for (int64_t depth : {8, 16})
+            considerStaged(*view, {tileRows, tileColumns},
+                           {threadRows * tileRows, threadColumns * tileColumns},
+                           depth);
+}
+
+void CostModel::considerStaged(const MatrixView &view,
+                               std::array<int64_t, 2> tile,
+                               std::array<int64_t, 2> block, int64_t depth) {
+  int64_t threads = (block[0] / tile[0]) * (block[1] / tile[1]);
+  auto schedule = GPUScheduleAttr::get(context, GPURoad::Staged, threads,
+                                       getArray(tile), getArray(block), depth,
+                                       /*padding=*/4, /*stages=*/2);
+  int64_t shared = schedule.getSharedBytes();
+  int64_t copies = llvm::divideCeil((block[0] + block[1]) * depth, threads);
+  int64_t registers =
+      tile[0] * tile[1] + 2 * (tile[0] + tile[1]) + 3 * copies + 32;
+  if (threads > device.getMaxThreads() || shared > device.getSharedBytes() ||
+      registers > getMaxRegisters())
+    return;
+  auto extent = [&](ArrayRef<unsigned> axes) {
+    return MatrixView::getExtent(coordinates, axes);
+  };
+  int64_t blocks = extent(view.batches) *
+                   llvm::divideCeil(extent(view.rows), block[0]) *
+                   llvm::divideCeil(extent(view.columns), block[1]);
+  double steps = static_cast<double>(llvm::alignTo(extent(view.steps), depth));
+  double products = static_cast<double>(block[0] * block[1]) / 128;
+  // A vector of four takes three cycles of a subgroup, since some lanes read
+  // the same.
+  double reads = static_cast<double>(threads) / 32 *
+                 static_cast<double>(tile[0] + tile[1]) / 4 * 3;
+  double perElement = 14 + 6.0 * static_cast<double>(coordinates.guards.size());
+  double copying = static_cast<double>(block[0] + block[1]) * perElement / 128;
+  double perBlock =
+      steps * (std::max(products, reads) + copying) + products * 4 + 400;
+  int64_t processors = device.getProcessors();
+  int64_t perProcessor = llvm::divideCeil(blocks, processors);
+  int64_t resident =
+      std::min({perProcessor, device.getProcessorThreads() / threads,
+                device.getProcessorSharedBytes() / shared,
+                device.getRegisters() / (registers * threads)});
+  double busy = std::min(
+      1.0, static_cast<double>(std::max<int64_t>(resident, 1) * threads) /
+               (busyThreads / 2));
+  take(perBlock * static_cast<double>(perProcessor) / busy, schedule);
+}
+
+GPUScheduleAttr kas::chooseGPUSchedule(const Coordinates &coordinates,
+                                       GPUDeviceAttr device,
+                                       std::optional<GPURoad> road) {
+  CostModel model(coordinates, device);
+  if (road != GPURoad::Direct)
+    model.considerStaged();
+  if (road != GPURoad::Staged || !model.getBest())
+    model.considerDirect();
+  return model.getBest();
+}
+
+LogicalResult kas::scheduleForGPU(ModuleOp module, GPUDeviceAttr device,
+                                  std::optional<GPURoad> road) {
   module->setAttr(KasGPUDialect::deviceName, device);
   WalkResult result = module->walk([&](ApplyOp apply) {
     if (apply->hasAttr(KasGPUDialect::scheduleName))
@@ -209,7 +300,7 @@ LogicalResult kas::scheduleForGPU(ModuleOp module, GPUDeviceAttr device) {
       return WalkResult::interrupt();
     }
     apply->setAttr(KasGPUDialect::scheduleName,
-                   chooseGPUSchedule(getCoordinates(op), device));
+                   chooseGPUSchedule(getCoordinates(op), device, road));
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
@@ -240,7 +331,13 @@ struct GPUSchedule : kas::impl::GPUScheduleBase<GPUSchedule> {
         chosen.getProcessorThreads(), chosen.getProcessorSharedBytes(),
         chosen.getRegisters(), chosen.getThreadRegisters(),
         chosen.getSubgroup());
-    if (!chosen || failed(scheduleForGPU(module, chosen)))
+    std::optional<GPURoad> chosenRoad = symbolizeGPURoad(road);
+    if (!road.empty() && !chosenRoad) {
+      mlir::emitError(module.getLoc())
+          << "expected a road of direct and staged, got '" << road << "'";
+      return signalPassFailure();
+    }
+    if (!chosen || failed(scheduleForGPU(module, chosen, chosenRoad)))
       return signalPassFailure();
   }
 };

@@ -24,7 +24,8 @@ constexpr llvm::StringLiteral kernelModuleName = "kernels";
 
 /// Sets the device of `module` and a schedule on each `kas.apply` that has
 /// none. Reports operators that are not concrete.
-mlir::LogicalResult scheduleForGPU(mlir::ModuleOp module, GPUDeviceAttr device);
+mlir::LogicalResult scheduleForGPU(mlir::ModuleOp module, GPUDeviceAttr device,
+                                   std::optional<GPURoad> road = std::nullopt);
 
 /// How many kernels and launches `outlineKernels` made.
 struct OutlinedKernels {
@@ -38,9 +39,12 @@ mlir::FailureOr<OutlinedKernels> outlineKernels(mlir::ModuleOp module);
 /// What both roads share.
 struct GPUFrontOptions {
   /// See `getGPUDevice`; empty: the one that the module names, else sm_90.
-  std::string device;
+  std::string device = {};
   /// Take the place of the device's limits, if not 0.
   int64_t maxThreads = 0, sharedBytes = 0;
+  /// `direct` or `staged`, for operators that can be computed so; empty: the
+  /// cheaper one.
+  std::string road = {};
 };
 
 /// Operators on tensors to functions on buffers that launch kernels.

@@ -14,6 +14,7 @@
 #define KAS_GPU_MANIFEST_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
 #include <array>
 #include <string>
 #include <vector>
@@ -89,6 +90,8 @@ struct GPUManifest {
                                           GPUTarget target);
 
   std::string toJSON() const;
+  /// The manifest that `toJSON` wrote. The error says what is missing.
+  static llvm::Expected<GPUManifest> parse(llvm::StringRef json);
 };
 
 } // namespace kas

@@ -39,7 +39,10 @@ def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
     Option<"maxThreads", "max-threads", "int64_t", /*default=*/"0",
            "Most threads of a block; 0: those of the device">,
     Option<"sharedBytes", "shared-bytes", "int64_t", /*default=*/"0",
-           "Most bytes of workgroup memory; 0: those of the device">
+           "Most bytes of workgroup memory; 0: those of the device">,
+    Option<"road", "road", "std::string", /*default=*/"",
+           "direct or staged, for operators that can be computed so; by default "
+           "the cheaper one">
   ];
   let dependentDialects = ["::kas::KasDialect", "::kas::KasGPUDialect"];
 }

@@ -36,9 +36,10 @@ llvm::Expected<GPUDeviceAttr> getGPUDevice(mlir::MLIRContext *context,
 GPUDeviceAttr getGPUDevice(mlir::Operation *op);
 
 /// The cheapest schedule of an operator on `device` according to the cost
-/// model. Always suits.
+/// model; of `road` where the operator can be computed so. Always suits.
 GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
-                                  GPUDeviceAttr device);
+                                  GPUDeviceAttr device,
+                                  std::optional<GPURoad> road = std::nullopt);
 
 } // namespace kas
 

@@ -19,12 +19,12 @@
 
 namespace kas {
 
-/// The folder with `bin/ptxas` and `nvvm/libdevice`: `given` if it is not empty; else that of the
-/// environment variables CUDA_ROOT, CUDA_HOME and CUDA_PATH; the one that
-/// contains the `ptxas` found through PATH; /usr/local/cuda; the package
-/// `nvidia-cuda-nvcc` of the Python environment (VIRTUAL_ENV, or
-/// KAS_PYTHON_SITE for a folder `site-packages` elsewhere). The error says
-/// where was looked.
+/// The folder with `bin/ptxas` and `nvvm/libdevice`: `given` if it is not
+/// empty; else that of the environment variables CUDA_ROOT, CUDA_HOME and
+/// CUDA_PATH; the one that contains the `ptxas` found through PATH;
+/// /usr/local/cuda; the package `nvidia-cuda-nvcc` of the Python environment
+/// (VIRTUAL_ENV, or KAS_PYTHON_SITE for a folder `site-packages` elsewhere).
+/// The error says where was looked.
 llvm::Expected<std::string> findCUDAToolkit(llvm::StringRef given = "");
 
 } // namespace kas

@@ -7,13 +7,16 @@
 //===----------------------------------------------------------------------===//
 //
 // The named operators as kernels for GPUs, run on the CPU with blocks and
-// threads as loops, against their formulas.
+// threads as loops and on Vulkan devices, against their formulas.
 //
 //===----------------------------------------------------------------------===//
 
+#include "GPUPrograms.h"
 #include "OperatorsTestUtil.h"
+#include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
+#include "kas/Operators/Operators.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Pipelines/OperatorModule.h"
 #include "kas/Reference/Evaluator.h"
@@ -82,6 +85,64 @@ TEST_P(OperatorKernels, ForVulkan) {
         return evaluateKernels(op, data, weights, "vulkan");
       },
       tolerance);
+}
+
+static OwningOpRef<ModuleOp> createModule(OperatorOp op) {
+  DialectRegistry registry;
+  registerGPUPipelineDialects(registry);
+  op.getContext()->appendDialectRegistry(registry);
+  return createOperatorModule(op);
+}
+
+// On Mesa's lavapipe where there is no other device, with the validation layer.
+TEST_P(OperatorKernels, OnVulkanDevices) {
+  checkAgainstFormula(
+      GetParam(),
+      [](OperatorOp op, const TestTensor &data,
+         const std::vector<TestTensor> &weights) -> std::vector<float> {
+        OwningOpRef<ModuleOp> module = createModule(op);
+        auto program = compileForSPIRV(*module);
+        if (!program) {
+          ADD_FAILURE() << llvm::toString(program.takeError());
+          return {};
+        }
+        EXPECT_EQ(test::validateSPIRV(*program), "");
+        SmallVector<ArrayRef<float>> arguments{data.values};
+        for (const TestTensor &weight : weights)
+          arguments.push_back(weight.values);
+        auto results = test::runOnVulkan(*program, 0, arguments);
+        if (results)
+          return results->front();
+        ADD_FAILURE() << llvm::toString(results.takeError());
+        return {};
+      },
+      tolerance);
+}
+
+TEST_P(OperatorKernels, AssembledWithoutSpills) {
+  for (const formulas::Sizes &sizes : GetParam().bindings) {
+    MLIRContext context;
+    OwningOpRef<ModuleOp> named = parseNamedOperator(&context, GetParam().name);
+    auto op = named->lookupSymbol<OperatorOp>(GetParam().name);
+    OpBuilder builder = OpBuilder::atBlockEnd(named->getBody());
+    FailureOr<OperatorOp> concrete =
+        specialize(builder, op, getTestBinding(op, sizes), "concrete",
+                   [&] { return op.emitError(); });
+    ASSERT_TRUE(succeeded(concrete));
+    OwningOpRef<ModuleOp> module = createModule(*concrete);
+    for (StringRef chip : {"sm_80", "sm_90", "sm_90a"}) {
+      NVVMPipelineOptions options;
+      options.chip = chip.str();
+      auto program = compileForNVVM(*module, options);
+      ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
+      auto assembly = test::assemblePTX(*program, chip);
+      ASSERT_TRUE(bool(assembly)) << llvm::toString(assembly.takeError());
+      if (!*assembly)
+        GTEST_SKIP() << "there is no ptxas";
+      EXPECT_EQ((*assembly)->spilledBytes, 0);
+      EXPECT_EQ((*assembly)->stackBytes, 0);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OperatorKernels,

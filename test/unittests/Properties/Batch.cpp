@@ -128,6 +128,14 @@ void Batch::check(Road road, const BatchOptions &options) {
   }
 }
 
+void Batch::compare(
+    llvm::function_ref<std::vector<float>(unsigned, const Inputs &)> run) {
+  for (unsigned i = 0; i < batchSize; ++i) {
+    SCOPED_TRACE("seed " + std::to_string(first + i) + "\n" + texts[i]);
+    EXPECT_LE(getError(run(i, inputs[i]), expected[i], floors[i]), tolerance);
+  }
+}
+
 OwningOpRef<ModuleOp>
 Batch::run(llvm::function_ref<void(PassManager &)> passes) {
   ScopedDiagnosticHandler handler(

@@ -52,6 +52,13 @@ public:
   /// compares with the reference.
   void check(Road road, const BatchOptions &options);
 
+  /// Calls `run` for each function with its number and its tensors, and
+  /// compares what it returns with the reference.
+  void
+  compare(llvm::function_ref<std::vector<float>(unsigned, const Inputs &)> run);
+
+  mlir::ModuleOp getModule() { return *module; }
+
   /// The module after `passes`, or null. Remarks are not shown.
   mlir::OwningOpRef<mlir::ModuleOp>
   run(llvm::function_ref<void(mlir::PassManager &)> passes);

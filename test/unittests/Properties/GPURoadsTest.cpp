@@ -6,12 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Random operators through the first half of the roads to GPUs, which both back
-// ends share: their kernels, run on the CPU, agree with the reference.
+// Random operators through the roads to GPUs: kernels, run on the CPU and on
+// Vulkan devices, agree with the reference; binaries are valid.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Batch.h"
+#include "GPUPrograms.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
 #include "gtest/gtest.h"
@@ -46,10 +47,50 @@ TEST(GPURoads, KernelsForVulkanAgreeWithTheReference) {
   checkKernels({.device = "vulkan"}, getNumOperators(200, 1000));
 }
 
+// Kernels with workgroup memory, also where they are not the cheapest.
+TEST(GPURoads, StagedKernelsAgreeWithTheReference) {
+  checkKernels({.device = "vulkan", .road = "staged"},
+               getNumOperators(200, 1000));
+}
+
 // Enough points for tiles in registers and in workgroup memory.
 TEST(GPURoads, KernelsOfLargerOperatorsAgreeWithTheReference) {
   RandomOperatorOptions larger;
   larger.maxPoints = 300000;
   larger.maxExtent = 60;
   checkKernels({.device = "sm_90"}, getNumOperators(100, 500), larger);
+}
+
+// On Mesa's lavapipe where there is no other device, with the validation layer.
+TEST(GPURoads, KernelsOnVulkanDevicesAgreeWithTheReference) {
+  forEachBatch(getNumOperators(200, 1000), {}, [&](Batch &batch) {
+    auto program = compileForSPIRV(batch.getModule());
+    ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
+    EXPECT_EQ(validateSPIRV(*program), "");
+    batch.compare([&](unsigned i, const Inputs &inputs) {
+      SmallVector<ArrayRef<float>> arguments{inputs.data};
+      arguments.append(inputs.weights.begin(), inputs.weights.end());
+      auto results = runOnVulkan(*program, i, arguments);
+      if (results)
+        return results->front();
+      ADD_FAILURE() << llvm::toString(results.takeError());
+      return std::vector<float>();
+    });
+  });
+}
+
+TEST(GPURoads, KernelsForNVIDIAAreAssembledWithoutSpills) {
+  for (StringRef chip : {"sm_80", "sm_90", "sm_90a"})
+    forEachBatch(getNumOperators(200, 1000), {}, [&](Batch &batch) {
+      NVVMPipelineOptions options;
+      options.chip = chip.str();
+      auto program = compileForNVVM(batch.getModule(), options);
+      ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
+      auto assembly = assemblePTX(*program, chip);
+      ASSERT_TRUE(bool(assembly)) << llvm::toString(assembly.takeError());
+      if (!*assembly)
+        GTEST_SKIP() << "there is no ptxas";
+      EXPECT_EQ((*assembly)->spilledBytes, 0);
+      EXPECT_EQ((*assembly)->stackBytes, 0);
+    });
 }

@@ -1,0 +1,39 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operators compiled for a GPU, in memory.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_GPU_PROGRAM_H
+#define KAS_GPU_PROGRAM_H
+
+#include "kas/GPU/Manifest.h"
+#include "kas/GPU/NVVM.h"
+#include "kas/GPU/SPIRV.h"
+
+namespace kas {
+
+/// What a runtime needs: the kernels, and how they are launched.
+struct GPUProgram {
+  GPUManifest manifest;
+  /// PTX, machine code or SPIR-V, as the manifest's target says.
+  std::string binary;
+};
+
+/// Compile all functions of `module`, which stays as it is. Diagnostics of
+/// passes that fail are part of the error.
+llvm::Expected<GPUProgram>
+compileForNVVM(mlir::ModuleOp module, const NVVMPipelineOptions &options = {});
+llvm::Expected<GPUProgram>
+compileForSPIRV(mlir::ModuleOp module,
+                const SPIRVPipelineOptions &options = {});
+
+} // namespace kas
+
+#endif // KAS_GPU_PROGRAM_H

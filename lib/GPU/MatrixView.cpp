@@ -1,0 +1,65 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatrixView.h"
+
+using namespace kas;
+using namespace mlir;
+
+static bool dependsOn(ArrayRef<AffineExpr> exprs, unsigned axis) {
+  return llvm::any_of(
+      exprs, [&](AffineExpr expr) { return expr.isFunctionOfDim(axis); });
+}
+
+std::optional<MatrixView> MatrixView::get(const Coordinates &coordinates) {
+  if (coordinates.hasMax())
+    return std::nullopt;
+  MatrixView view;
+  // Whether the data, or that a term exists, depends on an output axis.
+  SmallVector<bool> isRight, isLeft(coordinates.numOutputs, false);
+  for (unsigned axis = 0; axis < coordinates.numOutputs; ++axis)
+    isRight.push_back(dependsOn(coordinates.data, axis) ||
+                      llvm::any_of(coordinates.guards, [&](const Guard &guard) {
+                        return guard.expr.isFunctionOfDim(axis);
+                      }));
+  view.right.push_back(0);
+  for (auto [i, weight] : llvm::enumerate(coordinates.weights)) {
+    bool hasRow = false, hasColumn = false;
+    for (unsigned axis = 0; axis < coordinates.numOutputs; ++axis)
+      if (dependsOn(weight, axis))
+        (isRight[axis] ? hasColumn : hasRow) = true;
+    if (hasColumn && !hasRow) {
+      view.right.push_back(i + 1);
+      continue;
+    }
+    view.left.push_back(i + 1);
+    for (unsigned axis = 0; axis < coordinates.numOutputs; ++axis)
+      isLeft[axis] = isLeft[axis] || dependsOn(weight, axis);
+  }
+  if (view.left.empty())
+    return std::nullopt;
+  for (unsigned axis = 0; axis < coordinates.numOutputs; ++axis)
+    (isLeft[axis] ? isRight[axis] ? view.batches : view.rows : view.columns)
+        .push_back(axis);
+  for (unsigned axis = coordinates.numOutputs; axis < coordinates.axes.size();
+       ++axis)
+    view.steps.push_back(axis);
+  return view;
+}
+
+void MatrixView::orderSteps(const Coordinates &coordinates, int64_t depth) {
+  auto best = steps.end();
+  for (auto it = steps.begin(); it != steps.end(); ++it) {
+    int64_t extent = coordinates.axes[*it].extent;
+    if (extent % depth == 0 &&
+        (best == steps.end() || coordinates.axes[*best].extent <= extent))
+      best = it;
+  }
+  if (best != steps.end())
+    std::rotate(best, best + 1, steps.end());
+}

@@ -1,0 +1,69 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/GPU/Program.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace kas;
+using namespace mlir;
+
+/// Collects what passes complain about.
+static llvm::Error run(ModuleOp module,
+                       llvm::function_ref<void(OpPassManager &)> addPasses) {
+  std::string complaints;
+  ScopedDiagnosticHandler handler(
+      module.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+          return failure();
+        llvm::raw_string_ostream stream(complaints);
+        stream << "\n" << diagnostic.getLocation() << ": " << diagnostic;
+        return success();
+      });
+  PassManager manager(module.getContext(), ModuleOp::getOperationName());
+  manager.enableVerifier(false);
+  addPasses(manager);
+  if (failed(manager.run(module)))
+    return llvm::createStringError(
+        "the module cannot be compiled for the GPU:" + complaints);
+  return llvm::Error::success();
+}
+
+static llvm::Expected<GPUProgram>
+compile(ModuleOp module, llvm::function_ref<void(OpPassManager &)> addPasses) {
+  OwningOpRef<ModuleOp> clone = module.clone();
+  if (llvm::Error error = run(*clone, addPasses))
+    return error;
+  auto manifest =
+      (*clone)->getAttrOfType<StringAttr>(KasGPUDialect::manifestName);
+  auto parsed = GPUManifest::parse(manifest.getValue());
+  if (!parsed)
+    return parsed.takeError();
+  GPUProgram program{std::move(*parsed), ""};
+  // A module without launches has no kernels.
+  if (auto binary = clone->lookupSymbol<gpu::BinaryOp>(kernelModuleName))
+    program.binary = cast<gpu::ObjectAttr>(binary.getObjects()[0])
+                         .getObject()
+                         .getValue()
+                         .str();
+  return program;
+}
+
+llvm::Expected<GPUProgram>
+kas::compileForNVVM(ModuleOp module, const NVVMPipelineOptions &options) {
+  return compile(module, [&](OpPassManager &manager) {
+    buildNVVMPipeline(manager, options);
+  });
+}
+
+llvm::Expected<GPUProgram>
+kas::compileForSPIRV(ModuleOp module, const SPIRVPipelineOptions &options) {
+  return compile(module, [&](OpPassManager &manager) {
+    buildSPIRVPipeline(manager, options);
+  });
+}

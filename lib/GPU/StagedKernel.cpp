@@ -1,0 +1,480 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Kernels that stage two matrices through workgroup memory: for sums of
+// products.
+//
+// Source: Kerr et al., "CUTLASS: Fast Linear Algebra in CUDA C++", NVIDIA 2017
+// (tiles of blocks and threads, double buffering), with the addresses of any
+// operator where that has those of a matrix (implicit matrix product: Chetlur
+// et al., "cuDNN: Efficient Primitives for Deep Learning", 2014, section 3).
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelEmitter.h"
+#include "MatrixView.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+
+/// Elements of one matrix that a block copies for `depth` steps. Thread t
+/// copies the elements t, t + threads, ... of the block's part.
+struct Side {
+  /// Tensors whose product it is, and the axes that number its lines through.
+  ArrayRef<unsigned> tensors;
+  ArrayRef<unsigned> axes;
+  int64_t numLines, blockLines;
+  /// The part is `depth` lines of `blockLines` and some padding.
+  int64_t pitch;
+  /// Whether neighbouring threads copy neighbouring steps, not lines.
+  bool stepsFirst;
+  Value memory;
+  /// The first line of the block.
+  AffineExpr begin;
+  /// For each element that a thread copies: its place in the part.
+  SmallVector<AffineExpr> lines, steps;
+  /// Whether the thread has the last of these; null: always.
+  Value hasLast;
+};
+
+class StagedKernelEmitter : KernelEmitter {
+public:
+  StagedKernelEmitter(OpBuilder &builder, Location loc,
+                      const KernelProblem &problem, GPUScheduleAttr schedule,
+                      const LaunchShape &launch, gpu::GPUFuncOp kernel)
+      : KernelEmitter(builder, loc, problem, schedule, launch,
+                      kernel.getArguments()),
+        kernel(kernel), coordinates(problem.coordinates),
+        view(*MatrixView::get(coordinates)), depth(schedule.getDepth()) {
+    view.orderSteps(coordinates, depth);
+    numSteps = MatrixView::getExtent(coordinates, view.steps);
+    numBlocks = llvm::divideCeil(numSteps, depth);
+    width = {1, 1};
+    for (unsigned i = 0; i < 2; ++i)
+      for (int64_t lanes : {2, 4})
+        if (schedule.getTile()[i] % lanes == 0)
+          width[i] = lanes;
+  }
+
+  void emit();
+
+private:
+  int64_t getTile(unsigned i) const { return schedule.getTile()[i]; }
+  int64_t getBlock(unsigned i) const { return schedule.getBlock()[i]; }
+
+  void addSides();
+  Side makeSide(unsigned number, ArrayRef<unsigned> tensors,
+                ArrayRef<unsigned> axes);
+  void addCopies(Side &side);
+  /// Where threads copy neighbouring elements: steps of the last axis of lines,
+  /// or of the reductions.
+  bool hasContiguousSteps(ArrayRef<unsigned> tensors, ArrayRef<unsigned> axes);
+
+  /// The axes at step `step` of block `block` of steps.
+  void setSteps(SmallVectorImpl<AffineExpr> &axes, AffineExpr block,
+                AffineExpr step) const;
+  Value emitElement(const Side &side, unsigned i, AffineExpr block);
+  SmallVector<Value> emitLoads(AffineExpr block);
+  void emitStores(ArrayRef<Value> values, Value buffer);
+  SmallVector<Value> emitProducts(ValueRange sums, Value buffer);
+  SmallVector<Value> emitOnePhase(ValueRange sums);
+  SmallVector<Value> emitTwoPhases(ValueRange sums);
+  void finish(ArrayRef<Value> sums);
+
+  /// The first of the lanes number `i` of this thread in its block.
+  AffineExpr getLine(unsigned side, int64_t i) const {
+    int64_t groups = getBlock(side) / getTile(side);
+    return threadIndex[side] * width[side] +
+           (i / width[side]) * groups * width[side] + i % width[side];
+  }
+  Value emitVector(Value memory, AffineExpr address, Value offset,
+                   int64_t lanes);
+
+  gpu::GPUFuncOp kernel;
+  const Coordinates &coordinates;
+  MatrixView view;
+  int64_t depth, numSteps, numBlocks;
+  /// Lanes of the vectors in which rows and columns are read.
+  std::array<int64_t, 2> width;
+  AffineExpr thread;
+  std::array<AffineExpr, 2> threadIndex;
+  SmallVector<AffineExpr> batch;
+  Side left, right;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+bool StagedKernelEmitter::hasContiguousSteps(ArrayRef<unsigned> tensors,
+                                             ArrayRef<unsigned> axes) {
+  // The tensor with the most elements decides.
+  unsigned largest = tensors.front();
+  for (unsigned tensor : tensors)
+    if (ShapedType::getNumElements(getShape(tensor)) >
+        ShapedType::getNumElements(getShape(largest)))
+      largest = tensor;
+  AffineExpr address =
+      linearize(getIndices(largest), getShape(largest), b.getContext());
+  auto isContiguous = [&](ArrayRef<unsigned> list) {
+    for (unsigned axis : llvm::reverse(list)) {
+      if (coordinates.axes[axis].extent == 1)
+        continue;
+      SmallVector<AffineExpr> at0, at1;
+      for (unsigned i = 0; i < coordinates.axes.size(); ++i) {
+        at0.push_back(b.getAffineConstantExpr(0));
+        at1.push_back(b.getAffineConstantExpr(i == axis));
+      }
+      auto difference = dyn_cast<AffineConstantExpr>(address.replaceDims(at1) -
+                                                     address.replaceDims(at0));
+      return difference && difference.getValue() == 1;
+    }
+    return false;
+  };
+  return !isContiguous(axes) && isContiguous(view.steps);
+}
+
+Side StagedKernelEmitter::makeSide(unsigned number, ArrayRef<unsigned> tensors,
+                                   ArrayRef<unsigned> axes) {
+  Side side;
+  side.tensors = tensors;
+  side.axes = axes;
+  side.numLines = MatrixView::getExtent(coordinates, axes);
+  side.blockLines = getBlock(number);
+  side.pitch = side.blockLines + schedule.getPadding();
+  side.stepsFirst = hasContiguousSteps(tensors, axes);
+  auto space =
+      gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
+  auto type = MemRefType::get({schedule.getStages() * depth * side.pitch},
+                              computeType, MemRefLayoutAttrInterface(), space);
+  side.memory = kernel.addWorkgroupAttribution(type, b.getLoc());
+  return side;
+}
+
+void StagedKernelEmitter::addCopies(Side &side) {
+  int64_t threads = launch.block[0];
+  int64_t elements = side.blockLines * depth;
+  int64_t copies = llvm::divideCeil(elements, threads);
+  for (int64_t i = 0; i < copies; ++i) {
+    AffineExpr element = thread + i * threads;
+    if ((i + 1) * threads > elements) {
+      // Threads without an element copy the last one, and do not store it.
+      Value position = index.emit(element);
+      side.hasLast =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ult, position,
+                                index.createConstant(elements));
+      Value inside = arith::MinUIOp::create(b, position,
+                                            index.createConstant(elements - 1));
+      element = index.add(inside, {i * threads, elements - 1});
+    }
+    int64_t fast = side.stepsFirst ? depth : side.blockLines;
+    AffineExpr low = index.simplify(element % fast);
+    AffineExpr high = index.simplify(element.floorDiv(fast));
+    // Values of their own: what is divided is divided once.
+    auto add = [&](AffineExpr expr, int64_t extent) {
+      return index.add(index.emit(expr), {0, extent - 1});
+    };
+    AffineExpr line = add(side.stepsFirst ? high : low, side.blockLines);
+    AffineExpr step = add(side.stepsFirst ? low : high, depth);
+    side.lines.push_back(line);
+    side.steps.push_back(step);
+  }
+}
+
+void StagedKernelEmitter::addSides() {
+  left = makeSide(0, view.left, view.rows);
+  right = makeSide(1, view.right, view.columns);
+  int64_t numBatches = MatrixView::getExtent(coordinates, view.batches);
+  auto count = [](const Side &side) -> int64_t {
+    return llvm::divideCeil(side.numLines, side.blockLines);
+  };
+  SmallVector<int64_t> counts{numBatches, count(left), count(right)};
+  int64_t used = counts[0] * counts[1] * counts[2];
+  Value id = emitBlockId();
+  // A grid of several dimensions may have more blocks than are needed: these
+  // repeat the last one. Barriers are for all threads, so none may leave.
+  if (launch.getNumBlocks() > used)
+    id = arith::MinUIOp::create(b, id, index.createConstant(used - 1));
+  AffineExpr block = index.add(id, {0, used - 1});
+  SmallVector<AffineExpr> digits = delinearize(block, counts);
+  for (AffineExpr &digit : digits)
+    digit = index.simplify(digit);
+  auto add = [&](AffineExpr expr, int64_t extent) {
+    return index.add(index.emit(expr), {0, extent - 1});
+  };
+  AffineExpr batchNumber = add(digits[0], counts[0]);
+  left.begin = add(digits[1], counts[1]) * left.blockLines;
+  right.begin = add(digits[2], counts[2]) * right.blockLines;
+  SmallVector<int64_t> extents;
+  for (unsigned axis : view.batches)
+    extents.push_back(coordinates.axes[axis].extent);
+  batch = delinearize(batchNumber, extents);
+
+  thread = addThreadId();
+  int64_t across = getBlock(1) / getTile(1), down = getBlock(0) / getTile(0);
+  threadIndex[0] = add(thread.floorDiv(across), down);
+  threadIndex[1] = add(thread % across, across);
+  addCopies(left);
+  addCopies(right);
+}
+
+//===----------------------------------------------------------------------===//
+// From the tensors to workgroup memory
+//===----------------------------------------------------------------------===//
+
+void StagedKernelEmitter::setSteps(SmallVectorImpl<AffineExpr> &axes,
+                                   AffineExpr block, AffineExpr step) const {
+  SmallVector<int64_t> extents;
+  for (unsigned axis : view.steps)
+    extents.push_back(coordinates.axes[axis].extent);
+  SmallVector<AffineExpr> digits;
+  if (!extents.empty() && extents.back() % depth == 0) {
+    // All steps of a block have the same outer indices.
+    SmallVector<int64_t> blocks(extents);
+    blocks.back() /= depth;
+    digits = delinearize(block, blocks);
+    digits.back() = digits.back() * depth + step;
+  } else {
+    digits = delinearize(block * depth + step, extents);
+  }
+  for (auto [axis, digit] : llvm::zip_equal(view.steps, digits))
+    axes[axis] = digit;
+}
+
+Value StagedKernelEmitter::emitElement(const Side &side, unsigned i,
+                                       AffineExpr block) {
+  AffineExpr zero = b.getAffineConstantExpr(0);
+  SmallVector<AffineExpr> axes(coordinates.axes.size(), zero);
+  for (auto [axis, expr] : llvm::zip_equal(view.batches, batch))
+    axes[axis] = expr;
+  AffineExpr line = side.begin + side.lines[i];
+  AffineExpr step = block * depth + side.steps[i];
+  SmallVector<Value> conditions{index.emitGuard({line, side.numLines}),
+                                index.emitGuard({step, numSteps})};
+  SmallVector<int64_t> extents;
+  for (unsigned axis : side.axes)
+    extents.push_back(coordinates.axes[axis].extent);
+  for (auto [axis, digit] :
+       llvm::zip_equal(side.axes, delinearize(line, extents)))
+    axes[axis] = digit;
+  setSteps(axes, block, side.steps[i]);
+  auto substitute = [&](AffineExpr expr) { return expr.replaceDims(axes); };
+  if (side.tensors.front() == 0)
+    for (const Guard &guard : coordinates.guards)
+      conditions.push_back(
+          index.emitGuard({substitute(guard.expr), guard.extent}));
+  Value condition = emitAnd(conditions);
+  Value product;
+  for (unsigned tensor : side.tensors) {
+    Value value = emitLoad(
+        tensor, llvm::map_to_vector(getIndices(tensor), substitute), condition);
+    product = product ? Value(arith::MulFOp::create(b, product, value)) : value;
+  }
+  if (!condition)
+    return product;
+  return arith::SelectOp::create(b, condition, product, createConstant(0));
+}
+
+SmallVector<Value> StagedKernelEmitter::emitLoads(AffineExpr block) {
+  SmallVector<Value> values;
+  for (const Side *side : {&left, &right})
+    for (unsigned i = 0; i < side->lines.size(); ++i)
+      values.push_back(emitElement(*side, i, block));
+  return values;
+}
+
+/// Adds the offset of a buffer to an address; null: none.
+static Value addOffset(ImplicitLocOpBuilder &b, Value address, Value offset) {
+  return offset ? Value(arith::AddIOp::create(b, address, offset)) : address;
+}
+
+void StagedKernelEmitter::emitStores(ArrayRef<Value> values, Value buffer) {
+  for (const Side *side : {&left, &right}) {
+    Value offset;
+    if (buffer)
+      offset = arith::MulIOp::create(b, buffer,
+                                     index.createConstant(depth * side->pitch));
+    for (unsigned i = 0; i < side->lines.size(); ++i) {
+      Value address = addOffset(
+          b, index.emit(side->steps[i] * side->pitch + side->lines[i]), offset);
+      bool isLast = i + 1 == side->lines.size();
+      OpBuilder::InsertionGuard guard(b);
+      if (isLast && side->hasLast) {
+        auto branch =
+            scf::IfOp::create(b, side->hasLast, /*withElseRegion=*/false);
+        b.setInsertionPointToStart(branch.thenBlock());
+      }
+      memref::StoreOp::create(b, values.front(), side->memory, address);
+      values = values.drop_front();
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+Value StagedKernelEmitter::emitVector(Value memory, AffineExpr expr,
+                                      Value offset, int64_t lanes) {
+  Value address = addOffset(b, index.emit(expr), offset);
+  if (lanes == 1)
+    return memref::LoadOp::create(b, memory, address);
+  // Lines begin at multiples of a vector where their lengths are such.
+  llvm::MaybeAlign alignment;
+  if (schedule.getPadding() % lanes == 0)
+    alignment = llvm::Align(lanes * computeType.getIntOrFloatBitWidth() / 8);
+  return vector::LoadOp::create(b, VectorType::get({lanes}, computeType),
+                                memory, ValueRange(address),
+                                /*nontemporal=*/false, alignment);
+}
+
+/// Adds the products of one block of steps, a step at a time. Sums are ordered
+/// by rows; each is a vector of columns.
+SmallVector<Value> StagedKernelEmitter::emitProducts(ValueRange sums,
+                                                     Value buffer) {
+  auto loop = scf::ForOp::create(b, index.createConstant(0),
+                                 index.createConstant(depth),
+                                 index.createConstant(1), sums);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  AffineExpr step = index.add(loop.getInductionVar(), {0, depth - 1});
+  std::array<SmallVector<Value>, 2> vectors;
+  const std::array<const Side *, 2> sides{&left, &right};
+  for (auto [number, side] : llvm::enumerate(sides)) {
+    Value offset;
+    if (buffer)
+      offset = arith::MulIOp::create(b, buffer,
+                                     index.createConstant(depth * side->pitch));
+    for (int64_t i = 0; i < getTile(number); i += width[number])
+      vectors[number].push_back(
+          emitVector(side->memory, step * side->pitch + getLine(number, i),
+                     offset, width[number]));
+  }
+  SmallVector<Value> results;
+  for (int64_t row = 0; row < getTile(0); ++row) {
+    Value factor = vectors[0][row / width[0]];
+    if (width[0] > 1)
+      factor = vector::ExtractOp::create(b, factor,
+                                         ArrayRef<int64_t>{row % width[0]});
+    if (width[1] > 1)
+      factor = vector::BroadcastOp::create(
+          b, VectorType::get({width[1]}, computeType), factor);
+    for (Value columns : vectors[1])
+      results.push_back(math::FmaOp::create(
+          b, factor, columns, loop.getRegionIterArgs()[results.size()]));
+  }
+  scf::YieldOp::create(b, results);
+  return SmallVector<Value>(loop.getResults());
+}
+
+/// Copies and multiplies in turn.
+SmallVector<Value> StagedKernelEmitter::emitOnePhase(ValueRange sums) {
+  auto loop = scf::ForOp::create(b, index.createConstant(0),
+                                 index.createConstant(numBlocks),
+                                 index.createConstant(1), sums);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  AffineExpr block = index.add(loop.getInductionVar(), {0, numBlocks - 1});
+  emitStores(emitLoads(block), Value());
+  gpu::BarrierOp::create(b);
+  SmallVector<Value> results = emitProducts(loop.getRegionIterArgs(), Value());
+  gpu::BarrierOp::create(b);
+  scf::YieldOp::create(b, results);
+  return SmallVector<Value>(loop.getResults());
+}
+
+/// Loads a block of steps, multiplies the one before, then stores what was
+/// loaded to the other half of the memory: loads take time while products are
+/// computed, and there is one barrier for each block.
+SmallVector<Value> StagedKernelEmitter::emitTwoPhases(ValueRange sums) {
+  emitStores(emitLoads(b.getAffineConstantExpr(0)), Value());
+  gpu::BarrierOp::create(b);
+  SmallVector<Value> carried(sums);
+  Value two = index.createConstant(2);
+  if (numBlocks > 1) {
+    auto loop = scf::ForOp::create(b, index.createConstant(0),
+                                   index.createConstant(numBlocks - 1),
+                                   index.createConstant(1), sums);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value number = loop.getInductionVar();
+    AffineExpr block = index.add(number, {0, numBlocks - 2});
+    SmallVector<Value> loaded = emitLoads(block + 1);
+    Value own = arith::RemUIOp::create(b, number, two);
+    SmallVector<Value> results = emitProducts(loop.getRegionIterArgs(), own);
+    Value other = arith::SubIOp::create(b, index.createConstant(1), own);
+    emitStores(loaded, other);
+    gpu::BarrierOp::create(b);
+    scf::YieldOp::create(b, results);
+    carried = loop.getResults();
+  }
+  return emitProducts(carried, index.createConstant((numBlocks - 1) % 2));
+}
+
+void StagedKernelEmitter::emit() {
+  OpBuilder::InsertionGuard guard(b);
+  addSides();
+  Value zero = createConstant(0);
+  if (width[1] > 1)
+    zero = vector::BroadcastOp::create(
+        b, VectorType::get({width[1]}, computeType), zero);
+  SmallVector<Value> sums(getTile(0) * getTile(1) / width[1], zero);
+  finish(schedule.getStages() == 1 ? emitOnePhase(sums) : emitTwoPhases(sums));
+}
+
+void StagedKernelEmitter::finish(ArrayRef<Value> sums) {
+  auto getExtents = [&](ArrayRef<unsigned> axes) {
+    return llvm::map_to_vector(
+        axes, [&](unsigned axis) { return coordinates.axes[axis].extent; });
+  };
+  double divisor = coordinates.getMeanDivisor();
+  for (int64_t row = 0; row < getTile(0); ++row) {
+    AffineExpr line = left.begin + getLine(0, row);
+    Value hasRow = index.emitGuard({line, left.numLines});
+    for (int64_t column = 0; column < getTile(1); ++column) {
+      AffineExpr position = right.begin + getLine(1, column);
+      Value exists =
+          emitAnd({hasRow, index.emitGuard({position, right.numLines})});
+      OpBuilder::InsertionGuard guard(b);
+      if (exists) {
+        auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+        b.setInsertionPointToStart(branch.thenBlock());
+      }
+      Value value = sums[(row * getTile(1) + column) / width[1]];
+      if (width[1] > 1)
+        value = vector::ExtractOp::create(b, value,
+                                          ArrayRef<int64_t>{column % width[1]});
+      if (divisor != 1)
+        value = arith::DivFOp::create(b, value, createConstant(divisor));
+      SmallVector<AffineExpr> axes(coordinates.numOutputs);
+      auto set = [&](ArrayRef<unsigned> list, ArrayRef<AffineExpr> digits) {
+        for (auto [axis, digit] : llvm::zip_equal(list, digits))
+          axes[axis] = digit;
+      };
+      set(view.batches, batch);
+      set(view.rows, delinearize(line, getExtents(view.rows)));
+      set(view.columns, delinearize(position, getExtents(view.columns)));
+      emitStore(linearize(axes, problem.output, b.getContext()), value);
+    }
+  }
+}
+
+void kas::emitStagedKernel(OpBuilder &builder, Location loc,
+                           const KernelProblem &problem,
+                           GPUScheduleAttr schedule, const LaunchShape &launch,
+                           gpu::GPUFuncOp kernel) {
+  StagedKernelEmitter(builder, loc, problem, schedule, launch, kernel).emit();
+}

@@ -1,0 +1,108 @@
+// RUN: kas-opt %s -split-input-file -verify-diagnostics -kas-gpu-outline
+
+// One test for each limit of a device, at which a kernel is refused.
+
+// Threads of a block.
+#device = #kas_gpu.device<name = "small", processors = 1, max_threads = 64, shared_bytes = 1024, max_blocks = 2,
+  max_bytes = 1024, processor_threads = 64, processor_shared_bytes = 1024, registers = 1024, thread_registers = 64,
+  subgroup = 32>
+module attributes {kas_gpu.device = #device} {
+kas.operator @copy(%c: 8) from [8] {
+  kas.yield data(%c)
+}
+func.func @threads(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@below {{expected at most 64 threads of a block for the device 'small', got 65}}
+  %y = kas.apply @copy(%x) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 65, tile = [1]>}
+    : (tensor<8xf32>) -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+}
+
+// -----
+
+// Workgroup memory.
+#device = #kas_gpu.device<name = "small", processors = 1, max_threads = 64, shared_bytes = 1024, max_blocks = 2,
+  max_bytes = 1024, processor_threads = 64, processor_shared_bytes = 1024, registers = 1024, thread_registers = 64,
+  subgroup = 32>
+module attributes {kas_gpu.device = #device} {
+kas.operator @product(%m: 8, %n: 8) from [8, 8] {
+  %k = kas.reduce sum : 8
+  %d, %w = kas.share %k : 8
+  kas.yield data(%m, %d) weight(%w, %n)
+}
+func.func @shared(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-error@below {{expected at most 1024 bytes of workgroup memory for the device 'small', got 1088}}
+  %y = kas.apply @product(%x, %w)
+    {kas_gpu.schedule = #kas_gpu.schedule<road = staged, threads = 16, tile = [4, 4], block = [16, 16], depth = 8, padding = 1>}
+    : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+}
+
+// -----
+
+// Blocks of a grid: two along each of three dimensions.
+#device = #kas_gpu.device<name = "small", processors = 1, max_threads = 64, shared_bytes = 1024, max_blocks = 2,
+  max_bytes = 1024, processor_threads = 64, processor_shared_bytes = 1024, registers = 1024, thread_registers = 64,
+  subgroup = 32>
+module attributes {kas_gpu.device = #device} {
+kas.operator @copy(%c: 9) from [9] {
+  kas.yield data(%c)
+}
+func.func @blocks(%x: tensor<9xf32>) -> tensor<9xf32> {
+  // expected-error@below {{expected a grid of at most 2 blocks along each dimension for the device 'small', got 9 blocks}}
+  %y = kas.apply @copy(%x) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [1]>}
+    : (tensor<9xf32>) -> tensor<9xf32>
+  return %y : tensor<9xf32>
+}
+}
+
+// -----
+
+// Bytes of a buffer.
+#device = #kas_gpu.device<name = "small", processors = 1, max_threads = 64, shared_bytes = 1024, max_blocks = 2,
+  max_bytes = 1024, processor_threads = 64, processor_shared_bytes = 1024, registers = 1024, thread_registers = 64,
+  subgroup = 32>
+module attributes {kas_gpu.device = #device} {
+kas.operator @sum() from [257] {
+  %k = kas.reduce sum : 257
+  kas.yield data(%k)
+}
+func.func @bytes(%x: tensor<257xf32>) -> tensor<f32> {
+  // expected-error@below {{expected tensors of at most 1024 bytes for the device 'small', got 1028 for the data}}
+  %y = kas.apply @sum(%x) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 1>}
+    : (tensor<257xf32>) -> tensor<f32>
+  return %y : tensor<f32>
+}
+}
+
+// -----
+
+// A tile for each output coordinate.
+#device = #kas_gpu.device<name = "small", processors = 1, max_threads = 64, shared_bytes = 1024, max_blocks = 2,
+  max_bytes = 1024, processor_threads = 64, processor_shared_bytes = 1024, registers = 1024, thread_registers = 64,
+  subgroup = 32>
+module attributes {kas_gpu.device = #device} {
+kas.operator @copy(%c: 8) from [8] {
+  kas.yield data(%c)
+}
+func.func @tile(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@below {{expected a tile of 1 entries, one for each output coordinate, got 2}}
+  %y = kas.apply @copy(%x) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [1, 1]>}
+    : (tensor<8xf32>) -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+}
+
+// -----
+
+// A module that says for which device.
+kas.operator @copy(%c: 8) from [8] {
+  kas.yield data(%c)
+}
+func.func @device(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@below {{expected a module with kas_gpu.device (see -kas-gpu-schedule), got none}}
+  %y = kas.apply @copy(%x) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [1]>}
+    : (tensor<8xf32>) -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}

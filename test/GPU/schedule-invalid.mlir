@@ -1,0 +1,162 @@
+// RUN: kas-opt %s -split-input-file -verify-diagnostics -kas-gpu-outline
+
+kas.operator @copy(%c: 8) from [8] {
+  kas.yield data(%c)
+}
+func.func @c1(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // C1
+  // expected-error@below {{expected 1 to 1024 threads, got 0}}
+  %y = kas.apply @copy(%x) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 0, tile = [1]>}
+    : (tensor<8xf32>) -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
+// -----
+
+kas.operator @copy(%c: 8) from [8] {
+  kas.yield data(%c)
+}
+func.func @c1(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // C1
+  // expected-error@below {{expected 1 to 1024 threads, got 1025}}
+  %y = kas.apply @copy(%x) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 1025, tile = [1]>}
+    : (tensor<8xf32>) -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
+// -----
+
+// C2
+// expected-error@below {{expected entries of tile of at least 1, got 0}}
+module attributes {test.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [4, 0]>} {}
+
+// -----
+
+// C2
+// expected-error@below {{expected a tile of at most 256 points, got array<i64: 32, 9>}}
+module attributes {test.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [32, 9]>} {}
+
+// -----
+
+// C3
+// expected-error@below {{expected no block for direct kernels, got array<i64: 4>}}
+module attributes {test.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [4], block = [4]>} {}
+
+// -----
+
+// C3
+// expected-error@below {{expected no depth for direct kernels, got 8}}
+module attributes {test.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [4], depth = 8>} {}
+
+// -----
+
+// C3
+// expected-error@below {{expected no padding for direct kernels, got 1}}
+module attributes {test.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [4], padding = 1>} {}
+
+// -----
+
+// C3
+// expected-error@below {{expected 1 stage for direct kernels, got 2}}
+module attributes {test.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [4], stages = 2>} {}
+
+// -----
+
+// C4
+// expected-error@below {{expected 2 entries in tile of staged kernels, got 1}}
+module attributes {test.schedule = #kas_gpu.schedule<road = staged, threads = 16, tile = [4], block = [16, 16], depth = 8>} {}
+
+// -----
+
+// C4
+// expected-error@below {{expected 2 entries in block of staged kernels, got 3}}
+module attributes {test.schedule = #kas_gpu.schedule<road = staged, threads = 16, tile = [4, 4], block = [16, 16, 4], depth = 8>} {}
+
+// -----
+
+// C4
+// expected-error@below {{expected a depth of at least 1, got 0}}
+module attributes {test.schedule = #kas_gpu.schedule<road = staged, threads = 16, tile = [4, 4], block = [16, 16]>} {}
+
+// -----
+
+// C5
+// expected-error@below {{expected an entry of block that 4 of tile divides, got 18}}
+module attributes {test.schedule = #kas_gpu.schedule<road = staged, threads = 16, tile = [4, 4], block = [16, 18], depth = 8>} {}
+
+// -----
+
+// C5
+// expected-error@below {{expected 16 threads for these tiles and blocks, got 32}}
+module attributes {test.schedule = #kas_gpu.schedule<road = staged, threads = 32, tile = [4, 4], block = [16, 16], depth = 8>} {}
+
+// -----
+
+// C6
+// expected-error@below {{expected a padding of at least 0, got -1}}
+module attributes {test.schedule = #kas_gpu.schedule<road = staged, threads = 16, tile = [4, 4], block = [16, 16], depth = 8, padding = -1>} {}
+
+// -----
+
+// C6
+// expected-error@below {{expected 1 or 2 stages, got 3}}
+module attributes {test.schedule = #kas_gpu.schedule<road = staged, threads = 16, tile = [4, 4], block = [16, 16], depth = 8, stages = 3>} {}
+
+// -----
+
+kas.operator @copy(%c: 8) from [8] {
+  kas.yield data(%c)
+}
+func.func @c7(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // C7
+  // expected-error@below {{expected a #kas_gpu.schedule as kas_gpu.schedule, got 3}}
+  %y = kas.apply @copy(%x) {kas_gpu.schedule = 3} : (tensor<8xf32>) -> tensor<8xf32>
+  return %y : tensor<8xf32>
+}
+
+// -----
+
+// C8
+// expected-error@below {{expected kas_gpu.schedule on a kas.apply, got func.func}}
+func.func @c8() attributes {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [1]>} {
+  return
+}
+
+// -----
+
+// D1
+// expected-error@below {{expected subgroup of at least 1, got 0}}
+module attributes {kas_gpu.device = #kas_gpu.device<name = "any", processors = 1, max_threads = 64, shared_bytes = 1024,
+  max_blocks = 8, max_bytes = 1024, processor_threads = 64, processor_shared_bytes = 1024, registers = 1024,
+  thread_registers = 64, subgroup = 0>} {}
+
+// -----
+
+// D1
+// expected-error@below {{expected max_threads of at most 1024, got 2048}}
+module attributes {kas_gpu.device = #kas_gpu.device<name = "any", processors = 1, max_threads = 2048, shared_bytes = 1024,
+  max_blocks = 8, max_bytes = 1024, processor_threads = 64, processor_shared_bytes = 1024, registers = 1024,
+  thread_registers = 64, subgroup = 32>} {}
+
+// -----
+
+// D2
+// expected-error@below {{expected a #kas_gpu.device as kas_gpu.device, got 1}}
+module attributes {kas_gpu.device = 1} {}
+
+// -----
+
+// D3
+// expected-error@below {{expected kas_gpu.device on a module, got func.func}}
+func.func @d3() attributes {kas_gpu.device = #kas_gpu.device<name = "any", processors = 1, max_threads = 64,
+  shared_bytes = 1024, max_blocks = 8, max_bytes = 1024, processor_threads = 64, processor_shared_bytes = 1024,
+  registers = 1024, thread_registers = 64, subgroup = 32>} {
+  return
+}
+
+// -----
+
+// expected-error@below {{expected no attribute of this dialect but kas_gpu.schedule}}
+func.func @other() attributes {kas_gpu.other} {
+  return
+}

@@ -1,0 +1,45 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs programs for GPUs: on Vulkan devices, through kas-rt, and past the tools
+// that check binaries.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_TEST_LIB_GPUPROGRAMS_H
+#define KAS_TEST_LIB_GPUPROGRAMS_H
+
+#include "kas/GPU/Program.h"
+
+namespace kas::test {
+
+/// Runs function number `function` of a program in SPIR-V on the first Vulkan
+/// device, with the validation layer on. `arguments` are those of the manifest,
+/// in order.
+llvm::Expected<std::vector<std::vector<float>>>
+runOnVulkan(const GPUProgram &program, unsigned function,
+            llvm::ArrayRef<llvm::ArrayRef<float>> arguments);
+
+/// What `spirv-val` says of the binary; empty: nothing.
+std::string validateSPIRV(const GPUProgram &program);
+
+/// What `ptxas` needs for the kernels of a program in PTX.
+struct Assembly {
+  /// Of all kernels together.
+  int64_t spilledBytes = 0, stackBytes = 0;
+  /// Of the kernel that needs most.
+  int64_t registers = 0;
+};
+
+/// Assembles the binary for `chip`; nothing where there is no `ptxas`.
+llvm::Expected<std::optional<Assembly>> assemblePTX(const GPUProgram &program,
+                                                    llvm::StringRef chip);
+
+} // namespace kas::test
+
+#endif // KAS_TEST_LIB_GPUPROGRAMS_H
