@@ -111,15 +111,20 @@ Value KernelEmitter::emitAnd(ValueRange conditions) {
 }
 
 Value KernelEmitter::emitLoad(unsigned number, ArrayRef<AffineExpr> indices,
-                              Value condition) {
+                              Value condition, bool isSufficient) {
   AffineExpr expr =
       index.simplify(linearize(indices, getShape(number), b.getContext()));
   Value address = index.emit(expr);
   Interval range = index.getRange(expr);
   int64_t size = cast<MemRefType>(inputs[number].getType()).getNumElements();
-  if (condition && (range.lower < 0 || range.upper >= size))
+  bool mayBeOutside = range.lower < 0 || range.upper >= size;
+  if (mayBeOutside && (condition || !isSufficient)) {
+    if (!isSufficient)
+      condition = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, address,
+                                        index.createConstant(size));
     address =
         arith::SelectOp::create(b, condition, address, index.createConstant(0));
+  }
   Value value = memref::LoadOp::create(b, inputs[number], address);
   if (value.getType() != computeType)
     value = arith::ExtFOp::create(b, computeType, value);

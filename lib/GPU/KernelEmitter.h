@@ -69,11 +69,13 @@ protected:
   /// All of `conditions` that are not null; null if there is none.
   mlir::Value emitAnd(mlir::ValueRange conditions);
 
-  /// The element of tensor `number` (the data first) at `indices`; of an
-  /// address that is inside where `condition` does not hold.
+  /// The element of tensor `number` (the data first) at `indices`. Where
+  /// `condition` does not hold some other element is read; null: it always
+  /// does. The indices are inside wherever it does, or else `isSufficient` is
+  /// false.
   mlir::Value emitLoad(unsigned number,
                        llvm::ArrayRef<mlir::AffineExpr> indices,
-                       mlir::Value condition);
+                       mlir::Value condition, bool isSufficient = true);
   void emitStore(mlir::AffineExpr address, mlir::Value value);
 
   llvm::ArrayRef<int64_t> getShape(unsigned number) const {

@@ -201,10 +201,10 @@ void CostModel::considerDirect(ArrayRef<int64_t> tile) {
   double cycles =
       perTile * std::max(static_cast<double>(tiles) / processors, busyThreads) /
       128;
-  // Threads read neighbouring elements; with a tile along the last coordinate
-  // they do not.
-  if (!tile.empty() && tile.back() > 1)
-    cycles *= 1.5;
+  // With a tile along the last coordinate, threads do not read neighbouring
+  // elements.
+  if (!tile.empty())
+    cycles *= 1 + 0.5 * static_cast<double>(tile.back() - 1);
   take(cycles,
        GPUScheduleAttr::get(context, GPURoad::Direct, getDirectThreads(tiles),
                             getArray(tile), DenseI64ArrayAttr(), 0, 0, 1));

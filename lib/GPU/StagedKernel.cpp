@@ -272,15 +272,19 @@ Value StagedKernelEmitter::emitElement(const Side &side, unsigned i,
     axes[axis] = digit;
   setSteps(axes, block, side.steps[i]);
   auto substitute = [&](AffineExpr expr) { return expr.replaceDims(axes); };
-  if (side.tensors.front() == 0)
+  // Guards are checked once, with the data. Where one does not hold, a weight
+  // is multiplied with zero, but its address may be outside.
+  bool hasData = side.tensors.front() == 0;
+  if (hasData)
     for (const Guard &guard : coordinates.guards)
       conditions.push_back(
           index.emitGuard({substitute(guard.expr), guard.extent}));
   Value condition = emitAnd(conditions);
   Value product;
   for (unsigned tensor : side.tensors) {
-    Value value = emitLoad(
-        tensor, llvm::map_to_vector(getIndices(tensor), substitute), condition);
+    Value value =
+        emitLoad(tensor, llvm::map_to_vector(getIndices(tensor), substitute),
+                 condition, /*isSufficient=*/hasData);
     product = product ? Value(arith::MulFOp::create(b, product, value)) : value;
   }
   if (!condition)

@@ -19,7 +19,7 @@ gpu.module @kernels {
   // CHECK: spirv.func @kernel
   // CHECK-SAME: !spirv.ptr<!spirv.struct<(!spirv.array<64 x f32, stride=4> [0])>, StorageBuffer>
   // CHECK-SAME: spirv.entry_point_abi = #spirv.entry_point_abi<workgroup_size = [16, 1, 1]>
-  // CHECK-NOT: : i64
+  // CHECK-NOT: spirv.Constant {{.*}} : i64
   // CHECK-COUNT-4: spirv.Load "StorageBuffer" %{{.*}} : f32
   // CHECK: spirv.CompositeConstruct
   // CHECK: spirv.ControlBarrier <Workgroup>
