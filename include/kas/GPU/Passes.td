@@ -137,7 +137,7 @@ def GPUSerializeNVVM : Pass<"kas-gpu-serialize-nvvm", "::mlir::ModuleOp"> {
     `cubin`, machine code for one chip, or a `fatbin` with both, for which the CUDA
     toolkit is looked for (`findCUDAToolkit()` in `kas/GPU/Toolkit.h` says where).
 
-    Example: `test/GPU/nvvm-pipeline.mlir`.
+    Example: `test/GPU/nvvm-pipeline.test`.
   }];
   let options = [
     Option<"format", "format", "std::string", /*default=*/"\"ptx\"",
