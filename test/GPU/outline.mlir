@@ -76,3 +76,33 @@ func.func @twice(%x: tensor<8xf32>, %w: tensor<8xf32>) -> tensor<8xf32> {
   return %z : tensor<8xf32>
 }
 }
+
+// -----
+
+// Dimensions of 1 need no loops and no index arithmetic.
+
+#device = #kas_gpu.device<name = "any", processors = 1, max_threads = 64, shared_bytes = 1024, max_blocks = 8,
+  max_bytes = 1024, processor_threads = 64, processor_shared_bytes = 1024, registers = 1024, thread_registers = 64,
+  subgroup = 32>
+
+module attributes {kas_gpu.device = #device} {
+
+kas.operator @one(%n: 1, %h: 1) from [1, 1] {
+  %k = kas.reduce sum : 1
+  %k_d, %k_w = kas.share %k : 1
+  kas.yield data(%n, %k_d) weight(%k_w, %h)
+}
+
+// CHECK: gpu.func @single_0
+// CHECK-NOT: scf.for
+// CHECK: %[[A:.*]] = memref.load %arg0[%c0
+// CHECK: %[[B:.*]] = memref.load %arg1[%c0
+// CHECK: math.fma %[[A]], %[[B]]
+// CHECK-NOT: arith.divui
+// CHECK: gpu.return
+func.func @single(%x: tensor<1x1xf32>, %w: tensor<1x1xf32>) -> tensor<1x1xf32> {
+  %y = kas.apply @one(%x, %w) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 32, tile = [1, 1]>}
+    : (tensor<1x1xf32>, tensor<1x1xf32>) -> tensor<1x1xf32>
+  return %y : tensor<1x1xf32>
+}
+}
