@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KasRun.h"
+#include "DeviceRun.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -153,18 +153,11 @@ static llvm::Error compare(const FunctionSignature &signature,
   return llvm::Error::success();
 }
 
-Expected<RunReport> kas::runFunction(mlir::MLIRContext &context,
-                                     const RunSettings &settings) {
-  if (settings.device != "cpu")
-    return createStringError("functions run on the device 'cpu', got '" +
-                             settings.device + "'");
-  if (settings.check && settings.checkFile.empty())
-    return createStringError("--check of a function needs a file: "
-                             "--check=other.mlir or --check=expected.npy");
-  auto module = parseModule(context, settings.file);
-  if (!module)
-    return module.takeError();
-
+/// Runs on the CPU, and times it there when that is asked for.
+static llvm::Error runOnCPU(mlir::ModuleOp module, const RunSettings &settings,
+                            llvm::ArrayRef<Tensor> arguments,
+                            llvm::MutableArrayRef<Tensor> results,
+                            RunReport &report) {
   ObjectCache cache(settings.cacheDirectory);
   JITOptions jit;
   jit.cache = &cache;
@@ -172,18 +165,48 @@ Expected<RunReport> kas::runFunction(mlir::MLIRContext &context,
   pipeline.threads = settings.threads;
   // All arguments but the first are the same for all runs.
   pipeline.prepareWeights = true;
-  auto function = compileForCPU(**module, settings.function, pipeline, jit);
+  auto function = compileForCPU(module, settings.function, pipeline, jit);
   if (!function)
     return function.takeError();
-  const FunctionSignature &signature = function->getSignature();
+  report.compileMilliseconds = function->getCompileMilliseconds();
+  report.compileTimes = function->getTimes();
+  report.preparedElements = function->getNumPreparedElements();
+  function->prepare(arguments);
+  (*function)(arguments, results);
+  if (settings.time)
+    report.timing = measure([&] { (*function)(arguments, results); },
+                            getTimingOptions(settings));
+  return llvm::Error::success();
+}
 
-  auto given = readArguments(settings, signature);
+static llvm::Error checkSettings(const RunSettings &settings) {
+  if (settings.device != "cpu" && !isRuntimeDevice(settings.device))
+    return createStringError("functions run on the device 'cpu', 'cuda' or "
+                             "'vulkan', got '" +
+                             settings.device + "'");
+  if (settings.check && settings.checkFile.empty())
+    return createStringError("--check of a function needs a file: "
+                             "--check=other.mlir or --check=expected.npy");
+  return llvm::Error::success();
+}
+
+Expected<RunReport> kas::runFunction(mlir::MLIRContext &context,
+                                     const RunSettings &settings) {
+  if (llvm::Error error = checkSettings(settings))
+    return error;
+  auto module = parseModule(context, settings.file);
+  if (!module)
+    return module.takeError();
+  auto signature = FunctionSignature::get(**module, settings.function);
+  if (!signature)
+    return signature.takeError();
+  auto given = readArguments(settings, *signature);
   if (!given)
     return given.takeError();
-  auto arguments = signature.makeArguments(given->tensors, given->seed);
+  auto arguments = signature->makeArguments(given->tensors, given->seed);
   if (!arguments)
     return arguments.takeError();
-  auto results = signature.makeResults();
+  auto results = signature->makeResults();
   if (!results)
     return results.takeError();
 
@@ -193,27 +216,26 @@ Expected<RunReport> kas::runFunction(mlir::MLIRContext &context,
   report.device = settings.device;
   report.macs =
       countMACs((*module)->lookupSymbol<mlir::func::FuncOp>(settings.function));
-  report.params = countParameters(signature);
-  report.compileMilliseconds = function->getCompileMilliseconds();
-  report.compileTimes = function->getTimes();
-  report.preparedElements = function->getNumPreparedElements();
-  function->prepare(*arguments);
-  (*function)(*arguments, *results);
+  report.params = countParameters(*signature);
+  llvm::Error failure =
+      isRuntimeDevice(settings.device)
+          ? runOnRuntimeDevice(**module, settings.function, settings,
+                               *arguments, *results, report)
+          : runOnCPU(**module, settings, *arguments, *results, report);
+  if (failure)
+    return failure;
   if (!settings.output.empty())
-    if (llvm::Error error = writeResults(settings.output, signature, *results))
+    if (llvm::Error error = writeResults(settings.output, *signature, *results))
       return error;
-  if (settings.check) {
-    auto expected = getExpected(context, settings, *given, signature);
-    if (!expected)
-      return expected.takeError();
-    double error = 0;
-    if (llvm::Error failure = compare(signature, *results, *expected, error))
-      return failure;
-    report.maxRelativeError = error;
-    report.ok = error <= settings.tolerance;
-  }
-  if (settings.time)
-    report.timing = measure([&] { (*function)(*arguments, *results); },
-                            getTimingOptions(settings));
+  if (!settings.check)
+    return report;
+  auto expected = getExpected(context, settings, *given, *signature);
+  if (!expected)
+    return expected.takeError();
+  double error = 0;
+  if (llvm::Error failure = compare(*signature, *results, *expected, error))
+    return failure;
+  report.maxRelativeError = error;
+  report.ok = error <= settings.tolerance;
   return report;
 }

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Runnable.h"
+#include "DeviceRun.h"
 
 using namespace kas;
 using llvm::createStringError;
@@ -30,8 +31,10 @@ static std::string getNoun(StringRef kind) {
 }
 
 Error kas::checkSettings(StringRef kind, const RunSettings &settings) {
-  if (settings.device != "cpu" && !isReference(settings))
-    return createStringError("expected the device 'cpu' or 'reference', got '" +
+  if (settings.device != "cpu" && !isReference(settings) &&
+      !isRuntimeDevice(settings.device))
+    return createStringError("expected the device 'cpu', 'reference', 'cuda' "
+                             "or 'vulkan', got '" +
                              settings.device + "'");
   if (!settings.checkFile.empty())
     return createStringError(
@@ -105,6 +108,9 @@ static Error runOnDevice(const Runnable &runnable, const RunSettings &settings,
                          llvm::ArrayRef<Tensor> arguments,
                          llvm::MutableArrayRef<Tensor> results,
                          RunReport &report) {
+  if (isRuntimeDevice(settings.device))
+    return runOnRuntimeDevice(runnable.module, runnable.function, settings,
+                              arguments, results, report);
   if (!isReference(settings))
     return runOnCPU(runnable, settings, arguments, results, report);
   if (Error error = runnable.evaluate(arguments, results.front()))

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasRun.h"
+#include "kas/GPU/GPU.h"
 #include "kas/InitAll.h"
 #include "kas/Support/CommandLine.h"
 #include "kas/Support/Signals.h"
@@ -55,7 +56,8 @@ struct Options {
       cl::cat(category)};
   cl::opt<std::string> device{
       "device", cl::value_desc("device"), cl::init("cpu"),
-      cl::desc("Where to run: cpu or reference"), cl::cat(category)};
+      cl::desc("Where to run: cpu, reference, cuda[:index] or vulkan[:index]"),
+      cl::cat(category)};
   cl::list<std::string> inputs{
       "input", cl::value_desc("x.npy"),
       cl::desc("Data: for a function its arguments in order"),
@@ -130,6 +132,7 @@ struct Options {
 std::unique_ptr<mlir::MLIRContext> makeContext() {
   mlir::DialectRegistry registry;
   registerCPUPipelineDialects(registry);
+  registerGPUPipelineDialects(registry);
   registerAllDialects(registry);
   return std::make_unique<mlir::MLIRContext>(
       registry, mlir::MLIRContext::Threading::DISABLED);

@@ -1,0 +1,76 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceRun.h"
+#include "kas/GPU/Program.h"
+#include "kas/Runtime/DeviceFunction.h"
+
+using namespace kas;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+
+bool kas::isRuntimeDevice(StringRef name) {
+  StringRef word = name.split(':').first;
+  return word == "cuda" || word == "vulkan";
+}
+
+/// Compiles for the device at hand, with its limits.
+static Expected<GPUProgram> compile(mlir::ModuleOp module,
+                                    const KasRtDeviceInfo &info) {
+  if (info.backend == KAS_RT_CUDA) {
+    NVVMPipelineOptions options;
+    options.chip = info.architecture;
+    return compileForNVVM(module, options);
+  }
+  SPIRVPipelineOptions options;
+  options.front.maxThreads = info.maxThreadsPerBlock;
+  options.front.sharedBytes = info.maxSharedBytes;
+  return compileForSPIRV(module, options);
+}
+
+/// Loads, runs and times; what is made on the device is gone afterwards.
+static Error run(const Device &device, const GPUProgram &program,
+                 StringRef name, const RunSettings &settings,
+                 llvm::ArrayRef<Tensor> arguments,
+                 llvm::MutableArrayRef<Tensor> results, RunReport &report) {
+  auto manifest = DeviceManifest::parse(program.manifest.toJSON());
+  if (!manifest)
+    return manifest.takeError();
+  auto function = DeviceFunction::load(device, *manifest, program.binary, name);
+  if (!function)
+    return function.takeError();
+  if (Error error = (*function)->run(arguments, results))
+    return error;
+  if (!settings.time)
+    return Error::success();
+  auto timing = (*function)->measure(getTimingOptions(settings));
+  if (!timing)
+    return timing.takeError();
+  report.timing = *timing;
+  return Error::success();
+}
+
+Error kas::runOnRuntimeDevice(mlir::ModuleOp module, StringRef function,
+                              const RunSettings &settings,
+                              llvm::ArrayRef<Tensor> arguments,
+                              llvm::MutableArrayRef<Tensor> results,
+                              RunReport &report) {
+  auto device = Device::open(settings.device);
+  if (!device)
+    return device.takeError();
+  double start = monotonicSeconds();
+  auto program = compile(module, device->getInfo());
+  if (!program)
+    return program.takeError();
+  report.compileMilliseconds = (monotonicSeconds() - start) * 1e3;
+  if (Error error = run(*device, *program, function, settings, arguments,
+                        results, report))
+    return error;
+  return device->close();
+}
