@@ -345,6 +345,8 @@ static std::vector<std::string> getEntry(KasLibrary library, size_t index) {
 }
 
 NB_MODULE(_kas, m) {
+  // Caches of modules may live until the interpreter ends.
+  nb::set_leak_warnings(false);
   m.doc() = "The C interface of kas as classes.";
   m.attr("__version__") = kasGetVersion();
 

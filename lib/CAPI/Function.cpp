@@ -53,7 +53,8 @@ KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,
                   llvm::Twine(tensor));
     return nullptr;
   }
-  OwningOpRef<ModuleOp> program = createGradientModule(op, tensor);
+  OwningOpRef<ModuleOp> program =
+      createGradientModule(op, tensor, {.parallel = options.threads != 1});
   return compile(access, *program, gradientFunctionName, options);
 }
 

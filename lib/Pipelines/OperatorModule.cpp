@@ -95,8 +95,9 @@ OwningOpRef<ModuleOp> kas::createOperatorModule(OperatorOp op) {
   return module;
 }
 
-OwningOpRef<ModuleOp> kas::createGradientModule(OperatorOp op,
-                                                unsigned tensor) {
+OwningOpRef<ModuleOp>
+kas::createGradientModule(OperatorOp op, unsigned tensor,
+                          const AffineLoopOptions &options) {
   assert(op.isConcrete() && "sizes must be numbers");
   MLIRContext *context = op.getContext();
   context->loadDialect<affine::AffineDialect, arith::ArithDialect,
@@ -135,7 +136,7 @@ OwningOpRef<ModuleOp> kas::createGradientModule(OperatorOp op,
         /*read_only=*/true));
   Value output = memref::AllocOp::create(
       builder, loc, getBufferType(targetType), builder.getI64IntegerAttr(64));
-  emitGradientLoops(builder, loc, op, tensor, inputs, output);
+  emitGradientLoops(builder, loc, op, tensor, inputs, output, options);
   Value result = bufferization::ToTensorOp::create(
       builder, loc, targetType, output, /*restrict=*/true, /*writable=*/true);
   func::ReturnOp::create(builder, loc, result);

@@ -14,7 +14,7 @@
 #ifndef KAS_PIPELINES_OPERATORMODULE_H
 #define KAS_PIPELINES_OPERATORMODULE_H
 
-#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Conversion/KasToAffine.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -36,8 +36,9 @@ constexpr llvm::StringLiteral gradientFunctionName = "gradient";
 /// concrete, with respect to its tensor number `tensor` (0: the data, then the
 /// weights), on f32 tensors. Its arguments are those of `op` and the gradient
 /// of the output.
-mlir::OwningOpRef<mlir::ModuleOp> createGradientModule(OperatorOp op,
-                                                       unsigned tensor);
+mlir::OwningOpRef<mlir::ModuleOp>
+createGradientModule(OperatorOp op, unsigned tensor,
+                     const AffineLoopOptions &options = {});
 
 } // namespace kas
 

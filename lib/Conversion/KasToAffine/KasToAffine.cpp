@@ -66,8 +66,10 @@ public:
   /// be filled with zeros; `gradient` is that of the operator's output.
   void emitGradient(Value gradient, unsigned target) {
     OpBuilder::InsertionGuard guard(b);
-    // Values are computed twice and compared, so nothing may be contracted.
-    mayContract = false;
+    for (unsigned axis = 0; axis < getNumAxes(); ++axis)
+      if (coordinates.axes[axis].kind == ReduceKind::Max && getExtent(axis) > 1)
+        buffers[axis] = memref::AllocaOp::create(
+            b, MemRefType::get({getExtent(axis)}, computeType));
     for (unsigned axis = 0; axis < coordinates.numOutputs; ++axis) {
       if (getExtent(axis) == 1)
         addTrivialAxis();
@@ -91,35 +93,56 @@ private:
             b, factor, createConstant(static_cast<double>(getExtent(axis))));
       if (kind != ReduceKind::Max || getExtent(axis) == 1)
         return emitLoop(axis, [&] { emitBackward(axis + 1, factor, target); });
-      SmallVector<Value> best = emitReductionLoop(axis);
-      auto isBest = [&](ArrayRef<Value> inner) -> Value {
-        Value isEqual = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
-                                              inner[0], best[0]);
-        return hasFlags
-                   ? arith::AndIOp::create(b, isEqual, inner[1]).getResult()
-                   : isEqual;
-      };
-      factor = arith::DivFOp::create(b, factor, emitCount(axis, isBest));
+      Value best = storeValues(axis);
+      factor = arith::DivFOp::create(b, factor, emitCount(axis, best));
       emitLoop(axis, [&] {
-        Value share = arith::SelectOp::create(
-            b, isBest(emitReduction(axis + 1)), factor, createConstant(0));
+        Value share = arith::SelectOp::create(b, isEqualTo(axis, best), factor,
+                                              createConstant(0));
         emitBackward(axis + 1, share, target);
       });
     });
   }
 
-  /// How many values of the reduction `axis` satisfy `isBest`.
-  Value emitCount(unsigned axis,
-                  llvm::function_ref<Value(ArrayRef<Value>)> isBest) {
+  /// Writes the values that the `max` of `axis` is over to its buffer, so that
+  /// they are computed once: compilers may round a second time differently.
+  /// Returns the largest.
+  Value storeValues(unsigned axis) {
+    Value lowest = createConstant(-std::numeric_limits<double>::infinity());
+    auto loop = affine::AffineForOp::create(b, 0, getExtent(axis), 1, lowest);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    ivs.push_back(loop.getInductionVar());
+    SmallVector<Value> inner = emitReduction(axis + 1);
+    // Below a value that does not exist there is no point to add to.
+    Value value =
+        hasFlags
+            ? arith::SelectOp::create(b, inner[1], inner[0], lowest).getResult()
+            : inner[0];
+    affine::AffineStoreOp::create(b, value, buffers[axis], ivs.back());
+    ivs.pop_back();
+    Value best =
+        arith::MaximumFOp::create(b, loop.getRegionIterArgs()[0], value);
+    affine::AffineYieldOp::create(b, best);
+    return loop.getResult(0);
+  }
+
+  /// Whether the value of `axis` at hand is `best`.
+  Value isEqualTo(unsigned axis, Value best) {
+    Value value =
+        affine::AffineLoadOp::create(b, buffers[axis], ValueRange(ivs[axis]));
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, value, best);
+  }
+
+  /// How many values of the `max` of `axis` are `best`.
+  Value emitCount(unsigned axis, Value best) {
     auto loop = affine::AffineForOp::create(b, 0, getExtent(axis), 1,
                                             createConstant(0));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     ivs.push_back(loop.getInductionVar());
-    Value isOne = isBest(emitReduction(axis + 1));
+    Value step = arith::SelectOp::create(b, isEqualTo(axis, best),
+                                         createConstant(1), createConstant(0));
     ivs.pop_back();
-    Value step =
-        arith::SelectOp::create(b, isOne, createConstant(1), createConstant(0));
     Value sum = arith::AddFOp::create(b, loop.getRegionIterArgs()[0], step);
     affine::AffineYieldOp::create(b, sum);
     return loop.getResult(0);
@@ -318,9 +341,8 @@ private:
   }
 
   arith::FastMathFlagsAttr contract() {
-    return arith::FastMathFlagsAttr::get(
-        b.getContext(), mayContract ? arith::FastMathFlags::contract
-                                    : arith::FastMathFlags::none);
+    return arith::FastMathFlagsAttr::get(b.getContext(),
+                                         arith::FastMathFlags::contract);
   }
 
   /// `emitThen`, which gives no value, under the same guards as `emitGuarded`.
@@ -389,7 +411,8 @@ private:
   AffineLoopOptions options;
   bool hasMax;
   bool hasFlags;
-  bool mayContract = true;
+  /// For gradients, the values that each `max` is over.
+  llvm::SmallDenseMap<unsigned, Value> buffers;
   Type elementType;
   Type computeType;
   SmallVector<Value> ivs;
