@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test of kas: FileCheck tests, GoogleTest programs and a short demo.
+# Runs every test of kas: FileCheck tests, GoogleTest programs, Python tests and a short demo.
 set -uo pipefail
 
 usage() {
@@ -12,15 +12,19 @@ Sets everything up, builds, runs all tests and closes with the line 'N passed, N
   --preset=NAME    the build to test: release (default), debug, asan, reverse, or tsan (the search and the runtime
                    library, which have threads)
   --help           shows this text
+
+The Python tests (presets release and debug) run in an environment that tools/python.sh makes once, since torch is
+large; KAS_PYTHON=skip leaves them out.
 END
 }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 preset=release
 lit_options=()
+pytest_options=()
 for argument in "$@"; do
   case $argument in
-    --slow) lit_options+=(--param kas_slow=1) ;;
+    --slow) lit_options+=(--param kas_slow=1) pytest_options+=(--slow) ;;
     --preset=*) preset=${argument#*=} ;;
     --help) usage; exit 0 ;;
     *) echo "error: unknown option '$argument'" >&2; usage >&2; exit 2 ;;
@@ -56,6 +60,27 @@ END
 echo "kas: tests $((SECONDS - start)) s"
 if ! "$root/tools/cuda-toolkit.py" >/dev/null; then
   echo "kas: there is no ptxas (tools/cuda.sh could not install it): no kernel for CUDA was assembled in these tests"
+fi
+
+# An interpreter that is not instrumented cannot load an instrumented extension.
+if [[ ($preset == release || $preset == debug) && ${KAS_PYTHON:-} != skip ]]; then
+  start=$SECONDS
+  results=$build/test/python-results.xml
+  rm -f "$results"
+  if python=$("$root/tools/python.sh" --preset="$preset"); then
+    (cd "$root" && OMP_NUM_THREADS=2 KAS_BUILD=$build PYTHONPATH=$build/python "$python" -m pytest -q -p no:cacheprovider \
+      "--junit-xml=$results" ${pytest_options[@]+"${pytest_options[@]}"} test/python)
+  fi
+  # A test that was skipped could not run: it has not passed.
+  read -r python_passed python_failed < <(python3 - "$results" <<'END' || echo 0 1
+import sys, xml.etree.ElementTree
+cases = list(xml.etree.ElementTree.parse(sys.argv[1]).iter("testcase"))
+passed = sum(1 for case in cases if not any(child.tag in ("failure", "error", "skipped") for child in case))
+print(passed, len(cases) - passed if cases else 1)
+END
+)
+  passed=$((passed + python_passed)) failed=$((failed + python_failed))
+  echo "kas: Python tests $((SECONDS - start)) s"
 fi
 
 # The demo measures time, so it runs alone, and only in the build that is made for speed.

@@ -31,7 +31,7 @@ for argument in "$@"; do
 done
 
 requirements=$root/python/requirements.txt
-cache=${KAS_PYTHON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kas}
+cache=${KAS_PYTHON_CACHE:-${XDG_CACHE_HOME:-${HOME:-$root/build}/.cache}/kas}
 version=$(python3 -c 'import sys; print(f"{sys.version_info.major}.{sys.version_info.minor}")')
 hash=$({ cat "$requirements"; python3 -c 'import sys; print(sys.version, sys.executable)'; } | sha256sum | cut -c 1-12)
 environment=$cache/python$version-$hash
