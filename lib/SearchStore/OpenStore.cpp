@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 using namespace kas;
-using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 
