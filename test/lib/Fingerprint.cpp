@@ -8,6 +8,7 @@
 
 #include "Fingerprint.h"
 #include "llvm/ADT/STLExtras.h"
+#include <utility>
 
 using namespace kas;
 using namespace kas::test;
@@ -516,11 +517,28 @@ void Fingerprinter::colorNodes() {
   }
 }
 
+/// The different colours of nodes that the last round came upon.
+size_t Fingerprinter::countColors() {
+  hashes.clear();
+  for (uint32_t node = 0; node < numNodes; ++node)
+    if (sums[node])
+      hashes.push_back(colors[node]);
+  llvm::sort(hashes);
+  return std::unique(hashes.begin(), hashes.end()) - hashes.begin();
+}
+
 /// Rounds of refinement from the colours as they are.
 uint64_t Fingerprinter::refine() {
-  for (unsigned round = 0; round < options.numRounds; ++round) {
+  size_t numColors = 0;
+  for (unsigned round = 0; !options.numRounds || round < options.numRounds;
+       ++round) {
     colorRows(/*isLast=*/false);
     colorNodes();
+    if (options.numRounds)
+      continue;
+    size_t before = std::exchange(numColors, countColors());
+    if (numColors == before)
+      break;
   }
   return mix(mix(numRows, columns.size()), colorRows(/*isLast=*/true));
 }

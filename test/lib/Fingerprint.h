@@ -32,7 +32,7 @@ struct FingerprintOptions {
   /// Of the positions of the data that occur beside each of these, the middle
   /// one, the first and the last: up to 3; all of them when 0.
   unsigned numSlices = 0;
-  /// Rounds of colour refinement.
+  /// Rounds of colour refinement; as many as make more colours when 0.
   unsigned numRounds = 3;
   /// In each column whose smallest class of one colour has no more nodes than
   /// this, these are told apart, one at a time.
@@ -90,6 +90,7 @@ private:
   llvm::SmallVector<uint64_t, ProductRow::maxNodes>
   getRest(size_t row, size_t column) const;
   uint64_t refine();
+  size_t countColors();
   std::vector<uint32_t> getSmallestClass(size_t column) const;
   uint64_t individualize();
   uint64_t colorRows(bool isLast);

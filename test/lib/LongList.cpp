@@ -10,7 +10,6 @@
 #include "Fingerprint.h"
 #include "Sameness.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Format.h"
 #include <ctime>
 
@@ -26,7 +25,7 @@ LongList::LongList(std::shared_ptr<const SearchProblem> problem,
     : options(options), root(makeGraphState(std::move(problem))) {}
 
 void LongList::enumerate(
-    llvm::function_ref<void(size_t, const OperatorGraph &)> visitor) {
+    llvm::function_ref<bool(size_t, const OperatorGraph &)> visitor) {
   visit = visitor;
   states.push_back(root->clone());
   walk(0, nullptr);
@@ -37,11 +36,14 @@ void LongList::add(const State &state, Counts *counts) {
   if (isKnown)
     return;
   isKnown = true;
+  if (!visit(size(), *std::static_pointer_cast<const OperatorGraph>(
+                         state.getSolution()))) {
+    ++numLeftOut;
+    return;
+  }
   numReductionSets += counts->operators++ == 0;
   llvm::append_range(moves, path);
   ends.push_back(moves.size());
-  visit(ends.size() - 1,
-        *std::static_pointer_cast<const OperatorGraph>(state.getSolution()));
 }
 
 void LongList::walk(size_t depth, Counts *counts) {
@@ -84,14 +86,14 @@ std::shared_ptr<const OperatorGraph> LongList::getGraph(size_t number) const {
 // Duplicates
 //===----------------------------------------------------------------------===//
 
-static ConcreteOperator makeChecked(const SearchProblem &problem,
-                                    const OperatorGraph &graph,
-                                    const Binding &binding) {
+/// None when a size is no integer there.
+static std::optional<ConcreteOperator> makeAt(const SearchProblem &problem,
+                                              const OperatorGraph &graph,
+                                              const Binding &binding) {
   for (const GraphCoord &coord : graph.coords)
     for (const Size &size : {coord.size, coord.parameter})
       if (!size.evaluate(binding))
-        llvm::report_fatal_error(llvm::Twine("no integer at a binding: ") +
-                                 toString(size, problem.symbols));
+        return std::nullopt;
   return makeConcrete(problem, graph, binding);
 }
 
@@ -127,11 +129,17 @@ public:
     std::vector<Bucket> next;
     for (const Bucket &bucket : buckets) {
       std::vector<std::pair<uint64_t, size_t>> hashes;
-      for (size_t number : bucket)
-        hashes.emplace_back(fingerprinter.compute(makeChecked(
-                                problem, *list.getGraph(number), binding)),
-                            number);
-      llvm::append_range(next, part(std::move(hashes)));
+      for (size_t number : bucket) {
+        auto op = makeAt(problem, *list.getGraph(number), binding);
+        if (!op)
+          break;
+        hashes.emplace_back(fingerprinter.compute(*op), number);
+      }
+      // Operators that are not all defined here cannot be told apart here.
+      if (hashes.size() == bucket.size())
+        llvm::append_range(next, part(std::move(hashes)));
+      else
+        next.push_back(bucket);
     }
     buckets = std::move(next);
   }
@@ -168,15 +176,16 @@ public:
       : number(number) {
     std::shared_ptr<const OperatorGraph> graph = list.getGraph(number);
     for (const Binding &binding : bindings)
-      operators.push_back(makeChecked(problem, *graph, binding));
+      operators.push_back(makeAt(problem, *graph, binding));
   }
 
-  /// Whether they agree at all places at all bindings. Few places come first:
-  /// they are enough to tell most apart.
+  /// Whether they agree at all places at all bindings that both have. Few
+  /// places come first: they are enough to tell most apart.
   bool isSame(const Candidate &other) const {
     for (unsigned numPlaces : {2u, 8u, 0u})
       for (size_t binding = 0; binding < operators.size(); ++binding)
-        if (!areEqual(makeTable(binding, numPlaces),
+        if (operators[binding] && other.operators[binding] &&
+            !areEqual(makeTable(binding, numPlaces),
                       other.makeTable(binding, numPlaces)))
           return false;
     return true;
@@ -186,14 +195,15 @@ public:
 
 private:
   ProductTable makeTable(size_t binding, unsigned numPlaces) const {
-    const ConcreteOperator &op = operators[binding];
+    const ConcreteOperator &op = *operators[binding];
     ProductTable table =
         ProductTable::tabulate(op, choosePlaces(op, numPlaces));
     table.reduce();
     return table;
   }
 
-  ConcreteOperators operators;
+  /// By binding.
+  std::vector<std::optional<ConcreteOperator>> operators;
 };
 } // namespace
 
@@ -224,18 +234,22 @@ kas::test::findUndecided(const SearchProblem &problem, LongList &list,
   Fingerprinter first(few);
   std::vector<std::pair<uint64_t, size_t>> hashes;
   list.enumerate([&](size_t number, const OperatorGraph &graph) {
-    hashes.emplace_back(
-        first.compute(makeChecked(problem, graph, bindings.front())), number);
+    auto op = makeAt(problem, graph, bindings.front());
+    if (!op)
+      return false;
+    hashes.emplace_back(first.compute(*op), number);
     if (hashes.size() % 20000 == 0) {
       log << "listed: " << hashes.size() << " operators of "
           << list.getNumReductionSets() << " sets of reductions\n";
       log.flush();
     }
+    return true;
   });
   log << "listed: " << list.size() << " operators of "
       << list.getNumReductionSets() << " sets of reductions, "
       << (list.isCut() ? "cut short" : "complete") << "; "
-      << first.getNumCounted() << " with products that occur twice\n";
+      << first.getNumCounted() << " with products that occur twice, "
+      << list.getNumLeftOut() << " left out\n";
   sieve.buckets = Sieve::part(std::move(hashes));
   sieve.report(0, few);
   // Ever better and slower means for ever fewer operators.
@@ -245,20 +259,19 @@ kas::test::findUndecided(const SearchProblem &problem, LongList &list,
     sieve.refine(bindings[binding], Fingerprinter(options));
     sieve.report(binding, options);
   };
-  const FingerprintOptions whole = {2, 0, 2}, neighbors = {4, 3, 3, 16};
+  const FingerprintOptions glance = {1, 1, 3}, whole = {2, 0, 2},
+                           neighbors = {4, 3, 3, 16};
   sift(0, whole);
   sift(0, neighbors);
   // What coincides at one binding often shows at another at a glance.
-  sift(1, few);
-  sift(1, neighbors);
-  for (size_t binding = 2; binding < bindings.size(); ++binding) {
-    sift(binding, {1, 1, 3});
+  for (size_t binding = 1; binding < bindings.size(); ++binding) {
+    sift(binding, glance);
     sift(binding, few);
     sift(binding, neighbors);
   }
-  // Rings of channels show their lengths after many rounds.
+  // Rings of channels show their lengths only when colours are stable.
   for (const FingerprintOptions &options :
-       {FingerprintOptions{4, 0, 3, 24}, {1, 1, 16, 128}, {2, 0, 4, 128}})
+       {FingerprintOptions{4, 0, 3, 24}, {1, 1, 0, 128}, {2, 0, 4, 128}})
     for (size_t binding = 0; binding < bindings.size(); ++binding)
       sift(binding, options);
   return std::move(sieve.buckets);

@@ -35,10 +35,12 @@ public:
   LongList(std::shared_ptr<const SearchProblem> problem,
            const LongListOptions &options);
 
-  /// Calls `visit` with the number of each operator, as it is listed.
-  void enumerate(llvm::function_ref<void(size_t, const OperatorGraph &)> visit);
+  /// Calls `visit` with the number of each operator, as it is listed. Those
+  /// for which it returns false are left out.
+  void enumerate(llvm::function_ref<bool(size_t, const OperatorGraph &)> visit);
 
   size_t size() const { return ends.size(); }
+  size_t getNumLeftOut() const { return numLeftOut; }
   /// Multisets of reductions with an operator.
   size_t getNumReductionSets() const { return numReductionSets; }
   /// Some limit of the options has been reached.
@@ -62,14 +64,15 @@ private:
   std::vector<Move> moves;
   std::vector<size_t> ends;
   FlatMap<uint8_t> keys;
-  size_t numReductionSets = 0;
+  size_t numReductionSets = 0, numLeftOut = 0;
   bool isCutShort = false;
-  llvm::function_ref<void(size_t, const OperatorGraph &)> visit = nullptr;
+  llvm::function_ref<bool(size_t, const OperatorGraph &)> visit = nullptr;
 };
 
 /// Lists the operators and returns the groups that share every fingerprint, as
 /// described below: the same ones are in one group, but not all of a group need
-/// be the same.
+/// be the same. An operator with a size that is no integer at the first binding
+/// is left out; the other bindings tell apart only those defined there.
 std::vector<std::vector<size_t>> findUndecided(const SearchProblem &problem,
                                                LongList &list,
                                                llvm::ArrayRef<Binding> bindings,
@@ -79,7 +82,7 @@ std::vector<std::vector<size_t>> findUndecided(const SearchProblem &problem,
 /// each operator with the first one that it equals. The first binding is looked
 /// at for all operators, so it should be tiny; the others for those that it
 /// does not tell apart. Writes to `log` how many operators are left at each
-/// step. Sizes that are no integers at one of the bindings are a fatal error.
+/// step.
 std::vector<std::pair<size_t, size_t>>
 findDuplicates(const SearchProblem &problem, LongList &list,
                llvm::ArrayRef<Binding> bindings, llvm::raw_ostream &log);
