@@ -22,12 +22,12 @@ namespace {
 /// A thread computes a tile of points. Values of points go through the
 /// reductions together: `numParts` for each point, its value and, with maxima
 /// under guards, whether any term existed.
-class DirectKernelEmitter : KernelEmitter {
+class DirectKernelEmitter : GPUKernelEmitter {
 public:
   DirectKernelEmitter(OpBuilder &builder, Location loc,
-                      const KernelProblem &problem, GPUScheduleAttr schedule,
+                      const GPUKernelProblem &problem, GPUScheduleAttr schedule,
                       const LaunchShape &launch, ValueRange arguments)
-      : KernelEmitter(builder, loc, problem, schedule, launch, arguments),
+      : GPUKernelEmitter(builder, loc, problem, schedule, launch, arguments),
         coordinates(problem.coordinates), hasMax(coordinates.hasMax()),
         hasFlags(hasMax && !coordinates.guards.empty()) {}
 
@@ -327,7 +327,7 @@ private:
 } // namespace
 
 void kas::emitDirectKernel(OpBuilder &builder, Location loc,
-                           const KernelProblem &problem,
+                           const GPUKernelProblem &problem,
                            GPUScheduleAttr schedule, const LaunchShape &launch,
                            ValueRange arguments) {
   DirectKernelEmitter(builder, loc, problem, schedule, launch, arguments)

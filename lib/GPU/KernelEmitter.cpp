@@ -18,8 +18,8 @@ static SmallVector<int64_t> getSizes(ArrayRef<SizeAttr> sizes) {
       sizes, [](SizeAttr size) { return *size.getConstantValue(); });
 }
 
-KernelProblem KernelProblem::get(OperatorOp op) {
-  KernelProblem problem;
+GPUKernelProblem GPUKernelProblem::get(OperatorOp op) {
+  GPUKernelProblem problem;
   problem.coordinates = getCoordinates(op);
   problem.output = getSizes(op.getOutputSizes());
   problem.data = getSizes(op.getDataSizes());
@@ -60,10 +60,11 @@ SmallVector<AffineExpr> kas::delinearize(AffineExpr expr,
   return digits;
 }
 
-KernelEmitter::KernelEmitter(OpBuilder &builder, Location loc,
-                             const KernelProblem &problem,
-                             GPUScheduleAttr schedule,
-                             const LaunchShape &launch, ValueRange arguments)
+GPUKernelEmitter::GPUKernelEmitter(OpBuilder &builder, Location loc,
+                                   const GPUKernelProblem &problem,
+                                   GPUScheduleAttr schedule,
+                                   const LaunchShape &launch,
+                                   ValueRange arguments)
     : b(loc, builder), index(b), problem(problem), schedule(schedule),
       launch(launch), inputs(arguments.drop_back()), output(arguments.back()) {
   elementType = cast<MemRefType>(output.getType()).getElementType();
@@ -72,7 +73,7 @@ KernelEmitter::KernelEmitter(OpBuilder &builder, Location loc,
                     : elementType;
 }
 
-Value KernelEmitter::emitBlockId() {
+Value GPUKernelEmitter::emitBlockId() {
   Value id = gpu::BlockIdOp::create(b, gpu::Dimension::x);
   int64_t stride = launch.grid[0];
   for (auto [dimension, size] :
@@ -89,20 +90,20 @@ Value KernelEmitter::emitBlockId() {
   return id;
 }
 
-AffineExpr KernelEmitter::addBlockId(int64_t numBlocks) {
+AffineExpr GPUKernelEmitter::addBlockId(int64_t numBlocks) {
   return index.add(emitBlockId(), {0, numBlocks - 1});
 }
 
-AffineExpr KernelEmitter::addThreadId() {
+AffineExpr GPUKernelEmitter::addThreadId() {
   Value id = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   return index.add(id, {0, launch.block[0] - 1});
 }
 
-Value KernelEmitter::createConstant(double value) {
+Value GPUKernelEmitter::createConstant(double value) {
   return arith::ConstantOp::create(b, b.getFloatAttr(computeType, value));
 }
 
-Value KernelEmitter::emitAnd(ValueRange conditions) {
+Value GPUKernelEmitter::emitAnd(ValueRange conditions) {
   Value all;
   for (Value condition : conditions)
     if (condition)
@@ -110,8 +111,8 @@ Value KernelEmitter::emitAnd(ValueRange conditions) {
   return all;
 }
 
-Value KernelEmitter::emitLoad(unsigned number, ArrayRef<AffineExpr> indices,
-                              Value condition, bool isSufficient) {
+Value GPUKernelEmitter::emitLoad(unsigned number, ArrayRef<AffineExpr> indices,
+                                 Value condition, bool isSufficient) {
   AffineExpr expr =
       index.simplify(linearize(indices, getShape(number), b.getContext()));
   Value address = index.emit(expr);
@@ -131,7 +132,7 @@ Value KernelEmitter::emitLoad(unsigned number, ArrayRef<AffineExpr> indices,
   return value;
 }
 
-void KernelEmitter::emitStore(AffineExpr address, Value value) {
+void GPUKernelEmitter::emitStore(AffineExpr address, Value value) {
   if (value.getType() != elementType)
     value = arith::TruncFOp::create(b, elementType, value);
   memref::StoreOp::create(b, value, output, index.emit(address));

@@ -21,12 +21,12 @@
 namespace kas {
 
 /// One operator with the shapes of its tensors.
-struct KernelProblem {
+struct GPUKernelProblem {
   Coordinates coordinates;
   llvm::SmallVector<int64_t> output, data;
   llvm::SmallVector<llvm::SmallVector<int64_t>> weights;
 
-  static KernelProblem get(OperatorOp op);
+  static GPUKernelProblem get(OperatorOp op);
 };
 
 /// The blocks of a grid and the threads of a block.
@@ -53,11 +53,11 @@ delinearize(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> extents);
 
 /// Emits into the body of a kernel whose arguments are one-dimensional buffers:
 /// the data, the weights, the output.
-class KernelEmitter {
+class GPUKernelEmitter {
 public:
-  KernelEmitter(mlir::OpBuilder &builder, mlir::Location loc,
-                const KernelProblem &problem, GPUScheduleAttr schedule,
-                const LaunchShape &launch, mlir::ValueRange arguments);
+  GPUKernelEmitter(mlir::OpBuilder &builder, mlir::Location loc,
+                   const GPUKernelProblem &problem, GPUScheduleAttr schedule,
+                   const LaunchShape &launch, mlir::ValueRange arguments);
 
 protected:
   /// The numbers of this block and of this thread in its block.
@@ -89,7 +89,7 @@ protected:
 
   mlir::ImplicitLocOpBuilder b;
   IndexEmitter index;
-  const KernelProblem &problem;
+  const GPUKernelProblem &problem;
   GPUScheduleAttr schedule;
   LaunchShape launch;
   /// Copies: a kernel that gets workgroup memory moves its arguments.
@@ -100,17 +100,17 @@ protected:
 
 /// How `schedule` cuts `problem`, or why it does not suit it or the device.
 mlir::FailureOr<LaunchShape>
-getLaunchShape(const KernelProblem &problem, GPUScheduleAttr schedule,
+getLaunchShape(const GPUKernelProblem &problem, GPUScheduleAttr schedule,
                GPUDeviceAttr device,
                llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 /// Emit the body of the kernel at the builder's insertion point. A staged one
 /// needs a `MatrixView`, and adds workgroup memory to the kernel.
 void emitDirectKernel(mlir::OpBuilder &builder, mlir::Location loc,
-                      const KernelProblem &problem, GPUScheduleAttr schedule,
+                      const GPUKernelProblem &problem, GPUScheduleAttr schedule,
                       const LaunchShape &launch, mlir::ValueRange arguments);
 void emitStagedKernel(mlir::OpBuilder &builder, mlir::Location loc,
-                      const KernelProblem &problem, GPUScheduleAttr schedule,
+                      const GPUKernelProblem &problem, GPUScheduleAttr schedule,
                       const LaunchShape &launch, mlir::gpu::GPUFuncOp kernel);
 
 } // namespace kas

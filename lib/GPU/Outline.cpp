@@ -31,10 +31,10 @@ private:
   /// Kernels are the same where operator, schedule and element type are.
   using Key = std::tuple<Operation *, Attribute, Type>;
 
-  LogicalResult checkSizes(ApplyOp apply, const KernelProblem &problem,
+  LogicalResult checkSizes(ApplyOp apply, const GPUKernelProblem &problem,
                            GPUDeviceAttr device);
   FailureOr<gpu::GPUFuncOp> getKernel(ApplyOp apply, OperatorOp op);
-  gpu::GPUFuncOp createKernel(ApplyOp apply, const KernelProblem &problem,
+  gpu::GPUFuncOp createKernel(ApplyOp apply, const GPUKernelProblem &problem,
                               const LaunchShape &launch);
   gpu::GPUModuleOp getKernelModule();
   /// `tensor` as a buffer of one dimension.
@@ -62,7 +62,8 @@ static MemRefType getFlatType(ShapedType type) {
   return MemRefType::get({type.getNumElements()}, type.getElementType());
 }
 
-LogicalResult Outliner::checkSizes(ApplyOp apply, const KernelProblem &problem,
+LogicalResult Outliner::checkSizes(ApplyOp apply,
+                                   const GPUKernelProblem &problem,
                                    GPUDeviceAttr device) {
   auto check = [&](Type type, const Twine &name) -> LogicalResult {
     auto shaped = cast<ShapedType>(type);
@@ -83,7 +84,7 @@ LogicalResult Outliner::checkSizes(ApplyOp apply, const KernelProblem &problem,
 }
 
 gpu::GPUFuncOp Outliner::createKernel(ApplyOp apply,
-                                      const KernelProblem &problem,
+                                      const GPUKernelProblem &problem,
                                       const LaunchShape &launch) {
   SmallVector<Type> types;
   for (Type type : apply->getOperandTypes())
@@ -141,7 +142,7 @@ FailureOr<gpu::GPUFuncOp> Outliner::getKernel(ApplyOp apply, OperatorOp op) {
     return apply.emitError()
            << "expected a module with " << KasGPUDialect::deviceName
            << " (see -kas-gpu-schedule), got none";
-  KernelProblem problem = KernelProblem::get(op);
+  GPUKernelProblem problem = GPUKernelProblem::get(op);
   if (failed(checkSizes(apply, problem, device)))
     return failure();
   FailureOr<LaunchShape> launch = getLaunchShape(

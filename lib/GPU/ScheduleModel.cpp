@@ -27,7 +27,7 @@ using namespace mlir;
 // Launches
 //===----------------------------------------------------------------------===//
 
-static int64_t getNumTiles(const KernelProblem &problem,
+static int64_t getNumTiles(const GPUKernelProblem &problem,
                            ArrayRef<int64_t> tile) {
   int64_t tiles = 1;
   for (auto [size, points] : llvm::zip_equal(problem.output, tile))
@@ -36,7 +36,7 @@ static int64_t getNumTiles(const KernelProblem &problem,
 }
 
 static FailureOr<int64_t>
-getNumBlocks(const KernelProblem &problem, GPUScheduleAttr schedule,
+getNumBlocks(const GPUKernelProblem &problem, GPUScheduleAttr schedule,
              function_ref<InFlightDiagnostic()> emitError) {
   if (schedule.getRoad() == GPURoad::Staged) {
     std::optional<MatrixView> view = MatrixView::get(problem.coordinates);
@@ -61,7 +61,7 @@ getNumBlocks(const KernelProblem &problem, GPUScheduleAttr schedule,
 }
 
 FailureOr<LaunchShape>
-kas::getLaunchShape(const KernelProblem &problem, GPUScheduleAttr schedule,
+kas::getLaunchShape(const GPUKernelProblem &problem, GPUScheduleAttr schedule,
                     GPUDeviceAttr device,
                     function_ref<InFlightDiagnostic()> emitError) {
   if (schedule.getThreads() > device.getMaxThreads())

@@ -48,13 +48,13 @@ struct Side {
   Value hasLast;
 };
 
-class StagedKernelEmitter : KernelEmitter {
+class StagedKernelEmitter : GPUKernelEmitter {
 public:
   StagedKernelEmitter(OpBuilder &builder, Location loc,
-                      const KernelProblem &problem, GPUScheduleAttr schedule,
+                      const GPUKernelProblem &problem, GPUScheduleAttr schedule,
                       const LaunchShape &launch, gpu::GPUFuncOp kernel)
-      : KernelEmitter(builder, loc, problem, schedule, launch,
-                      kernel.getArguments()),
+      : GPUKernelEmitter(builder, loc, problem, schedule, launch,
+                         kernel.getArguments()),
         kernel(kernel), coordinates(problem.coordinates),
         view(*MatrixView::get(coordinates)), depth(schedule.getDepth()) {
     view.orderSteps(coordinates, depth);
@@ -477,7 +477,7 @@ void StagedKernelEmitter::finish(ArrayRef<Value> sums) {
 }
 
 void kas::emitStagedKernel(OpBuilder &builder, Location loc,
-                           const KernelProblem &problem,
+                           const GPUKernelProblem &problem,
                            GPUScheduleAttr schedule, const LaunchShape &launch,
                            gpu::GPUFuncOp kernel) {
   StagedKernelEmitter(builder, loc, problem, schedule, launch, kernel).emit();
