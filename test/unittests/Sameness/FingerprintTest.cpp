@@ -264,3 +264,27 @@ TEST_F(SamenessTest, FingerprintsOfRingsOfLengths) {
   bindings = {{6, 12, 3, 2}};
   EXPECT_TRUE(areEqual({1, 1, 0, 128}));
 }
+
+/// Two factors of one size of an unordered output: which one the data has does
+/// not matter.
+TEST_F(SamenessTest, EqualFactorsOfChannelsAreInterchangeable) {
+  signature = "<C, D | g, s>(%o: D unordered) from [C unordered]";
+  bindings = {{12, 12, 3, 2}, {18, 36, 2, 3}};
+  auto make = [](llvm::StringRef first, llvm::StringRef second) {
+    return ("%r = kas.reduce sum : g\n%r_d, %r_1 = kas.share %r : g\n"
+            "%r_d2, %r_2 = kas.share %r_d : g\n"
+            "%i = kas.reduce sum : C/(g*s)\n"
+            "%a, %m = kas.merge %o by D/s : D\n"
+            "%b, %c = kas.merge %m by D/s**2 : D/s\n"
+            "%x_d, %x_1 = kas.share " +
+            first +
+            " : s\n"
+            "%x_d2, %x_2 = kas.share %x_d : s\n"
+            "%ri = kas.split %r_d2, %i : g, C/(g*s)\n"
+            "%y = kas.split %x_d2, %ri : s, C/s\n"
+            "kas.yield data(%y) weight(%x_1, %c, %r_1) weight(%x_2, " +
+            second + ", %r_2)\n")
+        .str();
+  };
+  EXPECT_TRUE(areSame(make("%a", "%b"), make("%b", "%a")));
+}
