@@ -56,11 +56,11 @@ static Error run(const Device &device, const GPUProgram &program,
   return Error::success();
 }
 
-Error kas::runOnRuntimeDevice(mlir::ModuleOp module, StringRef function,
-                              const RunSettings &settings,
-                              llvm::ArrayRef<Tensor> arguments,
-                              llvm::MutableArrayRef<Tensor> results,
-                              RunReport &report) {
+static Error runOnRuntimeDevice(mlir::ModuleOp module, StringRef function,
+                                const RunSettings &settings,
+                                llvm::ArrayRef<Tensor> arguments,
+                                llvm::MutableArrayRef<Tensor> results,
+                                RunReport &report) {
   auto device = Device::open(settings.device);
   if (!device)
     return device.takeError();
@@ -73,4 +73,39 @@ Error kas::runOnRuntimeDevice(mlir::ModuleOp module, StringRef function,
                         results, report))
     return error;
   return device->close();
+}
+
+static Error runOnCPU(mlir::ModuleOp module, StringRef name,
+                      const RunSettings &settings,
+                      llvm::ArrayRef<Tensor> arguments,
+                      llvm::MutableArrayRef<Tensor> results,
+                      RunReport &report) {
+  ObjectCache cache(settings.cacheDirectory);
+  JITOptions jit;
+  jit.cache = &cache;
+  CPUPipelineOptions pipeline;
+  pipeline.threads = settings.threads;
+  // Weights do not change between the runs.
+  pipeline.prepareWeights = true;
+  auto function = compileForCPU(module, name, pipeline, jit);
+  if (!function)
+    return function.takeError();
+  report.compileMilliseconds = function->getCompileMilliseconds();
+  report.compileTimes = function->getTimes();
+  report.preparedElements = function->getNumPreparedElements();
+  function->prepare(arguments);
+  (*function)(arguments, results);
+  if (settings.time)
+    report.timing = measure([&] { (*function)(arguments, results); },
+                            getTimingOptions(settings));
+  return Error::success();
+}
+
+Error kas::runOnDevice(mlir::ModuleOp module, StringRef function,
+                       const RunSettings &settings,
+                       llvm::ArrayRef<Tensor> arguments,
+                       llvm::MutableArrayRef<Tensor> results,
+                       RunReport &report) {
+  auto run = isRuntimeDevice(settings.device) ? runOnRuntimeDevice : runOnCPU;
+  return run(module, function, settings, arguments, results, report);
 }

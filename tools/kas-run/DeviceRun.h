@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Running functions on devices with CUDA or Vulkan.
+// Running compiled functions on the CPU and on devices with CUDA or Vulkan.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,13 +20,14 @@ namespace kas {
 /// Whether `name` is one of kas-rt's devices: `cuda`, `vulkan:1`, ...
 bool isRuntimeDevice(llvm::StringRef name);
 
-/// Compiles `function` of `module` for `settings.device`, runs it there once
-/// and times it when that is asked for. All buffers stay on the device.
-llvm::Error runOnRuntimeDevice(mlir::ModuleOp module, llvm::StringRef function,
-                               const RunSettings &settings,
-                               llvm::ArrayRef<Tensor> arguments,
-                               llvm::MutableArrayRef<Tensor> results,
-                               RunReport &report);
+/// Compiles `function` of `module` for `settings.device`, the CPU or one of
+/// those, runs it there once and times it when that is asked for. Buffers stay
+/// on the device.
+llvm::Error runOnDevice(mlir::ModuleOp module, llvm::StringRef function,
+                        const RunSettings &settings,
+                        llvm::ArrayRef<Tensor> arguments,
+                        llvm::MutableArrayRef<Tensor> results,
+                        RunReport &report);
 
 } // namespace kas
 

@@ -153,32 +153,6 @@ static llvm::Error compare(const FunctionSignature &signature,
   return llvm::Error::success();
 }
 
-/// Runs on the CPU, and times it there when that is asked for.
-static llvm::Error runOnCPU(mlir::ModuleOp module, const RunSettings &settings,
-                            llvm::ArrayRef<Tensor> arguments,
-                            llvm::MutableArrayRef<Tensor> results,
-                            RunReport &report) {
-  ObjectCache cache(settings.cacheDirectory);
-  JITOptions jit;
-  jit.cache = &cache;
-  CPUPipelineOptions pipeline;
-  pipeline.threads = settings.threads;
-  // All arguments but the first are the same for all runs.
-  pipeline.prepareWeights = true;
-  auto function = compileForCPU(module, settings.function, pipeline, jit);
-  if (!function)
-    return function.takeError();
-  report.compileMilliseconds = function->getCompileMilliseconds();
-  report.compileTimes = function->getTimes();
-  report.preparedElements = function->getNumPreparedElements();
-  function->prepare(arguments);
-  (*function)(arguments, results);
-  if (settings.time)
-    report.timing = measure([&] { (*function)(arguments, results); },
-                            getTimingOptions(settings));
-  return llvm::Error::success();
-}
-
 static llvm::Error checkSettings(const RunSettings &settings) {
   if (settings.device != "cpu" && !isRuntimeDevice(settings.device))
     return createStringError("functions run on the device 'cpu', 'cuda' or "
@@ -217,13 +191,9 @@ Expected<RunReport> kas::runFunction(mlir::MLIRContext &context,
   report.macs =
       countMACs((*module)->lookupSymbol<mlir::func::FuncOp>(settings.function));
   report.params = countParameters(*signature);
-  llvm::Error failure =
-      isRuntimeDevice(settings.device)
-          ? runOnRuntimeDevice(**module, settings.function, settings,
-                               *arguments, *results, report)
-          : runOnCPU(**module, settings, *arguments, *results, report);
-  if (failure)
-    return failure;
+  if (llvm::Error error = runOnDevice(**module, settings.function, settings,
+                                      *arguments, *results, report))
+    return error;
   if (!settings.output.empty())
     if (llvm::Error error = writeResults(settings.output, *signature, *results))
       return error;

@@ -72,52 +72,18 @@ static Expected<NamedTensors> readArrays(const Runnable &runnable,
   return given;
 }
 
-/// Times `run` when that is asked for.
-static void timeRuns(llvm::function_ref<void()> run,
-                     const RunSettings &settings, RunReport &report) {
-  if (settings.time)
-    report.timing = measure(run, getTimingOptions(settings));
-}
-
-static Error runOnCPU(const Runnable &runnable, const RunSettings &settings,
-                      llvm::ArrayRef<Tensor> arguments,
-                      llvm::MutableArrayRef<Tensor> results,
-                      RunReport &report) {
-  ObjectCache cache(settings.cacheDirectory);
-  JITOptions jit;
-  jit.cache = &cache;
-  CPUPipelineOptions pipeline;
-  pipeline.threads = settings.threads;
-  // Weights do not change between the runs.
-  pipeline.prepareWeights = true;
-  auto function =
-      compileForCPU(runnable.module, runnable.function, pipeline, jit);
-  if (!function)
-    return function.takeError();
-  report.compileMilliseconds = function->getCompileMilliseconds();
-  report.compileTimes = function->getTimes();
-  report.preparedElements = function->getNumPreparedElements();
-  function->prepare(arguments);
-  (*function)(arguments, results);
-  timeRuns([&] { (*function)(arguments, results); }, settings, report);
-  return Error::success();
-}
-
-/// Runs on `settings.device`, and times it there.
-static Error runOnDevice(const Runnable &runnable, const RunSettings &settings,
-                         llvm::ArrayRef<Tensor> arguments,
-                         llvm::MutableArrayRef<Tensor> results,
-                         RunReport &report) {
-  if (isRuntimeDevice(settings.device))
-    return runOnRuntimeDevice(runnable.module, runnable.function, settings,
-                              arguments, results, report);
+static Error run(const Runnable &runnable, const RunSettings &settings,
+                 llvm::ArrayRef<Tensor> arguments,
+                 llvm::MutableArrayRef<Tensor> results, RunReport &report) {
   if (!isReference(settings))
-    return runOnCPU(runnable, settings, arguments, results, report);
-  if (Error error = runnable.evaluate(arguments, results.front()))
+    return runOnDevice(runnable.module, runnable.function, settings, arguments,
+                       results, report);
+  auto evaluate = [&] { return runnable.evaluate(arguments, results.front()); };
+  if (Error error = evaluate())
     return error;
-  timeRuns(
-      [&] { llvm::cantFail(runnable.evaluate(arguments, results.front())); },
-      settings, report);
+  if (settings.time)
+    report.timing = measure([&] { llvm::cantFail(evaluate()); },
+                            getTimingOptions(settings));
   return Error::success();
 }
 
@@ -139,8 +105,7 @@ Error kas::runAndCheck(const Runnable &runnable, const RunSettings &settings,
   auto results = signature->makeResults();
   if (!results)
     return results.takeError();
-  if (Error error =
-          runOnDevice(runnable, settings, *arguments, *results, report))
+  if (Error error = run(runnable, settings, *arguments, *results, report))
     return error;
   if (!settings.output.empty())
     if (Error error = writeResults(settings.output, *signature, *results))
