@@ -52,8 +52,10 @@ public:
 
   /// The operator `name`, or null with an error.
   OperatorOp lookupOperator(llvm::StringRef name);
-  /// The value of each symbol of `op` in `text`, which is null for none.
-  mlir::FailureOr<Binding> parseBindingFor(OperatorOp op, const char *text);
+  /// The operator `name` and the value of each of its symbols in `binding`,
+  /// which is null for none; nothing with an error.
+  std::optional<std::pair<OperatorOp, Binding>>
+  lookupBound(llvm::StringRef name, const char *binding);
   /// The operator `name` at `binding`, in a module of its own.
   mlir::OwningOpRef<mlir::ModuleOp> specializeAlone(llvm::StringRef name,
                                                     const char *binding);

@@ -97,32 +97,33 @@ OperatorOp ModuleAccess::lookupOperator(StringRef name) {
   return op;
 }
 
-FailureOr<Binding> ModuleAccess::parseBindingFor(OperatorOp op,
-                                                 const char *text) {
+std::optional<std::pair<OperatorOp, Binding>>
+ModuleAccess::lookupBound(StringRef name, const char *text) {
+  OperatorOp op = lookupOperator(name);
+  if (!op)
+    return std::nullopt;
   auto attr = parseBinding(getContext(), text ? text : "");
   if (!attr) {
     report(attr.takeError());
-    return failure();
+    return std::nullopt;
   }
   auto emitError = [&] { return op.emitError(); };
   FailureOr<Binding> binding = getBinding(op, *attr, emitError);
   if (failed(binding) || failed(verifyBinding(op, *binding, emitError)))
-    return failure();
-  return binding;
+    return std::nullopt;
+  return std::pair(op, std::move(*binding));
 }
 
 OwningOpRef<ModuleOp> ModuleAccess::specializeAlone(StringRef name,
-                                                    const char *binding) {
-  OperatorOp op = lookupOperator(name);
-  if (!op)
+                                                    const char *text) {
+  auto bound = lookupBound(name, text);
+  if (!bound)
     return {};
-  FailureOr<Binding> values = parseBindingFor(op, binding);
-  if (failed(values))
-    return {};
+  auto &[op, binding] = *bound;
   OwningOpRef<ModuleOp> alone = ModuleOp::create(op.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(alone->getBody());
   auto emitError = [&] { return op.emitError(); };
-  if (failed(specialize(builder, op, *values, name, emitError)))
+  if (failed(specialize(builder, op, binding, name, emitError)))
     return {};
   return alone;
 }

@@ -124,14 +124,11 @@ bool kasOperatorGetCost(KasModule *module, const char *name,
                         const char *binding, KasCost *cost,
                         KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
-  OperatorOp op = access.lookupOperator(name);
-  if (!op)
+  auto bound = access.lookupBound(name, binding);
+  if (!bound)
     return false;
-  FailureOr<Binding> values = access.parseBindingFor(op, binding);
-  if (failed(values))
-    return false;
-  FailureOr<Cost> numbers =
-      getCost(op, *values, [&] { return op.emitError(); });
+  auto &[op, values] = *bound;
+  FailureOr<Cost> numbers = getCost(op, values, [&] { return op.emitError(); });
   if (failed(numbers))
     return false;
   *cost = {numbers->macs, numbers->flops, numbers->parameters, numbers->bytes};
@@ -142,13 +139,11 @@ bool kasOperatorGetFanIn(KasModule *module, const char *name,
                          const char *binding, double *fanIn,
                          KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
-  OperatorOp op = access.lookupOperator(name);
-  if (!op)
+  auto bound = access.lookupBound(name, binding);
+  if (!bound)
     return false;
-  FailureOr<Binding> values = access.parseBindingFor(op, binding);
-  if (failed(values))
-    return false;
-  *fanIn = getFanIn(op, *values);
+  auto &[op, values] = *bound;
+  *fanIn = getFanIn(op, values);
   return true;
 }
 
