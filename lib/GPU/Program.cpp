@@ -41,10 +41,7 @@ compile(ModuleOp module, llvm::function_ref<void(OpPassManager &)> addPasses) {
     return error;
   auto manifest =
       (*clone)->getAttrOfType<StringAttr>(KasGPUDialect::manifestName);
-  auto parsed = GPUManifest::parse(manifest.getValue());
-  if (!parsed)
-    return parsed.takeError();
-  GPUProgram program{std::move(*parsed), ""};
+  GPUProgram program{manifest.str(), ""};
   // A module without launches has no kernels.
   if (auto binary = clone->lookupSymbol<gpu::BinaryOp>(kernelModuleName))
     program.binary = cast<gpu::ObjectAttr>(binary.getObjects()[0])

@@ -67,10 +67,16 @@ DeviceFunction::load(const Device &device, const DeviceManifest &manifest,
   return loaded;
 }
 
+/// In f32 and, twice, in f16 and bf16.
+static constexpr uint32_t notANumber = 0x7fff7fff;
+
 Error DeviceFunction::createBuffers() {
   if (function.scratchBytes)
     if (Error error = check(
             kasRtBufferCreate(device.get(), function.scratchBytes, &scratch)))
+      return error;
+  if (scratch && function.scratchBytes % 4 == 0)
+    if (Error error = check(kasRtBufferFill(scratch, notANumber)))
       return error;
   buffers.assign(function.buffers.size(), nullptr);
   for (auto [buffer, handle] : llvm::zip_equal(function.buffers, buffers)) {
@@ -82,6 +88,10 @@ Error DeviceFunction::createBuffers() {
     if (buffer.kind == BufferKind::Constant)
       if (Error error = check(
               kasRtBufferWrite(handle, 0, buffer.data.data(), buffer.bytes)))
+        return error;
+    // Whatever no kernel writes is found out.
+    if (buffer.kind == BufferKind::Result && buffer.bytes % 4 == 0)
+      if (Error error = check(kasRtBufferFill(handle, notANumber)))
         return error;
   }
   return Error::success();

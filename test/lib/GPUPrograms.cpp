@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "GPUPrograms.h"
-#include "kas-rt/kas-rt.h"
 #include "kas/GPU/Toolkit.h"
-#include "llvm/ADT/ScopeExit.h"
+#include "kas/Runtime/DeviceFunction.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
@@ -107,150 +106,46 @@ kas::test::assemblePTX(const GPUProgram &program, StringRef chip) {
 // Vulkan
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-/// Opens the device once per process: that takes longer than most kernels.
-class VulkanRunner {
-public:
-  ~VulkanRunner() {
-    // In a static object; the process ends.
-    if (device)
-      kasRtDeviceClose(device);
+/// Opened once per process: that takes longer than most kernels.
+static Expected<const Device &> getVulkanDevice() {
+  static std::optional<Device> device;
+  if (!device) {
+    auto opened = Device::open("vulkan");
+    if (!opened)
+      return opened.takeError();
+    device.emplace(std::move(*opened));
   }
-
-  Expected<std::vector<std::vector<float>>>
-  run(const GPUProgram &program, unsigned function,
-      ArrayRef<ArrayRef<float>> arguments);
-
-private:
-  static Error check(KasRtStatus status) {
-    if (status == KAS_RT_SUCCESS)
-      return Error::success();
-    return createStringError(kasRtErrorText());
-  }
-  Error open() {
-    return device ? Error::success()
-                  : check(kasRtDeviceOpen("vulkan", &device));
-  }
-  Error createBuffers(const GPUManifest::Function &function,
-                      ArrayRef<ArrayRef<float>> arguments);
-  Error launch(const GPUProgram &program, const GPUManifest::Function &function,
-               KasRtModule module);
-
-  KasRtDevice device = nullptr;
-  /// One for each buffer of the function; slices of the scratch buffer share
-  /// theirs.
-  std::vector<KasRtBuffer> buffers;
-  std::vector<KasRtBuffer> owned;
-};
-
-} // namespace
-
-Error VulkanRunner::createBuffers(const GPUManifest::Function &function,
-                                  ArrayRef<ArrayRef<float>> arguments) {
-  using Kind = GPUManifest::Buffer::Kind;
-  auto create = [&](int64_t bytes) -> Expected<KasRtBuffer> {
-    KasRtBuffer buffer = nullptr;
-    if (Error error = check(kasRtBufferCreate(device, bytes, &buffer)))
-      return error;
-    owned.push_back(buffer);
-    // What no kernel writes is found out.
-    if (Error error = check(kasRtBufferFill(buffer, 0x7fc00000)))
-      return error;
-    return buffer;
-  };
-  KasRtBuffer scratch = nullptr;
-  if (function.scratchBytes) {
-    auto buffer = create(alignTo(function.scratchBytes, 4));
-    if (!buffer)
-      return buffer.takeError();
-    scratch = *buffer;
-  }
-  size_t next = 0;
-  for (const GPUManifest::Buffer &entry : function.buffers) {
-    if (entry.kind == Kind::Scratch) {
-      buffers.push_back(scratch);
-      continue;
-    }
-    auto buffer = create(entry.getBytes());
-    if (!buffer)
-      return buffer.takeError();
-    buffers.push_back(*buffer);
-    if (entry.kind == Kind::Argument) {
-      ArrayRef<float> values = arguments[next++];
-      if (Error error = check(kasRtBufferWrite(*buffer, 0, values.data(),
-                                               values.size() * sizeof(float))))
-        return error;
-    }
-  }
-  return Error::success();
-}
-
-Error VulkanRunner::launch(const GPUProgram &program,
-                           const GPUManifest::Function &function,
-                           KasRtModule module) {
-  for (const GPUManifest::Launch &launch : function.launches) {
-    const GPUManifest::Kernel &kernel = program.manifest.kernels[launch.kernel];
-    KasRtKernel handle = nullptr;
-    if (Error error = check(kasRtModuleGetKernel(
-            module, kernel.name.c_str(), kernel.arguments.size(), &handle)))
-      return error;
-    KasRtLaunchSize size = {};
-    for (unsigned i = 0; i < 3; ++i) {
-      size.grid[i] = kernel.grid[i];
-      size.block[i] = kernel.block[i];
-    }
-    SmallVector<KasRtArgument> arguments;
-    for (unsigned number : launch.arguments) {
-      const GPUManifest::Buffer &buffer = function.buffers[number];
-      arguments.push_back({buffers[number],
-                           static_cast<uint64_t>(buffer.offset),
-                           static_cast<uint64_t>(buffer.getBytes())});
-    }
-    if (Error error = check(
-            kasRtLaunch(handle, &size, arguments.data(), arguments.size())))
-      return error;
-  }
-  return Error::success();
+  return *device;
 }
 
 Expected<std::vector<std::vector<float>>>
-VulkanRunner::run(const GPUProgram &program, unsigned number,
-                  ArrayRef<ArrayRef<float>> arguments) {
-  const GPUManifest::Function &function = program.manifest.functions[number];
-  if (Error error = open())
-    return error;
-  KasRtModule module = nullptr;
-  buffers.clear();
-  owned.clear();
-  scope_exit release([&] {
-    for (KasRtBuffer buffer : owned)
-      kasRtBufferDestroy(buffer);
-    kasRtModuleUnload(module);
-  });
-  if (Error error = check(kasRtModuleLoad(device, program.binary.data(),
-                                          program.binary.size(), &module)))
-    return error;
-  if (Error error = createBuffers(function, arguments))
-    return error;
-  if (Error error = launch(program, function, module))
+kas::test::runOnVulkan(const GPUProgram &program, unsigned number,
+                       ArrayRef<ArrayRef<float>> arguments) {
+  using Kind = DeviceManifest::BufferKind;
+  auto device = getVulkanDevice();
+  if (!device)
+    return device.takeError();
+  auto manifest = DeviceManifest::parse(program.manifest);
+  if (!manifest)
+    return manifest.takeError();
+  const DeviceManifest::Function &function = manifest->functions[number];
+  auto loaded =
+      DeviceFunction::load(*device, *manifest, program.binary, function.name);
+  if (!loaded)
+    return loaded.takeError();
+  std::vector<Tensor> inputs, outputs;
+  for (const DeviceManifest::Buffer &buffer : function.buffers) {
+    if (buffer.kind == Kind::Argument)
+      inputs.emplace_back(buffer.shape);
+    else if (buffer.kind == Kind::Result)
+      outputs.emplace_back(buffer.shape);
+  }
+  for (auto [values, input] : zip_equal(arguments, inputs))
+    copy(values, input.getValues().begin());
+  if (Error error = (*loaded)->run(inputs, outputs))
     return error;
   std::vector<std::vector<float>> results;
-  for (auto [buffer, entry] : zip_equal(buffers, function.buffers)) {
-    if (entry.kind != GPUManifest::Buffer::Kind::Result)
-      continue;
-    std::vector<float> &values =
-        results.emplace_back(entry.getBytes() / sizeof(float));
-    if (Error error =
-            check(kasRtBufferRead(buffer, 0, values.data(), entry.getBytes())))
-      return error;
-  }
+  for (const Tensor &output : outputs)
+    results.push_back(output.getValues().vec());
   return results;
-}
-
-Expected<std::vector<std::vector<float>>>
-kas::test::runOnVulkan(const GPUProgram &program, unsigned function,
-                       ArrayRef<ArrayRef<float>> arguments) {
-  static VulkanRunner runner;
-  return runner.run(program, function, arguments);
 }

@@ -89,9 +89,8 @@ struct GPUManifest {
   static mlir::FailureOr<GPUManifest> get(mlir::ModuleOp module,
                                           GPUTarget target);
 
+  /// The text that `DeviceManifest::parse` reads.
   std::string toJSON() const;
-  /// The manifest that `toJSON` wrote. The error says what is missing.
-  static llvm::Expected<GPUManifest> parse(llvm::StringRef json);
 };
 
 } // namespace kas

@@ -13,7 +13,6 @@
 #ifndef KAS_GPU_PROGRAM_H
 #define KAS_GPU_PROGRAM_H
 
-#include "kas/GPU/Manifest.h"
 #include "kas/GPU/NVVM.h"
 #include "kas/GPU/SPIRV.h"
 
@@ -21,7 +20,8 @@ namespace kas {
 
 /// What a runtime needs: the kernels, and how they are launched.
 struct GPUProgram {
-  GPUManifest manifest;
+  /// `GPUManifest` as JSON text; `DeviceManifest` reads it.
+  std::string manifest;
   /// PTX, machine code or SPIR-V, as the manifest's target says.
   std::string binary;
 };
