@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas-c/Kas.h"
+#include "kas-c/Search.h"
 #include <memory>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -74,6 +75,18 @@ public:
 private:
   std::vector<Diagnostic> diagnostics;
 };
+
+/// Calls without the lock of the interpreter, and raises what went wrong.
+template <typename Call>
+void run(Call call) {
+  Diagnostics diagnostics;
+  bool success = false;
+  {
+    nb::gil_scoped_release release;
+    success = call(diagnostics.sink());
+  }
+  diagnostics.check(success);
+}
 
 const char *getPointer(const std::optional<std::string> &text) {
   return text ? text->c_str() : nullptr;
@@ -212,6 +225,14 @@ public:
     return text.take();
   }
 
+  std::string describeSpace(const std::optional<std::string> &space) {
+    Text text;
+    run([&](KasDiagnostics sink) {
+      return kasSpaceDescribe(module.get(), getPointer(space), text.stream(),
+                              sink);
+    });
+    return text.take();
+  }
   std::string describe(const std::string &name) {
     Text text;
     run([&](KasDiagnostics sink) {
@@ -300,22 +321,97 @@ public:
   }
 
 private:
-  /// Calls without the lock of the interpreter, and raises what went wrong.
-  template <typename Call>
-  void run(Call call) {
-    Diagnostics diagnostics;
-    bool success = false;
-    {
-      nb::gil_scoped_release release;
-      success = call(diagnostics.sink());
-    }
-    diagnostics.check(success);
-  }
+  friend class Searcher;
 
   struct Destroy {
     void operator()(KasModule *module) const { kasModuleDestroy(module); }
   };
   std::unique_ptr<KasModule, Destroy> module;
+};
+
+class Searcher {
+public:
+  Searcher(Module &module, const std::optional<std::string> &space,
+           const std::string &algorithm, uint64_t seed,
+           const std::vector<std::string> &parameters,
+           const std::string &objective,
+           const std::optional<std::string> &database,
+           const std::vector<std::string> &settings) {
+    auto borrow = [](const std::vector<std::string> &texts) {
+      std::vector<const char *> pointers;
+      for (const std::string &text : texts)
+        pointers.push_back(text.c_str());
+      return pointers;
+    };
+    std::vector<const char *> parameterPointers = borrow(parameters);
+    std::vector<const char *> settingPointers = borrow(settings);
+    KasSearchOptions options = {
+        algorithm.c_str(),        seed,
+        parameterPointers.data(), parameterPointers.size(),
+        objective.c_str(),        getPointer(database),
+        settingPointers.data(),   settingPointers.size()};
+    run([&](KasDiagnostics sink) {
+      searcher.reset(kasSearcherCreate(module.module.get(), getPointer(space),
+                                       options, sink));
+      return searcher != nullptr;
+    });
+  }
+
+  std::string ask(size_t count) {
+    Text text;
+    run([&](KasDiagnostics sink) {
+      return kasSearcherAsk(searcher.get(), count, text.stream(), sink);
+    });
+    return text.take();
+  }
+  void tellMetrics(uint64_t id, const std::vector<std::string> &names,
+                   const std::vector<double> &values) {
+    if (names.size() != values.size())
+      throw nb::value_error("expected as many values as names");
+    std::vector<const char *> pointers;
+    for (const std::string &name : names)
+      pointers.push_back(name.c_str());
+    run([&](KasDiagnostics sink) {
+      return kasSearcherTellMetrics(searcher.get(), id, pointers.data(),
+                                    values.data(), values.size(), sink);
+    });
+  }
+  void tellFailure(uint64_t id, const std::string &reason) {
+    run([&](KasDiagnostics sink) {
+      return kasSearcherTellFailure(searcher.get(), id, reason.c_str(), sink);
+    });
+  }
+  std::string getReplayed() {
+    Text text;
+    run([&](KasDiagnostics sink) {
+      return kasSearcherGetReplayed(searcher.get(), text.stream(), sink);
+    });
+    return text.take();
+  }
+  bool isExhausted() {
+    nb::gil_scoped_release release;
+    return kasSearcherIsExhausted(searcher.get());
+  }
+  void stop() { kasSearcherStop(searcher.get()); }
+  std::string getStatistics() {
+    Text text;
+    nb::gil_scoped_release release;
+    kasSearcherGetStatistics(searcher.get(), text.stream());
+    return text.take();
+  }
+  void close() {
+    run([&](KasDiagnostics sink) {
+      return kasSearcherClose(searcher.get(), sink);
+    });
+  }
+
+private:
+  struct Destroy {
+    void operator()(KasSearcher *searcher) const {
+      kasSearcherDestroy(searcher);
+    }
+  };
+  std::unique_ptr<KasSearcher, Destroy> searcher;
 };
 
 } // namespace
@@ -406,6 +502,7 @@ NB_MODULE(_kas, m) {
       .def("verify", &Module::verify)
       .def("run_passes", &Module::runPasses, "pipeline"_a)
       .def("list_symbols", &Module::listSymbols)
+      .def("describe_space", &Module::describeSpace, "name"_a.none())
       .def("describe", &Module::describe, "name"_a)
       .def("get_shapes", &Module::getShapes, "name"_a, "binding"_a)
       .def("get_cost", &Module::getCost, "name"_a, "binding"_a)
@@ -418,4 +515,22 @@ NB_MODULE(_kas, m) {
            "tensor"_a, "threads"_a, "opt_level"_a)
       .def("compile_function", &Module::compileFunction, "name"_a, "threads"_a,
            "opt_level"_a);
+
+  nb::class_<Searcher>(m, "Searcher")
+      .def(nb::init<Module &, const std::optional<std::string> &,
+                    const std::string &, uint64_t,
+                    const std::vector<std::string> &, const std::string &,
+                    const std::optional<std::string> &,
+                    const std::vector<std::string> &>(),
+           "module"_a, "space"_a.none(), "algorithm"_a, "seed"_a,
+           "parameters"_a, "objective"_a, "database"_a.none(), "settings"_a)
+      .def("ask", &Searcher::ask, "count"_a)
+      .def("tell_metrics", &Searcher::tellMetrics, "id"_a, "names"_a,
+           "values"_a)
+      .def("tell_failure", &Searcher::tellFailure, "id"_a, "reason"_a)
+      .def("get_replayed", &Searcher::getReplayed)
+      .def("is_exhausted", &Searcher::isExhausted)
+      .def("stop", &Searcher::stop)
+      .def("get_statistics", &Searcher::getStatistics)
+      .def("close", &Searcher::close);
 }

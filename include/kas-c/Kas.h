@@ -105,8 +105,10 @@ void kasModuleListSymbols(KasModule *module, KasStream json);
 
 /// Writes a JSON object: `name`, `primaries`, `coefficients`, `output`, `data`
 /// (arrays of sizes), `weights` (an array of such), `unordered_output`,
-/// `unordered_data` (arrays of booleans), and the costs `macs`, `flops`,
-/// `parameters` and `bytes` over the symbols (null where they do not fit).
+/// `unordered_data` (arrays of booleans), `weight_outputs` (for each weight the
+/// output dimensions that its coordinates are made of), and the costs `macs`,
+/// `flops`, `parameters` and `bytes` over the symbols (null where they do not
+/// fit).
 bool kasOperatorDescribe(KasModule *module, const char *name, KasStream json,
                          KasDiagnostics diagnostics);
 

@@ -8,6 +8,7 @@
 
 #include "Handles.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/Dialect/Kas/Analysis/WeightOutputs.h"
 #include "kas/Dialect/Kas/Transforms/Canonicalize.h"
 #include "kas/Models/FanIn.h"
 #include "kas/Reference/Evaluator.h"
@@ -90,6 +91,10 @@ bool kasOperatorDescribe(KasModule *module, const char *name, KasStream json,
     });
     writeFlags(writer, "unordered_output", op.getOutputUnordered());
     writeFlags(writer, "unordered_data", op.getInputUnordered());
+    writer.attributeArray("weight_outputs", [&] {
+      for (ArrayRef<unsigned> outputs : getWeightOutputs(op))
+        writer.value(llvm::json::Array(outputs));
+    });
     writeCost(writer, op, symbols);
   });
   return true;

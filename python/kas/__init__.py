@@ -26,8 +26,11 @@ from ._module import (
     operator,
     parse,
 )
+from ._search import ALGORITHMS, Candidate, Searcher, SearchResult, SearchSpace
 
 __all__ = [
+    "ALGORITHMS",
+    "Candidate",
     "Coordinate",
     "Cost",
     "Diagnostic",
@@ -38,6 +41,9 @@ __all__ = [
     "Module",
     "Operator",
     "OperatorBuilder",
+    "SearchResult",
+    "SearchSpace",
+    "Searcher",
     "Shapes",
     "SymbolicCost",
     "__version__",

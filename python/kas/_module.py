@@ -139,6 +139,23 @@ class Operator:
         return {key: self._description[key] for key in ("data", "weights", "output")}
 
     @property
+    def weight_outputs(self) -> list[list[int]]:
+        """For each weight the output dimensions that its coordinates are made of."""
+        return self._description["weight_outputs"]
+
+    @property
+    def weights_indexed_by_position(self) -> bool:
+        """A weight depends on where in an image or a sequence the output is: the operator is no convolution.
+
+        Positions are the output dimensions after the batch that are not `unordered`; where none is marked so, those
+        after the batch and the channels.
+        """
+        unordered = self._description["unordered_output"]
+        rank = len(unordered)
+        positions = {dim for dim in range(1, rank) if not unordered[dim]} if any(unordered) else set(range(2, rank))
+        return any(positions.intersection(outputs) for outputs in self.weight_outputs)
+
+    @property
     def num_weights(self) -> int:
         return len(self._description["weights"])
 

@@ -1,0 +1,375 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas-c/Search.h"
+#include "Handles.h"
+#include "kas/GraphSearch/GraphState.h"
+#include "kas/GraphSearch/Objective.h"
+#include "kas/GraphSearch/OperatorPrinter.h"
+#include "kas/Search/MakeSearcher.h"
+#include "kas/SearchStore/StoredSearcher.h"
+#include "kas/Support/Version.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+#include <cmath>
+#include <limits>
+#include <shared_mutex>
+
+using namespace kas;
+using namespace mlir;
+
+/// A searcher with its database; each part refers to those before it.
+struct KasSearcher {
+  std::shared_ptr<const SearchProblem> problem;
+  std::unique_ptr<OperatorPrinter> printer;
+  Objective objective;
+  std::unique_ptr<Searcher> algorithm;
+  /// Both null without a database.
+  std::unique_ptr<SearchStore> store;
+  std::unique_ptr<StoredSearcher> stored;
+  /// Calls share it; closing takes it alone.
+  std::shared_mutex mutex;
+  bool isClosed = false;
+
+  Searcher &get() {
+    return stored ? static_cast<Searcher &>(*stored) : *algorithm;
+  }
+};
+
+static void reportError(const llvm::Twine &message,
+                        KasDiagnostics diagnostics) {
+  diagnostics.report(KasSeverityError, "", message.str().c_str(),
+                     diagnostics.userData);
+}
+
+static bool reportError(llvm::Error error, KasDiagnostics diagnostics) {
+  reportError(llvm::toString(std::move(error)), diagnostics);
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Spaces
+//===----------------------------------------------------------------------===//
+
+static SpaceOp lookupSpace(ModuleAccess &access, const char *name) {
+  if (name) {
+    Operation *symbol = access.getModule().lookupSymbol(name);
+    auto space = dyn_cast_or_null<SpaceOp>(symbol);
+    if (!space)
+      access.report(llvm::Twine("the module has no space '") + name + "'");
+    return space;
+  }
+  auto spaces = llvm::to_vector(access.getModule().getOps<SpaceOp>());
+  if (spaces.size() == 1)
+    return spaces.front();
+  access.report("requires one kas.space in the module, or the name of one, "
+                "got " +
+                llvm::Twine(spaces.size()));
+  return {};
+}
+
+static void writeNames(llvm::json::OStream &writer, StringRef key,
+                       ArrayAttr names) {
+  writer.attributeArray(key, [&] {
+    for (StringAttr name : names.getAsRange<StringAttr>())
+      writer.value(name.getValue());
+  });
+}
+
+static void writeDimensions(llvm::json::OStream &writer, StringRef side,
+                            ArrayRef<Dimension> dimensions,
+                            const SymbolSet &symbols) {
+  writer.attributeArray(side, [&] {
+    for (const Dimension &dimension : dimensions)
+      writer.value(toString(dimension.size, symbols));
+  });
+  writer.attributeArray("unordered_" + side.str(), [&] {
+    for (const Dimension &dimension : dimensions)
+      writer.value(dimension.isUnordered);
+  });
+}
+
+bool kasSpaceDescribe(KasModule *module, const char *name, KasStream json,
+                      KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  SpaceOp space = lookupSpace(access, name);
+  if (!space)
+    return false;
+  SearchProblem problem = SearchProblem::get(space);
+  CallbackStream stream(json);
+  llvm::json::OStream writer(stream);
+  writer.object([&] {
+    writer.attribute("name", space.getSymName());
+    writeNames(writer, "primaries", space.getPrimaries());
+    writeNames(writer, "coefficients", space.getCoefficients());
+    writeDimensions(writer, "output", problem.outputs, problem.symbols);
+    writeDimensions(writer, "input", problem.inputs, problem.symbols);
+    writer.attributeArray("bindings", [&] {
+      for (auto binding : space.getBindings().getAsRange<BindingAttr>())
+        writer.object([&] {
+          for (auto [symbol, value] :
+               llvm::zip_equal(binding.getNames(), binding.getValues()))
+            writer.attribute(symbol.getValue(), value);
+        });
+    });
+    writer.attribute("multiplicities",
+                     llvm::json::Array(space.getMultiplicities()));
+    writer.attributeObject("budget", [&] {
+      auto write = [&](StringRef key, std::optional<double> bound) {
+        if (bound)
+          writer.attribute(key, *bound);
+      };
+      write("min_flops", problem.budget.minFlops);
+      write("flops", problem.budget.maxFlops);
+      write("params", problem.budget.maxParams);
+    });
+  });
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Making a searcher
+//===----------------------------------------------------------------------===//
+
+static llvm::Error makeAlgorithm(KasSearcher &result,
+                                 const KasSearchOptions &options) {
+  llvm::Expected<Objective> objective =
+      Objective::parse(options.objective ? options.objective : "");
+  if (!objective)
+    return objective.takeError();
+  result.objective = std::move(*objective);
+  SearcherSettings settings;
+  settings.seed = options.seed;
+  if (!result.objective.isDefault())
+    settings.objective = [&objective =
+                              result.objective](const Metrics &metrics) {
+      return objective.getCost(metrics);
+    };
+  settings.cost = [problem = result.problem](const Solution &solution) {
+    std::optional<GraphCost> cost =
+        getCost(*problem, static_cast<const OperatorGraph &>(solution));
+    return cost ? static_cast<double>(cost->flops)
+                : std::numeric_limits<double>::infinity();
+  };
+  SmallVector<std::string> parameters(
+      options.parameters, options.parameters + options.numParameters);
+  llvm::Expected<std::unique_ptr<Searcher>> algorithm = makeSearcher(
+      options.algorithm, makeGraphState(result.problem), settings, parameters);
+  if (!algorithm)
+    return algorithm.takeError();
+  result.algorithm = std::move(*algorithm);
+  return llvm::Error::success();
+}
+
+/// The names are those of -kas-search.
+static llvm::Error openDatabase(KasSearcher &result, SpaceOp space,
+                                const KasSearchOptions &options) {
+  SearchSettings settings, information;
+  llvm::raw_string_ostream(settings["space"]) << *space << "\n";
+  settings["algorithm"] = options.algorithm;
+  settings["seed"] = std::to_string(options.seed);
+  if (!result.objective.isDefault())
+    settings["objective"] = options.objective;
+  if (options.numParameters)
+    settings["parameters"] = llvm::join(
+        options.parameters, options.parameters + options.numParameters, ",");
+  for (size_t index = 0; index + 1 < options.numSettings; index += 2)
+    settings[options.settings[index]] = options.settings[index + 1];
+  information["kas_version"] = getVersion();
+  llvm::Expected<std::unique_ptr<SearchStore>> store =
+      SearchStore::open(options.database, settings, information);
+  if (!store)
+    return store.takeError();
+  result.store = std::move(*store);
+  result.stored = std::make_unique<StoredSearcher>(
+      *result.algorithm, *result.store, [&result](const Solution &solution) {
+        return result.printer->print(
+            static_cast<const OperatorGraph &>(solution));
+      });
+  return result.stored->replay();
+}
+
+KasSearcher *kasSearcherCreate(KasModule *module, const char *name,
+                               KasSearchOptions options,
+                               KasDiagnostics diagnostics) {
+  auto result = std::make_unique<KasSearcher>();
+  ModuleAccess access(module, diagnostics);
+  SpaceOp space = lookupSpace(access, name);
+  if (!space)
+    return nullptr;
+  result->problem =
+      std::make_shared<const SearchProblem>(SearchProblem::get(space));
+  result->printer = std::make_unique<OperatorPrinter>(result->problem);
+  if (llvm::Error error = makeAlgorithm(*result, options)) {
+    access.report(std::move(error));
+    return nullptr;
+  }
+  if (!options.database)
+    return result.release();
+  if (llvm::Error error = openDatabase(*result, space, options)) {
+    access.report(std::move(error));
+    return nullptr;
+  }
+  return result.release();
+}
+
+void kasSearcherDestroy(KasSearcher *searcher) { delete searcher; }
+
+//===----------------------------------------------------------------------===//
+// Asking and telling
+//===----------------------------------------------------------------------===//
+
+/// The members of a candidate, inside of an object.
+static void writeCandidate(llvm::json::OStream &writer, KasSearcher &searcher,
+                           const Candidate &candidate) {
+  const auto &graph = static_cast<const OperatorGraph &>(*candidate.solution);
+  writer.attribute("id", candidate.id);
+  writer.attribute("parent", candidate.parent
+                                 ? llvm::json::Value(*candidate.parent)
+                                 : llvm::json::Value(nullptr));
+  writer.attribute("key", llvm::utohexstr(graph.key(), /*LowerCase=*/true, 16));
+  writer.attribute("operator", searcher.printer->print(graph));
+  if (std::optional<GraphCost> cost = getCost(*searcher.problem, graph)) {
+    writer.attribute("flops", cost->flops);
+    writer.attribute("params", cost->params);
+  }
+}
+
+/// Keeps a searcher open while a call uses it; false with an error when it is
+/// closed.
+static bool isOpen(KasSearcher *searcher,
+                   const std::shared_lock<std::shared_mutex> &,
+                   KasDiagnostics diagnostics) {
+  if (!searcher->isClosed)
+    return true;
+  reportError("the search is closed; make another searcher on its database to "
+              "go on",
+              diagnostics);
+  return false;
+}
+
+bool kasSearcherAsk(KasSearcher *searcher, size_t count, KasStream json,
+                    KasDiagnostics diagnostics) {
+  std::shared_lock<std::shared_mutex> lock(searcher->mutex);
+  if (!isOpen(searcher, lock, diagnostics))
+    return false;
+  constexpr size_t most = 1u << 20;
+  std::vector<Candidate> candidates =
+      searcher->get().ask(static_cast<unsigned>(std::min(count, most)));
+  if (searcher->stored)
+    if (llvm::Error error = searcher->stored->takeError())
+      return reportError(std::move(error), diagnostics);
+  CallbackStream stream(json);
+  llvm::json::OStream writer(stream);
+  writer.array([&] {
+    for (const Candidate &candidate : candidates)
+      writer.object([&] { writeCandidate(writer, *searcher, candidate); });
+  });
+  return true;
+}
+
+static bool tell(KasSearcher *searcher, uint64_t id, Outcome outcome,
+                 KasDiagnostics diagnostics) {
+  std::shared_lock<std::shared_mutex> lock(searcher->mutex);
+  if (!isOpen(searcher, lock, diagnostics))
+    return false;
+  if (llvm::Error error = searcher->get().tell(id, std::move(outcome)))
+    return reportError(std::move(error), diagnostics);
+  if (searcher->stored)
+    if (llvm::Error error = searcher->stored->takeError())
+      return reportError(std::move(error), diagnostics);
+  return true;
+}
+
+bool kasSearcherTellMetrics(KasSearcher *searcher, uint64_t id,
+                            const char *const *names, const double *values,
+                            size_t count, KasDiagnostics diagnostics) {
+  Metrics metrics;
+  for (size_t index = 0; index < count; ++index) {
+    if (!std::isfinite(values[index])) {
+      reportError(llvm::Twine("requires finite metrics, got ") +
+                      std::to_string(values[index]) + " for '" + names[index] +
+                      "'",
+                  diagnostics);
+      return false;
+    }
+    metrics[names[index]] = values[index];
+  }
+  return tell(searcher, id, std::move(metrics), diagnostics);
+}
+
+bool kasSearcherTellFailure(KasSearcher *searcher, uint64_t id,
+                            const char *reason, KasDiagnostics diagnostics) {
+  return tell(searcher, id, Failure{reason}, diagnostics);
+}
+
+bool kasSearcherGetReplayed(KasSearcher *searcher, KasStream json,
+                            KasDiagnostics diagnostics) {
+  std::shared_lock<std::shared_mutex> lock(searcher->mutex);
+  if (!isOpen(searcher, lock, diagnostics))
+    return false;
+  CallbackStream stream(json);
+  llvm::json::OStream writer(stream);
+  writer.array([&] {
+    if (!searcher->stored)
+      return;
+    for (const SearchResult &result : searcher->stored->getReplayed())
+      writer.object([&] {
+        writeCandidate(writer, *searcher, result.candidate);
+        if (const auto *failed = std::get_if<Failure>(&result.outcome)) {
+          writer.attribute("failure", failed->reason);
+          return;
+        }
+        writer.attributeObject("metrics", [&] {
+          for (const auto &[name, value] : std::get<Metrics>(result.outcome))
+            writer.attribute(name, value);
+        });
+      });
+  });
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// The rest
+//===----------------------------------------------------------------------===//
+
+bool kasSearcherIsExhausted(KasSearcher *searcher) {
+  std::shared_lock<std::shared_mutex> lock(searcher->mutex);
+  return searcher->get().isExhausted();
+}
+
+void kasSearcherStop(KasSearcher *searcher) { searcher->get().stop(); }
+
+void kasSearcherGetStatistics(KasSearcher *searcher, KasStream json) {
+  std::shared_lock<std::shared_mutex> lock(searcher->mutex);
+  SearchStatistics statistics = searcher->get().getStatistics();
+  CallbackStream stream(json);
+  llvm::json::OStream writer(stream);
+  writer.object([&] {
+    writer.attribute("asked", statistics.asked);
+    writer.attribute("evaluated", statistics.evaluated);
+    writer.attribute("failed", statistics.failed);
+    writer.attribute("expansions", statistics.expansions);
+    writer.attribute("walks", statistics.walks);
+    writer.attribute("dead_ends", statistics.deadEnds);
+    writer.attribute("duplicates", statistics.duplicates);
+  });
+}
+
+bool kasSearcherClose(KasSearcher *searcher, KasDiagnostics diagnostics) {
+  std::unique_lock<std::shared_mutex> lock(searcher->mutex);
+  if (searcher->isClosed)
+    return true;
+  searcher->isClosed = true;
+  if (!searcher->store)
+    return true;
+  llvm::Error error =
+      searcher->store->recordStatistics(searcher->stored->getStatistics());
+  searcher->store->close();
+  return !error || reportError(std::move(error), diagnostics);
+}

@@ -1,0 +1,184 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The search engine from Python: ask and tell, the database, threads, errors."""
+
+import math
+import os
+import sqlite3
+import subprocess
+import threading
+
+import pytest
+
+import kas
+
+SPACE = """
+kas.space @layer<N, Cin, Cout, W | k>
+    [N, Cout unordered, W] from [N, Cin unordered, W]
+    bindings [<N = 1, Cin = 8, Cout = 8, W = 12, k = 3>, <N = 1, Cin = 16, Cout = 16, W = 8, k = 3> x 3]
+    limits {depth = 5}
+"""
+
+
+@pytest.fixture
+def space():
+    return kas.SearchSpace.parse(SPACE)
+
+
+def judge(candidate):
+    return {"loss": candidate.flops / 1e6 + int(candidate.key, 16) % 97 / 97}
+
+
+def test_a_space_says_what_it_is(space):
+    assert space.name == "layer"
+    assert space.symbols == (["N", "Cin", "Cout", "W"], ["k"])
+    assert space.bindings[0] == {"N": 1, "Cin": 8, "Cout": 8, "W": 12, "k": 3}
+    assert space.multiplicities == [1, 3]
+    assert space.budget == {}
+
+
+def test_complete_list_with_exact_costs(space):
+    candidates = space.list()
+    assert len(candidates) == space.count() == len({candidate.key for candidate in candidates}) > 10
+    assert [candidate.flops for candidate in candidates] == sorted(candidate.flops for candidate in candidates)
+    for candidate in candidates:
+        costs = [candidate.operator.cost(binding) for binding in space.bindings]
+        assert candidate.flops == sum(cost.flops * n for cost, n in zip(costs, space.multiplicities))
+        assert candidate.params == sum(cost.parameters * n for cost, n in zip(costs, space.multiplicities))
+
+
+def test_weights_indexed_by_a_position(space):
+    by_position = [candidate for candidate in space.list() if candidate.weights_indexed_by_position]
+    assert len(by_position) < space.count()
+    conv = kas.operator("conv2d")
+    assert conv.weight_outputs == [[1]]
+    assert not conv.weights_indexed_by_position
+    b = kas.OperatorBuilder("local", primaries=["N", "C", "W"])
+    n, c, w = b.outputs("N", "C", "W")
+    c0, c1 = b.share(c)
+    w0, w1 = b.share(w)
+    assert b.build([n, c0, w0], [[c1, w1]]).weights_indexed_by_position
+
+
+@pytest.mark.parametrize("algorithm", kas.ALGORITHMS)
+def test_every_algorithm_finds_all(space, algorithm):
+    with kas.Searcher(space, algorithm, seed=3, objective="loss") as searcher:
+        keys = set()
+        while candidates := searcher.ask(3):
+            for candidate in candidates:
+                assert candidate.key not in keys
+                keys.add(candidate.key)
+                result = searcher.tell(candidate.id, judge(candidate))
+                assert result.metrics["flops"] == candidate.flops
+        assert searcher.is_exhausted
+        assert len(keys) == space.count()
+        statistics = searcher.statistics
+        assert statistics["asked"] == statistics["evaluated"] == len(keys)
+
+
+def ask_some(space, count, database=None, **options):
+    with kas.Searcher(space, "mcts", seed=1, database=database, objective="loss", **options) as searcher:
+        while len(searcher.results) < count:
+            (candidate,) = searcher.ask(1)
+            searcher.tell(candidate.id, judge(candidate))
+        return [(result.candidate.key, result.metrics) for result in searcher.results]
+
+
+def test_the_same_call_goes_on(space, tmp_path):
+    database = tmp_path / "search.db"
+    expected = ask_some(space, 12)
+    ask_some(space, 5, database)
+    # Killed with a candidate in flight: it is asked first.
+    searcher = kas.Searcher(space, "mcts", seed=1, database=database, objective="loss")
+    assert searcher.num_replayed == 5
+    lost = searcher.ask(1)[0]
+    del searcher
+    with kas.Searcher(space, "mcts", seed=1, database=database, objective="loss") as searcher:
+        assert searcher.ask(1)[0] == lost
+    assert ask_some(space, 12, database) == expected
+    with sqlite3.connect(database) as connection:
+        assert connection.execute("SELECT count(*) FROM candidate WHERE state = 'evaluated'").fetchone() == (12,)
+
+
+def test_a_database_of_another_search(space, tmp_path):
+    database = tmp_path / "search.db"
+    ask_some(space, 2, database, settings={"recipe": "short"})
+    with pytest.raises(kas.Error, match="recipe"):
+        ask_some(space, 2, database, settings={"recipe": "long"})
+    with kas.Searcher(space, "mcts", seed=1, database=database, objective="loss", settings={"recipe": "short"}):
+        with pytest.raises(kas.Error, match="in use by another search"):
+            ask_some(space, 2, database, settings={"recipe": "short"})
+    database.write_bytes(b"this is no database")
+    with pytest.raises(kas.Error, match="requires a database, got a file of another kind"):
+        ask_some(space, 2, database)
+
+
+def test_failures_are_results(space, tmp_path):
+    database = tmp_path / "search.db"
+    with kas.Searcher(space, database=database) as searcher:
+        a, b, c = searcher.ask(3)
+        assert searcher.tell(a.id, error="no, not this one").failure == "no, not this one"
+        assert searcher.tell(b.id, {"loss": math.nan}).failure == "loss is nan"
+        assert searcher.in_flight == [c]
+        assert searcher.statistics["failed"] == 2
+    with kas.Searcher(space, database=database) as searcher:
+        assert [result.failure for result in searcher.results] == ["no, not this one", "loss is nan"]
+
+
+def test_bad_input(space):
+    with pytest.raises(kas.Error, match="requires one kas.space in the module, or the name of one, got 0"):
+        kas.SearchSpace("module {}")
+    with pytest.raises(kas.Error, match="the module has no space 'other'"):
+        kas.SearchSpace.parse(SPACE, "other")
+    with pytest.raises(kas.Error, match="surrogate"):
+        kas.Searcher(space, "gradient descent")
+    with pytest.raises(kas.Error, match="expected a parameter of .mcts"):
+        kas.Searcher(space, "mcts", parameters={"no_such_constant": 3})
+    with pytest.raises(ValueError, match="the seed must be an integer from 0"):
+        kas.Searcher(space, seed=-1)
+    with pytest.raises(TypeError, match="expected a kas.Module or its text, got int"):
+        kas.SearchSpace(3)
+    searcher = kas.Searcher(space)
+    with pytest.raises(ValueError, match="must be a non-negative integer, got 1.5"):
+        searcher.ask(1.5)
+    with pytest.raises(kas.Error, match="got 0, which was not asked for"):
+        searcher.tell(0, {"loss": 1})
+    (candidate,) = searcher.ask()
+    with pytest.raises(TypeError, match="tell either metrics or an error"):
+        searcher.tell(candidate.id)
+    with pytest.raises(TypeError, match="the metric 'loss' must be a number, got 'low'"):
+        searcher.tell(candidate.id, {"loss": "low"})
+    searcher.tell(candidate.id, {"loss": 1})
+    with pytest.raises(kas.Error, match="which was told before"):
+        searcher.tell(candidate.id, {"loss": 1})
+    searcher.close()
+    searcher.close()
+    with pytest.raises(kas.Error, match="the search is closed; make another searcher on its database to go on"):
+        searcher.ask()
+
+
+def test_many_threads(space, tmp_path):
+    with kas.Searcher(space, "evolution", seed=5, database=tmp_path / "search.db", objective="loss") as searcher:
+
+        def work():
+            while candidates := searcher.ask(2):
+                for candidate in candidates:
+                    searcher.tell(candidate.id, judge(candidate))
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(searcher.results) == space.count()
+
+
+def test_kas_opt_reads_the_same_file(space, tmp_path):
+    database = tmp_path / "search.db"
+    ask_some(space, 4, database)
+    tool = os.path.join(os.environ.get("KAS_BUILD", "build"), "bin", "kas-search-db")
+    if not os.path.exists(tool):
+        pytest.fail(f"{tool} is not built")
+    listed = subprocess.run([tool, "list", database, "--json"], capture_output=True, text=True, check=True).stdout
+    assert listed.count("loss") == 4
