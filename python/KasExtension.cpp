@@ -71,14 +71,16 @@ public:
     if (!success)
       throw Failure{std::move(diagnostics)};
   }
+  std::vector<Diagnostic> take() { return std::move(diagnostics); }
 
 private:
   std::vector<Diagnostic> diagnostics;
 };
 
-/// Calls without the lock of the interpreter, and raises what went wrong.
+/// Calls without the lock of the interpreter, and raises what went wrong. Gives
+/// what was said although nothing did.
 template <typename Call>
-void run(Call call) {
+std::vector<Diagnostic> run(Call call) {
   Diagnostics diagnostics;
   bool success = false;
   {
@@ -86,6 +88,7 @@ void run(Call call) {
     success = call(diagnostics.sink());
   }
   diagnostics.check(success);
+  return diagnostics.take();
 }
 
 const char *getPointer(const std::optional<std::string> &text) {
@@ -213,10 +216,18 @@ public:
       return kasModuleVerify(module.get(), sink);
     });
   }
-  void runPasses(const std::string &pipeline) {
-    run([&](KasDiagnostics sink) {
+  /// What the passes had to say.
+  std::vector<Diagnostic> runPasses(const std::string &pipeline) {
+    return run([&](KasDiagnostics sink) {
       return kasModuleRunPasses(module.get(), pipeline.c_str(), sink);
     });
+  }
+  std::string getSymbolText(const std::string &name) {
+    Text text;
+    run([&](KasDiagnostics sink) {
+      return kasModuleGetText(module.get(), name.c_str(), text.stream(), sink);
+    });
+    return text.take();
   }
   std::string listSymbols() {
     Text text;
@@ -501,6 +512,7 @@ NB_MODULE(_kas, m) {
       .def("print", &Module::print, "generic"_a)
       .def("verify", &Module::verify)
       .def("run_passes", &Module::runPasses, "pipeline"_a)
+      .def("get_symbol_text", &Module::getSymbolText, "name"_a)
       .def("list_symbols", &Module::listSymbols)
       .def("describe_space", &Module::describeSpace, "name"_a.none())
       .def("describe", &Module::describe, "name"_a)

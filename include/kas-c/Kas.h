@@ -95,6 +95,10 @@ bool kasModuleRunPasses(KasModule *module, const char *pipeline,
 /// the op's name as kind, such as `kas.operator`.
 void kasModuleListSymbols(KasModule *module, KasStream json);
 
+/// Writes the op that is called `name` alone: a space, a kernel, a function.
+bool kasModuleGetText(KasModule *module, const char *name, KasStream output,
+                      KasDiagnostics diagnostics);
+
 //===----------------------------------------------------------------------===//
 // Operators
 //===----------------------------------------------------------------------===//

@@ -25,9 +25,11 @@ typedef struct KasSearcher KasSearcher;
 /// Writes a JSON object: `name`, `primaries`, `coefficients`, `output`, `input`
 /// (arrays of sizes), `unordered_output`, `unordered_input` (arrays of
 /// booleans), `bindings` (an array of objects such as `{"N": 1}`),
-/// `multiplicities`, and `budget` (an object of the bounds `min_flops`,
-/// `flops`, `params`, those that are there, in numbers). `space` may be null:
-/// the only one of the module.
+/// `multiplicities`, `budget` (an object of the bounds `min_flops`, `flops`,
+/// `params`, those that are there, in numbers), `baseline` (an object of the
+/// `flops` and `params` of the layers, where given) and `named_operator` (of
+/// the library, which computes what the layers compute; may be empty). `space`
+/// may be null: the only one of the module.
 bool kasSpaceDescribe(KasModule *module, const char *space, KasStream json,
                       KasDiagnostics diagnostics);
 

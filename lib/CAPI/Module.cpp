@@ -191,6 +191,20 @@ bool kasModuleRunPasses(KasModule *module, const char *pipeline,
   return true;
 }
 
+bool kasModuleGetText(KasModule *module, const char *name, KasStream output,
+                      KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  Operation *symbol = access.getModule().lookupSymbol(name);
+  if (!symbol) {
+    access.report("the module has no symbol '" + StringRef(name) + "'");
+    return false;
+  }
+  CallbackStream stream(output);
+  symbol->print(stream);
+  stream << "\n";
+  return true;
+}
+
 void kasModuleListSymbols(KasModule *module, KasStream json) {
   std::lock_guard<std::mutex> lock(module->mutex);
   CallbackStream stream(json);

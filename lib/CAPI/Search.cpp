@@ -11,6 +11,7 @@
 #include "kas/GraphSearch/GraphState.h"
 #include "kas/GraphSearch/Objective.h"
 #include "kas/GraphSearch/OperatorPrinter.h"
+#include "kas/Models/Site.h"
 #include "kas/Search/MakeSearcher.h"
 #include "kas/SearchStore/StoredSearcher.h"
 #include "kas/Support/Version.h"
@@ -128,6 +129,14 @@ bool kasSpaceDescribe(KasModule *module, const char *name, KasStream json,
       write("flops", problem.budget.maxFlops);
       write("params", problem.budget.maxParams);
     });
+    writer.attributeObject("baseline", [&] {
+      for (StringRef name : {"baseline_flops", "baseline_params"})
+        if (std::optional<double> value = space.getBudgetValue(name))
+          writer.attribute(name.drop_front(StringRef("baseline_").size()),
+                           *value);
+    });
+    auto named = space->getAttrOfType<StringAttr>(namedOperatorAttributeName);
+    writer.attribute("named_operator", named ? named.getValue() : "");
   });
   return true;
 }

@@ -10,10 +10,13 @@ import os
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Sequence, Union
 
 from . import _kas
+from ._errors import Diagnostic
 from ._function import Function
 
 if TYPE_CHECKING:
     import numpy
+
+    from ._search import SearchSpace
 
 Binding = Union[str, Mapping[str, int], None]
 
@@ -65,6 +68,8 @@ class Module:
         if not isinstance(text, str):
             raise TypeError(f"the text of a module must be a str, got {type(text).__name__}")
         self._handle = _kas.Module(text, name)
+        self.remarks: list[Diagnostic] = []
+        """What the passes of the last `run` had to say."""
 
     def __str__(self) -> str:
         return self._handle.print(False)
@@ -79,7 +84,7 @@ class Module:
 
     def run(self, pipeline: str) -> Module:
         """Runs passes, such as `kas-canonicalize,cse`. The module stays as it was when they fail. Returns itself."""
-        self._handle.run_passes(pipeline)
+        self.remarks = [Diagnostic(*entry) for entry in self._handle.run_passes(pipeline)]
         return self
 
     def clone(self) -> Module:
@@ -95,6 +100,17 @@ class Module:
     def operators(self) -> list[str]:
         """The names of the operators."""
         return [name for name, kind in self.symbols.items() if kind == "kas.operator"]
+
+    @property
+    def spaces(self) -> dict[str, SearchSpace]:
+        """The search problems by name."""
+        from ._search import SearchSpace
+
+        return {name: SearchSpace(self, name) for name, kind in self.symbols.items() if kind == "kas.space"}
+
+    def text_of(self, name: str) -> str:
+        """The text of the symbol `name` alone: a space, a kernel, a function."""
+        return self._handle.get_symbol_text(name)
 
     def __getitem__(self, name: str) -> Operator:
         return Operator(self, name)

@@ -65,6 +65,21 @@ class SearchSpace:
         """Bounds on sums over all layers: `min_flops`, `flops`, `params`, those that are there."""
         return self._description["budget"]
 
+    @property
+    def baseline(self) -> dict[str, float]:
+        """What the layers have together: `flops` and `params`, where the space says it."""
+        return self._description["baseline"]
+
+    @property
+    def named_operator(self) -> str:
+        """The operator of the library that computes what the layers compute; empty where there is none."""
+        return self._description["named_operator"]
+
+    @property
+    def text(self) -> str:
+        """The space alone, as MLIR."""
+        return self.module.text_of(self.name)
+
     def list(self, limit: int = 1_000_000) -> list[Candidate]:
         """All operators within the budget, the one with the fewest FLOPs first, with exact costs.
 

@@ -1,29 +1,18 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators as PyTorch modules.
-
->>> import kas.torch
->>> module = kas.torch.KasModule(kas.operator("conv2d"), {"N": 8, "Cin": 3, "Cout": 16, "H": 32, "W": 32, "k": 3})
->>> y = module(x)                                               # differentiable
-"""
+"""Operators as PyTorch modules."""
 
 from __future__ import annotations
 
 import functools
 from typing import Callable, Mapping, Optional, Sequence
 
-from ._errors import need
-
-need("torch", "torch")
-
 import torch
 from torch import nn
 
-from ._function import Function
-from ._module import Binding, Module, Operator, binding_to_text
-
-__all__ = ["KasModule", "parse_binding"]
+from .._function import Function
+from .._module import Binding, Module, Operator, binding_to_text
 
 
 def parse_binding(binding: Binding) -> dict[str, int]:
@@ -134,11 +123,21 @@ class KasModule(nn.Module):
     of another shape than the binding says, such as a last batch that is smaller, is taken where the shape gives the
     symbols new values; the weights must keep their shapes.
 
+    With `bias_dim`, that dimension of the output has a parameter `bias`, which starts as zeros.
+
     The weights start such that rectified data keeps its mean square, by the number of terms that the operator's sums
     really have (He et al., "Delving Deep into Rectifiers", ICCV 2015, carried over to operators).
     """
 
-    def __init__(self, operator: Operator, binding: Binding, backend: str = "compiled", *, threads: int = 0):
+    def __init__(
+        self,
+        operator: Operator,
+        binding: Binding,
+        backend: str = "compiled",
+        *,
+        threads: int = 0,
+        bias_dim: Optional[int] = None,
+    ):
         super().__init__()
         if not isinstance(operator, Operator):
             raise TypeError(f"expected a kas.Operator, such as kas.operator('conv2d'), got {type(operator).__name__}")
@@ -158,6 +157,11 @@ class KasModule(nn.Module):
         self._fan_in = operator.fan_in(self.binding)
         for index, shape in enumerate(shapes.weights):
             self.register_parameter(f"weight{index}", nn.Parameter(torch.empty(shape)))
+        if bias_dim is not None and not -len(shapes.output) <= bias_dim < len(shapes.output):
+            raise ValueError(f"bias_dim must be a dimension of the output {shapes.output}, got {bias_dim}")
+        self.bias_dim = None if bias_dim is None else bias_dim % len(shapes.output)
+        bias = None if bias_dim is None else nn.Parameter(torch.empty(shapes.output[bias_dim]))
+        self.register_parameter("bias", bias)
         self._make_functions()
         self.reset_parameters()
 
@@ -181,7 +185,9 @@ class KasModule(nn.Module):
         return [getattr(self, f"weight{index}") for index in range(len(self._weight_shapes))]
 
     def reset_parameters(self) -> None:
-        """Draws the weights anew."""
+        """Draws the weights anew; the bias becomes 0."""
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
         if not self._weight_shapes:
             return
         # Each of W independent factors has the W-th root of the product's variance.
@@ -211,6 +217,12 @@ class KasModule(nn.Module):
         return text
 
     def forward(self, data: torch.Tensor) -> torch.Tensor:
+        output = self._apply_operator(data)
+        if self.bias is None:
+            return output
+        return output + self.bias.reshape([-1] + [1] * (output.ndim - self.bias_dim - 1))
+
+    def _apply_operator(self, data: torch.Tensor) -> torch.Tensor:
         binding = self._binding_for(data)
         if self.backend == "pytorch":
             if binding not in self._functions:

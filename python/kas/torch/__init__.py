@@ -1,0 +1,21 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators in PyTorch: as modules, and in place of the layers of networks.
+
+>>> import kas.torch
+>>> module = kas.torch.KasModule(kas.operator("conv2d"), {"N": 8, "Cin": 3, "Cout": 16, "H": 32, "W": 32, "k": 3})
+>>> y = module(x)                                               # differentiable
+>>> sites = kas.torch.extract(network, x)                       # the layers, and search problems for them
+>>> other = kas.torch.substitute(network, operator, sites)      # a copy with the operator in their place
+"""
+
+from .._errors import need
+
+need("torch", "torch")
+
+from ._export import Exported, to_mlir
+from ._modules import KasModule, parse_binding
+from ._sites import Site, Sites, extract, substitute
+
+__all__ = ["Exported", "KasModule", "Site", "Sites", "extract", "parse_binding", "substitute", "to_mlir"]

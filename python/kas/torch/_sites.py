@@ -1,0 +1,273 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The layers of networks that operators can take the place of."""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from typing import Any, Mapping, NamedTuple, Sequence
+
+import torch
+from torch import nn
+
+from .._errors import Error
+from .._module import Binding, Module, Operator
+from .._search import SearchSpace
+from ._layers import NoLayer, is_layer, write_layer
+from ._modules import KasModule, parse_binding
+
+
+class Site(NamedTuple):
+    """A layer of a network: where it is and what it computes."""
+
+    name: str
+    """The path of the module in the network, such as `layer1.0.conv1`."""
+    space: str
+    """The name of the search problem that the layer belongs to."""
+    binding: dict[str, int]
+    """The values of the symbols of that problem."""
+    data_shape: tuple[int, ...]
+    output_shape: tuple[int, ...]
+    flops: int
+    """2 per multiply-add, for the example, over all calls."""
+    parameters: int
+    """Elements of the weight; the bias stays and does not count."""
+    calls: int
+    """How often the network calls the module for one example."""
+
+
+class Sites(NamedTuple):
+    """What `extract` found."""
+
+    module: Module
+    """The search problems as MLIR, for `kas-opt -kas-search`."""
+    spaces: dict[str, SearchSpace]
+    sites: dict[str, Site]
+    """The layers by their paths."""
+    misses: dict[str, str]
+    """Why other convolutions and linear layers are no sites, by their paths."""
+
+    def __repr__(self) -> str:
+        spaces = ", ".join(f"{name}: {sum(space.multiplicities)}" for name, space in self.spaces.items())
+        return f"<kas.torch.Sites {spaces}>"
+
+
+class _Call(NamedTuple):
+    data: tuple[int, ...]
+    output: tuple[int, ...]
+
+
+def _observe(model: nn.Module, example: Any) -> dict[str, list[_Call]]:
+    """The shapes that each layer sees in one run on the example, by its path."""
+    calls: dict[str, list[_Call]] = {}
+    handles, modes = [], {module: module.training for module in model.modules()}
+    for name, module in model.named_modules():
+        if is_layer(module):
+
+            def record(_, inputs, output, name=name):
+                if inputs and isinstance(inputs[0], torch.Tensor) and isinstance(output, torch.Tensor):
+                    calls.setdefault(name, []).append(_Call(tuple(inputs[0].shape), tuple(output.shape)))
+
+            handles.append(module.register_forward_hook(record))
+    try:
+        # Neither statistics of normalizations nor the state of random numbers are to change.
+        model.eval()
+        with torch.no_grad():
+            model(*(example if isinstance(example, (list, tuple)) else (example,)))
+    except Exception as error:
+        raise ValueError(f"the network does not take this example: {type(error).__name__}: {error}") from error
+    finally:
+        for handle in handles:
+            handle.remove()
+        for module, mode in modes.items():
+            module.training = mode
+    return calls
+
+
+def _write(model: nn.Module, calls: dict[str, list[_Call]], misses: dict[str, str]):
+    """Functions for `kas-extract`, the path that each is for, and that of each line."""
+    text, functions, lines = "", {}, [""]
+    for name, module in model.named_modules():
+        if not is_layer(module):
+            continue
+        shapes = calls.get(name, [])
+        try:
+            if not shapes:
+                raise NoLayer("the network does not call it for this example")
+            if len(set(shapes)) > 1:
+                raise NoLayer(f"requires data of one shape, got {shapes[0].data} and {next(s.data for s in shapes if s != shapes[0])}")
+            for _ in shapes:
+                function = f"layer{len(functions)}"
+                text += (written := write_layer(function, name, module, *shapes[0]))
+                lines += [name] * written.count("\n")
+                functions[function] = name
+        except NoLayer as reason:
+            misses[name] = str(reason)
+    return text, functions, lines
+
+
+def extract(
+    model: nn.Module,
+    example: Any,
+    *,
+    coefficients: str = "g=4",
+    flops_ratio: float = 0.5,
+    min_flops_ratio: float = 0.1,
+    stem_channels: int = 4,
+) -> Sites:
+    """Finds the convolutions and linear layers of a network, and writes a search problem for each kind of them.
+
+    `example` is data for the network, a tensor or a tuple of arguments; it is run once, in evaluation mode, to see the
+    shapes. The options are those of the pass `kas-extract` (docs/Passes.md), which does the work: more coefficients for
+    every problem; how many of the FLOPs of the layers an operator may have, at most and at least; up to how many input
+    channels a layer is a stem, with a problem of its own.
+
+    Raises `ValueError` when the network does not take the example, or has no such layer.
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"expected a torch.nn.Module, got {type(model).__name__}")
+    for value in example if isinstance(example, (list, tuple)) else (example,):
+        if not isinstance(value, torch.Tensor):
+            raise TypeError(f"the example must be a tensor or a tuple of tensors, got {type(value).__name__}")
+    calls = _observe(model, example)
+    misses: dict[str, str] = {}
+    text, functions, lines = _write(model, calls, misses)
+    module = Module(text, "<layers>")
+    options = f"flops-ratio={flops_ratio} min-flops-ratio={min_flops_ratio} stem-channels={stem_channels}"
+    module.run(f'kas-extract{{coefficients="{coefficients}" {options}}}')
+    for remark in module.remarks:
+        if place := re.match(r"<layers>:(\d+)", remark.location):
+            misses[lines[int(place[1])]] = remark.message.removeprefix("not extracted: ")
+    spaces = module.spaces
+    sites: dict[str, Site] = {}
+    modules = dict(model.named_modules())
+    for function, name in functions.items():
+        mark = re.search(r"kas\.site = \{binding = (\d+) : i64.*?space = @([\w$.]+)\}", module.text_of(function))
+        if name in sites or not mark:
+            continue
+        weight, shapes = modules[name].weight, calls[name]
+        # Each output is a sum over what one output channel has of the weight.
+        macs = math.prod(shapes[0].output) * (weight.numel() // weight.shape[0])
+        sites[name] = Site(
+            name, mark[2], spaces[mark[2]].bindings[int(mark[1])], *shapes[0], 2 * macs * len(shapes), weight.numel(), len(shapes)
+        )
+    if not sites:
+        reasons = "".join(f"\n  {name or 'the network itself'}: {reason}" for name, reason in misses.items())
+        raise ValueError(
+            "the network has no layer that an operator can take the place of: these are torch.nn.Conv1d, Conv2d and "
+            f"Linear that keep the size, or divide it by the stride{'; none of:' if reasons else ''}{reasons}"
+        )
+    module = Module("".join(space.text for space in spaces.values()), "<spaces>")
+    return Sites(module, module.spaces, sites, misses)
+
+
+def _get_binding(operator: Operator, site: Site, given: Mapping[str, int]) -> dict[str, int]:
+    """The symbols of the operator at the site: what is given, what the shapes say, what the layer has."""
+    primaries, coefficients = operator.symbols
+    if unknown := [name for name in given if name not in primaries + coefficients]:
+        raise ValueError(f"requires symbols of the operator in the binding, got '{unknown[0]}'")
+    sizes = operator.sizes
+    binding: dict[str, int] = {}
+    for what, shape in (("data", site.data_shape), ("output", site.output_shape)):
+        if len(sizes[what]) != len(shape):
+            raise ValueError(f"requires rank {len(sizes[what])} for the {what}, got {len(shape)}")
+        for size, extent in zip(sizes[what], shape):
+            if size in primaries and binding.setdefault(size, extent) != extent:
+                raise ValueError(f"requires one value for symbol '{size}', got {binding[size]} and {extent}")
+    for name in primaries + coefficients:
+        if name in given:
+            binding[name] = given[name]
+        elif name not in binding:
+            if name not in site.binding:
+                raise ValueError(f"requires a value for symbol '{name}', which the layer does not have; give it by binding=")
+            binding[name] = site.binding[name]
+    shapes = operator.shapes(binding)
+    for what, actual, expected in (("data", shapes.data, site.data_shape), ("output", shapes.output, site.output_shape)):
+        if actual != expected:
+            raise ValueError(f"requires the shape {actual} for the {what}, got {expected}")
+    return binding
+
+
+def _select(operator: Operator, sites: Sites | Sequence[Site], space: str | None) -> tuple[list[Site], bool]:
+    """The sites to replace, and whether somebody asked for them."""
+    if not isinstance(sites, Sites):
+        return list(sites), True
+    if space is None:
+        origin = re.search(r'kas\.origin = "([^"]*)"', str(operator))
+        if not origin or origin[1] not in sites.spaces:
+            return list(sites.sites.values()), False
+        space = origin[1]
+    space = space.removeprefix("@")
+    if space not in sites.spaces:
+        raise ValueError(f"the network has no layers of the space '{space}', only of {', '.join(sites.spaces)}")
+    return [site for site in sites.sites.values() if site.space == space], True
+
+
+def substitute(
+    model: nn.Module,
+    operator: Operator,
+    sites: Sites | Sequence[Site] | None = None,
+    *,
+    example: Any = None,
+    space: str | None = None,
+    binding: Binding = None,
+    backend: str = "compiled",
+    threads: int = 0,
+    strict: bool = True,
+) -> nn.Module:
+    """A copy of the network with the operator in place of layers, as `KasModule`s with new weights.
+
+    `sites` is what `extract` gave, or a list of some of its sites; without it, it is extracted by `example`. Of all
+    sites, those of `space` are replaced; without that, of the space that the operator was found for; or else all that
+    it fits. Symbols that the shapes do not say have the values of the layer; `binding` gives others. The bias of a layer
+    stays. `backend` and `threads` are those of `KasModule`.
+
+    Raises `ValueError` when the operator fits no site, or, unless `strict` is false, not all that were asked for.
+    """
+    if not isinstance(operator, Operator):
+        raise TypeError(f"expected a kas.Operator, such as kas.operator('conv2d'), got {type(operator).__name__}")
+    if sites is None:
+        if example is None:
+            raise TypeError("substitute needs the sites that extract found, or an example to find them by")
+        sites = extract(model, example)
+    selected, asked = _select(operator, sites, space)
+    given = parse_binding(binding)
+    modules = dict(model.named_modules())
+    chosen: dict[str, dict[str, int]] = {}
+    misfits: dict[str, str] = {}
+    for site in selected:
+        if not is_layer(modules.get(site.name, model)):
+            raise ValueError(f"the network has no layer '{site.name}': these sites are of another one")
+        try:
+            chosen[site.name] = _get_binding(operator, site, given)
+        except (ValueError, Error) as error:
+            misfits[site.name] = str(error)
+    if not chosen or (misfits and asked and strict):
+        reasons = "".join(f"\n  {name or 'the network itself'}: {reason}" for name, reason in misfits.items())
+        raise ValueError(f"the operator '{operator.name}' does not fit {'these' if chosen else 'any of these'} layers:{reasons}")
+    return _replace(model, operator, chosen, backend, threads)
+
+
+def _replace(model: nn.Module, operator: Operator, chosen: dict[str, dict[str, int]], backend: str, threads: int) -> nn.Module:
+    result = copy.deepcopy(model)
+    originals = dict(result.named_modules())
+    replacements: dict[nn.Module, KasModule] = {}
+    for name, values in chosen.items():
+        layer = originals[name]
+        bias_dim = None if layer.bias is None else (-1 if isinstance(layer, nn.Linear) else 1)
+        module = KasModule(operator, values, backend, threads=threads, bias_dim=bias_dim)
+        module = module.to(layer.weight.device, layer.weight.dtype).train(layer.training)
+        if bias_dim is not None:
+            module.bias = layer.bias
+        replacements[layer] = module
+    if result in replacements:
+        return replacements[result]
+    # A module may have several names.
+    for parent in list(result.modules()):
+        for name, child in list(parent._modules.items()):
+            if child in replacements:
+                setattr(parent, name, replacements[child])
+    return result
