@@ -24,6 +24,7 @@
 #include "kas/Models/Passes.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Pipelines/Schedule.h"
+#include "kas/TransformOps/KasTransformOps.h"
 
 namespace kas {
 
@@ -31,6 +32,7 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<KasDialect, KasCPUDialect, KasGPUDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);
   registerGPUPipelineDialects(registry);
+  registerTransformDialectExtension(registry);
 }
 
 /// Passes and pipelines.

@@ -14,18 +14,10 @@
 #define KAS_LIB_MODELS_MATCHING_H
 
 #include "kas/Models/Site.h"
+#include "kas/Support/Reason.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/raw_ostream.h"
 
 namespace kas {
-
-/// Stores what the arguments print to in `reason`.
-template <typename... Parts>
-mlir::LogicalResult miss(std::string &reason, Parts &&...parts) {
-  llvm::raw_string_ostream os(reason);
-  (os << ... << parts);
-  return mlir::failure();
-}
 
 /// The argument or constant that `value` is made from by reshapes and
 /// transpositions alone, or null. The data of the model (`input`) is no weight.

@@ -1,0 +1,120 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LoopNest.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace kas;
+
+FailureOr<LoopNest> LoopNest::get(linalg::LinalgOp op, std::string &reason) {
+  // T1
+  if (!op.hasPureTensorSemantics() || op->getNumResults() != 1)
+    return miss(reason,
+                "requires an operation on tensors with one result, got ",
+                op->getNumResults(), " results");
+  if (op.hasIndexSemantics())
+    return miss(reason, "requires a body without 'linalg.index'");
+  LoopNest nest;
+  nest.op = op;
+  nest.operands = llvm::to_vector(op->getOperands());
+  nest.maps = op.getIndexingMapsArray();
+  nest.iterators = op.getIteratorTypesArray();
+  nest.sizes = op.getStaticLoopRanges();
+  if (llvm::any_of(nest.sizes, ShapedType::isDynamic))
+    return miss(reason, "requires static shapes");
+  return nest;
+}
+
+LogicalResult LoopNest::checkIterator(unsigned iterator,
+                                      std::string &reason) const {
+  if (iterator < sizes.size()) // T2
+    return success();
+  return miss(reason, "requires an iterator below ", sizes.size(), ", got ",
+              iterator);
+}
+
+LogicalResult LoopNest::checkPlain(unsigned iterator,
+                                   std::string &reason) const {
+  // T5
+  for (AffineMap map : maps)
+    for (AffineExpr expr : map.getResults())
+      if (expr.isFunctionOfDim(iterator) && !isa<AffineDimExpr>(expr))
+        return miss(reason, "requires dimensions that iterator ", iterator,
+                    " indexes alone, got ", expr);
+  return success();
+}
+
+std::optional<unsigned> LoopNest::getDimension(unsigned operand,
+                                               unsigned iterator) const {
+  return maps[operand].getResultPosition(
+      getAffineDimExpr(iterator, maps[operand].getContext()));
+}
+
+linalg::LinalgOp LoopNest::build(RewriterBase &rewriter) const {
+  Value init = operands.back();
+  auto generic = linalg::GenericOp::create(
+      rewriter, op->getLoc(), init.getType(), ArrayRef(operands).drop_back(),
+      init, maps, iterators);
+  rewriter.cloneRegionBefore(op->getRegion(0), generic.getRegion(),
+                             generic.getRegion().begin());
+  return generic;
+}
+
+//===----------------------------------------------------------------------===//
+// Dimensions of tensors
+//===----------------------------------------------------------------------===//
+
+/// Every dimension by itself, but for `dimension` and the one behind it.
+static SmallVector<ReassociationIndices> getReassociation(unsigned rank,
+                                                          unsigned dimension) {
+  SmallVector<ReassociationIndices> result;
+  for (unsigned index = 0; index < rank; ++index)
+    if (index == dimension + 1)
+      result.back().push_back(index);
+    else
+      result.push_back({index});
+  return result;
+}
+
+Value kas::splitDimension(OpBuilder &builder, Location loc, Value value,
+                          unsigned dimension, int64_t outer) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape = llvm::to_vector(type.getShape());
+  int64_t inner = shape[dimension] / outer;
+  shape[dimension] = outer;
+  shape.insert(shape.begin() + dimension + 1, inner);
+  return tensor::ExpandShapeOp::create(
+      builder, loc, type.clone(shape), value,
+      getReassociation(shape.size(), dimension));
+}
+
+Value kas::joinDimensions(OpBuilder &builder, Location loc, Value value,
+                          unsigned dimension) {
+  unsigned rank = cast<RankedTensorType>(value.getType()).getRank();
+  return tensor::CollapseShapeOp::create(builder, loc, value,
+                                         getReassociation(rank, dimension));
+}
+
+Value kas::sliceDimension(OpBuilder &builder, Location loc, Value value,
+                          unsigned dimension, int64_t offset, int64_t size,
+                          int64_t stride) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getDimSize(dimension) == size)
+    return value;
+  SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(type.getRank(), builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t extent : type.getShape())
+    sizes.push_back(builder.getIndexAttr(extent));
+  offsets[dimension] = builder.getIndexAttr(offset);
+  sizes[dimension] = builder.getIndexAttr(size);
+  strides[dimension] = builder.getIndexAttr(stride);
+  return tensor::ExtractSliceOp::create(builder, loc, value, offsets, sizes,
+                                        strides);
+}
