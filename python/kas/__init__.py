@@ -56,9 +56,9 @@ __all__ = [
 
 
 def __getattr__(name: str):
-    # torch takes seconds to import: only who asks for it pays.
-    if name == "torch":
+    # Their packages take seconds to import: only who asks for them pays.
+    if name in ("distributed", "report", "torch"):
         import importlib
 
-        return importlib.import_module("kas.torch")
+        return importlib.import_module(f"kas.{name}")
     raise AttributeError(f"module 'kas' has no attribute '{name}'")

@@ -1,0 +1,82 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reports on searches: one page that needs no network, or one that follows a running search.
+
+>>> import kas.report
+>>> kas.report.write("search.db", "report.html")
+>>> with kas.report.serve("search.db") as server:               # read-only, on this machine only
+...     print(server.url)
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from typing import Optional, Sequence, Union
+
+from .._errors import need
+
+need("plotly", "report")
+
+from ._database import Database
+from ._page import make_page
+from ._server import Server
+
+__all__ = ["Database", "Server", "main", "serve", "write"]
+
+
+def write(database: Union[str, os.PathLike], output: Union[str, os.PathLike], *, pictures: int = 1000) -> None:
+    """Writes the report of a search database as one HTML file.
+
+    `pictures` bounds how many candidates, the best in each metric, have their graph drawn (by Graphviz, where `dot` is
+    installed: some milliseconds each); the others show its text. Raises `FileNotFoundError` or `ValueError` when there is no such database.
+    """
+    page = make_page(Database(database), pictures=pictures)
+    # Whoever has the file open, or stops this, never sees half a page.
+    directory = os.path.dirname(os.path.abspath(output))
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=directory, suffix=".html", delete=False) as file:
+        try:
+            file.write(page)
+            file.close()
+            os.chmod(file.name, 0o644)
+            os.replace(file.name, output)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def serve(database: Union[str, os.PathLike], *, port: int = 0) -> Server:
+    """Serves the page at a port of the loopback address (0: any that is free), and follows the search.
+
+    Nothing can be changed through it. Ends with `close()` or the `with` statement.
+    """
+    return Server(Database(database), port)
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """The command `kas report`; returns its exit code."""
+    parser = argparse.ArgumentParser(prog="kas report", description="Shows what a search found, as an HTML page.")
+    parser.add_argument("database", help="the SQLite file of a search")
+    parser.add_argument("-o", "--output", help="where to write (default: the database's name with .html)")
+    parser.add_argument("--live", action="store_true", help="serve the page instead, and follow the search")
+    parser.add_argument("--port", type=int, default=0, help="the port to serve at (default: any that is free)")
+    options = parser.parse_args(arguments)
+    try:
+        if not options.live:
+            output = options.output or os.path.splitext(options.database)[0] + ".html"
+            write(options.database, output)
+            print(output)
+            return 0
+        with serve(options.database, port=options.port) as server:
+            print(f"{server.url} (until Ctrl-C)", flush=True)
+            while True:
+                time.sleep(3600)
+    except KeyboardInterrupt:
+        return 0
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1

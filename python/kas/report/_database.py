@@ -1,0 +1,316 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the database of a search says, in the form that the page takes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import sqlite3
+import subprocess
+from typing import Any, Iterable, Iterator, Optional, Union
+
+from .._errors import Error
+from .._module import Operator, parse
+from .._search import SearchSpace
+
+APPLICATION_ID = 0x6B617353
+SCHEMA_VERSION = 1
+
+_FIELDS = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
+
+# Operators in one module are parsed many times faster than alone.
+_BATCH = 256
+
+
+class Database:
+    """A search database, read-only, also while a search writes it.
+
+    Raises `FileNotFoundError` or `ValueError` when the file is not a search database of this version.
+    """
+
+    def __init__(self, path: Union[str, os.PathLike]):
+        self.path = os.fspath(path)
+        if not os.path.isfile(self.path):
+            raise FileNotFoundError(f"there is no search database '{self.path}'")
+        uri = "file:" + self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + "?mode=ro"
+        self._uri = uri
+        with self._open() as connection:
+            try:
+                (kind,) = connection.execute("PRAGMA application_id").fetchone()
+                (version,) = connection.execute("PRAGMA user_version").fetchone()
+            except sqlite3.DatabaseError as error:
+                raise ValueError(f"'{self.path}' is not a search database: {error}") from error
+            if kind != APPLICATION_ID:
+                raise ValueError(f"'{self.path}' is not a search database: it is of another program")
+            if version != SCHEMA_VERSION:
+                raise ValueError(f"'{self.path}' has tables of version {version}; this kas reads version {SCHEMA_VERSION}")
+            self.settings: dict[str, str] = dict(connection.execute("SELECT name, value FROM setting"))
+        self.layers = self._read_layers()
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """A connection of its own for each use, so that several threads may read."""
+        connection = sqlite3.connect(self._uri, uri=True, timeout=10)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def _read_layers(self) -> list[tuple[dict[str, int], int]]:
+        """The bindings of the space with their multiplicities."""
+        try:
+            space = SearchSpace(self.settings.get("space", ""))
+        except Error:
+            return []
+        return list(zip(space.bindings, space.multiplicities))
+
+    def get_version(self) -> str:
+        """Changes when something that the page shows does."""
+        with self._open() as connection:
+            numbers = connection.execute(
+                "SELECT count(*), total(ask_event), count(tell_event), total(tell_event),"
+                " (SELECT count(*) FROM final_candidate) FROM candidate"
+            ).fetchone()
+            if _has_training(connection):
+                numbers += connection.execute("SELECT count(*) FROM training").fetchone()
+        return "-".join(f"{number:.0f}" for number in numbers)
+
+    def read_summary(self) -> dict[str, Any]:
+        """All candidates in columns, in the order of their proposal, and what the search was."""
+        version = self.get_version()
+        with self._open() as connection:
+            rows = connection.execute(
+                "SELECT id, parent, state, failure, asked_at, seconds FROM candidate ORDER BY ask_event"
+            ).fetchall()
+            metrics = connection.execute(
+                "SELECT candidate, name, value FROM metric UNION ALL SELECT candidate, name, value FROM final_metric"
+            ).fetchall()
+            finals = connection.execute("SELECT candidate, failure FROM final_candidate").fetchall()
+            statistics = dict(connection.execute("SELECT name, value FROM statistic"))
+        position = {row[0]: index for index, row in enumerate(rows)}
+        columns: dict[str, list] = {name: [None] * len(rows) for name in sorted({name for _, name, _ in metrics})}
+        for candidate, name, value in metrics:
+            columns[name][position[candidate]] = value
+        failures = {row[0]: row[3] for row in rows if row[3] is not None}
+        failures.update((candidate, failure) for candidate, failure in finals if failure is not None)
+        reasons, reason_of = _group(failures)
+        start = min((row[4] for row in rows), default=0)
+        names = list(columns)
+        maximized = _get_maximized(self.settings.get("objective", ""), names)
+        return {
+            "version": version,
+            "name": os.path.basename(self.path),
+            "settings": self.settings,
+            "statistics": statistics,
+            "command": get_command(self.settings, len(rows)),
+            "start": start,
+            "ids": [row[0] for row in rows],
+            "parents": [row[1] for row in rows],
+            "states": "".join({"asked": "a", "evaluated": "e", "failed": "f"}[row[2]] for row in rows),
+            "times": [round(row[4] - start, 3) for row in rows],
+            "seconds": [row[5] for row in rows],
+            "reasons": reasons,
+            "reason": [reason_of.get(row[0], -1) for row in rows],
+            "metrics": columns,
+            "maximized": maximized,
+            "axes": _get_axes(self.settings.get("objective", ""), names),
+        }
+
+    def read_details(self, ids: Iterable[int], drawn: Optional[set[int]] = None) -> Iterator[dict[str, Any]]:
+        """Of each candidate what the page shows when it is chosen; a picture of its graph if it is in `drawn` (all)."""
+        ids = list(ids)
+        with self._open() as connection:
+            training = _has_training(connection)
+            for start in range(0, len(ids), _BATCH):
+                batch = ids[start : start + _BATCH]
+                marks = ",".join("?" * len(batch))
+                rows = dict(connection.execute(f"SELECT id, operator FROM candidate WHERE id IN ({marks})", batch))
+                failures = _read_failures(connection, batch, marks)
+                curves = _read_curves(connection, batch, marks) if training else {}
+                operators = _parse(rows)
+                graphs = _lay_out({i: op.graph for i, op in operators.items() if drawn is None or i in drawn})
+                for candidate in batch:
+                    yield {
+                        "text": rows[candidate],
+                        "failures": failures.get(candidate, []),
+                        "curves": curves.get(candidate, []),
+                        **(self._describe(operators[candidate]) if candidate in operators else {}),
+                        **({"picture": graphs[candidate]} if candidate in graphs else {}),
+                    }
+
+    def _describe(self, operator: Operator) -> dict[str, Any]:
+        result: dict[str, Any] = {"formula": operator.formula, "graph": operator.graph}
+        with contextlib.suppress(AttributeError, Error):
+            result["by_position"] = operator.weights_indexed_by_position
+        layers = []
+        for binding, count in self.layers:
+            with contextlib.suppress(Error):
+                layers.append([binding, count, *operator.cost(binding)])
+        result["layers"] = layers
+        with contextlib.suppress(Error):
+            if layers:
+                result["nest"] = operator.loop_nest(layers[0][0]).strip()
+        return result
+
+
+def _has_training(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'training'").fetchone())
+
+
+def _read_failures(connection: sqlite3.Connection, batch: list[int], marks: str) -> dict[int, list[str]]:
+    result: dict[int, list[str]] = {}
+    for table, key in (("candidate", "id"), ("final_candidate", "candidate")):
+        query = f"SELECT {key}, failure FROM {table} WHERE failure IS NOT NULL AND {key} IN ({marks})"
+        for candidate, failure in connection.execute(query, batch):
+            result.setdefault(candidate, []).append(failure)
+    return result
+
+
+def _read_curves(connection: sqlite3.Connection, batch: list[int], marks: str) -> dict[int, list]:
+    """Per candidate `[name, rung, seed, epochs, values]`."""
+    query = (
+        "SELECT candidate, name, rung, seed, epoch, value FROM training"
+        f" WHERE candidate IN ({marks}) ORDER BY candidate, name, rung, seed, epoch"
+    )
+    result: dict[int, dict[tuple, list]] = {}
+    for candidate, name, rung, seed, epoch, value in connection.execute(query, batch):
+        curve = result.setdefault(candidate, {}).setdefault((name, rung, seed), [name, rung, seed, [], []])
+        curve[3].append(epoch)
+        curve[4].append(value)
+    return {candidate: list(curves.values()) for candidate, curves in result.items()}
+
+
+def _parse(texts: dict[int, str]) -> dict[int, Operator]:
+    """The operators that can be read; kernels of the tensor level and damaged texts are left out."""
+    renamed = {}
+    for candidate, text in texts.items():
+        new, count = re.subn(r"^(\s*kas\.operator @)(?:[\w$.-]+|\"[^\"]*\")", rf"\g<1>c{candidate}", text, count=1)
+        if count:
+            renamed[candidate] = new
+    try:
+        module = parse("\n".join(renamed.values()), "<candidates>")
+        return {candidate: module[f"c{candidate}"] for candidate in renamed}
+    except Error:
+        pass
+    result = {}
+    for candidate, text in renamed.items():
+        with contextlib.suppress(Error):
+            result[candidate] = parse(text, f"<candidate {candidate}>")[f"c{candidate}"]
+    return result
+
+
+def _group(failures: dict[int, str]) -> tuple[list[list], dict[int, int]]:
+    """Reasons that differ in numbers only are one: `[reason, count]`, the most frequent first."""
+    kinds: dict[str, list[int]] = {}
+    for candidate, failure in failures.items():
+        line = failure.strip().split("\n")[0] or "no reason given"
+        kinds.setdefault(re.sub(r"\d+(\.\d+)?(e[+-]?\d+)?", "#", line)[:200], []).append(candidate)
+    ordered = sorted(kinds.items(), key=lambda kind: (-len(kind[1]), kind[0]))
+    index = {candidate: number for number, (_, members) in enumerate(ordered) for candidate in members}
+    return [[reason, len(members)] for reason, members in ordered], index
+
+
+def _get_maximized(objective: str, names: list[str]) -> list[str]:
+    """Metrics that are better when larger: those that the objective subtracts, and accuracies."""
+    subtracted = re.findall(r"-\s*(?:[\d.e+]+\s*\*\s*)?([A-Za-z_]\w*)", objective)
+    return [name for name in names if name in subtracted or "accuracy" in name]
+
+
+def _get_axes(objective: str, names: list[str]) -> list[str]:
+    """The two metrics of the front."""
+    mentioned = [name for name in re.findall(r"[A-Za-z_]\w*", objective) if name in names]
+    wishes = [*mentioned, "accuracy", "latency_ms", "params", *names]
+    costs = [name for name in ("flops", "latency_ms", "params", *names) if name in names]
+    if not costs:
+        return []
+    x = mentioned[0] if len(mentioned) > 1 else costs[0]
+    y = next((name for name in wishes if name in names and name != x), x)
+    return [x, y]
+
+
+def choose_best(summary: dict[str, Any], count: int) -> set[int]:
+    """The identifiers of those that people look at: the best in each metric in turn, then the first."""
+    ids = summary["ids"]
+    if len(ids) <= count:
+        return set(ids)
+    rankings = []
+    for name, values in summary["metrics"].items():
+        sign = -1 if name in summary["maximized"] else 1
+        known = [index for index, value in enumerate(values) if value is not None]
+        rankings.append(sorted(known, key=lambda index: sign * values[index]))
+    chosen: dict[int, None] = {}
+    for position in range(len(ids)):
+        for ranking in rankings:
+            if position < len(ranking) and len(chosen) < count:
+                chosen[ids[ranking[position]]] = None
+    return set(chosen) | set(ids[: count - len(chosen)])
+
+
+def get_command(settings: dict[str, str], count: int) -> str:
+    """What makes the same search again."""
+    if "command" in settings:
+        return settings["command"]
+    if "evaluators" not in settings:
+        options = [repr(settings.get("algorithm", "")), f"seed={settings.get('seed', '0')}"]
+        if "objective" in settings:
+            options.append(f"objective={settings['objective']!r}")
+        return f"kas.Searcher(space, {', '.join(options)})"
+    names = {"algorithm", "parameters", "seed", "evaluators", "limits", "objective", "external"}
+    options = [f"evaluations={count}", "threads=1"]
+    for name in sorted(names & settings.keys()):
+        value = settings[name]
+        options.append(f"{name}='{value}'" if re.search(r"[\s{}]", value) else f"{name}={value}")
+    return f"kas-opt space.mlir -kas-search={shlex.quote(' '.join(options))}"
+
+
+def _lay_out(graphs: dict[int, str]) -> dict[int, Any]:
+    """Places for the nodes and edges, by Graphviz: `[width, height, nodes, edges]` in points, down from the top.
+
+    A node is `[label, x, y, width, height, kind]`, an edge `[label, x, y, points]`. Empty where `dot` is not installed.
+    """
+    dot = shutil.which("dot")
+    if not dot or not graphs:
+        return {}
+    try:
+        output = subprocess.run(
+            [dot, "-Tplain"], input="\n".join(graphs.values()), capture_output=True, text=True, timeout=300, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    pictures = output.split("\nstop")
+    if len(pictures) != len(graphs) + 1:
+        return {}
+    return {candidate: _read_picture(text) for candidate, text in zip(graphs, pictures)}
+
+
+def _read_picture(text: str) -> list:
+    width = height = 0
+    nodes, edges = [], []
+
+    def point(x: str, y: str) -> list[int]:
+        return [round(72 * float(x)), round(72 * (height - float(y)))]
+
+    for line in text.strip().splitlines():
+        # Quotes stand where a field has other characters than letters and digits.
+        kind, *fields = (quoted[1:-1].replace('\\"', '"') if quoted[0] == '"' else quoted for quoted in _FIELDS.findall(line))
+        if kind == "graph":
+            width, height = float(fields[1]), float(fields[2])
+        elif kind == "node":
+            size = [round(72 * float(value)) for value in fields[3:5]]
+            shape = 1 if fields[7] == "ellipse" else 2 if fields[7] == "box3d" else 0
+            nodes.append([fields[5].replace("\\N", fields[0]), *point(*fields[1:3]), *size, shape])
+        elif kind == "edge":
+            count = int(fields[2])
+            points = [number for i in range(count) for number in point(*fields[3 + 2 * i : 5 + 2 * i])]
+            rest = fields[3 + 2 * count :]
+            label = [rest[0], *point(*rest[1:3])] if len(rest) == 5 else ["", 0, 0]
+            edges.append([*label, points])
+    return [round(72 * width), round(72 * height), nodes, edges]
+
+
+__all__ = ["Database", "choose_best", "get_command"]

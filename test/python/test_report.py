@@ -1,0 +1,352 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The report of a search in a browser: what is clicked, live mode, hostile texts, sizes and times."""
+
+import contextlib
+import http.client
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+import kas
+
+CHROMIUM = shutil.which("chromium")
+if CHROMIUM is None:
+    pytest.skip("needs chromium (tools/packages.txt)", allow_module_level=True)
+report = pytest.importorskip("kas.report", reason="needs the extra 'report'")
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright (python/requirements.txt)")
+
+SPACE = """
+kas.space @layer<N, Cin, Cout, H, W | k, g>
+    [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
+    bindings [<N = 1, Cin = 8, Cout = 8, H = 6, W = 6, g = 4, k = 3>, <N = 1, Cin = 16, Cout = 16, H = 4, W = 4, g = 4, k = 3> x 3]
+    limits {depth = 8, reduce = 3, split = 2, merge = 2, unfold = 2}
+"""
+HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
+
+
+def fill(path, count, hostile=""):
+    """A search of `count` candidates, every fifth failed, with curves of training."""
+    with kas.Searcher(SPACE, "random", seed=1, database=path, objective="pareto(flops,-accuracy)") as searcher:
+        proceed(searcher, count, hostile)
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE training(candidate, rung, seed, epoch, name TEXT, value REAL)")
+        ids = [row[0] for row in connection.execute("SELECT id FROM candidate WHERE state = 'evaluated'")]
+        connection.executemany(
+            "INSERT INTO training VALUES (?, ?, 0, ?, 'accuracy', ?)",
+            [(i, rung, epoch, 0.5 + epoch / 10) for i in ids for rung in (0, 1) for epoch in range(3)],
+        )
+
+
+def proceed(searcher, count, hostile=""):
+    for candidate in searcher.ask(count):
+        if candidate.id % 5 == 4:
+            searcher.tell(candidate.id, error=f"loss became NaN in epoch {candidate.id}{hostile}")
+            continue
+        accuracy = 0.9 - 1e3 / (1e3 + candidate.params) / 2 + int(candidate.key, 16) % 89 / 890
+        searcher.tell(candidate.id, {"flops": candidate.flops, "params": candidate.params, "accuracy": accuracy})
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@contextlib.contextmanager
+def opened(browser, url, scheme="light", width=1400):
+    """A page that asks for nothing beyond its address and complains about nothing."""
+    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme)
+    page = context.new_page()
+    complaints, asked = [], []
+    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(url)
+    page.wait_for_selector("html[data-ready=yes] #history .points path", state="attached")
+    yield page
+    assert not complaints
+    assert not [one for one in asked if not one.startswith((url.split("#")[0], "data:", "blob:"))]
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "search.db"
+    fill(path, 60)
+    return path
+
+
+@pytest.fixture(scope="module")
+def page_url(database):
+    output = database.with_suffix(".html")
+    report.write(database, output)
+    return output.as_uri()
+
+
+def click_point(page, chart, trace, number):
+    """A real click on a point; its candidate."""
+    x, y, candidate = page.evaluate(
+        """([chart, trace, number]) => {
+          const graph = document.getElementById(chart), {xaxis, yaxis} = graph._fullLayout, data = graph.data[trace];
+          graph.scrollIntoView({block: "center"});
+          const place = graph.getBoundingClientRect(), i = number < 0 ? data.x.length + number : number;
+          return [place.left + xaxis._offset + xaxis.d2p(data.x[i]), place.top + yaxis._offset + yaxis.d2p(data.y[i]),
+                  data.customdata[i]];
+        }""",
+        [chart, trace, number],
+    )
+    page.mouse.move(x - 3, y)
+    page.mouse.move(x, y)
+    page.wait_for_selector(f"#{chart} .hoverlayer .hovertext")
+    page.mouse.click(x, y)
+    return candidate
+
+
+def wait_for_candidate(page, candidate):
+    page.wait_for_selector(f"#operator[data-candidate='{candidate}']")
+
+
+def find_front(path):
+    """Of the candidates those that no other dominates, with few FLOPs and much accuracy."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        query = "SELECT f.candidate, f.value, a.value FROM metric f JOIN metric a USING (candidate)"
+        rows = connection.execute(query + " WHERE f.name = 'flops' AND a.name = 'accuracy'").fetchall()
+    return {
+        one
+        for one, flops, accuracy in rows
+        if not any(f <= flops and a >= accuracy and (f, a) != (flops, accuracy) for _, f, a in rows)
+    }
+
+
+def test_front_and_operator(browser, database, page_url):
+    front = find_front(database)
+    with opened(browser, page_url) as page:
+        assert {entry for entry in page.evaluate("document.getElementById('front').data[1].customdata")} == front
+        assert page.inner_text("#front-hint") == f"{len(front)} on the front, {48 - len(front)} others"
+        candidate = click_point(page, "front", 1, -1)
+        assert candidate in front
+        wait_for_candidate(page, candidate)
+        assert page.inner_text("#operator-heading") == f"Candidate {candidate}, on the front"
+        with contextlib.closing(sqlite3.connect(database)) as connection:
+            (text,) = connection.execute("SELECT operator FROM candidate WHERE id = ?", (candidate,)).fetchone()
+        assert page.inner_text("#details pre.text").strip() == text.strip()
+        operator = kas.parse(text)["candidate"]
+        assert page.inner_text("#details pre.formula") == operator.formula
+        space = kas.SearchSpace(SPACE)
+        nest = operator.loop_nest(space.bindings[0]).strip().replace("candidate(", f"c{candidate}(")
+        assert page.inner_text("#details pre.nest").strip() == nest
+        rows = page.locator("#details table.layers tr").all_inner_texts()
+        assert len(rows) == 3 and rows[2].split("\t")[1] == "3"
+        assert rows[1].split("\t")[2].replace("\u202f", "") == str(operator.cost(space.bindings[0]).macs)
+        # A box per primitive, an arrow per edge.
+        assert page.locator("#details svg .box").count() == len(re.findall(r"^  p\d+ \[", operator.graph, re.MULTILINE))
+        assert page.locator("#details svg .edge").count() == operator.graph.count("->")
+        page.wait_for_selector("#details .curve .points path", state="attached")
+        assert page.evaluate("location.hash") == f"#candidate={candidate}"
+    # The address leads there again.
+    with opened(browser, f"{page_url}#candidate={candidate}") as page:
+        wait_for_candidate(page, candidate)
+
+
+def test_zoom_and_axes(browser, page_url):
+    with opened(browser, page_url) as page:
+        get_range = "document.getElementById('front')._fullLayout.xaxis.range.slice()"
+        before = page.evaluate(get_range)
+        place = page.locator("#front .nsewdrag").bounding_box()
+        page.mouse.move(place["x"] + 0.2 * place["width"], place["y"] + 0.2 * place["height"])
+        page.mouse.down()
+        page.mouse.move(place["x"] + 0.6 * place["width"], place["y"] + 0.7 * place["height"], steps=5)
+        page.mouse.up()
+        page.wait_for_timeout(300)
+        after = page.evaluate(get_range)
+        assert after[1] - after[0] < 0.6 * (before[1] - before[0])
+        page.select_option("#front-x", "params")
+        assert page.text_content("#front .xtitle") == "params"
+        page.check("#front-log")
+        assert page.evaluate("document.getElementById('front')._fullLayout.xaxis.type") == "log"
+
+
+def test_history_failures_and_table(browser, database, page_url):
+    with opened(browser, page_url) as page:
+        candidate = click_point(page, "history", 0, 7)
+        wait_for_candidate(page, candidate)
+        best = page.evaluate("document.getElementById('history').data[1].y")
+        assert best == sorted(best) and len(best) > 2
+        # Reasons that differ in numbers are one.
+        assert page.locator("#failures tr").count() == 1
+        page.click("#failures tr")
+        assert page.locator("#candidates tbody tr").count() == 12
+        page.click("#candidates tbody tr >> nth=3")
+        wait_for_candidate(page, 19)
+        assert page.inner_text("#details .failure") == "loss became NaN in epoch 19"
+        page.select_option("#filter", "all")
+        page.click("#candidates th:has-text('accuracy')")
+        values = [float(text.split("\t")[1]) for text in page.locator("#candidates tbody tr").all_inner_texts()[:10]]
+        assert values == sorted(values, reverse=True)
+        page.click("#next")
+        assert page.inner_text("#page") == "2 of 2 (60)" and page.locator("#candidates tbody tr").count() == 10
+        page.fill("#find", "4")
+        assert page.locator("#candidates tbody tr").count() == 11
+        assert "kas.Searcher(space, 'random', seed=1" in page.inner_text("#command")
+
+
+def test_lineage(browser, tmp_path):
+    path = tmp_path / "search.db"
+    with kas.Searcher(SPACE, "evolution", seed=1, database=path) as searcher:
+        for _ in range(150):
+            proceed(searcher, 1)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        child, parent = connection.execute("SELECT id, parent FROM candidate WHERE parent IS NOT NULL").fetchone()
+    report.write(path, tmp_path / "page.html")
+    with opened(browser, f"{(tmp_path / 'page.html').as_uri()}#candidate={child}") as page:
+        wait_for_candidate(page, child)
+        page.click(f".lineage button:text-is('candidate {parent}')")
+        wait_for_candidate(page, parent)
+        page.click(f".lineage button:text-is('candidate {child}')")
+        wait_for_candidate(page, child)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 700])
+def test_nothing_is_clipped(browser, page_url, scheme, width):
+    with opened(browser, page_url, scheme, width) as page:
+        assert page.evaluate("document.documentElement.dataset.theme") == scheme
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        # Texts of a plot are inside it, and those of an axis do not overlap.
+        assert page.evaluate(
+            """() => [...document.querySelectorAll(".chart")].flatMap((chart) => {
+              const outer = chart.getBoundingClientRect();
+              const texts = [...chart.querySelectorAll(".xtick text, .ytick text, .xtitle, .ytitle, .legendtext")];
+              const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]);
+              const bad = boxes.filter(([, b]) => b.left < outer.left || b.right > outer.right || b.top < outer.top || b.bottom > outer.bottom);
+              for (const [i, [one, a]] of boxes.entries())
+                for (const [two, b] of boxes.slice(i + 1))
+                  if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) bad.push([one, two]);
+              return bad.map(String);
+            })"""
+        ) == []
+        page.click("#theme")
+        assert page.evaluate("document.documentElement.dataset.theme") != scheme
+
+
+def test_hostile_texts(browser, tmp_path):
+    path = tmp_path / "<img src=x onerror=alert(1)>.db"
+    fill(path, 20, HOSTILE)
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE metric SET name = ? WHERE name = 'params'", (f"<a href='javascript:alert(1)'>{HOSTILE}",))
+        connection.execute("UPDATE training SET name = ?, rung = ?", (HOSTILE, HOSTILE))
+        connection.execute("UPDATE setting SET value = value || ? WHERE name != 'space'", (HOSTILE,))
+        connection.execute("INSERT INTO setting VALUES (?, ?, 0)", (HOSTILE, HOSTILE))
+        connection.execute("UPDATE candidate SET operator = ? || operator WHERE id = 0", (HOSTILE,))
+        connection.execute("UPDATE candidate SET operator = replace(operator, '@candidate', ?) WHERE id = 1", (f'@"{HOSTILE}"',))
+    output = tmp_path / "page.html"
+    report.write(path, output)
+    # The summary, one part of the details, Plotly and the page's own script.
+    assert output.read_text().count("<script") == 4
+    with report.serve(path) as server:
+        for url in (output.as_uri(), server.url):
+            with opened(browser, url) as page:
+                for candidate in (0, 1, 4, 5):
+                    page.evaluate(f"document.querySelector('tr[data-id=\"{candidate}\"]').click()")
+                    wait_for_candidate(page, candidate)
+                for name in page.locator("#front-y option").all_inner_texts():
+                    page.select_option("#front-y", name)
+                    page.select_option("#history-y", name)
+                page.wait_for_timeout(200)
+                assert page.evaluate("window.hacked") is None
+                assert page.locator("img, a[href^=javascript]").count() == 0
+                # They are there to be read.
+                assert "<img src=x onerror=" in page.inner_text("#failures")
+
+
+def test_live(browser, tmp_path):
+    path = tmp_path / "search.db"
+    with kas.Searcher(SPACE, "random", seed=1, database=path) as searcher:
+        proceed(searcher, 10)
+        with report.serve(path) as server:
+            assert server.url.startswith("http://127.0.0.1:")
+            with opened(browser, server.url) as page:
+                assert page.inner_text(".tile b >> nth=0") == "10"
+                candidate = click_point(page, "front", 1, 0)
+                wait_for_candidate(page, candidate)
+                proceed(searcher, 7)
+                sync_api.expect(page.locator(".tile b").first).to_have_text("17", timeout=10_000)
+                assert page.inner_text("#operator-heading").startswith(f"Candidate {candidate}")
+                assert "live" in page.inner_text("#status")
+            port = int(server.url.rsplit(":", 1)[1].strip("/"))
+            for method, url, host, status in [
+                ("GET", "/", "example.org", 403),
+                ("GET", "/details?id=999999", None, 404),
+                ("GET", "/details?id=1%20OR%201", None, 404),
+                ("GET", "/../search.db", None, 404),
+                ("POST", "/", None, 501),
+                ("DELETE", "/details?id=1", None, 501),
+            ]:
+                connection = http.client.HTTPConnection("127.0.0.1", port)
+                connection.request(method, url, headers={"Host": host} if host else {})
+                assert connection.getresponse().status == status, (method, url)
+                connection.close()
+
+
+def test_sizes(browser, tmp_path):
+    """2 000 candidates in less than 8 MB."""
+    path, output = tmp_path / "search.db", tmp_path / "page.html"
+    fill(path, 2000)
+    report.write(path, output, pictures=100)
+    assert output.stat().st_size < 8e6 - 900 * 700
+    with opened(browser, output.as_uri()) as page:
+        assert page.inner_text(".tile b >> nth=0") == "2\u202f000"
+
+
+@pytest.mark.slow
+def test_ten_thousand(browser, tmp_path):
+    """10 000 candidates are there in less than 2 s; all pictures of 2 000 in less than 8 MB."""
+    path, output = tmp_path / "search.db", tmp_path / "page.html"
+    fill(path, 2000)
+    report.write(path, output, pictures=2000)
+    assert output.stat().st_size < 8e6
+    path = tmp_path / "large.db"
+    fill(path, 10000)
+    report.write(path, output)
+    times = []
+    for _ in range(3):
+        start = time.monotonic()
+        with opened(browser, output.as_uri()):
+            times.append(time.monotonic() - start)
+    print(f"\n10 000 candidates: {output.stat().st_size / 1e6:.1f} MB, open in {', '.join(f'{t:.2f}' for t in times)} s")
+    assert min(times) < 2
+
+
+def test_command_line(database, tmp_path):
+    output = tmp_path / "page.html"
+    done = subprocess.run([sys.executable, "-m", "kas.report", database, "-o", output], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.strip() == str(output) and output.exists()
+    done = subprocess.run([sys.executable, "-m", "kas.report", tmp_path / "none.db"], capture_output=True, text=True)
+    assert done.returncode == 1 and "error: there is no search database" in done.stderr
+
+
+def test_bad_input(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no search database"):
+        report.write(tmp_path / "none.db", tmp_path / "page.html")
+    (tmp_path / "text.db").write_text("no database" * 1000)
+    with pytest.raises(ValueError, match="is not a search database"):
+        report.write(tmp_path / "text.db", tmp_path / "page.html")
+    with contextlib.closing(sqlite3.connect(tmp_path / "other.db")) as connection, connection:
+        connection.execute("CREATE TABLE other(x)")
+    with pytest.raises(ValueError, match="it is of another program"):
+        report.write(tmp_path / "other.db", tmp_path / "page.html")
+    with kas.Searcher(SPACE, "random", database=tmp_path / "empty.db"):
+        pass
+    with pytest.raises(FileNotFoundError):
+        report.write(tmp_path / "empty.db", tmp_path / "none" / "page.html")
+    report.write(tmp_path / "empty.db", tmp_path / "page.html")
+    assert sorted(entry.name for entry in tmp_path.glob("*.html")) == ["page.html"]
