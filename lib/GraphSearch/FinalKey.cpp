@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FlatGraph.h"
+#include "GraphRules.h"
 #include "GraphWeightRules.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -14,13 +15,15 @@ using namespace kas;
 
 namespace {
 /// The least hash of an operator over all ways to number equal reductions (O4),
-/// and equal outputs where axes may be swapped (O5).
+/// equal outputs where axes may be swapped (O5), and equal factors of one
+/// unordered output (M11).
 class FinalKey {
 public:
   FinalKey(const GraphSpace &space, const GraphStateData &state)
       : space(space), graph(space, state), hashes(graph.nodes.size()),
         values(graph.nodes.size()), labels(graph.nodes.size()) {
     findGroups();
+    findFactors();
     findAtoms();
     for (unsigned index : graph.data) {
       llvm::SmallVector<unsigned, 6> &factors = dimensions.emplace_back();
@@ -58,6 +61,45 @@ private:
     }
   }
 
+  /// M11: the coordinates that an unordered output is merged to, those that are
+  /// merged no further by size.
+  void findFactors() {
+    roles.assign(graph.nodes.size(), 0);
+    llvm::SmallVector<uint8_t, 24> isMerged(graph.nodes.size(), 0);
+    for (auto [index, node] : llvm::enumerate(graph.nodes)) {
+      roles[index] = index;
+      const Expr &expr = space.getExpr(node.expr);
+      if (expr.kind == CoordKind::MergeQuotient ||
+          expr.kind == CoordKind::MergeRemainder)
+        isMerged[node.first] = true;
+    }
+    for (auto [index, node] : llvm::enumerate(graph.nodes)) {
+      const Expr &expr = space.getExpr(node.expr);
+      std::optional<ExprId> channel = getChannel(space, node.expr);
+      if (!channel || *channel == node.expr)
+        continue;
+      if (channelParts.empty())
+        channelParts.assign(graph.nodes.size(), 0);
+      bool isOfOutput = expr.first == *channel;
+      uint64_t whole =
+          isOfOutput ? combineHash(startHash(CoordKind::Output,
+                                             space.getExpr(*channel).size),
+                                   labels[node.first])
+                     : channelParts[node.first];
+      channelParts[index] = hashHalf(expr, whole);
+      if (isMerged[index])
+        continue;
+      auto *group = llvm::find_if(factors, [&](const Factors &other) {
+        return other.channel == *channel && other.size == expr.size;
+      });
+      if (group == factors.end())
+        group = &factors.emplace_back(Factors{*channel, expr.size, {}});
+      group->nodes.push_back(index);
+    }
+    llvm::erase_if(
+        factors, [](const Factors &group) { return group.nodes.size() == 1; });
+  }
+
   /// W8: weights by their atoms; what follows from those of one weight may as
   /// well be taken by it as dropped.
   void findAtoms() {
@@ -66,7 +108,8 @@ private:
       for (unsigned index : weight)
         coords.push_back(graph.nodes[index].expr);
       llvm::SmallVector<unsigned, 8> &atoms = weights.emplace_back();
-      for (ExprId id : getWeightAtoms(space, coords))
+      atomsOfWeights.push_back(getWeightAtoms(space, coords));
+      for (ExprId id : atomsOfWeights.back())
         atoms.push_back(find(id));
     }
     for (unsigned index : graph.expanded)
@@ -99,10 +142,8 @@ private:
   }
 
   void permute(unsigned group) {
-    if (group == groups.size()) {
-      least = std::min(least, computeOnce());
-      return;
-    }
+    if (group == groups.size())
+      return exchange(0);
     llvm::SmallVector<unsigned, 6> order;
     for (unsigned index : groups[group])
       order.push_back(space.getExpr(graph.nodes[index].expr).first);
@@ -114,6 +155,21 @@ private:
     } while (std::next_permutation(order.begin(), order.end()));
   }
 
+  /// M11: each factor stands for one of its size.
+  void exchange(unsigned group) {
+    if (group == factors.size()) {
+      least = std::min(least, computeOnce());
+      return;
+    }
+    llvm::SmallVector<unsigned, 4> order = factors[group].nodes;
+    llvm::sort(order);
+    do {
+      for (auto [index, role] : llvm::zip_equal(factors[group].nodes, order))
+        roles[index] = role;
+      exchange(group + 1);
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+
   unsigned find(ExprId id) const {
     return llvm::find_if(
                graph.nodes,
@@ -121,17 +177,8 @@ private:
            graph.nodes.begin();
   }
 
-  /// H5: with an outer reduction whose weights have the inner coordinate as
-  /// well, carrying into it only renames its points: the inner one may be
-  /// shifted instead.
   bool isCarryVoid(const Expr &split) const {
-    if (split.kind != CoordKind::Split ||
-        space.getExpr(split.first).kind != CoordKind::Reduce)
-      return false;
-    unsigned reduce = find(split.first), inner = find(split.second);
-    return llvm::all_of(weights, [&](llvm::ArrayRef<unsigned> atoms) {
-      return !llvm::is_contained(atoms, reduce) || followsFrom(inner, atoms);
-    });
+    return kas::isCarryVoid(space, atomsOfWeights, split);
   }
 
   /// What a coordinate is, up to what is added to it.
@@ -181,29 +228,25 @@ private:
     return combineHash(static_cast<uint64_t>(kind), space.sizes[size].hash);
   }
 
-  /// H8: a reduction, or what void carries make of it, that no weight sees in
-  /// another form: a shift of it renames its points.
+  /// H8: a reduction or a factor of an unordered output, plus what is carried
+  /// into it: a shift renames its points, for the weights that have it, too.
+  /// Not when it carries into something itself that sees where it wraps around.
   bool isRenamed(ExprId id) const {
-    const Expr *split = getCarriedSplit(space, id);
-    if (!split || !isCarryVoid(*split))
-      return false;
-    unsigned reduce = find(split->first), quotient = find(id);
-    return llvm::all_of(weights, [&](llvm::ArrayRef<unsigned> atoms) {
-      return llvm::all_of(atoms, [&](unsigned atom) {
-        return atom == reduce || atom == quotient || !hasBelow(atom, reduce);
-      });
-    });
+    if (space.getExpr(id).kind == CoordKind::Reduce || getChannel(space, id))
+      return true;
+    if (const Expr *split = getCarriedSplit(space, id))
+      return isRenamed(split->first);
+    std::optional<ExprId> inner = getShiftedRemainder(space, id);
+    return inner && isCarryUnseen(space.getExpr(id)) && isRenamed(*inner);
   }
-  bool hasBelow(unsigned index, unsigned below) const {
-    const FlatGraph::Node &node = graph.nodes[index];
-    const Expr &expr = space.getExpr(node.expr);
-    if (index == below || expr.kind == CoordKind::Output ||
-        expr.kind == CoordKind::Reduce)
-      return index == below;
-    bool isBinary =
-        expr.kind == CoordKind::Split || expr.kind == CoordKind::Unfold;
-    return hasBelow(node.first, below) ||
-           (isBinary && hasBelow(node.second, below));
+  /// Of the remainder of the shift of a split.
+  bool isCarryUnseen(const Expr &half) const {
+    return isQuotientDropped(half) ||
+           isCarryVoid(space.getExpr(space.getExpr(half.first).first));
+  }
+  Sum addShift(ExprId id, uint64_t amount) const {
+    const Sum &base = values[find(id)];
+    return isRenamed(id) ? base : base.plus(amount);
   }
 
   /// H7: a shift of the outer half is one of the whole by the inner size.
@@ -225,12 +268,23 @@ private:
       if (!isRenamed(outer))
         shift += getAmount(expr);
     }
-    const Expr &x = space.getExpr(outer), &y = space.getExpr(inner);
+    const Expr &x = getRole(outer), &y = getRole(inner);
     if (x.kind != CoordKind::MergeQuotient ||
         y.kind != CoordKind::MergeRemainder || x.first != y.first ||
         x.second != y.second)
       return std::nullopt;
-    return values[find(x.first)].plus(shift * getNumber(y.size));
+    return getWhole(x.first).plus(shift * getNumber(y.size));
+  }
+  const Expr &getRole(ExprId id) const {
+    return space.getExpr(graph.nodes[roles[find(id)]].expr);
+  }
+  /// Of an unordered output it may stand further down.
+  Sum getWhole(ExprId id) const {
+    unsigned index = find(id);
+    return isChannelPart(index) ? Sum{channelParts[index]} : values[index];
+  }
+  bool isChannelPart(unsigned index) const {
+    return !channelParts.empty() && channelParts[index];
   }
   Sum evaluateSplit(const Expr &split) const {
     if (std::optional<Sum> whole = joinHalves(split.first, split.second))
@@ -250,10 +304,9 @@ private:
     uint64_t amount = getAmount(shift);
     if (isCarryVoid(split))
       return makeSplit(split.size, values[find(split.first)],
-                       values[find(split.second)].plus(amount),
+                       addShift(split.second, amount),
                        space.getExpr(split.second).size);
-    const Sum &base = values[find(shift.first)];
-    return isRenamed(shift.first) ? base : base.plus(amount);
+    return addShift(shift.first, amount);
   }
 
   /// H6: when the quotient of a merge is dropped, the remainder may as well be
@@ -284,7 +337,8 @@ private:
     const Expr &half = space.getExpr(id);
     const Expr &whole = space.getExpr(half.first);
     if (std::optional<ExprId> inner = getShiftedRemainder(space, id))
-      return values[find(*inner)].plus(getAmount(whole));
+      return isCarryUnseen(half) ? addShift(*inner, getAmount(whole))
+                                 : values[find(*inner)].plus(getAmount(whole));
     if (const Expr *split = getCarriedSplit(space, id)) {
       Sum sum = values[find(split->first)];
       if (!isCarryVoid(*split))
@@ -312,6 +366,8 @@ private:
   }
 
   Sum evaluate(unsigned index) const {
+    if (isChannelPart(index))
+      return {channelParts[roles[index]]};
     const FlatGraph::Node &node = graph.nodes[index];
     const Expr &expr = space.getExpr(node.expr);
     switch (expr.kind) {
@@ -377,11 +433,25 @@ private:
   const GraphSpace &space;
   FlatGraph graph;
   llvm::SmallVector<llvm::SmallVector<unsigned, 6>, 4> groups, dimensions;
+  /// By weight: its atoms, as nodes and as expressions.
   llvm::SmallVector<llvm::SmallVector<unsigned, 8>, 4> weights;
+  llvm::SmallVector<llvm::SmallVector<ExprId, 8>, 4> atomsOfWeights;
   llvm::SmallVector<unsigned, 4> expanded;
   llvm::SmallVector<uint64_t, 24> hashes;
   llvm::SmallVector<Sum, 24> values;
   llvm::SmallVector<uint32_t, 24> labels;
+  /// Factors of one size of one unordered output.
+  struct Factors {
+    ExprId channel;
+    SizeId size;
+    llvm::SmallVector<unsigned, 4> nodes;
+  };
+  llvm::SmallVector<Factors, 2> factors;
+  /// By node: the factor that it stands for; itself for all but those.
+  llvm::SmallVector<unsigned, 24> roles;
+  /// By node: the hash of what unordered outputs are merged to; 0 or nothing
+  /// for all others.
+  llvm::SmallVector<uint64_t, 24> channelParts;
   uint64_t least = ~uint64_t(0);
 };
 } // namespace

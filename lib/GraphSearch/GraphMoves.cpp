@@ -347,7 +347,7 @@ private:
     for (unsigned a = 0; a < live.size(); ++a)
       for (unsigned b = 0; b < live.size(); ++b) {
         if (a == b || (a << 8 | b) < first || isFrozen(a) || isFrozen(b) ||
-            !canUnfold(space, live[a], live[b]))
+            !canUnfold(space, state, live[a], live[b]))
           continue;
         if (tryBinary(a, b, &ShapeBudget::unfold, makeUnfold(live[a], live[b])))
           return true;

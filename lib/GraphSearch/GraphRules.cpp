@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GraphRules.h"
+#include "GraphWeightRules.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
@@ -106,6 +107,31 @@ static bool isBlockAllowed(const GraphSpace &space, const Powers &usage,
   return true;
 }
 
+std::optional<ExprId> kas::getChannel(const GraphSpace &space, ExprId id) {
+  while (space.getExpr(id).kind == CoordKind::MergeQuotient ||
+         space.getExpr(id).kind == CoordKind::MergeRemainder)
+    id = space.getExpr(id).first;
+  const Expr &expr = space.getExpr(id);
+  if (expr.kind != CoordKind::Output ||
+      !space.problem->outputs[expr.first].isUnordered)
+    return std::nullopt;
+  return id;
+}
+
+bool kas::areJoinable(GraphSpace &space, const GraphStateData &state, ExprId a,
+                      ExprId b) {
+  std::optional<ExprId> channel = getChannel(space, a);
+  if (!channel || a == b || channel != getChannel(space, b))
+    return false;
+  SizeId whole = space.getExpr(*channel).size;
+  SizeId product =
+      space.sizes.multiply(space.getExpr(a).size, space.getExpr(b).size);
+  return product == whole ||
+         (space.sizes[product].isLegal &&
+          space.sizes[space.sizes.divide(whole, product)].isLegal &&
+          isBlockAllowed(space, state.usage, whole, product));
+}
+
 /// M4, M5: a block at least as large as the window nearly commutes with the
 /// unfold; one that divides it by coefficients only does, too.
 static bool isUnfoldBlockUseful(GraphSpace &space, const LiveCoord &whole,
@@ -180,10 +206,24 @@ LiveCoord kas::makeRemainder(GraphSpace &space, const LiveCoord &whole,
 // Unfold
 //===----------------------------------------------------------------------===//
 
-bool kas::canUnfold(const GraphSpace &space, const LiveCoord &base,
-                    const LiveCoord &window) {
+/// A reduction plus what is carried into it to no effect.
+static bool isRenamedReduction(const GraphSpace &space,
+                               const GraphStateData &state, ExprId id) {
+  const Expr *split = getCarriedSplit(space, id);
+  if (!split)
+    return space.getExpr(id).kind == CoordKind::Reduce;
+  llvm::SmallVector<llvm::SmallVector<ExprId, 8>, 4> weights;
+  for (unsigned index = 0; index < state.numWeights; ++index)
+    weights.push_back(
+        getWeightAtoms(space, space.getWeight(state.weights[index])));
+  return isCarryVoid(space, weights, *split) &&
+         isRenamedReduction(space, state, split->first);
+}
+
+bool kas::canUnfold(const GraphSpace &space, const GraphStateData &state,
+                    const LiveCoord &base, const LiveCoord &window) {
   // U1: shifts and splits go above unfolds; a base has an output.
-  if (!isUnfoldable(base))
+  if (!isUnfoldable(base) || isRenamedReduction(space, state, base.expr))
     return false;
   // U3: no sums over windows.
   if (window.flags & LiveCoord::Unweighted)
@@ -251,14 +291,21 @@ static bool areHalves(const GraphSpace &space, const GraphStateData &state,
          getWeightsOf(space, state, a) == getWeightsOf(space, state, b);
 }
 
-/// S6: the halves of a channel side by side, in any order: another channel.
-static bool areHalvesOfChannel(const GraphSpace &space,
-                               const GraphStateData &state,
+/// The same for factors of one channel.
+static bool areOneFactor(GraphSpace &space, const GraphStateData &state,
+                         ExprId a, ExprId b) {
+  return areHalves(space, state, a, b) ||
+         (areJoinable(space, state, a, b) &&
+          getWeightsOf(space, state, a) == getWeightsOf(space, state, b));
+}
+
+/// S6: factors of a channel side by side, in any order: another channel.
+static bool areHalvesOfChannel(GraphSpace &space, const GraphStateData &state,
                                const LiveCoord &outer, const LiveCoord &inner) {
   ExprId next = inner.kind == CoordKind::Split ? space.getExpr(inner.expr).first
                                                : inner.expr;
   return (outer.flags & LiveCoord::Unordered) &&
-         areHalves(space, state, outer.expr, next);
+         areOneFactor(space, state, outer.expr, next);
 }
 
 /// The factors stand in a fixed order: the highest first, since it is deepest
@@ -277,8 +324,7 @@ bool kas::isAscending(const GraphSpace &space, const LiveCoord &outer,
 }
 
 /// D1 to D4: the factors of an unordered dimension are a set.
-static bool isChannelCanonical(const GraphSpace &space,
-                               const GraphStateData &state,
+static bool isChannelCanonical(GraphSpace &space, const GraphStateData &state,
                                const LiveCoord &outer, const LiveCoord &inner) {
   llvm::SmallVector<ExprId, 8> factors = {outer.expr};
   space.getFactors(inner.expr, factors);
@@ -287,7 +333,7 @@ static bool isChannelCanonical(const GraphSpace &space,
   llvm::SmallVector<uint8_t, 8> weightsOfReductions;
   for (ExprId factor : factors) {
     for (ExprId other : factors) // D4
-      if (other < factor && areHalves(space, state, factor, other))
+      if (other < factor && areOneFactor(space, state, factor, other))
         return false;
     CoordKind kind = space.getExpr(factor).kind;
     if (kind == CoordKind::Shift) // D2
@@ -372,10 +418,10 @@ LiveCoord kas::makeShift(const LiveCoord &base) {
   return result;
 }
 
-/// E2: both halves of a merge, or a half and the neighbour that the other half
-/// was merged into, are one coordinate to drop.
-static bool isNeighborExpanded(const GraphSpace &space,
-                               const GraphStateData &state, ExprId id) {
+/// E2: both halves of a merge, a half and the neighbour that the other half was
+/// merged into, or two factors of a channel are one coordinate to drop.
+static bool isNeighborExpanded(GraphSpace &space, const GraphStateData &state,
+                               ExprId id) {
   const Expr &expr = space.getExpr(id);
   return llvm::any_of(
       llvm::ArrayRef(state.expanded, state.numExpanded), [&](ExprId other) {
@@ -393,11 +439,12 @@ static bool isNeighborExpanded(const GraphSpace &space,
                  isHalfOf(space.getExpr(low.first), CoordKind::MergeRemainder,
                           high.first);
         };
-        return areNeighbors(expr, dropped) || areNeighbors(dropped, expr);
+        return areNeighbors(expr, dropped) || areNeighbors(dropped, expr) ||
+               areJoinable(space, state, id, other);
       });
 }
 
-bool kas::canExpand(const GraphSpace &space, const GraphStateData &state,
+bool kas::canExpand(GraphSpace &space, const GraphStateData &state,
                     const LiveCoord &coord) {
   return isOutputPart(coord) && !coord.weights && // E1
          !isNeighborExpanded(space, state, coord.expr);

@@ -55,13 +55,18 @@ bool canMerge(const GraphSpace &space, const GraphStateData &state,
               const LiveCoord &whole);
 bool canMergeBy(GraphSpace &space, const GraphStateData &state,
                 const LiveCoord &whole, SizeId block);
-bool canUnfold(const GraphSpace &space, const LiveCoord &base,
-               const LiveCoord &window);
+bool canUnfold(const GraphSpace &space, const GraphStateData &state,
+               const LiveCoord &base, const LiveCoord &window);
 bool canSplit(GraphSpace &space, const GraphStateData &state,
               const LiveCoord &outer, const LiveCoord &inner);
 bool canShift(const GraphSpace &space, const LiveCoord &base, bool isBackward);
-bool canExpand(const GraphSpace &space, const GraphStateData &state,
+bool canExpand(GraphSpace &space, const GraphStateData &state,
                const LiveCoord &coord);
+/// The unordered output that the coordinate is, or is a factor of by merges.
+std::optional<ExprId> getChannel(const GraphSpace &space, ExprId id);
+/// Two factors of one unordered output whose product a merge may make as well.
+bool areJoinable(GraphSpace &space, const GraphStateData &state, ExprId a,
+                 ExprId b);
 /// The factors of the split of both are in ascending order.
 bool isAscending(const GraphSpace &space, const LiveCoord &outer,
                  const LiveCoord &inner);

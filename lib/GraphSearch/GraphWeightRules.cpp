@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GraphWeightRules.h"
+#include "GraphRules.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
@@ -131,6 +132,45 @@ static bool followsFrom(const GraphSpace &space, ExprId id,
       expr.kind == CoordKind::Split || expr.kind == CoordKind::Unfold;
   return followsFrom(space, expr.first, atoms, unfolds) &&
          (!isBinary || followsFrom(space, expr.second, atoms, unfolds));
+}
+
+/// Nothing but factors of the channel is below.
+static bool isOfChannel(const GraphSpace &space, ExprId id, ExprId channel) {
+  if (getChannel(space, id) == channel)
+    return true;
+  const Expr &expr = space.getExpr(id);
+  if (expr.kind == CoordKind::Output || expr.kind == CoordKind::Reduce ||
+      expr.kind == CoordKind::Unfold)
+    return false;
+  return isOfChannel(space, expr.first, channel) &&
+         (expr.kind != CoordKind::Split ||
+          isOfChannel(space, expr.second, channel));
+}
+
+bool kas::isCarryVoid(const GraphSpace &space,
+                      llvm::ArrayRef<llvm::SmallVector<ExprId, 8>> weights,
+                      const Expr &split) {
+  if (split.kind != CoordKind::Split)
+    return false;
+  auto isSeen = [&](ExprId outer) {
+    return llvm::any_of(weights, [&](llvm::ArrayRef<ExprId> atoms) {
+      llvm::SmallVector<ExprId, 4> unfolds;
+      return llvm::is_contained(atoms, outer) &&
+             !followsFrom(space, split.second, atoms, unfolds);
+    });
+  };
+  ExprId outer = split.first;
+  if (isSeen(outer))
+    return false;
+  while (const Expr *carried = getCarriedSplit(space, outer)) {
+    outer = carried->first;
+    if (isSeen(outer))
+      return false;
+  }
+  if (space.getExpr(outer).kind == CoordKind::Reduce)
+    return true;
+  std::optional<ExprId> channel = getChannel(space, outer);
+  return channel && isOfChannel(space, split.second, *channel);
 }
 
 bool kas::isDetermined(const GraphSpace &space, const GraphStateData &state,
@@ -258,18 +298,20 @@ bool kas::takesRenamedShift(const GraphSpace &space,
   return false;
 }
 
-/// W6: the two halves of a coordinate are taken as one.
-static bool takesBothHalves(const GraphSpace &space,
-                            const GraphStateData &state, uint32_t code) {
+/// W6: the two halves of a coordinate are taken as one, and so are two factors
+/// of a channel.
+static bool takesBothHalves(GraphSpace &space, const GraphStateData &state,
+                            uint32_t code) {
   llvm::ArrayRef<LiveCoord> live = state.getLive();
   for (unsigned a = 0; a < live.size(); ++a)
     for (unsigned b = 0; b < live.size(); ++b)
-      if (live[a].kind == CoordKind::MergeQuotient &&
-          live[b].kind == CoordKind::MergeRemainder &&
-          getUse(code, a) == Taken && getUse(code, b) == Taken &&
+      if (getUse(code, a) == Taken && getUse(code, b) == Taken &&
           live[a].weights == live[b].weights &&
-          space.getExpr(live[a].expr).first ==
-              space.getExpr(live[b].expr).first)
+          ((live[a].kind == CoordKind::MergeQuotient &&
+            live[b].kind == CoordKind::MergeRemainder &&
+            space.getExpr(live[a].expr).first ==
+                space.getExpr(live[b].expr).first) ||
+           areJoinable(space, state, live[a].expr, live[b].expr)))
         return true;
   return false;
 }
@@ -300,8 +342,8 @@ static bool takesEqualReductions(const GraphStateData &state, uint32_t code) {
   return false;
 }
 
-bool kas::isWeightCanonical(const GraphSpace &space,
-                            const GraphStateData &state, uint32_t code) {
+bool kas::isWeightCanonical(GraphSpace &space, const GraphStateData &state,
+                            uint32_t code) {
   return !takesBothHalves(space, state, code) &&
          !takesEqualReductions(state, code) &&
          !absorbsWeight(space, state, code) &&

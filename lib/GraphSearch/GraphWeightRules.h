@@ -29,6 +29,13 @@ const Expr *getCarriedSplit(const GraphSpace &space, ExprId id);
 /// remainder is what it is made of. Weights of one set have the same elements.
 llvm::SmallVector<ExprId, 8> getWeightAtoms(const GraphSpace &space,
                                             llvm::ArrayRef<ExprId> coords);
+/// H5: what is carried from the inner to the outer half of a shifted split only
+/// renames the points of the outer one, a reduction or what carries made of it:
+/// each weight that has that has the inner half as well. So it is with two
+/// factors of one unordered output. Of each weight its atoms.
+bool isCarryVoid(const GraphSpace &space,
+                 llvm::ArrayRef<llvm::SmallVector<ExprId, 8>> weights,
+                 const Expr &split);
 /// W4: by their atoms, one of the weights has all that the other has.
 bool isAbsorbed(const GraphSpace &space, const GraphStateData &state,
                 uint32_t code);
@@ -44,7 +51,7 @@ bool takesRenamedShift(const GraphSpace &space, const GraphStateData &state,
                        uint32_t code);
 /// All of these, and what needs no names (W4, W6, W7): the contraction `code`
 /// adds a weight that no other form of the operator does without.
-bool isWeightCanonical(const GraphSpace &space, const GraphStateData &state,
+bool isWeightCanonical(GraphSpace &space, const GraphStateData &state,
                        uint32_t code);
 
 } // namespace kas

@@ -31,15 +31,17 @@ static uint64_t getName(uint64_t place, uint64_t count) {
 //===----------------------------------------------------------------------===//
 
 /// One in the middle, a corner, neighbors of the first along each axis: what
-/// depends on a position at all differs there. Then other borders, and more in
-/// between.
+/// depends on a position at all differs there. Then other borders, those of one
+/// axis beside the middle of the others, which share a block of these, and more
+/// in between.
 std::vector<OutputPlace> kas::test::choosePlaces(const ConcreteOperator &op,
                                                  unsigned count) {
   llvm::SmallVector<unsigned> axes;
   for (auto [index, axis] : llvm::enumerate(op.outputs))
     if (!axis.isUnordered && axis.size > 1)
       axes.push_back(index);
-  unsigned numNeighbors = axes.size();
+  unsigned numNeighbors = axes.size(),
+           numMixed = axes.size() > 1 ? axes.size() : 0;
   std::vector<OutputPlace> places;
   for (unsigned number = 0; number < count; ++number) {
     OutputPlace &place = places.emplace_back();
@@ -54,6 +56,9 @@ std::vector<OutputPlace> kas::test::choosePlaces(const ConcreteOperator &op,
             middle + (number >= 2 && axes[numNeighbors + 1 - number] == index));
       else if (number == 2 + numNeighbors)
         place.push_back(axis.size - 1 - corner);
+      else if (number < 3 + numNeighbors + numMixed)
+        place.push_back(axes[number - 3 - numNeighbors] == index ? corner
+                                                                 : middle);
       else
         place.push_back(5 * number + (3 + number) * index);
       place.back() %= axis.size;

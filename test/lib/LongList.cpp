@@ -270,8 +270,10 @@ kas::test::findUndecided(const SearchProblem &problem, LongList &list,
     sift(binding, neighbors);
   }
   // Rings of channels show their lengths only when colours are stable.
-  for (const FingerprintOptions &options :
-       {FingerprintOptions{4, 0, 3, 24}, {1, 1, 0, 128}, {2, 0, 4, 128}})
+  for (const FingerprintOptions &options : {FingerprintOptions{4, 0, 3, 24},
+                                            {7, 1, 3, 16},
+                                            {1, 1, 0, 128},
+                                            {2, 0, 4, 128}})
     for (size_t binding = 0; binding < bindings.size(); ++binding)
       sift(binding, options);
   return std::move(sieve.buckets);

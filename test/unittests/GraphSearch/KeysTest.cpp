@@ -248,19 +248,110 @@ TEST_F(KeysTest, H7) {
 }
 
 TEST_F(KeysTest, H8) {
-  auto write = [](bool isShifted, bool isSeen) {
+  auto write = [](bool isShifted, bool isSeen, bool isSum) {
     return [=](W &x, ExprId d, ExprId h, ExprId c) {
-      ExprId r = x.reduce("s");
+      ExprId r = x.reduce("H"), t = x.reduce("s");
       if (isSeen)
         x.contract({r}, {});
-      auto [q, m] = x.merge(x.shift(x.split(r, h)), "H");
-      x.unfold(m, isShifted ? x.shift(q) : q);
+      auto [q, m] = x.merge(x.shift(x.split(isSum ? h : r, t)), "s");
+      ExprId sum = isShifted ? x.shift(q) : q;
+      x.unfold(x.unfold(isSum ? r : h, sum), m);
       x.contract({c}, {d});
     };
   };
-  EXPECT_EQ(getKey(write(false, false)), getKey(write(true, false)));
-  EXPECT_NE(getKey(write(false, true)), getKey(write(true, true)))
+  EXPECT_EQ(getKey(write(false, false, false)),
+            getKey(write(true, false, false)));
+  EXPECT_EQ(getKey(write(false, true, false)), getKey(write(true, true, false)))
+      << "the elements of the weight are renamed, too";
+  EXPECT_NE(getKey(write(false, false, true)), getKey(write(true, false, true)))
+      << "a position has names";
+}
+
+TEST_F(KeysTest, H8OfRemainders) {
+  auto write = [](bool isShifted, bool isSeen, bool isFactor) {
+    return [=](W &x, ExprId d, ExprId h, ExprId c) {
+      ExprId r = x.reduce("H"), t = x.reduce("s"), rest = d;
+      if (isFactor) {
+        x.expand(t);
+        std::tie(t, rest) = x.merge(d, "D/s");
+      }
+      if (isSeen)
+        x.contract({r}, {});
+      ExprId q = r, m = t;
+      if (isShifted)
+        std::tie(q, m) = x.merge(x.shift(x.split(r, t)), "s");
+      x.unfold(x.unfold(h, q), m);
+      x.contract({c}, {rest});
+    };
+  };
+  for (bool isFactor : {false, true}) {
+    EXPECT_EQ(getKey(write(false, false, isFactor)),
+              getKey(write(true, false, isFactor)));
+    EXPECT_NE(getKey(write(false, true, isFactor)),
+              getKey(write(true, true, isFactor)))
+        << "a weight sees the carry";
+  }
+}
+
+TEST_F(KeysTest, H5OfFactors) {
+  auto write = [](bool isShifted, bool isSeen, bool isOfOne) {
+    return [=](W &x, ExprId d, ExprId h, ExprId c) {
+      auto [a, rest] = x.merge(d, "D/s");
+      auto [b, last] = x.merge(rest, "D/s**2");
+      ExprId t = x.reduce("s");
+      if (isSeen)
+        x.contract({a}, {});
+      ExprId inner = isOfOne ? b : t;
+      x.expand(isOfOne ? t : b);
+      ExprId q = a, m = inner;
+      if (isShifted)
+        std::tie(q, m) = x.merge(x.shift(x.split(a, inner)), "s");
+      x.unfold(x.unfold(h, q), m);
+      x.contract({c}, {last});
+    };
+  };
+  EXPECT_EQ(getKey(write(false, false, true)), getKey(write(true, false, true)))
+      << "both are factors of one channel";
+  EXPECT_NE(getKey(write(false, true, true)), getKey(write(true, true, true)))
       << "a weight sees the carry";
+  EXPECT_NE(getKey(write(false, false, false)),
+            getKey(write(true, false, false)))
+      << "a sum cannot rename outputs";
+}
+
+TEST_F(KeysTest, M11) {
+  auto write = [](bool isSwapped, llvm::StringRef block, llvm::StringRef last) {
+    return [=](W &x, ExprId d, ExprId h, ExprId c) {
+      auto [a, rest] = x.merge(d, block);
+      auto [b, low] = x.merge(rest, last);
+      if (isSwapped)
+        std::swap(a, b);
+      x.contract({a, c}, {low});
+      x.contract({c}, {a, b});
+    };
+  };
+  EXPECT_EQ(getKey(write(false, "D/s", "D/s**2")),
+            getKey(write(true, "D/s", "D/s**2")));
+  EXPECT_NE(getKey(write(false, "D/s", "D/(s*g)")),
+            getKey(write(true, "D/s", "D/(s*g)")))
+      << "their sizes differ";
+}
+
+TEST_F(KeysTest, M11OfSplits) {
+  // What is side by side is seen in the way that the factors stand for.
+  auto write = [](bool isSwapped, bool isCrossed) {
+    return [=](W &x, ExprId d, ExprId h, ExprId c) {
+      auto [a, rest] = x.merge(d, "D/s");
+      auto [b, low] = x.merge(rest, "s");
+      if (isSwapped)
+        std::swap(a, low);
+      x.contract({c, a}, {b});
+      x.unfold(h, isCrossed ? x.split(low, a) : x.split(a, low));
+    };
+  };
+  EXPECT_EQ(getKey(write(false, false)), getKey(write(true, false)));
+  EXPECT_EQ(getKey(write(false, true)), getKey(write(true, true)));
+  EXPECT_NE(getKey(write(false, false)), getKey(write(false, true)));
 }
 
 TEST_F(KeysTest, O4) {

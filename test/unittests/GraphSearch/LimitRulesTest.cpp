@@ -244,6 +244,16 @@ TEST_F(RulesTest, W6) {
   EXPECT_TRUE(contracts({}, {high, low})) << "another weight has one of them";
 }
 
+TEST_F(RulesTest, W6OfFactors) {
+  auto [first, rest] = merge(d, "D/s");
+  auto [middle, last] = merge(rest, "D/(s*g)");
+  EXPECT_FALSE(contracts({h}, {first, last})) << "one factor of the channel";
+  EXPECT_FALSE(contracts({h}, {first, middle}));
+  EXPECT_TRUE(contracts({first}, {last}));
+  contract({first}, {h});
+  EXPECT_TRUE(contracts({}, {first, last})) << "another weight has one of them";
+}
+
 TEST_F(RulesTest, W7) {
   RuleChecker equal(space.problem);
   ExprId a = equal.reduce("s"), b = equal.reduce("g");

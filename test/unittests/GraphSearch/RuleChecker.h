@@ -51,7 +51,7 @@ public:
            canMergeBy(space, state, get(whole), size(block));
   }
   bool unfolds(ExprId base, ExprId window) {
-    return canUnfold(space, get(base), get(window));
+    return canUnfold(space, state, get(base), get(window));
   }
   bool splits(ExprId outer, ExprId inner) {
     return canSplit(space, state, get(outer), get(inner));

@@ -150,6 +150,21 @@ TEST_F(RulesTest, U1) {
   EXPECT_FALSE(unfolds(split(w, c), k));
 }
 
+TEST_F(RulesTest, U1OfCarries) {
+  auto unfoldsSum = [&](bool isSeen) {
+    RuleChecker x(space.problem);
+    ExprId k = x.reduce("k"), r = x.reduce("H");
+    x.contract({k}, {x.d});
+    if (isSeen)
+      x.contract({r}, {});
+    ExprId low = x.merge(x.w, "s").second;
+    ExprId sum = x.merge(x.shift(x.split(r, low)), "s").first;
+    return x.unfolds(sum, k);
+  };
+  EXPECT_FALSE(unfoldsSum(false)) << "the carry renames the points of r";
+  EXPECT_TRUE(unfoldsSum(true)) << "a weight sees the carry";
+}
+
 TEST_F(RulesTest, U2) {
   ExprId k = reduce("k"), s = reduce("s"), c = reduce("C");
   contract({k, s, c}, {d});
@@ -207,6 +222,15 @@ TEST_F(RulesTest, S6) {
   auto [top, rest] = merge(h, "s");
   EXPECT_FALSE(splits(low, high)) << "a permuted channel";
   EXPECT_TRUE(splits(rest, top)) << "positions are not permuted";
+}
+
+TEST_F(RulesTest, S6OfFactors) {
+  auto [first, rest] = merge(d, "D/s");
+  auto [middle, last] = merge(rest, "D/(s*g)");
+  EXPECT_FALSE(splits(first, last)) << "one factor of the channel";
+  EXPECT_FALSE(splits(middle, first));
+  contract({first}, {h});
+  EXPECT_TRUE(splits(first, last)) << "a weight has one of them";
 }
 
 TEST_F(RulesTest, S7) {
@@ -339,6 +363,39 @@ TEST_F(RulesTest, E2) {
   expand(high);
   EXPECT_FALSE(expands(low)) << "the whole is dropped";
   EXPECT_TRUE(expands(w));
+}
+
+TEST_F(RulesTest, D4OfFactors) {
+  auto wide = limit([](SpaceLimits &limits) { limits.sizeSymbols = 6; });
+  auto splitsAll = [&](bool areEqual) {
+    bool isAny = false;
+    unsigned order[] = {0, 1, 2};
+    do {
+      RuleChecker x(wide);
+      ExprId c = x.reduce("C");
+      auto [first, rest] = x.merge(x.d, "D/s");
+      ExprId last = x.merge(rest, "g").second;
+      if (!areEqual)
+        x.contract({last}, {x.h});
+      ExprId factors[] = {first, last, c};
+      auto [i, j, k] = order;
+      if (x.splits(factors[j], factors[k]))
+        isAny |= x.splits(factors[i], x.split(factors[j], factors[k]));
+    } while (std::next_permutation(std::begin(order), std::end(order)));
+    return isAny;
+  };
+  EXPECT_FALSE(splitsAll(true));
+  EXPECT_TRUE(splitsAll(false)) << "a weight has one of them";
+}
+
+TEST_F(RulesTest, E2OfFactors) {
+  auto [first, rest] = merge(d, "D/s");
+  auto [middle, last] = merge(rest, "D/(s*g)");
+  EXPECT_TRUE(expands(last));
+  expand(first);
+  EXPECT_FALSE(expands(last)) << "one factor of the channel";
+  EXPECT_FALSE(expands(middle));
+  EXPECT_TRUE(expands(h));
 }
 
 TEST_F(RulesTest, E2OfNeighbors) {

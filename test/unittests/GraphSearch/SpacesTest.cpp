@@ -114,6 +114,7 @@ TEST_F(SpacesTest, ASmallLargeSpaceIsTheSameOnAllRoads) {
   std::shared_ptr<SearchProblem> problem = load("large.mlir");
   problem->budget = {};
   problem->limits.reduce = 3;
+  problem->limits.shiftBackward = true;
   problem->limits.depth = isSlow() ? 6 : 5;
   expectEqualRoads(problem, /*withoutDistance=*/true, /*withoutAny=*/true);
 }
