@@ -64,7 +64,7 @@ private:
   /// by threads that have none.
   AffineExpr addTileId(int64_t numTiles) {
     int64_t threads = launch.block[0];
-    Value block = emitBlockId();
+    Value block = emitBlockId(b, index, launch);
     Value id = arith::AddIOp::create(
         b, arith::MulIOp::create(b, block, index.createConstant(threads)),
         gpu::ThreadIdOp::create(b, gpu::Dimension::x));

@@ -73,7 +73,8 @@ GPUKernelEmitter::GPUKernelEmitter(OpBuilder &builder, Location loc,
                     : elementType;
 }
 
-Value GPUKernelEmitter::emitBlockId() {
+Value kas::emitBlockId(ImplicitLocOpBuilder &b, IndexEmitter &index,
+                       const LaunchShape &launch) {
   Value id = gpu::BlockIdOp::create(b, gpu::Dimension::x);
   int64_t stride = launch.grid[0];
   for (auto [dimension, size] :
@@ -91,7 +92,7 @@ Value GPUKernelEmitter::emitBlockId() {
 }
 
 AffineExpr GPUKernelEmitter::addBlockId(int64_t numBlocks) {
-  return index.add(emitBlockId(), {0, numBlocks - 1});
+  return index.add(emitBlockId(b, index, launch), {0, numBlocks - 1});
 }
 
 AffineExpr GPUKernelEmitter::addThreadId() {

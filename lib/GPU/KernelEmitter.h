@@ -51,6 +51,10 @@ mlir::AffineExpr linearize(llvm::ArrayRef<mlir::AffineExpr> indices,
 llvm::SmallVector<mlir::AffineExpr>
 delinearize(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> extents);
 
+/// The number of this block among all of the grid.
+mlir::Value emitBlockId(mlir::ImplicitLocOpBuilder &b, IndexEmitter &index,
+                        const LaunchShape &launch);
+
 /// Emits into the body of a kernel whose arguments are one-dimensional buffers:
 /// the data, the weights, the output.
 class GPUKernelEmitter {
@@ -63,7 +67,6 @@ protected:
   /// The numbers of this block and of this thread in its block.
   mlir::AffineExpr addBlockId(int64_t numBlocks);
   mlir::AffineExpr addThreadId();
-  mlir::Value emitBlockId();
 
   mlir::Value createConstant(double value);
   /// All of `conditions` that are not null; null if there is none.

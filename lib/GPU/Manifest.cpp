@@ -10,8 +10,10 @@
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
 #include "kas/Runtime/Signature.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/Support/Base64.h"
 #include "llvm/Support/JSON.h"
 
 namespace kas {
@@ -33,10 +35,10 @@ static std::string getDtype(Type type) {
 }
 
 int64_t GPUManifest::TensorShape::getBytes() const {
-  int64_t bytes = dtype == "f16" || dtype == "bf16" ? 2
-                  : dtype == "f64"                  ? 8
-                  : dtype == "i8"                   ? 1
-                                                    : 4;
+  int64_t bytes = dtype == "f16" || dtype == "bf16" || dtype == "i16" ? 2
+                  : dtype == "f64" || dtype == "i64"                  ? 8
+                  : dtype == "i8" || dtype == "i1"                    ? 1
+                                                                      : 4;
   for (int64_t size : shape)
     bytes *= size;
   return bytes;
@@ -46,9 +48,10 @@ namespace {
 
 class ManifestReader {
 public:
-  explicit ManifestReader(ModuleOp module) : module(module) {}
+  ManifestReader(ModuleOp module, GPUManifest &manifest)
+      : module(module), manifest(manifest) {}
 
-  LogicalResult read(GPUManifest &manifest);
+  LogicalResult read();
 
 private:
   template <typename Tensor>
@@ -61,9 +64,12 @@ private:
   static GPUManifest::Kernel readKernel(gpu::GPUFuncOp kernel);
   FailureOr<GPUManifest::Function> readFunction(func::FuncOp function);
   void readBuffers(func::FuncOp function, GPUManifest::Function &result);
+  LogicalResult readConstant(memref::GetGlobalOp op,
+                             GPUManifest::Function &result);
   LogicalResult readOperation(Operation &op, GPUManifest::Function &result);
 
   ModuleOp module;
+  GPUManifest &manifest;
   llvm::StringMap<unsigned> kernels;
   llvm::DenseMap<Value, unsigned> buffers;
 };
@@ -100,10 +106,16 @@ void ManifestReader::readBuffers(func::FuncOp function,
   // keep attributes; what a kernel writes is a result.
   llvm::DenseSet<Value> written;
   function.walk([&](gpu::LaunchFuncOp launch) {
-    Value output = launch.getKernelOperands().back();
-    while (auto view = output.getDefiningOp<ViewLikeOpInterface>())
-      output = view.getViewSource();
-    written.insert(output);
+    const GPUManifest::Kernel &kernel =
+        manifest.kernels[kernels.lookup(launch.getKernelName())];
+    for (auto [argument, output] :
+         llvm::zip_equal(kernel.arguments, launch.getKernelOperands())) {
+      if (argument.access == "read")
+        continue;
+      while (auto view = output.getDefiningOp<ViewLikeOpInterface>())
+        output = view.getViewSource();
+      written.insert(output);
+    }
   });
   for (BlockArgument argument : function.getArguments()) {
     GPUManifest::Buffer buffer;
@@ -118,6 +130,35 @@ void ManifestReader::readBuffers(func::FuncOp function,
     buffers[argument] = result.buffers.size();
     result.buffers.push_back(std::move(buffer));
   }
+}
+
+LogicalResult ManifestReader::readConstant(memref::GetGlobalOp op,
+                                           GPUManifest::Function &result) {
+  auto global = module.lookupSymbol<memref::GlobalOp>(op.getName());
+  ElementsAttr values;
+  if (global)
+    values = dyn_cast_if_present<ElementsAttr>(
+        global.getInitialValue().value_or(Attribute()));
+  GPUManifest::Buffer buffer;
+  buffer.kind = GPUManifest::Buffer::Kind::Constant;
+  buffer.name = op.getName();
+  setShape(buffer, op.getType());
+  if (auto dense = dyn_cast_if_present<DenseElementsAttr>(values)) {
+    ArrayRef<char> bytes = dense.getRawData();
+    int64_t times = dense.isSplat() ? dense.getNumElements() : 1;
+    for (int64_t i = 0; i < times; ++i)
+      buffer.data.append(bytes.begin(), bytes.end());
+  } else if (auto resource =
+                 dyn_cast_if_present<DenseResourceElementsAttr>(values)) {
+    if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
+      buffer.data.assign(blob->getData().begin(), blob->getData().end());
+  }
+  if (static_cast<int64_t>(buffer.data.size()) != buffer.getBytes())
+    return op.emitError() << "expected a constant of " << buffer.getBytes()
+                          << " bytes, got " << buffer.data.size();
+  buffers[op] = result.buffers.size();
+  result.buffers.push_back(std::move(buffer));
+  return success();
 }
 
 LogicalResult ManifestReader::readOperation(Operation &op,
@@ -142,6 +183,8 @@ LogicalResult ManifestReader::readOperation(Operation &op,
     result.buffers.push_back(std::move(buffer));
     return success();
   }
+  if (auto constant = dyn_cast<memref::GetGlobalOp>(op))
+    return readConstant(constant, result);
   if (isa<memref::CollapseShapeOp, memref::ExpandShapeOp>(op)) {
     buffers[op.getResult(0)] =
         buffers.lookup(cast<ViewLikeOpInterface>(op).getViewSource());
@@ -171,7 +214,8 @@ ManifestReader::readFunction(func::FuncOp function) {
   // Names where the program gives none.
   unsigned numArguments = 0, numResults = 0;
   for (GPUManifest::Buffer &buffer : result.buffers) {
-    if (buffer.kind == GPUManifest::Buffer::Kind::Scratch)
+    if (buffer.kind != GPUManifest::Buffer::Kind::Argument &&
+        buffer.kind != GPUManifest::Buffer::Kind::Result)
       continue;
     bool isResult = buffer.kind == GPUManifest::Buffer::Kind::Result;
     unsigned number = isResult ? numResults++ : numArguments++;
@@ -181,7 +225,7 @@ ManifestReader::readFunction(func::FuncOp function) {
   return result;
 }
 
-LogicalResult ManifestReader::read(GPUManifest &manifest) {
+LogicalResult ManifestReader::read() {
   for (auto kernelModule : module.getOps<gpu::GPUModuleOp>())
     for (auto kernel : kernelModule.getOps<gpu::GPUFuncOp>()) {
       kernels[kernel.getName()] = manifest.kernels.size();
@@ -201,7 +245,7 @@ LogicalResult ManifestReader::read(GPUManifest &manifest) {
 FailureOr<GPUManifest> GPUManifest::get(ModuleOp module, GPUTarget target) {
   GPUManifest manifest;
   manifest.target = std::move(target);
-  if (failed(ManifestReader(module).read(manifest)))
+  if (failed(ManifestReader(module, manifest).read()))
     return failure();
   return manifest;
 }
@@ -243,14 +287,17 @@ static void writeBuffer(llvm::json::OStream &json,
   json.object([&] {
     if (buffer.kind != Kind::Scratch)
       json.attribute("name", buffer.name);
-    json.attribute("kind", buffer.kind == Kind::Argument ? "argument"
-                           : buffer.kind == Kind::Result ? "result"
-                                                         : "scratch");
+    json.attribute("kind", buffer.kind == Kind::Argument   ? "argument"
+                           : buffer.kind == Kind::Result   ? "result"
+                           : buffer.kind == Kind::Constant ? "constant"
+                                                           : "scratch");
     json.attribute("dtype", buffer.dtype);
     writeNumbers(json, "shape", buffer.shape);
     json.attribute("bytes", buffer.getBytes());
     if (buffer.kind == Kind::Scratch)
       json.attribute("offset", buffer.offset);
+    if (buffer.kind == Kind::Constant)
+      json.attribute("data", llvm::encodeBase64(buffer.data));
   });
 }
 

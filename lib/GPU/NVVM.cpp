@@ -36,6 +36,19 @@ static constexpr int64_t alignment = 16;
 
 namespace {
 struct GPUPrepareNVVM : kas::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
+  template <typename MathOp, typename Intrinsic>
+  void useIntrinsics() {
+    SmallVector<MathOp> ops;
+    getOperation()->walk([&](MathOp op) { ops.push_back(op); });
+    for (MathOp op : ops) {
+      OpBuilder before(op);
+      Value result = Intrinsic::create(before, op.getLoc(), op.getType(),
+                                       op->getOperands());
+      op.replaceAllUsesWith(result);
+      op.erase();
+    }
+  }
+
   void runOnOperation() override {
     Builder builder(&getContext());
     IntegerAttr align = builder.getI64IntegerAttr(alignment);
@@ -49,15 +62,14 @@ struct GPUPrepareNVVM : kas::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
                           builder.getUnitAttr());
       }
     }
-    SmallVector<math::FmaOp> products;
-    getOperation()->walk([&](math::FmaOp op) { products.push_back(op); });
-    for (math::FmaOp op : products) {
-      OpBuilder before(op);
-      Value result = LLVM::FMAOp::create(before, op.getLoc(), op.getType(),
-                                         op.getA(), op.getB(), op.getC());
-      op.replaceAllUsesWith(result);
-      op.erase();
-    }
+    useIntrinsics<math::FmaOp, LLVM::FMAOp>();
+    useIntrinsics<math::SqrtOp, LLVM::SqrtOp>();
+    useIntrinsics<math::AbsFOp, LLVM::FAbsOp>();
+    useIntrinsics<math::FloorOp, LLVM::FFloorOp>();
+    useIntrinsics<math::CeilOp, LLVM::FCeilOp>();
+    useIntrinsics<math::TruncOp, LLVM::FTruncOp>();
+    useIntrinsics<math::RoundEvenOp, LLVM::RoundEvenOp>();
+    useIntrinsics<math::CopySignOp, LLVM::CopySignOp>();
   }
 };
 } // namespace

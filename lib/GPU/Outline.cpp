@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelEmitter.h"
+#include "Contraction.h"
+#include "LoopKernel.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
 
@@ -24,18 +25,32 @@ class Outliner {
 public:
   explicit Outliner(ModuleOp module) : module(module), rewriter(module) {}
 
-  LogicalResult outline(ApplyOp apply);
+  LogicalResult outline(Operation *op);
   OutlinedKernels made;
 
 private:
   /// Kernels are the same where operator, schedule and element type are.
   using Key = std::tuple<Operation *, Attribute, Type>;
+  using EmitBody =
+      function_ref<void(const LaunchShape &launch, gpu::GPUFuncOp kernel)>;
 
-  LogicalResult checkSizes(ApplyOp apply, const GPUKernelProblem &problem,
-                           GPUDeviceAttr device);
+  LogicalResult outline(ApplyOp apply);
+  LogicalResult outline(linalg::GenericOp op);
+
+  /// Device and sizes of what `op` computes from `inputs`.
+  FailureOr<GPUDeviceAttr> checkSizes(Operation *op, ValueRange inputs);
   FailureOr<gpu::GPUFuncOp> getKernel(ApplyOp apply, OperatorOp op);
-  gpu::GPUFuncOp createKernel(ApplyOp apply, const GPUKernelProblem &problem,
-                              const LaunchShape &launch);
+  FailureOr<gpu::GPUFuncOp> createKernel(Operation *op, ValueRange inputs,
+                                         const GPUKernelProblem &problem);
+  FailureOr<gpu::GPUFuncOp> createKernel(linalg::GenericOp op,
+                                         const LoopProblem &problem);
+  /// Arguments are the inputs and the results of `op`.
+  gpu::GPUFuncOp createKernel(Operation *op, ValueRange inputs,
+                              const LaunchShape &launch, EmitBody emitBody);
+  /// An earlier kernel that does the same, or this one.
+  gpu::GPUFuncOp unify(gpu::GPUFuncOp kernel, func::FuncOp function);
+  void replaceWithLaunch(Operation *op, ValueRange inputs,
+                         gpu::GPUFuncOp kernel);
   gpu::GPUModuleOp getKernelModule();
   /// `tensor` as a buffer of one dimension.
   Value flatten(Location loc, Value buffer);
@@ -43,6 +58,10 @@ private:
   ModuleOp module;
   IRRewriter rewriter;
   llvm::DenseMap<Key, gpu::GPUFuncOp> kernels;
+  /// By type, grid and block.
+  llvm::MapVector<std::tuple<Type, Attribute, Attribute>,
+                  SmallVector<gpu::GPUFuncOp>>
+      similarKernels;
   llvm::DenseMap<Operation *, unsigned> numKernels;
 };
 
@@ -62,44 +81,57 @@ static MemRefType getFlatType(ShapedType type) {
   return MemRefType::get({type.getNumElements()}, type.getElementType());
 }
 
-LogicalResult Outliner::checkSizes(ApplyOp apply,
-                                   const GPUKernelProblem &problem,
-                                   GPUDeviceAttr device) {
+static GPUScheduleAttr getSchedule(Operation *op) {
+  return op->getAttrOfType<GPUScheduleAttr>(KasGPUDialect::scheduleName);
+}
+
+FailureOr<GPUDeviceAttr> Outliner::checkSizes(Operation *op,
+                                              ValueRange inputs) {
+  GPUDeviceAttr device = getGPUDevice(op);
+  if (!device)
+    return op->emitError() << "expected a module with "
+                           << KasGPUDialect::deviceName
+                           << " (see -kas-gpu-schedule), got none";
+  bool isApply = isa<ApplyOp>(op);
   auto check = [&](Type type, const Twine &name) -> LogicalResult {
     auto shaped = cast<ShapedType>(type);
     int64_t bytes = shaped.getNumElements() *
                     llvm::divideCeil(shaped.getElementTypeBitWidth(), 8);
     if (bytes <= device.getMaxBytes())
       return success();
-    return apply.emitError()
-           << "expected tensors of at most " << device.getMaxBytes()
-           << " bytes for the device '" << device.getName() << "', got "
-           << bytes << " for " << name;
+    return op->emitError() << "expected tensors of at most "
+                           << device.getMaxBytes() << " bytes for the device '"
+                           << device.getName() << "', got " << bytes << " for "
+                           << name;
   };
-  for (auto [i, type] : llvm::enumerate(apply->getOperandTypes()))
-    if (failed(
-            check(type, i == 0 ? Twine("the data") : "weight " + Twine(i - 1))))
+  for (auto [i, input] : llvm::enumerate(inputs))
+    if (failed(check(input.getType(), !isApply ? "input " + Twine(i)
+                                      : i == 0 ? Twine("the data")
+                                               : "weight " + Twine(i - 1))))
       return failure();
-  return check(apply.getResult().getType(), "the result");
+  for (Type type : op->getResultTypes())
+    if (failed(check(type, "the result")))
+      return failure();
+  return device;
 }
 
-gpu::GPUFuncOp Outliner::createKernel(ApplyOp apply,
-                                      const GPUKernelProblem &problem,
-                                      const LaunchShape &launch) {
+gpu::GPUFuncOp Outliner::createKernel(Operation *op, ValueRange inputs,
+                                      const LaunchShape &launch,
+                                      EmitBody emitBody) {
   SmallVector<Type> types;
-  for (Type type : apply->getOperandTypes())
+  for (Type type : llvm::concat<Type>(SmallVector<Type>(inputs.getTypes()),
+                                      SmallVector<Type>(op->getResultTypes())))
     types.push_back(getFlatType(cast<ShapedType>(type)));
-  types.push_back(getFlatType(cast<ShapedType>(apply.getResult().getType())));
 
   gpu::GPUModuleOp kernelModule = getKernelModule();
-  auto function = apply->getParentOfType<func::FuncOp>();
+  auto function = op->getParentOfType<func::FuncOp>();
   std::string name =
       (function.getName() + "_" + Twine(numKernels[function.getOperation()]++))
           .str();
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPointToEnd(kernelModule.getBody());
   auto kernel =
-      gpu::GPUFuncOp::create(rewriter, apply.getLoc(), name,
+      gpu::GPUFuncOp::create(rewriter, op->getLoc(), name,
                              rewriter.getFunctionType(types, TypeRange()));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                   rewriter.getUnitAttr());
@@ -113,44 +145,84 @@ gpu::GPUFuncOp Outliner::createKernel(ApplyOp apply,
   for (unsigned i = 0; i < types.size(); ++i)
     kernel.setArgAttr(
         i, KasGPUDialect::accessName,
-        rewriter.getStringAttr(i + 1 < types.size() ? "read" : "write"));
+        rewriter.getStringAttr(i < inputs.size() ? "read" : "write"));
 
   rewriter.setInsertionPointToStart(&kernel.getBody().front());
-  auto end = gpu::ReturnOp::create(rewriter, apply.getLoc());
+  auto end = gpu::ReturnOp::create(rewriter, op->getLoc());
   rewriter.setInsertionPoint(end);
-  auto schedule =
-      apply->getAttrOfType<GPUScheduleAttr>(KasGPUDialect::scheduleName);
-  if (schedule.getRoad() == GPURoad::Direct)
-    emitDirectKernel(rewriter, apply.getLoc(), problem, schedule, launch,
-                     kernel.getArguments());
-  else
-    emitStagedKernel(rewriter, apply.getLoc(), problem, schedule, launch,
-                     kernel);
+  emitBody(launch, kernel);
+  return unify(kernel, function);
+}
+
+gpu::GPUFuncOp Outliner::unify(gpu::GPUFuncOp kernel, func::FuncOp function) {
+  SmallVector<gpu::GPUFuncOp> &similar =
+      similarKernels[{kernel.getFunctionType(), kernel.getKnownGridSizeAttr(),
+                      kernel.getKnownBlockSizeAttr()}];
+  for (gpu::GPUFuncOp other : similar) {
+    if (!OperationEquivalence::isRegionEquivalentTo(
+            &kernel.getBody(), &other.getBody(),
+            OperationEquivalence::IgnoreLocations))
+      continue;
+    --numKernels[function.getOperation()];
+    kernel.erase();
+    return other;
+  }
+  ++made.kernels;
+  similar.push_back(kernel);
   return kernel;
 }
 
+FailureOr<gpu::GPUFuncOp>
+Outliner::createKernel(Operation *op, ValueRange inputs,
+                       const GPUKernelProblem &problem) {
+  FailureOr<GPUDeviceAttr> device = checkSizes(op, inputs);
+  if (failed(device))
+    return failure();
+  GPUScheduleAttr schedule = getSchedule(op);
+  FailureOr<LaunchShape> shape = getLaunchShape(
+      problem, schedule, *device, [&] { return op->emitError(); });
+  if (failed(shape))
+    return failure();
+  return createKernel(op, inputs, *shape,
+                      [&](const LaunchShape &launch, gpu::GPUFuncOp kernel) {
+                        if (schedule.getRoad() == GPURoad::Direct)
+                          emitDirectKernel(rewriter, op->getLoc(), problem,
+                                           schedule, launch,
+                                           kernel.getArguments());
+                        else
+                          emitStagedKernel(rewriter, op->getLoc(), problem,
+                                           schedule, launch, kernel);
+                      });
+}
+
+FailureOr<gpu::GPUFuncOp> Outliner::createKernel(linalg::GenericOp op,
+                                                 const LoopProblem &problem) {
+  FailureOr<GPUDeviceAttr> device = checkSizes(op, problem.inputs);
+  if (failed(device) || failed(problem.verify()))
+    return failure();
+  GPUScheduleAttr schedule = getSchedule(op);
+  FailureOr<LaunchShape> shape = getLaunchShape(
+      problem, schedule, *device, [&] { return op->emitError(); });
+  if (failed(shape))
+    return failure();
+  return createKernel(op, problem.inputs, *shape,
+                      [&](const LaunchShape &launch, gpu::GPUFuncOp kernel) {
+                        emitLoopKernel(rewriter, op->getLoc(), problem, launch,
+                                       kernel.getArguments());
+                      });
+}
+
 FailureOr<gpu::GPUFuncOp> Outliner::getKernel(ApplyOp apply, OperatorOp op) {
-  auto schedule =
-      apply->getAttrOfType<GPUScheduleAttr>(KasGPUDialect::scheduleName);
   Type elementType =
       cast<ShapedType>(apply.getResult().getType()).getElementType();
-  gpu::GPUFuncOp &kernel = kernels[{op.getOperation(), schedule, elementType}];
-  if (kernel)
+  Key key(op.getOperation(), getSchedule(apply), elementType);
+  if (gpu::GPUFuncOp kernel = kernels.lookup(key))
     return kernel;
-  GPUDeviceAttr device = getGPUDevice(apply);
-  if (!device)
-    return apply.emitError()
-           << "expected a module with " << KasGPUDialect::deviceName
-           << " (see -kas-gpu-schedule), got none";
-  GPUKernelProblem problem = GPUKernelProblem::get(op);
-  if (failed(checkSizes(apply, problem, device)))
-    return failure();
-  FailureOr<LaunchShape> launch = getLaunchShape(
-      problem, schedule, device, [&] { return apply.emitError(); });
-  if (failed(launch))
-    return failure();
-  ++made.kernels;
-  return kernel = createKernel(apply, problem, *launch);
+  FailureOr<gpu::GPUFuncOp> kernel =
+      createKernel(apply, apply->getOperands(), GPUKernelProblem::get(op));
+  if (succeeded(kernel))
+    kernels[key] = *kernel;
+  return kernel;
 }
 
 Value Outliner::flatten(Location loc, Value buffer) {
@@ -166,6 +238,47 @@ Value Outliner::flatten(Location loc, Value buffer) {
                                          ArrayRef<ReassociationIndices>(all));
 }
 
+void Outliner::replaceWithLaunch(Operation *op, ValueRange inputs,
+                                 gpu::GPUFuncOp kernel) {
+  Location loc = op->getLoc();
+  rewriter.setInsertionPoint(op);
+  auto getBufferType = [](Value tensor) {
+    return cast<MemRefType>(
+        bufferization::getMemRefTypeWithStaticIdentityLayout(
+            cast<TensorType>(tensor.getType())));
+  };
+  SmallVector<Value> arguments;
+  for (Value tensor : inputs)
+    arguments.push_back(flatten(
+        loc, bufferization::ToBufferOp::create(rewriter, loc,
+                                               getBufferType(tensor), tensor,
+                                               /*read_only=*/true)));
+  SmallVector<Value> outputs;
+  for (Value result : op->getResults()) {
+    outputs.push_back(memref::AllocOp::create(
+        rewriter, loc, getBufferType(result), rewriter.getI64IntegerAttr(64)));
+    arguments.push_back(flatten(loc, outputs.back()));
+  }
+  auto toSizes = [&](DenseI32ArrayAttr sizes) {
+    auto constant = [&](int32_t size) -> Value {
+      return arith::ConstantIndexOp::create(rewriter, loc, size);
+    };
+    return gpu::KernelDim3{constant(sizes[0]), constant(sizes[1]),
+                           constant(sizes[2])};
+  };
+  gpu::LaunchFuncOp::create(rewriter, loc, kernel,
+                            toSizes(kernel.getKnownGridSizeAttr()),
+                            toSizes(kernel.getKnownBlockSizeAttr()),
+                            /*dynamicSharedMemorySize=*/Value(), arguments);
+  SmallVector<Value> tensors;
+  for (auto [result, output] : llvm::zip_equal(op->getResults(), outputs))
+    tensors.push_back(bufferization::ToTensorOp::create(
+        rewriter, loc, result.getType(), output, /*restrict=*/true,
+        /*writable=*/true));
+  rewriter.replaceOp(op, tensors);
+  ++made.launches;
+}
+
 LogicalResult Outliner::outline(ApplyOp apply) {
   OperatorOp op = apply.getOperator();
   if (!op || !op.isConcrete())
@@ -175,51 +288,49 @@ LogicalResult Outliner::outline(ApplyOp apply) {
   FailureOr<gpu::GPUFuncOp> kernel = getKernel(apply, op);
   if (failed(kernel))
     return failure();
-
-  Location loc = apply.getLoc();
-  rewriter.setInsertionPoint(apply);
-  auto getBufferType = [](Value tensor) {
-    return cast<MemRefType>(
-        bufferization::getMemRefTypeWithStaticIdentityLayout(
-            cast<TensorType>(tensor.getType())));
-  };
-  SmallVector<Value> arguments;
-  for (Value tensor : apply->getOperands())
-    arguments.push_back(flatten(
-        loc, bufferization::ToBufferOp::create(rewriter, loc,
-                                               getBufferType(tensor), tensor,
-                                               /*read_only=*/true)));
-  Value output =
-      memref::AllocOp::create(rewriter, loc, getBufferType(apply.getResult()),
-                              rewriter.getI64IntegerAttr(64));
-  arguments.push_back(flatten(loc, output));
-  auto toSizes = [&](DenseI32ArrayAttr sizes) {
-    auto constant = [&](int32_t size) -> Value {
-      return arith::ConstantIndexOp::create(rewriter, loc, size);
-    };
-    return gpu::KernelDim3{constant(sizes[0]), constant(sizes[1]),
-                           constant(sizes[2])};
-  };
-  gpu::LaunchFuncOp::create(rewriter, loc, *kernel,
-                            toSizes(kernel->getKnownGridSizeAttr()),
-                            toSizes(kernel->getKnownBlockSizeAttr()),
-                            /*dynamicSharedMemorySize=*/Value(), arguments);
-  rewriter.replaceOpWithNewOp<bufferization::ToTensorOp>(
-      apply, apply.getResult().getType(), output, /*restrict=*/true,
-      /*writable=*/true);
-  ++made.launches;
+  replaceWithLaunch(apply, apply->getOperands(), *kernel);
   return success();
 }
 
+LogicalResult Outliner::outline(linalg::GenericOp op) {
+  if (!op.hasPureTensorSemantics() ||
+      llvm::any_of(op->getOperandTypes(), [](Type type) {
+        auto shaped = dyn_cast<ShapedType>(type);
+        return shaped && !shaped.hasStaticShape();
+      }))
+    return op.emitOpError()
+           << "requires tensors of static shapes (see -kas-gpu-form-kernels)";
+  if (auto contraction = ContractionProblem::get(op)) {
+    FailureOr<gpu::GPUFuncOp> kernel =
+        createKernel(op, contraction->inputs, contraction->problem);
+    if (failed(kernel))
+      return failure();
+    replaceWithLaunch(op, contraction->inputs, *kernel);
+    return success();
+  }
+  LoopProblem problem = LoopProblem::get(op);
+  FailureOr<gpu::GPUFuncOp> kernel = createKernel(op, problem);
+  if (failed(kernel))
+    return failure();
+  replaceWithLaunch(op, problem.inputs, *kernel);
+  return success();
+}
+
+LogicalResult Outliner::outline(Operation *op) {
+  if (auto apply = dyn_cast<ApplyOp>(op))
+    return outline(apply);
+  return outline(cast<linalg::GenericOp>(op));
+}
+
 FailureOr<OutlinedKernels> kas::outlineKernels(ModuleOp module) {
-  SmallVector<ApplyOp> applies;
-  module->walk([&](ApplyOp apply) {
-    if (apply->hasAttr(KasGPUDialect::scheduleName))
-      applies.push_back(apply);
+  SmallVector<Operation *> ops;
+  module->walk([&](Operation *op) {
+    if (op->hasAttr(KasGPUDialect::scheduleName))
+      ops.push_back(op);
   });
   Outliner outliner(module);
-  for (ApplyOp apply : applies)
-    if (failed(outliner.outline(apply)))
+  for (Operation *op : ops)
+    if (failed(outliner.outline(op)))
       return failure();
   return outliner.made;
 }

@@ -26,8 +26,9 @@ using namespace mlir;
 
 /// Index arithmetic repeats itself, and much of it does not change in loops.
 static void addKernelCleanup(OpPassManager &manager) {
-  OpPassManager &kernels =
-      manager.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
+  OpPassManager &modules = manager.nest<gpu::GPUModuleOp>();
+  modules.addPass(createGPUExpandMath());
+  OpPassManager &kernels = modules.nest<gpu::GPUFuncOp>();
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
   kernels.addPass(createLoopInvariantCodeMotionPass());
@@ -38,6 +39,10 @@ void kas::buildGPUFrontHalf(OpPassManager &manager,
                             const GPUFrontOptions &options) {
   manager.addPass(createKasSpecializePass());
   manager.addPass(createKasRFactorPass());
+  // Folds constants; what nothing reads needs no kernel.
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createGPUFormKernels());
   GPUScheduleOptions schedule;
   schedule.device = options.device;
   schedule.maxThreads = options.maxThreads;

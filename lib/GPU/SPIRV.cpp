@@ -58,8 +58,11 @@ getCapabilities(StringRef profile) {
 static spirv::TargetEnvAttr
 getTargetEnvironment(MLIRContext *context,
                      ArrayRef<spirv::Capability> capabilities) {
+  // Those of 64 bits are needed by modules that use them only.
+  SmallVector<spirv::Capability> allowed(capabilities);
+  allowed.append({spirv::Capability::Float64, spirv::Capability::Int64});
   auto triple = spirv::VerCapExtAttr::get(
-      spirv::Version::V_1_3, capabilities,
+      spirv::Version::V_1_3, allowed,
       {spirv::Extension::SPV_KHR_storage_buffer_storage_class,
        spirv::Extension::SPV_KHR_16bit_storage},
       context);
@@ -111,6 +114,58 @@ static void moveAttributions(gpu::GPUFuncOp kernel) {
   kernel->setAttr(kernel.getNumWorkgroupAttributionsAttrName(),
                   builder.getI64IntegerAttr(0));
   kernel->removeAttr("workgroup_attrib_attrs");
+}
+
+/// Workgroup memory of all kernels is counted together by validation, as
+/// variables of one module: they get the same, as large as the largest needs.
+static void enlargeAttributions(gpu::GPUModuleOp module) {
+  // By position and element type.
+  llvm::MapVector<std::pair<unsigned, Type>, int64_t> sizes;
+  auto forEach = [&](function_ref<void(BlockArgument, int64_t &)> visit) {
+    for (auto kernel : module.getOps<gpu::GPUFuncOp>())
+      for (auto [i, memory] :
+           llvm::enumerate(kernel.getWorkgroupAttributions())) {
+        auto type = cast<MemRefType>(memory.getType());
+        if (type.getRank() == 1 && type.hasStaticShape())
+          visit(memory, sizes[{i, type.getElementType()}]);
+      }
+  };
+  forEach([](BlockArgument memory, int64_t &size) {
+    size = std::max(size, cast<MemRefType>(memory.getType()).getNumElements());
+  });
+  forEach([](BlockArgument memory, int64_t &size) {
+    memory.setType(
+        MemRefType::Builder(cast<MemRefType>(memory.getType())).setShape(size));
+  });
+}
+
+/// Kernels with workgroup memory of one type share it.
+static void shareVariables(spirv::ModuleOp module) {
+  llvm::MapVector<std::pair<unsigned, Type>, spirv::GlobalVariableOp> shared;
+  for (auto function : module.getOps<spirv::FuncOp>()) {
+    llvm::MapVector<StringRef, spirv::GlobalVariableOp> own;
+    function.walk([&](spirv::AddressOfOp address) {
+      auto variable =
+          SymbolTable::lookupNearestSymbolFrom<spirv::GlobalVariableOp>(
+              address, address.getVariableAttr());
+      auto type = dyn_cast<spirv::PointerType>(address.getType());
+      if (!type || type.getStorageClass() != spirv::StorageClass::Workgroup)
+        return;
+      auto [entry, isNew] = own.insert({variable.getSymName(), variable});
+      unsigned number = entry - own.begin();
+      spirv::GlobalVariableOp &first =
+          shared.insert({{number, type}, variable}).first->second;
+      address.setVariableAttr(FlatSymbolRefAttr::get(first.getSymNameAttr()));
+    });
+  }
+  SymbolTable symbols(module);
+  for (auto variable :
+       llvm::make_early_inc_range(module.getOps<spirv::GlobalVariableOp>())) {
+    auto type = cast<spirv::PointerType>(variable.getType());
+    if (type.getStorageClass() == spirv::StorageClass::Workgroup &&
+        SymbolTable::symbolKnownUseEmpty(variable, module))
+      symbols.erase(variable);
+  }
 }
 
 static void setEntryPoint(gpu::GPUFuncOp kernel) {
@@ -216,6 +271,7 @@ struct GPUToSPIRV : kas::impl::GPUToSPIRVBase<GPUToSPIRV> {
       auto copy = cast<gpu::GPUModuleOp>(builder.clone(*kernels));
       copy->setAttr(spirv::getTargetEnvAttrName(), environment);
       setStorageClasses(copy);
+      enlargeAttributions(copy);
       for (auto kernel : copy.getOps<gpu::GPUFuncOp>()) {
         moveAttributions(kernel);
         setEntryPoint(kernel);
@@ -223,6 +279,9 @@ struct GPUToSPIRV : kas::impl::GPUToSPIRVBase<GPUToSPIRV> {
       }
       if (failed(convert(copy, environment)))
         return signalPassFailure();
+      if (auto module =
+              dyn_cast_or_null<spirv::ModuleOp>(kernels->getNextNode()))
+        shareVariables(module);
     }
   }
 };

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/GPU/Schedule.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -210,9 +211,10 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
       return op->emitError()
              << "expected a #kas_gpu.schedule as " << scheduleName << ", got "
              << attribute.getValue();
-    if (!isa<ApplyOp>(op)) // C8
-      return op->emitError() << "expected " << scheduleName
-                             << " on a kas.apply, got " << op->getName();
+    if (!isa<ApplyOp, linalg::GenericOp>(op)) // C8
+      return op->emitError()
+             << "expected " << scheduleName
+             << " on a kas.apply or a linalg.generic, got " << op->getName();
     return success();
   }
   if (name == deviceName) {

@@ -10,7 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelEmitter.h"
+#include "Contraction.h"
+#include "LoopKernel.h"
 #include "MatrixView.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
@@ -60,10 +61,10 @@ getNumBlocks(const GPUKernelProblem &problem, GPUScheduleAttr schedule,
   return llvm::divideCeil(getNumTiles(problem, tile), schedule.getThreads());
 }
 
-FailureOr<LaunchShape>
-kas::getLaunchShape(const GPUKernelProblem &problem, GPUScheduleAttr schedule,
-                    GPUDeviceAttr device,
-                    function_ref<InFlightDiagnostic()> emitError) {
+static FailureOr<LaunchShape>
+getLaunchShape(GPUScheduleAttr schedule, GPUDeviceAttr device,
+               function_ref<FailureOr<int64_t>()> countBlocks,
+               function_ref<InFlightDiagnostic()> emitError) {
   if (schedule.getThreads() > device.getMaxThreads())
     return emitError() << "expected at most " << device.getMaxThreads()
                        << " threads of a block for the device '"
@@ -74,7 +75,7 @@ kas::getLaunchShape(const GPUKernelProblem &problem, GPUScheduleAttr schedule,
                        << " bytes of workgroup memory for the device '"
                        << device.getName() << "', got "
                        << schedule.getSharedBytes();
-  FailureOr<int64_t> blocks = getNumBlocks(problem, schedule, emitError);
+  FailureOr<int64_t> blocks = countBlocks();
   if (failed(blocks))
     return failure();
   FailureOr<LaunchShape> launch =
@@ -84,6 +85,38 @@ kas::getLaunchShape(const GPUKernelProblem &problem, GPUScheduleAttr schedule,
                        << " blocks along each dimension for the device '"
                        << device.getName() << "', got " << *blocks << " blocks";
   return launch;
+}
+
+FailureOr<LaunchShape>
+kas::getLaunchShape(const GPUKernelProblem &problem, GPUScheduleAttr schedule,
+                    GPUDeviceAttr device,
+                    function_ref<InFlightDiagnostic()> emitError) {
+  return ::getLaunchShape(
+      schedule, device,
+      [&] { return getNumBlocks(problem, schedule, emitError); }, emitError);
+}
+
+FailureOr<LaunchShape>
+kas::getLaunchShape(const LoopProblem &problem, GPUScheduleAttr schedule,
+                    GPUDeviceAttr device,
+                    function_ref<InFlightDiagnostic()> emitError) {
+  return ::getLaunchShape(
+      schedule, device,
+      [&]() -> FailureOr<int64_t> {
+        ArrayRef<int64_t> tile;
+        if (schedule.getTile())
+          tile = schedule.getTile();
+        if (schedule.getRoad() != GPURoad::Direct ||
+            tile.size() != problem.loops.size() ||
+            llvm::any_of(tile, [](int64_t points) { return points != 1; }))
+          return emitError() << "expected a direct kernel with a tile of "
+                             << problem.loops.size()
+                             << " entries of 1 for an operation that is no sum "
+                                "of products, got "
+                             << schedule;
+        return llvm::divideCeil(problem.numPoints, schedule.getThreads());
+      },
+      emitError);
 }
 
 //===----------------------------------------------------------------------===//
@@ -125,7 +158,6 @@ private:
 
   int64_t getLoads(ArrayRef<AffineExpr> exprs, ArrayRef<int64_t> tile) const;
   void considerDirect(ArrayRef<int64_t> tile);
-  int64_t getDirectThreads(int64_t tiles) const;
   void considerStaged(const MatrixView &view, std::array<int64_t, 2> tile,
                       std::array<int64_t, 2> block, int64_t depth);
   void take(double cycles, GPUScheduleAttr schedule) {
@@ -147,6 +179,15 @@ private:
 };
 
 } // namespace
+
+/// Small problems in small blocks, so that all processors get some.
+static int64_t getDirectThreads(GPUDeviceAttr device, int64_t tiles) {
+  int64_t threads = std::min<int64_t>(256, device.getMaxThreads());
+  while (threads > device.getSubgroup() &&
+         tiles < threads * device.getProcessors())
+    threads /= 2;
+  return threads;
+}
 
 void CostModel::considerDirect() {
   unsigned numOutputs = coordinates.numOutputs;
@@ -205,18 +246,9 @@ void CostModel::considerDirect(ArrayRef<int64_t> tile) {
   // elements.
   if (!tile.empty())
     cycles *= 1 + 0.5 * static_cast<double>(tile.back() - 1);
-  take(cycles,
-       GPUScheduleAttr::get(context, GPURoad::Direct, getDirectThreads(tiles),
-                            getArray(tile), DenseI64ArrayAttr(), 0, 0, 1));
-}
-
-/// Small problems in small blocks, so that all processors get some.
-int64_t CostModel::getDirectThreads(int64_t tiles) const {
-  int64_t threads = std::min<int64_t>(256, device.getMaxThreads());
-  while (threads > device.getSubgroup() &&
-         tiles < threads * device.getProcessors())
-    threads /= 2;
-  return threads;
+  take(cycles, GPUScheduleAttr::get(
+                   context, GPURoad::Direct, getDirectThreads(device, tiles),
+                   getArray(tile), DenseI64ArrayAttr(), 0, 0, 1));
 }
 
 void CostModel::considerStaged() {
@@ -286,9 +318,41 @@ GPUScheduleAttr kas::chooseGPUSchedule(const Coordinates &coordinates,
   return model.getBest();
 }
 
+/// As a sum of products, or point by point.
+static GPUScheduleAttr chooseSchedule(linalg::GenericOp op,
+                                      GPUDeviceAttr device,
+                                      std::optional<GPURoad> road) {
+  if (auto contraction = ContractionProblem::get(op))
+    return chooseGPUSchedule(contraction->problem.coordinates, device, road);
+  LoopProblem problem = LoopProblem::get(op);
+  SmallVector<int64_t> tile(problem.loops.size(), 1);
+  DenseI64ArrayAttr points;
+  if (!tile.empty())
+    points = DenseI64ArrayAttr::get(op.getContext(), tile);
+  return GPUScheduleAttr::get(op.getContext(), GPURoad::Direct,
+                              getDirectThreads(device, problem.numPoints),
+                              points, DenseI64ArrayAttr(), 0, 0, 1);
+}
+
+/// Those of functions on buffers are left alone, and so are those that make no
+/// kernel.
+static bool hasTensorsOfStaticShape(linalg::GenericOp op) {
+  return op.hasPureTensorSemantics() &&
+         llvm::all_of(op->getOperandTypes(), [](Type type) {
+           auto shaped = dyn_cast<ShapedType>(type);
+           return !shaped || shaped.hasStaticShape();
+         });
+}
+
 LogicalResult kas::scheduleForGPU(ModuleOp module, GPUDeviceAttr device,
                                   std::optional<GPURoad> road) {
   module->setAttr(KasGPUDialect::deviceName, device);
+  module->walk([&](linalg::GenericOp op) {
+    if (!op->hasAttr(KasGPUDialect::scheduleName) &&
+        hasTensorsOfStaticShape(op))
+      op->setAttr(KasGPUDialect::scheduleName,
+                  chooseSchedule(op, device, road));
+  });
   WalkResult result = module->walk([&](ApplyOp apply) {
     if (apply->hasAttr(KasGPUDialect::scheduleName))
       return WalkResult::advance();

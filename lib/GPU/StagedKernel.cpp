@@ -203,7 +203,7 @@ void StagedKernelEmitter::addSides() {
   };
   SmallVector<int64_t> counts{numBatches, count(left), count(right)};
   int64_t used = counts[0] * counts[1] * counts[2];
-  Value id = emitBlockId();
+  Value id = emitBlockId(b, index, launch);
   // A grid of several dimensions may have more blocks than are needed: these
   // repeat the last one. Barriers are for all threads, so none may leave.
   if (launch.getNumBlocks() > used)

@@ -117,7 +117,7 @@ func.func @c7(%x: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 // C8
-// expected-error@below {{expected kas_gpu.schedule on a kas.apply, got func.func}}
+// expected-error@below {{expected kas_gpu.schedule on a kas.apply or a linalg.generic, got func.func}}
 func.func @c8() attributes {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [1]>} {
   return
 }

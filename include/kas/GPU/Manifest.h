@@ -58,11 +58,13 @@ struct GPUManifest {
   };
 
   struct Buffer : TensorShape {
-    enum class Kind { Argument, Result, Scratch };
+    enum class Kind { Argument, Result, Constant, Scratch };
     Kind kind;
     std::string name;
     /// In the scratch buffer, a multiple of 256.
     int64_t offset = 0;
+    /// The bytes of a constant.
+    std::string data = {};
   };
 
   struct Launch {
@@ -73,7 +75,8 @@ struct GPUManifest {
 
   struct Function {
     std::string name;
-    /// Arguments in order, then results in order, then temporaries.
+    /// Arguments in order, then results in order, then constants and
+    /// temporaries.
     std::vector<Buffer> buffers;
     int64_t scratchBytes = 0;
     /// In order: each sees what those before it wrote.

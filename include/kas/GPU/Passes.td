@@ -15,11 +15,44 @@
 
 include "mlir/Pass/PassBase.td"
 
+def GPUFormKernels : Pass<"kas-gpu-form-kernels", "::mlir::func::FuncOp"> {
+  let summary = "Make linalg operations each of which is one kernel";
+  let description = [{
+    Input: a function of one block on tensors of static shapes: linalg operations,
+    `kas.apply`s, padding, slices and reshapes. Output: each `linalg.generic` is a
+    kernel, and so is each `kas.apply`; all else are constants and views
+    (`tensor.pad`, `tensor.extract_slice`, `tensor.expand_shape`,
+    `tensor.collapse_shape`, `linalg.transpose`, `linalg.broadcast`,
+    `linalg.fill`), which kernels of `linalg.generic`s read through: they take no
+    time and no memory.
+
+    Named operations become generic; what sums of products begin with is added
+    behind them; elementwise operations are fused (`-kas-fuse-elementwise`);
+    `tensor.insert_slice` selects, point by point. Where a view must be a tensor of
+    its own, because the function returns it or a `kas.apply` reads it, a
+    `linalg.generic` copies it: canonicalization would remove that.
+
+    ```mlir
+    %1 = linalg.conv_2d_nchw_fchw ins(%padded, %w) outs(%bias)
+    %2 = linalg.generic ... ins(%1) { arith.maximumf }
+    // becomes a sum of products and what is elementwise
+    %1 = linalg.generic ... ins(%padded, %w) outs(%zeros) { arith.mulf, arith.addf }
+    %2 = linalg.generic ... ins(%1, %bias) { arith.addf, arith.maximumf }
+    ```
+
+    Example: `test/GPU/form-kernels.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
   let summary = "Choose how operators are cut for a GPU";
   let description = [{
     Input: `kas.apply`s of concrete operators (`-kas-specialize` makes them so;
-    `-kas-rfactor` cuts them into stages, each of which becomes a kernel). Output:
+    `-kas-rfactor` cuts them into stages, each of which becomes a kernel) and
+    `linalg.generic`s as `-kas-gpu-form-kernels` makes them. Output:
     the same, each with an attribute `kas_gpu.schedule` that says how it is cut
     into blocks, threads and register tiles, and the module with the attribute
     `kas_gpu.device` that the choice depends on. A schedule that is there already
@@ -50,13 +83,19 @@ def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
 def GPUOutline : Pass<"kas-gpu-outline", "::mlir::ModuleOp"> {
   let summary = "Make kernels of scheduled operators";
   let description = [{
-    Input: `kas.apply`s with the attribute `kas_gpu.schedule`, on tensors. Output:
-    for each different one a `gpu.func` in the `gpu.module` called `kernels`, and in
-    place of each `kas.apply` a new buffer, a `gpu.launch_func` that fills it, and
-    the buffer as a tensor.
+    Input: `kas.apply`s and `linalg.generic`s with the attribute `kas_gpu.schedule`,
+    on tensors. Output: for each different one a `gpu.func` in the `gpu.module`
+    called `kernels`, and in place of each a new buffer for each result, a
+    `gpu.launch_func` that fills these, and the buffers as tensors.
+
+    Sums of products are computed alike, whether they are a `kas.apply` or a
+    `linalg.generic`, by direct or staged kernels. In the kernel of any other
+    `linalg.generic` a thread computes one point: such schedules are direct, with
+    tiles of one point.
 
     Arguments of kernels are one-dimensional buffers of static size: the data, the
-    weights, the output (the attribute `kas_gpu.access` says which are read and
+    weights, the output; of other `linalg.generic`s what they read, then their
+    results (the attribute `kas_gpu.access` says which are read and
     which are written). There are no other arguments: constants are inside. Tiles
     at edges are guarded: nothing outside of a buffer is read or written. Indices
     are computed in the type `index`, which both back ends make 32 bits wide.
@@ -76,6 +115,21 @@ def GPUOutline : Pass<"kas-gpu-outline", "::mlir::ModuleOp"> {
     "::mlir::bufferization::BufferizationDialect", "::mlir::gpu::GPUDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
+def GPUExpandMath : Pass<"kas-gpu-expand-math", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Compute functions of kernels with polynomials";
+  let description = [{
+    Input: kernels. Output: the same, with exponentials, logarithms, powers, error
+    functions, and trigonometric and hyperbolic functions of f32 as polynomials and
+    arithmetic, so that they need no library (PTX), are there at all (SPIR-V has
+    no error function) and give the same on every device.
+
+    Example: `test/GPU/expand-math.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"];
 }
 
 def GPUPlanBuffers : Pass<"kas-gpu-plan-buffers", "::mlir::func::FuncOp"> {
@@ -122,7 +176,8 @@ def GPUPrepareNVVM : Pass<"kas-gpu-prepare-nvvm", "::mlir::gpu::GPUModuleOp"> {
     arguments do not alias and begin at multiples of 16 bytes, so that four
     elements are loaded at once, and so does workgroup memory: its declaration is
     aligned to its elements only otherwise, while vectors are stored there as if it
-    were aligned to them. `math.fma` becomes LLVM's, not a call of a library.
+    were aligned to them. `math.fma`, roots and roundings become LLVM's, not calls
+    of a library.
 
     Example: `test/GPU/prepare-nvvm.mlir`.
   }];

@@ -22,15 +22,15 @@ def KasGPU_Dialect : Dialect {
   let cppNamespace = "::kas";
   let summary = "How operators are compiled for GPUs";
   let description = [{
-    Has no operations. Its attribute `kas_gpu.schedule` is set on `kas.apply`,
-    `kas_gpu.device` on modules. Passes write `kas_gpu.access` on the arguments of
+    Has no operations. Its attribute `kas_gpu.schedule` is set on `kas.apply` and
+    `linalg.generic`, `kas_gpu.device` on modules. Passes write `kas_gpu.access` on the arguments of
     kernels, `kas_gpu.scratch` on the buffer of temporaries and `kas_gpu.manifest` on
     modules.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
-    /// The attribute of `kas.apply`s.
+    /// The attribute of `kas.apply`s and `linalg.generic`s.
     static constexpr ::llvm::StringLiteral scheduleName = "kas_gpu.schedule";
     /// The attribute of modules.
     static constexpr ::llvm::StringLiteral deviceName = "kas_gpu.device";
@@ -84,7 +84,7 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
     - C5: entries of `tile` divide those of `block`, and the quotients' product is `threads`.
     - C6: `padding` is at least 0; `stages` is 1 or 2.
     - C7: the attribute `kas_gpu.schedule` of an operation is of this kind.
-    - C8: it stands on a `kas.apply`.
+    - C8: it stands on a `kas.apply` or a `linalg.generic`.
 
     A schedule that does not suit the operator or the device is an error of
     `-kas-gpu-outline`.

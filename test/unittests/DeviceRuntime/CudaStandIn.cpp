@@ -210,7 +210,7 @@ const char *nameOf(int error) {
 } // namespace
 
 /// For programs that run on the stand-in: with KAS_STAND_IN_REPORT=1 it says at
-/// the end what was launched, what was wrong and what is left.
+/// the end what was copied and launched, what was wrong and what is left.
 namespace {
 struct Report {
   ~Report() {
@@ -220,6 +220,7 @@ struct Report {
     std::istringstream log(state.log.str());
     for (std::string line; std::getline(log, line);)
       if (line.rfind("cuLaunchKernel", 0) == 0 ||
+          line.rfind("cuMemcpy", 0) == 0 ||
           line.rfind("cuModuleGetFunction", 0) == 0)
         std::fprintf(stderr, "%s\n", line.c_str());
     std::fprintf(

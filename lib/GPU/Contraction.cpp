@@ -1,0 +1,124 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Contraction.h"
+
+using namespace kas;
+using namespace mlir;
+
+/// Counts the arguments of `body` that `value` is a product of.
+static bool collectFactors(Value value, Block *body,
+                           SmallVectorImpl<unsigned> &uses) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    if (argument.getOwner() != body)
+      return false;
+    ++uses[argument.getArgNumber()];
+    return true;
+  }
+  auto product = value.getDefiningOp<arith::MulFOp>();
+  return product && collectFactors(product.getLhs(), body, uses) &&
+         collectFactors(product.getRhs(), body, uses);
+}
+
+bool kas::isContraction(linalg::GenericOp op) {
+  if (op.getNumDpsInits() != 1 || op.getNumDpsInputs() < 2 ||
+      op.getNumReductionLoops() == 0)
+    return false;
+  for (Value operand : op->getOperands())
+    if (auto shaped = dyn_cast<ShapedType>(operand.getType());
+        !shaped || !shaped.getElementType().isF32())
+      return false;
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  if (!map.isProjectedPermutation() ||
+      map.getNumResults() != op.getNumParallelLoops())
+    return false;
+  Block *body = op.getBody();
+  auto sum =
+      body->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!sum)
+    return false;
+  unsigned numInputs = op.getNumDpsInputs();
+  for (auto [total, term] : {std::pair(sum.getLhs(), sum.getRhs()),
+                             std::pair(sum.getRhs(), sum.getLhs())}) {
+    SmallVector<unsigned> uses(numInputs + 1);
+    if (total == body->getArgument(numInputs) &&
+        collectFactors(term, body, uses) && uses.back() == 0 &&
+        llvm::all_of(ArrayRef(uses).drop_back(),
+                     [](unsigned count) { return count == 1; }))
+      return true;
+  }
+  return false;
+}
+
+std::optional<ContractionProblem>
+ContractionProblem::get(linalg::GenericOp op) {
+  if (!isContraction(op) ||
+      !TensorAccess::get(*op.getDpsInitOperand(0)).isZero())
+    return std::nullopt;
+  SmallVector<TensorAccess> accesses;
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    TensorAccess access = TensorAccess::get(*operand);
+    if (!access.source || !access.hasZeroFill())
+      return std::nullopt;
+    accesses.push_back(std::move(access));
+  }
+
+  ContractionProblem result;
+  Coordinates &coordinates = result.problem.coordinates;
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  SmallVector<AffineExpr> axisOfLoop(extents.size());
+  auto addAxis = [&](unsigned loop, std::optional<ReduceKind> kind) {
+    axisOfLoop[loop] =
+        getAffineDimExpr(coordinates.axes.size(), op.getContext());
+    coordinates.axes.push_back({extents[loop], kind, Value()});
+  };
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  for (AffineExpr expr : map.getResults())
+    addAxis(cast<AffineDimExpr>(expr).getPosition(), std::nullopt);
+  coordinates.numOutputs = coordinates.axes.size();
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::reduction)
+      addAxis(loop, ReduceKind::Sum);
+
+  // Neighbouring columns of the output are neighbours in the data.
+  auto dependsOnLast = [&](const TensorAccess &access) {
+    for (unsigned axis = coordinates.numOutputs; axis-- > 0;)
+      if (coordinates.axes[axis].extent > 1) {
+        unsigned loop = cast<AffineDimExpr>(map.getResult(axis)).getPosition();
+        return llvm::any_of(access.indices, [&](AffineExpr expr) {
+          return expr.isFunctionOfDim(loop);
+        });
+      }
+    return false;
+  };
+  auto data = llvm::find_if(accesses, dependsOnLast);
+  if (data != accesses.end())
+    std::rotate(accesses.begin(), data, data + 1);
+
+  for (TensorAccess &access : accesses) {
+    SmallVector<AffineExpr> indices;
+    for (AffineExpr expr : access.indices)
+      indices.push_back(expr.replaceDims(axisOfLoop));
+    for (const Guard &guard : access.guards)
+      coordinates.guards.push_back(
+          {guard.expr.replaceDims(axisOfLoop), guard.extent});
+    ArrayRef<int64_t> shape =
+        cast<ShapedType>(access.source.getType()).getShape();
+    if (result.inputs.empty()) {
+      coordinates.data = std::move(indices);
+      result.problem.data.assign(shape.begin(), shape.end());
+    } else {
+      coordinates.weights.push_back(std::move(indices));
+      result.problem.weights.emplace_back(shape);
+    }
+    result.inputs.push_back(access.source);
+  }
+  result.problem.output.assign(
+      cast<ShapedType>(op.getResult(0).getType()).getShape());
+  return result;
+}

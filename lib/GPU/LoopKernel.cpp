@@ -1,0 +1,239 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Kernels of linalg operations: a thread computes one point of the outputs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LoopKernel.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace kas;
+using namespace mlir;
+
+LoopProblem LoopProblem::get(linalg::GenericOp op) {
+  LoopProblem problem;
+  problem.op = op;
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  for (OpOperand &operand : op->getOpOperands()) {
+    TensorAccess &access = problem.accesses.emplace_back();
+    // Some only say how often the loops run.
+    if (op.payloadUsesValueFromOperand(&operand))
+      access = TensorAccess::get(operand);
+    if (access.source && !llvm::is_contained(problem.inputs, access.source))
+      problem.inputs.push_back(access.source);
+  }
+  // Neighbouring threads write neighbouring elements.
+  auto addLoop = [&](unsigned loop) {
+    if (!llvm::is_contained(problem.loops, loop)) {
+      problem.loops.push_back(loop);
+      problem.extents.push_back(extents[loop]);
+    }
+  };
+  for (AffineExpr expr :
+       op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getResults())
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      addLoop(dim.getPosition());
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::parallel)
+      addLoop(loop);
+  for (int64_t extent : problem.extents)
+    problem.numPoints *= extent;
+  return problem;
+}
+
+LogicalResult LoopProblem::verify() const {
+  for (Value input : inputs)
+    if (!isa<ShapedType>(input.getType()))
+      return op->emitError() << "expected tensors and constants as inputs of a "
+                                "kernel, got "
+                             << input.getType();
+  for (unsigned i = 0; i < op->getNumResults(); ++i) {
+    AffineMap map = const_cast<linalg::GenericOp &>(op).getMatchingIndexingMap(
+        const_cast<linalg::GenericOp &>(op).getDpsInitOperand(i));
+    for (auto [loop, extent] : llvm::zip_equal(loops, extents))
+      if (extent > 1 && !map.isFunctionOfDim(loop))
+        return op->emitError()
+               << "expected outputs that depend on each parallel loop, got "
+               << AffineMapAttr::get(map);
+  }
+  return success();
+}
+
+namespace {
+
+class LoopKernelEmitter {
+public:
+  LoopKernelEmitter(OpBuilder &builder, Location loc,
+                    const LoopProblem &problem, const LaunchShape &launch,
+                    ValueRange arguments)
+      : b(loc, builder), index(b), problem(problem), op(problem.op),
+        launch(launch), inputs(arguments.take_front(problem.inputs.size())),
+        outputs(arguments.drop_front(problem.inputs.size())) {}
+
+  void emit();
+
+private:
+  SmallVector<Value> emitReductions(unsigned from, ValueRange carried);
+  SmallVector<Value> emitBody(ValueRange carried);
+  /// What the body gets for an operand.
+  Value emitOperand(unsigned number);
+  AffineExpr substitute(AffineExpr expr) const {
+    return index.simplify(expr.replaceDims(loops));
+  }
+  Value createFill(const TensorAccess &access, Type type) {
+    Attribute fill = access.fill ? access.fill : b.getZeroAttr(type);
+    return arith::ConstantOp::create(b, cast<TypedAttr>(fill));
+  }
+  static Type getElementType(Value value) {
+    return getElementTypeOrSelf(value.getType());
+  }
+
+  ImplicitLocOpBuilder b;
+  IndexEmitter index;
+  const LoopProblem &problem;
+  linalg::GenericOp op;
+  LaunchShape launch;
+  ValueRange inputs, outputs;
+  /// The value of each loop.
+  SmallVector<AffineExpr> loops;
+};
+
+} // namespace
+
+Value LoopKernelEmitter::emitOperand(unsigned number) {
+  const TensorAccess &access = problem.accesses[number];
+  Value operand = op->getOperand(number);
+  if (!access.source)
+    return createFill(access, getElementType(operand));
+  SmallVector<AffineExpr> indices;
+  for (AffineExpr expr : access.indices)
+    indices.push_back(substitute(expr));
+  ArrayRef<int64_t> shape =
+      cast<ShapedType>(access.source.getType()).getShape();
+  Value condition;
+  for (const Guard &guard : access.guards) {
+    Value holds = index.emitGuard({substitute(guard.expr), guard.extent});
+    if (holds)
+      condition =
+          condition ? Value(arith::AndIOp::create(b, condition, holds)) : holds;
+  }
+  Value address = index.emit(linearize(indices, shape, b.getContext()));
+  // Some element is read in any case, one of the tensor's.
+  if (condition)
+    address =
+        arith::SelectOp::create(b, condition, address, index.createConstant(0));
+  size_t position =
+      llvm::find(problem.inputs, access.source) - problem.inputs.begin();
+  Value value = memref::LoadOp::create(b, inputs[position], address);
+  if (condition)
+    value = arith::SelectOp::create(b, condition, value,
+                                    createFill(access, value.getType()));
+  return value;
+}
+
+SmallVector<Value> LoopKernelEmitter::emitBody(ValueRange carried) {
+  IRMapping mapping;
+  unsigned numInputs = op.getNumDpsInputs();
+  Block *body = op.getBody();
+  for (unsigned i = 0; i < numInputs; ++i)
+    if (!body->getArgument(i).use_empty())
+      mapping.map(body->getArgument(i), emitOperand(i));
+  for (auto [i, value] : llvm::enumerate(carried))
+    if (value)
+      mapping.map(body->getArgument(numInputs + i), value);
+  for (Operation &inner : body->without_terminator()) {
+    if (auto loop = dyn_cast<linalg::IndexOp>(inner)) {
+      mapping.map(loop.getResult(), index.emit(loops[loop.getDim()]));
+      continue;
+    }
+    b.clone(inner, mapping);
+  }
+  SmallVector<Value> results;
+  for (Value value : body->getTerminator()->getOperands())
+    results.push_back(mapping.lookupOrDefault(value));
+  return results;
+}
+
+SmallVector<Value> LoopKernelEmitter::emitReductions(unsigned from,
+                                                     ValueRange carried) {
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  for (unsigned loop = from; loop < extents.size(); ++loop) {
+    if (loops[loop])
+      continue;
+    if (extents[loop] == 1) {
+      loops[loop] = b.getAffineConstantExpr(0);
+      continue;
+    }
+    auto nest = scf::ForOp::create(b, index.createConstant(0),
+                                   index.createConstant(extents[loop]),
+                                   index.createConstant(1), carried);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(nest.getBody());
+    loops[loop] = index.add(nest.getInductionVar(), {0, extents[loop] - 1});
+    scf::YieldOp::create(b, emitReductions(loop + 1, nest.getRegionIterArgs()));
+    return SmallVector<Value>(nest.getResults());
+  }
+  return emitBody(carried);
+}
+
+void LoopKernelEmitter::emit() {
+  OpBuilder::InsertionGuard guard(b);
+  int64_t threads = launch.block[0];
+  Value block = emitBlockId(b, index, launch);
+  Value id = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, block, index.createConstant(threads)),
+      gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  if (launch.getNumBlocks() * threads > problem.numPoints) {
+    Value inside =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, id,
+                              index.createConstant(problem.numPoints));
+    auto branch = scf::IfOp::create(b, inside, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  AffineExpr point = index.add(id, {0, problem.numPoints - 1});
+  loops.resize(op.getNumLoops());
+  for (auto [loop, digit] :
+       llvm::zip_equal(problem.loops, delinearize(point, problem.extents))) {
+    // Divisions once, not in every address.
+    AffineExpr simple = index.simplify(digit);
+    loops[loop] = isa<AffineBinaryOpExpr>(simple)
+                      ? index.add(index.emit(simple), index.getRange(simple))
+                      : simple;
+  }
+
+  unsigned numInputs = op.getNumDpsInputs();
+  bool reduces = op.getNumReductionLoops() != 0;
+  SmallVector<Value> carried;
+  for (unsigned i = 0; i < op.getNumDpsInits(); ++i) {
+    bool isRead = !op.getBody()->getArgument(numInputs + i).use_empty();
+    carried.push_back(isRead || reduces ? emitOperand(numInputs + i) : Value());
+  }
+  SmallVector<Value> results =
+      reduces ? emitReductions(0, carried) : emitBody(carried);
+  for (auto [i, value] : llvm::enumerate(results)) {
+    SmallVector<AffineExpr> indices;
+    for (AffineExpr expr :
+         op.getMatchingIndexingMap(op.getDpsInitOperand(i)).getResults())
+      indices.push_back(substitute(expr));
+    ArrayRef<int64_t> shape =
+        cast<ShapedType>(op.getResult(i).getType()).getShape();
+    memref::StoreOp::create(
+        b, value, outputs[i],
+        index.emit(linearize(indices, shape, b.getContext())));
+  }
+}
+
+void kas::emitLoopKernel(OpBuilder &builder, Location loc,
+                         const LoopProblem &problem, const LaunchShape &launch,
+                         ValueRange arguments) {
+  LoopKernelEmitter(builder, loc, problem, launch, arguments).emit();
+}

@@ -1,0 +1,207 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TensorAccess.h"
+#include "KernelEmitter.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+
+/// Walks from a value to its source, one view after another.
+class AccessTracer {
+public:
+  AccessTracer(TensorAccess &access, ArrayRef<int64_t> loops)
+      : access(access),
+        context(cast<ShapedType>(access.source.getType()).getContext()) {
+    for (int64_t extent : loops)
+      ranges.push_back({0, extent - 1});
+  }
+
+  void trace() {
+    simplify();
+    while (Operation *op = access.source.getDefiningOp()) {
+      if (!step(op))
+        return;
+      simplify();
+    }
+  }
+
+private:
+  bool step(Operation *op);
+  bool stepPad(tensor::PadOp pad);
+  bool stepSlice(tensor::ExtractSliceOp slice);
+  /// The value is the same everywhere.
+  bool fillAll(Attribute fill);
+
+  void simplify() {
+    for (AffineExpr &expr : access.indices)
+      expr = simplifyInRanges(expr, ranges);
+    for (Guard &guard : access.guards)
+      guard.expr = simplifyInRanges(guard.expr, ranges);
+    llvm::erase_if(access.guards, [&](const Guard &guard) {
+      Interval range = getInterval(guard.expr, ranges);
+      return range.lower >= 0 && range.upper < guard.extent;
+    });
+  }
+
+  TensorAccess &access;
+  MLIRContext *context;
+  SmallVector<Interval> ranges;
+};
+
+} // namespace
+
+bool AccessTracer::fillAll(Attribute fill) {
+  auto typed = dyn_cast_if_present<TypedAttr>(fill);
+  if (!typed || (!access.guards.empty() && access.fill != typed))
+    return false;
+  access.source = Value();
+  access.fill = typed;
+  access.indices.clear();
+  access.guards.clear();
+  return true;
+}
+
+bool AccessTracer::stepPad(tensor::PadOp pad) {
+  Value padding = pad.getConstantPaddingValue();
+  TypedAttr fill;
+  if (!padding || !matchPattern(padding, m_Constant(&fill)) ||
+      (!access.guards.empty() && access.fill != fill))
+    return false;
+  SmallVector<int64_t> lows, highs;
+  for (auto [amounts, list] : {std::pair(pad.getMixedLowPad(), &lows),
+                               {pad.getMixedHighPad(), &highs}})
+    for (OpFoldResult amount : amounts) {
+      std::optional<int64_t> constant = getConstantIntValue(amount);
+      if (!constant)
+        return false;
+      list->push_back(*constant);
+    }
+  ArrayRef<int64_t> shape = pad.getSourceType().getShape();
+  for (auto [index, low, high, size] :
+       llvm::zip_equal(access.indices, lows, highs, shape)) {
+    index = index - low;
+    if (low != 0 || high != 0)
+      access.guards.push_back({index, size});
+  }
+  access.fill = fill;
+  access.source = pad.getSource();
+  return true;
+}
+
+bool AccessTracer::stepSlice(tensor::ExtractSliceOp slice) {
+  if (llvm::any_of(slice.getStaticOffsets(), ShapedType::isDynamic) ||
+      llvm::any_of(slice.getStaticStrides(), ShapedType::isDynamic))
+    return false;
+  llvm::SmallBitVector dropped = slice.getDroppedDims();
+  SmallVector<AffineExpr> indices;
+  unsigned next = 0;
+  for (auto [i, offset, stride] :
+       llvm::enumerate(slice.getStaticOffsets(), slice.getStaticStrides())) {
+    AffineExpr index =
+        dropped[i] ? getAffineConstantExpr(0, context) : access.indices[next++];
+    indices.push_back(index * stride + offset);
+  }
+  access.indices = std::move(indices);
+  access.source = slice.getSource();
+  return true;
+}
+
+bool AccessTracer::step(Operation *op) {
+  SmallVector<AffineExpr> indices;
+  if (auto fill = dyn_cast<linalg::FillOp>(op)) {
+    Attribute value;
+    return matchPattern(fill.value(), m_Constant(&value)) && fillAll(value);
+  }
+  if (auto empty = dyn_cast<tensor::EmptyOp>(op))
+    return fillAll(
+        OpBuilder(context).getZeroAttr(empty.getType().getElementType()));
+  DenseElementsAttr constant;
+  if (matchPattern(op, m_Constant(&constant)))
+    return constant.isSplat() && fillAll(constant.getSplatValue<Attribute>());
+  if (auto pad = dyn_cast<tensor::PadOp>(op))
+    return stepPad(pad);
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
+    return stepSlice(slice);
+  if (auto transpose = dyn_cast<linalg::TransposeOp>(op)) {
+    indices.resize(access.indices.size());
+    for (auto [i, source] : llvm::enumerate(transpose.getPermutation()))
+      indices[source] = access.indices[i];
+  } else if (auto broadcast = dyn_cast<linalg::BroadcastOp>(op)) {
+    for (auto [i, index] : llvm::enumerate(access.indices))
+      if (!llvm::is_contained(broadcast.getDimensions(),
+                              static_cast<int64_t>(i)))
+        indices.push_back(index);
+  } else if (isa<linalg::CopyOp>(op)) {
+    indices = access.indices;
+  } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
+    ArrayRef<int64_t> shape = collapse.getSrcType().getShape();
+    for (auto [index, group] :
+         llvm::zip_equal(access.indices, collapse.getReassociationIndices()))
+      indices.append(
+          delinearize(index, shape.slice(group.front(), group.size())));
+    // All dimensions have one element.
+    indices.resize(shape.size(), getAffineConstantExpr(0, context));
+  } else if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+    ArrayRef<int64_t> shape = expand.getResultType().getShape();
+    for (const ReassociationIndices &group : expand.getReassociationIndices())
+      indices.push_back(
+          linearize(ArrayRef(access.indices).slice(group.front(), group.size()),
+                    shape.slice(group.front(), group.size()), context));
+  } else {
+    return false;
+  }
+  access.source = op->getOperand(0);
+  access.indices = std::move(indices);
+  return true;
+}
+
+TensorAccess TensorAccess::get(Value value, AffineMap map,
+                               ArrayRef<int64_t> loops) {
+  TensorAccess access;
+  access.source = value;
+  access.indices.assign(map.getResults().begin(), map.getResults().end());
+  AccessTracer(access, loops).trace();
+  return access;
+}
+
+TensorAccess TensorAccess::get(OpOperand &operand) {
+  auto op = cast<linalg::LinalgOp>(operand.getOwner());
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  if (!isa<ShapedType>(operand.get().getType())) {
+    TensorAccess access;
+    if (!matchPattern(operand.get(), m_Constant(&access.fill)))
+      access.source = operand.get();
+    return access;
+  }
+  return get(operand.get(), map, op.getStaticLoopRanges());
+}
+
+bool TensorAccess::hasZeroFill() const {
+  return !fill || matchPattern(fill, m_AnyZeroFloat());
+}
+
+bool TensorAccess::isZero() const {
+  return !source && fill && matchPattern(fill, m_AnyZeroFloat());
+}
+
+bool kas::isReshape(Operation *op) {
+  return isa_and_present<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op);
+}
+
+bool kas::isTensorView(Operation *op) {
+  return isReshape(op) ||
+         isa_and_present<linalg::FillOp, linalg::TransposeOp,
+                         linalg::BroadcastOp, linalg::CopyOp, tensor::PadOp,
+                         tensor::ExtractSliceOp, tensor::EmptyOp>(op);
+}
