@@ -399,6 +399,51 @@ public:
     });
     return text.take();
   }
+  void recordFinal(uint64_t id, const std::vector<std::string> &names,
+                   const std::vector<double> &values,
+                   const std::optional<std::string> &failure, double seconds) {
+    if (names.size() != values.size())
+      throw nb::value_error("expected as many values as names");
+    std::vector<const char *> pointers;
+    for (const std::string &name : names)
+      pointers.push_back(name.c_str());
+    run([&](KasDiagnostics sink) {
+      return kasSearcherRecordFinal(searcher.get(), id, pointers.data(),
+                                    values.data(), values.size(),
+                                    getPointer(failure), seconds, sink);
+    });
+  }
+  std::string getFinals() {
+    Text text;
+    run([&](KasDiagnostics sink) {
+      return kasSearcherGetFinals(searcher.get(), text.stream(), sink);
+    });
+    return text.take();
+  }
+  void recordTraining(
+      int64_t candidate, uint64_t seed,
+      const std::vector<std::tuple<uint64_t, std::string, double>> &points) {
+    std::vector<uint64_t> epochs;
+    std::vector<const char *> names;
+    std::vector<double> values;
+    for (const auto &[epoch, name, value] : points) {
+      epochs.push_back(epoch);
+      names.push_back(name.c_str());
+      values.push_back(value);
+    }
+    run([&](KasDiagnostics sink) {
+      return kasSearcherRecordTraining(searcher.get(), candidate, seed,
+                                       epochs.data(), names.data(),
+                                       values.data(), points.size(), sink);
+    });
+  }
+  std::string getTraining() {
+    Text text;
+    run([&](KasDiagnostics sink) {
+      return kasSearcherGetTraining(searcher.get(), text.stream(), sink);
+    });
+    return text.take();
+  }
   bool isExhausted() {
     nb::gil_scoped_release release;
     return kasSearcherIsExhausted(searcher.get());
@@ -541,6 +586,12 @@ NB_MODULE(_kas, m) {
            "values"_a)
       .def("tell_failure", &Searcher::tellFailure, "id"_a, "reason"_a)
       .def("get_replayed", &Searcher::getReplayed)
+      .def("record_final", &Searcher::recordFinal, "id"_a, "names"_a,
+           "values"_a, "failure"_a.none(), "seconds"_a)
+      .def("get_finals", &Searcher::getFinals)
+      .def("record_training", &Searcher::recordTraining, "candidate"_a,
+           "seed"_a, "points"_a)
+      .def("get_training", &Searcher::getTraining)
       .def("is_exhausted", &Searcher::isExhausted)
       .def("stop", &Searcher::stop)
       .def("get_statistics", &Searcher::getStatistics)

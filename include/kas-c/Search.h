@@ -83,6 +83,29 @@ bool kasSearcherTellFailure(KasSearcher *searcher, uint64_t id,
 bool kasSearcherGetReplayed(KasSearcher *searcher, KasStream json,
                             KasDiagnostics diagnostics);
 
+/// Records what a closer look at a candidate gave: `count` metrics, or the
+/// reason of a failure (then `failure` is not null), and how many seconds it
+/// took. Needs a database; the algorithm does not learn of it.
+bool kasSearcherRecordFinal(KasSearcher *searcher, uint64_t id,
+                            const char *const *names, const double *values,
+                            size_t count, const char *failure, double seconds,
+                            KasDiagnostics diagnostics);
+
+/// Writes a JSON object by identifier of objects with `metrics` or `failure`.
+bool kasSearcherGetFinals(KasSearcher *searcher, KasStream json,
+                          KasDiagnostics diagnostics);
+
+/// Records `count` numbers of the curve of a training. `candidate` is -1 for
+/// what candidates are compared with. Needs a database.
+bool kasSearcherRecordTraining(KasSearcher *searcher, int64_t candidate,
+                               uint64_t seed, const uint64_t *epochs,
+                               const char *const *names, const double *values,
+                               size_t count, KasDiagnostics diagnostics);
+
+/// Writes a JSON array of arrays: candidate, seed, epoch, name, value.
+bool kasSearcherGetTraining(KasSearcher *searcher, KasStream json,
+                            KasDiagnostics diagnostics);
+
 /// Every candidate of the space has been proposed.
 bool kasSearcherIsExhausted(KasSearcher *searcher);
 

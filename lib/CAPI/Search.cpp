@@ -295,9 +295,10 @@ static bool tell(KasSearcher *searcher, uint64_t id, Outcome outcome,
   return true;
 }
 
-bool kasSearcherTellMetrics(KasSearcher *searcher, uint64_t id,
-                            const char *const *names, const double *values,
-                            size_t count, KasDiagnostics diagnostics) {
+/// Nothing, with an error, where one is no finite number.
+static std::optional<Metrics> getMetrics(const char *const *names,
+                                         const double *values, size_t count,
+                                         KasDiagnostics diagnostics) {
   Metrics metrics;
   for (size_t index = 0; index < count; ++index) {
     if (!std::isfinite(values[index])) {
@@ -305,16 +306,36 @@ bool kasSearcherTellMetrics(KasSearcher *searcher, uint64_t id,
                       std::to_string(values[index]) + " for '" + names[index] +
                       "'",
                   diagnostics);
-      return false;
+      return std::nullopt;
     }
     metrics[names[index]] = values[index];
   }
-  return tell(searcher, id, std::move(metrics), diagnostics);
+  return metrics;
+}
+
+bool kasSearcherTellMetrics(KasSearcher *searcher, uint64_t id,
+                            const char *const *names, const double *values,
+                            size_t count, KasDiagnostics diagnostics) {
+  std::optional<Metrics> metrics =
+      getMetrics(names, values, count, diagnostics);
+  return metrics && tell(searcher, id, std::move(*metrics), diagnostics);
 }
 
 bool kasSearcherTellFailure(KasSearcher *searcher, uint64_t id,
                             const char *reason, KasDiagnostics diagnostics) {
   return tell(searcher, id, Failure{reason}, diagnostics);
+}
+
+/// The members `metrics` or `failure`.
+static void writeOutcome(llvm::json::OStream &writer, const Outcome &outcome) {
+  if (const auto *failed = std::get_if<Failure>(&outcome)) {
+    writer.attribute("failure", failed->reason);
+    return;
+  }
+  writer.attributeObject("metrics", [&] {
+    for (const auto &[name, value] : std::get<Metrics>(outcome))
+      writer.attribute(name, value);
+  });
 }
 
 bool kasSearcherGetReplayed(KasSearcher *searcher, KasStream json,
@@ -330,17 +351,100 @@ bool kasSearcherGetReplayed(KasSearcher *searcher, KasStream json,
     for (const SearchResult &result : searcher->stored->getReplayed())
       writer.object([&] {
         writeCandidate(writer, *searcher, result.candidate);
-        if (const auto *failed = std::get_if<Failure>(&result.outcome)) {
-          writer.attribute("failure", failed->reason);
-          return;
-        }
-        writer.attributeObject("metrics", [&] {
-          for (const auto &[name, value] : std::get<Metrics>(result.outcome))
-            writer.attribute(name, value);
-        });
+        writeOutcome(writer, result.outcome);
       });
   });
   return true;
+}
+
+//===----------------------------------------------------------------------===//
+// What is kept beside
+//===----------------------------------------------------------------------===//
+
+/// Calls `use` on the open database, alone.
+static bool useStore(KasSearcher *searcher, KasDiagnostics diagnostics,
+                     llvm::function_ref<llvm::Error(SearchStore &)> use) {
+  std::unique_lock<std::shared_mutex> lock(searcher->mutex);
+  if (searcher->isClosed || !searcher->store) {
+    reportError(searcher->isClosed
+                    ? "the search is closed"
+                    : "requires a searcher with a database, got one without",
+                diagnostics);
+    return false;
+  }
+  llvm::Error error = use(*searcher->store);
+  return !error || reportError(std::move(error), diagnostics);
+}
+
+bool kasSearcherRecordFinal(KasSearcher *searcher, uint64_t id,
+                            const char *const *names, const double *values,
+                            size_t count, const char *failure, double seconds,
+                            KasDiagnostics diagnostics) {
+  Outcome outcome = Failure{failure ? failure : ""};
+  if (!failure) {
+    std::optional<Metrics> metrics =
+        getMetrics(names, values, count, diagnostics);
+    if (!metrics)
+      return false;
+    outcome = std::move(*metrics);
+  }
+  return useStore(searcher, diagnostics, [&](SearchStore &store) {
+    return store.recordFinal(id, outcome, seconds);
+  });
+}
+
+bool kasSearcherGetFinals(KasSearcher *searcher, KasStream json,
+                          KasDiagnostics diagnostics) {
+  return useStore(
+      searcher, diagnostics, [&](SearchStore &store) -> llvm::Error {
+        llvm::Expected<std::vector<StoredCandidate>> candidates =
+            store.readCandidates();
+        if (!candidates)
+          return candidates.takeError();
+        CallbackStream stream(json);
+        llvm::json::OStream writer(stream);
+        writer.object([&] {
+          for (const StoredCandidate &candidate : *candidates)
+            if (candidate.finalOutcome)
+              writer.attributeObject(std::to_string(candidate.id), [&] {
+                writeOutcome(writer, *candidate.finalOutcome);
+              });
+        });
+        return llvm::Error::success();
+      });
+}
+
+bool kasSearcherRecordTraining(KasSearcher *searcher, int64_t candidate,
+                               uint64_t seed, const uint64_t *epochs,
+                               const char *const *names, const double *values,
+                               size_t count, KasDiagnostics diagnostics) {
+  std::vector<TrainingPoint> points;
+  for (size_t index = 0; index < count; ++index)
+    points.push_back(
+        {candidate, seed, epochs[index], names[index], values[index]});
+  return useStore(searcher, diagnostics, [&](SearchStore &store) {
+    return store.recordTraining(points);
+  });
+}
+
+bool kasSearcherGetTraining(KasSearcher *searcher, KasStream json,
+                            KasDiagnostics diagnostics) {
+  return useStore(
+      searcher, diagnostics, [&](SearchStore &store) -> llvm::Error {
+        llvm::Expected<std::vector<TrainingPoint>> points =
+            store.readTraining();
+        if (!points)
+          return points.takeError();
+        CallbackStream stream(json);
+        llvm::json::OStream writer(stream);
+        writer.array([&] {
+          for (const TrainingPoint &point : *points)
+            writer.value(llvm::json::Array{point.candidate, point.seed,
+                                           point.epoch, point.name,
+                                           point.value});
+        });
+        return llvm::Error::success();
+      });
 }
 
 //===----------------------------------------------------------------------===//

@@ -243,6 +243,59 @@ Error SearchStore::recordFinal(uint64_t id, const Outcome &outcome,
   return impl->write([&] { return impl->insertFinal(id, outcome, seconds); });
 }
 
+// Not part of the schema: searches without training have none.
+static constexpr const char *trainingTable = R"(
+CREATE TABLE IF NOT EXISTS training(
+  candidate INTEGER NOT NULL,
+  seed INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  value REAL NOT NULL,
+  PRIMARY KEY (candidate, seed, epoch, name)
+) WITHOUT ROWID;
+)";
+
+Error SearchStore::recordTraining(llvm::ArrayRef<TrainingPoint> points) {
+  return impl->write([&]() -> Error {
+    if (Error error = executeSqlite(impl->connection, trainingTable))
+      return error;
+    SqliteStatement row(
+        impl->connection,
+        "INSERT OR REPLACE INTO training VALUES (?, ?, ?, ?, ?)");
+    for (const TrainingPoint &point : points)
+      if (Error error = row.bind(point.candidate)
+                            .bind(static_cast<int64_t>(point.seed))
+                            .bind(static_cast<int64_t>(point.epoch))
+                            .bind(llvm::StringRef(point.name))
+                            .bind(point.value)
+                            .run())
+        return error;
+    return Error::success();
+  });
+}
+
+Expected<std::vector<TrainingPoint>> SearchStore::readTraining() const {
+  std::vector<TrainingPoint> points;
+  Expected<int64_t> tables =
+      querySqliteInteger(impl->connection, "SELECT count(*) FROM sqlite_schema "
+                                           "WHERE name = 'training'");
+  if (!tables)
+    return impl->locate(tables.takeError());
+  if (*tables == 0)
+    return points;
+  SqliteStatement rows(impl->connection,
+                       "SELECT candidate, seed, epoch, name, value FROM "
+                       "training ORDER BY candidate, seed, epoch, name");
+  while (rows.step())
+    points.push_back({rows.getInteger(0),
+                      static_cast<uint64_t>(rows.getInteger(1)),
+                      static_cast<uint64_t>(rows.getInteger(2)),
+                      rows.getText(3), rows.getReal(4)});
+  if (Error error = rows.takeError())
+    return impl->locate(std::move(error));
+  return points;
+}
+
 Error SearchStore::recordStatistics(const SearchStatistics &statistics) {
   return impl->write([&]() -> Error {
     SqliteStatement row(impl->connection,

@@ -55,10 +55,17 @@ __all__ = [
 ]
 
 
+_OF_MODEL_SEARCH = ("Budget", "Halving", "SearchCallback", "SearchOutcome", "Trained", "search")
+
+
 def __getattr__(name: str):
     # Their packages take seconds to import: only who asks for them pays.
-    if name in ("distributed", "report", "torch"):
+    if name in ("distributed", "evaluate", "report", "torch"):
         import importlib
 
         return importlib.import_module(f"kas.{name}")
+    if name in _OF_MODEL_SEARCH:
+        from . import _model_search
+
+        return getattr(_model_search, name)
     raise AttributeError(f"module 'kas' has no attribute '{name}'")

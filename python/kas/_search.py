@@ -251,6 +251,35 @@ class Searcher:
         with self._lock:
             return [self._in_flight[id] for id in sorted(self._in_flight)]
 
+    def record_final(
+        self, id: int, metrics: Optional[Mapping[str, float]] = None, *, error: Optional[str] = None, seconds: float = 0.0
+    ) -> None:
+        """Keeps in the database what a closer look at a candidate gave, such as more trainings of the best. It replaces
+        nothing, and the algorithm does not learn of it."""
+        if (metrics is None) == (error is None):
+            raise TypeError("record either metrics or an error")
+        numbers = _numbers(metrics or {})
+        self._handle.record_final(id, list(numbers), list(numbers.values()), error, seconds)
+
+    @property
+    def finals(self) -> dict[int, SearchResult]:
+        """What `record_final` kept in the database, by identifier."""
+        known = {result.id: result.candidate for result in self.results}
+        return {
+            int(id): SearchResult(known[int(id)], entry.get("metrics", {}), entry.get("failure"))
+            for id, entry in json.loads(self._handle.get_finals()).items()
+        }
+
+    def record_training(self, candidate: int, seed: int, curve: Sequence[tuple[int, str, float]]) -> None:
+        """Keeps the curve of a training in the database: epoch, name and value of each of its numbers. `candidate` is -1
+        for the network that candidates are compared with."""
+        self._handle.record_training(candidate, seed, [(int(e), str(n), float(v)) for e, n, v in curve if math.isfinite(v)])
+
+    @property
+    def training(self) -> list[tuple[int, int, int, str, float]]:
+        """All curves in the database: candidate, seed, epoch, name, value."""
+        return [tuple(row) for row in json.loads(self._handle.get_training())]
+
     @property
     def is_exhausted(self) -> bool:
         """Every candidate of the space has been proposed."""

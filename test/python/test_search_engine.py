@@ -126,6 +126,25 @@ def test_failures_are_results(space, tmp_path):
         assert [result.failure for result in searcher.results] == ["no, not this one", "loss is nan"]
 
 
+def test_what_is_kept_beside(space, tmp_path):
+    options = {"database": tmp_path / "search.db", "objective": "loss"}
+    with kas.Searcher(space, **options) as searcher:
+        first, second = searcher.ask(2)
+        for candidate in (first, second):
+            searcher.tell(candidate.id, judge(candidate))
+        searcher.record_final(first.id, {"accuracy": 0.5}, seconds=3)
+        searcher.record_final(second.id, error="out of memory")
+        searcher.record_training(first.id, 1, [(1, "loss", 2.0), (2, "loss", 1.0), (2, "bad", math.nan)])
+        searcher.record_training(-1, 0, [(1, "accuracy", 0.75)])
+    with kas.Searcher(space, **options) as searcher:
+        assert searcher.finals[first.id].metrics == {"accuracy": 0.5}
+        assert searcher.finals[second.id].failure == "out of memory"
+        assert searcher.training == [(-1, 0, 1, "accuracy", 0.75), (0, 1, 1, "loss", 2.0), (0, 1, 2, "loss", 1.0)]
+    with kas.Searcher(space) as searcher:
+        with pytest.raises(kas.Error, match="requires a searcher with a database, got one without"):
+            searcher.record_training(-1, 0, [])
+
+
 def test_bad_input(space):
     with pytest.raises(kas.Error, match="requires one kas.space in the module, or the name of one, got 0"):
         kas.SearchSpace("module {}")

@@ -49,11 +49,21 @@ struct StoredCandidate {
   std::optional<Outcome> getOutcome() const;
 };
 
+/// One number of a curve: what a training had come to after an epoch.
+struct TrainingPoint {
+  /// The candidate that was trained; -1 for what candidates are compared with.
+  int64_t candidate = -1;
+  uint64_t seed = 0, epoch = 0;
+  std::string name;
+  double value = 0;
+};
+
 /// A file of SQLite (sqlite.org) with the tables `setting`, `candidate`,
-/// `metric`, `final_candidate`, `final_metric` and `statistic`; docs/Search.md
-/// describes them. What was recorded survives the end of the process, whatever
-/// its cause; the last second may be lost when the machine itself fails, but
-/// the file stays sound. One thread at a time may use an object.
+/// `metric`, `final_candidate`, `final_metric` and `statistic`, and `training`
+/// once there are curves; docs/Search.md describes them. What was recorded
+/// survives the end of the process, whatever its cause; the last second may be
+/// lost when the machine itself fails, but the file stays sound. One thread at
+/// a time may use an object.
 class SearchStore {
 public:
   /// The version of the tables, `PRAGMA user_version` of the file.
@@ -98,6 +108,11 @@ public:
 
   /// The same for the final round.
   llvm::Error recordFinal(uint64_t id, const Outcome &outcome, double seconds);
+
+  /// Records curves; numbers that are there are replaced.
+  llvm::Error recordTraining(llvm::ArrayRef<TrainingPoint> points);
+  /// All curves, by candidate, seed, epoch and name.
+  llvm::Expected<std::vector<TrainingPoint>> readTraining() const;
 
   llvm::Error recordStatistics(const SearchStatistics &statistics);
 

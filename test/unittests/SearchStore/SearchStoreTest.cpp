@@ -137,6 +137,27 @@ TEST(SearchStore, KeepsTheFinalRound) {
   EXPECT_FALSE(rows[3].getOutcome());
 }
 
+TEST(SearchStore, KeepsCurves) {
+  TemporaryDirectory directory;
+  std::string path = directory.getPath("curves.db");
+  {
+    std::unique_ptr<SearchStore> store = openStore(path);
+    EXPECT_TRUE(llvm::cantFail(store->readTraining()).empty());
+    llvm::cantFail(store->recordTraining(
+        {{0, 3, 2, "loss", 0.5}, {-1, 0, 1, "accuracy", 0.25}}));
+    llvm::cantFail(store->recordTraining({{0, 3, 2, "loss", 0.75}}));
+    store->close();
+  }
+  std::vector<TrainingPoint> points =
+      llvm::cantFail(openStore(path)->readTraining());
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[0].candidate, -1);
+  EXPECT_EQ(points[0].name, "accuracy");
+  EXPECT_EQ(points[1].seed, 3u);
+  EXPECT_EQ(points[1].epoch, 2u);
+  EXPECT_EQ(points[1].value, 0.75);
+}
+
 TEST(SearchStore, RefusesWrongRows) {
   TemporaryDirectory directory;
   auto store = openStore(directory.getPath("a.db"));

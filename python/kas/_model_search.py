@@ -1,0 +1,500 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`kas.search`: from a network and its data to operators that take the place of its layers.
+
+The engine proposes operators, processes train the network with them by successive halving, and one SQLite file keeps
+everything: the same call goes on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import re
+import shutil
+import statistics
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
+
+from ._errors import need
+
+need("torch", "torch")
+
+from torch import nn
+
+import kas.torch
+
+from ._module import Operator
+from ._progress import Progress, make_progress
+from ._search import Candidate, Searcher, SearchSpace
+from .evaluate import Data, Recipe, Trainer
+from .evaluate._halving import Bracket, Halving, front
+from .evaluate._workers import Done, Job, Pool
+from .evaluate._trainer import summarize
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When a search ends: whatever comes first. At least one limit is needed."""
+
+    seconds: Optional[float] = None
+    """Of this call: start no training of a new candidate after so many, less what the final trainings take."""
+    candidates: Optional[int] = None
+    """How many operators are proposed, those of earlier calls on the database included."""
+    epochs: Optional[float] = None
+    """Training effort of this call in whole trainings (an epoch counts 1 / epochs of the recipe), final ones not
+    included."""
+
+    @staticmethod
+    def of(value: Any) -> Budget:
+        """A `Budget`; a number of seconds; or text such as `90s`, `15m`, `8h` or `500 candidates`."""
+        if isinstance(value, Budget):
+            budget = value
+        elif isinstance(value, bool) or not isinstance(value, (int, float, str)):
+            raise TypeError(
+                f"the budget must be a number of seconds, text such as '15m' or a kas.Budget, got {type(value).__name__}"
+            )
+        elif isinstance(value, str):
+            match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h|candidates|trainings)\s*", value)
+            if not match:
+                raise ValueError(f"the budget must be text such as '90s', '15m', '8h', '500 candidates' or '40 trainings', got {value!r}")
+            number, unit = float(match[1]), match[2]
+            if unit == "candidates":
+                budget = Budget(candidates=int(number))
+            elif unit == "trainings":
+                budget = Budget(epochs=number)
+            else:
+                budget = Budget(seconds=number * {"s": 1, "m": 60, "h": 3600}[unit])
+        else:
+            budget = Budget(seconds=float(value))
+        limits = [limit for limit in dataclasses.astuple(budget) if limit is not None]
+        if not limits or any(isinstance(limit, (bool, str)) or not math.isfinite(limit) or limit <= 0 for limit in limits):
+            raise ValueError(f"the budget must have at least one limit, each a finite number above 0, got {budget}")
+        return budget
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A candidate and what became of it."""
+
+    candidate: Candidate
+    metrics: dict[str, float] = field(default_factory=dict)
+    """`accuracy` and `loss` on the validation set after `epochs` epochs, `flops` and `params` of the replaced layers,
+    `flops_ratio` to the network's own, `train_seconds`; of those in the final round also means over its seeds, each name
+    with `final_` before it."""
+    failure: Optional[str] = None
+
+    @property
+    def id(self) -> int:
+        return self.candidate.id
+
+    @property
+    def operator(self) -> Operator:
+        return self.candidate.operator
+
+
+@dataclass
+class SearchOutcome:
+    """What a search found. `best` is the best of the final round, or of those trained longest without one."""
+
+    trainer: Trainer
+    database: Optional[str]
+    trained: list[Trained]
+    dense: dict[str, float]
+    """The network itself: means over the seeds of the final round."""
+    is_complete: bool
+    """Not interrupted: the budget was used up, or the space."""
+
+    def __repr__(self) -> str:
+        failed = sum(entry.failure is not None for entry in self.trained)
+        return f"<kas.SearchOutcome: {len(self.trained) - failed} trained, {failed} failed, {len(self.front)} on the front>"
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How often each reason occurred, numbers in it left out."""
+        return dict(Counter(re.sub(r"\d[\d.e+-]*", "#", entry.failure) for entry in self.trained if entry.failure is not None))
+
+    @property
+    def finalists(self) -> list[Trained]:
+        """Those of the final round, the most accurate first."""
+        finals = [entry for entry in self.trained if "final_accuracy" in entry.metrics]
+        return sorted(finals, key=lambda entry: (-entry.metrics["final_accuracy"], entry.id))
+
+    @property
+    def fully_trained(self) -> list[Trained]:
+        """Those that were trained by the whole recipe, the most accurate first."""
+        whole = [entry for entry in self.trained if entry.metrics.get("epochs") == self.trainer.recipe.epochs]
+        return sorted(whole, key=lambda entry: (-entry.metrics["accuracy"], entry.id))
+
+    @property
+    def best(self) -> Optional[Trained]:
+        ranked = self.finalists or self.fully_trained
+        if not ranked:
+            ranked = [entry for entry in self.trained if entry.failure is None]
+            ranked.sort(key=lambda entry: (-entry.metrics.get("epochs", 0), -entry.metrics["accuracy"], entry.id))
+        return ranked[0] if ranked else None
+
+    @property
+    def front(self) -> list[Trained]:
+        """Those of the final round (or, without one, trained by the whole recipe) that no other beats in both FLOPs and
+        accuracy, the one with the fewest FLOPs first."""
+        name = "final_accuracy" if self.finalists else "accuracy"
+        entries = self.finalists or self.fully_trained
+        chosen = front([(entry.metrics["flops"], -entry.metrics[name]) for entry in entries])
+        return sorted((entries[index] for index in chosen), key=lambda entry: (entry.metrics["flops"], entry.id))
+
+    def network(self, entry: Optional[Trained] = None, *, backend: str = "compiled", seed: int = 0) -> nn.Module:
+        """The network with the operator of `entry` (the best) in its place as `kas.torch.KasModule`s, untrained."""
+        entry = entry or self.best
+        if entry is None:
+            raise ValueError("the search found no operator")
+        trainer = self.trainer
+        return kas.torch.substitute(
+            trainer.model, entry.operator, trainer.sites, space=trainer.space, binding=trainer.binding, backend=backend
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary per candidate."""
+        return [
+            {
+                "id": entry.id,
+                "formula": entry.operator.formula,
+                "weights_indexed_by_position": entry.candidate.weights_indexed_by_position,
+                **entry.metrics,
+                "failure": entry.failure,
+            }
+            for entry in self.trained
+        ]
+
+    def frame(self):
+        """The same as a pandas.DataFrame."""
+        pandas = need("pandas", "torch")
+        return pandas.DataFrame(self.rows(), columns=None if self.trained else ["id", "failure"]).set_index("id")
+
+
+class SearchCallback:
+    """What may be told while a search runs; derive from it. An exception ends the search, as Ctrl-C does."""
+
+    def candidate(self, entry: Trained) -> None:
+        """A candidate has its outcome."""
+
+    def epoch(self, candidate: int, seed: int, epoch: int, metrics: Mapping[str, float]) -> None:
+        """A candidate (-1: the network itself) was trained to the end of `epoch`."""
+
+
+def search(
+    model: nn.Module,
+    data: Union[str, Data] = "digits",
+    budget: Any = "15m",
+    *,
+    space: Union[str, SearchSpace, None] = None,
+    binding: Any = None,
+    recipe: Recipe = Recipe(),
+    algorithm: str = "surrogate",
+    parameters: Mapping[str, float] = {},
+    objective: str = "-accuracy",
+    halving: Halving = Halving(),
+    translation_equivariant: bool = False,
+    flops_ratio: float = 0.5,
+    min_flops_ratio: float = 0.1,
+    seed: int = 0,
+    final: int = 5,
+    final_seeds: int = 3,
+    latency: bool = False,
+    database: Union[str, os.PathLike, None] = None,
+    workers: Optional[int] = None,
+    time_limit: Optional[float] = None,
+    memory_limit: Optional[int] = None,
+    inherit: bool = False,
+    backend: str = "pytorch",
+    device: str = "cpu",
+    progress: Union[bool, str] = True,
+    callbacks: Sequence[SearchCallback] = (),
+) -> SearchOutcome:
+    """Looks for operators that make a network as accurate at a lower cost.
+
+    `model` is a torch.nn.Module, `data` a `kas.evaluate.Data` or the name of one, `budget` a `kas.Budget`, a number of
+    seconds, or text such as `15m`. The layers of `space` are replaced (a name of `kas.torch.extract`, or a
+    `kas.SearchSpace` for these layers, such as one with other limits; without it, the kind with the most FLOPs), all of
+    them by one operator, with at most `flops_ratio` and at least `min_flops_ratio` of their FLOPs.
+    `translation_equivariant` leaves out operators whose weights depend on a position.
+
+    Candidates come from the engine (`algorithm`, `parameters`, `seed`; docs/Search.md), which minimizes `objective`, a
+    weighted sum of metrics. They are trained by `recipe` under `halving`, each with seed 0, by `workers` processes (as
+    many as cores). Afterwards the `final` most accurate are trained whole with `final_seeds` seeds, as is the network
+    itself; `test_accuracy` is measured there only. With `latency` those are also compiled and timed. Trainings that need
+    more than `time_limit` seconds or `memory_limit` MiB, or whose loss is no number, are failures.
+
+    `database` is a file that keeps everything. Ctrl-C ends the search with the outcome so far, and the same call goes on
+    (with a larger budget also one that is complete). With one worker and no limit of time, equal calls give equal results.
+
+    Raises `ValueError` and `TypeError` for a model without such layers, data that do not fit it, and wrong options;
+    `kas.Error` for a space without operators and a database of another search.
+    """
+    budget = Budget.of(budget)
+    for name, value, low in (("final", final, 0), ("final_seeds", final_seeds, 1)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < low:
+            raise ValueError(f"'{name}' must be an integer of at least {low}, got {value!r}")
+    if not isinstance(halving, Halving):
+        raise TypeError(f"'halving' must be a kas.Halving, got {type(halving).__name__}")
+    if not 0 <= min_flops_ratio <= flops_ratio:
+        raise ValueError(f"requires 0 <= min_flops_ratio <= flops_ratio, got {min_flops_ratio} and {flops_ratio}")
+    trainer = _make_trainer(model, data, recipe, space, binding, flops_ratio, min_flops_ratio, inherit, backend, device)
+    problem = space if isinstance(space, SearchSpace) else trainer.sites.spaces[trainer.space]
+    settings = {**trainer.describe(), "halving": repr(halving)}
+    if translation_equivariant:
+        settings["translation_equivariant"] = "True"
+    workers = workers or (len(os.sched_getaffinity(0)) if device == "cpu" else 1)
+    with Searcher(
+        problem, algorithm, seed=seed, database=database, objective=objective, parameters=parameters, settings=settings
+    ) as searcher, Pool(trainer, workers, time_limit=time_limit, memory_limit=memory_limit) as pool:
+        run = _Run(trainer, problem, searcher, pool, budget, halving.for_epochs(recipe.epochs), objective, callbacks)
+        run.translation_equivariant = translation_equivariant
+        run.final, run.final_seeds, run.latency = final, final_seeds, latency
+        with make_progress(progress) as run.progress:
+            return run.execute()
+
+
+def _make_trainer(model, data, recipe, space, binding, flops_ratio, min_flops_ratio, inherit, backend, device) -> Trainer:
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"the model must be a torch.nn.Module, got {type(model).__name__}")
+    first = Trainer(model, data, recipe)
+    sites = kas.torch.extract(
+        model, first.data.train[0][:1], flops_ratio=flops_ratio, min_flops_ratio=min_flops_ratio
+    )
+    name = space
+    if isinstance(space, SearchSpace):
+        # Its operators go where its bindings are: the kind with the most FLOPs, unless a kind has its name.
+        name = space.name if space.name in sites.spaces else None
+    return Trainer(
+        model, first.data, recipe, space=name, sites=sites, binding=binding, inherit=inherit, backend=backend, device=device
+    )
+
+
+class _Run:
+    """One call of `search`."""
+
+    progress: Progress
+    translation_equivariant = False
+    final, final_seeds, latency = 5, 3, False
+
+    def __init__(self, trainer, problem, searcher, pool, budget, policy, objective, callbacks):
+        self.trainer: Trainer = trainer
+        self.problem: SearchSpace = problem
+        self.searcher: Searcher = searcher
+        self.pool: Pool = pool
+        self.budget: Budget = budget
+        self.policy: Halving = policy
+        self.objective = objective
+        self.callbacks: Sequence[SearchCallback] = callbacks
+        self.start = time.monotonic()
+        self.brackets: list[Bracket] = []
+        self.epochs = 0.0
+        self.exhausted = False
+        self.final_metrics: dict[int, dict[str, float]] = {}
+        self.dense_runs: dict[int, dict[str, float]] = {}
+        self.baseline_flops = float(sum(site.flops for site in trainer.replaced))
+        # Trainings that pause; beside the database they survive the process.
+        self.own_folder = searcher.database is None
+        self.folder = tempfile.mkdtemp(prefix="kas-search-") if self.own_folder else f"{searcher.database}.trainings"
+        os.makedirs(self.folder, exist_ok=True)
+
+    # Running
+
+    def execute(self) -> SearchOutcome:
+        complete = False
+        try:
+            self._restore()
+            self._train_dense()
+            self._search()
+            self._train_finalists()
+            complete = True
+        except KeyboardInterrupt:
+            self.progress.message("interrupted: the same call with a database goes on")
+        finally:
+            if self.own_folder or (complete and not self.searcher.in_flight):
+                shutil.rmtree(self.folder, ignore_errors=True)
+        outcome = self.outcome(complete)
+        self.progress.finish(outcome)
+        return outcome
+
+    def _restore(self) -> None:
+        if self.searcher.database is None:
+            return
+        for id, result in self.searcher.finals.items():
+            self.final_metrics[id] = dict(result.metrics)
+        last: dict[int, dict[str, tuple[int, float]]] = {}
+        for candidate, seed, epoch, name, value in self.searcher.training:
+            if candidate == -1:
+                last.setdefault(seed, {})[name] = (epoch, value)
+        for seed, values in last.items():
+            if "test_accuracy" in values:
+                self.dense_runs[seed] = {name: value for name, (_, value) in values.items()}
+
+    def _record(self, done: Done) -> None:
+        if done.metrics is not None:
+            if self.searcher.database is not None:
+                self.searcher.record_training(done.job.candidate, done.job.seed, done.curve)
+            for callback in self.callbacks:
+                callback.epoch(done.job.candidate, done.job.seed, int(done.metrics["epochs"]), done.metrics)
+
+    def _run_jobs(self, jobs: list[Job], what: str) -> list[Done]:
+        """All of them; nothing else runs meanwhile."""
+        results: list[Done] = []
+        waiting = list(jobs)
+        while waiting or self.pool.busy:
+            while waiting and self.pool.idle:
+                self.pool.submit(waiting.pop(0))
+            for done in self.pool.wait(0.2):
+                self._record(done)
+                results.append(done)
+            self._show(f"{what} {len(results)}/{len(jobs)}")
+        return results
+
+    def _train_dense(self) -> None:
+        seeds = [seed for seed in range(self.final_seeds) if seed not in self.dense_runs]
+        for done in self._run_jobs([Job(-1, None, seed, test=True) for seed in seeds], "training the network itself"):
+            if done.metrics is None:
+                raise ValueError(f"the network itself cannot be trained: {done.failure}")
+            self.dense_runs[done.job.seed] = done.metrics
+
+    @property
+    def dense(self) -> dict[str, float]:
+        names = ("accuracy", "loss", "test_accuracy")
+        return summarize([{name: run[name] for name in names} for run in self.dense_runs.values()]) if self.dense_runs else {}
+
+    # The search
+
+    def _reserve(self) -> float:
+        """Seconds that the final trainings may take, from those of the search: a candidate takes as long as the mean."""
+        whole = [r.metrics["train_seconds"] * self.trainer.recipe.epochs / r.metrics["epochs"]
+                 for r in self.searcher.results if r.metrics.get("epochs")]
+        if not whole or not self.final:
+            return 0.0
+        rounds = math.ceil(self.final * self.final_seeds / (self.pool.idle + self.pool.busy))
+        return 1.2 * rounds * statistics.fmean(whole)
+
+    def _is_over(self) -> bool:
+        """No new candidates."""
+        budget = self.budget
+        if budget.seconds is not None and time.monotonic() - self.start + self._reserve() >= budget.seconds:
+            return True
+        if budget.epochs is not None and self.epochs >= budget.epochs:
+            return True
+        return budget.candidates is not None and self._num_candidates() >= budget.candidates
+
+    def _num_candidates(self) -> int:
+        return len(self.searcher.results) + sum(len(bracket.candidates) for bracket in self.brackets)
+
+    def _open_bracket(self) -> None:
+        size = self.policy.size
+        if self.budget.candidates is not None:
+            size = min(size, self.budget.candidates - self._num_candidates())
+        chosen: dict[int, Candidate] = {}
+        while len(chosen) < size:
+            candidates = self.searcher.ask(1)
+            if not candidates:
+                self.exhausted = True
+                break
+            candidate = candidates[0]
+            if self.translation_equivariant and candidate.weights_indexed_by_position:
+                self._tell(candidate, None, "its weights are indexed by a position")
+                continue
+            chosen[candidate.id] = candidate
+        if chosen:
+            self.brackets.append(Bracket(self.policy, chosen))
+
+    def _next_job(self) -> Optional[Job]:
+        for bracket in self.brackets:
+            if (id := bracket.take()) is not None:
+                candidate = bracket.candidates[id]
+                return Job(id, candidate.text, 0, bracket.epochs, os.path.join(self.folder, f"{id}.pt"))
+        return None
+
+    def _search(self) -> None:
+        while True:
+            late = self.budget.seconds is not None and time.monotonic() - self.start >= self.budget.seconds
+            while self.pool.idle and not late:
+                job = self._next_job()
+                if job is None and not self.exhausted and not self._is_over() and len(self.brackets) < 2:
+                    self._open_bracket()
+                    job = self._next_job()
+                if job is None:
+                    break
+                self.pool.submit(job)
+            if not self.pool.busy:
+                break
+            for done in self.pool.wait(0.2):
+                self._finish_job(done)
+            self._show("searching")
+
+    def _finish_job(self, done: Done) -> None:
+        self._record(done)
+        id = done.job.candidate
+        bracket = next(bracket for bracket in self.brackets if id in bracket.running)
+        if done.metrics is None:
+            self._tell(bracket.candidates[id], None, done.failure)
+            bracket.fail(id)
+        else:
+            before = bracket.outcomes.get(id, {"epochs": 0})["epochs"]
+            self.epochs += (done.metrics["epochs"] - before) / self.trainer.recipe.epochs
+            bracket.score(id, done.metrics["accuracy"], done.metrics)
+        candidates = dict(bracket.candidates)
+        bracket.advance(lambda out, metrics: self._tell(candidates[out], metrics, None))
+        self.brackets = [bracket for bracket in self.brackets if not bracket.is_done]
+
+    def _tell(self, candidate: Candidate, metrics: Optional[dict[str, float]], failure: Optional[str]) -> None:
+        if metrics is None:
+            result = self.searcher.tell(candidate.id, error=failure)
+        else:
+            result = self.searcher.tell(candidate.id, {**metrics, "flops_ratio": candidate.flops / self.baseline_flops})
+        path = os.path.join(self.folder, f"{candidate.id}.pt")
+        if os.path.exists(path):
+            os.remove(path)
+        for callback in self.callbacks:
+            callback.candidate(Trained(candidate, result.metrics, result.failure))
+
+    # The final round
+
+    def _train_finalists(self) -> None:
+        whole = [r for r in self.searcher.results if r.metrics.get("epochs") == self.trainer.recipe.epochs]
+        whole.sort(key=lambda r: (-r.metrics["accuracy"], r.id))
+        chosen = [r for r in whole[: self.final] if r.id not in self.final_metrics]
+        jobs = [Job(r.id, r.candidate.text, seed, test=True) for r in chosen for seed in range(self.final_seeds)]
+        for result in chosen:
+            own = [job for job in jobs if job.candidate == result.id]
+            start = time.monotonic()
+            runs = [done.metrics for done in self._run_jobs(own, "final trainings") if done.metrics is not None]
+            if len(runs) < len(own):
+                self._record_final(result.id, None, "a training failed", start)
+                continue
+            names = ("accuracy", "loss", "test_accuracy")
+            metrics = summarize([{name: run[name] for name in names} for run in runs])
+            if self.latency:
+                from .evaluate._latency import measure_latency
+
+                metrics["latency_ms"] = measure_latency(result.candidate.operator, self.problem)
+            self._record_final(result.id, {f"final_{name}": value for name, value in metrics.items()}, None, start)
+
+    def _record_final(self, id: int, metrics: Optional[dict[str, float]], failure: Optional[str], start: float) -> None:
+        self.final_metrics[id] = metrics or {}
+        if self.searcher.database is not None:
+            self.searcher.record_final(id, metrics, error=failure, seconds=time.monotonic() - start)
+
+    # What is said
+
+    def outcome(self, complete: bool) -> SearchOutcome:
+        trained = [
+            Trained(r.candidate, {**r.metrics, **self.final_metrics.get(r.id, {})}, r.failure) for r in self.searcher.results
+        ]
+        return SearchOutcome(self.trainer, self.searcher.database, trained, self.dense, complete)
+
+    def _show(self, phase: str) -> None:
+        if self.progress.is_due():
+            seconds = time.monotonic() - self.start
+            self.progress.show(phase, self.outcome(False), seconds, self.budget, self.epochs)

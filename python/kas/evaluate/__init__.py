@@ -1,0 +1,33 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Evaluators that train networks.
+
+>>> trainer = kas.evaluate.Trainer(kas.evaluate.DigitsNetwork(), "digits")
+>>> trainer(kas.operator("conv2d_depthwise"))["accuracy"]
+"""
+
+from .._errors import need
+
+need("torch", "torch")
+
+from ._data import Data, digits, load_data
+from ._networks import DigitsNetwork
+from ._trainer import Request, Trainer, main_space, read_operator, summarize
+from ._training import Recipe, Training, TrainingFailure, initialize
+
+__all__ = [
+    "Data",
+    "DigitsNetwork",
+    "Recipe",
+    "Request",
+    "Trainer",
+    "Training",
+    "TrainingFailure",
+    "digits",
+    "initialize",
+    "load_data",
+    "main_space",
+    "read_operator",
+    "summarize",
+]

@@ -1,0 +1,130 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""An evaluator for `kas-opt -kas-search="evaluators=external external='python -m kas.evaluate'"`.
+
+Reads one JSON object per line, trains the network with the operator in it, and answers each with one line; see
+"Judging candidates" in docs/Search.md for the protocol. The metrics are those of `kas.evaluate.Trainer`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import importlib.util
+import json
+import os
+import sys
+from typing import Any, Iterable, TextIO
+
+import torch
+from torch import nn
+
+from .._errors import Error
+from . import DigitsNetwork, Recipe, Trainer, TrainingFailure, load_data
+
+
+def load_network(text: str) -> nn.Module:
+    """`digits`, or `FILE.py:NAME` with a function or class without arguments that gives a torch.nn.Module."""
+    if text == "digits":
+        return DigitsNetwork()
+    path, _, name = text.rpartition(":")
+    if not path or not os.path.isfile(path):
+        raise ValueError(f"the network must be 'digits' or FILE.py:NAME with a file that exists, got '{text}'")
+    specification = importlib.util.spec_from_file_location("kas_user_network", path)
+    module = importlib.util.module_from_spec(specification)
+    # Classes of the file can be sent to other processes by this name.
+    sys.modules["kas_user_network"] = module
+    specification.loader.exec_module(module)
+    if not hasattr(module, name):
+        raise ValueError(f"the file '{path}' has no '{name}'")
+    network = getattr(module, name)()
+    if not isinstance(network, nn.Module):
+        raise ValueError(f"'{text}' must give a torch.nn.Module, got {type(network).__name__}")
+    return network
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the network, the data and the recipe."""
+    parser.add_argument("--network", default="digits", help="'digits' or FILE.py:NAME, a callable that gives a torch.nn.Module")
+    parser.add_argument("--data", default="digits", help="digits, moved_digits, cifar10, cifar100 or folder (default digits)")
+    parser.add_argument("--data-path", help="the folder of the data set, where it is not part of a package")
+    parser.add_argument("--space", help="the kind of layers to replace (default: the one with the most FLOPs)")
+    parser.add_argument("--binding", help="values for symbols of operators, e.g. g=4,k=3 (default: those of the layers)")
+    parser.add_argument("--recipe", choices=("default", "cifar"), default="default", help="where the options below start from")
+    parser.add_argument("--epochs", type=int, help="passes over the training set")
+    parser.add_argument("--batch-size", type=int)
+    parser.add_argument("--optimizer", choices=("adamw", "sgd"))
+    parser.add_argument("--learning-rate", type=float)
+    parser.add_argument("--label-smoothing", type=float)
+    parser.add_argument("--milestone", action="append", default=[], metavar="EPOCH=ACCURACY", help="stop below it; may be repeated")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default cpu)")
+
+
+def make_recipe(arguments: argparse.Namespace) -> Recipe:
+    recipe = Recipe.cifar() if arguments.recipe == "cifar" else Recipe()
+    names = ("epochs", "batch_size", "optimizer", "learning_rate", "label_smoothing")
+    changes: dict[str, Any] = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    if arguments.milestone:
+        try:
+            pairs = [entry.split("=") for entry in arguments.milestone]
+            changes["milestones"] = {int(epoch): float(accuracy) for epoch, accuracy in pairs}
+        except ValueError as error:
+            raise ValueError(f"a milestone must be EPOCH=ACCURACY such as 3=0.2, got {arguments.milestone}") from error
+    return dataclasses.replace(recipe, **changes)
+
+
+def answer(trainer: Trainer, line: str) -> dict[str, Any]:
+    """What to say to one request."""
+    try:
+        request = json.loads(line)
+        identifier, operator = request["id"], request.get("operator")
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return {"id": None, "error": "requires a JSON object with 'id' and 'operator' in each line"}
+    if not isinstance(operator, str):
+        return {"id": identifier, "error": "requires an operator, got " + ("a kernel" if "kernel" in request else "none")}
+    try:
+        return {"id": identifier, "metrics": trainer.evaluate(operator)}
+    except (TrainingFailure, Error, ValueError, MemoryError) as failure:
+        return {"id": identifier, "error": " ".join(str(failure).split()) or type(failure).__name__}
+
+
+def serve(trainer: Trainer, requests: Iterable[str], answers: TextIO) -> None:
+    for line in requests:
+        if line.strip():
+            # What a network prints is not to be taken for an answer.
+            with contextlib.redirect_stdout(sys.stderr):
+                result = answer(trainer, line)
+            print(json.dumps(result), file=answers, flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m kas.evaluate", description=__doc__.split("\n\n")[0])
+    add_arguments(parser)
+    parser.add_argument("--seeds", type=int, default=1, help="trainings of each candidate (default 1)")
+    parser.add_argument("--time-limit", type=float, help="seconds for one training")
+    parser.add_argument("--threads", type=int, default=1, help="threads of PyTorch (default 1)")
+    arguments = parser.parse_args()
+    torch.set_num_threads(max(1, arguments.threads))
+    torch.set_flush_denormal(True)
+    try:
+        trainer = Trainer(
+            load_network(arguments.network),
+            load_data(arguments.data, arguments.data_path),
+            make_recipe(arguments),
+            space=arguments.space,
+            binding=arguments.binding,
+            seeds=arguments.seeds,
+            device=arguments.device,
+            time_limit=arguments.time_limit,
+        )
+    except (Error, ValueError, TypeError, OSError, ImportError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    serve(trainer, sys.stdin, sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

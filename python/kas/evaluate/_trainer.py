@@ -1,0 +1,198 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The evaluator that trains: from an operator to the accuracy of a network with it."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from dataclasses import dataclass
+from typing import Any, Mapping, Optional, Sequence, Union
+
+from .._errors import Error, need
+
+need("torch", "torch")
+
+import torch
+from torch import nn
+
+import kas.torch
+
+from .._module import Binding, Module, Operator
+from ._data import Data, load_data
+from ._training import Recipe, Training, TrainingFailure, initialize
+
+
+@dataclass(frozen=True)
+class Request:
+    """A candidate to evaluate: what a line of the protocol for external evaluators says (docs/Search.md)."""
+
+    id: int
+    operator: str
+    """The text of a file with one operator."""
+    bindings: Sequence[Mapping[str, int]] = ()
+    multiplicities: Sequence[int] = ()
+
+
+def read_operator(text: str) -> Operator:
+    """The one operator of a text."""
+    module = Module(text, "<candidate>")
+    if len(module.operators) != 1:
+        raise ValueError(f"requires one kas.operator in the text of a candidate, got {len(module.operators)}")
+    return module[module.operators[0]]
+
+
+def main_space(sites: kas.torch.Sites) -> str:
+    """The search problem whose layers have the most FLOPs."""
+    flops: dict[str, int] = {}
+    for site in sites.sites.values():
+        flops[site.space] = flops.get(site.space, 0) + site.flops
+    return max(flops, key=lambda name: flops[name])
+
+
+class Trainer:
+    """Trains a network with an operator in place of some layers, and tells how good it became.
+
+    `model` is the network, `data` a `Data` or the name of one. The layers are those of `space` (a name of
+    `kas.torch.extract`; without it, the one with the most FLOPs); `binding` gives symbols of operators other values than
+    the layers do. All layers are initialized by the seed; with `inherit`
+    those that stay keep the weights of `model`. `backend` is that of `kas.torch.KasModule`.
+
+    Called with a `Request` (or an operator, or its text) it trains `seeds` times by the whole recipe and gives the means
+    of `accuracy` and `loss` on the validation set, of `test_accuracy`, and `accuracy_deviation` over seeds, `epochs` and
+    `train_seconds`. What goes wrong (a loss that is NaN, memory or time that is not enough, an operator that does not
+    fit) is a `TrainingFailure`. It can be pickled and sent to other processes.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        data: Union[str, Data] = "digits",
+        recipe: Recipe = Recipe(),
+        *,
+        space: Optional[str] = None,
+        sites: Optional[kas.torch.Sites] = None,
+        binding: Binding = None,
+        seeds: int = 1,
+        inherit: bool = False,
+        backend: str = "pytorch",
+        device: str = "cpu",
+        time_limit: Optional[float] = None,
+    ):
+        if not isinstance(model, nn.Module):
+            raise TypeError(f"the model must be a torch.nn.Module, got {type(model).__name__}")
+        if isinstance(data, str):
+            data = load_data(data)
+        if not isinstance(data, Data):
+            raise TypeError(f"the data must be a kas.evaluate.Data or the name of a data set, got {type(data).__name__}")
+        if not isinstance(recipe, Recipe):
+            raise TypeError(f"the recipe must be a kas.evaluate.Recipe, got {type(recipe).__name__}")
+        if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
+            raise ValueError(f"the number of seeds must be a positive integer, got {seeds!r}")
+        if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit > 0):
+            raise ValueError(f"the time limit must be a positive number of seconds, got {time_limit!r}")
+        self.model, self.data, self.recipe = model, data, recipe
+        self.seeds, self.inherit, self.backend, self.device, self.time_limit = seeds, inherit, backend, device, time_limit
+        example = data.train[0][:1].to(next(model.parameters()).device)
+        self._check_output(example)
+        self.binding = kas.torch.parse_binding(binding) if binding is not None else None
+        self.sites = sites or kas.torch.extract(model, example)
+        self.space = space or main_space(self.sites)
+        if self.space not in self.sites.spaces:
+            raise ValueError(f"the network has no layers of the space '{self.space}', only of {', '.join(self.sites.spaces)}")
+
+    def _check_output(self, example: torch.Tensor) -> None:
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            with torch.no_grad():
+                shape = tuple(self.model(example).shape)
+        except RuntimeError as error:
+            raise ValueError(
+                f"the network does not take data of shape {tuple(example.shape[1:])} (without the batch): {error}"
+            ) from error
+        finally:
+            self.model.train(was_training)
+        if len(shape) != 2 or shape[1] != self.data.num_classes:
+            raise ValueError(f"the network must give {self.data.num_classes} numbers for each input, got the shape {shape[1:]}")
+
+    @property
+    def replaced(self) -> list[kas.torch.Site]:
+        """The layers that candidates take the place of."""
+        return [site for site in self.sites.sites.values() if site.space == self.space]
+
+    def describe(self) -> dict[str, str]:
+        """What the outcomes follow from, for the settings of a search database."""
+        return {
+            "evaluator": "train",
+            "recipe": self.recipe.to_text(),
+            "data": f"{self.data.name} {len(self.data.train[0])}/{len(self.data.validation[0])}/{len(self.data.test[0])}",
+            "network": f"{type(self.model).__name__} {sum(p.numel() for p in self.model.parameters())} parameters",
+            "inherit": str(self.inherit),
+        }
+
+    def network(self, operator: Union[Operator, str, None], seed: int = 0) -> nn.Module:
+        """The network with the operator, initialized; without an operator, the network itself."""
+        import copy
+
+        if isinstance(operator, str):
+            operator = read_operator(operator)
+        if operator is None:
+            network = copy.deepcopy(self.model)
+        else:
+            network = kas.torch.substitute(
+                self.model, operator, self.sites, space=self.space, binding=self.binding, backend=self.backend
+            )
+        network.requires_grad_(True)
+        initialize(network, seed, [site.name for site in self.replaced] if self.inherit else None)
+        return network
+
+    def start(self, operator: Union[Operator, str, None], seed: int = 0) -> Training:
+        """A training that has not begun."""
+        try:
+            network = self.network(operator, seed)
+        except (Error, ValueError) as error:
+            raise TrainingFailure(f"the operator does not fit: {error}") from error
+        return Training(network, self.data, self.recipe, seed, self.device)
+
+    def train_once(
+        self,
+        operator: Union[Operator, str, None],
+        seed: int = 0,
+        epochs: Optional[int] = None,
+        checkpoint: Union[str, os.PathLike, None] = None,
+        test: bool = False,
+    ) -> tuple[dict[str, float], list[tuple[int, str, float]]]:
+        """One training to the end of `epochs` (all): its metrics and its curve. Goes on from the file `checkpoint`
+        where there is one, and leaves one there unless all epochs are done."""
+        deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
+        training = self.start(operator, seed)
+        if checkpoint is not None and os.path.exists(checkpoint):
+            training.load(checkpoint)
+        training.advance(epochs or self.recipe.epochs, deadline)
+        metrics = {**training.evaluate(), "epochs": training.epoch, "train_seconds": training.seconds}
+        if test:
+            metrics["test_accuracy"] = training.evaluate("test")["accuracy"]
+        if checkpoint is not None and not training.is_done:
+            training.save(checkpoint)
+        return metrics, training.curve
+
+    def evaluate(self, operator: Union[Operator, str, None], seeds: Optional[Sequence[int]] = None) -> dict[str, float]:
+        """Whole trainings with all seeds; see the class."""
+        runs = [self.train_once(operator, seed, test=True)[0] for seed in (range(self.seeds) if seeds is None else seeds)]
+        return summarize(runs)
+
+    def __call__(self, request: Union[Request, Operator, str]) -> dict[str, float]:
+        return self.evaluate(request.operator if isinstance(request, Request) else request)
+
+
+def summarize(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Means over seeds, and the sample standard deviation of the accuracies where there are several."""
+    result = {name: statistics.fmean(run[name] for run in runs) for name in runs[0]}
+    if len(runs) > 1:
+        for name in ("accuracy", "test_accuracy"):
+            if name in runs[0]:
+                result[f"{name}_deviation"] = statistics.stdev(run[name] for run in runs)
+    return result

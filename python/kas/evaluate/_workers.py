@@ -1,0 +1,196 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Processes that train: a candidate that takes too long, too much memory, or its process with it, is a failure."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import signal
+import time
+import traceback
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from .._errors import Error
+from ._trainer import Trainer
+from ._training import TrainingFailure
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training, or a part of one."""
+
+    candidate: int
+    """-1: the network itself."""
+    text: Optional[str]
+    """The operator; None: the network itself."""
+    seed: int = 0
+    epochs: Optional[int] = None
+    """Up to the end of this epoch; None: all."""
+    checkpoint: Optional[str] = None
+    test: bool = False
+    """The accuracy on the test set as well."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a job."""
+
+    job: Job
+    metrics: Optional[dict[str, float]]
+    curve: list[tuple[int, str, float]]
+    failure: Optional[str]
+    seconds: float
+
+
+def _limit_memory(mebibytes: Optional[int]) -> None:
+    if mebibytes:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20))
+
+
+def _work(connection: Any, trainer: Trainer, threads: int, memory_limit: Optional[int]) -> None:
+    """The life of a worker."""
+    import torch
+
+    # The one who started the search decides when it ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
+    _limit_memory(memory_limit)
+    while True:
+        try:
+            job = connection.recv()
+        except EOFError:
+            return
+        try:
+            metrics, curve = trainer.train_once(job.text, job.seed, job.epochs, job.checkpoint, job.test)
+            answer = (metrics, curve, None)
+        except (TrainingFailure, Error, MemoryError) as failure:
+            answer = (None, [], " ".join(str(failure).split()) or type(failure).__name__)
+        except Exception as error:
+            # An error of the network itself: the candidate failed, and the reason says where.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            answer = (None, [], f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})")
+        try:
+            connection.send(answer)
+        except OSError:
+            return
+
+
+class Pool:
+    """`workers` processes with the trainer in each. One thread at a time may use it.
+
+    `time_limit` is in seconds for one job, `memory_limit` in MiB of address space of a worker. A worker that is late or
+    dies is started anew; its job has failed, after a second try where it died by itself.
+    """
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        workers: int = 1,
+        *,
+        time_limit: Optional[float] = None,
+        memory_limit: Optional[int] = None,
+        threads: int = 1,
+    ):
+        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+            raise ValueError(f"the number of workers must be a positive integer, got {workers!r}")
+        self.trainer, self.time_limit, self.memory_limit, self.threads = trainer, time_limit, memory_limit, threads
+        # A fork needs nothing of the caller's script; CUDA does not survive one.
+        self._context: Any = multiprocessing.get_context("fork" if trainer.device == "cpu" else "spawn")
+        self._processes: list[Any] = []
+        self._connections: list[Any] = []
+        self._jobs: list[Optional[Job]] = []
+        self._started: list[float] = []
+        self._retried: set[Job] = set()
+        for _ in range(workers):
+            self._processes.append(None)
+            self._connections.append(None)
+            self._jobs.append(None)
+            self._started.append(0.0)
+            self._start(len(self._jobs) - 1)
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def _start(self, index: int) -> None:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=_work, args=(theirs, self.trainer, self.threads, self.memory_limit), daemon=True
+        )
+        process.start()
+        theirs.close()
+        self._processes[index], self._connections[index] = process, ours
+
+    @property
+    def idle(self) -> int:
+        """How many workers have nothing to do."""
+        return self._jobs.count(None)
+
+    @property
+    def busy(self) -> int:
+        return len(self._jobs) - self.idle
+
+    def submit(self, job: Job) -> None:
+        """Gives a job to a worker that is idle."""
+        index = self._jobs.index(None)
+        self._jobs[index] = job
+        self._started[index] = time.monotonic()
+        try:
+            self._connections[index].send(job)
+        except OSError:
+            pass  # It died while it was idle: `wait` sees that.
+
+    def wait(self, timeout: float) -> list[Done]:
+        """The jobs that ended, after `timeout` seconds at most."""
+        busy = [index for index, job in enumerate(self._jobs) if job is not None]
+        multiprocessing.connection.wait([self._connections[index] for index in busy], timeout)
+        done = [self._collect(index) for index in busy]
+        return [one for one in done if one is not None]
+
+    def _collect(self, index: int) -> Optional[Done]:
+        job, seconds = self._jobs[index], time.monotonic() - self._started[index]
+        if self._connections[index].poll():
+            try:
+                metrics, curve, failure = self._connections[index].recv()
+            except (EOFError, OSError):
+                return self._bury(index, job, seconds)
+            self._jobs[index] = None
+            return Done(job, metrics, curve, failure, seconds)
+        if self.time_limit is not None and seconds > self.time_limit:
+            self._processes[index].kill()
+            self._restart(index)
+            return Done(job, None, [], f"the training needs more than {self.time_limit:g} s", seconds)
+        return None
+
+    def _bury(self, index: int, job: Job, seconds: float) -> Optional[Done]:
+        self._processes[index].join(5)
+        code = self._processes[index].exitcode
+        self._restart(index)
+        if job not in self._retried:
+            self._retried.add(job)
+            self.submit(job)
+            return None
+        how = f"signal {-code}" if code is not None and code < 0 else f"code {code}"
+        return Done(job, None, [], f"the process that trained it ended twice, last with {how}", seconds)
+
+    def _restart(self, index: int) -> None:
+        self._connections[index].close()
+        self._processes[index].join(5)
+        self._jobs[index] = None
+        self._start(index)
+
+    def close(self) -> None:
+        """Ends the workers; what they are at is lost."""
+        for process, connection in zip(self._processes, self._connections):
+            connection.close()
+            process.kill()
+        for process in self._processes:
+            process.join(5)
