@@ -19,6 +19,7 @@
 #include "kas/Dialect/Kas/Analysis/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/Differentiation/Passes.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GraphSearch/Passes.h"
 #include "kas/Models/Passes.h"
@@ -41,6 +42,7 @@ inline void registerAllPasses() {
   registerKasGraphSearchPasses();
   registerKasAnalysisPasses();
   registerKasModelsPasses();
+  registerKasDifferentiationPasses();
   registerKasTransformsPasses();
   registerCPUPipeline();
   registerGPUPipelines();

@@ -46,9 +46,15 @@ bool shouldFuse(OpOperand *operand) {
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
   if (!producer || !consumer || !operand->get().hasOneUse())
     return false;
+  // A producer that adds to what was there must not do so more than once, which
+  // upstream's fusion does not look at.
+  bool isRepeated = !consumer.getMatchingIndexingMap(operand).isPermutation();
+  OpOperand *init = producer.getDpsInitOperand(0);
+  if (isRepeated && producer.payloadUsesValueFromOperand(init))
+    return false;
   if (consumer.getNumReductionLoops() == 0)
     return true;
-  if (!consumer.getMatchingIndexingMap(operand).isPermutation())
+  if (isRepeated)
     return false;
   return isCopy(producer) || (getOnlyOperation<arith::MulFOp>(producer) &&
                               getOnlyOperation<arith::AddFOp>(consumer));

@@ -124,21 +124,8 @@ kas::createGradientModule(OperatorOp op, unsigned tensor,
 
   Block *body = function.addEntryBlock();
   builder.setInsertionPointToEnd(body);
-  auto getBufferType = [](Type type) {
-    return cast<MemRefType>(
-        bufferization::getMemRefTypeWithStaticIdentityLayout(
-            cast<TensorType>(type)));
-  };
-  SmallVector<Value> inputs;
-  for (BlockArgument argument : body->getArguments())
-    inputs.push_back(bufferization::ToBufferOp::create(
-        builder, loc, getBufferType(argument.getType()), argument,
-        /*read_only=*/true));
-  Value output = memref::AllocOp::create(
-      builder, loc, getBufferType(targetType), builder.getI64IntegerAttr(64));
-  emitGradientLoops(builder, loc, op, tensor, inputs, output, options);
-  Value result = bufferization::ToTensorOp::create(
-      builder, loc, targetType, output, /*restrict=*/true, /*writable=*/true);
+  Value result = emitGradient(builder, loc, op, tensor, body->getArguments(),
+                              cast<TensorType>(targetType), options);
   func::ReturnOp::create(builder, loc, result);
   return module;
 }

@@ -52,3 +52,29 @@ func.func @reduction(%x: tensor<4x8xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
   } -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+#one = affine_map<(i) -> (i)>
+
+// What adds to its result is not fused into what would compute it once for each column: the sum would be taken as often.
+// CHECK-LABEL: func.func @adds_to_its_result
+// CHECK-COUNT-2: linalg.generic
+func.func @adds_to_its_result(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4x8xf32> {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %0 = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]}
+      ins(%x : tensor<4xf32>) outs(%y : tensor<4xf32>) {
+    ^bb0(%a: f32, %c: f32):
+      %s = arith.addf %a, %c : f32
+      linalg.yield %s : f32
+  } -> tensor<4xf32>
+  %1 = linalg.generic {indexing_maps = [#row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%0 : tensor<4xf32>) outs(%e : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %c: f32):
+      %s = arith.negf %a : f32
+      linalg.yield %s : f32
+  } -> tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}

@@ -39,6 +39,13 @@ void emitGradientLoops(mlir::OpBuilder &builder, mlir::Location loc,
                        mlir::Value output,
                        const AffineLoopOptions &options = {});
 
+/// The same on tensors with static shapes: returns the gradient, a tensor of
+/// type `type`.
+mlir::Value emitGradient(mlir::OpBuilder &builder, mlir::Location loc,
+                         OperatorOp op, unsigned tensor,
+                         mlir::ValueRange inputs, mlir::TensorType type,
+                         const AffineLoopOptions &options = {});
+
 } // namespace kas
 
 #endif // KAS_CONVERSION_GRADIENT_H

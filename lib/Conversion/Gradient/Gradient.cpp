@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/Gradient.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -276,4 +278,25 @@ void kas::emitGradientLoops(OpBuilder &builder, Location loc, OperatorOp op,
     if (index != tensor)
       operands.push_back(input);
   emitAffineLoops(builder, loc, nest, operands, output, options);
+}
+
+Value kas::emitGradient(OpBuilder &builder, Location loc, OperatorOp op,
+                        unsigned tensor, ValueRange inputs, TensorType type,
+                        const AffineLoopOptions &options) {
+  auto getBufferType = [](Type type) {
+    return cast<MemRefType>(
+        bufferization::getMemRefTypeWithStaticIdentityLayout(
+            cast<TensorType>(type)));
+  };
+  SmallVector<Value> buffers;
+  for (Value input : inputs)
+    buffers.push_back(bufferization::ToBufferOp::create(
+        builder, loc, getBufferType(input.getType()), input,
+        /*read_only=*/true));
+  Value output = memref::AllocOp::create(builder, loc, getBufferType(type),
+                                         builder.getI64IntegerAttr(64));
+  emitGradientLoops(builder, loc, op, tensor, buffers, output, options);
+  return bufferization::ToTensorOp::create(builder, loc, type, output,
+                                           /*restrict=*/true,
+                                           /*writable=*/true);
 }

@@ -1,0 +1,46 @@
+// RUN: kas-opt %s --split-input-file -kas-differentiate=function=f -canonicalize | FileCheck %s
+// RUN: kas-opt %s --split-input-file -kas-differentiate='function=f arguments=0' | FileCheck %s --check-prefix=FIRST
+
+// The results, then the gradients, by all arguments or by some.
+// CHECK-LABEL: func.func @f_gradient(
+// CHECK-SAME: %[[X:.*]]: tensor<4x6xf32>, %[[Y:.*]]: tensor<6xf32>, %[[DR:.*]]: tensor<4x6xf32>)
+// CHECK-SAME: -> (tensor<4x6xf32>, tensor<4x6xf32>, tensor<6xf32>)
+// CHECK: %[[R:.*]] = linalg.generic
+// CHECK: math.tanh
+// What is summed over is the other one's dimension; what is not needed is not read.
+// CHECK: %[[DX:.*]] = linalg.generic {{.*}} iterator_types = ["parallel", "parallel"]} ins(%[[X]], %[[Y]], %[[DR]] :
+// CHECK: %[[DY:.*]] = linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]} ins(%[[X]], %[[DR]] :
+// CHECK: return %[[R]], %[[DX]], %[[DY]]
+
+// FIRST-LABEL: func.func @f_gradient(
+// FIRST-SAME: -> (tensor<4x6xf32>, tensor<4x6xf32>)
+func.func @f(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
+  %e = tensor.empty() : tensor<4x6xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %y : tensor<4x6xf32>, tensor<6xf32>) outs(%e : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %t = math.tanh %a : f32
+    %v = arith.mulf %t, %b : f32
+    linalg.yield %v : f32
+  } -> tensor<4x6xf32>
+  return %r : tensor<4x6xf32>
+}
+
+// -----
+
+// The gradient of a convolution by its data is a convolution of what comes back, spread out by the stride.
+// CHECK-LABEL: func.func @f_gradient(
+// CHECK-SAME: %[[DR:[a-z0-9]+]]: tensor<2x4x3x3xf32>)
+// CHECK: linalg.conv_2d_nchw_fchw
+// CHECK: %[[S:.*]] = tensor.insert_slice %[[DR]] into %{{.*}}[0, 0, 2, 2] [2, 4, 3, 3] [1, 1, 2, 2]
+// CHECK: %[[W:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<3x4x3x3xf32>)
+// CHECK: linalg.conv_2d_nchw_fchw ins(%[[S]], %[[W]] :
+
+// FIRST-LABEL: func.func @f_gradient(
+// FIRST-SAME: -> (tensor<2x4x3x3xf32>, tensor<2x3x7x8xf32>)
+func.func @f(%x: tensor<2x3x7x8xf32>, %w: tensor<4x3x3x3xf32>, %o: tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32> {
+  %r = linalg.conv_2d_nchw_fchw {strides = dense<2> : tensor<2xi64>}
+      ins(%x, %w : tensor<2x3x7x8xf32>, tensor<4x3x3x3xf32>) outs(%o : tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>
+  return %r : tensor<2x4x3x3xf32>
+}

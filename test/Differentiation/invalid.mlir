@@ -1,0 +1,69 @@
+// RUN: kas-opt %s --split-input-file -kas-differentiate=function=f -verify-diagnostics
+// RUN: echo 'func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }' > %t.mlir
+// RUN: not kas-opt %t.mlir -kas-differentiate 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not kas-opt %t.mlir -kas-differentiate='function=f arguments=weight' 2>&1 | FileCheck %s --check-prefix=ARGUMENT
+
+// NAME: error: option 'function' requires a function with a body, got 'forward'
+// ARGUMENT: error: option 'arguments' requires names or numbers of arguments, got 'weight'
+
+// expected-error@below {{to differentiate, requires tensors of floats with static shapes, got 'tensor<?xf32>'}}
+func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> {
+  return %x : tensor<?xf32>
+}
+
+// -----
+
+// expected-error@below {{to differentiate, requires a function with one block}}
+func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+  cf.br ^end
+^end:
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %y = tensor.cast %x : tensor<2xf32> to tensor<?xf32>
+  // expected-error@below {{has no gradient here}}
+  %z = tensor.cast %y : tensor<?xf32> to tensor<2xf32>
+  return %z : tensor<2xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %e = tensor.empty() : tensor<2xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<2xf32>) outs(%e : tensor<2xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    // expected-error@below {{has no derivative here}}
+    %v = math.floor %a : f32
+    linalg.yield %v : f32
+  } -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<2xf32>) -> tensor<f32> {
+  %one = arith.constant dense<1.0> : tensor<f32>
+  // expected-error@below {{to differentiate, requires a body that adds to its result, takes the maximum or does not read it}}
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]}
+      ins(%x : tensor<2xf32>) outs(%one : tensor<f32>) {
+  ^bb0(%a: f32, %b: f32):
+    %v = arith.mulf %a, %b : f32
+    linalg.yield %v : f32
+  } -> tensor<f32>
+  return %r : tensor<f32>
+}
+
+// -----
+
+kas.operator @symbolic<N>(%n: N) from [N] {
+  kas.yield data(%n)
+}
+func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error@below {{to differentiate, requires a concrete operator (see -kas-specialize)}}
+  %y = kas.apply @symbolic(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  return %y : tensor<2xf32>
+}
