@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "WarpEmulation.h"
 #include "kas/GPU/Passes.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -32,8 +33,14 @@ public:
 private:
   using Sizes = std::array<int64_t, 3>;
 
+  /// Whether threads meet at `op` or inside.
   static bool hasBarrier(Operation *op) {
-    return op->walk([](gpu::BarrierOp) { return WalkResult::interrupt(); })
+    return op
+        ->walk([](Operation *inner) {
+          return isa<gpu::BarrierOp>(inner) || isWarpOperation(inner)
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
         .wasInterrupted();
   }
   static FailureOr<Sizes> getSizes(gpu::GPUFuncOp kernel,
@@ -41,6 +48,7 @@ private:
 
   LogicalResult emitBlock(Block *block);
   LogicalResult emitLoop(scf::ForOp loop);
+  void emitWarpOperation(Operation *op);
   void emitSegment(ArrayRef<Operation *> segment);
   /// A loop over the threads of a block around what `emitBody` emits.
   void emitThreads(function_ref<void(IRMapping &)> emitBody);
@@ -143,16 +151,45 @@ LogicalResult KernelSerializer::emitBlock(Block *source) {
     finish();
     if (isa<gpu::BarrierOp>(op))
       continue;
+    if (isWarpOperation(&op)) {
+      emitWarpOperation(&op);
+      continue;
+    }
     auto loop = dyn_cast<scf::ForOp>(op);
     if (!loop)
       return op.emitError()
-             << "expected barriers in kernels and in scf.for only, got one in "
+             << "expected barriers and operations of warps in kernels and in "
+                "scf.for only, got one in "
              << op.getName();
     if (failed(emitLoop(loop)))
       return failure();
   }
   finish();
   return success();
+}
+
+/// All lanes have computed their operands before any has the result.
+void KernelSerializer::emitWarpOperation(Operation *op) {
+  SmallVector<Value> buffers;
+  for (Value operand : op->getOperands()) {
+    Operation *source = operand.getDefiningOp();
+    bool isMemory = isa<MemRefType>(operand.getType());
+    if (isMemory && uniform.contains(operand)) {
+      buffers.push_back(uniform.lookup(operand));
+      continue;
+    }
+    // What needs no memory elsewhere needs it here.
+    if (uniform.contains(operand) ||
+        (source && (source->hasTrait<OpTrait::ConstantLike>() ||
+                    isa<gpu::ThreadIdOp, gpu::BlockIdOp>(source))))
+      emitThreads([&](IRMapping &mapping) {
+        mapValue(operand, mapping);
+        memref::StoreOp::create(b, mapping.lookup(operand), getMemory(operand),
+                                thread);
+      });
+    buffers.push_back(getMemory(operand));
+  }
+  emulateWarpOperation(b, op, buffers, getMemory(op->getResult(0)));
 }
 
 LogicalResult KernelSerializer::emitLoop(scf::ForOp loop) {
@@ -285,9 +322,11 @@ struct GPUToCPULoops : kas::impl::GPUToCPULoopsBase<GPUToCPULoops> {
         module.getOps<gpu::GPUModuleOp>());
     for (gpu::GPUModuleOp kernels : kernelModules) {
       builder.setInsertionPoint(kernels);
-      for (auto kernel : kernels.getOps<gpu::GPUFuncOp>())
+      for (auto kernel : kernels.getOps<gpu::GPUFuncOp>()) {
+        emulateAsyncCopies(kernel);
         if (failed(KernelSerializer(kernel, builder).serialize()))
           return signalPassFailure();
+      }
     }
     SmallVector<gpu::LaunchFuncOp> launches;
     module->walk([&](gpu::LaunchFuncOp op) { launches.push_back(op); });

@@ -9,6 +9,7 @@
 #include "KernelEmitter.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace kas;
 using namespace mlir;
@@ -112,25 +113,70 @@ Value GPUKernelEmitter::emitAnd(ValueRange conditions) {
   return all;
 }
 
-Value GPUKernelEmitter::emitLoad(unsigned number, ArrayRef<AffineExpr> indices,
-                                 Value condition, bool isSufficient) {
+Value GPUKernelEmitter::emitAddress(unsigned number,
+                                    ArrayRef<AffineExpr> indices,
+                                    Value condition, bool isSufficient,
+                                    int64_t width) {
   AffineExpr expr =
       index.simplify(linearize(indices, getShape(number), b.getContext()));
   Value address = index.emit(expr);
   Interval range = index.getRange(expr);
   int64_t size = cast<MemRefType>(inputs[number].getType()).getNumElements();
-  bool mayBeOutside = range.lower < 0 || range.upper >= size;
-  if (mayBeOutside && (condition || !isSufficient)) {
-    if (!isSufficient)
-      condition = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, address,
-                                        index.createConstant(size));
-    address =
-        arith::SelectOp::create(b, condition, address, index.createConstant(0));
+  bool mayBeOutside = range.lower < 0 || range.upper > size - width;
+  if (!mayBeOutside || (!condition && isSufficient))
+    return address;
+  if (!isSufficient)
+    condition = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, address,
+                                      index.createConstant(size - width + 1));
+  return arith::SelectOp::create(b, condition, address,
+                                 index.createConstant(0));
+}
+
+Value GPUKernelEmitter::emitLoad(unsigned number, ArrayRef<AffineExpr> indices,
+                                 Value condition, bool isSufficient,
+                                 int64_t width) {
+  Value address = emitAddress(number, indices, condition, isSufficient, width);
+  if (width > 1) {
+    int64_t bytes = width * elementType.getIntOrFloatBitWidth() / 8;
+    Value values = vector::LoadOp::create(
+        b, VectorType::get({width}, elementType), inputs[number],
+        ValueRange(address), /*nontemporal=*/false,
+        llvm::MaybeAlign(std::min<int64_t>(bytes, 16)));
+    if (elementType != computeType)
+      values = arith::ExtFOp::create(b, VectorType::get({width}, computeType),
+                                     values);
+    return values;
   }
   Value value = memref::LoadOp::create(b, inputs[number], address);
   if (value.getType() != computeType)
     value = arith::ExtFOp::create(b, computeType, value);
   return value;
+}
+
+bool GPUKernelEmitter::isContiguous(ArrayRef<unsigned> tensors,
+                                    ArrayRef<unsigned> axes) const {
+  // The tensor with the most elements decides.
+  unsigned largest = tensors.front();
+  for (unsigned tensor : tensors)
+    if (ShapedType::getNumElements(getShape(tensor)) >
+        ShapedType::getNumElements(getShape(largest)))
+      largest = tensor;
+  AffineExpr address =
+      linearize(getIndices(largest), getShape(largest), b.getContext());
+  ArrayRef<Axis> all = problem.coordinates.axes;
+  for (unsigned axis : llvm::reverse(axes)) {
+    if (all[axis].extent == 1)
+      continue;
+    SmallVector<AffineExpr> at0, at1;
+    for (unsigned i = 0; i < all.size(); ++i) {
+      at0.push_back(getAffineConstantExpr(0, b.getContext()));
+      at1.push_back(getAffineConstantExpr(i == axis, b.getContext()));
+    }
+    auto difference = dyn_cast<AffineConstantExpr>(address.replaceDims(at1) -
+                                                   address.replaceDims(at0));
+    return difference && difference.getValue() == 1;
+  }
+  return false;
 }
 
 void GPUKernelEmitter::emitStore(AffineExpr address, Value value) {

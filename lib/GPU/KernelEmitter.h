@@ -75,10 +75,17 @@ protected:
   /// The element of tensor `number` (the data first) at `indices`. Where
   /// `condition` does not hold some other element is read; null: it always
   /// does. The indices are inside wherever it does, or else `isSufficient` is
-  /// false.
+  /// false. With a `width` above 1, a vector of that element and its neighbours
+  /// behind it; the address is a multiple of `width`.
   mlir::Value emitLoad(unsigned number,
                        llvm::ArrayRef<mlir::AffineExpr> indices,
-                       mlir::Value condition, bool isSufficient = true);
+                       mlir::Value condition, bool isSufficient = true,
+                       int64_t width = 1);
+  /// Where `emitLoad` loads from.
+  mlir::Value emitAddress(unsigned number,
+                          llvm::ArrayRef<mlir::AffineExpr> indices,
+                          mlir::Value condition, bool isSufficient = true,
+                          int64_t width = 1);
   void emitStore(mlir::AffineExpr address, mlir::Value value);
 
   llvm::ArrayRef<int64_t> getShape(unsigned number) const {
@@ -89,6 +96,11 @@ protected:
                        : problem.coordinates.weights[number - 1];
   }
   unsigned getNumInputs() const { return problem.weights.size() + 1; }
+
+  /// Whether the last axis of `axes` with more than one value walks through
+  /// neighbouring elements of the largest of `tensors`.
+  bool isContiguous(llvm::ArrayRef<unsigned> tensors,
+                    llvm::ArrayRef<unsigned> axes) const;
 
   mlir::ImplicitLocOpBuilder b;
   IndexEmitter index;
@@ -107,14 +119,18 @@ getLaunchShape(const GPUKernelProblem &problem, GPUScheduleAttr schedule,
                GPUDeviceAttr device,
                llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-/// Emit the body of the kernel at the builder's insertion point. A staged one
-/// needs a `MatrixView`, and adds workgroup memory to the kernel.
+/// Emit the body of the kernel at the builder's insertion point. All but a
+/// direct one need a `MatrixView`, and add workgroup memory to the kernel.
 void emitDirectKernel(mlir::OpBuilder &builder, mlir::Location loc,
                       const GPUKernelProblem &problem, GPUScheduleAttr schedule,
                       const LaunchShape &launch, mlir::ValueRange arguments);
 void emitStagedKernel(mlir::OpBuilder &builder, mlir::Location loc,
                       const GPUKernelProblem &problem, GPUScheduleAttr schedule,
                       const LaunchShape &launch, mlir::gpu::GPUFuncOp kernel);
+void emitTensorCoreKernel(mlir::OpBuilder &builder, mlir::Location loc,
+                          const GPUKernelProblem &problem,
+                          GPUScheduleAttr schedule, const LaunchShape &launch,
+                          mlir::gpu::GPUFuncOp kernel);
 
 } // namespace kas
 

@@ -52,6 +52,13 @@ std::optional<MatrixView> MatrixView::get(const Coordinates &coordinates) {
   return view;
 }
 
+bool MatrixView::areRowsInner(const Coordinates &coordinates) const {
+  for (unsigned axis = coordinates.numOutputs; axis-- > 0;)
+    if (coordinates.axes[axis].extent != 1)
+      return llvm::is_contained(rows, axis);
+  return false;
+}
+
 void MatrixView::orderSteps(const Coordinates &coordinates, int64_t depth) {
   auto best = steps.end();
   for (auto it = steps.begin(); it != steps.end(); ++it) {

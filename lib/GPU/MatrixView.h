@@ -39,6 +39,10 @@ struct MatrixView {
     return extent;
   }
 
+  /// Whether the innermost output coordinate with more than one value is one of
+  /// the rows.
+  bool areRowsInner(const Coordinates &coordinates) const;
+
   /// Moves the axis of `steps` that has the most values, of those whose number
   /// `depth` divides, to the end: blocks of `depth` steps differ in it only.
   void orderSteps(const Coordinates &coordinates, int64_t depth);

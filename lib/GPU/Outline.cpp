@@ -183,16 +183,20 @@ Outliner::createKernel(Operation *op, ValueRange inputs,
       problem, schedule, *device, [&] { return op->emitError(); });
   if (failed(shape))
     return failure();
-  return createKernel(op, inputs, *shape,
-                      [&](const LaunchShape &launch, gpu::GPUFuncOp kernel) {
-                        if (schedule.getRoad() == GPURoad::Direct)
-                          emitDirectKernel(rewriter, op->getLoc(), problem,
-                                           schedule, launch,
-                                           kernel.getArguments());
-                        else
-                          emitStagedKernel(rewriter, op->getLoc(), problem,
-                                           schedule, launch, kernel);
-                      });
+  auto emitBody = [&](const LaunchShape &launch, gpu::GPUFuncOp kernel) {
+    Location loc = op->getLoc();
+    switch (schedule.getRoad()) {
+    case GPURoad::Direct:
+      return emitDirectKernel(rewriter, loc, problem, schedule, launch,
+                              kernel.getArguments());
+    case GPURoad::Staged:
+      return emitStagedKernel(rewriter, loc, problem, schedule, launch, kernel);
+    case GPURoad::TensorCore:
+      return emitTensorCoreKernel(rewriter, loc, problem, schedule, launch,
+                                  kernel);
+    }
+  };
+  return createKernel(op, inputs, *shape, emitBody);
 }
 
 FailureOr<gpu::GPUFuncOp> Outliner::createKernel(linalg::GenericOp op,

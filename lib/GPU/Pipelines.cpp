@@ -48,6 +48,7 @@ void kas::buildGPUFrontHalf(OpPassManager &manager,
   schedule.maxThreads = options.maxThreads;
   schedule.sharedBytes = options.sharedBytes;
   schedule.road = options.road;
+  schedule.precision = options.precision;
   manager.addPass(createGPUSchedule(schedule));
   manager.addPass(createGPUOutline());
   manager.addPass(createKasEraseOperatorsPass());
@@ -80,14 +81,20 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
 
   typename Base::template Option<std::string> road{
       *this, "road",
-      llvm::cl::desc("direct or staged, for operators that can be computed so; "
-                     "by default the cheaper one")};
+      llvm::cl::desc("direct, staged or tensor_core, for operators that can be "
+                     "computed so; by default the cheapest one")};
+  typename Base::template Option<std::string> precision{
+      *this, "precision",
+      llvm::cl::desc("What factors of products may be rounded to: f32, or "
+                     "tf32, f16 or bf16 for tensor cores"),
+      llvm::cl::init("f32")};
 
   GPUFrontOptions getFront() const {
     return {.device = device,
             .maxThreads = maxThreads,
             .sharedBytes = sharedBytes,
-            .road = road};
+            .road = road,
+            .precision = precision};
   }
 };
 

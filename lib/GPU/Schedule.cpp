@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/GPU/Schedule.h"
+#include "WarpToNVVM.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -27,6 +28,7 @@ void KasGPUDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "kas/GPU/ScheduleAttrs.cpp.inc"
       >();
+  addWarpToNVVMInterface(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -82,34 +84,92 @@ static LogicalResult verifyStaged(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+static LogicalResult
+verifyTensorCore(function_ref<InFlightDiagnostic()> emitError, int64_t threads,
+                 ArrayRef<int64_t> tile, ArrayRef<int64_t> block, int64_t depth,
+                 int64_t padding, int64_t stages, GPUPrecision precision) {
+  if (precision == GPUPrecision::F32) // C9
+    return emitError() << "expected a precision of tf32, f16 or bf16 for "
+                          "tensor-core kernels, got f32";
+  if (tile.size() != 2 || block.size() != 2) // C10
+    return emitError() << "expected 2 entries in tile and in block of "
+                          "tensor-core kernels, got "
+                       << tile.size() << " and " << block.size();
+  int64_t warps = 1;
+  for (auto [points, outputs] : llvm::zip_equal(tile, block)) {
+    if (points % 16 != 0) // C10
+      return emitError() << "expected multiples of 16 in tile of tensor-core "
+                            "kernels, got "
+                         << points;
+    if (outputs < 1 || outputs % points != 0) // C10
+      return emitError() << "expected an entry of block that " << points
+                         << " of tile divides, got " << outputs;
+    warps *= outputs / points;
+  }
+  if (threads != warps * 32) // C10
+    return emitError() << "expected " << warps * 32
+                       << " threads for these tiles and blocks, got "
+                       << threads;
+  if (depth < 16 || depth % 16 != 0) // C10
+    return emitError() << "expected a depth that is a multiple of 16 for "
+                          "tensor-core kernels, got "
+                       << depth;
+  int64_t unit = precision == GPUPrecision::TF32 ? 4 : 8;
+  if (padding < 0 || padding % unit != 0) // C10
+    return emitError() << "expected a padding that is a multiple of " << unit
+                       << " elements of " << stringifyEnum(precision)
+                       << ", got " << padding;
+  if (stages < 2 || stages > 8) // C11
+    return emitError() << "expected 2 to 8 stages for tensor-core kernels, got "
+                       << stages;
+  return success();
+}
+
 LogicalResult
 GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         GPURoad road, int64_t threads, DenseI64ArrayAttr tile,
                         DenseI64ArrayAttr block, int64_t depth, int64_t padding,
-                        int64_t stages) {
+                        int64_t stages, GPUPrecision precision) {
   if (threads < 1 || threads > 1024) // C1
     return emitError() << "expected 1 to 1024 threads, got " << threads;
-  int64_t points = 1;
+  int64_t points = 1, most = road == GPURoad::TensorCore ? 8192 : 256;
   for (int64_t entry : getEntries(tile)) {
     if (entry < 1) // C2
       return emitError() << "expected entries of tile of at least 1, got "
                          << entry;
-    points *= std::min<int64_t>(entry, 257);
-    if (points > 256) // C2
-      return emitError() << "expected a tile of at most 256 points, got "
-                         << tile;
+    points *= std::min<int64_t>(entry, most + 1);
+    if (points > most) // C2
+      return emitError() << "expected a tile of at most " << most
+                         << " points, got " << tile;
   }
+  if (road == GPURoad::TensorCore)
+    return verifyTensorCore(emitError, threads, getEntries(tile),
+                            getEntries(block), depth, padding, stages,
+                            precision);
+  if (precision != GPUPrecision::F32) // C9
+    return emitError() << "expected a precision of f32 for "
+                       << stringifyEnum(road) << " kernels, got "
+                       << stringifyEnum(precision);
   if (road == GPURoad::Direct)
     return verifyDirect(emitError, block, depth, padding, stages);
   return verifyStaged(emitError, threads, getEntries(tile), getEntries(block),
                       depth, padding, stages);
 }
 
-int64_t GPUScheduleAttr::getSharedBytes(int64_t elementBytes) const {
+int64_t GPUScheduleAttr::getSharedBytes() const {
   if (getRoad() == GPURoad::Direct)
     return 0;
-  int64_t lines = getBlock()[0] + getBlock()[1] + 2 * getPadding();
-  return lines * getDepth() * getStages() * elementBytes;
+  int64_t elements = 0;
+  bool isStaged = getRoad() == GPURoad::Staged;
+  bool isTF32 = getPrecision() == GPUPrecision::TF32;
+  for (int64_t lines : getBlock().asArrayRef()) {
+    int64_t padding = getDepth() * getPadding();
+    // Which way the lines go depends on the tensors.
+    if (!isStaged)
+      padding = std::max(padding * (isTF32 ? 2 : 1), lines * getPadding());
+    elements += lines * getDepth() + padding;
+  }
+  return elements * getStages() * (isStaged || isTF32 ? 4 : 2);
 }
 
 //===----------------------------------------------------------------------===//
@@ -185,6 +245,13 @@ llvm::Expected<GPUDeviceAttr> kas::getGPUDevice(MLIRContext *context,
   }
   return llvm::createStringError("expected a device of " + known + ", got '" +
                                  name + "'");
+}
+
+bool kas::hasMatrixInstructions(GPUDeviceAttr device) {
+  StringRef name = device.getName();
+  int capability = 0;
+  return name.consume_front("sm_") && !name.consumeInteger(10, capability) &&
+         capability >= 80;
 }
 
 GPUDeviceAttr kas::getGPUDevice(Operation *op) {

@@ -77,9 +77,6 @@ private:
   Side makeSide(unsigned number, ArrayRef<unsigned> tensors,
                 ArrayRef<unsigned> axes);
   void addCopies(Side &side);
-  /// Where threads copy neighbouring elements: steps of the last axis of lines,
-  /// or of the reductions.
-  bool hasContiguousSteps(ArrayRef<unsigned> tensors, ArrayRef<unsigned> axes);
 
   /// The axes at step `step` of block `block` of steps.
   void setSteps(SmallVectorImpl<AffineExpr> &axes, AffineExpr block,
@@ -119,34 +116,6 @@ private:
 // Places
 //===----------------------------------------------------------------------===//
 
-bool StagedKernelEmitter::hasContiguousSteps(ArrayRef<unsigned> tensors,
-                                             ArrayRef<unsigned> axes) {
-  // The tensor with the most elements decides.
-  unsigned largest = tensors.front();
-  for (unsigned tensor : tensors)
-    if (ShapedType::getNumElements(getShape(tensor)) >
-        ShapedType::getNumElements(getShape(largest)))
-      largest = tensor;
-  AffineExpr address =
-      linearize(getIndices(largest), getShape(largest), b.getContext());
-  auto isContiguous = [&](ArrayRef<unsigned> list) {
-    for (unsigned axis : llvm::reverse(list)) {
-      if (coordinates.axes[axis].extent == 1)
-        continue;
-      SmallVector<AffineExpr> at0, at1;
-      for (unsigned i = 0; i < coordinates.axes.size(); ++i) {
-        at0.push_back(b.getAffineConstantExpr(0));
-        at1.push_back(b.getAffineConstantExpr(i == axis));
-      }
-      auto difference = dyn_cast<AffineConstantExpr>(address.replaceDims(at1) -
-                                                     address.replaceDims(at0));
-      return difference && difference.getValue() == 1;
-    }
-    return false;
-  };
-  return !isContiguous(axes) && isContiguous(view.steps);
-}
-
 Side StagedKernelEmitter::makeSide(unsigned number, ArrayRef<unsigned> tensors,
                                    ArrayRef<unsigned> axes) {
   Side side;
@@ -155,7 +124,8 @@ Side StagedKernelEmitter::makeSide(unsigned number, ArrayRef<unsigned> tensors,
   side.numLines = MatrixView::getExtent(coordinates, axes);
   side.blockLines = getBlock(number);
   side.pitch = side.blockLines + schedule.getPadding();
-  side.stepsFirst = hasContiguousSteps(tensors, axes);
+  side.stepsFirst =
+      !isContiguous(tensors, axes) && isContiguous(tensors, view.steps);
   auto space =
       gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
   auto type = MemRefType::get({schedule.getStages() * depth * side.pitch},

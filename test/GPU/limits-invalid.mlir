@@ -106,3 +106,44 @@ func.func @device(%x: tensor<8xf32>) -> tensor<8xf32> {
     : (tensor<8xf32>) -> tensor<8xf32>
   return %y : tensor<8xf32>
 }
+
+// -----
+
+// Matrix instructions.
+#device = #kas_gpu.device<name = "sm_75", processors = 1, max_threads = 64, shared_bytes = 49152, max_blocks = 2,
+  max_bytes = 1024, processor_threads = 64, processor_shared_bytes = 49152, registers = 1024, thread_registers = 64,
+  subgroup = 32>
+module attributes {kas_gpu.device = #device} {
+kas.operator @product(%m: 8, %n: 8) from [8, 8] {
+  %k = kas.reduce sum : 8
+  %d, %w = kas.share %k : 8
+  kas.yield data(%m, %d) weight(%w, %n)
+}
+func.func @matrices(%x: tensor<8x8xf16>, %w: tensor<8x8xf16>) -> tensor<8x8xf16> {
+  // expected-error@below {{expected a device with matrix instructions (sm_80 or later) for tensor-core kernels, got 'sm_75'}}
+  %y = kas.apply @product(%x, %w)
+    {kas_gpu.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [16, 16],
+                                          depth = 16, stages = 2, precision = f16>}
+    : (tensor<8x8xf16>, tensor<8x8xf16>) -> tensor<8x8xf16>
+  return %y : tensor<8x8xf16>
+}
+}
+
+// -----
+
+#device = #kas_gpu.device<name = "sm_90", processors = 1, max_threads = 64, shared_bytes = 49152, max_blocks = 2,
+  max_bytes = 1024, processor_threads = 64, processor_shared_bytes = 49152, registers = 1024, thread_registers = 64,
+  subgroup = 32>
+module attributes {kas_gpu.device = #device} {
+kas.operator @copy(%c: 8) from [8] {
+  kas.yield data(%c)
+}
+func.func @no_product(%x: tensor<8xf16>) -> tensor<8xf16> {
+  // expected-error@below {{expected sums of products of data and weights for a tensor_core kernel, got another operator}}
+  %y = kas.apply @copy(%x)
+    {kas_gpu.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [16, 16],
+                                          depth = 16, stages = 2, precision = f16>}
+    : (tensor<8xf16>) -> tensor<8xf16>
+  return %y : tensor<8xf16>
+}
+}

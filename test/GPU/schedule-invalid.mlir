@@ -160,3 +160,69 @@ func.func @d3() attributes {kas_gpu.device = #kas_gpu.device<name = "any", proce
 func.func @other() attributes {kas_gpu.other} {
   return
 }
+
+// -----
+
+// C2
+// expected-error@below {{expected a tile of at most 8192 points, got array<i64: 128, 128>}}
+module attributes {test.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [128, 128], block = [128, 128], depth = 16, stages = 2, precision = f16>} {}
+
+// -----
+
+// C9
+// expected-error@below {{expected a precision of tf32, f16 or bf16 for tensor-core kernels, got f32}}
+module attributes {test.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [16, 16], depth = 16, stages = 2>} {}
+
+// -----
+
+// C9
+// expected-error@below {{expected a precision of f32 for direct kernels, got f16}}
+module attributes {test.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [1], precision = f16>} {}
+
+// -----
+
+// C10
+// expected-error@below {{expected 2 entries in tile and in block of tensor-core kernels, got 2 and 1}}
+module attributes {test.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [16], depth = 16, stages = 2, precision = f16>} {}
+
+// -----
+
+// C10
+// expected-error@below {{expected multiples of 16 in tile of tensor-core kernels, got 8}}
+module attributes {test.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 8], block = [16, 8], depth = 16, stages = 2, precision = f16>} {}
+
+// -----
+
+// C10
+// expected-error@below {{expected an entry of block that 32 of tile divides, got 48}}
+module attributes {test.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [32, 16], block = [48, 16], depth = 16, stages = 2, precision = f16>} {}
+
+// -----
+
+// C10
+// expected-error@below {{expected 64 threads for these tiles and blocks, got 32}}
+module attributes {test.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [32, 16], depth = 16, stages = 2, precision = f16>} {}
+
+// -----
+
+// C10
+// expected-error@below {{expected a depth that is a multiple of 16 for tensor-core kernels, got 24}}
+module attributes {test.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [16, 16], depth = 24, stages = 2, precision = f16>} {}
+
+// -----
+
+// C10
+// expected-error@below {{expected a padding that is a multiple of 8 elements of bf16, got 4}}
+module attributes {test.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [16, 16], depth = 16, padding = 4, stages = 2, precision = bf16>} {}
+
+// -----
+
+// C10
+// expected-error@below {{expected a padding that is a multiple of 4 elements of tf32, got 2}}
+module attributes {test.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [16, 16], depth = 16, padding = 2, stages = 2, precision = tf32>} {}
+
+// -----
+
+// C11
+// expected-error@below {{expected 2 to 8 stages for tensor-core kernels, got 1}}
+module attributes {test.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [16, 16], depth = 16, precision = f16>} {}

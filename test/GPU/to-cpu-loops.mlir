@@ -67,7 +67,7 @@ gpu.module @kernels {
     %c2 = arith.constant 2 : index
     %thread = gpu.thread_id x
     %few = arith.cmpi ult, %thread, %c2 : index
-    // expected-error@below {{expected barriers in kernels and in scf.for only, got one in scf.if}}
+    // expected-error@below {{expected barriers and operations of warps in kernels and in scf.for only, got one in scf.if}}
     scf.if %few {
       gpu.barrier
     }

@@ -25,7 +25,8 @@ constexpr llvm::StringLiteral kernelModuleName = "kernels";
 /// Sets the device of `module` and a schedule on each `kas.apply` that has
 /// none. Reports operators that are not concrete.
 mlir::LogicalResult scheduleForGPU(mlir::ModuleOp module, GPUDeviceAttr device,
-                                   std::optional<GPURoad> road = std::nullopt);
+                                   std::optional<GPURoad> road = std::nullopt,
+                                   GPUPrecision precision = GPUPrecision::F32);
 
 /// How many kernels and launches `outlineKernels` made.
 struct OutlinedKernels {
@@ -42,9 +43,12 @@ struct GPUFrontOptions {
   std::string device = {};
   /// Take the place of the device's limits, if not 0.
   int64_t maxThreads = 0, sharedBytes = 0;
-  /// `direct` or `staged`, for operators that can be computed so; empty: the
-  /// cheaper one.
+  /// `direct`, `staged` or `tensor_core`, for operators that can be computed
+  /// so; empty: the cheapest one.
   std::string road = {};
+  /// What factors of products may be rounded to: `f32`, or `tf32`, `f16` or
+  /// `bf16` for tensor cores.
+  std::string precision = "f32";
 };
 
 /// Operators on tensors to functions on buffers that launch kernels.

@@ -74,8 +74,11 @@ def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
     Option<"sharedBytes", "shared-bytes", "int64_t", /*default=*/"0",
            "Most bytes of workgroup memory; 0: those of the device">,
     Option<"road", "road", "std::string", /*default=*/"",
-           "direct or staged, for operators that can be computed so; by default "
-           "the cheaper one">
+           "direct, staged or tensor_core, for operators that can be computed "
+           "so; by default the cheapest one">,
+    Option<"precision", "precision", "std::string", /*default=*/"\"f32\"",
+           "What factors of products may be rounded to: f32, or tf32, f16 or "
+           "bf16 for tensor cores">
   ];
   let dependentDialects = ["::kas::KasDialect", "::kas::KasGPUDialect"];
 }
@@ -114,7 +117,8 @@ def GPUOutline : Pass<"kas-gpu-outline", "::mlir::ModuleOp"> {
     "::kas::KasDialect", "::kas::KasGPUDialect", "::mlir::arith::ArithDialect",
     "::mlir::bufferization::BufferizationDialect", "::mlir::gpu::GPUDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::nvgpu::NVGPUDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
 }
 
 def GPUExpandMath : Pass<"kas-gpu-expand-math", "::mlir::gpu::GPUModuleOp"> {
@@ -159,6 +163,8 @@ def GPUToCPULoops : Pass<"kas-gpu-to-cpu-loops", "::mlir::ModuleOp"> {
     run one after another from barrier to barrier: the code between two barriers is
     a loop over threads, and what a thread needs behind a barrier is kept in
     memory. A loop with a barrier inside must have the same bounds for all threads.
+    Operations of a warp (`nvgpu.ldmatrix`, `nvgpu.mma.sync`) are computed from the
+    values of all its lanes, with the elements that the PTX ISA says each holds.
 
     Source: Stratton et al., "MCUDA: An Efficient Implementation of CUDA Kernels
     for Multi-core CPUs", LCPC 2008, section 3 (deep fission).
@@ -166,7 +172,8 @@ def GPUToCPULoops : Pass<"kas-gpu-to-cpu-loops", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
 }
 
 def GPUPrepareNVVM : Pass<"kas-gpu-prepare-nvvm", "::mlir::gpu::GPUModuleOp"> {

@@ -35,11 +35,17 @@ llvm::Expected<GPUDeviceAttr> getGPUDevice(mlir::MLIRContext *context,
 /// The device that the module around `op` names, or null.
 GPUDeviceAttr getGPUDevice(mlir::Operation *op);
 
+/// Whether tensor-core kernels can be compiled for `device`: NVIDIA's since
+/// sm_80.
+bool hasMatrixInstructions(GPUDeviceAttr device);
+
 /// The cheapest schedule of an operator on `device` according to the cost
-/// model; of `road` where the operator can be computed so. Always suits.
+/// model; of `road` where the operator can be computed so. Factors of products
+/// may be rounded to `precision`. Always suits.
 GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
                                   GPUDeviceAttr device,
-                                  std::optional<GPURoad> road = std::nullopt);
+                                  std::optional<GPURoad> road = std::nullopt,
+                                  GPUPrecision precision = GPUPrecision::F32);
 
 } // namespace kas
 

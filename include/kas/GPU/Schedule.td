@@ -45,7 +45,17 @@ def KasGPU_Dialect : Dialect {
 
 def KasGPU_Road : I32EnumAttr<"GPURoad", "how a kernel reads its data", [
     I32EnumAttrCase<"Direct", 0, "direct">,
-    I32EnumAttrCase<"Staged", 1, "staged">]> {
+    I32EnumAttrCase<"Staged", 1, "staged">,
+    I32EnumAttrCase<"TensorCore", 2, "tensor_core">]> {
+  let cppNamespace = "::kas";
+}
+
+def KasGPU_Precision : I32EnumAttr<"GPUPrecision",
+    "what the factors of products are rounded to; sums have f32", [
+    I32EnumAttrCase<"F32", 0, "f32">,
+    I32EnumAttrCase<"TF32", 1, "tf32">,
+    I32EnumAttrCase<"F16", 2, "f16">,
+    I32EnumAttrCase<"BF16", 3, "bf16">]> {
   let cppNamespace = "::kas";
 }
 
@@ -76,15 +86,34 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
                       depth = 16, padding = 4, stages = 2>
     ```
 
+    **Tensor-core** kernels are staged kernels whose products are computed by
+    matrix instructions (`mma.sync`, of NVIDIA's GPUs since sm_80) on numbers that
+    are rounded to `precision`; sums are in f32. A warp, not a thread, computes a
+    `tile`, and `stages` parts of the workgroup memory are filled in turn. Lines of
+    workgroup memory hold neighbouring steps, or neighbouring rows or columns,
+    whichever are neighbours in the tensors; of tf32, the latter are longer by
+    twice the `padding`.
+
+    ```mlir
+    #kas_gpu.schedule<road = tensor_core, threads = 128, tile = [64, 32],
+                      block = [128, 64], depth = 32, padding = 8, stages = 3,
+                      precision = f16>
+    ```
+
     Constraints:
     - C1: `threads` is 1 to 1024.
-    - C2: all entries of `tile` are at least 1, their product is at most 256.
+    - C2: all entries of `tile` are at least 1, their product is at most 256, or 8192 for tensor cores.
     - C3: direct kernels have no `block`, `depth`, `padding`, and one stage.
     - C4: staged kernels have two entries in `tile` and in `block`, and a `depth` of at least 1.
     - C5: entries of `tile` divide those of `block`, and the quotients' product is `threads`.
     - C6: `padding` is at least 0; `stages` is 1 or 2.
     - C7: the attribute `kas_gpu.schedule` of an operation is of this kind.
     - C8: it stands on a `kas.apply` or a `linalg.generic`.
+    - C9: tensor-core kernels have a `precision` of tf32, f16 or bf16, others have f32.
+    - C10: tensor-core kernels have `tile`s of multiples of 16 that divide `block`, a warp of 32 threads for
+      each tile, a `depth` that is a multiple of 16 and lines of workgroup memory that begin at multiples of
+      16 bytes.
+    - C11: tensor-core kernels have 2 to 8 `stages`.
 
     A schedule that does not suit the operator or the device is an error of
     `-kas-gpu-outline`.
@@ -96,12 +125,19 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
     OptionalParameter<"::mlir::DenseI64ArrayAttr">:$block,
     DefaultValuedParameter<"int64_t", "0">:$depth,
     DefaultValuedParameter<"int64_t", "0">:$padding,
-    DefaultValuedParameter<"int64_t", "1">:$stages);
+    DefaultValuedParameter<"int64_t", "1">:$stages,
+    DefaultValuedParameter<"GPUPrecision", "GPUPrecision::F32">:$precision);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
+  let builders = [AttrBuilder<(ins "GPURoad":$road, "int64_t":$threads,
+      "::mlir::DenseI64ArrayAttr":$tile, "::mlir::DenseI64ArrayAttr":$block,
+      "int64_t":$depth, "int64_t":$padding, "int64_t":$stages), [{
+    return $_get($_ctxt, road, threads, tile, block, depth, padding, stages,
+                 GPUPrecision::F32);
+  }]>];
   let extraClassDeclaration = [{
-    /// Bytes of workgroup memory that a staged kernel takes.
-    int64_t getSharedBytes(int64_t elementBytes = 4) const;
+    /// At most so many bytes of workgroup memory are taken.
+    int64_t getSharedBytes() const;
   }];
 }
 

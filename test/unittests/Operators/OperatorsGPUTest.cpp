@@ -30,13 +30,14 @@ static constexpr double tolerance = 1e-5;
 
 static std::vector<float>
 evaluateKernels(OperatorOp op, const TestTensor &data,
-                const std::vector<TestTensor> &weights, StringRef device) {
+                const std::vector<TestTensor> &weights,
+                const GPUFrontOptions &front) {
   DialectRegistry registry;
   registerGPUPipelineDialects(registry);
   op.getContext()->appendDialectRegistry(registry);
   OwningOpRef<ModuleOp> module = createOperatorModule(op);
   PassManager passes(op.getContext());
-  buildGPUFrontHalf(passes, {.device = device.str()});
+  buildGPUFrontHalf(passes, front);
   passes.addPass(createGPUToCPULoops());
   CPUPipelineOptions serial;
   serial.threads = 1;
@@ -72,7 +73,7 @@ TEST_P(OperatorKernels, ForNVIDIA) {
       GetParam(),
       [](OperatorOp op, const TestTensor &data,
          const std::vector<TestTensor> &weights) {
-        return evaluateKernels(op, data, weights, "sm_90");
+        return evaluateKernels(op, data, weights, {.device = "sm_90"});
       },
       tolerance);
 }
@@ -82,9 +83,46 @@ TEST_P(OperatorKernels, ForVulkan) {
       GetParam(),
       [](OperatorOp op, const TestTensor &data,
          const std::vector<TestTensor> &weights) {
-        return evaluateKernels(op, data, weights, "vulkan");
+        return evaluateKernels(op, data, weights, {.device = "vulkan"});
       },
       tolerance);
+}
+
+namespace {
+struct TensorCorePrecision {
+  StringRef name;
+  double tolerance;
+};
+} // namespace
+
+static constexpr TensorCorePrecision precisions[] = {
+    {"f16", 1e-2}, {"tf32", 1e-3}, {"bf16", 2e-2}};
+
+// The lanes of warps one by one: fragments, copies and the ring of buffers.
+TEST_P(OperatorKernels, OnTensorCores) {
+  bool isSlow = getenv("KAS_SLOW_TESTS");
+  formulas::Formula formula = GetParam();
+  if (!isSlow)
+    formula.bindings.resize(1);
+  size_t position = 0;
+  for (const formulas::Formula &other : formulas::getFormulas())
+    if (StringRef(other.name) < formula.name)
+      ++position;
+  for (auto [i, precision] : llvm::enumerate(precisions)) {
+    if (!isSlow && position % std::size(precisions) != i)
+      continue;
+    SCOPED_TRACE(precision.name.str());
+    checkAgainstFormula(
+        formula,
+        [&,
+         name = precision.name.str()](OperatorOp op, const TestTensor &data,
+                                      const std::vector<TestTensor> &weights) {
+          return evaluateKernels(
+              op, data, weights,
+              {.device = "sm_90", .road = "tensor_core", .precision = name});
+        },
+        precision.tolerance);
+  }
 }
 
 static OwningOpRef<ModuleOp> createModule(OperatorOp op) {
@@ -119,6 +157,18 @@ TEST_P(OperatorKernels, OnVulkanDevices) {
       tolerance);
 }
 
+static void checkAssembly(ModuleOp module, const NVVMPipelineOptions &options) {
+  SCOPED_TRACE(options.chip + " " + options.front.precision);
+  auto program = compileForNVVM(module, options);
+  ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
+  auto assembly = test::assemblePTX(*program, options.chip);
+  ASSERT_TRUE(bool(assembly)) << llvm::toString(assembly.takeError());
+  if (!*assembly)
+    GTEST_SKIP() << "there is no ptxas";
+  EXPECT_EQ((*assembly)->spilledBytes, 0);
+  EXPECT_EQ((*assembly)->stackBytes, 0);
+}
+
 TEST_P(OperatorKernels, AssembledWithoutSpills) {
   for (const formulas::Sizes &sizes : GetParam().bindings) {
     MLIRContext context;
@@ -137,14 +187,13 @@ TEST_P(OperatorKernels, AssembledWithoutSpills) {
         break;
       NVVMPipelineOptions options;
       options.chip = chip.str();
-      auto program = compileForNVVM(*module, options);
-      ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
-      auto assembly = test::assemblePTX(*program, chip);
-      ASSERT_TRUE(bool(assembly)) << llvm::toString(assembly.takeError());
-      if (!*assembly)
-        GTEST_SKIP() << "there is no ptxas";
-      EXPECT_EQ((*assembly)->spilledBytes, 0);
-      EXPECT_EQ((*assembly)->stackBytes, 0);
+      checkAssembly(*module, options);
+      options.front.road = "tensor_core";
+      for (const TensorCorePrecision &precision : precisions) {
+        options.front.precision = precision.name.str();
+        if (isFirst && (chip == "sm_90" || getenv("KAS_SLOW_TESTS")))
+          checkAssembly(*module, options);
+      }
     }
   }
 }

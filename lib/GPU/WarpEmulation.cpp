@@ -1,0 +1,280 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Source: PTX ISA, "Warp-level matrix load instruction: ldmatrix", "Matrix
+// fragments for mma.m16n8k16 with floating point type", "Matrix fragments for
+// mma.m16n8k8", "Alternate floating-point data formats".
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpEmulation.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace kas;
+using namespace mlir;
+
+bool kas::isWarpOperation(Operation *op) {
+  return isa<nvgpu::LdMatrixOp, nvgpu::MmaSyncOp>(op);
+}
+
+namespace {
+
+/// Index arithmetic of one lane.
+class LaneEmitter {
+public:
+  explicit LaneEmitter(ImplicitLocOpBuilder &b) : b(b) {}
+
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(b, value);
+  }
+  Value add(Value left, Value right) {
+    return arith::AddIOp::create(b, left, right);
+  }
+  Value add(Value left, int64_t right) {
+    return right ? add(left, constant(right)) : left;
+  }
+  Value times(Value left, int64_t right) {
+    return arith::MulIOp::create(b, left, constant(right));
+  }
+  Value by(Value left, int64_t right) {
+    return arith::DivUIOp::create(b, left, constant(right));
+  }
+  Value mod(Value left, int64_t right) {
+    return arith::RemUIOp::create(b, left, constant(right));
+  }
+  /// A loop from `begin` in steps of `step`; the builder is inside afterwards.
+  Value loop(Value begin, Value end, int64_t step = 1) {
+    auto loop = scf::ForOp::create(b, begin, end, constant(step));
+    b.setInsertionPointToStart(loop.getBody());
+    return loop.getInductionVar();
+  }
+
+private:
+  ImplicitLocOpBuilder &b;
+};
+
+} // namespace
+
+static VectorType getValueType(Value buffer) {
+  return cast<VectorType>(cast<MemRefType>(buffer.getType()).getElementType());
+}
+
+/// For how many threads `buffer` has a value.
+static Value emitCount(ImplicitLocOpBuilder &b, Value buffer) {
+  return arith::ConstantIndexOp::create(
+      b, cast<MemRefType>(buffer.getType()).getNumElements());
+}
+
+/// The vector of `elements`, in order.
+static Value emitVector(ImplicitLocOpBuilder &b, VectorType type,
+                        ArrayRef<Value> elements) {
+  Value result = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  int64_t across = type.getDimSize(1);
+  for (auto [number, element] : llvm::enumerate(elements)) {
+    auto i = static_cast<int64_t>(number);
+    result = vector::InsertOp::create(
+        b, element, result, ArrayRef<int64_t>{i / across, i % across});
+  }
+  return result;
+}
+
+/// Arguments: the memory, the address of each thread, the results.
+static void emitLdMatrix(ImplicitLocOpBuilder &b, ValueRange arguments,
+                         bool isTransposed) {
+  LaneEmitter e(b);
+  Value memory = arguments[0], addresses = arguments[1], result = arguments[2];
+  VectorType type = getValueType(result);
+  int64_t perRegister = type.getDimSize(1);
+  Value thread = e.loop(e.constant(0), emitCount(b, result));
+  Value lane = e.mod(thread, 32);
+  Value first = arith::SubIOp::create(b, thread, lane);
+  SmallVector<Value> elements;
+  for (int64_t matrix = 0; matrix < type.getDimSize(0); ++matrix)
+    for (int64_t i = 0; i < perRegister; ++i) {
+      Value high = e.by(lane, 4);
+      Value low = e.add(e.times(e.mod(lane, 4), perRegister), i);
+      Value row = isTransposed ? low : high, column = isTransposed ? high : low;
+      Value address = memref::LoadOp::create(
+          b, addresses, e.add(e.add(first, row), 8 * matrix));
+      elements.push_back(
+          memref::LoadOp::create(b, memory, e.add(address, column)));
+    }
+  memref::StoreOp::create(b, emitVector(b, type, elements), result, thread);
+}
+
+/// `value` as f32, as the matrix instruction sees it.
+static Value emitFactor(ImplicitLocOpBuilder &b, Value value) {
+  Type f32 = b.getF32Type(), i32 = b.getI32Type();
+  if (!value.getType().isF32())
+    return arith::ExtFOp::create(b, f32, value);
+  auto constant = [&](int64_t number) {
+    return arith::ConstantOp::create(
+        b, b.getIntegerAttr(i32, APInt(32, number, /*isSigned=*/false)));
+  };
+  // 10 bits behind the point, to nearest, ties away from zero.
+  Value bits = arith::BitcastOp::create(b, i32, value);
+  Value rounded =
+      arith::AndIOp::create(b, arith::AddIOp::create(b, bits, constant(0x1000)),
+                            constant(0xffffe000));
+  Value exponent = arith::AndIOp::create(b, bits, constant(0x7f800000));
+  Value isFinite = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, exponent,
+                                         constant(0x7f800000));
+  return arith::SelectOp::create(
+      b, isFinite, arith::BitcastOp::create(b, f32, rounded), value);
+}
+
+/// Arguments: the rows, the columns, the sums, the results of each thread.
+static void emitMma(ImplicitLocOpBuilder &b, ValueRange arguments,
+                    int64_t steps) {
+  LaneEmitter e(b);
+  Value result = arguments[3];
+  Type f32 = b.getF32Type();
+  Value rows = memref::AllocaOp::create(b, MemRefType::get({16, steps}, f32));
+  Value columns = memref::AllocaOp::create(b, MemRefType::get({steps, 8}, f32));
+  Value warp = e.loop(e.constant(0), emitCount(b, result), 32);
+  Value end = e.add(warp, 32);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Value thread = e.loop(warp, end);
+    Value lane = e.mod(thread, 32), high = e.by(lane, 4), low = e.mod(lane, 4);
+    for (unsigned number = 0; number < 2; ++number) {
+      Value fragment = memref::LoadOp::create(b, arguments[number], thread);
+      VectorType type = getValueType(arguments[number]);
+      int64_t perRegister = type.getDimSize(1);
+      for (int64_t i = 0; i < type.getDimSize(0); ++i)
+        for (int64_t j = 0; j < perRegister; ++j) {
+          Value value =
+              emitFactor(b, vector::ExtractOp::create(b, fragment,
+                                                      ArrayRef<int64_t>{i, j}));
+          int64_t stepBlock = number == 0 ? i / 2 : i;
+          Value step =
+              e.add(e.times(low, perRegister), j + stepBlock * 4 * perRegister);
+          Value line = number == 0 ? e.add(high, i % 2 * 8) : high;
+          memref::StoreOp::create(b, value, number == 0 ? rows : columns,
+                                  number == 0 ? ValueRange{line, step}
+                                              : ValueRange{step, line});
+        }
+    }
+  }
+  Value thread = e.loop(warp, end);
+  Value lane = e.mod(thread, 32), high = e.by(lane, 4), low = e.mod(lane, 4);
+  Value sums = memref::LoadOp::create(b, arguments[2], thread);
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < 2; ++i)
+    for (int64_t j = 0; j < 2; ++j) {
+      Value row = e.add(high, 8 * i), column = e.add(e.times(low, 2), j);
+      Value sum = vector::ExtractOp::create(b, sums, ArrayRef<int64_t>{i, j});
+      auto loop = scf::ForOp::create(b, e.constant(0), e.constant(steps),
+                                     e.constant(1), sum);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      Value step = loop.getInductionVar();
+      Value product = arith::MulFOp::create(
+          b, memref::LoadOp::create(b, rows, ValueRange{row, step}),
+          memref::LoadOp::create(b, columns, ValueRange{step, column}));
+      Value next =
+          arith::AddFOp::create(b, loop.getRegionIterArgs()[0], product);
+      scf::YieldOp::create(b, next);
+      elements.push_back(loop.getResult(0));
+    }
+  memref::StoreOp::create(b, emitVector(b, getValueType(result), elements),
+                          result, thread);
+}
+
+/// The function that computes operations such as `op`, made where there is
+/// none.
+static func::FuncOp getFunction(ImplicitLocOpBuilder &b, Operation *op,
+                                TypeRange types) {
+  std::string name;
+  llvm::raw_string_ostream text(name);
+  auto ldmatrix = dyn_cast<nvgpu::LdMatrixOp>(op);
+  auto mma = dyn_cast<nvgpu::MmaSyncOp>(op);
+  if (ldmatrix)
+    text << "kas_ldmatrix_"
+         << ldmatrix.getSrcMemref().getType().getElementType() << "_x"
+         << ldmatrix.getNumTiles()
+         << (ldmatrix.getTranspose() ? "_transposed" : "");
+  else
+    text << "kas_mma_k" << mma.getMmaShapeAsArray()[2] << "_"
+         << cast<VectorType>(mma.getMatrixA().getType()).getElementType();
+  // Buffers of static size become plain pointers.
+  for (Type type : types)
+    text << "_" << cast<MemRefType>(type).getNumElements();
+  auto module =
+      b.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
+  if (auto existing = module.lookupSymbol<func::FuncOp>(name))
+    return existing;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(module.getBody());
+  auto function =
+      func::FuncOp::create(b, name, b.getFunctionType(types, TypeRange()));
+  function.setPrivate();
+  b.setInsertionPointToStart(function.addEntryBlock());
+  auto end = func::ReturnOp::create(b);
+  b.setInsertionPoint(end);
+  if (ldmatrix)
+    emitLdMatrix(b, function.getArguments(), ldmatrix.getTranspose());
+  else
+    emitMma(b, function.getArguments(), mma.getMmaShapeAsArray()[2]);
+  return function;
+}
+
+void kas::emulateWarpOperation(ImplicitLocOpBuilder &b, Operation *op,
+                               ValueRange operands, Value result) {
+  SmallVector<Value> arguments(operands);
+  arguments.push_back(result);
+  func::FuncOp function = getFunction(b, op, TypeRange(ValueRange(arguments)));
+  func::CallOp::create(b, function, arguments);
+}
+
+/// Copies of `copy` in its place: what is read, then zeros.
+static void emitCopy(nvgpu::DeviceAsyncCopyOp copy) {
+  OpBuilder builder(copy);
+  ImplicitLocOpBuilder b(copy.getLoc(), builder);
+  LaneEmitter e(b);
+  Value count = e.constant(copy.getDstElements().getSExtValue());
+  Value existing = copy.getSrcElements() ? copy.getSrcElements() : count;
+  auto emitLoop = [&](Value begin, Value end,
+                      llvm::function_ref<Value(Value)> getElement) {
+    OpBuilder::InsertionGuard guard(b);
+    Value i = e.loop(begin, end);
+    Value value = getElement(i);
+    memref::StoreOp::create(b, value, copy.getDst(),
+                            e.add(copy.getDstIndices().front(), i));
+  };
+  emitLoop(e.constant(0), existing, [&](Value i) -> Value {
+    return memref::LoadOp::create(b, copy.getSrc(),
+                                  e.add(copy.getSrcIndices().front(), i));
+  });
+  Type type = cast<MemRefType>(copy.getDst().getType()).getElementType();
+  emitLoop(existing, count, [&](Value) -> Value {
+    return arith::ConstantOp::create(b, b.getZeroAttr(type));
+  });
+}
+
+void kas::emulateAsyncCopies(gpu::GPUFuncOp kernel) {
+  SmallVector<Operation *> waits, groups, copies;
+  kernel.walk([&](Operation *op) {
+    if (isa<nvgpu::DeviceAsyncWaitOp>(op))
+      waits.push_back(op);
+    else if (isa<nvgpu::DeviceAsyncCreateGroupOp>(op))
+      groups.push_back(op);
+    else if (isa<nvgpu::DeviceAsyncCopyOp>(op))
+      copies.push_back(op);
+  });
+  for (Operation *copy : copies)
+    emitCopy(cast<nvgpu::DeviceAsyncCopyOp>(copy));
+  for (ArrayRef<Operation *> ops :
+       {ArrayRef(waits), ArrayRef(groups), ArrayRef(copies)})
+    for (Operation *op : ops)
+      op->erase();
+}

@@ -1,0 +1,39 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the lanes of a warp do together, computed on a CPU from the values of
+// all lanes: an independent statement of which lane holds which element.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_LIB_GPU_WARPEMULATION_H
+#define KAS_LIB_GPU_WARPEMULATION_H
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace kas {
+
+/// Whether all lanes of a warp have to be there to compute `op`.
+bool isWarpOperation(mlir::Operation *op);
+
+/// Emits what `op` computes for all threads of a block. `operands` are one
+/// buffer for each operand, with the value of each thread, but for the memory
+/// that `nvgpu.ldmatrix` reads, which is the buffer itself; `result` gets the
+/// values.
+void emulateWarpOperation(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op,
+                          mlir::ValueRange operands, mlir::Value result);
+
+/// Makes copies that need no registers into loads and stores, of each thread
+/// where it asks for them.
+void emulateAsyncCopies(mlir::gpu::GPUFuncOp kernel);
+
+} // namespace kas
+
+#endif // KAS_LIB_GPU_WARPEMULATION_H

@@ -1,0 +1,85 @@
+// RUN: kas-opt %s -split-input-file -pass-pipeline='builtin.module(kas-gpu-outline,gpu.module(gpu.func(canonicalize,cse)))' | FileCheck %s
+
+#device = #kas_gpu.device<name = "sm_80", processors = 1, max_threads = 64, shared_bytes = 49152, max_blocks = 64,
+  max_bytes = 65536, processor_threads = 64, processor_shared_bytes = 49152, registers = 1024, thread_registers = 64,
+  subgroup = 32>
+
+module attributes {kas_gpu.device = #device} {
+kas.operator @product(%m: 40, %n: 48) from [40, 96] {
+  %k = kas.reduce sum : 96
+  %d, %w = kas.share %k : 96
+  kas.yield data(%m, %d) weight(%w, %n)
+}
+
+func.func @layer(%x: tensor<40x96xf16>, %w: tensor<96x48xf16>) -> tensor<40x48xf16> {
+  %y = kas.apply @product(%x, %w)
+    {kas_gpu.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 32], block = [16, 32],
+                                          depth = 16, padding = 8, stages = 3, precision = f16>}
+    : (tensor<40x96xf16>, tensor<96x48xf16>) -> tensor<40x48xf16>
+  return %y : tensor<40x48xf16>
+}
+
+// Steps are neighbours in the data, columns in the weight: 16 lines of 16 + 8 steps, 16 lines of 32 + 8 columns, each
+// three times.
+// CHECK-LABEL: gpu.func @layer_0
+// CHECK-SAME: workgroup(%[[A:.*]] : memref<1152xf16, #gpu.address_space<workgroup>>, %[[B:.*]] : memref<1920xf16, #gpu.address_space<workgroup>>)
+// CHECK-SAME: known_grid_size = array<i32: 6, 1, 1>
+// Two groups of copies ahead; what is beyond the last of 40 rows is filled with zeros.
+// CHECK: nvgpu.device_async_copy %{{.*}}, %[[A]][%{{.*}}], 8, %{{.*}} {bypassL1}
+// CHECK: nvgpu.device_async_copy %{{.*}}, %[[B]]
+// CHECK: nvgpu.device_async_create_group
+// CHECK: nvgpu.device_async_copy
+// CHECK: %[[LAST:.*]] = nvgpu.device_async_create_group
+// CHECK: scf.for
+// All but the last group are there: one barrier for each block of steps.
+// CHECK: nvgpu.device_async_wait %[[LAST]] {numGroups = 1 : i32}
+// CHECK-NEXT: gpu.barrier
+// CHECK: nvgpu.device_async_copy
+// CHECK: nvgpu.device_async_create_group
+// CHECK: nvgpu.ldmatrix %[[A]]{{.*}} {numTiles = 4 : i32, transpose = false}
+// CHECK: nvgpu.ldmatrix %[[B]]{{.*}} {numTiles = 4 : i32, transpose = true}
+// CHECK: nvgpu.ldmatrix %[[B]]{{.*}} {numTiles = 4 : i32, transpose = true}
+// CHECK-COUNT-4: nvgpu.mma.sync{{.*}} {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>)
+// CHECK-NOT: gpu.barrier
+// CHECK: scf.yield
+}
+
+// -----
+
+#device = #kas_gpu.device<name = "sm_80", processors = 1, max_threads = 64, shared_bytes = 49152, max_blocks = 64,
+  max_bytes = 65536, processor_threads = 64, processor_shared_bytes = 49152, registers = 1024, thread_registers = 64,
+  subgroup = 32>
+
+module attributes {kas_gpu.device = #device} {
+// Windows are not at multiples of 16 bytes, and end at the border: elements go through registers, one by one.
+kas.operator @conv(%o: 16, %w: 24) from [16, 24] {
+  %c = kas.reduce sum : 16
+  %j = kas.reduce sum : 3
+  %c_d, %c_w = kas.share %c : 16
+  %j_d, %j_w = kas.share %j : 3
+  %x = kas.unfold %w, %j_d : 24, 3
+  kas.yield data(%c_d, %x) weight(%o, %j_w, %c_w)
+}
+
+func.func @layer(%x: tensor<16x24xf32>, %w: tensor<16x3x16xf32>) -> tensor<16x24xf32> {
+  %y = kas.apply @conv(%x, %w)
+    {kas_gpu.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [16, 16],
+                                          depth = 16, padding = 4, stages = 2, precision = tf32>}
+    : (tensor<16x24xf32>, tensor<16x3x16xf32>) -> tensor<16x24xf32>
+  return %y : tensor<16x24xf32>
+}
+
+// Lines of columns in tf32 are padded twice, as lanes read four lines of eight.
+// CHECK-LABEL: gpu.func @layer_0
+// CHECK-SAME: workgroup(%[[A:.*]] : memref<640xf32, #gpu.address_space<workgroup>>, %[[B:.*]] : memref<768xf32, #gpu.address_space<workgroup>>)
+// CHECK: scf.for
+// CHECK: nvgpu.device_async_wait %{{.*}} {numGroups = 0 : i32}
+// CHECK: nvgpu.device_async_copy %{{.*}}, %[[A]]
+// CHECK: memref.load %arg0
+// CHECK: arith.select
+// CHECK: nvgpu.ldmatrix %[[A]]{{.*}} vector<4x1xf32>
+// CHECK: memref.load %[[B]]
+// CHECK: nvgpu.mma.sync{{.*}} {mmaShape = [16, 8, 8], tf32Enabled} : (vector<4x1xf32>, vector<2x1xf32>, vector<2x2xf32>)
+// CHECK: vector.store %{{.*}}, %[[B]]{{.*}} {alignment = 16 : i64}
+// CHECK: scf.yield
+}
