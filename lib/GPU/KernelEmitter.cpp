@@ -153,8 +153,8 @@ Value GPUKernelEmitter::emitLoad(unsigned number, ArrayRef<AffineExpr> indices,
   return value;
 }
 
-bool GPUKernelEmitter::isContiguous(ArrayRef<unsigned> tensors,
-                                    ArrayRef<unsigned> axes) const {
+int64_t GPUKernelEmitter::getDistance(ArrayRef<unsigned> tensors,
+                                      ArrayRef<unsigned> axes) const {
   // The tensor with the most elements decides.
   unsigned largest = tensors.front();
   for (unsigned tensor : tensors)
@@ -174,9 +174,9 @@ bool GPUKernelEmitter::isContiguous(ArrayRef<unsigned> tensors,
     }
     auto difference = dyn_cast<AffineConstantExpr>(address.replaceDims(at1) -
                                                    address.replaceDims(at0));
-    return difference && difference.getValue() == 1;
+    return difference ? std::abs(difference.getValue()) : INT64_MAX;
   }
-  return false;
+  return INT64_MAX;
 }
 
 void GPUKernelEmitter::emitStore(AffineExpr address, Value value) {

@@ -97,10 +97,15 @@ protected:
   }
   unsigned getNumInputs() const { return problem.weights.size() + 1; }
 
-  /// Whether the last axis of `axes` with more than one value walks through
-  /// neighbouring elements of the largest of `tensors`.
+  /// How far apart, in the largest of `tensors`, the first two values of the
+  /// last axis of `axes` with more than one value are; very far where no axis
+  /// has.
+  int64_t getDistance(llvm::ArrayRef<unsigned> tensors,
+                      llvm::ArrayRef<unsigned> axes) const;
   bool isContiguous(llvm::ArrayRef<unsigned> tensors,
-                    llvm::ArrayRef<unsigned> axes) const;
+                    llvm::ArrayRef<unsigned> axes) const {
+    return getDistance(tensors, axes) == 1;
+  }
 
   mlir::ImplicitLocOpBuilder b;
   IndexEmitter index;

@@ -47,6 +47,8 @@ struct Part {
   int64_t sameDigits, readWidth;
   /// Whether units are copied without registers.
   bool isAsync;
+  /// Whether neighbouring threads copy neighbouring rows or columns.
+  bool threadsAlongLines;
   Value memory;
   /// The first row or column of the block, in units if these are along it.
   AffineExpr begin;
@@ -182,6 +184,19 @@ void TensorCoreKernelEmitter::addPart(unsigned number) {
   part.blockLines = getBlock(number);
   part.stepsFirst = !isContiguous(part.tensors, part.axes) &&
                     isContiguous(part.tensors, view.steps);
+  part.threadsAlongLines = !part.stepsFirst;
+  analyzeReads(part);
+  if (part.readWidth == 1) {
+    // A thread then collects steps of one row or column, whose indices and
+    // guards are the same, and its neighbours read what is nearest in memory.
+    part.stepsFirst = true;
+    part.threadsAlongLines = getDistance(part.tensors, part.axes) <=
+                             getDistance(part.tensors, view.steps);
+    analyzeReads(part);
+    part.readWidth = 1;
+  }
+  part.isAsync = part.readWidth == unit && elementType == factorType;
+  hasAsync |= part.isAsync;
   int64_t padding = schedule.getPadding();
   if (part.stepsFirst) {
     part.pitch = depth + padding;
@@ -196,12 +211,10 @@ void TensorCoreKernelEmitter::addPart(unsigned number) {
   auto type = MemRefType::get({schedule.getStages() * part.size}, factorType,
                               MemRefLayoutAttrInterface(), space);
   part.memory = kernel.addWorkgroupAttribution(type, b.getLoc());
-  analyzeReads(part);
 }
 
 void TensorCoreKernelEmitter::analyzeReads(Part &part) {
   part.sameDigits = part.readWidth = 1;
-  part.isAsync = false;
   // The innermost axis along which units lie.
   ArrayRef<unsigned> axes = part.stepsFirst ? ArrayRef(view.steps) : part.axes;
   while (!axes.empty() && coordinates.axes[axes.back()].extent == 1)
@@ -213,8 +226,6 @@ void TensorCoreKernelEmitter::analyzeReads(Part &part) {
     part.sameDigits *= 2;
   if (part.tensors.size() == 1)
     part.readWidth = getReadWidth(part, axes.back());
-  part.isAsync = part.readWidth == unit && elementType == factorType;
-  hasAsync |= part.isAsync;
 }
 
 /// How many neighbours along `axis`, beginning at a multiple of that number,
@@ -253,7 +264,8 @@ void TensorCoreKernelEmitter::addUnits(Part &part) {
   int64_t threads = launch.block[0];
   int64_t units = part.blockLines * depth / unit;
   int64_t copies = llvm::divideCeil(units, threads);
-  int64_t across = (part.stepsFirst ? depth : part.blockLines) / unit;
+  int64_t numLines = part.blockLines / (part.stepsFirst ? 1 : unit);
+  int64_t across = part.threadsAlongLines ? numLines : units / numLines;
   int64_t down = units / across;
   for (int64_t i = 0; i < copies; ++i) {
     AffineExpr number = thread + i * threads;
@@ -269,8 +281,8 @@ void TensorCoreKernelEmitter::addUnits(Part &part) {
     // Values of their own: what is divided is divided once.
     AffineExpr low = addValue(number % across, across);
     AffineExpr high = addValue(number.floorDiv(across), down);
-    part.lines.push_back(part.stepsFirst ? high : low);
-    part.steps.push_back(part.stepsFirst ? low : high);
+    part.lines.push_back(part.threadsAlongLines ? low : high);
+    part.steps.push_back(part.threadsAlongLines ? high : low);
   }
 }
 
