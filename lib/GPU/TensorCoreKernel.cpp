@@ -296,7 +296,7 @@ void TensorCoreKernelEmitter::addParts() {
   };
   SmallVector<int64_t> counts{numBatches, count(parts[0]), count(parts[1])};
   int64_t used = counts[0] * counts[1] * counts[2];
-  Value id = emitBlockId();
+  Value id = emitBlockId(b, index, launch);
   // A grid of several dimensions may have more blocks than are needed: these
   // repeat the last one. Barriers are for all threads, so none may leave.
   if (launch.getNumBlocks() > used)
