@@ -26,6 +26,7 @@ from ._module import (
     operator,
     parse,
 )
+from ._request import Request
 from ._search import ALGORITHMS, Candidate, Searcher, SearchResult, SearchSpace
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "Module",
     "Operator",
     "OperatorBuilder",
+    "Request",
     "SearchResult",
     "SearchSpace",
     "Searcher",

@@ -246,6 +246,12 @@ class Searcher:
             return [self._results[id] for id in sorted(self._results)]
 
     @property
+    def num_results(self) -> int:
+        """How many outcomes there are, also those that the database had."""
+        with self._lock:
+            return len(self._results)
+
+    @property
     def in_flight(self) -> list[Candidate]:
         """Candidates that this object handed out and nobody told of."""
         with self._lock:

@@ -173,8 +173,10 @@ def _read_failures(connection: sqlite3.Connection, batch: list[int], marks: str)
 
 def _read_curves(connection: sqlite3.Connection, batch: list[int], marks: str) -> dict[int, list]:
     """Per candidate `[name, rung, seed, epochs, values]`."""
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(training)")}
+    rung = "rung" if "rung" in columns else "0"
     query = (
-        "SELECT candidate, name, rung, seed, epoch, value FROM training"
+        f"SELECT candidate, name, {rung} AS rung, seed, epoch, value FROM training"
         f" WHERE candidate IN ({marks}) ORDER BY candidate, name, rung, seed, epoch"
     )
     result: dict[int, dict[tuple, list]] = {}

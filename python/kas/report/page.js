@@ -361,7 +361,7 @@
       const element = make("div", {class: "curve"});
       // Plotly needs to know its size.
       requestAnimationFrame(() => plot(element, curves.filter((curve) => curve[0] === name).map(([, rung, seed, x, y]) => (
-        {type: "scatter", mode: "lines+markers", x, y, name: `rung ${Number(rung)}, seed ${Number(seed)}`, marker: {size: 5}})),
+        {type: "scatter", mode: "lines+markers", x, y, name: `${Number(rung) ? `rung ${Number(rung)}, ` : ""}seed ${Number(seed)}`, marker: {size: 5}})),
         axis("epoch"), axis(plain(name)), {showlegend: curves.length > 1}));
       return element;
     });

@@ -1,0 +1,30 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Searches on many machines: the tree and the database at one process, evaluators anywhere.
+
+>>> import kas.distributed
+>>> with kas.Searcher(space, "mcts", database="search.db", objective="-accuracy") as searcher:
+...     with kas.distributed.RayPool(evaluator, workers=64, num_gpus=0.5, address="auto") as pool:
+...         kas.distributed.run(searcher, pool, evaluations=1000)
+
+An evaluator is a picklable function of a `kas.Request` to a dictionary of metrics; what it raises is the reason of a
+failure. The same call after whatever happened goes on from the database.
+"""
+
+from __future__ import annotations
+
+from ._driver import Outcome, Pool, Summary, run
+from ._local import LocalPool
+from ._simulation import SimulatedPool
+
+__all__ = ["LocalPool", "Outcome", "Pool", "RayPool", "SimulatedPool", "Summary", "run"]
+
+
+def __getattr__(name: str):
+    # Ray takes a second to import.
+    if name == "RayPool":
+        from ._ray import RayPool
+
+        return RayPool
+    raise AttributeError(f"module 'kas.distributed' has no attribute '{name}'")

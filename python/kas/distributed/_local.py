@@ -1,0 +1,109 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Workers that are processes of this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+from collections import deque
+from typing import Any, Callable, Mapping, Optional
+
+from .._request import Request
+from ._driver import Outcome, Pool
+
+Evaluator = Callable[[Request], Mapping[str, float]]
+
+
+def describe(error: BaseException) -> str:
+    """The reason of a failure, in one line."""
+    return f"{type(error).__name__}: {error}".strip(": ")
+
+
+def _work(evaluator: Evaluator, connection: Any) -> None:
+    while (message := connection.recv()) is not None:
+        task, request = message
+        try:
+            connection.send(Outcome(task, metrics=dict(evaluator(request))))
+        except Exception as error:
+            connection.send(Outcome(task, error=describe(error)))
+
+
+class _Worker:
+    """A process, and the tasks that it was given."""
+
+    def __init__(self, context: Any, evaluator: Evaluator):
+        self.connection, other = context.Pipe()
+        self.process = context.Process(target=_work, args=(evaluator, other), daemon=True)
+        self.process.start()
+        other.close()
+        self.tasks: deque[int] = deque()
+
+
+class LocalPool(Pool):
+    """`workers` processes; each has one further task in front of it, so that it does not wait for the driver."""
+
+    def __init__(self, evaluator: Evaluator, workers: int, *, prefetch: int = 1):
+        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+            raise ValueError(f"the number of workers must be a positive integer, got {workers!r}")
+        # A process with threads must not fork.
+        self._context = multiprocessing.get_context("spawn")
+        self._evaluator = evaluator
+        self._depth = 1 + prefetch
+        self._workers = [self._make() for _ in range(workers)]
+        self._cancelled: set[int] = set()
+        self._outcomes: list[Outcome] = []
+
+    def _make(self) -> _Worker:
+        return _Worker(self._context, self._evaluator)
+
+    def get_capacity(self) -> int:
+        return len(self._workers) * self._depth
+
+    def submit(self, task: int, request: Request) -> None:
+        worker = min(self._workers, key=lambda worker: len(worker.tasks))
+        worker.tasks.append(task)
+        try:
+            worker.connection.send((task, request))
+        except OSError:
+            self._replace(worker)
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        owners = {worker.connection: worker for worker in self._workers}
+        for connection in multiprocessing.connection.wait(list(owners), 0 if self._outcomes else seconds):
+            worker = owners[connection]
+            try:
+                outcome = connection.recv()
+            except (EOFError, OSError):
+                self._replace(worker)
+                continue
+            worker.tasks.remove(outcome.task)
+            self._outcomes.append(outcome)
+        outcomes = [outcome for outcome in self._outcomes if outcome.task not in self._cancelled]
+        self._cancelled -= {outcome.task for outcome in self._outcomes}
+        self._outcomes = []
+        return outcomes
+
+    def cancel(self, task: int, *, kill: bool) -> None:
+        self._cancelled.add(task)
+        for worker in self._workers:
+            if kill and worker.tasks and worker.tasks[0] == task:
+                self._replace(worker)
+                return
+
+    def _replace(self, worker: _Worker) -> None:
+        worker.process.kill()
+        worker.process.join()
+        worker.connection.close()
+        reason = f"the worker ended with code {worker.process.exitcode}"
+        self._outcomes += [Outcome(task, lost=reason, begun=index == 0) for index, task in enumerate(worker.tasks)]
+        self._workers[self._workers.index(worker)] = self._make()
+
+    def close(self) -> None:
+        for worker in self._workers:
+            worker.process.kill()
+        for worker in self._workers:
+            worker.process.join()
+            worker.connection.close()
+        self._workers = []

@@ -1,0 +1,246 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Searches on several workers: local processes, Ray clusters with nodes that die, simulated workers."""
+
+import collections
+import contextlib
+import os
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+import judge
+from judge import Judge
+
+import kas
+import kas.distributed
+from kas.distributed import LocalPool, SimulatedPool, run
+
+SPACE = """
+kas.space @layer<N, Cin, Cout, H, W | k, g>
+    [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
+    bindings [<N = 1, Cin = 8, Cout = 8, H = 6, W = 6, g = 4, k = 3>]
+    limits {depth = 6, reduce = 3, split = 2, merge = 2, unfold = 2}
+"""
+
+
+def make_searcher(algorithm="random", **more):
+    return kas.Searcher(SPACE, algorithm, seed=1, objective="loss", **more)
+
+
+def read(path):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA integrity_check")
+        return connection.execute("SELECT id, key, state, failure FROM candidate ORDER BY id").fetchall()
+
+
+def check(path, count):
+    """Nothing lost, nothing twice."""
+    rows = read(path)
+    assert [row[0] for row in rows] == list(range(count))
+    assert len({row[1] for row in rows}) == count
+    assert all(row[2] != "asked" for row in rows), collections.Counter(row[2] for row in rows)
+    for number, _, state, failure in rows:
+        assert (state == "failed") == (number % 10 == 9) and failure in (None, "ValueError: no good"), (number, failure)
+
+
+@pytest.fixture
+def marks(tmp_path):
+    directory = tmp_path / "marks"
+    directory.mkdir()
+    return directory
+
+
+def test_local_pool(tmp_path, marks):
+    path = tmp_path / "search.db"
+    told = []
+    with make_searcher(database=path) as searcher, LocalPool(Judge(marks, dies=[3, 5]), 2) as pool:
+        summary = run(searcher, pool, evaluations=30, on_result=told.append)
+    assert summary.evaluated == 27 and summary.failed == 3 and 2 <= summary.lost <= 4
+    assert sorted(result.id for result in told) == list(range(30))
+    check(path, 30)
+    # The same call has nothing left to do; a larger one goes on.
+    with make_searcher(database=path) as searcher, LocalPool(Judge(marks), 2) as pool:
+        assert run(searcher, pool, evaluations=30).evaluated == 0
+        run(searcher, pool, evaluations=35)
+    check(path, 35)
+
+
+def test_back_pressure(marks):
+    """No more candidates are in flight than there is room for."""
+    most = 0
+    with make_searcher() as searcher, LocalPool(Judge(marks), 2, prefetch=1) as pool:
+
+        def watch(_):
+            nonlocal most
+            most = max(most, len(searcher.in_flight))
+
+        run(searcher, pool, evaluations=30, on_result=watch)
+    assert 1 <= most <= 4
+
+
+def test_limits_and_stragglers(marks):
+    with make_searcher() as searcher, LocalPool(Judge(marks, hangs=[12], always=[4]), 2) as pool:
+        summary = run(searcher, pool, evaluations=20, retries=1, straggler_factor=3)
+        assert pool.get_capacity() == 4
+        failures = {result.id: result.failure for result in searcher.results}
+    # A second worker had the answer while the first hung.
+    assert failures[12] is None and summary.repeated >= 1
+    assert failures[4] == "lost 2 workers, the last one: the worker ended with code -9"
+    with make_searcher() as searcher, LocalPool(Judge(marks.parent / "marks", hangs=[100], seconds=0.01), 1) as pool:
+        (marks / "0").unlink()
+        pool._evaluator.hangs = {0}
+        pool._workers[0].process.kill()
+        run(searcher, pool, evaluations=3, time_limit=0.7, straggler_factor=0)
+        assert [result.failure for result in searcher.results] == ["took more than 0.7 s", None, None]
+
+
+def test_simulated_workers():
+    durations = lambda request, random: random.uniform(5, 15)
+    pools = []
+    for workers in (1, 20):
+        pool = SimulatedPool(lambda request: {"loss": request.id % 7}, workers, durations, loss=0.05, seed=3)
+        with make_searcher() as searcher:
+            summary = run(searcher, pool, evaluations=100, straggler_factor=0, retries=20)
+            assert summary.evaluated == 100 and summary.lost > 0
+            assert len({result.candidate.key for result in searcher.results}) == 100
+        pools.append((pool, summary))
+    (_, one), (pool, many) = pools
+    assert 800 < one.seconds < 1300
+    assert many.seconds < one.seconds / 12 and pool.busy_seconds < 20 * many.seconds
+
+
+def test_bad_input(marks):
+    with make_searcher() as searcher:
+        with pytest.raises(ValueError, match="workers must be a positive integer, got 0"):
+            LocalPool(Judge(marks), 0)
+        with LocalPool(Judge(marks), 1) as pool:
+            for options, message in [
+                ({"evaluations": -1}, "evaluations must be a non-negative integer, got -1"),
+                ({"evaluations": 1.5}, "evaluations must be a non-negative integer, got 1.5"),
+                ({"evaluations": 1, "seconds": 0}, "seconds must be a positive number, got 0"),
+                ({"evaluations": 1, "time_limit": "1"}, "time_limit must be a positive number, got '1'"),
+            ]:
+                with pytest.raises(ValueError, match=message):
+                    run(searcher, pool, **options)
+            with pytest.raises(kas.Error, match="closed"):
+                searcher.close()
+                run(searcher, pool, evaluations=1)
+
+
+def test_wrong_metrics_are_failures(tmp_path):
+    with make_searcher() as searcher:
+        pool = SimulatedPool(lambda request: {"loss": "low" if request.id else float("nan")}, 1, lambda *_: 1.0)
+        run(searcher, pool, evaluations=2)
+        assert [result.failure for result in searcher.results] == ["loss is nan", "the metric 'loss' must be a number, got 'low'"]
+
+
+# ---- Ray
+
+ray = pytest.importorskip("ray", reason="needs the extra 'ray'")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Four nodes on this machine: the driver's, which has no place for evaluators, and three others."""
+    from ray.cluster_utils import Cluster
+
+    os.environ.setdefault("RAY_DEDUP_LOGS", "0")
+    options = {"object_store_memory": 80_000_000, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **options})
+    nodes = [cluster.add_node(num_cpus=1, resources={"evaluator": 1}, object_store_memory=80_000_000) for _ in range(3)]
+    cluster.wait_for_nodes()
+    yield cluster, nodes
+    ray.shutdown()
+    cluster.shutdown()
+
+
+DRIVER = """
+import sys
+sys.path.insert(0, {tests!r})
+import kas.distributed
+from judge import Judge
+from test_distributed import make_searcher
+with make_searcher("mcts", database={database!r}) as searcher:
+    with kas.distributed.RayPool(Judge({marks!r}, seconds=0.05), 3, address={address!r}) as pool:
+        print("summary", kas.distributed.run(searcher, pool, evaluations={count}), flush=True)
+"""
+
+
+def start_driver(cluster, path, marks, count):
+    here = os.path.dirname(os.path.abspath(__file__))
+    text = DRIVER.format(tests=here, database=str(path), marks=str(marks), address=cluster.address, count=count)
+    environment = {**os.environ, "PYTHONPATH": f"{here}:{os.environ.get('PYTHONPATH', '')}"}
+    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(text)], env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def wait_for(path, count, driver):
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        with contextlib.suppress(sqlite3.OperationalError):
+            if sum(row[2] != "asked" for row in read(path)) >= count:
+                return
+        assert driver.poll() is None
+        time.sleep(0.05)
+    raise AssertionError("the search does not go on")
+
+
+def test_nodes_and_drivers_may_die(cluster, tmp_path, marks):
+    """One of four nodes is killed, then the driver; the next driver goes on: nothing is lost, nothing is there twice."""
+    cluster, nodes = cluster
+    path, count = tmp_path / "search.db", 150
+    driver = start_driver(cluster, path, marks, count)
+    try:
+        wait_for(path, 30, driver)
+        cluster.remove_node(nodes[1], allow_graceful=False)
+        wait_for(path, 60, driver)
+        driver.kill()
+        driver.wait()
+        before = {row[0] for row in read(path) if row[2] != "asked"}
+        times = {name.name: len(name.read_text().splitlines()) for name in marks.iterdir()}
+        assert 60 <= len(before) < count
+        driver = start_driver(cluster, path, marks, count)
+        output, _ = driver.communicate(timeout=200)
+        assert driver.returncode == 0 and f"evaluated={count - count // 10 - sum(1 for i in before if i % 10 != 9)}" in output
+    finally:
+        driver.kill()
+    check(path, count)
+    # What had an outcome was not evaluated again.
+    for number in before:
+        assert len((marks / str(number)).read_text().splitlines()) == times[str(number)]
+    assert subprocess.run([os.path.join(os.environ["KAS_BUILD"], "bin", "kas-search-db"), "check", path]).returncode == 0
+
+
+def test_lost_workers_and_late_ones(cluster, tmp_path, marks):
+    cluster, _ = cluster
+    path = tmp_path / "search.db"
+    ray.init(address=cluster.address, log_to_driver=False, ignore_reinit_error=True)
+    with make_searcher(database=path) as searcher:
+        # The tests' module is not there on the workers.
+        ray.cloudpickle.register_pickle_by_value(judge)
+        with kas.distributed.RayPool(Judge(marks, dies=[3], hangs=[15]), 2) as pool:
+            summary = run(searcher, pool, evaluations=25, straggler_factor=3)
+        ray.cloudpickle.unregister_pickle_by_value(judge)
+    assert summary.lost >= 1 and summary.repeated >= 1
+    check(path, 25)
+
+
+@pytest.mark.slow
+def test_throughput_of_ray_is_that_of_processes(cluster, tmp_path, marks):
+    """Within 10 %, with evaluations of 20 ms on two workers."""
+    cluster, _ = cluster
+    ray.init(address=cluster.address, log_to_driver=False, ignore_reinit_error=True)
+    ray.cloudpickle.register_pickle_by_value(judge)
+    rates = {}
+    for kind in (LocalPool, kas.distributed.RayPool):
+        with make_searcher() as searcher, kind(Judge(marks, seconds=0.02), 2) as pool:
+            run(searcher, pool, evaluations=40)
+            summary = run(searcher, pool, evaluations=440)
+            rates[kind.__name__] = 400 / summary.seconds
+    ray.cloudpickle.unregister_pickle_by_value(judge)
+    print(f"\ncandidates per second: {rates}")
+    assert rates["RayPool"] > 0.9 * rates["LocalPool"]
