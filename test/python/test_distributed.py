@@ -13,7 +13,6 @@ import textwrap
 import time
 
 import pytest
-import judge
 from judge import Judge
 
 import kas
@@ -149,7 +148,8 @@ def cluster():
     """Four nodes on this machine: the driver's, which has no place for evaluators, and three others."""
     from ray.cluster_utils import Cluster
 
-    os.environ.setdefault("RAY_DEDUP_LOGS", "0")
+    # Workers have the environment of their node.
+    os.environ["PYTHONPATH"] = f"{os.path.dirname(os.path.abspath(__file__))}:{os.environ.get('PYTHONPATH', '')}"
     options = {"object_store_memory": 80_000_000, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **options})
     nodes = [cluster.add_node(num_cpus=1, resources={"evaluator": 1}, object_store_memory=80_000_000) for _ in range(3)]
@@ -174,8 +174,7 @@ with make_searcher("mcts", database={database!r}) as searcher:
 def start_driver(cluster, path, marks, count):
     here = os.path.dirname(os.path.abspath(__file__))
     text = DRIVER.format(tests=here, database=str(path), marks=str(marks), address=cluster.address, count=count)
-    environment = {**os.environ, "PYTHONPATH": f"{here}:{os.environ.get('PYTHONPATH', '')}"}
-    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(text)], env=environment, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(text)], stdout=subprocess.PIPE, text=True)
 
 
 def wait_for(path, count, driver):
@@ -189,6 +188,7 @@ def wait_for(path, count, driver):
     raise AssertionError("the search does not go on")
 
 
+@pytest.mark.slow
 def test_nodes_and_drivers_may_die(cluster, tmp_path, marks):
     """One of four nodes is killed, then the driver; the next driver goes on: nothing is lost, nothing is there twice."""
     cluster, nodes = cluster
@@ -215,16 +215,14 @@ def test_nodes_and_drivers_may_die(cluster, tmp_path, marks):
     assert subprocess.run([os.path.join(os.environ["KAS_BUILD"], "bin", "kas-search-db"), "check", path]).returncode == 0
 
 
+@pytest.mark.slow
 def test_lost_workers_and_late_ones(cluster, tmp_path, marks):
     cluster, _ = cluster
     path = tmp_path / "search.db"
     ray.init(address=cluster.address, log_to_driver=False, ignore_reinit_error=True)
     with make_searcher(database=path) as searcher:
-        # The tests' module is not there on the workers.
-        ray.cloudpickle.register_pickle_by_value(judge)
         with kas.distributed.RayPool(Judge(marks, dies=[3], hangs=[15]), 2) as pool:
             summary = run(searcher, pool, evaluations=25, straggler_factor=3)
-        ray.cloudpickle.unregister_pickle_by_value(judge)
     assert summary.lost >= 1 and summary.repeated >= 1
     check(path, 25)
 
@@ -234,13 +232,11 @@ def test_throughput_of_ray_is_that_of_processes(cluster, tmp_path, marks):
     """Within 10 %, with evaluations of 20 ms on two workers."""
     cluster, _ = cluster
     ray.init(address=cluster.address, log_to_driver=False, ignore_reinit_error=True)
-    ray.cloudpickle.register_pickle_by_value(judge)
     rates = {}
     for kind in (LocalPool, kas.distributed.RayPool):
         with make_searcher() as searcher, kind(Judge(marks, seconds=0.02), 2) as pool:
             run(searcher, pool, evaluations=40)
             summary = run(searcher, pool, evaluations=440)
             rates[kind.__name__] = 400 / summary.seconds
-    ray.cloudpickle.unregister_pickle_by_value(judge)
     print(f"\ncandidates per second: {rates}")
     assert rates["RayPool"] > 0.9 * rates["LocalPool"]

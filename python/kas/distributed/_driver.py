@@ -221,13 +221,13 @@ def run(
             on_result(result)
 
     while True:
-        told = state.counts["evaluated"] + state.counts["failed"]
-        if seconds is None or pool.get_time() - begin < seconds:
-            state.fill(evaluations - done - told)
-        if not state.tasks and not state.again:
+        remaining = evaluations - done - state.counts["evaluated"] - state.counts["failed"]
+        if seconds is not None and pool.get_time() - begin >= seconds:
+            remaining = 0
+        state.fill(remaining)
+        # A pool may have no worker yet, or none left.
+        if not state.tasks and not state.again and (remaining <= 0 or pool.get_capacity() > 0):
             break
-        if not state.tasks:
-            state.fill(0)
         for outcome in pool.wait(0.1):
             report(state.take(outcome))
         for result in state.watch():

@@ -82,11 +82,12 @@ class RayPool(Pool):
         return _Worker(self._class.remote(self._evaluator))
 
     def get_capacity(self) -> int:
-        return self._depth * sum(worker.is_ready for worker in self._workers) or 1
+        return self._depth * sum(worker.is_ready for worker in self._workers)
 
     def submit(self, task: int, request: Request) -> None:
-        ready = [worker for worker in self._workers if worker.is_ready] or self._workers
-        worker = min(ready, key=lambda worker: len(worker.tasks))
+        ready = [worker for worker in self._workers if worker.is_ready]
+        # The last one may have gone since the driver asked for the capacity.
+        worker = min(ready or self._workers, key=lambda worker: len(worker.tasks))
         worker.tasks.append(task)
         reference = worker.actor.evaluate.remote(request)
         self._pending[reference] = (task, worker)
@@ -114,6 +115,11 @@ class RayPool(Pool):
             ray.get(worker.ready)
             worker.is_ready = True
         except ray.exceptions.RayError as error:
+            if "creation task" in str(error):
+                raise RuntimeError(
+                    "the evaluator cannot be loaded on the workers: its modules must be importable on every node, as "
+                    f"must kas ({str(error).strip().splitlines()[-1]})"
+                ) from error
             self._replace(worker, error)
 
     def _take(self, reference: Any) -> None:
@@ -136,6 +142,8 @@ class RayPool(Pool):
             worker.tasks.remove(task)
 
     def _replace(self, worker: _Worker, reason: Optional[Exception] = None) -> None:
+        if worker not in self._workers:
+            return
         text = f"{type(reason).__name__}: {str(reason).splitlines()[0]}" if reason else "the worker was ended"
         for index, task in enumerate(list(worker.tasks)):
             self._forget(task)

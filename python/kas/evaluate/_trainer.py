@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from dataclasses import dataclass
 from typing import Any, Mapping, Optional, Sequence, Union
 
 from .._errors import Error, need
@@ -21,19 +20,9 @@ from torch import nn
 import kas.torch
 
 from .._module import Binding, Module, Operator
+from .._request import Request
 from ._data import Data, load_data
 from ._training import Recipe, Training, TrainingFailure, initialize
-
-
-@dataclass(frozen=True)
-class Request:
-    """A candidate to evaluate: what a line of the protocol for external evaluators says (docs/Search.md)."""
-
-    id: int
-    operator: str
-    """The text of a file with one operator."""
-    bindings: Sequence[Mapping[str, int]] = ()
-    multiplicities: Sequence[int] = ()
 
 
 def read_operator(text: str) -> Operator:
