@@ -9,6 +9,7 @@ everything: the same call goes on where it was interrupted.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import os
@@ -193,6 +194,7 @@ def search(
     budget: Any = "15m",
     *,
     space: Union[str, SearchSpace, None] = None,
+    limits: Mapping[str, float] = {},
     binding: Any = None,
     recipe: Recipe = Recipe(),
     algorithm: str = "surrogate",
@@ -215,6 +217,7 @@ def search(
     device: str = "cpu",
     progress: Union[bool, str] = True,
     callbacks: Sequence[SearchCallback] = (),
+    pool: Any = None,
 ) -> SearchOutcome:
     """Looks for operators that make a network as accurate at a lower cost.
 
@@ -222,13 +225,15 @@ def search(
     seconds, or text such as `15m`. The layers of `space` are replaced (a name of `kas.torch.extract`, or a
     `kas.SearchSpace` for these layers, such as one with other limits; without it, the kind with the most FLOPs), all of
     them by one operator, with at most `flops_ratio` and at least `min_flops_ratio` of their FLOPs.
-    `translation_equivariant` leaves out operators whose weights depend on a position.
+    `limits` are limits of the space in place of those that extraction wrote, e.g. `{"shift": 0}` (docs/Dialect.md,
+    `kas.space`). `translation_equivariant` leaves out operators whose weights depend on a position.
 
     Candidates come from the engine (`algorithm`, `parameters`, `seed`; docs/Search.md), which minimizes `objective`, a
     weighted sum of metrics. They are trained by `recipe` under `halving`, each with seed 0, by `workers` processes (as
-    many as cores). Afterwards the `final` most accurate are trained whole with `final_seeds` seeds, as is the network
+    many as cores, or those of `pool`). Afterwards the `final` most accurate are trained whole with `final_seeds` seeds, as is the network
     itself; `test_accuracy` is measured there only. With `latency` those are also compiled and timed. Trainings that need
-    more than `time_limit` seconds or `memory_limit` MiB, or whose loss is no number, are failures.
+    more than `time_limit` seconds (by default ten times as long as the network itself) or `memory_limit` MiB, or whose
+    loss is no number, are failures.
 
     `database` is a file that keeps everything. Ctrl-C ends the search with the outcome so far, and the same call goes on
     (with a larger budget also one that is complete). With one worker and no limit of time, equal calls give equal results.
@@ -245,19 +250,48 @@ def search(
     if not 0 <= min_flops_ratio <= flops_ratio:
         raise ValueError(f"requires 0 <= min_flops_ratio <= flops_ratio, got {min_flops_ratio} and {flops_ratio}")
     trainer = _make_trainer(model, data, recipe, space, binding, flops_ratio, min_flops_ratio, inherit, backend, device)
-    problem = space if isinstance(space, SearchSpace) else trainer.sites.spaces[trainer.space]
+    problem = space if isinstance(space, SearchSpace) else _fit_limits(trainer.sites.spaces[trainer.space], limits)
     settings = {**trainer.describe(), "halving": repr(halving)}
     if translation_equivariant:
         settings["translation_equivariant"] = "True"
     workers = workers or (len(os.sched_getaffinity(0)) if device == "cpu" else 1)
-    with Searcher(
-        problem, algorithm, seed=seed, database=database, objective=objective, parameters=parameters, settings=settings
-    ) as searcher, Pool(trainer, workers, time_limit=time_limit, memory_limit=memory_limit) as pool:
+    with contextlib.ExitStack() as stack:
+        searcher = stack.enter_context(
+            Searcher(problem, algorithm, seed=seed, database=database, objective=objective, parameters=parameters, settings=settings)
+        )
+        if pool is None:
+            pool = stack.enter_context(Pool(trainer, workers, memory_limit=memory_limit))
         run = _Run(trainer, problem, searcher, pool, budget, halving.for_epochs(recipe.epochs), objective, callbacks)
-        run.translation_equivariant = translation_equivariant
+        run.translation_equivariant, run.time_limit = translation_equivariant, time_limit
         run.final, run.final_seeds, run.latency = final, final_seeds, latency
-        with make_progress(progress) as run.progress:
-            return run.execute()
+        run.progress = stack.enter_context(make_progress(progress))
+        return run.execute()
+
+
+def _fit_limits(space: SearchSpace, limits: Mapping[str, float]) -> SearchSpace:
+    """The space with other limits. Windows that the layers themselves have are allowed at their smallest size."""
+    changes = dict(limits)
+    if "unfold_ratio" not in changes:
+        ratios = [
+            binding[size] / binding["k"]
+            for binding in space.bindings
+            for size in ("H", "W", "T")
+            if "k" in binding and size in binding
+        ]
+        if ratios and 1 < min(ratios) < 2:
+            # At 5x5 a window of 3 has 5/3 points of the image for each of its own.
+            changes["unfold_ratio"] = math.floor(min(ratios) * 100) / 100
+    if not changes:
+        return space
+    match = re.search(r"limits \{(.*?)\}", space.text)
+    known = dict(entry.split(" = ") for entry in re.split(r",\s*", match[1])) if match and match[1].strip() else {}
+    for name, value in changes.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"the limit '{name}' must be a number, got {value!r}")
+        known[name] = f"{value} : i64" if isinstance(value, int) else f"{value!r} : f64"
+    text = "limits {" + ", ".join(f"{name} = {value}" for name, value in known.items()) + "}"
+    changed = space.text.replace(match[0], text) if match else space.text.replace("\n  budget", f"\n  {text}\n  budget")
+    return SearchSpace(changed, space.name)
 
 
 def _make_trainer(model, data, recipe, space, binding, flops_ratio, min_flops_ratio, inherit, backend, device) -> Trainer:
@@ -282,6 +316,7 @@ class _Run:
     progress: Progress
     translation_equivariant = False
     final, final_seeds, latency = 5, 3, False
+    time_limit: Optional[float] = None
 
     def __init__(self, trainer, problem, searcher, pool, budget, policy, objective, callbacks):
         self.trainer: Trainer = trainer
@@ -298,6 +333,9 @@ class _Run:
         self.exhausted = False
         self.final_metrics: dict[int, dict[str, float]] = {}
         self.dense_runs: dict[int, dict[str, float]] = {}
+        self._dense_seconds: list[float] = []
+        # Candidates below were proposed by an earlier call.
+        self.first_new = searcher.statistics["asked"]
         self.baseline_flops = float(sum(site.flops for site in trainer.replaced))
         # Trainings that pause; beside the database they survive the process.
         self.own_folder = searcher.database is None
@@ -335,33 +373,39 @@ class _Run:
         for seed, values in last.items():
             if "test_accuracy" in values:
                 self.dense_runs[seed] = {name: value for name, (_, value) in values.items()}
+                self._dense_seconds.append(values.get("train_seconds", (0, 0.0))[1])
 
     def _record(self, done: Done) -> None:
         if done.metrics is not None:
             if self.searcher.database is not None:
-                self.searcher.record_training(done.job.candidate, done.job.seed, done.curve)
+                seconds = (int(done.metrics["epochs"]), "train_seconds", done.seconds)
+                self.searcher.record_training(done.job.candidate, done.job.seed, [*done.curve, seconds])
             for callback in self.callbacks:
                 callback.epoch(done.job.candidate, done.job.seed, int(done.metrics["epochs"]), done.metrics)
 
-    def _run_jobs(self, jobs: list[Job], what: str) -> list[Done]:
+    def _run_jobs(self, jobs: list[Job], what: str, ended: Callable[[Done], None]) -> None:
         """All of them; nothing else runs meanwhile."""
-        results: list[Done] = []
+        count = 0
         waiting = list(jobs)
         while waiting or self.pool.busy:
             while waiting and self.pool.idle:
                 self.pool.submit(waiting.pop(0))
             for done in self.pool.wait(0.2):
                 self._record(done)
-                results.append(done)
-            self._show(f"{what} {len(results)}/{len(jobs)}")
-        return results
+                ended(done)
+                count += 1
+            self._show(f"{what} {count}/{len(jobs)}")
 
     def _train_dense(self) -> None:
         seeds = [seed for seed in range(self.final_seeds) if seed not in self.dense_runs]
-        for done in self._run_jobs([Job(-1, None, seed, test=True) for seed in seeds], "training the network itself"):
+
+        def ended(done: Done) -> None:
             if done.metrics is None:
                 raise ValueError(f"the network itself cannot be trained: {done.failure}")
             self.dense_runs[done.job.seed] = done.metrics
+            self._dense_seconds.append(done.seconds)
+
+        self._run_jobs([Job(-1, None, seed, test=True) for seed in seeds], "training the network itself", ended)
 
     @property
     def dense(self) -> dict[str, float]:
@@ -392,11 +436,10 @@ class _Run:
         return len(self.searcher.results) + sum(len(bracket.candidates) for bracket in self.brackets)
 
     def _open_bracket(self) -> None:
-        size = self.policy.size
-        if self.budget.candidates is not None:
-            size = min(size, self.budget.candidates - self._num_candidates())
+        left = math.inf if self.budget.candidates is None else self.budget.candidates - self._num_candidates()
         chosen: dict[int, Candidate] = {}
-        while len(chosen) < size:
+        gone: dict[int, tuple[int, float]] = {}
+        while len(chosen) < min(left, self.policy.size - len(gone)):
             candidates = self.searcher.ask(1)
             if not candidates:
                 self.exhausted = True
@@ -405,16 +448,39 @@ class _Run:
             if self.translation_equivariant and candidate.weights_indexed_by_position:
                 self._tell(candidate, None, "its weights are indexed by a position")
                 continue
+            if not chosen:
+                gone = self._told_before(candidate.id)
             chosen[candidate.id] = candidate
         if chosen:
-            self.brackets.append(Bracket(self.policy, chosen))
+            self.brackets.append(Bracket(self.policy, chosen, gone=gone))
+
+    def _told_before(self, id: int) -> dict[int, tuple[int, float]]:
+        """Of the bracket that an interruption left with `id` as its first without an outcome, those that have one."""
+        first = id - id % self.policy.size
+        if id >= self.first_new:
+            return {}
+        told = (result for result in self.searcher.results if first <= result.id < first + self.policy.size)
+        return {result.id: (int(result.metrics.get("epochs", 0)), result.metrics.get("accuracy", 0.0)) for result in told}
+
+    def _checkpoint(self, candidate: Candidate) -> str:
+        return os.path.join(self.folder, f"{candidate.id}-{candidate.key}.pt")
 
     def _next_job(self) -> Optional[Job]:
         for bracket in self.brackets:
             if (id := bracket.take()) is not None:
                 candidate = bracket.candidates[id]
-                return Job(id, candidate.text, 0, bracket.epochs, os.path.join(self.folder, f"{id}.pt"))
+                path = self._checkpoint(candidate)
+                return Job(id, candidate.text, 0, bracket.epochs, path, time_limit=self._time_limit(bracket.epochs))
         return None
+
+    def _time_limit(self, epochs: Optional[int]) -> Optional[float]:
+        """Seconds to the end of an epoch. Two seconds are always allowed, for the start."""
+        if self.time_limit is not None:
+            return self.time_limit
+        if not self._dense_seconds:
+            return None
+        share = (epochs or self.trainer.recipe.epochs) / self.trainer.recipe.epochs
+        return 2 + 10 * share * statistics.fmean(self._dense_seconds)
 
     def _search(self) -> None:
         while True:
@@ -427,6 +493,9 @@ class _Run:
                 if job is None:
                     break
                 self.pool.submit(job)
+            if late:
+                # Nobody is to wait for what takes long; with a database the next call takes it up.
+                self.pool.cancel()
             if not self.pool.busy:
                 break
             for done in self.pool.wait(0.2):
@@ -453,7 +522,7 @@ class _Run:
             result = self.searcher.tell(candidate.id, error=failure)
         else:
             result = self.searcher.tell(candidate.id, {**metrics, "flops_ratio": candidate.flops / self.baseline_flops})
-        path = os.path.join(self.folder, f"{candidate.id}.pt")
+        path = self._checkpoint(candidate)
         if os.path.exists(path):
             os.remove(path)
         for callback in self.callbacks:
@@ -465,21 +534,33 @@ class _Run:
         whole = [r for r in self.searcher.results if r.metrics.get("epochs") == self.trainer.recipe.epochs]
         whole.sort(key=lambda r: (-r.metrics["accuracy"], r.id))
         chosen = [r for r in whole[: self.final] if r.id not in self.final_metrics]
-        jobs = [Job(r.id, r.candidate.text, seed, test=True) for r in chosen for seed in range(self.final_seeds)]
-        for result in chosen:
-            own = [job for job in jobs if job.candidate == result.id]
-            start = time.monotonic()
-            runs = [done.metrics for done in self._run_jobs(own, "final trainings") if done.metrics is not None]
-            if len(runs) < len(own):
-                self._record_final(result.id, None, "a training failed", start)
-                continue
-            names = ("accuracy", "loss", "test_accuracy")
-            metrics = summarize([{name: run[name] for name in names} for run in runs])
-            if self.latency:
-                from .evaluate._latency import measure_latency
+        limit = self._time_limit(None)
+        jobs = [
+            Job(r.id, r.candidate.text, seed, test=True, time_limit=limit) for r in chosen for seed in range(self.final_seeds)
+        ]
+        runs: dict[int, list[Optional[dict[str, float]]]] = {result.id: [] for result in chosen}
+        candidates = {result.id: result.candidate for result in chosen}
+        start = time.monotonic()
 
-                metrics["latency_ms"] = measure_latency(result.candidate.operator, self.problem)
-            self._record_final(result.id, {f"final_{name}": value for name, value in metrics.items()}, None, start)
+        def ended(done: Done) -> None:
+            own = runs[done.job.candidate]
+            own.append(done.metrics)
+            if len(own) == self.final_seeds:
+                self._finish_finalist(candidates[done.job.candidate], own, start)
+
+        self._run_jobs(jobs, "final trainings", ended)
+
+    def _finish_finalist(self, candidate: Candidate, runs: list[Optional[dict[str, float]]], start: float) -> None:
+        if any(run is None for run in runs):
+            self._record_final(candidate.id, None, "a training failed", start)
+            return
+        names = ("accuracy", "loss", "test_accuracy")
+        metrics = summarize([{name: run[name] for name in names} for run in runs if run is not None])
+        if self.latency:
+            from .evaluate._latency import measure_latency
+
+            metrics["latency_ms"] = measure_latency(candidate.operator, self.problem)
+        self._record_final(candidate.id, {f"final_{name}": value for name, value in metrics.items()}, None, start)
 
     def _record_final(self, id: int, metrics: Optional[dict[str, float]], failure: Optional[str], start: float) -> None:
         self.final_metrics[id] = metrics or {}

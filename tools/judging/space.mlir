@@ -9,5 +9,5 @@ kas.space @digits<N, Cin, Cout, H | k1, k2, s, g>
             occurrences.k1 = 2, occurrences.k2 = 2, occurrences.s = 2, occurrences.g = 3,
             size_symbols = 3, size_powers = 16, reduce_ratio = 4, pooling = 8,
             weight_elements = 100, merge_elements = 2048, rank_min = 4, rank_max = 4,
-            window = 30, unfold_ratio = 2.3, shift_block = 2, shift_backward = 0, swap_axes = 1}
+            window = 30, unfold_ratio = 1.6, shift_block = 2, shift_backward = 0, swap_axes = 1}
     budget {min_flops = 184320, flops = 1658880}

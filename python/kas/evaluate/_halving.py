@@ -57,6 +57,8 @@ class Bracket:
     """Of this rung; more is better."""
     outcomes: dict[int, Any] = field(default_factory=dict)
     """The last outcome of each that is still in."""
+    gone: dict[int, tuple[int, float]] = field(default_factory=dict)
+    """Those that were told before an interruption: epochs and score. The others are compared with them again."""
 
     def __post_init__(self) -> None:
         self.waiting = sorted(self.candidates)
@@ -89,12 +91,17 @@ class Bracket:
         scores are ordered by identifier: the older is better."""
         if self.waiting or self.running or self.is_done:
             return
-        order = sorted(self.candidates, key=lambda id: (-self.scores[id], id))
         is_last = self.rung == len(self.policy.rungs) - 1
+        scores = dict(self.scores)
+        for id, (epochs, score) in self.gone.items():
+            if self.epochs is not None and epochs >= self.epochs:
+                scores[id] = score if epochs == self.epochs else math.inf
+        order = sorted(scores, key=lambda id: (-scores[id], id))
         kept = 0 if is_last else max(1, math.floor(len(order) * self.policy.keep + 1e-9))
         for id in order[kept:]:
-            del self.candidates[id]
-            tell(id, self.outcomes.pop(id))
+            if id in self.candidates:
+                del self.candidates[id]
+                tell(id, self.outcomes.pop(id))
         if self.candidates:
             self.rung += 1
             self.scores.clear()

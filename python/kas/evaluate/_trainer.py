@@ -155,11 +155,13 @@ class Trainer:
         test: bool = False,
     ) -> tuple[dict[str, float], list[tuple[int, str, float]]]:
         """One training to the end of `epochs` (all): its metrics and its curve. Goes on from the file `checkpoint`
-        where there is one, and leaves one there unless all epochs are done."""
+        where there is one, and leaves one there unless all epochs are done; what it passed before comes from its curve."""
         deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
         training = self.start(operator, seed)
         if checkpoint is not None and os.path.exists(checkpoint):
             training.load(checkpoint)
+            if epochs is not None and training.epoch > epochs and (known := training.known(epochs)):
+                return known, [point for point in training.curve if point[0] <= epochs]
         training.advance(epochs or self.recipe.epochs, deadline)
         metrics = {**training.evaluate(), "epochs": training.epoch, "train_seconds": training.seconds}
         if test:

@@ -247,6 +247,11 @@ class Training:
         self.curve += [(self.epoch, name if split == "validation" else f"{split}_{name}", value) for name, value in result.items()]
         return result
 
+    def known(self, epoch: int) -> dict[str, float]:
+        """What was evaluated after that epoch, on the way; empty where nothing was."""
+        found = {name: value for at, name, value in self.curve if at == epoch and name in ("accuracy", "loss")}
+        return {**found, "epochs": epoch, "train_seconds": self.seconds * epoch / self.epoch} if len(found) == 2 else {}
+
     def save(self, path: Union[str, os.PathLike]) -> None:
         """Writes all that is needed to go on; a file that is there is replaced at once or not at all."""
         partial = f"{os.fspath(path)}.partial"

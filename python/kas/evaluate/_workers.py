@@ -32,6 +32,8 @@ class Job:
     checkpoint: Optional[str] = None
     test: bool = False
     """The accuracy on the test set as well."""
+    time_limit: Optional[float] = None
+    """Seconds; None: that of the pool."""
 
 
 @dataclass(frozen=True)
@@ -164,10 +166,12 @@ class Pool:
                 return self._bury(index, job, seconds)
             self._jobs[index] = None
             return Done(job, metrics, curve, failure, seconds)
-        if self.time_limit is not None and seconds > self.time_limit:
+        limit = self.time_limit if job.time_limit is None else job.time_limit
+        if limit is not None and seconds > limit:
             self._processes[index].kill()
             self._restart(index)
-            return Done(job, None, [], f"the training needs more than {self.time_limit:g} s", seconds)
+            what = "the training" if job.epochs is None else f"training to the end of epoch {job.epochs}"
+            return Done(job, None, [], f"{what} needs more than {limit:.3g} s", seconds)
         return None
 
     def _bury(self, index: int, job: Job, seconds: float) -> Optional[Done]:
@@ -186,6 +190,16 @@ class Pool:
         self._processes[index].join(5)
         self._jobs[index] = None
         self._start(index)
+
+    def cancel(self) -> list[Job]:
+        """Stops what the workers are at, and gives back these jobs."""
+        jobs = []
+        for index, job in enumerate(self._jobs):
+            if job is not None:
+                jobs.append(job)
+                self._processes[index].kill()
+                self._restart(index)
+        return jobs
 
     def close(self) -> None:
         """Ends the workers; what they are at is lost."""

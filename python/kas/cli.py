@@ -1,0 +1,315 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command `kas`: search, report, show, export, bench."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sqlite3
+import statistics
+import sys
+import time
+from typing import Any, Callable, Optional, Sequence
+
+from ._errors import Error, MissingExtraError
+from ._module import Module, Operator, operator as named_operator
+from ._search import ALGORITHMS, SearchSpace
+
+
+class UsageError(Exception):
+    """Something that the caller can put right; the message says how."""
+
+
+# Reading databases
+
+
+def _open(path: str) -> sqlite3.Connection:
+    if not os.path.isfile(path):
+        raise UsageError(f"there is no search database '{path}'")
+    connection = sqlite3.connect(f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode=ro", uri=True)
+    try:
+        (kind,) = connection.execute("PRAGMA application_id").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise UsageError(f"'{path}' is not a search database: {error}") from error
+    if kind != 0x6B617353:
+        raise UsageError(f"'{path}' is not a search database: it is of another program")
+    return connection
+
+
+def _metrics(connection: sqlite3.Connection, candidate: int) -> dict[str, float]:
+    metrics = dict(connection.execute("SELECT name, value FROM metric WHERE candidate = ?", (candidate,)))
+    metrics.update(connection.execute("SELECT name, value FROM final_metric WHERE candidate = ?", (candidate,)))
+    return metrics
+
+
+def _is_database(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
+def _find_operator(source: str, candidate: Optional[int]) -> tuple[Operator, Optional[SearchSpace], dict[str, float]]:
+    """An operator of a database, of a file of MLIR, or of the library; its space and metrics where it has them."""
+    if not os.path.isfile(source):
+        if source.endswith((".db", ".mlir")) or os.sep in source:
+            raise UsageError(f"there is no file '{source}'")
+        try:
+            return named_operator(source), None, {}
+        except KeyError as error:
+            raise UsageError(error.args[0]) from error
+    if not _is_database(source):
+        with open(source, encoding="utf-8") as file:
+            module = Module(file.read(), source)
+        names = module.operators
+        if not names:
+            raise UsageError(f"'{source}' has no kas.operator")
+        index = candidate or 0
+        if index >= len(names):
+            raise UsageError(f"'{source}' has operators 0 to {len(names) - 1}, got {index}")
+        return module[names[index]].alone(), None, {}
+    connection = _open(source)
+    if candidate is None:
+        raise UsageError("requires the number of a candidate of the database; kas show DATABASE lists the best")
+    row = connection.execute("SELECT operator FROM candidate WHERE id = ?", (candidate,)).fetchone()
+    if row is None:
+        raise UsageError(f"the database has no candidate {candidate}")
+    (space,) = connection.execute("SELECT value FROM setting WHERE name = 'space'").fetchone()
+    return Module(row[0])["candidate"], SearchSpace(space), _metrics(connection, candidate)
+
+
+# Commands
+
+
+def _search(arguments: argparse.Namespace) -> int:
+    from . import _model_search
+    from .evaluate import load_data
+    from .evaluate.__main__ import load_network, make_recipe
+
+    def numbers(entries: Sequence[str], what: str) -> dict[str, float]:
+        result: dict[str, float] = {}
+        for entry in entries:
+            name, separator, value = entry.partition("=")
+            try:
+                result[name] = int(value) if value.lstrip("-").isdigit() else float(value)
+            except ValueError:
+                separator = ""
+            if not separator:
+                raise UsageError(f"{what} must be NAME=NUMBER, got '{entry}'")
+        return result
+
+    space: Any = arguments.space
+    if arguments.space_file:
+        with open(arguments.space_file, encoding="utf-8") as file:
+            space = SearchSpace(Module(file.read(), arguments.space_file), arguments.space)
+    outcome = _model_search.search(
+        load_network(arguments.network),
+        load_data(arguments.data, arguments.data_path),
+        arguments.budget,
+        space=space,
+        limits=numbers(arguments.limit, "a limit"),
+        binding=arguments.binding,
+        recipe=make_recipe(arguments),
+        algorithm=arguments.algorithm,
+        parameters=numbers(arguments.parameter, "a parameter"),
+        objective=arguments.objective,
+        halving=_model_search.Halving.off() if arguments.no_halving else _model_search.Halving(),
+        translation_equivariant=arguments.translation_equivariant,
+        flops_ratio=arguments.flops_ratio,
+        min_flops_ratio=arguments.min_flops_ratio,
+        seed=arguments.seed,
+        final=arguments.final,
+        final_seeds=arguments.final_seeds,
+        latency=arguments.latency,
+        database=arguments.database,
+        workers=arguments.workers,
+        time_limit=arguments.time_limit,
+        memory_limit=arguments.memory_limit,
+        device=arguments.device,
+        progress=not arguments.quiet,
+    )
+    if outcome.best is not None:
+        print(outcome.best.candidate.text, end="")
+    return 0 if outcome.is_complete else 130
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from . import report
+
+    return report.main(arguments.arguments)
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    if arguments.candidate is None and os.path.isfile(arguments.source) and _is_database(arguments.source):
+        return _list(arguments)
+    operator, space, metrics = _find_operator(arguments.source, arguments.candidate)
+    print(operator.formula)
+    print(f"weights indexed by a position: {'yes' if operator.weights_indexed_by_position else 'no'}")
+    for name, value in sorted(metrics.items()):
+        print(f"{name}: {value:.6g}")
+    for binding in [arguments.bind] if arguments.bind else (space.bindings if space else []):
+        if not isinstance(binding, str):
+            binding = {name: binding[name] for name in (*operator.symbols[0], *operator.symbols[1])}
+        cost = operator.cost(binding)
+        print(f"{binding}: {cost.flops} FLOPs, {cost.parameters} parameters, {cost.bytes} bytes")
+    return 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    """The best of a database."""
+    connection = _open(arguments.source)
+    counts = dict(connection.execute("SELECT state, count(*) FROM candidate GROUP BY state"))
+    print(", ".join(f"{count} {state}" for state, count in sorted(counts.items())) or "no candidates")
+    candidates = [id for (id,) in connection.execute("SELECT id FROM candidate WHERE state = 'evaluated'")]
+    rows = [(id, _metrics(connection, id)) for id in candidates]
+    name = arguments.sort or ("accuracy" if any("accuracy" in metrics for _, metrics in rows) else "flops")
+    if rows and not any(name in metrics for _, metrics in rows):
+        raise UsageError(f"no candidate has the metric '{name}', only {', '.join(sorted(rows[0][1]))}")
+    sign = -1 if "accuracy" in name else 1
+    rows = [row for row in rows if name in row[1]]
+    # Of those trained longest first: the others' accuracies are of another training.
+    rows.sort(key=lambda row: (-row[1].get("epochs", 0), sign * row[1][name], row[0]))
+    columns = [c for c in ("accuracy", "epochs", "final_test_accuracy", "flops_ratio", "flops", "params", "latency_ms", "final_latency_ms")
+               if any(c in metrics for _, metrics in rows)]
+    print("".join(f"{column:>20}" for column in ("candidate", *columns)))
+    for id, metrics in rows[: arguments.top]:
+        print(f"{id:>20}" + "".join(f"{metrics[c]:>20.6g}" if c in metrics else f"{'':>20}" for c in columns))
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    operator, space, _ = _find_operator(arguments.source, arguments.candidate)
+    binding: Any = arguments.bind
+    if arguments.format in ("pytorch", "loops") and binding is None:
+        if space is None:
+            raise UsageError(f"--format={arguments.format} requires sizes: --bind=N=1,...")
+        binding = {name: space.bindings[0][name] for name in (*operator.symbols[0], *operator.symbols[1])}
+    writers: dict[str, Callable[[], str]] = {
+        "mlir": lambda: str(operator),
+        "pytorch": lambda: operator.to_pytorch(binding),
+        "loops": lambda: operator.loop_nest(binding),
+        "graph": lambda: operator.graph,
+    }
+    text = writers[arguments.format]()
+    if arguments.output is None:
+        print(text, end="" if text.endswith("\n") else "\n")
+    else:
+        with open(arguments.output, "w", encoding="utf-8") as file:
+            file.write(text)
+    return 0
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    import numpy
+
+    operator, space, _ = _find_operator(arguments.source, arguments.candidate)
+    if arguments.bind is None and space is None:
+        raise UsageError("requires sizes: --bind=N=1,...")
+    names = [*operator.symbols[0], *operator.symbols[1]]
+    bindings: list[Any] = [arguments.bind] if arguments.bind else [{n: b[n] for n in names} for b in space.bindings]
+    for binding in bindings:
+        function = operator.compile(binding, threads=arguments.threads)
+        generator = numpy.random.default_rng(0)
+        arrays = [generator.standard_normal(shape, dtype=numpy.float32) for _, shape in function.arguments]
+        out = function(*arrays)
+        times = []
+        for _ in range(arguments.runs):
+            start = time.perf_counter()
+            function(*arrays, out=out)
+            times.append(1e3 * (time.perf_counter() - start))
+        cost = operator.cost(binding)
+        median = statistics.median(times)
+        print(
+            f"{binding}: {median:.4g} ms (median of {arguments.runs}, least {min(times):.4g}), "
+            f"{cost.flops / median / 1e6:.3g} GFLOP/s, compiled in {function.compile_milliseconds:.0f} ms"
+        )
+    return 0
+
+
+# The parser
+
+
+def _add_search(commands: Any, with_options: bool) -> None:
+    parser = commands.add_parser("search", help="look for operators for a network, by training it with them")
+    # torch takes seconds to import, and may not be there: its options only where they are needed.
+    if with_options:
+        from .evaluate.__main__ import add_arguments
+
+        add_arguments(parser)
+    add = parser.add_argument
+    add("--space-file", help="a file with the kas.space to search, in place of that of the layers")
+    add("--budget", default="15m", help="such as 90s, 15m, 8h, '500 candidates' or '40 trainings' (default 15m)")
+    add("--database", help="the file that keeps the search; the same command goes on")
+    add("--limit", action="append", default=[], metavar="NAME=NUMBER", help="a limit of the space, e.g. shift=0; may be repeated")
+    add("--algorithm", default="surrogate", choices=ALGORITHMS, help="how candidates are chosen (default surrogate)")
+    add("--parameter", action="append", default=[], metavar="NAME=NUMBER", help="a constant of the algorithm")
+    add("--objective", default="-accuracy", help="what is to be small (default -accuracy)")
+    add("--no-halving", action="store_true", help="train every candidate to the end")
+    add("--translation-equivariant", action="store_true", help="leave out operators whose weights depend on a position")
+    add("--flops-ratio", type=float, default=0.5, help="at most so many of the layers' FLOPs (default 0.5)")
+    add("--min-flops-ratio", type=float, default=0.1, help="at least so many of them (default 0.1)")
+    add("--seed", type=int, default=0)
+    add("--final", type=int, default=5, help="train so many of the best with several seeds (default 5)")
+    add("--final-seeds", type=int, default=3, help="how many seeds (default 3)")
+    add("--latency", action="store_true", help="compile and time those")
+    add("--workers", type=int, help="processes that train (default: the number of cores)")
+    add("--time-limit", type=float, help="seconds for a training (default: ten times the network's own)")
+    add("--memory-limit", type=int, help="MiB of address space of a process")
+    add("--quiet", action="store_true")
+    parser.set_defaults(run=_search)
+
+
+def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="kas", description="Discovers and compiles new neural-network operators.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    _add_search(commands, with_search)
+    report = commands.add_parser("report", help="write the page on a search, or serve it", add_help=False)
+    report.set_defaults(run=_report)
+    show = commands.add_parser("show", help="the best of a search, or one operator")
+    show.add_argument("--sort", help="the metric to sort by (default: accuracy, else flops)")
+    show.add_argument("--top", type=int, default=20, help="how many candidates (default 20)")
+    show.set_defaults(run=_show)
+    export = commands.add_parser("export", help="write an operator as a file")
+    export.add_argument("--format", choices=("mlir", "pytorch", "loops", "graph"), default="mlir")
+    export.add_argument("-o", "--output", help="the file (default: the standard output)")
+    export.set_defaults(run=_export)
+    bench = commands.add_parser("bench", help="compile an operator for this CPU and time it")
+    bench.add_argument("--runs", type=int, default=21)
+    bench.add_argument("--threads", type=int, default=1, help="0 leaves the number to OpenMP (default 1)")
+    bench.set_defaults(run=_bench)
+    for command in (show, export, bench):
+        command.add_argument("source", help="the database of a search, a file of MLIR, or the name of an operator")
+        command.add_argument("candidate", type=int, nargs="?", help="its number in the database or file")
+        command.add_argument("--bind", help="values for the symbols, e.g. N=1,Cin=64 (default: the bindings of the search)")
+    return parser
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """The exit code is 0; 1 for an error, whose message is on the standard error stream; 2 for wrong arguments; 130 for a
+    search that Ctrl-C ended."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if arguments[:1] == ["report"]:
+            return _report(argparse.Namespace(arguments=arguments[1:]))
+        if arguments[:1] == ["search"]:
+            from ._errors import need
+
+            need("torch", "torch")
+        options = make_parser(arguments[:1] == ["search"]).parse_args(arguments)
+        return options.run(options)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever reads has enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Error as error:
+        print(error, file=sys.stderr)
+        return 1
+    except (UsageError, MissingExtraError, OSError, ValueError, TypeError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,244 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""kas.search and the command kas: budgets, halving, resuming, failures, results, bad input."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from torch import nn
+
+import kas
+from kas import cli, evaluate
+from kas.evaluate._halving import Bracket, Halving, expected_epochs, front
+from kas.evaluate._workers import Job, Pool
+
+QUICK = evaluate.Recipe(epochs=2, batch_size=20)
+# Grouped convolutions and the like: 43 operators that train fast.
+OPTIONS = {"recipe": QUICK, "limits": {"shift": 0, "weights": 1}, "algorithm": "random", "workers": 1, "progress": False}
+
+
+def data():
+    return evaluate.digits(train=40, validation=40)
+
+
+def small():
+    return evaluate.DigitsNetwork(8)
+
+
+def comparable(outcome):
+    return [(e.id, e.candidate.key, {k: v for k, v in e.metrics.items() if "seconds" not in k}, e.failure) for e in outcome.trained]
+
+
+def test_halving():
+    told = []
+    bracket = Bracket(Halving(), {id: f"operator {id}" for id in range(9)})
+    trained = []
+    while not bracket.is_done:
+        id = bracket.take()
+        if id is None:
+            pytest.fail("a rung did not advance")
+        trained.append((id, bracket.epochs))
+        if id == 3 and bracket.epochs == 1:
+            bracket.fail(id)
+        else:
+            bracket.score(id, id % 5, {"rung": bracket.epochs})
+        bracket.advance(lambda out, outcome: told.append((out, outcome["rung"])))
+    # Of 0 1 2 4 5 6 7 8 the best two by id % 5 are 4 and 8; of two one is kept.
+    assert trained == [(id, 1) for id in range(9)] + [(4, 3), (8, 3), (4, 6), (4, None)]
+    assert told == [(2, 1), (7, 1), (1, 1), (6, 1), (0, 1), (5, 1), (8, 3), (4, None)]
+    assert expected_epochs(Halving(), 20) == (9 * 1 + 3 * 2 + 1 * 3 + 1 * 14) / 20
+    assert front([(1, 5), (2, 4), (2, 5), (0, 9)]) == [0, 1, 3]
+    for wrong in ({"size": 0}, {"keep": 0}, {"rungs": (1, 3)}, {"rungs": (3, 1, None)}):
+        with pytest.raises(ValueError):
+            Halving(**wrong)
+
+
+def test_search_and_go_on(tmp_path):
+    database = tmp_path / "search.db"
+    options = {**OPTIONS, "halving": Halving(4, (1, None), 0.5), "final": 2, "final_seeds": 2}
+    whole = kas.search(small(), data(), kas.Budget(candidates=8), **options)
+    assert whole.is_complete and len(whole.trained) == 8 and len(whole.fully_trained) == 4
+    assert len(whole.finalists) == 2 and whole.best is whole.finalists[0]
+    assert whole.dense["accuracy_deviation"] >= 0
+    for entry in whole.fully_trained:
+        assert entry.metrics["flops_ratio"] <= 0.5 and entry.metrics["epochs"] == 2
+    assert {entry.id for entry in whole.front} <= {entry.id for entry in whole.finalists}
+
+    class Stop(kas.SearchCallback):
+        def candidate(self, entry):
+            if entry.id == 2:
+                raise KeyboardInterrupt
+
+    torch.manual_seed(5)  # The seed of the caller does not matter.
+    part = kas.search(small(), data(), "8 candidates", database=database, callbacks=[Stop()], **options)
+    assert not part.is_complete and 0 < len(part.trained) < 8
+    rest = kas.search(small(), data(), "8 candidates", database=database, **options)
+    assert rest.is_complete and comparable(rest) == comparable(whole)
+    assert rest.dense == pytest.approx(whole.dense)
+    again = kas.search(small(), data(), "8 candidates", database=database, **options)
+    assert comparable(again) == comparable(whole)
+    frame = again.frame()
+    assert list(frame.index) == list(range(8)) and "final_test_accuracy" in frame and frame.formula[0].startswith("Y[")
+    network = again.network()
+    assert sum(isinstance(module, kas.torch.KasModule) for module in network.modules()) == 4
+    assert network(data().test[0][:3]).shape == (3, 10)
+    with pytest.raises(kas.Error, match="recipe"):
+        kas.search(small(), data(), "8 candidates", database=database, **{**options, "recipe": evaluate.Recipe(epochs=3)})
+
+    show = run_cli("show", str(database), "--top=2")
+    assert show.stdout.splitlines()[0] == "8 evaluated" and len(show.stdout.splitlines()) == 4
+    exported = run_cli("export", str(database), str(again.best.id), "--format=pytorch")
+    assert "class " in exported.stdout and "import kas" not in exported.stdout
+    assert "GFLOP/s" in run_cli("bench", str(database), str(again.best.id), "--runs=1").stdout
+
+
+def test_two_workers_and_latency():
+    callbacks = []
+
+    class Record(kas.SearchCallback):
+        def epoch(self, candidate, seed, epoch, metrics):
+            callbacks.append((candidate, epoch))
+
+    outcome = kas.search(
+        small(), data(), "3 candidates", **{**OPTIONS, "workers": 2}, halving=Halving.off(), final=1, final_seeds=1,
+        latency=True, callbacks=[Record()], translation_equivariant=True,
+    )
+    assert len(outcome.fully_trained) == 3
+    assert outcome.best.metrics["final_latency_ms"] > 0
+    assert sorted(candidate for candidate, _ in callbacks)[0] == -1
+
+
+def test_a_budget_of_time_holds():
+    start = time.monotonic()
+    outcome = kas.search(small(), data(), 1.0, **OPTIONS, final=0, final_seeds=1, halving=Halving.off())
+    assert outcome.is_complete and not outcome.finalists
+    assert time.monotonic() - start < 60
+
+
+class Fragile(nn.Module):
+    """Its process dies, it hangs, or it raises, when its convolutions are replaced."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.network, self.how = evaluate.DigitsNetwork(8), how
+
+    def forward(self, x):
+        if self.training and any(isinstance(module, kas.torch.KasModule) for module in self.modules()):
+            if self.how == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.how == "hang":
+                time.sleep(60)
+            raise RuntimeError("I do not like this operator")
+        return self.network(x)
+
+
+@pytest.mark.parametrize(
+    "how, limit, reason",
+    [
+        ("kill", None, "the process that trained it ended twice, last with signal 9"),
+        ("hang", 0.5, "training to the end of epoch 1 needs more than 0.5 s"),
+        ("raise", None, "RuntimeError: I do not like this operator (forward, line "),
+    ],
+)
+def test_failures_are_recorded(how, limit, reason):
+    outcome = kas.search(Fragile(how), data(), "1 candidates", **OPTIONS, final_seeds=1, time_limit=limit)
+    (entry,) = outcome.trained
+    assert entry.failure.startswith(reason)
+    assert outcome.best is None and sum(outcome.failures.values()) == 1
+
+
+def test_the_pool_limits_memory():
+    trainer = evaluate.Trainer(small(), data(), QUICK)
+    with Pool(trainer, 1, memory_limit=300) as pool:
+        pool.submit(Job(0, None))
+        done = []
+        while not done:
+            done = pool.wait(1)
+        # What is mapped already is more.
+        assert done[0].metrics is None and done[0].failure
+
+
+def test_bad_input():
+    with pytest.raises(TypeError, match="the model must be a torch.nn.Module, got NoneType"):
+        kas.search(None)
+    with pytest.raises(ValueError, match="no layer that an operator can take the place of"):
+        kas.search(nn.Sequential(nn.Flatten(), nn.LayerNorm(100), nn.AdaptiveAvgPool1d(10)), data())
+    for budget, error in (([], TypeError), (True, TypeError), ("soon", ValueError), (-3, ValueError), (math.nan, ValueError)):
+        with pytest.raises(error, match="the budget must"):
+            kas.search(small(), data(), budget)
+    with pytest.raises(ValueError, match="at least one limit"):
+        kas.search(small(), data(), kas.Budget())
+    with pytest.raises(TypeError, match="'halving' must be a kas.Halving, got int"):
+        kas.search(small(), data(), 1, halving=3)
+    with pytest.raises(TypeError, match="the limit 'shift' must be a number, got 'none'"):
+        kas.search(small(), data(), 1, limits={"shift": "none"})
+    with pytest.raises(kas.Error, match="limit"):
+        kas.search(small(), data(), 1, limits={"no_such_limit": 3})
+    with pytest.raises(ValueError, match="'final' must be an integer of at least 0, got -1"):
+        kas.search(small(), data(), 1, final=-1)
+    with pytest.raises(ValueError, match="0 <= min_flops_ratio <= flops_ratio"):
+        kas.search(small(), data(), 1, flops_ratio=0.1, min_flops_ratio=0.5)
+    with pytest.raises(ValueError, match="'progress' must be True, False, 'table' or 'lines', got 'loud'"):
+        kas.search(small(), data(), 1, **{**OPTIONS, "progress": "loud"})
+
+    class Nan(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.network = evaluate.DigitsNetwork(8)
+
+        def forward(self, x):
+            return self.network(x) * (math.nan if self.training else 1)
+
+    with pytest.raises(ValueError, match="the network itself cannot be trained: the loss is nan"):
+        kas.search(Nan(), data(), 1, **OPTIONS)
+
+
+def run_cli(*arguments, **options):
+    return subprocess.run([sys.executable, "-m", "kas.cli", *arguments], capture_output=True, text=True, **options)
+
+
+def test_command_line(capsys, tmp_path):
+    assert cli.main(["show", "conv2d", "--bind=N=1,Cin=4,Cout=4,H=4,W=4,k=3"]) == 0
+    shown = capsys.readouterr().out
+    assert "4608 FLOPs, 144 parameters" in shown and "weights indexed by a position: no" in shown
+    assert cli.main(["export", "conv2d", "-o", str(tmp_path / "conv2d.mlir")]) == 0
+    assert cli.main(["export", str(tmp_path / "conv2d.mlir"), "--format=graph"]) == 0
+    assert "digraph" in capsys.readouterr().out
+    for arguments, message in (
+        (["show", "conv3d5"], "no operator 'conv3d5' in the library"),
+        (["show", "missing.db"], "there is no file 'missing.db'"),
+        (["export", "conv2d", "--format=loops"], "requires sizes: --bind=N=1,..."),
+        (["bench", "conv2d"], "requires sizes: --bind=N=1,..."),
+        (["search", "--budget=soon"], "the budget must be text such as"),
+        (["search", "--limit=shift"], "a limit must be NAME=NUMBER, got 'shift'"),
+        (["search", "--network=nothing.py:make"], "FILE.py:NAME"),
+        (["search", "--milestone=soon"], "a milestone must be EPOCH=ACCURACY such as 3=0.2"),
+    ):
+        assert cli.main(arguments) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_ctrl_c_keeps_everything(tmp_path):
+    command = [
+        sys.executable, "-m", "kas.cli", "search", "--budget=10m", "--algorithm=random", "--limit=shift=0", "--limit=weights=1",
+        "--epochs=1", "--no-halving", "--final-seeds=1", "--workers=1", f"--database={tmp_path / 'search.db'}",
+    ]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        listed = run_cli("show", str(tmp_path / "search.db"))
+        if listed.returncode == 0 and "evaluated" in listed.stdout:
+            break
+        time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "interrupted: the same call with a database goes on" in errors
+    assert "kas.operator" in output
