@@ -17,7 +17,7 @@ import sys
 import textwrap
 
 PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "PythonReference.md"
-MODULES = ["kas", "kas.torch", "kas.evaluate", "kas.report", "kas.distributed"]
+MODULES = ["kas", "kas.torch", "kas.evaluate", "kas.evaluate.judges", "kas.report", "kas.distributed"]
 HEAD = """# Python reference
 
 <!-- Generated from the docstrings by tools/python-reference.py; edit them there. -->
@@ -95,7 +95,7 @@ def write_class(name, cls):
 def write_module(name):
     module = importlib.import_module(name)
     lines = [f"## {name}", "", get_doc(module), ""]
-    for entry in sorted(module.__all__, key=lambda entry: (entry[0].islower(), entry)):
+    for entry in sorted([*module.__all__, *getattr(module, "_OF_MODEL_SEARCH", ())], key=lambda entry: (entry[0].islower(), entry)):
         thing = getattr(module, entry)
         if entry.startswith("__") or inspect.ismodule(thing):
             continue
@@ -134,7 +134,7 @@ def get_undocumented():
     """What a reader of the page would miss."""
     for name in MODULES:
         module = importlib.import_module(name)
-        for entry in module.__all__:
+        for entry in [*module.__all__, *getattr(module, "_OF_MODEL_SEARCH", ())]:
             thing = getattr(module, entry)
             if (inspect.isclass(thing) or inspect.isfunction(thing)) and not get_doc(thing):
                 yield f"{name}.{entry}"

@@ -9,10 +9,25 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def test_python_page():
-    text = (ROOT / "docs" / "Python.md").read_text()
+def run_page(name):
+    text = (ROOT / "docs" / name).read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    assert len(blocks) > 5
-    names = {}
+    assert len(blocks) >= 5
+    names = {"__name__": "page"}
     for block in blocks:
-        exec(compile(block, "Python.md", "exec"), names)
+        exec(compile(block, name, "exec"), names)
+    return names
+
+
+def test_python_page():
+    run_page("Python.md")
+
+
+def test_tutorial(tmp_path, monkeypatch):
+    # It leaves files where it is run.
+    monkeypatch.chdir(tmp_path)
+    names = run_page("Tutorial.md")
+    assert (tmp_path / "operator.py").exists()
+    outcome = names["outcome"]
+    assert len(outcome.trained) == 18 and len(outcome.finalists) == 2
+    assert outcome.best.metrics["final_test_accuracy"] > 0.5

@@ -242,3 +242,18 @@ def test_ctrl_c_keeps_everything(tmp_path):
     assert process.returncode == 130, errors
     assert "interrupted: the same call with a database goes on" in errors
     assert "kas.operator" in output
+
+
+def test_missing_extras():
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import kas, kas.cli\n"
+        "for use in (lambda: kas.search, lambda: kas.evaluate):\n"
+        "    try: use()\n"
+        "    except kas.MissingExtraError as error: print(error)\n"
+        "print(kas.cli.main(['search']), kas.cli.main(['show', 'conv2d']))\n"
+    )
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert process.stdout.count("install it by: pip install 'kas[torch]'") == 2, process.stderr
+    assert "install it by: pip install 'kas[torch]'" in process.stderr
+    assert process.stdout.splitlines()[-1] == "1 0"

@@ -33,6 +33,16 @@ from ._training import EVALUATION_BATCH, Training, seed_of
 
 Scores = dict[str, float]
 
+__all__ = [
+    "Combination",
+    "Teacher",
+    "fit_error",
+    "initialization_scores",
+    "make_teacher",
+    "rank_correlation",
+    "static_features",
+]
+
 # From the operator alone
 
 

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compares algorithms of the search on the space of tools/judging/digits.mlir at the same training effort: for each
+algorithm and seed one `kas.search`, whose best is trained again. Prints a table.
+
+The databases stay in the folder of --output; the same command goes on.
+"""
+
+import argparse
+import pathlib
+import statistics
+
+import kas
+from kas import evaluate
+
+ROOT = pathlib.Path(__file__).resolve().parent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--algorithms", default="random,mcts")
+    parser.add_argument("--seeds", type=int, default=3, help="searches with each algorithm (default 3)")
+    parser.add_argument("--trainings", type=float, default=12, help="effort of each, in whole trainings (default 12)")
+    parser.add_argument("--final-seeds", type=int, default=3, help="trainings of the best, for its test accuracy (default 3)")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--output", default="algorithms", help="a folder for the databases")
+    arguments = parser.parse_args()
+    folder = pathlib.Path(arguments.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    space = kas.SearchSpace((ROOT / "digits.mlir").read_text())
+    rows: dict[str, list] = {}
+    # Seed by seed, so that what an interrupted run leaves can be compared.
+    for seed in range(1, arguments.seeds + 1):
+        for algorithm in arguments.algorithms.split(","):
+            database = folder / f"{algorithm}-{seed}.db"
+            finished = folder / f"{algorithm}-{seed}.txt"
+            if not finished.exists():
+                # The effort of earlier calls does not count against the budget: a run that was cut off starts anew.
+                database.unlink(missing_ok=True)
+                outcome = kas.search(
+                    evaluate.DigitsNetwork(), "digits", kas.Budget(epochs=arguments.trainings), space=space,
+                    binding={"k1": 3, "k2": 5, "s": 2, "g": 4}, algorithm=algorithm, seed=seed, final=1, final_seeds=arguments.final_seeds,
+                    database=database, workers=arguments.workers, progress=False,
+                )  # fmt: skip
+                if not outcome.is_complete:
+                    return
+                best = outcome.best
+                failed = sum(entry.failure is not None for entry in outcome.trained)
+                numbers = (
+                    len(outcome.trained), failed, len(outcome.fully_trained), max(e.metrics["accuracy"] for e in outcome.fully_trained),
+                    best.metrics["final_test_accuracy"], best.metrics["flops_ratio"], outcome.dense["test_accuracy"],
+                )  # fmt: skip
+                finished.write_text(" ".join(map(str, numbers)) + "\n")
+            rows.setdefault(algorithm, []).append([float(number) for number in finished.read_text().split()])
+            print(algorithm, seed, *rows[algorithm][-1], flush=True)
+    print("\n| algorithm | candidates (failed) | trained to the end | best validation accuracy, by seed | its test accuracy, by seed | mean |")
+    print("|---|---|---|---|---|---|")
+    for algorithm, runs in rows.items():
+        columns = list(zip(*runs))
+        percent = lambda values: ", ".join(f"{100 * value:.1f}" for value in values)  # noqa: E731
+        print(
+            f"| `{algorithm}` | {', '.join(f'{int(a)} ({int(b)})' for a, b in zip(columns[0], columns[1]))} | "
+            f"{', '.join(str(int(n)) for n in columns[2])} | {percent(columns[3])} | {percent(columns[4])} | {100 * statistics.fmean(columns[4]):.1f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
