@@ -4,7 +4,10 @@
     python expected.py SEED Inputs/resnet18_cifar.mlir Inputs/resnet18_cifar.expected.npy
     python expected.py SEED Inputs/resnet18_224.mlir Inputs/resnet18_224.expected.npy
 
-The files under Inputs were made with SEED 7. The arguments are those that
+    python expected.py SEED --fisher Inputs/resnet18_small.mlir Inputs/resnet18_small.fisher.npz
+
+The last one writes the Fisher Potentials of its layers for two samples, and the
+labels. The files under Inputs were made with SEED 7. The arguments are those that
 `kas-run --args=SEED` makes, written here a second time; the network is written
 with torch.nn.functional, not read from the .mlir file, which gives only the
 names and shapes of the arguments. Needs torch.
@@ -55,12 +58,16 @@ def make_arguments(seed, text):
     return arguments
 
 
-def resnet18(a):
-    """ResNet-18 with the batch norms folded into the convolutions."""
+def resnet18(a, record=lambda name, y: y):
+    """ResNet-18 with the batch norms folded into the convolutions.
+
+    `record(name, y)` gets the result of each convolution and gives what the
+    network goes on with.
+    """
 
     def conv(x, name, stride=1):
         weight = a[name + ".weight"]
-        return F.conv2d(x, weight, a[name + ".bias"], stride, weight.shape[2] // 2)
+        return record(name, F.conv2d(x, weight, a[name + ".bias"], stride, weight.shape[2] // 2))
 
     large = a["conv1.weight"].shape[2] == 7
     x = F.relu(conv(a["input"], "conv1", 2 if large else 1))
@@ -78,7 +85,47 @@ def resnet18(a):
     return F.linear(x.mean((2, 3)), a["fc.weight"], a["fc.bias"])
 
 
+def fisher(arguments, labels, normalize=False):
+    """Name of a convolution -> its Fisher Potential (eq. 4 and 5 of NAS-PTE)."""
+    activations = {}
+
+    def record(name, y):
+        y.retain_grad()
+        activations[name] = y
+        return F.batch_norm(y, None, None, training=True) if normalize else y
+
+    for name, value in arguments.items():
+        value.requires_grad_(name != "input")
+    F.cross_entropy(resnet18(arguments, record), labels).backward()
+    scores = {}
+    for name, y in activations.items():
+        samples = -(y * y.grad).sum((2, 3))
+        scores[name] = 0.5 * (samples**2).mean(0).sum().item()
+    return scores
+
+
+def write_fisher(seed, source, target):
+    with open(source) as file:
+        arguments = make_arguments(seed, re.sub(r"tensor<1x(?=\d)", "tensor<2x", file.read()))
+    labels = torch.tensor([3, 8])
+    plain = fisher(arguments, labels)
+    normalized = fisher(make_arguments_again(arguments), labels, normalize=True)
+    names = list(plain)
+    np.savez(
+        target,
+        labels=F.one_hot(labels, 10).numpy().astype(np.float32),
+        plain=np.array([plain[name] for name in names], np.float32),
+        normalized=np.array([normalized[name] for name in names], np.float32),
+    )
+
+
+def make_arguments_again(arguments):
+    return {name: value.detach().clone() for name, value in arguments.items()}
+
+
 def main():
+    if len(sys.argv) == 5 and sys.argv[2] == "--fisher":
+        return write_fisher(int(sys.argv[1]), sys.argv[3], sys.argv[4])
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     seed, source, target = sys.argv[1:]

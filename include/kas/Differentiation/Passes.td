@@ -54,4 +54,51 @@ def KasDifferentiatePass : Pass<"kas-differentiate", "::mlir::ModuleOp"> {
   ];
 }
 
+def KasFisherPass : Pass<"kas-fisher", "::mlir::ModuleOp"> {
+  let summary = "Add functions that compute the Fisher Potential of layers";
+  let description = [{
+    For a function from images to one score per class, adds one named
+    `NAME_fisher` that takes the labels as an argument more (samples x classes,
+    1 at the label) and returns the scores, then the Fisher Potential of each
+    convolution: with A its result and g the gradient of the cross entropy
+    (averaged over the samples) with respect to it, `sum_c 1/(2N) sum_n
+    (sum_{h,w} A g)^2` (Turner et al., "Neural Architecture Search as Program
+    Transformation Exploration", eq. 4 and 5). No channel is masked. The
+    attribute `kas.layers` of the function has the names of the layers.
+
+    The paper rejects a transformed network whose sum is less than that of the
+    original one, at initialization, on one random batch. That says little by
+    itself: its rank correlation with trained accuracy has been seen to change
+    its sign from one task to another.
+
+    In front of a normalization with the statistics of the batch the sum of A g
+    over the samples is 0 for each channel, so one sample alone gives 0; with
+    normalizations folded into the weights that is not so. `normalize` puts them
+    in.
+
+    ```mlir
+    func.func @forward(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<2x10xf32>
+    // kas-opt -kas-fisher
+    func.func @forward_fisher(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %labels: tensor<2x10xf32>)
+        -> (tensor<2x10xf32>, tensor<1xf32>) attributes {kas.layers = ["conv"]}
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::bufferization::BufferizationDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"function", "function", "std::string", "\"forward\"",
+           "The function that computes the network">,
+    Option<"residualOnly", "residual-only", "bool", "false",
+           "Only layers whose result goes into a sum with another activation">,
+    Option<"normalize", "normalize", "bool", "false",
+           "Normalize the result of each layer with the statistics of the "
+           "batch">,
+  ];
+}
+
 #endif // KAS_DIFFERENTIATION_PASSES

@@ -6,14 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Differentiation/Differentiate.h"
 #include "kas/Differentiation/Passes.h"
+#include "kas/Differentiation/Differentiate.h"
+#include "kas/Differentiation/Fisher.h"
 #include "kas/Models/Site.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace kas {
 #define GEN_PASS_DEF_KASDIFFERENTIATEPASS
+#define GEN_PASS_DEF_KASFISHERPASS
 #include "kas/Differentiation/Passes.h.inc"
 } // namespace kas
 
@@ -35,6 +37,29 @@ static std::optional<unsigned> findArgument(func::FuncOp function,
   return number;
 }
 
+/// The function `name` of `module`, to which one called `added` is to come.
+static func::FuncOp findFunction(ModuleOp module, StringRef name,
+                                 StringRef added) {
+  auto function = module.lookupSymbol<func::FuncOp>(name);
+  if (!function || function.isDeclaration()) {
+    module.emitError("option 'function' requires a function with a body, got '")
+        << name << "'";
+    return nullptr;
+  }
+  if (module.lookupSymbol(added)) {
+    module.emitError("requires a module without '") << added << "'";
+    return nullptr;
+  }
+  return function;
+}
+
+/// A body's derivative hardly needs all that the body has read.
+static LogicalResult eraseUnusedOperands(func::FuncOp function) {
+  RewritePatternSet patterns(function.getContext());
+  linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
+  return applyPatternsGreedily(function, std::move(patterns));
+}
+
 namespace {
 
 struct KasDifferentiatePass
@@ -42,19 +67,10 @@ struct KasDifferentiatePass
   using KasDifferentiatePassBase::KasDifferentiatePassBase;
 
   void runOnOperation() override {
-    ModuleOp module = getOperation();
-    auto target = module.lookupSymbol<func::FuncOp>(function);
     std::string name = function + "_gradient";
-    if (!target || target.isDeclaration()) {
-      module.emitError("option 'function' requires a function with a body, "
-                       "got '")
-          << function << "'";
+    func::FuncOp target = findFunction(getOperation(), function, name);
+    if (!target)
       return signalPassFailure();
-    }
-    if (module.lookupSymbol(name)) {
-      module.emitError("requires a module without '") << name << "'";
-      return signalPassFailure();
-    }
     SmallVector<unsigned> positions;
     for (const std::string &text : arguments) {
       std::optional<unsigned> position = findArgument(target, text);
@@ -70,13 +86,27 @@ struct KasDifferentiatePass
       llvm::append_range(positions,
                          llvm::seq<unsigned>(target.getNumArguments()));
     auto gradient = makeGradientFunction(target, name, positions);
-    if (failed(gradient))
-      return signalPassFailure();
-    // A body's derivative hardly needs all that the body has read.
-    RewritePatternSet patterns(&getContext());
-    linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
-    if (failed(applyPatternsGreedily(*gradient, std::move(patterns))))
+    if (failed(gradient) || failed(eraseUnusedOperands(*gradient)))
       signalPassFailure();
+  }
+};
+
+struct KasFisherPass : kas::impl::KasFisherPassBase<KasFisherPass> {
+  using KasFisherPassBase::KasFisherPassBase;
+
+  void runOnOperation() override {
+    std::string name = function + "_fisher";
+    func::FuncOp target = findFunction(getOperation(), function, name);
+    if (!target)
+      return signalPassFailure();
+    FisherOptions options{residualOnly, normalize};
+    SmallVector<std::string> names;
+    auto fisher = makeFisherFunction(target, name, options, names);
+    if (failed(fisher) || failed(eraseUnusedOperands(*fisher)))
+      return signalPassFailure();
+    SmallVector<StringRef> layers(names.begin(), names.end());
+    (*fisher)->setAttr("kas.layers",
+                       Builder(&getContext()).getStrArrayAttr(layers));
   }
 };
 
