@@ -31,6 +31,9 @@ struct BenchSettings {
   /// For each case.
   double seconds = 1;
   unsigned threads = 1;
+  /// gpu: what kernels run on, or are only assembled for, and what reads them.
+  std::string device = "cuda", chip = "sm_90", disassembler;
+  bool isStatic = false;
   /// Names of other implementations to measure in the same run.
   llvm::SmallVector<std::string> peers;
 };
@@ -92,6 +95,11 @@ llvm::Error runToolSuite(mlir::MLIRContext &context,
 
 /// Time of compiled operators, checked against the reference.
 llvm::Error runCPUSuite(mlir::MLIRContext &context,
+                        const BenchSettings &settings, BenchReport &report);
+
+/// Time of operators on a device by its own clock, checked against the
+/// reference; or what their machine code says without a device.
+llvm::Error runGPUSuite(mlir::MLIRContext &context,
                         const BenchSettings &settings, BenchReport &report);
 
 /// How much faster operators get with several threads (two if the settings say

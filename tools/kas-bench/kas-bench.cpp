@@ -12,6 +12,7 @@
 
 #include "KasBench.h"
 #include "Peer.h"
+#include "kas/GPU/GPU.h"
 #include "kas/InitAll.h"
 #include "kas/Support/CommandLine.h"
 #include "kas/Support/Version.h"
@@ -32,7 +33,7 @@ struct Options {
   cl::OptionCategory category{"kas-bench options"};
   cl::opt<std::string> suite{
       cl::Positional, cl::Required,
-      cl::desc("SUITE (tool, cpu, threads, search, search-growth, "
+      cl::desc("SUITE (tool, cpu, gpu, threads, search, search-growth, "
                "search-table, rediscovery, dag)"),
       cl::cat(category)};
   cl::opt<std::string> filter{"filter", cl::value_desc("regex"),
@@ -46,6 +47,23 @@ struct Options {
       "peers", cl::value_desc("none|all|NAME,..."), cl::init("none"),
       cl::desc("Other implementations to measure in the same run (cpu: "
                "onednn, where it was installed when kas-bench was built)"),
+      cl::cat(category)};
+  cl::opt<std::string> device{
+      "device", cl::value_desc("cuda|vulkan[:N]"), cl::init("cuda"),
+      cl::desc("gpu: what kernels run on"), cl::cat(category)};
+  cl::opt<bool> isStatic{
+      "static",
+      cl::desc("gpu: assemble kernels for NVIDIA's GPUs and say what the code "
+               "tells: registers, memory, instructions of the main loop"),
+      cl::cat(category)};
+  cl::opt<std::string> chip{"chip", cl::init("sm_90"),
+                            cl::desc("gpu --static: what to assemble for"),
+                            cl::cat(category)};
+  cl::opt<std::string> disassembler{
+      "disassembler", cl::value_desc("path"),
+      cl::desc(
+          "gpu --static: nvdisasm, if it is neither in the CUDA toolkit nor "
+          "in PATH"),
       cl::cat(category)};
   cl::opt<std::string> activations{
       "activations", cl::value_desc("folder"),
@@ -88,6 +106,10 @@ Error run(const Options &options, llvm::StringRef program) {
   settings.seconds = options.seconds;
   settings.threads = options.threads;
   settings.activations = options.activations;
+  settings.device = options.device;
+  settings.isStatic = options.isStatic;
+  settings.chip = options.chip;
+  settings.disassembler = options.disassembler;
   std::string reason;
   if (!llvm::Regex(settings.filter).isValid(reason))
     return createStringError("--filter=" + settings.filter + ": " + reason);
@@ -95,6 +117,7 @@ Error run(const Options &options, llvm::StringRef program) {
     return error;
   auto suite = options.suite == "tool"            ? runToolSuite
                : options.suite == "cpu"           ? runCPUSuite
+               : options.suite == "gpu"           ? runGPUSuite
                : options.suite == "threads"       ? runThreadsSuite
                : options.suite == "search"        ? runSearchSuite
                : options.suite == "search-growth" ? runSearchGrowthSuite
@@ -103,12 +126,13 @@ Error run(const Options &options, llvm::StringRef program) {
                : options.suite == "dag"           ? runDagSuite
                                                   : nullptr;
   if (!suite)
-    return createStringError("expected the suite 'tool', 'cpu', 'threads', "
-                             "'search', 'search-growth', 'search-table', "
-                             "'rediscovery' or 'dag', got '" +
-                             options.suite + "'");
+    return createStringError(
+        "expected the suite 'tool', 'cpu', 'gpu', 'threads', "
+        "'search', 'search-growth', 'search-table', "
+        "'rediscovery' or 'dag', got '" +
+        options.suite + "'");
   mlir::DialectRegistry registry;
-  registerCPUPipelineDialects(registry);
+  registerGPUPipelineDialects(registry);
   registerAllDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   BenchReport report(options.suite, llvm::outs());

@@ -33,6 +33,8 @@ constexpr unsigned batchSize = 50;
 struct BatchOptions {
   CPUPipelineOptions pipeline;
   JITOptions jit = {.optLevel = 1};
+  /// The largest relative error; 0: that of sums in f32.
+  double tolerance = 0;
   /// Called with the manager of all passes before they run.
   std::function<void(mlir::PassManager &)> prepare = nullptr;
   /// Calls the function, which takes `packed` as last argument if that is not

@@ -24,7 +24,8 @@ using namespace mlir;
 namespace {
 
 void checkKernels(const GPUFrontOptions &front, unsigned count,
-                  const RandomOperatorOptions &operators = {}) {
+                  const RandomOperatorOptions &operators = {},
+                  double tolerance = 0) {
   CPUPipelineOptions serial;
   serial.threads = 1;
   forEachBatch(count, operators, [&](Batch &batch) {
@@ -33,8 +34,13 @@ void checkKernels(const GPUFrontOptions &front, unsigned count,
           buildGPUFrontHalf(manager, front);
           manager.addPass(createGPUToCPULoops());
         },
-        {.pipeline = serial});
+        {.pipeline = serial, .tolerance = tolerance});
   });
+}
+
+GPUFrontOptions onTensorCores(StringRef precision) {
+  return {
+      .device = "sm_90", .road = "tensor_core", .precision = precision.str()};
 }
 
 } // namespace
@@ -61,6 +67,13 @@ TEST(GPURoads, KernelsOfLargerOperatorsAgreeWithTheReference) {
   checkKernels({.device = "sm_90"}, getNumOperators(50, 500), larger);
 }
 
+// Lane by lane, with the fragments of matrix instructions.
+TEST(GPURoads, TensorCoreKernelsAgreeWithTheReference) {
+  checkKernels(onTensorCores("f16"), getNumOperators(50, 1000), {}, 1e-2);
+  checkKernels(onTensorCores("tf32"), getNumOperators(50, 1000), {}, 1e-3);
+  checkKernels(onTensorCores("bf16"), getNumOperators(0, 1000), {}, 8e-2);
+}
+
 // On Mesa's lavapipe where there is no other device, with the validation layer.
 TEST(GPURoads, KernelsOnVulkanDevicesAgreeWithTheReference) {
   forEachBatch(getNumOperators(200, 1000), {}, [&](Batch &batch) {
@@ -79,20 +92,41 @@ TEST(GPURoads, KernelsOnVulkanDevicesAgreeWithTheReference) {
   });
 }
 
+namespace {
+void checkAssembly(ModuleOp module, const NVVMPipelineOptions &options) {
+  auto program = compileForNVVM(module, options);
+  ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
+  auto assembly = assemblePTX(*program, options.chip);
+  ASSERT_TRUE(bool(assembly)) << llvm::toString(assembly.takeError());
+  if (!*assembly)
+    GTEST_SKIP() << "there is no ptxas";
+  EXPECT_EQ((*assembly)->spilledBytes, 0);
+  EXPECT_EQ((*assembly)->stackBytes, 0);
+}
+} // namespace
+
+TEST(GPURoads, TensorCoreKernelsAreAssembledWithoutSpills) {
+  for (StringRef chip : {"sm_80", "sm_90", "sm_90a"})
+    for (StringRef precision : {"f16", "bf16", "tf32"}) {
+      unsigned quick = chip == "sm_90" && precision != "bf16" ? 50 : 0;
+      SCOPED_TRACE((chip + " " + precision).str());
+      forEachBatch(getNumOperators(quick, 1000), {}, [&](Batch &batch) {
+        NVVMPipelineOptions options;
+        options.front = onTensorCores(precision);
+        options.front.device.clear();
+        options.chip = chip.str();
+        checkAssembly(batch.getModule(), options);
+      });
+    }
+}
+
 TEST(GPURoads, KernelsForNVIDIAAreAssembledWithoutSpills) {
   for (StringRef chip : {"sm_80", "sm_90", "sm_90a"}) {
     unsigned quick = chip == "sm_90" ? 200 : 50;
     forEachBatch(getNumOperators(quick, 1000), {}, [&](Batch &batch) {
       NVVMPipelineOptions options;
       options.chip = chip.str();
-      auto program = compileForNVVM(batch.getModule(), options);
-      ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
-      auto assembly = assemblePTX(*program, chip);
-      ASSERT_TRUE(bool(assembly)) << llvm::toString(assembly.takeError());
-      if (!*assembly)
-        GTEST_SKIP() << "there is no ptxas";
-      EXPECT_EQ((*assembly)->spilledBytes, 0);
-      EXPECT_EQ((*assembly)->stackBytes, 0);
+      checkAssembly(batch.getModule(), options);
     });
   }
 }

@@ -1,0 +1,56 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the machine code of kernels for NVIDIA's GPUs says about their speed,
+// without such a GPU.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_TOOLS_KASBENCH_ASSEMBLY_H
+#define KAS_TOOLS_KASBENCH_ASSEMBLY_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace kas {
+
+/// The loop with the most products. Cycles are those of a whole processor for
+/// one warp, if nothing else were to be done.
+struct KernelLoop {
+  /// All that is issued, and the multiply-adds among it: FFMA of f32, or matrix
+  /// instructions.
+  int64_t instructions = 0, products = 0, matrixProducts = 0;
+  /// Of the units that multiply; of the four schedulers; of the workgroup
+  /// memory at 128 bytes per cycle, without conflicts.
+  double productCycles = 0, issueCycles = 0, memoryCycles = 0;
+
+  /// The share of the time for which products could be computed at most.
+  double getBound() const;
+};
+
+struct KernelAssembly {
+  std::string name;
+  int64_t registers = 0, spilledBytes = 0, sharedBytes = 0;
+  KernelLoop loop;
+
+  /// Threads of a processor that run at once, as a share of what it holds.
+  double getOccupancy(int64_t threads) const;
+};
+
+/// Assembles `ptx` for `chip` with the `ptxas` of the CUDA toolkit, and reads
+/// the code with `nvdisasm`, which is looked for beside it and in PATH, or is
+/// `disassembler` if that is not empty. Without one, loops are empty.
+llvm::Expected<std::vector<KernelAssembly>>
+readAssembly(llvm::StringRef ptx, llvm::StringRef chip,
+             llvm::StringRef disassembler);
+
+} // namespace kas
+
+#endif // KAS_TOOLS_KASBENCH_ASSEMBLY_H

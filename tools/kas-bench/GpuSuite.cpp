@@ -1,0 +1,329 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Assembly.h"
+#include "KasBench.h"
+#include "kas/GPU/Program.h"
+#include "kas/Pipelines/OperatorModule.h"
+#include "kas/Reference/Evaluator.h"
+#include "kas/Runtime/DeviceFunction.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+
+namespace {
+
+struct Case {
+  StringRef className, op, binding;
+};
+
+/// How precisely factors are multiplied, and how far results may be off.
+struct Variant {
+  StringRef name;
+  double tolerance;
+};
+
+} // namespace
+
+/// Matrix products; the layers of ResNet-50 at 224, a batch of 8; thin and wide
+/// groups; operators that no library knows; small ones for slow devices.
+static constexpr Case cases[] = {
+    {"matmul", "kas.matmul", "M=4096,N=4096,K=4096"},
+    {"matmul", "kas.matmul", "M=8192,N=8192,K=8192"},
+    {"dense", "kas.conv2d_strided", "N=8,Cin=3,Cout=64,H=224,W=224,k=7,s=2"},
+    {"dense", "kas.conv1x1", "N=8,Cin=64,Cout=256,H=56,W=56"},
+    {"dense", "kas.conv2d", "N=8,Cin=64,Cout=64,H=56,W=56,k=3"},
+    {"dense", "kas.conv1x1", "N=8,Cin=512,Cout=128,H=28,W=28"},
+    {"dense", "kas.conv2d", "N=8,Cin=128,Cout=128,H=28,W=28,k=3"},
+    {"dense", "kas.conv1x1", "N=8,Cin=1024,Cout=256,H=14,W=14"},
+    {"dense", "kas.conv2d", "N=8,Cin=256,Cout=256,H=14,W=14,k=3"},
+    {"dense", "kas.conv1x1", "N=8,Cin=2048,Cout=512,H=7,W=7"},
+    {"dense", "kas.conv2d", "N=8,Cin=512,Cout=512,H=7,W=7,k=3"},
+    {"grouped", "kas.conv2d_grouped", "N=8,Cin=64,Cout=64,H=56,W=56,k=3,g=4"},
+    {"grouped", "kas.conv2d_grouped",
+     "N=8,Cin=256,Cout=256,H=14,W=14,k=3,g=32"},
+    {"grouped", "kas.conv2d_depthwise", "N=8,C=64,H=56,W=56,k=3"},
+    {"grouped", "kas.conv2d_dilated",
+     "N=8,Cin=64,Cout=64,H=56,W=56,k=3,d=2,p=2"},
+    {"new", "kas.syno_operator1", "N=8,Cin=64,Cout=64,H=56,W=56,k=3,g=2,s=2"},
+    {"new", "kas.syno_operator2", "N=8,Cin=64,Cout=64,H=56,W=56,k=3,g=2,s=2"},
+    {"small", "kas.matmul", "M=64,N=64,K=64"},
+    {"small", "kas.conv2d", "N=1,Cin=16,Cout=16,H=14,W=14,k=3"},
+};
+
+static constexpr Variant variants[] = {
+    {"f32", 1e-4}, {"tf32", 1e-3}, {"f16", 1e-2}, {"bf16", 2e-2}};
+
+static std::string getName(const Case &entry, const Variant &variant) {
+  return (entry.op + "<" + entry.binding + ">/" + variant.name).str();
+}
+
+//===----------------------------------------------------------------------===//
+// Without a device
+//===----------------------------------------------------------------------===//
+
+static void printAssembly(StringRef name, const Case &entry,
+                          const KernelAssembly &kernel, int64_t threads,
+                          BenchReport &report) {
+  auto print = [&](StringRef metric, double value, StringRef unit = "") {
+    BenchLine line{name.str(), metric.str(), value, unit.str()};
+    report.print(line);
+    if (metric == "products_bound")
+      report.addToMean(entry.className, line);
+  };
+  print("registers", static_cast<double>(kernel.registers));
+  print("spilled_bytes", static_cast<double>(kernel.spilledBytes), "B");
+  print("shared_bytes", static_cast<double>(kernel.sharedBytes), "B");
+  print("occupancy", kernel.getOccupancy(threads));
+  const KernelLoop &loop = kernel.loop;
+  if (loop.instructions == 0)
+    return;
+  print("loop_instructions", static_cast<double>(loop.instructions));
+  print("loop_products", static_cast<double>(loop.products));
+  print("loop_matrix_products", static_cast<double>(loop.matrixProducts));
+  print("loop_product_cycles", loop.productCycles);
+  print("loop_issue_cycles", loop.issueCycles);
+  print("loop_memory_cycles", loop.memoryCycles);
+  print("products_bound", loop.getBound());
+}
+
+static Error runStaticCase(mlir::MLIRContext &context, const Case &entry,
+                           const Variant &variant,
+                           const BenchSettings &settings, BenchReport &report) {
+  std::string name = getName(entry, variant);
+  if (!isSelected(settings, name))
+    return Error::success();
+  auto loaded = BenchOperator::load(context, entry.op, entry.binding);
+  if (!loaded)
+    return loaded.takeError();
+  NVVMPipelineOptions options;
+  options.chip = settings.chip;
+  options.front.precision = variant.name;
+  auto program = compileForNVVM(*loaded->module, options);
+  if (!program)
+    return program.takeError();
+  auto manifest = DeviceManifest::parse(program->manifest);
+  if (!manifest)
+    return manifest.takeError();
+  auto kernels =
+      readAssembly(program->binary, settings.chip, settings.disassembler);
+  if (!kernels)
+    return kernels.takeError();
+  for (const DeviceManifest::Kernel &kernel : manifest->kernels) {
+    auto assembly = llvm::find_if(*kernels, [&](const KernelAssembly &other) {
+      return other.name == kernel.name;
+    });
+    if (assembly == kernels->end())
+      return createStringError("ptxas does not tell of the kernel '" +
+                               kernel.name + "'");
+    std::string suffix = manifest->kernels.size() == 1 ? "" : "/" + kernel.name;
+    assembly->sharedBytes += kernel.dynamicSharedBytes;
+    printAssembly(name + suffix, entry, *assembly, kernel.block[0], report);
+  }
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// On a device
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A compiled function several times, each with buffers of its own, so that
+/// none finds its inputs in a cache.
+struct RotatedFunction {
+  std::vector<std::unique_ptr<DeviceFunction>> copies;
+
+  /// The device's clock around the kernels, copy after copy.
+  Expected<Timing> measure(double seconds) {
+    std::vector<double> times;
+    double end = monotonicSeconds() + seconds;
+    // The first round warms up.
+    for (int round = 0; round < 6 || (monotonicSeconds() < end && round < 1000);
+         ++round)
+      for (std::unique_ptr<DeviceFunction> &copy : copies) {
+        TimingOptions once;
+        once.minRuns = once.maxRuns = 1;
+        once.warmUpRuns = 0;
+        auto timing = copy->measure(once);
+        if (!timing)
+          return timing.takeError();
+        if (round > 0)
+          times.push_back(timing->median);
+      }
+    return Timing::summarize(times);
+  }
+};
+
+} // namespace
+
+static Expected<GPUProgram> compile(mlir::ModuleOp module,
+                                    const KasRtDeviceInfo &info,
+                                    StringRef precision) {
+  if (info.backend == KAS_RT_CUDA) {
+    NVVMPipelineOptions options;
+    options.chip = info.architecture;
+    options.front.precision = precision;
+    return compileForNVVM(module, options);
+  }
+  SPIRVPipelineOptions options;
+  options.front.maxThreads = info.maxThreadsPerBlock;
+  options.front.sharedBytes = info.maxSharedBytes;
+  return compileForSPIRV(module, options);
+}
+
+static Expected<RotatedFunction> load(const Device &device,
+                                      const GPUProgram &program,
+                                      llvm::ArrayRef<Tensor> arguments) {
+  auto manifest = DeviceManifest::parse(program.manifest);
+  if (!manifest)
+    return manifest.takeError();
+  RotatedFunction function;
+  for (int i = 0; i < 3; ++i) {
+    auto copy = DeviceFunction::load(device, *manifest, program.binary,
+                                     operatorFunctionName);
+    if (!copy)
+      return copy.takeError();
+    if (Error error = (*copy)->upload(arguments))
+      return error;
+    function.copies.push_back(std::move(*copy));
+  }
+  return function;
+}
+
+/// The largest error of the function's result; nothing where the reference
+/// would take minutes.
+static Expected<std::optional<double>>
+check(const BenchOperator &loaded, DeviceFunction &function,
+      llvm::ArrayRef<Tensor> arguments, llvm::MutableArrayRef<Tensor> results) {
+  if (Error error = function.run(arguments, results))
+    return error;
+  if (loaded.macs > int64_t(1) << 31)
+    return std::nullopt;
+  auto view = [](const Tensor &tensor) {
+    return ReferenceTensor{tensor.getShape(), tensor.getValues()};
+  };
+  llvm::SmallVector<ReferenceTensor> weights;
+  for (const Tensor &weight : arguments.drop_front())
+    weights.push_back(view(weight));
+  Tensor expected(results.front().getShape());
+  OperatorOp op = loaded.op;
+  if (mlir::failed(evaluateOperator(op, view(arguments.front()), weights,
+                                    expected.getValues(),
+                                    [&] { return op.emitError(); })))
+    return createStringError("the reference rejects the operator");
+  return std::optional<double>(maxRelativeError(results.front(), expected));
+}
+
+/// Bytes per second of a kernel that copies, both ways counted.
+static Expected<double> measureCopies(mlir::MLIRContext &context,
+                                      const Device &device, double seconds) {
+  int64_t elements = device.getInfo().backend == KAS_RT_CUDA ? int64_t(1) << 27
+                                                             : int64_t(1) << 22;
+  std::string text = "kas.operator @copy(%n: " + std::to_string(elements) +
+                     ") from [" + std::to_string(elements) +
+                     "] { kas.yield data(%n) }";
+  mlir::OwningOpRef<mlir::ModuleOp> source =
+      mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      createOperatorModule(source->lookupSymbol<OperatorOp>("copy"));
+  auto program = compile(*module, device.getInfo(), "f32");
+  if (!program)
+    return program.takeError();
+  llvm::SmallVector<Tensor> inputs;
+  inputs.emplace_back(llvm::ArrayRef<int64_t>(elements));
+  auto function = load(device, *program, inputs);
+  if (!function)
+    return function.takeError();
+  auto timing = function->measure(seconds);
+  if (!timing)
+    return timing.takeError();
+  return 8.0 * static_cast<double>(elements) / (timing->median * 1e-3);
+}
+
+static Error runDeviceCase(mlir::MLIRContext &context, const Case &entry,
+                           const Variant &variant, const Device &device,
+                           const BenchSettings &settings, BenchReport &report) {
+  std::string name = getName(entry, variant);
+  if (!isSelected(settings, name))
+    return Error::success();
+  auto loaded = BenchOperator::load(context, entry.op, entry.binding);
+  if (!loaded)
+    return loaded.takeError();
+  auto program = compile(*loaded->module, device.getInfo(), variant.name);
+  if (!program)
+    return program.takeError();
+  auto signature =
+      FunctionSignature::get(*loaded->module, operatorFunctionName);
+  if (!signature)
+    return signature.takeError();
+  auto arguments = signature->makeArguments({}, /*seed=*/0);
+  if (!arguments)
+    return arguments.takeError();
+  auto results = signature->makeResults();
+  if (!results)
+    return results.takeError();
+  auto function = load(device, *program, *arguments);
+  if (!function)
+    return function.takeError();
+  auto error = check(*loaded, *function->copies.front(), *arguments, *results);
+  if (!error)
+    return error.takeError();
+  auto timing = function->measure(settings.seconds);
+  if (!timing)
+    return timing.takeError();
+  BenchLine time{name, "time_ms", timing->median, "ms"};
+  time.timing = *timing;
+  time.maxRelativeError = *error;
+  if (*error)
+    time.ok = **error <= variant.tolerance;
+  report.print(time);
+  if (loaded->macs == 0)
+    return Error::success();
+  double gflops = 2e-6 * static_cast<double>(loaded->macs) / timing->median;
+  BenchLine rate{name, "gflops", gflops, "GFLOP/s"};
+  report.print(rate);
+  report.addToMean((entry.className + "/" + variant.name).str(), rate);
+  return Error::success();
+}
+
+static Error runOnDevice(mlir::MLIRContext &context,
+                         const BenchSettings &settings, BenchReport &report) {
+  auto device = Device::open(settings.device);
+  if (!device)
+    return device.takeError();
+  bool isCuda = device->getInfo().backend == KAS_RT_CUDA;
+  auto bandwidth = measureCopies(context, *device, settings.seconds);
+  if (!bandwidth)
+    return bandwidth.takeError();
+  report.print({"copy", "bandwidth", *bandwidth * 1e-9, "GB/s"});
+  for (const Case &entry : cases)
+    for (const Variant &variant : variants)
+      if (isCuda || variant.name == "f32")
+        if (Error error = runDeviceCase(context, entry, variant, *device,
+                                        settings, report))
+          return error;
+  return device->close();
+}
+
+Error kas::runGPUSuite(mlir::MLIRContext &context,
+                       const BenchSettings &settings, BenchReport &report) {
+  if (!settings.isStatic)
+    return runOnDevice(context, settings, report);
+  for (const Case &entry : cases)
+    for (const Variant &variant : variants)
+      if (Error error =
+              runStaticCase(context, entry, variant, settings, report))
+        return error;
+  return Error::success();
+}
