@@ -49,6 +49,8 @@ private:
   LogicalResult emitBlock(Block *block);
   LogicalResult emitLoop(scf::ForOp loop);
   void emitWarpOperation(Operation *op);
+  /// Makes buffers of their own of the parts of memory that is asked for.
+  void mapDynamicMemory();
   void emitSegment(ArrayRef<Operation *> segment);
   /// A loop over the threads of a block around what `emitBody` emits.
   void emitThreads(function_ref<void(IRMapping &)> emitBody);
@@ -125,6 +127,7 @@ FailureOr<func::FuncOp> KernelSerializer::serialize() {
                 memref::AllocaOp::create(b, plain, b.getI64IntegerAttr(64))
                     .getResult());
   }
+  mapDynamicMemory();
   start = func::ReturnOp::create(b);
   b.setInsertionPoint(start);
   blockIds = emitLoops(grid);
@@ -166,6 +169,18 @@ LogicalResult KernelSerializer::emitBlock(Block *source) {
   }
   finish();
   return success();
+}
+
+void KernelSerializer::mapDynamicMemory() {
+  kernel.walk([&](memref::ViewOp view) {
+    if (!view.getSource().getDefiningOp<gpu::DynamicSharedMemoryOp>())
+      return;
+    auto type = MemRefType::get(view.getType().getShape(),
+                                view.getType().getElementType());
+    uniform.map(
+        view.getResult(),
+        memref::AllocaOp::create(b, type, b.getI64IntegerAttr(64)).getResult());
+  });
 }
 
 /// All lanes have computed their operands before any has the result.
@@ -255,8 +270,10 @@ void KernelSerializer::emitSegment(ArrayRef<Operation *> segment) {
           value.getParentBlock()->findAncestorOpInBlock(*user));
     });
   };
-  auto isFree = [](Operation *op) {
-    return isa<gpu::ThreadIdOp, gpu::BlockIdOp>(op) ||
+  auto isFree = [&](Operation *op) {
+    return isa<gpu::ThreadIdOp, gpu::BlockIdOp, gpu::DynamicSharedMemoryOp>(
+               op) ||
+           (op->getNumResults() == 1 && uniform.contains(op->getResult(0))) ||
            op->hasTrait<OpTrait::ConstantLike>();
   };
   if (llvm::all_of(segment, isFree))

@@ -90,6 +90,9 @@ GPUManifest::Kernel ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
     setShape(shape, shared.getType());
     result.sharedBytes += llvm::alignTo(shape.getBytes(), 16);
   }
+  if (auto bytes =
+          kernel->getAttrOfType<IntegerAttr>(KasGPUDialect::dynamicBytesName))
+    result.dynamicSharedBytes = bytes.getInt();
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
     GPUManifest::Argument &argument = result.arguments.emplace_back();
     setShape(argument, kernel.getArgument(i).getType());
@@ -269,7 +272,7 @@ static void writeKernel(llvm::json::OStream &json,
     writeNumbers(json, "grid", kernel.grid);
     writeNumbers(json, "block", kernel.block);
     json.attribute("shared_bytes", kernel.sharedBytes);
-    json.attribute("dynamic_shared_bytes", 0);
+    json.attribute("dynamic_shared_bytes", kernel.dynamicSharedBytes);
     json.attributeArray("arguments", [&] {
       for (const GPUManifest::Argument &argument : kernel.arguments)
         json.object([&] {

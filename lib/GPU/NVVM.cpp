@@ -54,6 +54,9 @@ struct GPUPrepareNVVM : kas::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
     IntegerAttr align = builder.getI64IntegerAttr(alignment);
     StringRef alignName = LLVM::LLVMDialect::getAlignAttrName();
     for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
+      // Without it ptxas spills a few registers so that more blocks fit.
+      kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      builder.getI32IntegerAttr(1));
       for (unsigned i = 0; i < kernel.getNumWorkgroupAttributions(); ++i)
         kernel.setWorkgroupAttributionAttr(i, alignName, align);
       for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {

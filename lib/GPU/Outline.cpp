@@ -270,10 +270,15 @@ void Outliner::replaceWithLaunch(Operation *op, ValueRange inputs,
     return gpu::KernelDim3{constant(sizes[0]), constant(sizes[1]),
                            constant(sizes[2])};
   };
-  gpu::LaunchFuncOp::create(rewriter, loc, kernel,
-                            toSizes(kernel.getKnownGridSizeAttr()),
-                            toSizes(kernel.getKnownBlockSizeAttr()),
-                            /*dynamicSharedMemorySize=*/Value(), arguments);
+  Value dynamicBytes;
+  if (auto bytes =
+          kernel->getAttrOfType<IntegerAttr>(KasGPUDialect::dynamicBytesName))
+    dynamicBytes = arith::ConstantOp::create(
+        rewriter, loc,
+        rewriter.getI32IntegerAttr(static_cast<int32_t>(bytes.getInt())));
+  gpu::LaunchFuncOp::create(
+      rewriter, loc, kernel, toSizes(kernel.getKnownGridSizeAttr()),
+      toSizes(kernel.getKnownBlockSizeAttr()), dynamicBytes, arguments);
   SmallVector<Value> tensors;
   for (auto [result, output] : llvm::zip_equal(op->getResults(), outputs))
     tensors.push_back(bufferization::ToTensorOp::create(

@@ -237,7 +237,7 @@ llvm::Expected<GPUDeviceAttr> kas::getGPUDevice(MLIRContext *context,
     if (device.name == name)
       return GPUDeviceAttr::get(
           context, name, device.processors, /*max_threads=*/1024,
-          /*shared_bytes=*/48 << 10, /*max_blocks=*/INT32_MAX,
+          /*shared_bytes=*/declaredBytes, /*max_blocks=*/INT32_MAX,
           /*max_bytes=*/int64_t(INT32_MAX) * 4, device.processorThreads,
           device.processorSharedBytes, /*registers=*/65536,
           /*thread_registers=*/255, /*subgroup=*/32);
@@ -245,6 +245,13 @@ llvm::Expected<GPUDeviceAttr> kas::getGPUDevice(MLIRContext *context,
   }
   return llvm::createStringError("expected a device of " + known + ", got '" +
                                  name + "'");
+}
+
+int64_t kas::getMaxSharedBytes(GPUDeviceAttr device, GPURoad road) {
+  // A system takes 1 KiB of a processor's for each block.
+  if (road == GPURoad::TensorCore && device.getSharedBytes() >= declaredBytes)
+    return std::max(declaredBytes, device.getProcessorSharedBytes() - 1024);
+  return device.getSharedBytes();
 }
 
 bool kas::hasMatrixInstructions(GPUDeviceAttr device) {
@@ -293,7 +300,7 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
                              << " on a module, got " << op->getName();
     return success();
   }
-  if (name == scratchName || name == manifestName)
+  if (name == scratchName || name == manifestName || name == dynamicBytesName)
     return success();
   return op->emitError() << "expected no attribute of this dialect but "
                          << scheduleName << ", " << deviceName << " and "

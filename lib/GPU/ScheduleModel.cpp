@@ -75,8 +75,9 @@ getLaunchShape(GPUScheduleAttr schedule, GPUDeviceAttr device,
                        << " threads of a block for the device '"
                        << device.getName() << "', got "
                        << schedule.getThreads();
-  if (schedule.getSharedBytes() > device.getSharedBytes())
-    return emitError() << "expected at most " << device.getSharedBytes()
+  int64_t maxBytes = getMaxSharedBytes(device, schedule.getRoad());
+  if (schedule.getSharedBytes() > maxBytes)
+    return emitError() << "expected at most " << maxBytes
                        << " bytes of workgroup memory for the device '"
                        << device.getName() << "', got "
                        << schedule.getSharedBytes();
@@ -356,10 +357,11 @@ void CostModel::considerTensorCore(const MatrixView &view,
   // stay there during the products.
   int64_t copies = llvm::divideCeil(
       (block[0] + block[1]) * depth * (isTF32 ? 4 : 2), 16 * threads);
-  int64_t registers =
-      tile[0] * tile[1] / 32 + (tile[0] + tile[1]) / 4 + 12 * copies + 40;
-  if (threads > device.getMaxThreads() || shared > device.getSharedBytes() ||
-      registers > 224 || copies > 8)
+  int64_t registers = tile[0] * tile[1] / 32 + (tile[0] + tile[1]) / 4 +
+                      (coordinates.guards.empty() ? 6 : 12) * copies + 40;
+  if (threads > device.getMaxThreads() ||
+      shared > getMaxSharedBytes(device, GPURoad::TensorCore) ||
+      registers > 240 || copies > 8)
     return;
   auto extent = [&](ArrayRef<unsigned> axes) {
     return MatrixView::getExtent(coordinates, axes);

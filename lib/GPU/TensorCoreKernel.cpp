@@ -83,6 +83,7 @@ private:
   void orderSides();
   void addParts();
   void addPart(unsigned number);
+  void addMemory();
   void analyzeReads(Part &part);
   int64_t getReadWidth(const Part &part, unsigned axis) const;
   void addUnits(Part &part);
@@ -206,11 +207,34 @@ void TensorCoreKernelEmitter::addPart(unsigned number) {
     part.pitch = part.blockLines + (unit == 4 ? 2 : 1) * padding;
     part.size = depth * part.pitch;
   }
+}
+
+/// Declared where CUDA allows it, else asked for.
+void TensorCoreKernelEmitter::addMemory() {
   auto space =
       gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
-  auto type = MemRefType::get({schedule.getStages() * part.size}, factorType,
-                              MemRefLayoutAttrInterface(), space);
-  part.memory = kernel.addWorkgroupAttribution(type, b.getLoc());
+  int64_t elementBytes = factorType.getIntOrFloatBitWidth() / 8;
+  auto getType = [&](int64_t elements, Type type) {
+    return MemRefType::get({elements}, type, MemRefLayoutAttrInterface(),
+                           space);
+  };
+  std::array<int64_t, 2> elements;
+  for (unsigned i = 0; i < 2; ++i)
+    elements[i] = schedule.getStages() * parts[i].size;
+  int64_t bytes = (elements[0] + elements[1]) * elementBytes;
+  if (bytes <= declaredBytes) {
+    for (unsigned i = 0; i < 2; ++i)
+      parts[i].memory = kernel.addWorkgroupAttribution(
+          getType(elements[i], factorType), b.getLoc());
+    return;
+  }
+  kernel->setAttr(KasGPUDialect::dynamicBytesName, b.getI64IntegerAttr(bytes));
+  Value memory = gpu::DynamicSharedMemoryOp::create(
+      b, getType(ShapedType::kDynamic, b.getI8Type()));
+  for (unsigned i = 0; i < 2; ++i)
+    parts[i].memory = memref::ViewOp::create(
+        b, getType(elements[i], factorType), memory,
+        index.createConstant(i * elements[0] * elementBytes), ValueRange());
 }
 
 void TensorCoreKernelEmitter::analyzeReads(Part &part) {
@@ -290,6 +314,7 @@ void TensorCoreKernelEmitter::addParts() {
   orderSides();
   addPart(0);
   addPart(1);
+  addMemory();
   int64_t numBatches = MatrixView::getExtent(coordinates, view.batches);
   auto count = [](const Part &part) -> int64_t {
     return llvm::divideCeil(part.numLines, part.blockLines);

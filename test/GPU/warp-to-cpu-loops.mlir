@@ -28,3 +28,29 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// Memory that a launch asks for becomes a buffer for each part.
+// CHECK-LABEL: func private @dynamic
+// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<64xf16>
+// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<32xf16>
+// CHECK-NOT: gpu.
+gpu.module @more {
+  gpu.func @dynamic(%z: memref<32xf16>) kernel
+      attributes {kas_gpu.dynamic_bytes = 192, known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 1, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %c128 = arith.constant 128 : index
+    %memory = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
+    %a = memref.view %memory[%c0][] : memref<?xi8, #gpu.address_space<workgroup>> to memref<64xf16, #gpu.address_space<workgroup>>
+    %b = memref.view %memory[%c128][] : memref<?xi8, #gpu.address_space<workgroup>> to memref<32xf16, #gpu.address_space<workgroup>>
+    %lane = gpu.thread_id x
+    %value = memref.load %z[%lane] : memref<32xf16>
+    memref.store %value, %a[%lane] : memref<64xf16, #gpu.address_space<workgroup>>
+    memref.store %value, %b[%lane] : memref<32xf16, #gpu.address_space<workgroup>>
+    gpu.barrier
+    %x = memref.load %a[%c0] : memref<64xf16, #gpu.address_space<workgroup>>
+    %y = memref.load %b[%c0] : memref<32xf16, #gpu.address_space<workgroup>>
+    %other = arith.addf %x, %y : f16
+    memref.store %other, %z[%lane] : memref<32xf16>
+    gpu.return
+  }
+}

@@ -54,6 +54,8 @@ struct GPUManifest {
     std::array<int64_t, 3> grid, block;
     /// Workgroup memory that the kernel declares.
     int64_t sharedBytes = 0;
+    /// What a launch has to ask for besides.
+    int64_t dynamicSharedBytes = 0;
     std::vector<Argument> arguments;
   };
 

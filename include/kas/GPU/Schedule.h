@@ -35,6 +35,14 @@ llvm::Expected<GPUDeviceAttr> getGPUDevice(mlir::MLIRContext *context,
 /// The device that the module around `op` names, or null.
 GPUDeviceAttr getGPUDevice(mlir::Operation *op);
 
+/// What CUDA lets a kernel declare of workgroup memory; a launch may ask for
+/// more. Source: CUDA C++ Programming Guide, "Shared Memory" of compute
+/// capability 8.x.
+constexpr int64_t declaredBytes = 48 << 10;
+
+/// Bytes of workgroup memory that a kernel of `road` may take on `device`.
+int64_t getMaxSharedBytes(GPUDeviceAttr device, GPURoad road);
+
 /// Whether tensor-core kernels can be compiled for `device`: NVIDIA's since
 /// sm_80.
 bool hasMatrixInstructions(GPUDeviceAttr device);

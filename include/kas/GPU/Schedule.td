@@ -24,7 +24,7 @@ def KasGPU_Dialect : Dialect {
   let description = [{
     Has no operations. Its attribute `kas_gpu.schedule` is set on `kas.apply` and
     `linalg.generic`, `kas_gpu.device` on modules. Passes write `kas_gpu.access` on the arguments of
-    kernels, `kas_gpu.scratch` on the buffer of temporaries and `kas_gpu.manifest` on
+    kernels, `kas_gpu.dynamic_bytes` on kernels, `kas_gpu.scratch` on the buffer of temporaries and `kas_gpu.manifest` on
     modules.
   }];
   let useDefaultAttributePrinterParser = 1;
@@ -36,6 +36,10 @@ def KasGPU_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral deviceName = "kas_gpu.device";
     /// The attribute of arguments of kernels: "read" or "write".
     static constexpr ::llvm::StringLiteral accessName = "kas_gpu.access";
+    /// The attribute of kernels with the bytes of workgroup memory that they do
+    /// not declare, and that a launch has to ask for.
+    static constexpr ::llvm::StringLiteral dynamicBytesName =
+        "kas_gpu.dynamic_bytes";
     /// The attribute of the buffer that holds all temporary ones.
     static constexpr ::llvm::StringLiteral scratchName = "kas_gpu.scratch";
     /// The attribute of modules with the manifest, a JSON text.

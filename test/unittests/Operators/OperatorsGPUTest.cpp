@@ -31,11 +31,16 @@ static constexpr double tolerance = 1e-5;
 static std::vector<float>
 evaluateKernels(OperatorOp op, const TestTensor &data,
                 const std::vector<TestTensor> &weights,
-                const GPUFrontOptions &front) {
+                const GPUFrontOptions &front,
+                GPUScheduleAttr schedule = nullptr) {
   DialectRegistry registry;
   registerGPUPipelineDialects(registry);
   op.getContext()->appendDialectRegistry(registry);
   OwningOpRef<ModuleOp> module = createOperatorModule(op);
+  if (schedule)
+    module->walk([&](ApplyOp apply) {
+      apply->setAttr(KasGPUDialect::scheduleName, schedule);
+    });
   PassManager passes(op.getContext());
   buildGPUFrontHalf(passes, front);
   passes.addPass(createGPUToCPULoops());
@@ -123,6 +128,32 @@ TEST_P(OperatorKernels, OnTensorCores) {
         },
         precision.tolerance);
   }
+}
+
+// A ring of eight buffers takes more memory than a kernel can declare.
+TEST(OperatorKernel, WithMemoryThatALaunchAsksFor) {
+  auto formulas = formulas::getFormulas();
+  auto matmul = llvm::find_if(formulas, [](const formulas::Formula &formula) {
+    return formula.name == "matmul";
+  });
+  ASSERT_NE(matmul, formulas.end());
+  matmul->bindings.resize(1);
+  checkAgainstFormula(
+      *matmul,
+      [](OperatorOp op, const TestTensor &data,
+         const std::vector<TestTensor> &weights) {
+        MLIRContext *context = op.getContext();
+        context->loadDialect<KasGPUDialect>();
+        auto schedule = GPUScheduleAttr::get(
+            context, GPURoad::TensorCore, 64,
+            DenseI64ArrayAttr::get(context, {32, 64}),
+            DenseI64ArrayAttr::get(context, {64, 64}), /*depth=*/32,
+            /*padding=*/8, /*stages=*/8, GPUPrecision::F16);
+        EXPECT_GT(schedule.getSharedBytes(), declaredBytes);
+        return evaluateKernels(op, data, weights, {.device = "sm_90"},
+                               schedule);
+      },
+      1e-2);
 }
 
 static OwningOpRef<ModuleOp> createModule(OperatorOp op) {
