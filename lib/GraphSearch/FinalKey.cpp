@@ -19,7 +19,7 @@ namespace {
 /// unordered output (M11).
 class FinalKey {
 public:
-  FinalKey(const GraphSpace &space, const GraphStateData &state)
+  FinalKey(GraphSpace &space, const GraphStateData &state)
       : space(space), graph(space, state), hashes(graph.nodes.size()),
         values(graph.nodes.size()), labels(graph.nodes.size()) {
     findGroups();
@@ -330,6 +330,44 @@ private:
                        space.sizes[half.second].hash);
   }
 
+  /// M12: the halves of the shift of a split of a and b are those of b, beside
+  /// a, when the block divides b's size and the carry is void (H5); those of a
+  /// when b's size divides the block and the quotient is dropped (H6).
+  std::optional<Sum> evaluateHalfOfSplit(const Expr &half) const {
+    const Expr &shift = space.getExpr(half.first);
+    const Expr &split = space.getExpr(shift.first);
+    if (shift.kind != CoordKind::Shift || split.kind != CoordKind::Split)
+      return std::nullopt;
+    bool isQuotient = half.kind == CoordKind::MergeQuotient;
+    SizeId innerSize = space.getExpr(split.second).size;
+    SizeId block = half.second;
+    if (std::optional<SizeId> rest = divide(innerSize, block);
+        rest && isCarryVoid(split)) {
+      Sum inner = addShift(split.second, getAmount(shift));
+      Expr part{half.kind, isQuotient ? *rest : block, 0, block};
+      Sum sum = {hashHalf(part, hash(inner, innerSize))};
+      return isQuotient
+                 ? makeSplit(half.size, values[find(split.first)], sum, *rest)
+                 : sum;
+    }
+    std::optional<SizeId> rest = divide(block, innerSize);
+    if (!rest || !isQuotientDropped(half))
+      return std::nullopt;
+    Expr part{half.kind, isQuotient ? half.size : *rest, 0, *rest};
+    Sum outer = {hashHalf(part, hashes[find(split.first)])};
+    return isQuotient
+               ? outer
+               : makeSplit(block, outer, values[find(split.second)], innerSize)
+                     .plus(getAmount(shift));
+  }
+  /// A quotient other than 1 that is a size.
+  std::optional<SizeId> divide(SizeId size, SizeId by) const {
+    SizeId quotient = space.sizes.divide(size, by);
+    if (quotient == SizeTable::one || !space.sizes[quotient].isLegal)
+      return std::nullopt;
+    return quotient;
+  }
+
   /// The halves of the shift of a split of a and b, merged by b's size: a plus
   /// the carry of b, and the shift of b (M9); a shifted a makes it shifted, too
   /// (M8).
@@ -346,6 +384,8 @@ private:
             mixBits(combineHash(hashes[find(split->second)], whole.second));
       return sum;
     }
+    if (std::optional<Sum> sum = evaluateHalfOfSplit(half))
+      return *sum;
     Sum merged = getMerged(half);
     if (merged.shift == 0 || !isQuotientDropped(half))
       return {hashHalf(half, hashes[find(half.first)])};
@@ -426,11 +466,11 @@ private:
       sum += mixBits(hashWeight(weight));
     uint64_t dropped = expanded.size();
     for (unsigned index : expanded)
-      dropped += mixBits(hashUnshifted(values[index]));
+      dropped += mixBits(values[index].root);
     return combineHash(combineHash(hash, sum), mixBits(dropped));
   }
 
-  const GraphSpace &space;
+  GraphSpace &space;
   FlatGraph graph;
   llvm::SmallVector<llvm::SmallVector<unsigned, 6>, 4> groups, dimensions;
   /// By weight: its atoms, as nodes and as expressions.
@@ -456,7 +496,6 @@ private:
 };
 } // namespace
 
-uint64_t kas::computeFinalKey(const GraphSpace &space,
-                              const GraphStateData &state) {
+uint64_t kas::computeFinalKey(GraphSpace &space, const GraphStateData &state) {
   return FinalKey(space, state).compute();
 }

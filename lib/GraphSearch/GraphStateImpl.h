@@ -191,7 +191,7 @@ double getFlops(GraphSpace &space, const GraphStateData &state);
 /// Whether the bounds on FLOPs can be met when no weight comes any more.
 bool canMeetBudget(GraphSpace &space, const GraphStateData &state);
 /// The key of the operator that the finished state is.
-uint64_t computeFinalKey(const GraphSpace &space, const GraphStateData &state);
+uint64_t computeFinalKey(GraphSpace &space, const GraphStateData &state);
 
 } // namespace kas
 

@@ -354,6 +354,50 @@ TEST_F(KeysTest, M11OfSplits) {
   EXPECT_NE(getKey(write(false, false)), getKey(write(false, true)));
 }
 
+TEST_F(KeysTest, M12) {
+  auto write = [](bool isSplitFirst, bool isDropped) {
+    return [=](W &x, ExprId d, ExprId h, ExprId c) {
+      ExprId r = x.reduce("s"), q = h, m = h;
+      if (isSplitFirst) {
+        std::tie(q, m) = x.merge(x.shift(x.split(h, r)), "H");
+      } else {
+        std::tie(q, m) = x.merge(h, "H/s");
+        x.shift(x.split(m, r));
+      }
+      if (isDropped)
+        x.expand(q);
+      else
+        x.contract({}, {q});
+      x.contract({c}, {d});
+    };
+  };
+  EXPECT_EQ(getKey(write(false, true)), getKey(write(true, true)));
+  EXPECT_NE(getKey(write(false, false)), getKey(write(true, false)))
+      << "a weight sees the carry";
+}
+
+TEST_F(KeysTest, M12OfSums) {
+  auto write = [](bool isSplitFirst, bool isSeen) {
+    return [=](W &x, ExprId d, ExprId h, ExprId c) {
+      ExprId r = x.reduce("s");
+      if (isSeen)
+        x.contract({r}, {});
+      ExprId q = h, m = h;
+      if (isSplitFirst) {
+        std::tie(q, m) = x.merge(x.shift(x.split(r, h)), "s");
+      } else {
+        std::tie(q, m) = x.merge(x.shift(h), "s");
+        q = x.split(r, q);
+      }
+      x.unfold(q, m);
+      x.contract({c}, {d});
+    };
+  };
+  EXPECT_EQ(getKey(write(false, false)), getKey(write(true, false)));
+  EXPECT_NE(getKey(write(false, true)), getKey(write(true, true)))
+      << "a weight sees the carry";
+}
+
 TEST_F(KeysTest, O4) {
   auto write = [](bool isSwapped, bool isCrossed) {
     return [=](W &x, ExprId d, ExprId h, ExprId c) {
