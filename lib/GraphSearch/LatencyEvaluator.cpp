@@ -80,14 +80,23 @@ static std::string quote(llvm::StringRef text) {
 
 Expected<std::unique_ptr<Evaluator>>
 kas::makeLatencyEvaluator(const EvaluatorSettings &settings) {
+  llvm::StringRef device = llvm::StringRef(settings.device).split(':').first;
+  bool isCPU = settings.device.empty() || settings.device == "cpu";
+  if (!isCPU && device != "cuda" && device != "vulkan")
+    return createStringError(
+        "requires a device of cpu, cuda and vulkan, got '" + settings.device +
+        "'");
   Expected<std::string> runner = findRunner(settings.runner);
   if (!runner)
     return runner.takeError();
   EvaluatorSettings workers = settings;
   workers.command = "exec " + quote(*runner) + " --worker --threads=1 --runs=7";
+  if (!isCPU)
+    workers.command += " --device=" + quote(settings.device);
   workers.retries = 0;
-  // Sanitizers take terabytes of address space, though not memory.
-  if (!workers.memoryLimit && !LLVM_ADDRESS_SANITIZER_BUILD &&
+  // Sanitizers take terabytes of address space, though not memory, and so do
+  // drivers of devices.
+  if (isCPU && !workers.memoryLimit && !LLVM_ADDRESS_SANITIZER_BUILD &&
       !LLVM_THREAD_SANITIZER_BUILD)
     workers.memoryLimit = 8192;
   Expected<std::unique_ptr<Evaluator>> evaluator =

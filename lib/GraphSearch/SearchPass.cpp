@@ -215,6 +215,7 @@ LogicalResult SearchPass::makeEvaluators(
   }
   EvaluatorSettings settings;
   settings.runner = runner;
+  settings.device = device;
   settings.timeLimit = timeLimit;
   settings.memoryLimit = memoryLimit;
   settings.command = external;

@@ -29,6 +29,17 @@
 // FAIL: warning: found no operator: all 2 candidates failed, the first because latency: the worker ended with code 3
 // NONE-NOT: kas.score
 
+// On a device, by its own clock.
+// RUN: env KAS_TEST_RECORD=%t/calls kas-opt %s -kas-search="evaluations=2 evaluators=latency runner=%t/record device=cuda:1" -o /dev/null
+// RUN: FileCheck %s --check-prefix=ONDEVICE --input-file=%t/calls
+// ONDEVICE: --worker --threads=1 --runs=7 --device=cuda:1 {"id":0,
+// RUN: kas-opt %s -kas-search="evaluations=1 evaluators=latency device=vulkan" | FileCheck %s --check-prefix=VULKAN
+// VULKAN: kas.score = {latency_ms = {{[0-9.eE+-]+}} : f64}
+// RUN: env KAS_RT_LIBCUDA=none.so kas-opt %s -kas-search="evaluations=1 evaluators=latency device=cuda" 2>&1 | FileCheck %s --check-prefix=NODEVICE
+// NODEVICE: all 1 candidates failed, the first because latency: no CUDA driver: looked for the library none.so
+// RUN: not kas-opt %s -kas-search="evaluations=1 evaluators=latency device=moon" 2>&1 | FileCheck %s --check-prefix=MOON
+// MOON: error: requires a device of cpu, cuda and vulkan, got 'moon'
+
 // A worker may have no more memory than it is given: here not enough to start
 // (the run-time library of the thread sanitizer then crashes).
 // RUN: not kas-opt %s -kas-search="evaluations=2 evaluators=latency memory-limit=20" 2>&1 | FileCheck %s --check-prefix=MEMORY

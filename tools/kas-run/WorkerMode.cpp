@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeviceRun.h"
 #include "Runnable.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Pipelines/OperatorModule.h"
@@ -51,6 +52,15 @@ static Expected<double> timeFunction(mlir::ModuleOp module,
   auto results = signature->makeResults();
   if (!results)
     return results.takeError();
+  if (isRuntimeDevice(settings.device)) {
+    RunSettings timed = settings;
+    timed.time = true;
+    RunReport report;
+    if (Error error =
+            runOnDevice(module, name, timed, *arguments, *results, report))
+      return error;
+    return report.timing->median;
+  }
   CPUPipelineOptions pipeline;
   pipeline.threads = settings.threads;
   // A network's weights do not change: packing them costs it nothing.
@@ -136,6 +146,10 @@ static Expected<double> timeRequest(mlir::MLIRContext &context,
 }
 
 Error kas::runWorker(mlir::MLIRContext &context, const RunSettings &settings) {
+  if (settings.device != "cpu" && !isRuntimeDevice(settings.device))
+    return createStringError(
+        "workers run candidates on 'cpu', 'cuda' or 'vulkan', got '" +
+        settings.device + "'");
   double nominal = calibrateReferenceKernel();
   for (std::string line; std::getline(std::cin, line);) {
     Expected<llvm::json::Value> value = llvm::json::parse(line);

@@ -41,6 +41,9 @@ struct EvaluatorSettings {
   /// The program that runs a candidate; empty: `kas-run` beside the running
   /// executable, else on the path.
   std::string runner;
+  /// For `latency`: what candidates run on, `cpu`, `cuda` or `vulkan` with or
+  /// without `:` and a number; empty: the CPU.
+  std::string device;
   /// Seconds that a worker may take for a candidate.
   double timeLimit = 30;
   /// MiB of address space that a process which evaluates may have; 0: no limit.

@@ -120,6 +120,9 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     Option<"runner", "runner", "std::string", /*default=*/"\"\"",
            "The program that runs candidates (default: kas-run beside this one, "
            "else on the path)">,
+    Option<"device", "device", "std::string", /*default=*/"\"cpu\"",
+           "What the evaluator 'latency' runs candidates on: cpu, cuda or "
+           "vulkan, the last two also with a number as in cuda:1">,
     Option<"external", "external", "std::string", /*default=*/"\"\"",
            "The shell command of the workers of the evaluator 'external'">,
     Option<"imitate", "imitate", "std::string", /*default=*/"\"\"",
