@@ -309,12 +309,12 @@ public:
     return new Function(function);
   }
   Function *compileGradient(const std::string &name, const std::string &binding,
-                            size_t tensor, unsigned threads,
-                            unsigned optLevel) {
+                            size_t tensor, KasGradientRoad road,
+                            unsigned threads, unsigned optLevel) {
     KasFunction *function = nullptr;
     run([&](KasDiagnostics sink) {
       function = kasOperatorCompileGradient(module.get(), name.c_str(),
-                                            binding.c_str(), tensor,
+                                            binding.c_str(), tensor, road,
                                             {threads, optLevel}, sink);
       return function != nullptr;
     });
@@ -526,6 +526,10 @@ NB_MODULE(_kas, m) {
   nb::enum_<KasLibrary>(m, "Library")
       .value("OPERATORS", KasLibraryOperators)
       .value("KERNELS", KasLibraryKernels);
+  nb::enum_<KasGradientRoad>(m, "GradientRoad")
+      .value("AUTO", KasGradientRoadAuto)
+      .value("STRUCTURED", KasGradientRoadStructured)
+      .value("LOOPS", KasGradientRoadLoops);
   nb::enum_<KasOperatorText>(m, "OperatorText")
       .value("MLIR", KasOperatorTextMLIR)
       .value("FORMULA", KasOperatorTextFormula)
@@ -569,7 +573,7 @@ NB_MODULE(_kas, m) {
       .def("compile", &Module::compile, "name"_a, "binding"_a, "threads"_a,
            "opt_level"_a)
       .def("compile_gradient", &Module::compileGradient, "name"_a, "binding"_a,
-           "tensor"_a, "threads"_a, "opt_level"_a)
+           "tensor"_a, "road"_a, "threads"_a, "opt_level"_a)
       .def("compile_function", &Module::compileFunction, "name"_a, "threads"_a,
            "opt_level"_a);
 

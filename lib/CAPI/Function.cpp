@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Gradient.h"
 #include "Handles.h"
 #include "kas/Pipelines/OperatorModule.h"
 
@@ -40,6 +41,7 @@ KasFunction *kasOperatorCompile(KasModule *module, const char *name,
 
 KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,
                                         const char *binding, size_t tensor,
+                                        KasGradientRoad road,
                                         KasCompileOptions options,
                                         KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
@@ -54,7 +56,12 @@ KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,
     return nullptr;
   }
   OwningOpRef<ModuleOp> program =
-      createGradientModule(op, tensor, {.parallel = options.threads != 1});
+      createFastGradientModule(op, tensor, road, options.threads != 1);
+  if (!program) {
+    access.report("the gradient of '" + llvm::Twine(name) +
+                  "' has no structured form");
+    return nullptr;
+  }
   return compile(access, *program, gradientFunctionName, options);
 }
 

@@ -225,18 +225,30 @@ class Operator:
         return Function(self.module._handle.compile(self.name, binding_to_text(binding), threads, opt_level))
 
     def compile_gradient(
-        self, tensor: int, binding: Binding = None, device: str = "cpu", *, threads: int = 0, opt_level: int = 2
+        self,
+        tensor: int,
+        binding: Binding = None,
+        device: str = "cpu",
+        *,
+        road: str = "auto",
+        threads: int = 0,
+        opt_level: int = 2,
     ) -> Function:
         """Compiles the gradient with respect to a tensor (0: the data, then the weights).
 
-        The result takes the data, the weights and the gradient of the output.
+        The result takes the data, the weights and the gradient of the output. `road` is "structured" for contractions in
+        register tiles, "loops" for one loop nest, which every operator has, or "auto": the first where it exists and each
+        element is used 5 times or more on average.
         """
+        roads = {name.lower(): value for name, value in _kas.GradientRoad.__members__.items()}
+        if road not in roads:
+            raise ValueError(f"the road must be 'auto', 'structured' or 'loops', got {road!r}")
         if device != "cpu":
             raise ValueError(f"the device must be 'cpu', got {device!r}")
         if not 0 <= tensor <= self.num_weights:
             raise ValueError(f"the tensor must be 0 (the data) to {self.num_weights}, got {tensor}")
         handle = self.module._handle.compile_gradient(
-            self.name, binding_to_text(binding), tensor, threads, opt_level
+            self.name, binding_to_text(binding), tensor, roads[road], threads, opt_level
         )
         return Function(handle)
 

@@ -53,6 +53,36 @@ def test_random_operators():
     check(random_operators(60))
 
 
+def check_roads(cases, least):
+    """Gradients as structured operations equal those as loop nests; `least` of them have both forms."""
+    both = 0
+    for number, (op, binding) in enumerate(cases):
+        generator = numpy.random.default_rng(number)
+        gradient = generator.standard_normal(op.shapes(binding).output, dtype=numpy.float32)
+        arrays = [*make_arrays(op, binding, seed=number), gradient]
+        for tensor in range(op.num_weights + 1):
+            loops = op.compile_gradient(tensor, binding, road="loops", threads=1)
+            try:
+                structured = op.compile_gradient(tensor, binding, road="structured", threads=1)
+            except kas.Error as error:
+                assert "has no structured form" in str(error)
+                continue
+            both += 1
+            assert structured.arguments == loops.arguments and structured.results[0][1] == loops.results[0][1]
+            error = relative_error(structured(*arrays), loops(*arrays))
+            assert error < 1e-5, f"{op.name}, tensor {tensor}: {error}\n{op}\n{binding}"
+    assert both >= least, both
+
+
+def test_roads_of_gradients():
+    check_roads(named_cases()[::2] + random_operators(60)[:10], 30)
+
+
+@pytest.mark.slow
+def test_roads_of_many_gradients():
+    check_roads(named_cases() + random_operators(300, seed=60), 500)
+
+
 @pytest.mark.slow
 def test_many_random_operators():
     check(random_operators(300, seed=60))
@@ -165,6 +195,7 @@ def test_bad_input():
         (lambda: module(torch.randn(3, 6, 5)), ValueError, "expected data with 4 dimensions"),
         (lambda: module(torch.randn(2, 4, 6, 5)), ValueError, "does not fit this module"),
         (lambda: module(torch.randn(2, 3, 6, 5).double()), TypeError, "compiled kernels take float32"),
+        (lambda: conv.compile_gradient(1, BINDING, road="quick"), ValueError, "'structured' or 'loops', got 'quick'"),
         (lambda: conv.compile_gradient(2, BINDING), ValueError, "must be 0 .the data. to 1, got 2"),
     ]:
         with pytest.raises(error, match=message):

@@ -1,0 +1,36 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The gradient of an operator as a program for the CPU.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_LIB_CAPI_GRADIENT_H
+#define KAS_LIB_CAPI_GRADIENT_H
+
+#include "kas-c/Kas.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace kas {
+
+/// The gradient of the concrete operator `op` with respect to its tensor number
+/// `tensor` as a function on tensors, as `createGradientModule` (Pipelines)
+/// makes it. Where elements are used often, it is structured operations
+/// (linalg), which the pipeline computes in register tiles; else, or where
+/// there are none for it, a loop nest. `road` chooses one of the two; null when
+/// there is no structured form of it.
+mlir::OwningOpRef<mlir::ModuleOp> createFastGradientModule(OperatorOp op,
+                                                           unsigned tensor,
+                                                           KasGradientRoad road,
+                                                           bool parallel);
+
+} // namespace kas
+
+#endif // KAS_LIB_CAPI_GRADIENT_H
