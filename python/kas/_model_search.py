@@ -232,7 +232,7 @@ def search(
     weighted sum of metrics. They are trained by `recipe` under `halving`, each with seed 0, by `workers` processes (as
     many as cores, or those of `pool`). Afterwards the `final` most accurate are trained whole with `final_seeds` seeds, as is the network
     itself; `test_accuracy` is measured there only. With `latency` those are also compiled and timed. Trainings that need
-    more than `time_limit` seconds (by default ten times as long as the network itself) or `memory_limit` MiB, or whose
+    more than `time_limit` seconds (by default ten times as many CPU seconds as the network itself) or `memory_limit` MiB, or whose
     loss is no number, are failures.
 
     `database` is a file that keeps everything. Ctrl-C ends the search with the outcome so far, and the same call goes on
@@ -334,6 +334,7 @@ class _Run:
         self.final_metrics: dict[int, dict[str, float]] = {}
         self.dense_runs: dict[int, dict[str, float]] = {}
         self._dense_seconds: list[float] = []
+        self._has_cpu_seconds = trainer.device == "cpu"
         # Candidates below were proposed by an earlier call.
         self.first_new = searcher.statistics["asked"]
         self.baseline_flops = float(sum(site.flops for site in trainer.replaced))
@@ -378,7 +379,8 @@ class _Run:
     def _record(self, done: Done) -> None:
         if done.metrics is not None:
             if self.searcher.database is not None:
-                seconds = (int(done.metrics["epochs"]), "train_seconds", done.seconds)
+                # CPU seconds where they are known.
+                seconds = (int(done.metrics["epochs"]), "train_seconds", done.seconds if done.cpu_seconds is None else done.cpu_seconds)
                 self.searcher.record_training(done.job.candidate, done.job.seed, [*done.curve, seconds])
             for callback in self.callbacks:
                 callback.epoch(done.job.candidate, done.job.seed, int(done.metrics["epochs"]), done.metrics)
@@ -403,7 +405,8 @@ class _Run:
             if done.metrics is None:
                 raise ValueError(f"the network itself cannot be trained: {done.failure}")
             self.dense_runs[done.job.seed] = done.metrics
-            self._dense_seconds.append(done.seconds)
+            self._has_cpu_seconds = done.cpu_seconds is not None
+            self._dense_seconds.append(done.seconds if done.cpu_seconds is None else done.cpu_seconds)
 
         self._run_jobs([Job(-1, None, seed, test=True) for seed in seeds], "training the network itself", ended)
 
@@ -470,17 +473,21 @@ class _Run:
             if (id := bracket.take()) is not None:
                 candidate = bracket.candidates[id]
                 path = self._checkpoint(candidate)
-                return Job(id, candidate.text, 0, bracket.epochs, path, time_limit=self._time_limit(bracket.epochs))
+                return Job(id, candidate.text, 0, bracket.epochs, path, **self._limits(bracket.epochs))
         return None
 
-    def _time_limit(self, epochs: Optional[int]) -> Optional[float]:
-        """Seconds to the end of an epoch. Two seconds are always allowed, for the start."""
+    def _limits(self, epochs: Optional[int]) -> dict[str, float]:
+        """Limits of a job to the end of an epoch. Two CPU seconds are always allowed, for the start."""
         if self.time_limit is not None:
-            return self.time_limit
+            return {"time_limit": self.time_limit}
         if not self._dense_seconds:
-            return None
+            return {}
         share = (epochs or self.trainer.recipe.epochs) / self.trainer.recipe.epochs
-        return 2 + 10 * share * statistics.fmean(self._dense_seconds)
+        seconds = 2 + 10 * share * statistics.fmean(self._dense_seconds)
+        if not self._has_cpu_seconds:
+            return {"time_limit": seconds}
+        # What hangs uses no CPU.
+        return {"cpu_limit": seconds, "time_limit": 60 + 20 * seconds}
 
     def _search(self) -> None:
         while True:
@@ -534,10 +541,8 @@ class _Run:
         whole = [r for r in self.searcher.results if r.metrics.get("epochs") == self.trainer.recipe.epochs]
         whole.sort(key=lambda r: (-r.metrics["accuracy"], r.id))
         chosen = [r for r in whole[: self.final] if r.id not in self.final_metrics]
-        limit = self._time_limit(None)
-        jobs = [
-            Job(r.id, r.candidate.text, seed, test=True, time_limit=limit) for r in chosen for seed in range(self.final_seeds)
-        ]
+        limits = self._limits(None)
+        jobs = [Job(r.id, r.candidate.text, seed, test=True, **limits) for r in chosen for seed in range(self.final_seeds)]
         runs: dict[int, list[Optional[dict[str, float]]]] = {result.id: [] for result in chosen}
         candidates = {result.id: result.candidate for result in chosen}
         start = time.monotonic()

@@ -63,8 +63,8 @@ def test_halving():
 def test_search_and_go_on(tmp_path):
     database = tmp_path / "search.db"
     options = {**OPTIONS, "halving": Halving(4, (1, None), 0.5), "final": 2, "final_seeds": 2}
-    whole = kas.search(small(), data(), kas.Budget(candidates=8), **options)
-    assert whole.is_complete and len(whole.trained) == 8 and len(whole.fully_trained) == 4
+    whole = kas.search(small(), data(), kas.Budget(candidates=4), **options)
+    assert whole.is_complete and len(whole.trained) == 4 and len(whole.fully_trained) == 2
     assert len(whole.finalists) == 2 and whole.best is whole.finalists[0]
     assert whole.dense["accuracy_deviation"] >= 0
     for entry in whole.fully_trained:
@@ -73,27 +73,27 @@ def test_search_and_go_on(tmp_path):
 
     class Stop(kas.SearchCallback):
         def candidate(self, entry):
-            if entry.id == 2:
-                raise KeyboardInterrupt
+            # The first that is out; another of its rung is told after it.
+            raise KeyboardInterrupt
 
     torch.manual_seed(5)  # The seed of the caller does not matter.
-    part = kas.search(small(), data(), "8 candidates", database=database, callbacks=[Stop()], **options)
-    assert not part.is_complete and 0 < len(part.trained) < 8
-    rest = kas.search(small(), data(), "8 candidates", database=database, **options)
+    part = kas.search(small(), data(), "4 candidates", database=database, callbacks=[Stop()], **options)
+    assert not part.is_complete and len(part.trained) == 1
+    rest = kas.search(small(), data(), "4 candidates", database=database, **options)
     assert rest.is_complete and comparable(rest) == comparable(whole)
     assert rest.dense == pytest.approx(whole.dense)
-    again = kas.search(small(), data(), "8 candidates", database=database, **options)
+    again = kas.search(small(), data(), "4 candidates", database=database, **options)
     assert comparable(again) == comparable(whole)
     frame = again.frame()
-    assert list(frame.index) == list(range(8)) and "final_test_accuracy" in frame and frame.formula[0].startswith("Y[")
+    assert list(frame.index) == list(range(4)) and "final_test_accuracy" in frame and frame.formula[0].startswith("Y[")
     network = again.network()
     assert sum(isinstance(module, kas.torch.KasModule) for module in network.modules()) == 4
     assert network(data().test[0][:3]).shape == (3, 10)
     with pytest.raises(kas.Error, match="recipe"):
-        kas.search(small(), data(), "8 candidates", database=database, **{**options, "recipe": evaluate.Recipe(epochs=3)})
+        kas.search(small(), data(), "4 candidates", database=database, **{**options, "recipe": evaluate.Recipe(epochs=3)})
 
     show = run_cli("show", str(database), "--top=2")
-    assert show.stdout.splitlines()[0] == "8 evaluated" and len(show.stdout.splitlines()) == 4
+    assert show.stdout.splitlines()[0] == "4 evaluated" and len(show.stdout.splitlines()) == 4
     exported = run_cli("export", str(database), str(again.best.id), "--format=pytorch")
     assert "class " in exported.stdout and "import kas" not in exported.stdout
     assert "GFLOP/s" in run_cli("bench", str(database), str(again.best.id), "--runs=1").stdout
@@ -107,7 +107,7 @@ def test_two_workers_and_latency():
             callbacks.append((candidate, epoch))
 
     outcome = kas.search(
-        small(), data(), "3 candidates", **{**OPTIONS, "workers": 2}, halving=Halving.off(), final=1, final_seeds=1,
+        small(), data(), "3 candidates", **{**OPTIONS, "workers": 2, "progress": "table"}, halving=Halving.off(), final=1, final_seeds=1,
         latency=True, callbacks=[Record()], translation_equivariant=True,
     )
     assert len(outcome.fully_trained) == 3
@@ -115,11 +115,12 @@ def test_two_workers_and_latency():
     assert sorted(candidate for candidate, _ in callbacks)[0] == -1
 
 
-def test_a_budget_of_time_holds():
+def test_a_budget_of_time_holds(capsys):
     start = time.monotonic()
-    outcome = kas.search(small(), data(), 1.0, **OPTIONS, final=0, final_seeds=1, halving=Halving.off())
+    outcome = kas.search(small(), data(), 1.0, **{**OPTIONS, "progress": "lines"}, final=0, final_seeds=1, halving=Halving.off())
     assert outcome.is_complete and not outcome.finalists
     assert time.monotonic() - start < 60
+    assert "the network itself: test accuracy" in capsys.readouterr().err
 
 
 class Fragile(nn.Module):
@@ -152,6 +153,24 @@ def test_failures_are_recorded(how, limit, reason):
     (entry,) = outcome.trained
     assert entry.failure.startswith(reason)
     assert outcome.best is None and sum(outcome.failures.values()) == 1
+
+
+def test_workers_end_with_their_parent():
+    code = (
+        "import os, signal\n"
+        "from kas import evaluate\n"
+        "from kas.evaluate._workers import Pool\n"
+        "pool = Pool(evaluate.Trainer(evaluate.DigitsNetwork(8), 'digits'), 2)\n"
+        "print(*(process.pid for process in pool._processes), flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    process = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    workers = [int(pid) for pid in process.stdout.split()]
+    assert len(workers) == 2
+    deadline = time.monotonic() + 60
+    while any(os.path.exists(f"/proc/{pid}") and "Z" not in open(f"/proc/{pid}/stat").read().split()[2] for pid in workers):
+        assert time.monotonic() < deadline, "a worker outlives its parent"
+        time.sleep(0.1)
 
 
 def test_the_pool_limits_memory():

@@ -24,6 +24,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="searches with each algorithm (default 3)")
     parser.add_argument("--trainings", type=float, default=12, help="effort of each, in whole trainings (default 12)")
     parser.add_argument("--final-seeds", type=int, default=3, help="trainings of the best, for its test accuracy (default 3)")
+    parser.add_argument("--no-tree", action="store_true", help="do not list the space first")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--output", default="algorithms", help="a folder for the databases")
     arguments = parser.parse_args()
@@ -41,7 +42,8 @@ def main() -> None:
                 database.unlink(missing_ok=True)
                 outcome = kas.search(
                     evaluate.DigitsNetwork(), "digits", kas.Budget(epochs=arguments.trainings), space=space,
-                    binding={"k1": 3, "k2": 5, "s": 2, "g": 4}, algorithm=algorithm, seed=seed, final=1, final_seeds=arguments.final_seeds,
+                    binding={"k1": 3, "k2": 5, "s": 2, "g": 4}, algorithm=algorithm, seed=seed,
+                    parameters={"tree-expansions": 0} if arguments.no_tree else {}, final=1, final_seeds=arguments.final_seeds,
                     database=database, workers=arguments.workers, progress=False,
                 )  # fmt: skip
                 if not outcome.is_complete:

@@ -34,6 +34,8 @@ class Job:
     """The accuracy on the test set as well."""
     time_limit: Optional[float] = None
     """Seconds; None: that of the pool."""
+    cpu_limit: Optional[float] = None
+    """CPU seconds of the worker: on a machine that others use, too, seconds say little. On the CPU only."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,17 @@ class Done:
     curve: list[tuple[int, str, float]]
     failure: Optional[str]
     seconds: float
+    cpu_seconds: Optional[float] = None
+    """Of the worker; None where that is not known."""
+
+
+def _get_cpu_seconds(process: Any) -> Optional[float]:
+    """What a running process has used of all cores, in all its life."""
+    try:
+        # The clock of another process, as clock_getcpuclockid(3) gives it.
+        return time.clock_gettime((~process.pid << 3) | 2)
+    except (OSError, OverflowError, TypeError):
+        return None
 
 
 def _limit_memory(mebibytes: Optional[int]) -> None:
@@ -54,9 +67,13 @@ def _limit_memory(mebibytes: Optional[int]) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20))
 
 
-def _work(connection: Any, trainer: Trainer, threads: int, memory_limit: Optional[int]) -> None:
+def _work(connection: Any, inherited: list[Any], trainer: Trainer, threads: int, memory_limit: Optional[int]) -> None:
     """The life of a worker."""
     import torch
+
+    # While a worker holds the parent's ends, nobody sees that the parent is gone.
+    for other in inherited:
+        other.close()
 
     # The one who started the search decides when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -108,12 +125,14 @@ class Pool:
         self._connections: list[Any] = []
         self._jobs: list[Optional[Job]] = []
         self._started: list[float] = []
+        self._cpu_started: list[Optional[float]] = []
         self._retried: set[Job] = set()
         for _ in range(workers):
             self._processes.append(None)
             self._connections.append(None)
             self._jobs.append(None)
             self._started.append(0.0)
+            self._cpu_started.append(None)
             self._start(len(self._jobs) - 1)
 
     def __enter__(self) -> Pool:
@@ -124,8 +143,11 @@ class Pool:
 
     def _start(self, index: int) -> None:
         ours, theirs = self._context.Pipe()
+        inherited = []
+        if self._context.get_start_method() == "fork":
+            inherited = [ours, *(one for one in self._connections if one is not None and not one.closed)]
         process = self._context.Process(
-            target=_work, args=(theirs, self.trainer, self.threads, self.memory_limit), daemon=True
+            target=_work, args=(theirs, inherited, self.trainer, self.threads, self.memory_limit), daemon=True
         )
         process.start()
         theirs.close()
@@ -145,6 +167,7 @@ class Pool:
         index = self._jobs.index(None)
         self._jobs[index] = job
         self._started[index] = time.monotonic()
+        self._cpu_started[index] = _get_cpu_seconds(self._processes[index])
         try:
             self._connections[index].send(job)
         except OSError:
@@ -159,19 +182,26 @@ class Pool:
 
     def _collect(self, index: int) -> Optional[Done]:
         job, seconds = self._jobs[index], time.monotonic() - self._started[index]
+        before, now = self._cpu_started[index], _get_cpu_seconds(self._processes[index])
+        cpu_seconds = None if before is None or now is None else now - before
         if self._connections[index].poll():
             try:
                 metrics, curve, failure = self._connections[index].recv()
             except (EOFError, OSError):
                 return self._bury(index, job, seconds)
             self._jobs[index] = None
-            return Done(job, metrics, curve, failure, seconds)
+            return Done(job, metrics, curve, failure, seconds, cpu_seconds)
         limit = self.time_limit if job.time_limit is None else job.time_limit
+        what = "the training" if job.epochs is None else f"training to the end of epoch {job.epochs}"
+        late = None
         if limit is not None and seconds > limit:
+            late = f"{what} needs more than {limit:.3g} s"
+        elif job.cpu_limit is not None and cpu_seconds is not None and cpu_seconds > job.cpu_limit:
+            late = f"{what} needs more than {job.cpu_limit:.3g} CPU s"
+        if late is not None:
             self._processes[index].kill()
             self._restart(index)
-            what = "the training" if job.epochs is None else f"training to the end of epoch {job.epochs}"
-            return Done(job, None, [], f"{what} needs more than {limit:.3g} s", seconds)
+            return Done(job, None, [], late, seconds, cpu_seconds)
         return None
 
     def _bury(self, index: int, job: Job, seconds: float) -> Optional[Done]:
