@@ -20,8 +20,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelEmitter.h"
-#include "MatrixView.h"
+#include "TensorCoreKernel.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -29,115 +28,6 @@
 
 using namespace kas;
 using namespace mlir;
-
-namespace {
-
-/// One of the two matrices, and the part of it that a block holds for `depth`
-/// steps. Thread t copies the units t, t + threads, ... of `unit` elements.
-struct Part {
-  SmallVector<unsigned> tensors;
-  SmallVector<unsigned> axes;
-  int64_t numLines, blockLines;
-  /// Whether lines of memory hold neighbouring steps, not rows or columns.
-  bool stepsFirst;
-  /// Elements from one line of memory to the next, and of a whole part.
-  int64_t pitch, size;
-  /// So many neighbours have the same indices but for the last one, and so many
-  /// of them are read at once.
-  int64_t sameDigits, readWidth;
-  /// Whether units are copied without registers.
-  bool isAsync;
-  /// Whether neighbouring threads copy neighbouring rows or columns.
-  bool threadsAlongLines;
-  Value memory;
-  /// The first row or column of the block, in units if these are along it.
-  AffineExpr begin;
-  /// For each unit that a thread copies: where it is, in lines and steps; the
-  /// one along which it lies is in units.
-  SmallVector<AffineExpr> lines, steps;
-  /// Whether the thread has the last of these; null: always.
-  Value hasLast;
-};
-
-class TensorCoreKernelEmitter : GPUKernelEmitter {
-public:
-  TensorCoreKernelEmitter(OpBuilder &builder, Location loc,
-                          const GPUKernelProblem &problem,
-                          GPUScheduleAttr schedule, const LaunchShape &launch,
-                          gpu::GPUFuncOp kernel);
-  void emit();
-
-private:
-  int64_t getTile(unsigned i) const { return schedule.getTile()[i]; }
-  int64_t getBlock(unsigned i) const { return schedule.getBlock()[i]; }
-  SmallVector<int64_t> getExtents(ArrayRef<unsigned> axes) const {
-    return llvm::map_to_vector(
-        axes, [&](unsigned axis) { return coordinates.axes[axis].extent; });
-  }
-  AffineExpr addValue(AffineExpr expr, int64_t extent) {
-    return index.add(index.emit(expr), {0, extent - 1});
-  }
-  AffineExpr constant(int64_t value) { return b.getAffineConstantExpr(value); }
-
-  // Places.
-  void orderSides();
-  void addParts();
-  void addPart(unsigned number);
-  void addMemory();
-  void analyzeReads(Part &part);
-  int64_t getReadWidth(const Part &part, unsigned axis) const;
-  void addUnits(Part &part);
-
-  // Copies.
-  SmallVector<AffineExpr> getDigits(AffineExpr units, int64_t offset,
-                                    ArrayRef<int64_t> extents,
-                                    int64_t same) const;
-  void setSteps(SmallVectorImpl<AffineExpr> &axes, const Part &part,
-                AffineExpr block, AffineExpr step, int64_t offset) const;
-  Value getAxes(const Part &part, unsigned i, AffineExpr block, int64_t offset,
-                SmallVectorImpl<AffineExpr> &axes);
-  Value emitRead(const Part &part, unsigned i, AffineExpr block,
-                 int64_t offset);
-  Value emitUnit(const Part &part, unsigned i, AffineExpr block);
-  Value emitAsyncCopy(const Part &part, unsigned i, AffineExpr block,
-                      Value buffer);
-  Value getUnitAddress(const Part &part, unsigned i, Value buffer);
-  void emitIfHasUnit(const Part &part, unsigned i,
-                     llvm::function_ref<void()> emitBody);
-  void emitAsyncCopies(AffineExpr block, Value buffer);
-  Value emitGroup();
-  SmallVector<Value> emitReads(AffineExpr block);
-  void emitStores(ArrayRef<Value> units, Value buffer);
-
-  // Products.
-  void addFragmentAddresses();
-  Value emitFragment(unsigned number, int64_t line, int64_t step, Value buffer);
-  Value emitVector(ArrayRef<Value> registers);
-  SmallVector<Value> emitProducts(ValueRange sums, Value buffer);
-  SmallVector<Value> emitSteps(ValueRange sums);
-  void finish(ArrayRef<Value> sums);
-  void emitPair(Value sums, unsigned half, AffineExpr row, AffineExpr column);
-
-  gpu::GPUFuncOp kernel;
-  const Coordinates &coordinates;
-  MatrixView view;
-  int64_t depth, numSteps, numBlocks;
-  /// Of the numbers that are multiplied, and the elements of 16 bytes.
-  Type factorType;
-  int64_t unit;
-  /// Steps of one matrix instruction.
-  int64_t instructionSteps;
-  AffineExpr thread, lane;
-  std::array<AffineExpr, 2> warp;
-  SmallVector<AffineExpr> batch;
-  /// Rows, columns.
-  std::array<Part, 2> parts;
-  /// What a lane gives to ldmatrix for the fragment at the origin of its warp.
-  std::array<AffineExpr, 2> fragment;
-  bool hasAsync = false;
-};
-
-} // namespace
 
 TensorCoreKernelEmitter::TensorCoreKernelEmitter(
     OpBuilder &builder, Location loc, const GPUKernelProblem &problem,
@@ -180,7 +70,7 @@ void TensorCoreKernelEmitter::orderSides() {
 }
 
 void TensorCoreKernelEmitter::addPart(unsigned number) {
-  Part &part = parts[number];
+  TensorCorePart &part = parts[number];
   part.numLines = MatrixView::getExtent(coordinates, part.axes);
   part.blockLines = getBlock(number);
   part.stepsFirst = !isContiguous(part.tensors, part.axes) &&
@@ -237,7 +127,7 @@ void TensorCoreKernelEmitter::addMemory() {
         index.createConstant(i * elements[0] * elementBytes), ValueRange());
 }
 
-void TensorCoreKernelEmitter::analyzeReads(Part &part) {
+void TensorCoreKernelEmitter::analyzeReads(TensorCorePart &part) {
   part.sameDigits = part.readWidth = 1;
   // The innermost axis along which units lie.
   ArrayRef<unsigned> axes = part.stepsFirst ? ArrayRef(view.steps) : part.axes;
@@ -254,7 +144,7 @@ void TensorCoreKernelEmitter::analyzeReads(Part &part) {
 
 /// How many neighbours along `axis`, beginning at a multiple of that number,
 /// are neighbours in the tensor at such a multiple, and exist together.
-int64_t TensorCoreKernelEmitter::getReadWidth(const Part &part,
+int64_t TensorCoreKernelEmitter::getReadWidth(const TensorCorePart &part,
                                               unsigned axis) const {
   if (part.tensors.front() == 0)
     for (const Guard &guard : coordinates.guards)
@@ -284,7 +174,7 @@ int64_t TensorCoreKernelEmitter::getReadWidth(const Part &part,
   return 1;
 }
 
-void TensorCoreKernelEmitter::addUnits(Part &part) {
+void TensorCoreKernelEmitter::addUnits(TensorCorePart &part) {
   int64_t threads = launch.block[0];
   int64_t units = part.blockLines * depth / unit;
   int64_t copies = llvm::divideCeil(units, threads);
@@ -316,7 +206,7 @@ void TensorCoreKernelEmitter::addParts() {
   addPart(1);
   addMemory();
   int64_t numBatches = MatrixView::getExtent(coordinates, view.batches);
-  auto count = [](const Part &part) -> int64_t {
+  auto count = [](const TensorCorePart &part) -> int64_t {
     return llvm::divideCeil(part.numLines, part.blockLines);
   };
   SmallVector<int64_t> counts{numBatches, count(parts[0]), count(parts[1])};
@@ -341,317 +231,12 @@ void TensorCoreKernelEmitter::addParts() {
   int64_t across = getBlock(1) / getTile(1), down = getBlock(0) / getTile(0);
   warp[0] = addValue(thread.floorDiv(32).floorDiv(across), down);
   warp[1] = addValue(thread.floorDiv(32) % across, across);
-  for (Part &part : parts)
+  for (TensorCorePart &part : parts)
     addUnits(part);
 }
-
 //===----------------------------------------------------------------------===//
-// From the tensors to workgroup memory
+// Steps
 //===----------------------------------------------------------------------===//
-
-/// The digits of `units * unit + offset`, where `offset` is less than a unit
-/// and `same` neighbours differ in the last digit only.
-SmallVector<AffineExpr>
-TensorCoreKernelEmitter::getDigits(AffineExpr units, int64_t offset,
-                                   ArrayRef<int64_t> extents,
-                                   int64_t same) const {
-  if (same == 1)
-    return delinearize(units * unit + offset, extents);
-  SmallVector<int64_t> groups(extents);
-  size_t last = groups.size();
-  while (groups[last - 1] == 1)
-    --last;
-  groups[last - 1] /= same;
-  SmallVector<AffineExpr> digits =
-      delinearize(units * (unit / same) + offset / same, groups);
-  digits[last - 1] = digits[last - 1] * same + offset % same;
-  return digits;
-}
-
-void TensorCoreKernelEmitter::setSteps(SmallVectorImpl<AffineExpr> &axes,
-                                       const Part &part, AffineExpr block,
-                                       AffineExpr step, int64_t offset) const {
-  SmallVector<int64_t> extents = getExtents(view.steps);
-  AffineExpr inBlock = part.stepsFirst ? step * unit + offset : step;
-  SmallVector<AffineExpr> digits;
-  if (!extents.empty() && extents.back() % depth == 0) {
-    // All steps of a block have the same outer indices.
-    extents.back() /= depth;
-    digits = delinearize(block, extents);
-    digits.back() = digits.back() * depth + inBlock;
-  } else if (part.stepsFirst) {
-    digits = getDigits(block * (depth / unit) + step, offset, extents,
-                       part.sameDigits);
-  } else {
-    digits = delinearize(block * depth + inBlock, extents);
-  }
-  for (auto [axis, digit] : llvm::zip_equal(view.steps, digits))
-    axes[axis] = digit;
-}
-
-/// Sets the axes of element `offset` of unit `i` in block `block` of steps;
-/// returns whether there is such an element, null: always.
-Value TensorCoreKernelEmitter::getAxes(const Part &part, unsigned i,
-                                       AffineExpr block, int64_t offset,
-                                       SmallVectorImpl<AffineExpr> &axes) {
-  axes.assign(coordinates.axes.size(), constant(0));
-  for (auto [axis, expr] : llvm::zip_equal(view.batches, batch))
-    axes[axis] = expr;
-  AffineExpr line = part.begin + part.lines[i], step = part.steps[i];
-  SmallVector<int64_t> extents = getExtents(part.axes);
-  AffineExpr lineNumber = part.stepsFirst ? line : line * unit + offset;
-  AffineExpr stepNumber =
-      block * depth + (part.stepsFirst ? step * unit + offset : step);
-  SmallVector<Value> conditions{index.emitGuard({lineNumber, part.numLines}),
-                                index.emitGuard({stepNumber, numSteps})};
-  SmallVector<AffineExpr> digits =
-      part.stepsFirst ? delinearize(line, extents)
-                      : getDigits(line, offset, extents, part.sameDigits);
-  for (auto [axis, digit] : llvm::zip_equal(part.axes, digits))
-    axes[axis] = digit;
-  setSteps(axes, part, block, step, offset);
-  // Guards are checked once, with the data. Where one does not hold, a weight
-  // is multiplied with zero, but its address may be outside.
-  if (part.tensors.front() == 0)
-    for (const Guard &guard : coordinates.guards)
-      conditions.push_back(
-          index.emitGuard({guard.expr.replaceDims(axes), guard.extent}));
-  return emitAnd(conditions);
-}
-
-/// `readWidth` elements as a vector of factors, zero where there is nothing.
-Value TensorCoreKernelEmitter::emitRead(const Part &part, unsigned i,
-                                        AffineExpr block, int64_t offset) {
-  SmallVector<AffineExpr> axes;
-  Value condition = getAxes(part, i, block, offset, axes);
-  bool hasData = part.tensors.front() == 0;
-  Value product;
-  for (unsigned tensor : part.tensors) {
-    auto indices =
-        llvm::map_to_vector(getIndices(tensor), [&](AffineExpr expr) {
-          return expr.replaceDims(axes);
-        });
-    Value value = emitLoad(tensor, indices, condition, hasData, part.readWidth);
-    product = product ? Value(arith::MulFOp::create(b, product, value)) : value;
-  }
-  auto type = VectorType::get({part.readWidth}, factorType);
-  if (part.readWidth == 1)
-    product = vector::BroadcastOp::create(
-        b, VectorType::get({1}, product.getType()), product);
-  if (product.getType() != type)
-    product = arith::TruncFOp::create(b, type, product);
-  if (!condition)
-    return product;
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  return arith::SelectOp::create(b, condition, product, zero);
-}
-
-Value TensorCoreKernelEmitter::emitUnit(const Part &part, unsigned i,
-                                        AffineExpr block) {
-  SmallVector<Value> elements;
-  auto type = VectorType::get({unit}, factorType);
-  if (part.readWidth == unit)
-    return emitRead(part, i, block, 0);
-  for (int64_t offset = 0; offset < unit; offset += part.readWidth) {
-    Value read = emitRead(part, i, block, offset);
-    for (int64_t lane = 0; lane < part.readWidth; ++lane)
-      elements.push_back(
-          vector::ExtractOp::create(b, read, ArrayRef<int64_t>{lane}));
-  }
-  return vector::FromElementsOp::create(b, type, elements);
-}
-
-/// Adds the offset of a buffer of the ring to an address; null: none.
-static Value addOffset(ImplicitLocOpBuilder &b, Value address, Value buffer,
-                       int64_t size) {
-  if (!buffer)
-    return address;
-  Value offset =
-      arith::MulIOp::create(b, buffer, arith::ConstantIndexOp::create(b, size));
-  return arith::AddIOp::create(b, address, offset);
-}
-
-Value TensorCoreKernelEmitter::getUnitAddress(const Part &part, unsigned i,
-                                              Value buffer) {
-  AffineExpr address = part.stepsFirst
-                           ? part.lines[i] * part.pitch + part.steps[i] * unit
-                           : part.steps[i] * part.pitch + part.lines[i] * unit;
-  return addOffset(b, index.emit(address), buffer, part.size);
-}
-
-void TensorCoreKernelEmitter::emitIfHasUnit(
-    const Part &part, unsigned i, llvm::function_ref<void()> emitBody) {
-  OpBuilder::InsertionGuard guard(b);
-  if (part.hasLast && i + 1 == part.lines.size()) {
-    auto branch = scf::IfOp::create(b, part.hasLast, /*withElseRegion=*/false);
-    b.setInsertionPointToStart(branch.thenBlock());
-  }
-  emitBody();
-}
-
-Value TensorCoreKernelEmitter::emitAsyncCopy(const Part &part, unsigned i,
-                                             AffineExpr block, Value buffer) {
-  SmallVector<AffineExpr> axes;
-  Value condition = getAxes(part, i, block, 0, axes);
-  unsigned tensor = part.tensors.front();
-  auto indices = llvm::map_to_vector(getIndices(tensor), [&](AffineExpr expr) {
-    return expr.replaceDims(axes);
-  });
-  Value address = emitAddress(tensor, indices, condition, tensor == 0);
-  Value elements;
-  if (condition)
-    elements = arith::SelectOp::create(b, condition, index.createConstant(unit),
-                                       index.createConstant(0));
-  Value target = getUnitAddress(part, i, buffer);
-  return nvgpu::DeviceAsyncCopyOp::create(
-      b, nvgpu::DeviceAsyncTokenType::get(b.getContext()), part.memory,
-      ValueRange(target), inputs[tensor], ValueRange(address),
-      b.getIndexAttr(unit), elements, b.getUnitAttr());
-}
-
-void TensorCoreKernelEmitter::emitAsyncCopies(AffineExpr block, Value buffer) {
-  for (const Part &part : parts)
-    if (part.isAsync)
-      for (unsigned i = 0; i < part.lines.size(); ++i)
-        emitIfHasUnit(part, i, [&] { emitAsyncCopy(part, i, block, buffer); });
-}
-
-Value TensorCoreKernelEmitter::emitGroup() {
-  return nvgpu::DeviceAsyncCreateGroupOp::create(
-      b, nvgpu::DeviceAsyncTokenType::get(b.getContext()), ValueRange());
-}
-
-SmallVector<Value> TensorCoreKernelEmitter::emitReads(AffineExpr block) {
-  SmallVector<Value> units;
-  for (const Part &part : parts)
-    if (!part.isAsync)
-      for (unsigned i = 0; i < part.lines.size(); ++i)
-        units.push_back(emitUnit(part, i, block));
-  return units;
-}
-
-void TensorCoreKernelEmitter::emitStores(ArrayRef<Value> units, Value buffer) {
-  for (const Part &part : parts) {
-    if (part.isAsync)
-      continue;
-    for (unsigned i = 0; i < part.lines.size(); ++i) {
-      Value address = getUnitAddress(part, i, buffer);
-      emitIfHasUnit(part, i, [&] {
-        vector::StoreOp::create(b, units[i], part.memory, ValueRange(address),
-                                /*nontemporal=*/false, llvm::MaybeAlign(16));
-      });
-    }
-    units = units.drop_front(part.lines.size());
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Products
-//===----------------------------------------------------------------------===//
-
-/// ldmatrix reads four matrices of eight lines of 16 bytes; lane l says where
-/// line l % 8 of matrix l / 8 begins. In a fragment of rows the first two
-/// matrices are rows 0 to 7 and 8 to 15 at the first steps, in one of columns
-/// the first two are the steps of columns 0 to 7.
-void TensorCoreKernelEmitter::addFragmentAddresses() {
-  for (unsigned number = 0; number < 2; ++number) {
-    const Part &part = parts[number];
-    AffineExpr line = warp[number] * getTile(number);
-    AffineExpr step = constant(0);
-    if (!part.stepsFirst && unit == 4) {
-      // One element for each lane, read without ldmatrix.
-      line = line + lane.floorDiv(4);
-      step = lane % 4;
-    } else {
-      AffineExpr low = lane.floorDiv(8) % 2, high = lane.floorDiv(16);
-      AffineExpr lineBlock = number == 0 ? low : high;
-      AffineExpr stepBlock = number == 0 ? high : low;
-      line = line + lineBlock * 8;
-      step = stepBlock * unit;
-      if (part.stepsFirst)
-        line = line + lane % 8;
-      else
-        step = step + lane % 8;
-    }
-    fragment[number] = addValue(part.stepsFirst ? line * part.pitch + step
-                                                : step * part.pitch + line,
-                                part.size);
-  }
-}
-
-/// 16 rows or columns from `line` on, at the steps of an instruction: four
-/// registers, ordered as the matrices of ldmatrix.
-Value TensorCoreKernelEmitter::emitFragment(unsigned number, int64_t line,
-                                            int64_t step, Value buffer) {
-  const Part &part = parts[number];
-  auto at = [&](int64_t lines, int64_t steps) {
-    int64_t offset = part.stepsFirst ? lines * part.pitch + steps
-                                     : steps * part.pitch + lines;
-    return addOffset(b, index.emit(fragment[number] + offset), buffer,
-                     part.size);
-  };
-  auto type = VectorType::get({4, 4 / (factorType.getIntOrFloatBitWidth() / 8)},
-                              factorType);
-  if (part.stepsFirst || unit == 8)
-    return nvgpu::LdMatrixOp::create(b, type, part.memory,
-                                     ValueRange(at(line, step)),
-                                     /*transpose=*/!part.stepsFirst,
-                                     /*numTiles=*/4);
-  SmallVector<Value> registers;
-  for (int64_t i = 0; i < 4; ++i) {
-    int64_t low = i % 2, high = i / 2;
-    Value address = at(line + 8 * (number == 0 ? low : high),
-                       step + 4 * (number == 0 ? high : low));
-    Value element = memref::LoadOp::create(b, part.memory, address);
-    registers.push_back(vector::BroadcastOp::create(
-        b, VectorType::get({1}, factorType), element));
-  }
-  return emitVector(registers);
-}
-
-/// The vector of `registers`, which are vectors.
-Value TensorCoreKernelEmitter::emitVector(ArrayRef<Value> registers) {
-  auto inner = cast<VectorType>(registers.front().getType());
-  auto type = VectorType::get(
-      {static_cast<int64_t>(registers.size()), inner.getDimSize(0)},
-      factorType);
-  Value result = arith::ConstantOp::create(b, b.getZeroAttr(type));
-  for (auto [i, value] : llvm::enumerate(registers))
-    result = vector::InsertOp::create(
-        b, value, result, ArrayRef<int64_t>{static_cast<int64_t>(i)});
-  return result;
-}
-
-/// Adds the products of one block of steps. Sums are ordered by rows, each
-/// those of 16 rows and 8 columns.
-SmallVector<Value> TensorCoreKernelEmitter::emitProducts(ValueRange sums,
-                                                         Value buffer) {
-  SmallVector<Value> results(sums);
-  int64_t perRow = getTile(1) / 8;
-  for (int64_t step = 0; step < depth; step += instructionSteps) {
-    SmallVector<Value> rows, columns;
-    for (int64_t row = 0; row < getTile(0); row += 16)
-      rows.push_back(emitFragment(0, row, step, buffer));
-    for (int64_t column = 0; column < getTile(1); column += 16) {
-      Value both = emitFragment(1, column, step, buffer);
-      for (int64_t half = 0; half < 2; ++half) {
-        Value first =
-            vector::ExtractOp::create(b, both, ArrayRef<int64_t>{2 * half});
-        Value second =
-            vector::ExtractOp::create(b, both, ArrayRef<int64_t>{2 * half + 1});
-        columns.push_back(emitVector({first, second}));
-      }
-    }
-    for (auto [i, row] : llvm::enumerate(rows))
-      for (auto [j, column] : llvm::enumerate(columns)) {
-        Value &sum = results[i * perRow + j];
-        sum = nvgpu::MmaSyncOp::create(
-            b, row, column, sum, ArrayRef<int64_t>{16, 8, instructionSteps},
-            /*tf32Enabled=*/unit == 4);
-      }
-  }
-  return results;
-}
 
 /// Multiplies one block of steps while those behind it are copied.
 SmallVector<Value> TensorCoreKernelEmitter::emitSteps(ValueRange sums) {
@@ -714,53 +299,6 @@ void TensorCoreKernelEmitter::emit() {
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   SmallVector<Value> sums(getTile(0) / 16 * (getTile(1) / 8), zero);
   finish(emitSteps(sums));
-}
-
-/// Stores the two neighbours of `sums` in row `row`, from `column` on.
-void TensorCoreKernelEmitter::emitPair(Value sums, unsigned half,
-                                       AffineExpr row, AffineExpr column) {
-  for (int64_t i = 0; i < 2; ++i) {
-    OpBuilder::InsertionGuard guard(b);
-    if (Value exists = index.emitGuard({column + i, parts[1].numLines})) {
-      auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-      b.setInsertionPointToStart(branch.thenBlock());
-    }
-    Value value =
-        vector::ExtractOp::create(b, sums, ArrayRef<int64_t>{half, i});
-    if (double divisor = coordinates.getMeanDivisor(); divisor != 1)
-      value = arith::DivFOp::create(b, value, createConstant(divisor));
-    SmallVector<AffineExpr> axes(coordinates.numOutputs);
-    auto set = [&](ArrayRef<unsigned> list, ArrayRef<AffineExpr> digits) {
-      for (auto [axis, digit] : llvm::zip_equal(list, digits))
-        axes[axis] = digit;
-    };
-    set(view.batches, batch);
-    set(parts[0].axes, delinearize(row, getExtents(parts[0].axes)));
-    set(parts[1].axes, delinearize(column + i, getExtents(parts[1].axes)));
-    emitStore(linearize(axes, problem.output, b.getContext()), value);
-  }
-}
-
-void TensorCoreKernelEmitter::finish(ArrayRef<Value> sums) {
-  auto getFirst = [&](unsigned number) {
-    const Part &part = parts[number];
-    return part.begin * (part.stepsFirst ? 1 : unit) +
-           warp[number] * getTile(number);
-  };
-  for (int64_t row = 0; row < getTile(0); row += 16)
-    for (int64_t column = 0; column < getTile(1); column += 8) {
-      for (unsigned half = 0; half < 2; ++half) {
-        AffineExpr line = getFirst(0) + lane.floorDiv(4) + (row + 8 * half);
-        AffineExpr position = getFirst(1) + lane % 4 * 2 + column;
-        OpBuilder::InsertionGuard guard(b);
-        if (Value exists = index.emitGuard({line, parts[0].numLines})) {
-          auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-          b.setInsertionPointToStart(branch.thenBlock());
-        }
-        emitPair(sums.front(), half, line, position);
-      }
-      sums = sums.drop_front();
-    }
 }
 
 void kas::emitTensorCoreKernel(OpBuilder &builder, Location loc,

@@ -130,6 +130,107 @@ TEST_P(OperatorKernels, OnTensorCores) {
   }
 }
 
+/// Makes all tensors of functions ones of `type`.
+static void setElementType(ModuleOp module, Type type) {
+  auto change = [&](Value value) {
+    if (auto tensor = dyn_cast<RankedTensorType>(value.getType()))
+      value.setType(tensor.clone(type));
+  };
+  for (auto function : module.getOps<func::FuncOp>()) {
+    llvm::for_each(function.getArguments(), change);
+    function.walk(
+        [&](Operation *op) { llvm::for_each(op->getResults(), change); });
+    Operation *end = function.getBody().front().getTerminator();
+    function.setFunctionType(FunctionType::get(
+        module.getContext(), function.getBody().getArgumentTypes(),
+        end->getOperandTypes()));
+  }
+}
+
+/// As `evaluateKernels`, with buffers of 16 bits.
+static std::vector<float>
+evaluateWith16Bits(OperatorOp op, const TestTensor &data,
+                   const std::vector<TestTensor> &weights, bool isBF16) {
+  DialectRegistry registry;
+  registerGPUPipelineDialects(registry);
+  MLIRContext *context = op.getContext();
+  context->appendDialectRegistry(registry);
+  OwningOpRef<ModuleOp> module = createOperatorModule(op);
+  const llvm::fltSemantics &semantics =
+      isBF16 ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
+  Type type = isBF16 ? Type(BFloat16Type::get(context))
+                     : Type(Float16Type::get(context));
+  setElementType(*module, type);
+  PassManager passes(context);
+  buildGPUFrontHalf(passes, {.device = "sm_90",
+                             .road = "tensor_core",
+                             .precision = isBF16 ? "bf16" : "f16"});
+  passes.addPass(createGPUToCPULoops());
+  CPUPipelineOptions serial;
+  serial.threads = 1;
+  buildCPUPipeline(passes, serial);
+  EXPECT_TRUE(succeeded(passes.run(*module)));
+  auto compiled = llvm::cantFail(CompiledModule::compile(*module));
+  auto function = llvm::cantFail(compiled->lookup(operatorFunctionName));
+  std::vector<std::vector<uint16_t>> buffers;
+  auto add = [&](ArrayRef<float> values) {
+    for (std::vector<uint16_t> &buffer = buffers.emplace_back();
+         float value : values) {
+      llvm::APFloat number(value);
+      bool losesInfo;
+      number.convert(semantics, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+      buffer.push_back(number.bitcastToAPInt().getZExtValue());
+    }
+  };
+  add(data.values);
+  for (const TestTensor &weight : weights)
+    add(weight.values);
+  buffers.emplace_back(*getNumElements(getShapes(op).output), 0xffff);
+  std::vector<void *> pointers;
+  for (std::vector<uint16_t> &buffer : buffers)
+    pointers.push_back(buffer.data());
+  function(pointers.data());
+  std::vector<float> result;
+  for (uint16_t bits : buffers.back()) {
+    llvm::APFloat number(semantics, llvm::APInt(16, bits));
+    bool losesInfo;
+    number.convert(llvm::APFloat::IEEEsingle(),
+                   llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    result.push_back(number.convertToFloat());
+  }
+  return result;
+}
+
+static formulas::Formula getFormula(StringRef name, formulas::Sizes sizes) {
+  for (formulas::Formula &formula : formulas::getFormulas())
+    if (formula.name == name) {
+      formula.bindings = {sizes};
+      return formula;
+    }
+  ADD_FAILURE() << name.str();
+  return {};
+}
+
+// 16 bytes of a tensor go to workgroup memory past the registers, at edges too.
+TEST(OperatorKernel, WithBuffersOf16Bits) {
+  for (const formulas::Formula &formula :
+       {getFormula("matmul", {.N = 72, .M = 40, .K = 80}),
+        getFormula("linear", {.N = 24, .Cin = 40, .Cout = 48}),
+        getFormula("conv1x1", {.N = 2, .Cin = 24, .Cout = 20, .H = 5, .W = 8}),
+        getFormula("conv2d",
+                   {.N = 1, .Cin = 32, .Cout = 20, .H = 7, .W = 9, .k = 3})})
+    for (bool isBF16 : {false, true}) {
+      SCOPED_TRACE(formula.name + (isBF16 ? " bf16" : " f16"));
+      checkAgainstFormula(
+          formula,
+          [&](OperatorOp op, const TestTensor &data,
+              const std::vector<TestTensor> &weights) {
+            return evaluateWith16Bits(op, data, weights, isBF16);
+          },
+          isBF16 ? 2e-2 : 1e-2);
+    }
+}
+
 // A ring of eight buffers takes more memory than a kernel can declare.
 TEST(OperatorKernel, WithMemoryThatALaunchAsksFor) {
   auto formulas = formulas::getFormulas();

@@ -1,0 +1,170 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Products of tensor-core kernels, from workgroup memory to the result.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TensorCoreKernel.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace kas;
+using namespace mlir;
+
+/// ldmatrix reads four matrices of eight lines of 16 bytes; lane l says where
+/// line l % 8 of matrix l / 8 begins. In a fragment of rows the first two
+/// matrices are rows 0 to 7 and 8 to 15 at the first steps, in one of columns
+/// the first two are the steps of columns 0 to 7.
+void TensorCoreKernelEmitter::addFragmentAddresses() {
+  for (unsigned number = 0; number < 2; ++number) {
+    const TensorCorePart &part = parts[number];
+    AffineExpr line = warp[number] * getTile(number);
+    AffineExpr step = constant(0);
+    if (!part.stepsFirst && unit == 4) {
+      // One element for each lane, read without ldmatrix.
+      line = line + lane.floorDiv(4);
+      step = lane % 4;
+    } else {
+      AffineExpr low = lane.floorDiv(8) % 2, high = lane.floorDiv(16);
+      AffineExpr lineBlock = number == 0 ? low : high;
+      AffineExpr stepBlock = number == 0 ? high : low;
+      line = line + lineBlock * 8;
+      step = stepBlock * unit;
+      if (part.stepsFirst)
+        line = line + lane % 8;
+      else
+        step = step + lane % 8;
+    }
+    fragment[number] = addValue(part.stepsFirst ? line * part.pitch + step
+                                                : step * part.pitch + line,
+                                part.size);
+  }
+}
+
+/// 16 rows or columns from `line` on, at the steps of an instruction: four
+/// registers, ordered as the matrices of ldmatrix.
+Value TensorCoreKernelEmitter::emitFragment(unsigned number, int64_t line,
+                                            int64_t step, Value buffer) {
+  const TensorCorePart &part = parts[number];
+  auto at = [&](int64_t lines, int64_t steps) {
+    int64_t offset = part.stepsFirst ? lines * part.pitch + steps
+                                     : steps * part.pitch + lines;
+    return addOffset(index.emit(fragment[number] + offset), buffer, part.size);
+  };
+  auto type = VectorType::get({4, 4 / (factorType.getIntOrFloatBitWidth() / 8)},
+                              factorType);
+  if (part.stepsFirst || unit == 8)
+    return nvgpu::LdMatrixOp::create(b, type, part.memory,
+                                     ValueRange(at(line, step)),
+                                     /*transpose=*/!part.stepsFirst,
+                                     /*numTiles=*/4);
+  SmallVector<Value> registers;
+  for (int64_t i = 0; i < 4; ++i) {
+    int64_t low = i % 2, high = i / 2;
+    Value address = at(line + 8 * (number == 0 ? low : high),
+                       step + 4 * (number == 0 ? high : low));
+    Value element = memref::LoadOp::create(b, part.memory, address);
+    registers.push_back(vector::BroadcastOp::create(
+        b, VectorType::get({1}, factorType), element));
+  }
+  return emitVector(registers);
+}
+
+/// The vector of `registers`, which are vectors.
+Value TensorCoreKernelEmitter::emitVector(ArrayRef<Value> registers) {
+  auto inner = cast<VectorType>(registers.front().getType());
+  auto type = VectorType::get(
+      {static_cast<int64_t>(registers.size()), inner.getDimSize(0)},
+      factorType);
+  Value result = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  for (auto [i, value] : llvm::enumerate(registers))
+    result = vector::InsertOp::create(
+        b, value, result, ArrayRef<int64_t>{static_cast<int64_t>(i)});
+  return result;
+}
+
+/// Adds the products of one block of steps. Sums are ordered by rows, each
+/// those of 16 rows and 8 columns.
+SmallVector<Value> TensorCoreKernelEmitter::emitProducts(ValueRange sums,
+                                                         Value buffer) {
+  SmallVector<Value> results(sums);
+  int64_t perRow = getTile(1) / 8;
+  for (int64_t step = 0; step < depth; step += instructionSteps) {
+    SmallVector<Value> rows, columns;
+    for (int64_t row = 0; row < getTile(0); row += 16)
+      rows.push_back(emitFragment(0, row, step, buffer));
+    for (int64_t column = 0; column < getTile(1); column += 16) {
+      Value both = emitFragment(1, column, step, buffer);
+      for (int64_t half = 0; half < 2; ++half) {
+        Value first =
+            vector::ExtractOp::create(b, both, ArrayRef<int64_t>{2 * half});
+        Value second =
+            vector::ExtractOp::create(b, both, ArrayRef<int64_t>{2 * half + 1});
+        columns.push_back(emitVector({first, second}));
+      }
+    }
+    for (auto [i, row] : llvm::enumerate(rows))
+      for (auto [j, column] : llvm::enumerate(columns)) {
+        Value &sum = results[i * perRow + j];
+        sum = nvgpu::MmaSyncOp::create(
+            b, row, column, sum, ArrayRef<int64_t>{16, 8, instructionSteps},
+            /*tf32Enabled=*/unit == 4);
+      }
+  }
+  return results;
+}
+
+/// Stores the two neighbours of `sums` in row `row`, from `column` on.
+void TensorCoreKernelEmitter::emitPair(Value sums, unsigned half,
+                                       AffineExpr row, AffineExpr column) {
+  for (int64_t i = 0; i < 2; ++i) {
+    OpBuilder::InsertionGuard guard(b);
+    if (Value exists = index.emitGuard({column + i, parts[1].numLines})) {
+      auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+      b.setInsertionPointToStart(branch.thenBlock());
+    }
+    Value value =
+        vector::ExtractOp::create(b, sums, ArrayRef<int64_t>{half, i});
+    if (double divisor = coordinates.getMeanDivisor(); divisor != 1)
+      value = arith::DivFOp::create(b, value, createConstant(divisor));
+    SmallVector<AffineExpr> axes(coordinates.numOutputs);
+    auto set = [&](ArrayRef<unsigned> list, ArrayRef<AffineExpr> digits) {
+      for (auto [axis, digit] : llvm::zip_equal(list, digits))
+        axes[axis] = digit;
+    };
+    set(view.batches, batch);
+    set(parts[0].axes, delinearize(row, getExtents(parts[0].axes)));
+    set(parts[1].axes, delinearize(column + i, getExtents(parts[1].axes)));
+    emitStore(linearize(axes, problem.output, b.getContext()), value);
+  }
+}
+
+void TensorCoreKernelEmitter::finish(ArrayRef<Value> sums) {
+  auto getFirst = [&](unsigned number) {
+    const TensorCorePart &part = parts[number];
+    return part.begin * (part.stepsFirst ? 1 : unit) +
+           warp[number] * getTile(number);
+  };
+  for (int64_t row = 0; row < getTile(0); row += 16)
+    for (int64_t column = 0; column < getTile(1); column += 8) {
+      for (unsigned half = 0; half < 2; ++half) {
+        AffineExpr line = getFirst(0) + lane.floorDiv(4) + (row + 8 * half);
+        AffineExpr position = getFirst(1) + lane % 4 * 2 + column;
+        OpBuilder::InsertionGuard guard(b);
+        if (Value exists = index.emitGuard({line, parts[0].numLines})) {
+          auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+          b.setInsertionPointToStart(branch.thenBlock());
+        }
+        emitPair(sums.front(), half, line, position);
+      }
+      sums = sums.drop_front();
+    }
+}
