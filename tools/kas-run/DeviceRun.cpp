@@ -22,10 +22,12 @@ bool kas::isRuntimeDevice(StringRef name) {
 
 /// Compiles for the device at hand, with its limits.
 static Expected<GPUProgram> compile(mlir::ModuleOp module,
-                                    const KasRtDeviceInfo &info) {
+                                    const KasRtDeviceInfo &info,
+                                    StringRef precision) {
   if (info.backend == KAS_RT_CUDA) {
     NVVMPipelineOptions options;
     options.chip = info.architecture;
+    options.front.precision = precision;
     return compileForNVVM(module, options);
   }
   SPIRVPipelineOptions options;
@@ -65,7 +67,7 @@ static Error runOnRuntimeDevice(mlir::ModuleOp module, StringRef function,
   if (!device)
     return device.takeError();
   double start = monotonicSeconds();
-  auto program = compile(module, device->getInfo());
+  auto program = compile(module, device->getInfo(), settings.precision);
   if (!program)
     return program.takeError();
   report.compileMilliseconds = (monotonicSeconds() - start) * 1e3;

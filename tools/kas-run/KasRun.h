@@ -31,6 +31,8 @@ struct RunSettings {
   std::string kernelName;
   std::vector<std::string> bindings;
   std::string device;
+  /// Of factors, on tensor cores.
+  std::string precision = "f32";
   std::vector<std::string> inputs, weights, args;
   std::string output;
   uint64_t seed = 0;

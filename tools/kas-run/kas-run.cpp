@@ -58,6 +58,11 @@ struct Options {
       "device", cl::value_desc("device"), cl::init("cpu"),
       cl::desc("Where to run: cpu, reference, cuda[:index] or vulkan[:index]"),
       cl::cat(category)};
+  cl::opt<std::string> precision{
+      "precision", cl::value_desc("f32|tf32|f16|bf16"), cl::init("f32"),
+      cl::desc("cuda: what factors of products may be rounded to, for tensor "
+               "cores"),
+      cl::cat(category)};
   cl::list<std::string> inputs{
       "input", cl::value_desc("x.npy"),
       cl::desc("Data: for a function its arguments in order"),
@@ -111,6 +116,7 @@ struct Options {
     settings.weights.assign(weights.begin(), weights.end());
     settings.cost = cost;
     settings.device = device;
+    settings.precision = precision;
     settings.inputs.assign(inputs.begin(), inputs.end());
     settings.args.assign(args.begin(), args.end());
     settings.output = output;
