@@ -10,7 +10,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -319,9 +318,8 @@ def test_ten_thousand(browser, tmp_path):
     report.write(path, output)
     times = []
     for _ in range(3):
-        start = time.monotonic()
-        with opened(browser, output.as_uri()):
-            times.append(time.monotonic() - start)
+        with opened(browser, output.as_uri()) as page:
+            times.append(page.evaluate("performance.getEntriesByName('kas-ready')[0].startTime") / 1000)
     print(f"\n10 000 candidates: {output.stat().st_size / 1e6:.1f} MB, open in {', '.join(f'{t:.2f}' for t in times)} s")
     assert min(times) < 2
 

@@ -123,7 +123,16 @@
   const plain = (name) => name.replace(/[<>&]/g, " ");
   const axisTitle = (name) => plain(name) + (isMaximized(name) ? " (more is better)" : "");
 
-  function drawFront() {
+  // A ring around the chosen point.
+  function getRing() {
+    const i = positions.get(chosen), x = column(byId("front-x").value)[i], y = column(byId("front-y").value)[i];
+    if (!isNumber(x) || !isNumber(y)) return [];
+    return [{type: "circle", xsizemode: "pixel", ysizemode: "pixel", xanchor: x, yanchor: y, x0: -9, x1: 9, y0: -9, y1: 9,
+      line: {color: color("accent"), width: 3}}];
+  }
+
+  // At most `most` points that are not on the front.
+  function drawFront(most = Infinity) {
     const xName = byId("front-x").value, yName = byId("front-y").value;
     const xs = column(xName), ys = column(yName);
     const front = findFront(xName, yName), inFront = new Set(front);
@@ -133,19 +142,16 @@
     const seen = new Set(front.map((i) => `${xs[i]} ${ys[i]}`)), drawn = others.filter((i) => {
       const place = `${xs[i]} ${ys[i]}`;
       return !seen.has(place) && seen.add(place);
-    });
+    }).slice(0, most);
     const [x, y] = [plain(xName), plain(yName)];
     const traces = [
       points("others", drawn, xs, ys, x, y, {color: color("pale"), size: 5, opacity: 0.6}),
       points("front", front, xs, ys, x, y, {color: color("strong"), size: 9}, {mode: "lines+markers",
         line: {color: color("strong"), width: 1, shape: isMaximized(xName) ? "vh" : "hv"}}),
     ];
-    if (chosen !== null && positions.has(chosen) && isNumber(xs[positions.get(chosen)]))
-      traces.push(points("chosen", [positions.get(chosen)], xs, ys, x, y,
-        {color: "rgba(0,0,0,0)", size: 16, line: {color: color("accent"), width: 3}}));
     byId("front-hint").textContent = `${front.length} on the front, ${others.length} others`;
     return plot("front", traces, axis(axisTitle(xName), {type: byId("front-log").checked ? "log" : "linear"}),
-      axis(axisTitle(yName)));
+      axis(axisTitle(yName)), {shapes: getRing()});
   }
 
   function drawHistory() {
@@ -174,9 +180,13 @@
 
   function drawCharts() {
     if (!Object.keys(search.metrics).length) return;
-    drawFront();
-    // The front is what is looked for first.
-    requestAnimationFrame(() => setTimeout(drawHistory));
+    // The front is what is looked for first, then how it came about.
+    const many = search.ids.length > 2000;
+    drawFront(many ? 1000 : Infinity);
+    requestAnimationFrame(() => setTimeout(() => {
+      drawHistory();
+      if (many) requestAnimationFrame(() => setTimeout(drawFront));
+    }));
   }
 
   function listenTo(id) {
@@ -407,7 +417,7 @@
     if (!changed) return;
     history.replaceState(null, "", `#candidate=${id}`);
     byId("operator").scrollTop = 0;
-    drawFront();
+    if (byId("front").data) Plotly.relayout("front", {shapes: getRing()});
     drawCandidates();
     if (scroll && byId("operator").getBoundingClientRect().top > innerHeight - 100) byId("operator").scrollIntoView();
   }
@@ -430,8 +440,10 @@
     fillChoices("history-y", names, search.axes[1]);
     fillChoices("filter", [["all", "all"], ["front", "the front"], ["evaluated", "evaluated"], ["failed", "failed"],
       ["asked", "in flight"], ...search.reasons.map(([reason], index) => [`reason ${index}`, `failed: ${reason.slice(0, 60)}`])], "all");
+    performance.mark("kas-data");
     drawTiles();
     drawCharts();
+    performance.mark("kas-front");
     drawFailures();
     drawCandidates();
     drawSettings();
@@ -463,6 +475,7 @@
     const wanted = location.hash.match(/^#candidate=(\d+)$/);
     if (wanted) show(Number(wanted[1]));
     document.documentElement.dataset.ready = "yes";
+    performance.mark("kas-ready");
   }
 
   for (const id of ["front-x", "front-y", "front-log"]) byId(id).addEventListener("change", () => { drawFront(); drawCandidates(); });
