@@ -14,6 +14,8 @@ using namespace mlir;
 /// Counts the arguments of `body` that `value` is a product of.
 static bool collectFactors(Value value, Block *body,
                            SmallVectorImpl<unsigned> &uses) {
+  if (auto widened = value.getDefiningOp<arith::ExtFOp>())
+    value = widened.getIn();
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     if (argument.getOwner() != body)
       return false;
@@ -31,8 +33,11 @@ bool kas::isContraction(linalg::GenericOp op) {
     return false;
   for (Value operand : op->getOperands())
     if (auto shaped = dyn_cast<ShapedType>(operand.getType());
-        !shaped || !shaped.getElementType().isF32())
+        !shaped ||
+        !isa<Float32Type, Float16Type, BFloat16Type>(shaped.getElementType()))
       return false;
+  if (!getElementTypeOrSelf(op.getResult(0).getType()).isF32())
+    return false;
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (!map.isProjectedPermutation() ||
       map.getNumResults() != op.getNumParallelLoops())

@@ -19,7 +19,8 @@
 
 namespace kas {
 
-/// Whether `op` adds products of all its inputs to its output, in f32.
+/// Whether `op` adds products of all its inputs to its output, in f32; the
+/// inputs may be narrower.
 bool isContraction(mlir::linalg::GenericOp op);
 
 /// A contraction that begins with zeros, the data first: that of the inputs

@@ -43,6 +43,9 @@ void kas::buildGPUFrontHalf(OpPassManager &manager,
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createGPUFormKernels());
+  GPUSetElementsOptions elements;
+  elements.elements = options.elements;
+  manager.addNestedPass<func::FuncOp>(createGPUSetElements(elements));
   GPUScheduleOptions schedule;
   schedule.device = options.device;
   schedule.maxThreads = options.maxThreads;
@@ -79,6 +82,10 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
       llvm::cl::desc("Most bytes of workgroup memory; 0: those of the device"),
       llvm::cl::init(0)};
 
+  typename Base::template Option<std::string> elements{
+      *this, "elements",
+      llvm::cl::desc("What tensors of f32 are kept in: f32, f16 or bf16"),
+      llvm::cl::init(GPUFrontOptions().elements)};
   typename Base::template Option<std::string> road{
       *this, "road",
       llvm::cl::desc("direct, staged or tensor_core, for operators that can be "
@@ -94,7 +101,8 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
             .maxThreads = maxThreads,
             .sharedBytes = sharedBytes,
             .road = road,
-            .precision = precision};
+            .precision = precision,
+            .elements = elements};
   }
 };
 

@@ -251,6 +251,20 @@ static LogicalResult convert(gpu::GPUModuleOp module,
   return applyFullConversion(module, *target, std::move(patterns));
 }
 
+/// SPIR-V has no such type before 1.6 and an extension.
+static bool hasBF16(ModuleOp module) {
+  return module
+      .walk([](gpu::GPUFuncOp kernel) {
+        return llvm::any_of(kernel.getArgumentTypes(),
+                            [](Type type) {
+                              return getElementTypeOrSelf(type).isBF16();
+                            })
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 namespace {
 struct GPUToSPIRV : kas::impl::GPUToSPIRVBase<GPUToSPIRV> {
   using GPUToSPIRVBase::GPUToSPIRVBase;
@@ -260,6 +274,11 @@ struct GPUToSPIRV : kas::impl::GPUToSPIRVBase<GPUToSPIRV> {
     if (!capabilities) {
       mlir::emitError(getOperation().getLoc())
           << "expected a profile of f32 and f16, got '" << profile << "'";
+      return signalPassFailure();
+    }
+    if (hasBF16(getOperation())) {
+      mlir::emitError(getOperation().getLoc())
+          << "expected elements of f32 and f16 for Vulkan, got 'bf16'";
       return signalPassFailure();
     }
     spirv::TargetEnvAttr environment =
@@ -323,17 +342,18 @@ void kas::buildSPIRVPipeline(OpPassManager &manager,
   GPUFrontOptions front = options.front;
   if (front.device.empty())
     front.device = "vulkan";
+  std::string profile = front.elements == "f16" ? "f16" : options.profile;
   buildGPUFrontHalf(manager, front);
   GPUWriteManifestOptions manifest;
   manifest.api = "vulkan";
   manifest.format = "spirv";
-  if (auto capabilities = getCapabilities(options.profile))
+  if (auto capabilities = getCapabilities(profile))
     for (spirv::Capability capability : *capabilities)
       manifest.capabilities.push_back(
           spirv::stringifyCapability(capability).str());
   manager.addPass(createGPUWriteManifest(manifest));
   GPUToSPIRVOptions lowering;
-  lowering.profile = options.profile;
+  lowering.profile = profile;
   manager.addPass(createGPUToSPIRV(lowering));
   OpPassManager &modules = manager.nest<spirv::ModuleOp>();
   modules.addPass(spirv::createSPIRVLowerABIAttributesPass());

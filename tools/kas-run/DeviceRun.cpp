@@ -23,14 +23,20 @@ bool kas::isRuntimeDevice(StringRef name) {
 /// Compiles for the device at hand, with its limits.
 static Expected<GPUProgram> compile(mlir::ModuleOp module,
                                     const KasRtDeviceInfo &info,
-                                    StringRef precision) {
+                                    const RunSettings &settings) {
+  if (settings.elements == "f16" && !info.hasFloat16)
+    return llvm::createStringError(
+        "expected a device with 16-bit floats for elements of f16, got '" +
+        StringRef(info.name) + "'");
   if (info.backend == KAS_RT_CUDA) {
     NVVMPipelineOptions options;
     options.chip = info.architecture;
-    options.front.precision = precision;
+    options.front.precision = settings.precision;
+    options.front.elements = settings.elements;
     return compileForNVVM(module, options);
   }
   SPIRVPipelineOptions options;
+  options.front.elements = settings.elements;
   options.front.maxThreads = info.maxThreadsPerBlock;
   options.front.sharedBytes = info.maxSharedBytes;
   return compileForSPIRV(module, options);
@@ -67,7 +73,7 @@ static Error runOnRuntimeDevice(mlir::ModuleOp module, StringRef function,
   if (!device)
     return device.takeError();
   double start = monotonicSeconds();
-  auto program = compile(module, device->getInfo(), settings.precision);
+  auto program = compile(module, device->getInfo(), settings);
   if (!program)
     return program.takeError();
   report.compileMilliseconds = (monotonicSeconds() - start) * 1e3;
@@ -108,6 +114,10 @@ Error kas::runOnDevice(mlir::ModuleOp module, StringRef function,
                        llvm::ArrayRef<Tensor> arguments,
                        llvm::MutableArrayRef<Tensor> results,
                        RunReport &report) {
+  if (settings.elements != "f32" && !isRuntimeDevice(settings.device))
+    return llvm::createStringError("expected elements of f32 on the device '" +
+                                   settings.device + "', got '" +
+                                   settings.elements + "'");
   auto run = isRuntimeDevice(settings.device) ? runOnRuntimeDevice : runOnCPU;
   return run(module, function, settings, arguments, results, report);
 }

@@ -33,6 +33,8 @@ struct RunSettings {
   std::string device;
   /// Of factors, on tensor cores.
   std::string precision = "f32";
+  /// Of tensors on devices: `f32`, `f16` or `bf16`.
+  std::string elements = "f32";
   std::vector<std::string> inputs, weights, args;
   std::string output;
   uint64_t seed = 0;

@@ -63,6 +63,10 @@ struct Options {
       cl::desc("cuda: what factors of products may be rounded to, for tensor "
                "cores"),
       cl::cat(category)};
+  cl::opt<std::string> elements{
+      "elements", cl::value_desc("f32|f16|bf16"), cl::init("f32"),
+      cl::desc("What tensors are kept in on devices with CUDA or Vulkan"),
+      cl::cat(category)};
   cl::list<std::string> inputs{
       "input", cl::value_desc("x.npy"),
       cl::desc("Data: for a function its arguments in order"),
@@ -117,6 +121,7 @@ struct Options {
     settings.cost = cost;
     settings.device = device;
     settings.precision = precision;
+    settings.elements = elements;
     settings.inputs.assign(inputs.begin(), inputs.end());
     settings.args.assign(args.begin(), args.end());
     settings.output = output;

@@ -49,6 +49,9 @@ struct GPUFrontOptions {
   /// What factors of products may be rounded to: `f32`, or `tf32`, `f16` or
   /// `bf16` for tensor cores.
   std::string precision = "f32";
+  /// What tensors of f32 are kept in: `f32`, `f16` or `bf16`. Kernels compute
+  /// in f32.
+  std::string elements = "f32";
 };
 
 /// Operators on tensors to functions on buffers that launch kernels.

@@ -47,6 +47,26 @@ def GPUFormKernels : Pass<"kas-gpu-form-kernels", "::mlir::func::FuncOp"> {
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def GPUSetElements : Pass<"kas-gpu-set-elements", "::mlir::func::FuncOp"> {
+  let summary = "Keep tensors of f32 in fewer bits";
+  let description = [{
+    Input: functions as `-kas-gpu-form-kernels` makes them. Output: the same, where
+    arguments, results, constants and what kernels hand on are tensors of f16 or
+    bf16 in place of f32. Kernels compute in f32: what they load is widened, what
+    they store is rounded to nearest, and results of reductions in linalg are
+    rounded by who reads them.
+
+    Example: `test/GPU/set-elements.mlir`.
+  }];
+  let options = [
+    Option<"elements", "elements", "std::string", /*default=*/"\"f32\"",
+           "f32, f16 or bf16">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
 def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
   let summary = "Choose how operators are cut for a GPU";
   let description = [{

@@ -20,7 +20,8 @@ namespace kas {
 struct SPIRVPipelineOptions {
   /// Its device is `vulkan` if it names none.
   GPUFrontOptions front = {};
-  /// `f32`, or `f16` for devices with 16-bit arithmetic and storage.
+  /// `f32`, or `f16` for devices with 16-bit arithmetic and storage, which
+  /// elements of f16 imply.
   std::string profile = "f32";
 };
 

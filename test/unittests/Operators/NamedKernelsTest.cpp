@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The named kernels against their formulas, by the reference evaluator and on
-// the CPU; their costs; their text.
+// The named kernels against their formulas, by the reference evaluator, on the
+// CPU and with Vulkan; their costs; their text.
 //
 //===----------------------------------------------------------------------===//
 
+#include "GPUPrograms.h"
 #include "KernelFormulas.h"
 #include "kas/Conversion/KasKernelToLinalg.h"
 #include "kas/Operators/Operators.h"
@@ -104,7 +105,7 @@ protected:
   NamedKernelsTest() {
     DialectRegistry registry;
     registry.insert<KasDialect>();
-    registerCPUPipelineDialects(registry);
+    registerGPUPipelineDialects(registry);
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
   }
@@ -148,6 +149,26 @@ TEST_P(NamedKernelsTest, CPUEqualsFormula) {
   (*function)(*arguments, *results);
   expectClose(results->front().getValues(), values.compute(GetParam(), sizes),
               1e-5);
+}
+
+// On Mesa's lavapipe where there is no other device, with the validation layer:
+// all of a kernel, with softmax, norms and functions, is on the device.
+TEST_P(NamedKernelsTest, VulkanEqualsFormula) {
+  const KernelSizes &sizes = GetParam().sizes.front();
+  BoundKernel bound = bind(context, GetParam().name, sizes);
+  KernelValues values(bound, 2);
+  OpBuilder builder(bound.kernel);
+  ASSERT_TRUE(succeeded(
+      createKernelFunction(builder, bound.kernel, bound.binding, "run")));
+  bound.kernel.erase();
+  auto program = compileForSPIRV(*bound.module);
+  ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
+  EXPECT_EQ(test::validateSPIRV(*program), "");
+  SmallVector<ArrayRef<float>> arguments(values.values.begin(),
+                                         values.values.end());
+  auto results = test::runOnVulkan(*program, 0, arguments);
+  ASSERT_TRUE(bool(results)) << llvm::toString(results.takeError());
+  expectClose(results->front(), values.compute(GetParam(), sizes), 1e-5);
 }
 
 TEST_P(NamedKernelsTest, Costs) {

@@ -265,13 +265,16 @@ static OwningOpRef<ModuleOp> createModule(OperatorOp op) {
 }
 
 // On Mesa's lavapipe where there is no other device, with the validation layer.
-TEST_P(OperatorKernels, OnVulkanDevices) {
+static void checkOnVulkan(const formulas::Formula &formula, StringRef elements,
+                          double largest) {
   checkAgainstFormula(
-      GetParam(),
-      [](OperatorOp op, const TestTensor &data,
-         const std::vector<TestTensor> &weights) -> std::vector<float> {
+      formula,
+      [&](OperatorOp op, const TestTensor &data,
+          const std::vector<TestTensor> &weights) -> std::vector<float> {
         OwningOpRef<ModuleOp> module = createModule(op);
-        auto program = compileForSPIRV(*module);
+        SPIRVPipelineOptions options;
+        options.front.elements = elements.str();
+        auto program = compileForSPIRV(*module, options);
         if (!program) {
           ADD_FAILURE() << llvm::toString(program.takeError());
           return {};
@@ -286,7 +289,15 @@ TEST_P(OperatorKernels, OnVulkanDevices) {
         ADD_FAILURE() << llvm::toString(results.takeError());
         return {};
       },
-      tolerance);
+      largest);
+}
+
+TEST_P(OperatorKernels, OnVulkanDevices) {
+  checkOnVulkan(GetParam(), "f32", tolerance);
+}
+
+TEST_P(OperatorKernels, OnVulkanDevicesInHalves) {
+  checkOnVulkan(GetParam(), "f16", 1e-2);
 }
 
 static void checkAssembly(ModuleOp module, const NVVMPipelineOptions &options) {

@@ -130,10 +130,11 @@ void Batch::check(Road road, const BatchOptions &options) {
 }
 
 void Batch::compare(
-    llvm::function_ref<std::vector<float>(unsigned, const Inputs &)> run) {
+    llvm::function_ref<std::vector<float>(unsigned, const Inputs &)> run,
+    double limit) {
   for (unsigned i = 0; i < batchSize; ++i) {
     SCOPED_TRACE("seed " + std::to_string(first + i) + "\n" + texts[i]);
-    EXPECT_LE(getError(run(i, inputs[i]), expected[i], floors[i]), tolerance);
+    EXPECT_LE(getError(run(i, inputs[i]), expected[i], floors[i]), limit);
   }
 }
 

@@ -57,7 +57,8 @@ public:
   /// Calls `run` for each function with its number and its tensors, and
   /// compares what it returns with the reference.
   void
-  compare(llvm::function_ref<std::vector<float>(unsigned, const Inputs &)> run);
+  compare(llvm::function_ref<std::vector<float>(unsigned, const Inputs &)> run,
+          double tolerance);
 
   mlir::ModuleOp getModule() { return *module; }
 

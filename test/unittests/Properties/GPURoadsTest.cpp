@@ -76,22 +76,35 @@ TEST(GPURoads, TensorCoreKernelsAgreeWithTheReference) {
   checkKernels(onTensorCores("bf16"), getNumOperators(0, 1000), {}, 8e-2);
 }
 
-// On Mesa's lavapipe where there is no other device, with the validation layer.
-TEST(GPURoads, KernelsOnVulkanDevicesAgreeWithTheReference) {
+/// On Mesa's lavapipe where there is no other device, with the validation
+/// layer.
+static void checkOnVulkan(StringRef elements, double tolerance) {
   forEachBatch(getNumOperators(200, 1000), {}, [&](Batch &batch) {
-    auto program = compileForSPIRV(batch.getModule());
+    SPIRVPipelineOptions options;
+    options.front.elements = elements.str();
+    auto program = compileForSPIRV(batch.getModule(), options);
     ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
     EXPECT_EQ(validateSPIRV(*program), "");
-    batch.compare([&](unsigned i, const Inputs &inputs) {
-      SmallVector<ArrayRef<float>> arguments{inputs.data};
-      arguments.append(inputs.weights.begin(), inputs.weights.end());
-      auto results = runOnVulkan(*program, i, arguments);
-      if (results)
-        return results->front();
-      ADD_FAILURE() << llvm::toString(results.takeError());
-      return std::vector<float>();
-    });
+    batch.compare(
+        [&](unsigned i, const Inputs &inputs) {
+          SmallVector<ArrayRef<float>> arguments{inputs.data};
+          arguments.append(inputs.weights.begin(), inputs.weights.end());
+          auto results = runOnVulkan(*program, i, arguments);
+          if (results)
+            return results->front();
+          ADD_FAILURE() << llvm::toString(results.takeError());
+          return std::vector<float>();
+        },
+        tolerance);
   });
+}
+
+TEST(GPURoads, KernelsOnVulkanDevicesAgreeWithTheReference) {
+  checkOnVulkan("f32", 1e-4);
+}
+
+TEST(GPURoads, KernelsOnVulkanDevicesAgreeWithTheReferenceInHalves) {
+  checkOnVulkan("f16", 1e-2);
 }
 
 namespace {
