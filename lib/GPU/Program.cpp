@@ -7,37 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/GPU/Program.h"
+#include "kas/Pipelines/RunPasses.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/IR/Diagnostics.h"
 
 using namespace kas;
 using namespace mlir;
 
-/// Collects what passes complain about.
-static llvm::Error run(ModuleOp module,
-                       llvm::function_ref<void(OpPassManager &)> addPasses) {
-  std::string complaints;
-  ScopedDiagnosticHandler handler(
-      module.getContext(), [&](Diagnostic &diagnostic) {
-        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
-          return failure();
-        llvm::raw_string_ostream stream(complaints);
-        stream << "\n" << diagnostic.getLocation() << ": " << diagnostic;
-        return success();
-      });
-  PassManager manager(module.getContext(), ModuleOp::getOperationName());
-  manager.enableVerifier(false);
-  addPasses(manager);
-  if (failed(manager.run(module)))
-    return llvm::createStringError(
-        "the module cannot be compiled for the GPU:" + complaints);
-  return llvm::Error::success();
-}
-
 static llvm::Expected<GPUProgram>
 compile(ModuleOp module, llvm::function_ref<void(OpPassManager &)> addPasses) {
   OwningOpRef<ModuleOp> clone = module.clone();
-  if (llvm::Error error = run(*clone, addPasses))
+  if (llvm::Error error = runPasses(
+          *clone, "the module cannot be compiled for the GPU", addPasses))
     return error;
   auto manifest =
       (*clone)->getAttrOfType<StringAttr>(KasGPUDialect::manifestName);

@@ -10,6 +10,7 @@
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Pipelines/Passes.h"
+#include "kas/Pipelines/RunPasses.h"
 #include "kas/Pipelines/Schedule.h"
 #include "kas/Runtime/Timing.h"
 #include "mlir/Conversion/Passes.h"
@@ -17,7 +18,6 @@
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -26,7 +26,6 @@
 
 using namespace kas;
 using namespace mlir;
-using llvm::createStringError;
 using llvm::Expected;
 
 //===----------------------------------------------------------------------===//
@@ -264,26 +263,6 @@ int64_t kas::getNumPreparedElements(ModuleOp module, llvm::StringRef name) {
   return isConstant ? count.getSExtValue() : 0;
 }
 
-/// Runs the pipeline; what its passes complain about becomes the error.
-static llvm::Error lower(ModuleOp module, const CPUPipelineOptions &options) {
-  std::string complaints;
-  ScopedDiagnosticHandler handler(
-      module.getContext(), [&](Diagnostic &diagnostic) {
-        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
-          return failure();
-        llvm::raw_string_ostream stream(complaints);
-        stream << "\n" << diagnostic.getLocation() << ": " << diagnostic;
-        return success();
-      });
-  PassManager manager(module.getContext(), ModuleOp::getOperationName());
-  manager.enableVerifier(false);
-  buildCPUPipeline(manager, options);
-  if (failed(manager.run(module)))
-    return createStringError("the function cannot be compiled for the CPU:" +
-                             complaints);
-  return llvm::Error::success();
-}
-
 Expected<CompiledFunction>
 kas::compileForCPU(ModuleOp module, llvm::StringRef name,
                    const CPUPipelineOptions &pipeline, const JITOptions &jit) {
@@ -300,7 +279,9 @@ kas::compileForCPU(ModuleOp module, llvm::StringRef name,
     function.setVisibility(function.getName() == name
                                ? SymbolTable::Visibility::Public
                                : SymbolTable::Visibility::Private);
-  if (llvm::Error error = lower(*clone, pipeline))
+  if (llvm::Error error = runPasses(
+          *clone, "the function cannot be compiled for the CPU",
+          [&](OpPassManager &manager) { buildCPUPipeline(manager, pipeline); }))
     return error;
   compiled.numPrepared = getNumPreparedElements(*clone, name);
   auto compiledModule = CompiledModule::compile(*clone, jit);
