@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/GPU/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -31,6 +32,8 @@ struct GPUExpandMath : kas::impl::GPUExpandMathBase<GPUExpandMath> {
     math::populateExpansionPatterns(patterns, {"exp2", "powf", "rsqrt", "sinh",
                                                "cosh", "tan", "asinh", "acosh",
                                                "atanh", "fpowi", "round"});
+    // Of indices that the program computes.
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -36,15 +36,17 @@ static constexpr int64_t alignment = 16;
 
 namespace {
 struct GPUPrepareNVVM : kas::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
-  template <typename MathOp, typename Intrinsic>
-  void useIntrinsics() {
+  /// What conversion upstream makes calls of a library of.
+  template <typename MathOp>
+  void useIntrinsic(StringRef name) {
     SmallVector<MathOp> ops;
     getOperation()->walk([&](MathOp op) { ops.push_back(op); });
     for (MathOp op : ops) {
       OpBuilder before(op);
-      Value result = Intrinsic::create(before, op.getLoc(), op.getType(),
-                                       op->getOperands());
-      op.replaceAllUsesWith(result);
+      auto call = LLVM::CallIntrinsicOp::create(
+          before, op.getLoc(), op.getType(), before.getStringAttr(name),
+          op->getOperands());
+      op.replaceAllUsesWith(call.getResult(0));
       op.erase();
     }
   }
@@ -65,14 +67,22 @@ struct GPUPrepareNVVM : kas::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
                           builder.getUnitAttr());
       }
     }
-    useIntrinsics<math::FmaOp, LLVM::FMAOp>();
-    useIntrinsics<math::SqrtOp, LLVM::SqrtOp>();
-    useIntrinsics<math::AbsFOp, LLVM::FAbsOp>();
-    useIntrinsics<math::FloorOp, LLVM::FFloorOp>();
-    useIntrinsics<math::CeilOp, LLVM::FCeilOp>();
-    useIntrinsics<math::TruncOp, LLVM::FTruncOp>();
-    useIntrinsics<math::RoundEvenOp, LLVM::RoundEvenOp>();
-    useIntrinsics<math::CopySignOp, LLVM::CopySignOp>();
+    SmallVector<math::FmaOp> products;
+    getOperation()->walk([&](math::FmaOp op) { products.push_back(op); });
+    for (math::FmaOp op : products) {
+      OpBuilder before(op);
+      Value result = LLVM::FMAOp::create(before, op.getLoc(), op.getType(),
+                                         op.getA(), op.getB(), op.getC());
+      op.replaceAllUsesWith(result);
+      op.erase();
+    }
+    useIntrinsic<math::SqrtOp>("llvm.sqrt");
+    useIntrinsic<math::AbsFOp>("llvm.fabs");
+    useIntrinsic<math::FloorOp>("llvm.floor");
+    useIntrinsic<math::CeilOp>("llvm.ceil");
+    useIntrinsic<math::TruncOp>("llvm.trunc");
+    useIntrinsic<math::RoundEvenOp>("llvm.roundeven");
+    useIntrinsic<math::CopySignOp>("llvm.copysign");
   }
 };
 } // namespace

@@ -143,7 +143,8 @@ static void enlargeAttributions(gpu::GPUModuleOp module) {
 static void shareVariables(spirv::ModuleOp module) {
   llvm::MapVector<std::pair<unsigned, Type>, spirv::GlobalVariableOp> shared;
   for (auto function : module.getOps<spirv::FuncOp>()) {
-    llvm::MapVector<StringRef, spirv::GlobalVariableOp> own;
+    // By type: the variables that the kernel has.
+    llvm::MapVector<Type, llvm::SetVector<Operation *>> own;
     function.walk([&](spirv::AddressOfOp address) {
       auto variable =
           SymbolTable::lookupNearestSymbolFrom<spirv::GlobalVariableOp>(
@@ -151,8 +152,9 @@ static void shareVariables(spirv::ModuleOp module) {
       auto type = dyn_cast<spirv::PointerType>(address.getType());
       if (!type || type.getStorageClass() != spirv::StorageClass::Workgroup)
         return;
-      auto [entry, isNew] = own.insert({variable.getSymName(), variable});
-      unsigned number = entry - own.begin();
+      llvm::SetVector<Operation *> &variables = own[type];
+      variables.insert(variable);
+      unsigned number = llvm::find(variables, variable) - variables.begin();
       spirv::GlobalVariableOp &first =
           shared.insert({{number, type}, variable}).first->second;
       address.setVariableAttr(FlatSymbolRefAttr::get(first.getSymNameAttr()));

@@ -146,7 +146,7 @@ def GPUExpandMath : Pass<"kas-gpu-expand-math", "::mlir::gpu::GPUModuleOp"> {
   let description = [{
     Input: kernels. Output: the same, with exponentials, logarithms, powers, error
     functions, and trigonometric and hyperbolic functions of f32 as polynomials and
-    arithmetic, so that they need no library (PTX), are there at all (SPIR-V has
+    arithmetic, and divisions that round down or up as those that do not, so that they need no library (PTX), are there at all (SPIR-V has
     no error function) and give the same on every device.
 
     Example: `test/GPU/expand-math.mlir`.
