@@ -124,7 +124,7 @@ void Batch::check(Road road, const BatchOptions &options) {
     std::vector<float> output = options.call
                                     ? options.call(*function, inputs[i], packed)
                                     : call(*function, inputs[i], packed);
-    EXPECT_LE(getError(output, expected[i], floors[i]),
+    EXPECT_LE(getError(output, expected[i], options.floorFactor * floors[i]),
               options.tolerance ? options.tolerance : tolerance);
   }
 }

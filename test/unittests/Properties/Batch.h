@@ -35,6 +35,8 @@ struct BatchOptions {
   JITOptions jit = {.optLevel = 1};
   /// The largest relative error; 0: that of sums in f32.
   double tolerance = 0;
+  /// Where factors are rounded: times `getCancellationFloor`, which is for f32.
+  double floorFactor = 1;
   /// Called with the manager of all passes before they run.
   std::function<void(mlir::PassManager &)> prepare = nullptr;
   /// Calls the function, which takes `packed` as last argument if that is not
