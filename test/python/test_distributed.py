@@ -13,7 +13,7 @@ import textwrap
 import time
 
 import pytest
-from judge import Judge
+from judge import Judge, Training
 
 import kas
 import kas.distributed
@@ -136,6 +136,27 @@ def test_wrong_metrics_are_failures(tmp_path):
         pool = SimulatedPool(lambda request: {"loss": "low" if request.id else float("nan")}, 1, lambda *_: 1.0)
         run(searcher, pool, evaluations=2)
         assert [result.failure for result in searcher.results] == ["loss is nan", "the metric 'loss' must be a number, got 'low'"]
+
+
+def test_training_pool(tmp_path):
+    from kas.evaluate._workers import Job
+
+    workers = LocalPool(kas.distributed.TrainJob(Training(tmp_path)), 2, prefetch=0)
+    with kas.distributed.TrainingPool(workers) as pool:
+        jobs, done = [Job(i, text, seed=i) for i, text in enumerate(["well", "dies", "fails", "good"])], []
+        waiting = list(jobs)
+        while waiting or pool.busy:
+            while waiting and pool.idle:
+                pool.submit(waiting.pop(0))
+            done += pool.wait(1)
+        assert sorted(one.job.candidate for one in done) == [0, 1, 2, 3] and pool.idle == 2
+        for one in done:
+            failed = one.job.text == "fails"
+            assert one.failure == ("ValueError: loss became NaN" if failed else None)
+            assert one.metrics == (None if failed else {"accuracy": one.job.seed / 10})
+            assert len(one.curve) == (0 if failed else 1)
+        pool.submit(jobs[0])
+        assert pool.cancel() == [jobs[0]] and pool.busy == 0
 
 
 # ---- Ray

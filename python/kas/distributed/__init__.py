@@ -17,8 +17,9 @@ from __future__ import annotations
 from ._driver import Outcome, Pool, Summary, run
 from ._local import LocalPool
 from ._simulation import SimulatedPool
+from ._trainers import TrainingPool, TrainJob
 
-__all__ = ["LocalPool", "Outcome", "Pool", "RayPool", "SimulatedPool", "Summary", "run"]
+__all__ = ["LocalPool", "Outcome", "Pool", "RayPool", "SimulatedPool", "Summary", "TrainJob", "TrainingPool", "run"]
 
 
 def __getattr__(name: str):
