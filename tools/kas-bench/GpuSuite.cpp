@@ -64,6 +64,11 @@ static constexpr Case cases[] = {
 static constexpr Variant variants[] = {
     {"f32", 1e-4}, {"tf32", 1e-3}, {"f16", 1e-2}, {"bf16", 2e-2}};
 
+/// Tensors have 16 bits where factors have.
+static StringRef getElements(StringRef precision) {
+  return precision == "tf32" ? StringRef("f32") : precision;
+}
+
 static std::string getName(const Case &entry, const Variant &variant) {
   return (entry.op + "<" + entry.binding + ">/" + variant.name).str();
 }
@@ -109,6 +114,7 @@ static Error runStaticCase(mlir::MLIRContext &context, const Case &entry,
   NVVMPipelineOptions options;
   options.chip = settings.chip;
   options.front.precision = variant.name;
+  options.front.elements = getElements(variant.name);
   auto program = compileForNVVM(*loaded->module, options);
   if (!program)
     return program.takeError();
@@ -174,6 +180,7 @@ static Expected<GPUProgram> compile(mlir::ModuleOp module,
     NVVMPipelineOptions options;
     options.chip = info.architecture;
     options.front.precision = precision;
+    options.front.elements = getElements(precision);
     return compileForNVVM(module, options);
   }
   SPIRVPipelineOptions options;
