@@ -23,6 +23,10 @@ def main() -> None:
     parser.add_argument("--algorithms", default="random,mcts")
     parser.add_argument("--seeds", type=int, default=3, help="searches with each algorithm (default 3)")
     parser.add_argument("--trainings", type=float, default=12, help="effort of each, in whole trainings (default 12)")
+    parser.add_argument("--candidates", type=int, help="instead: so many, each trained to the end")
+    parser.add_argument("--train", type=int, default=300, help="training images (default 300)")
+    parser.add_argument("--epochs", type=int, default=20, help="of the recipe (default 20)")
+    parser.add_argument("--batch-size", type=int, default=50, help="of the recipe (default 50)")
     parser.add_argument("--final-seeds", type=int, default=3, help="trainings of the best, for its test accuracy (default 3)")
     parser.add_argument("--no-tree", action="store_true", help="do not list the space first")
     parser.add_argument("--workers", type=int, default=1)
@@ -31,6 +35,8 @@ def main() -> None:
     folder = pathlib.Path(arguments.output)
     folder.mkdir(parents=True, exist_ok=True)
     space = kas.SearchSpace((ROOT / "digits.mlir").read_text())
+    recipe = evaluate.Recipe(epochs=arguments.epochs, batch_size=arguments.batch_size)
+    budget = kas.Budget(candidates=arguments.candidates) if arguments.candidates else kas.Budget(epochs=arguments.trainings)
     rows: dict[str, list] = {}
     # Seed by seed, so that what an interrupted run leaves can be compared.
     for seed in range(1, arguments.seeds + 1):
@@ -41,7 +47,8 @@ def main() -> None:
                 # The effort of earlier calls does not count against the budget: a run that was cut off starts anew.
                 database.unlink(missing_ok=True)
                 outcome = kas.search(
-                    evaluate.DigitsNetwork(), "digits", kas.Budget(epochs=arguments.trainings), space=space,
+                    evaluate.DigitsNetwork(), evaluate.digits(train=arguments.train), budget, space=space,
+                    halving=kas.Halving.off() if arguments.candidates else kas.Halving(), recipe=recipe,
                     binding={"k1": 3, "k2": 5, "s": 2, "g": 4}, algorithm=algorithm, seed=seed,
                     parameters={"tree-expansions": 0} if arguments.no_tree else {}, final=1, final_seeds=arguments.final_seeds,
                     database=database, workers=arguments.workers, progress=False,

@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 STATIC = ("params", "flops", "nest_flops", "bytes", "points_seen", "positions_seen", "channels_seen", "data_used", "points_seen_twice", "weights_indexed_by_position")
 INITIAL = ("grad_norm", "snip", "synflow", "fisher", "naswot")
 SHUFFLES = 20
+DRAWS = 1000
 
 
 def kendall(a, b) -> float:
@@ -32,11 +33,11 @@ def kendall(a, b) -> float:
     return float((da * db).sum()) / scale if scale else math.nan
 
 
-def bootstrap(a, b, times: int = 1000) -> tuple[float, float]:
+def bootstrap(a, b) -> tuple[float, float]:
     """The 95 % interval of Spearman's correlation over operators."""
     generator = numpy.random.RandomState(0)
     a, b = numpy.asarray(a, float), numpy.asarray(b, float)
-    draws = [rank_correlation(a[chosen], b[chosen]) for chosen in generator.randint(0, len(a), (times, len(a)))]
+    draws = [rank_correlation(a[chosen], b[chosen]) for chosen in generator.randint(0, len(a), (DRAWS, len(a)))]
     draws = [draw for draw in draws if math.isfinite(draw)]
     return tuple(numpy.percentile(draws, (2.5, 97.5))) if draws else (math.nan, math.nan)
 
@@ -222,15 +223,16 @@ def judged_first(policy, score: str, seconds: str, sign: float):
 def policy_surrogate(task: Task, order, budget: float):
     """Whole trainings, each but the first ten of the operator that a combination of static features, learned from those
     before, expects most of."""
-    best, known, left = None, [], list(order)
+    best, known, left, learned = None, [], list(order), None
     while left:
         index = left[0]
-        if len(known) >= 10:
+        # It learns anew after every fifth training.
+        if len(known) >= 10 and len(known) % 5 == 0:
             learned = Combination(trusted_from=-1, folds=5, least=10).fit(
                 features_of(task, known, STATIC), [task.runs[k][0]["validation"] for k in known]
             )
-            if math.isfinite(learned.rank_correlation):
-                index = left[int(numpy.argmax(learned.predict(features_of(task, left, STATIC), anyway=True)))]
+        if learned is not None and math.isfinite(learned.rank_correlation):
+            index = left[int(numpy.argmax(learned.predict(features_of(task, left, STATIC), anyway=True)))]
         run = task.runs[index][0]
         if run["seconds"] > budget:
             return best
@@ -275,7 +277,10 @@ def policies_table(tasks: dict[str, Task], trainings=(5, 10, 20, 40)) -> list[st
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("input", nargs="?", default=str(ROOT / "docs" / "data" / "judging.jsonl"))
+    parser.add_argument("--shuffles", type=int, default=SHUFFLES, help="orders for each policy (default 20)")
+    parser.add_argument("--draws", type=int, default=DRAWS, help="of the bootstrap (default 1000)")
     arguments = parser.parse_args()
+    globals().update(SHUFFLES=arguments.shuffles, DRAWS=arguments.draws)
     tasks, failed = read(pathlib.Path(arguments.input))
     first = next(iter(tasks.values()))
     print(f"{len(first.operators)} operators with {first.seeds} seeds on {len(tasks)} tasks; {failed} drawn ones left out.\n")
