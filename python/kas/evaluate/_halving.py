@@ -18,7 +18,8 @@ class Halving:
     """The policy: `size` candidates at a time are trained to the end of each epoch of `rungs`, and behind each the best
     `keep` of them (at least one) go on; None in `rungs` is the whole recipe.
 
-    The default, 1-3-6-all with a third kept, had the least regret at small budgets on two tasks (docs/Judging.md).
+    A few epochs on the real task rank operators well on different tasks, as no score at initialization does
+    (docs/Judging.md): hence the default, 1-3-6-all with a third kept.
     `Halving.off()` trains all to the end.
     """
 
