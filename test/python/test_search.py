@@ -250,7 +250,11 @@ def test_ctrl_c_keeps_everything(tmp_path):
         sys.executable, "-m", "kas.cli", "search", "--budget=10m", "--algorithm=random", "--limit=shift=0",
         "--epochs=1", "--no-halving", "--final-seeds=1", "--workers=1", f"--database={tmp_path / 'search.db'}",
     ]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    # A shell starts what it runs in the background with the signal ignored, and children inherit that.
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         listed = run_cli("show", str(tmp_path / "search.db"))
