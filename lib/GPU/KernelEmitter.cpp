@@ -96,6 +96,13 @@ AffineExpr GPUKernelEmitter::addBlockId(int64_t numBlocks) {
   return index.add(emitBlockId(b, index, launch), {0, numBlocks - 1});
 }
 
+AffineExpr GPUKernelEmitter::addRepeatedBlockId(int64_t numBlocks) {
+  Value id = emitBlockId(b, index, launch);
+  if (launch.getNumBlocks() > numBlocks)
+    id = arith::MinUIOp::create(b, id, index.createConstant(numBlocks - 1));
+  return index.add(id, {0, numBlocks - 1});
+}
+
 AffineExpr GPUKernelEmitter::addThreadId() {
   Value id = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   return index.add(id, {0, launch.block[0] - 1});
@@ -177,6 +184,17 @@ int64_t GPUKernelEmitter::getDistance(ArrayRef<unsigned> tensors,
     return difference ? std::abs(difference.getValue()) : INT64_MAX;
   }
   return INT64_MAX;
+}
+
+void GPUKernelEmitter::emitResult(Value sum, ArrayRef<AxisValues> values) {
+  const Coordinates &coordinates = problem.coordinates;
+  if (double divisor = coordinates.getMeanDivisor(); divisor != 1)
+    sum = arith::DivFOp::create(b, sum, createConstant(divisor));
+  SmallVector<AffineExpr> axes(coordinates.numOutputs);
+  for (const auto &[list, exprs] : values)
+    for (auto [axis, expr] : llvm::zip_equal(list, exprs))
+      axes[axis] = expr;
+  emitStore(linearize(axes, problem.output, b.getContext()), sum);
 }
 
 void GPUKernelEmitter::emitStore(AffineExpr address, Value value) {

@@ -66,6 +66,10 @@ public:
 protected:
   /// The numbers of this block and of this thread in its block.
   mlir::AffineExpr addBlockId(int64_t numBlocks);
+  /// The same for kernels with barriers, which no thread may leave early: where
+  /// a grid of several dimensions has more than the `numBlocks` blocks that are
+  /// needed, the others repeat the last one.
+  mlir::AffineExpr addRepeatedBlockId(int64_t numBlocks);
   mlir::AffineExpr addThreadId();
 
   mlir::Value createConstant(double value);
@@ -87,6 +91,11 @@ protected:
                           mlir::Value condition, bool isSufficient = true,
                           int64_t width = 1);
   void emitStore(mlir::AffineExpr address, mlir::Value value);
+  /// Values of some of the output's axes.
+  using AxisValues =
+      std::pair<llvm::ArrayRef<unsigned>, llvm::SmallVector<mlir::AffineExpr>>;
+  /// Stores a sum, divided for a mean, where the axes have these values.
+  void emitResult(mlir::Value sum, llvm::ArrayRef<AxisValues> values);
 
   llvm::ArrayRef<int64_t> getShape(unsigned number) const {
     return number == 0 ? problem.data : problem.weights[number - 1];

@@ -173,13 +173,8 @@ void StagedKernelEmitter::addSides() {
   };
   SmallVector<int64_t> counts{numBatches, count(left), count(right)};
   int64_t used = counts[0] * counts[1] * counts[2];
-  Value id = emitBlockId(b, index, launch);
-  // A grid of several dimensions may have more blocks than are needed: these
-  // repeat the last one. Barriers are for all threads, so none may leave.
-  if (launch.getNumBlocks() > used)
-    id = arith::MinUIOp::create(b, id, index.createConstant(used - 1));
-  AffineExpr block = index.add(id, {0, used - 1});
-  SmallVector<AffineExpr> digits = delinearize(block, counts);
+  SmallVector<AffineExpr> digits =
+      delinearize(addRepeatedBlockId(used), counts);
   for (AffineExpr &digit : digits)
     digit = index.simplify(digit);
   auto add = [&](AffineExpr expr, int64_t extent) {
@@ -414,7 +409,6 @@ void StagedKernelEmitter::finish(ArrayRef<Value> sums) {
     return llvm::map_to_vector(
         axes, [&](unsigned axis) { return coordinates.axes[axis].extent; });
   };
-  double divisor = coordinates.getMeanDivisor();
   for (int64_t row = 0; row < getTile(0); ++row) {
     AffineExpr line = left.begin + getLine(0, row);
     Value hasRow = index.emitGuard({line, left.numLines});
@@ -431,17 +425,10 @@ void StagedKernelEmitter::finish(ArrayRef<Value> sums) {
       if (width[1] > 1)
         value = vector::ExtractOp::create(b, value,
                                           ArrayRef<int64_t>{column % width[1]});
-      if (divisor != 1)
-        value = arith::DivFOp::create(b, value, createConstant(divisor));
-      SmallVector<AffineExpr> axes(coordinates.numOutputs);
-      auto set = [&](ArrayRef<unsigned> list, ArrayRef<AffineExpr> digits) {
-        for (auto [axis, digit] : llvm::zip_equal(list, digits))
-          axes[axis] = digit;
-      };
-      set(view.batches, batch);
-      set(view.rows, delinearize(line, getExtents(view.rows)));
-      set(view.columns, delinearize(position, getExtents(view.columns)));
-      emitStore(linearize(axes, problem.output, b.getContext()), value);
+      emitResult(value, {{view.batches, batch},
+                         {view.rows, delinearize(line, getExtents(view.rows))},
+                         {view.columns,
+                          delinearize(position, getExtents(view.columns))}});
     }
   }
 }

@@ -211,13 +211,8 @@ void TensorCoreKernelEmitter::addParts() {
   };
   SmallVector<int64_t> counts{numBatches, count(parts[0]), count(parts[1])};
   int64_t used = counts[0] * counts[1] * counts[2];
-  Value id = emitBlockId(b, index, launch);
-  // A grid of several dimensions may have more blocks than are needed: these
-  // repeat the last one. Barriers are for all threads, so none may leave.
-  if (launch.getNumBlocks() > used)
-    id = arith::MinUIOp::create(b, id, index.createConstant(used - 1));
-  AffineExpr block = index.add(id, {0, used - 1});
-  SmallVector<AffineExpr> digits = delinearize(block, counts);
+  SmallVector<AffineExpr> digits =
+      delinearize(addRepeatedBlockId(used), counts);
   AffineExpr batchNumber = addValue(digits[0], counts[0]);
   for (unsigned i = 0; i < 2; ++i) {
     AffineExpr number = addValue(digits[i + 1], counts[i + 1]);

@@ -133,17 +133,11 @@ void TensorCoreKernelEmitter::emitPair(Value sums, unsigned half,
     }
     Value value =
         vector::ExtractOp::create(b, sums, ArrayRef<int64_t>{half, i});
-    if (double divisor = coordinates.getMeanDivisor(); divisor != 1)
-      value = arith::DivFOp::create(b, value, createConstant(divisor));
-    SmallVector<AffineExpr> axes(coordinates.numOutputs);
-    auto set = [&](ArrayRef<unsigned> list, ArrayRef<AffineExpr> digits) {
-      for (auto [axis, digit] : llvm::zip_equal(list, digits))
-        axes[axis] = digit;
-    };
-    set(view.batches, batch);
-    set(parts[0].axes, delinearize(row, getExtents(parts[0].axes)));
-    set(parts[1].axes, delinearize(column + i, getExtents(parts[1].axes)));
-    emitStore(linearize(axes, problem.output, b.getContext()), value);
+    emitResult(
+        value,
+        {{view.batches, batch},
+         {parts[0].axes, delinearize(row, getExtents(parts[0].axes))},
+         {parts[1].axes, delinearize(column + i, getExtents(parts[1].axes))}});
   }
 }
 
