@@ -62,7 +62,7 @@ static LogicalResult checkLinear(const LoopNest &nest, unsigned iterator,
 
 FailureOr<linalg::LinalgOp>
 kas::restrictReduction(RewriterBase &rewriter, linalg::LinalgOp op,
-                       unsigned iterator, int64_t offset, std::string &reason,
+                       int64_t iterator, int64_t offset, std::string &reason,
                        std::optional<int64_t> wanted) {
   FailureOr<LoopNest> nest = LoopNest::get(op, reason);
   if (failed(nest) || failed(nest->checkIterator(iterator, reason)))
@@ -142,11 +142,9 @@ static linalg::LinalgOp thinOut(RewriterBase &rewriter, LoopNest &nest,
   return result;
 }
 
-FailureOr<linalg::LinalgOp> kas::bottleneckIterator(RewriterBase &rewriter,
-                                                    linalg::LinalgOp op,
-                                                    unsigned iterator,
-                                                    int64_t factor,
-                                                    std::string &reason) {
+FailureOr<linalg::LinalgOp>
+kas::bottleneckIterator(RewriterBase &rewriter, linalg::LinalgOp op,
+                        int64_t iterator, int64_t factor, std::string &reason) {
   FailureOr<LoopNest> nest = LoopNest::get(op, reason);
   if (failed(nest) || failed(nest->checkIterator(iterator, reason)))
     return failure();

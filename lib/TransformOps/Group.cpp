@@ -17,15 +17,16 @@
 using namespace mlir;
 using namespace kas;
 
-FailureOr<std::pair<unsigned, unsigned>>
+FailureOr<std::pair<int64_t, int64_t>>
 kas::inferChannelIterators(linalg::LinalgOp op, std::string &reason) {
   if (auto dims = linalg::inferConvolutionDims(op);
       succeeded(dims) && dims->outputChannel.size() == 1 &&
       dims->inputChannel.size() == 1)
-    return std::pair(dims->outputChannel.front(), dims->inputChannel.front());
+    return std::pair<int64_t, int64_t>(dims->outputChannel.front(),
+                                       dims->inputChannel.front());
   if (auto dims = linalg::inferContractionDims(op);
       succeeded(dims) && dims->n.size() == 1 && dims->k.size() == 1)
-    return std::pair(dims->n.front(), dims->k.front());
+    return std::pair<int64_t, int64_t>(dims->n.front(), dims->k.front());
   return miss(reason, "requires iterators, or a convolution or matrix product "
                       "with one iterator each over output and input channels");
 }
@@ -205,8 +206,8 @@ linalg::LinalgOp Grouping::rewrite() {
 }
 
 FailureOr<linalg::LinalgOp>
-kas::groupIterators(RewriterBase &rewriter, linalg::LinalgOp op, unsigned first,
-                    unsigned second, int64_t groups, std::string &reason) {
+kas::groupIterators(RewriterBase &rewriter, linalg::LinalgOp op, int64_t first,
+                    int64_t second, int64_t groups, std::string &reason) {
   FailureOr<LoopNest> nest = LoopNest::get(op, reason);
   if (failed(nest) || failed(nest->checkIterator(first, reason)) ||
       failed(nest->checkIterator(second, reason)))
@@ -218,7 +219,7 @@ kas::groupIterators(RewriterBase &rewriter, linalg::LinalgOp op, unsigned first,
                         "parallel ones alone");
   if (groups < 1) // T4
     return miss(reason, "requires at least 1 group, got ", groups);
-  for (unsigned iterator : {first, second})
+  for (int64_t iterator : {first, second})
     if (nest->sizes[iterator] % groups != 0) // T4
       return miss(reason, "requires a number of groups that divides the ",
                   nest->sizes[iterator], " points of iterator ", iterator,
@@ -237,7 +238,7 @@ kas::groupIterators(RewriterBase &rewriter, linalg::LinalgOp op, unsigned first,
 
 FailureOr<linalg::LinalgOp>
 kas::depthwiseIterators(RewriterBase &rewriter, linalg::LinalgOp op,
-                        unsigned first, unsigned second, std::string &reason) {
+                        int64_t first, int64_t second, std::string &reason) {
   FailureOr<LoopNest> nest = LoopNest::get(op, reason);
   if (failed(nest) || failed(nest->checkIterator(first, reason)) ||
       failed(nest->checkIterator(second, reason)))

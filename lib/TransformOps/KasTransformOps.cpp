@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/TransformOps/KasTransformOps.h"
+#include "kas/Support/Reason.h"
 #include "kas/TransformOps/IteratorDomain.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -95,15 +96,14 @@ applyToEach(transform::TransformOpInterface op, Value target, Value param,
 }
 
 /// The iterators that are named or those over the channels.
-static FailureOr<std::pair<unsigned, unsigned>>
+static FailureOr<std::pair<int64_t, int64_t>>
 findIterators(std::optional<ArrayRef<int64_t>> iterators,
               linalg::LinalgOp target, std::string &reason) {
   if (!iterators)
     return inferChannelIterators(target, reason);
-  if (iterators->size() == 2 && (*iterators)[0] >= 0 && (*iterators)[1] >= 0)
-    return std::pair<unsigned, unsigned>((*iterators)[0], (*iterators)[1]);
-  reason = "requires two iterators of at least 0"; // T2
-  return failure();
+  if (iterators->size() == 2)
+    return std::pair((*iterators)[0], (*iterators)[1]);
+  return miss(reason, "requires two iterators, got ", iterators->size()); // T2
 }
 
 static void

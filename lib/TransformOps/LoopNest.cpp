@@ -31,12 +31,12 @@ FailureOr<LoopNest> LoopNest::get(linalg::LinalgOp op, std::string &reason) {
   return nest;
 }
 
-LogicalResult LoopNest::checkIterator(unsigned iterator,
+LogicalResult LoopNest::checkIterator(int64_t iterator,
                                       std::string &reason) const {
-  if (iterator < sizes.size()) // T2
+  if (iterator >= 0 && iterator < int64_t(sizes.size())) // T2
     return success();
-  return miss(reason, "requires an iterator below ", sizes.size(), ", got ",
-              iterator);
+  return miss(reason, "requires an iterator from 0 to ", sizes.size() - 1,
+              ", got ", iterator);
 }
 
 LogicalResult LoopNest::checkPlain(unsigned iterator,

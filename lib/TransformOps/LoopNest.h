@@ -34,7 +34,7 @@ struct LoopNest {
   bool isParallel(unsigned iterator) const {
     return iterators[iterator] == mlir::utils::IteratorType::parallel;
   }
-  mlir::LogicalResult checkIterator(unsigned iterator,
+  mlir::LogicalResult checkIterator(int64_t iterator,
                                     std::string &reason) const;
   /// Fails where a result of a map that `iterator` occurs in is more than the
   /// iterator itself.

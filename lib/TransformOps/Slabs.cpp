@@ -208,9 +208,10 @@ linalg::LinalgOp SlabSplitter::rewrite() {
   return generic;
 }
 
-FailureOr<linalg::LinalgOp>
-kas::splitIntoSlabs(RewriterBase &rewriter, linalg::LinalgOp op,
-                    unsigned iterator, int64_t slabs, std::string &reason) {
+FailureOr<linalg::LinalgOp> kas::splitIntoSlabs(RewriterBase &rewriter,
+                                                linalg::LinalgOp op,
+                                                int64_t iterator, int64_t slabs,
+                                                std::string &reason) {
   FailureOr<LoopNest> nest = LoopNest::get(op, reason);
   if (failed(nest) || failed(nest->checkIterator(iterator, reason)))
     return failure();

@@ -85,7 +85,7 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
     %op = transform.structured.match ops{["linalg.conv_2d_nchw_fchw"]} in %root : (!transform.any_op) -> !transform.any_op
-    // expected-error@below {{requires an iterator below 7, got 7}}
+    // expected-error@below {{requires an iterator from 0 to 6, got 7}}
     %r = transform.kas.group %op iterators [1, 7] by 2 : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
@@ -103,8 +103,44 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
     %op = transform.structured.match ops{["linalg.conv_2d_nchw_fchw"]} in %root : (!transform.any_op) -> !transform.any_op
-    // expected-error@below {{requires two iterators of at least 0}}
+    // expected-error@below {{requires two iterators, got 3}}
     %r = transform.kas.group %op iterators [1, 4, 5] by 2 : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+}
+
+// -----
+
+// T2: not negative.
+module attributes {transform.with_named_sequence} {
+  func.func @f(%x: tensor<1x8x6x6xf32>, %w: tensor<12x8x3x3xf32>, %o: tensor<1x12x4x4xf32>) -> tensor<1x12x4x4xf32> {
+    // expected-note@below {{target operation}}
+    %y = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x8x6x6xf32>, tensor<12x8x3x3xf32>)
+        outs(%o : tensor<1x12x4x4xf32>) -> tensor<1x12x4x4xf32>
+    return %y : tensor<1x12x4x4xf32>
+  }
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["linalg.conv_2d_nchw_fchw"]} in %root : (!transform.any_op) -> !transform.any_op
+    // expected-error@below {{requires an iterator from 0 to 6, got -1}}
+    %r = transform.kas.bottleneck %op iterator -1 by 2 : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+}
+
+// -----
+
+// T2: in range with more than 32 bits.
+module attributes {transform.with_named_sequence} {
+  func.func @f(%x: tensor<1x8x6x6xf32>, %w: tensor<12x8x3x3xf32>, %o: tensor<1x12x4x4xf32>) -> tensor<1x12x4x4xf32> {
+    // expected-note@below {{target operation}}
+    %y = linalg.conv_2d_nchw_fchw ins(%x, %w : tensor<1x8x6x6xf32>, tensor<12x8x3x3xf32>)
+        outs(%o : tensor<1x12x4x4xf32>) -> tensor<1x12x4x4xf32>
+    return %y : tensor<1x12x4x4xf32>
+  }
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["linalg.conv_2d_nchw_fchw"]} in %root : (!transform.any_op) -> !transform.any_op
+    // expected-error@below {{requires an iterator from 0 to 6, got 4294967297}}
+    %r = transform.kas.group %op iterators [4294967297, 4] by 2 : (!transform.any_op) -> !transform.any_op
     transform.yield
   }
 }

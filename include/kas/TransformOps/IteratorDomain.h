@@ -34,7 +34,7 @@ namespace kas {
 
 /// The iterators over output and input channels of a convolution or
 /// contraction, which are what `group` is about.
-mlir::FailureOr<std::pair<unsigned, unsigned>>
+mlir::FailureOr<std::pair<int64_t, int64_t>>
 inferChannelIterators(mlir::linalg::LinalgOp op, std::string &reason);
 
 /// group(G): tiles the iterators `first` and `second` by a common count and
@@ -44,19 +44,19 @@ inferChannelIterators(mlir::linalg::LinalgOp op, std::string &reason);
 /// convolution.
 mlir::FailureOr<mlir::linalg::LinalgOp>
 groupIterators(mlir::RewriterBase &rewriter, mlir::linalg::LinalgOp op,
-               unsigned first, unsigned second, int64_t groups,
+               int64_t first, int64_t second, int64_t groups,
                std::string &reason);
 
 /// Group with as many groups as both iterators have points.
 mlir::FailureOr<mlir::linalg::LinalgOp>
 depthwiseIterators(mlir::RewriterBase &rewriter, mlir::linalg::LinalgOp op,
-                   unsigned first, unsigned second, std::string &reason);
+                   int64_t first, int64_t second, std::string &reason);
 
 /// Reduces over the points from `offset` on, at most `size` of them, instead of
 /// all points.
 mlir::FailureOr<mlir::linalg::LinalgOp>
 restrictReduction(mlir::RewriterBase &rewriter, mlir::linalg::LinalgOp op,
-                  unsigned iterator, int64_t offset, std::string &reason,
+                  int64_t iterator, int64_t offset, std::string &reason,
                   std::optional<int64_t> size = std::nullopt);
 
 /// bottleneck(B): a reduction keeps its first N/B points. Of a parallel
@@ -65,14 +65,14 @@ restrictReduction(mlir::RewriterBase &rewriter, mlir::linalg::LinalgOp op,
 /// repeated; for a spatial iterator a stride of B, then the nearest result.
 mlir::FailureOr<mlir::linalg::LinalgOp>
 bottleneckIterator(mlir::RewriterBase &rewriter, mlir::linalg::LinalgOp op,
-                   unsigned iterator, int64_t factor, std::string &reason);
+                   int64_t iterator, int64_t factor, std::string &reason);
 
 /// Cuts the data along the spatial iterator into slabs that do not see each
 /// other: padding is applied to each, and each has weights of its own. The
 /// operation's first input is the data.
 mlir::FailureOr<mlir::linalg::LinalgOp>
 splitIntoSlabs(mlir::RewriterBase &rewriter, mlir::linalg::LinalgOp op,
-               unsigned iterator, int64_t slabs, std::string &reason);
+               int64_t iterator, int64_t slabs, std::string &reason);
 
 /// Gives `op` new arguments of the function around it for all its inputs but
 /// the first, where they are made from arguments and constants by slices,
