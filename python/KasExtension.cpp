@@ -91,8 +91,32 @@ std::vector<Diagnostic> run(Call call) {
   return diagnostics.take();
 }
 
+/// The text that a call writes, or what went wrong.
+template <typename Call>
+std::string read(Call call) {
+  Text text;
+  run([&](KasDiagnostics sink) { return call(text.stream(), sink); });
+  return text.take();
+}
+
 const char *getPointer(const std::optional<std::string> &text) {
   return text ? text->c_str() : nullptr;
+}
+
+/// What the C interface takes; valid as long as `texts`.
+std::vector<const char *> getPointers(const std::vector<std::string> &texts) {
+  std::vector<const char *> pointers;
+  for (const std::string &text : texts)
+    pointers.push_back(text.c_str());
+  return pointers;
+}
+
+/// The names of metrics.
+std::vector<const char *> getPointers(const std::vector<std::string> &names,
+                                      const std::vector<double> &values) {
+  if (names.size() != values.size())
+    throw nb::value_error("expected as many values as names");
+  return getPointers(names);
 }
 
 using Array = nb::ndarray<nb::ro, nb::device::cpu>;
@@ -223,11 +247,9 @@ public:
     });
   }
   std::string getSymbolText(const std::string &name) {
-    Text text;
-    run([&](KasDiagnostics sink) {
-      return kasModuleGetText(module.get(), name.c_str(), text.stream(), sink);
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasModuleGetText(module.get(), name.c_str(), stream, sink);
     });
-    return text.take();
   }
   std::string listSymbols() {
     Text text;
@@ -237,28 +259,20 @@ public:
   }
 
   std::string describeSpace(const std::optional<std::string> &space) {
-    Text text;
-    run([&](KasDiagnostics sink) {
-      return kasSpaceDescribe(module.get(), getPointer(space), text.stream(),
-                              sink);
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasSpaceDescribe(module.get(), getPointer(space), stream, sink);
     });
-    return text.take();
   }
   std::string describe(const std::string &name) {
-    Text text;
-    run([&](KasDiagnostics sink) {
-      return kasOperatorDescribe(module.get(), name.c_str(), text.stream(),
-                                 sink);
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasOperatorDescribe(module.get(), name.c_str(), stream, sink);
     });
-    return text.take();
   }
   std::string getShapes(const std::string &name, const std::string &binding) {
-    Text text;
-    run([&](KasDiagnostics sink) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
       return kasOperatorGetShapes(module.get(), name.c_str(), binding.c_str(),
-                                  text.stream(), sink);
+                                  stream, sink);
     });
-    return text.take();
   }
   std::tuple<int64_t, int64_t, int64_t, int64_t>
   getCost(const std::string &name, const std::string &binding) {
@@ -279,12 +293,10 @@ public:
   }
   std::string getText(const std::string &name, KasOperatorText kind,
                       const std::optional<std::string> &binding) {
-    Text text;
-    run([&](KasDiagnostics sink) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
       return kasOperatorGetText(module.get(), name.c_str(), kind,
-                                getPointer(binding), text.stream(), sink);
+                                getPointer(binding), stream, sink);
     });
-    return text.take();
   }
   /// The caller has checked the shapes.
   void evaluate(
@@ -348,14 +360,8 @@ public:
            const std::string &objective,
            const std::optional<std::string> &database,
            const std::vector<std::string> &settings) {
-    auto borrow = [](const std::vector<std::string> &texts) {
-      std::vector<const char *> pointers;
-      for (const std::string &text : texts)
-        pointers.push_back(text.c_str());
-      return pointers;
-    };
-    std::vector<const char *> parameterPointers = borrow(parameters);
-    std::vector<const char *> settingPointers = borrow(settings);
+    std::vector<const char *> parameterPointers = getPointers(parameters);
+    std::vector<const char *> settingPointers = getPointers(settings);
     KasSearchOptions options = {
         algorithm.c_str(),        seed,
         parameterPointers.data(), parameterPointers.size(),
@@ -369,19 +375,13 @@ public:
   }
 
   std::string ask(size_t count) {
-    Text text;
-    run([&](KasDiagnostics sink) {
-      return kasSearcherAsk(searcher.get(), count, text.stream(), sink);
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasSearcherAsk(searcher.get(), count, stream, sink);
     });
-    return text.take();
   }
   void tellMetrics(uint64_t id, const std::vector<std::string> &names,
                    const std::vector<double> &values) {
-    if (names.size() != values.size())
-      throw nb::value_error("expected as many values as names");
-    std::vector<const char *> pointers;
-    for (const std::string &name : names)
-      pointers.push_back(name.c_str());
+    std::vector<const char *> pointers = getPointers(names, values);
     run([&](KasDiagnostics sink) {
       return kasSearcherTellMetrics(searcher.get(), id, pointers.data(),
                                     values.data(), values.size(), sink);
@@ -393,20 +393,14 @@ public:
     });
   }
   std::string getReplayed() {
-    Text text;
-    run([&](KasDiagnostics sink) {
-      return kasSearcherGetReplayed(searcher.get(), text.stream(), sink);
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasSearcherGetReplayed(searcher.get(), stream, sink);
     });
-    return text.take();
   }
   void recordFinal(uint64_t id, const std::vector<std::string> &names,
                    const std::vector<double> &values,
                    const std::optional<std::string> &failure, double seconds) {
-    if (names.size() != values.size())
-      throw nb::value_error("expected as many values as names");
-    std::vector<const char *> pointers;
-    for (const std::string &name : names)
-      pointers.push_back(name.c_str());
+    std::vector<const char *> pointers = getPointers(names, values);
     run([&](KasDiagnostics sink) {
       return kasSearcherRecordFinal(searcher.get(), id, pointers.data(),
                                     values.data(), values.size(),
@@ -414,11 +408,9 @@ public:
     });
   }
   std::string getFinals() {
-    Text text;
-    run([&](KasDiagnostics sink) {
-      return kasSearcherGetFinals(searcher.get(), text.stream(), sink);
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasSearcherGetFinals(searcher.get(), stream, sink);
     });
-    return text.take();
   }
   void recordTraining(
       int64_t candidate, uint64_t seed,
@@ -438,11 +430,9 @@ public:
     });
   }
   std::string getTraining() {
-    Text text;
-    run([&](KasDiagnostics sink) {
-      return kasSearcherGetTraining(searcher.get(), text.stream(), sink);
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasSearcherGetTraining(searcher.get(), stream, sink);
     });
-    return text.take();
   }
   bool isExhausted() {
     nb::gil_scoped_release release;

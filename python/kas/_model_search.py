@@ -247,6 +247,8 @@ def search(
             raise ValueError(f"'{name}' must be an integer of at least {low}, got {value!r}")
     if not isinstance(halving, Halving):
         raise TypeError(f"'halving' must be a kas.Halving, got {type(halving).__name__}")
+    if workers is not None and workers < 1:
+        raise ValueError(f"'workers' must be at least 1, got {workers}")
     if not 0 <= min_flops_ratio <= flops_ratio:
         raise ValueError(f"requires 0 <= min_flops_ratio <= flops_ratio, got {min_flops_ratio} and {flops_ratio}")
     trainer = _make_trainer(model, data, recipe, space, binding, flops_ratio, min_flops_ratio, inherit, backend, device)
@@ -254,7 +256,8 @@ def search(
     settings = {**trainer.describe(), "halving": repr(halving)}
     if translation_equivariant:
         settings["translation_equivariant"] = "True"
-    workers = workers or (len(os.sched_getaffinity(0)) if device == "cpu" else 1)
+    if workers is None:
+        workers = len(os.sched_getaffinity(0)) if device == "cpu" else 1
     with contextlib.ExitStack() as stack:
         searcher = stack.enter_context(
             Searcher(problem, algorithm, seed=seed, database=database, objective=objective, parameters=parameters, settings=settings)

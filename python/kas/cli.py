@@ -59,13 +59,17 @@ def _find_operator(source: str, candidate: Optional[int]) -> tuple[Operator, Opt
         except KeyError as error:
             raise UsageError(error.args[0]) from error
     if not _is_database(source):
-        with open(source, encoding="utf-8") as file:
-            module = Module(file.read(), source)
+        try:
+            with open(source, encoding="utf-8") as file:
+                text = file.read()
+        except UnicodeDecodeError as error:
+            raise UsageError(f"'{source}' is neither a search database nor text") from error
+        module = Module(text, source)
         names = module.operators
         if not names:
             raise UsageError(f"'{source}' has no kas.operator")
         index = candidate or 0
-        if index >= len(names):
+        if not 0 <= index < len(names):
             raise UsageError(f"'{source}' has operators 0 to {len(names) - 1}, got {index}")
         return module[names[index]].alone(), None, {}
     connection = _open(source)

@@ -230,9 +230,13 @@ def test_command_line(capsys, tmp_path):
     assert cli.main(["export", "conv2d", "-o", str(tmp_path / "conv2d.mlir")]) == 0
     assert cli.main(["export", str(tmp_path / "conv2d.mlir"), "--format=graph"]) == 0
     assert "digraph" in capsys.readouterr().out
+    (tmp_path / "bytes.db").write_bytes(bytes(range(200, 256)))
     for arguments, message in (
         (["show", "conv3d5"], "no operator 'conv3d5' in the library"),
         (["show", "missing.db"], "there is no file 'missing.db'"),
+        (["show", str(tmp_path / "bytes.db")], "is neither a search database nor text"),
+        (["export", str(tmp_path / "conv2d.mlir"), "-1"], "has operators 0 to 0, got -1"),
+        (["search", "--workers=0"], "'workers' must be at least 1, got 0"),
         (["export", "conv2d", "--format=loops"], "requires sizes: --bind=N=1,..."),
         (["bench", "conv2d"], "requires sizes: --bind=N=1,..."),
         (["search", "--budget=soon"], "the budget must be text such as"),
