@@ -1,0 +1,38 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Tuning/SourceSelection.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+
+using namespace kas;
+
+double kas::getSourceScore(const NetworkProfile &target,
+                           const NetworkProfile &source) {
+  double score = 0;
+  for (const KernelClassProfile &wanted : target.classes)
+    for (const KernelClassProfile &tuned : source.classes)
+      if (tuned.name == wanted.name)
+        score += wanted.share * wanted.share *
+                 std::sqrt(static_cast<double>(tuned.kernels));
+  return score;
+}
+
+llvm::SmallVector<RankedSource>
+kas::rankSources(const NetworkProfile &target,
+                 llvm::ArrayRef<NetworkProfile> sources) {
+  llvm::SmallVector<RankedSource> ranked;
+  for (auto [index, source] : llvm::enumerate(sources))
+    if (source.name != target.name)
+      ranked.push_back(
+          {static_cast<unsigned>(index), getSourceScore(target, source)});
+  llvm::sort(ranked, [](const RankedSource &a, const RankedSource &b) {
+    return a.score != b.score ? a.score > b.score : a.index < b.index;
+  });
+  return ranked;
+}
