@@ -146,39 +146,10 @@ void Grouping::splitOperand(unsigned operand) {
 }
 
 void Grouping::gatherBlocks(unsigned operand) {
-  Location loc = nest.op->getLoc();
   AffineMap map = nest.maps[operand];
-  // Each iterator once: the group stands with the first one.
-  SmallVector<AffineExpr> kept;
-  llvm::SmallDenseSet<AffineExpr> seen;
-  for (AffineExpr expr : map.getResults())
-    if (seen.insert(expr).second)
-      kept.push_back(expr);
-  Value value = nest.operands[operand];
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> shape;
-  SmallVector<AffineExpr> sources;
-  for (auto [index, expr] : llvm::enumerate(kept)) {
-    sources.push_back(rewriter.getAffineDimExpr(index));
-    auto bounds = cast<RankedTensorType>(value.getType()).getShape();
-    shape.push_back(bounds[*map.getResultPosition(expr)]);
-  }
-  AffineMap target = rewriter.getMultiDimIdentityMap(kept.size());
-  SmallVector<AffineExpr> reads;
-  for (AffineExpr expr : map.getResults())
-    reads.push_back(sources[llvm::find(kept, expr) - kept.begin()]);
-  Value empty =
-      tensor::EmptyOp::create(rewriter, loc, shape, type.getElementType());
-  SmallVector<utils::IteratorType> types(kept.size(),
-                                         utils::IteratorType::parallel);
-  auto gather = linalg::GenericOp::create(
-      rewriter, loc, type.clone(shape), value, empty,
-      ArrayRef<AffineMap>{
-          AffineMap::get(kept.size(), 0, reads, rewriter.getContext()), target},
-      types, [](OpBuilder &builder, Location loc, ValueRange arguments) {
-        linalg::YieldOp::create(builder, loc, arguments.front());
-      });
-  nest.operands[operand] = gather.getResult(0);
+  auto [value, kept] =
+      gatherDiagonal(rewriter, nest.op->getLoc(), nest.operands[operand], map);
+  nest.operands[operand] = value;
   nest.maps[operand] =
       AffineMap::get(map.getNumDims(), 0, kept, rewriter.getContext());
 }

@@ -9,6 +9,7 @@
 #include "kas/TransformOps/KasTransformOps.h"
 #include "kas/Support/Reason.h"
 #include "kas/TransformOps/IteratorDomain.h"
+#include "kas/TransformOps/OperatorDomain.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -62,12 +63,10 @@ static FailureOr<int64_t> getInteger(transform::TransformState &state,
 // Application
 //===----------------------------------------------------------------------===//
 
-/// What replaces a target, given the integer of the operation.
-using TransformFn = llvm::function_ref<FailureOr<linalg::LinalgOp>(
-    linalg::LinalgOp, int64_t, std::string &reason)>;
-
-/// Replaces the operations of `target` one by one; stops at the first one that
-/// does not qualify.
+/// Replaces the operations of `target` one by one by what `transform` makes of
+/// them and of the integer; stops at the first one that does not qualify.
+/// `transform` takes structured operations and applications of operators.
+template <typename TransformFn>
 static DiagnosedSilenceableFailure
 applyToEach(transform::TransformOpInterface op, Value target, Value param,
             int64_t integer, transform::TransformResults &results,
@@ -77,12 +76,19 @@ applyToEach(transform::TransformOpInterface op, Value target, Value param,
     return emitDefiniteFailure(op, "requires a parameter with one integer");
   SmallVector<Operation *> transformed;
   for (Operation *payload : llvm::to_vector(state.getPayloadOps(target))) {
-    auto linalgOp = dyn_cast<linalg::LinalgOp>(payload);
-    std::string reason = "requires a structured operation, got '" +
-                         payload->getName().getStringRef().str() + "'";
-    FailureOr<linalg::LinalgOp> replacement = failure();
-    if (linalgOp)
-      replacement = transform(linalgOp, *value, reason);
+    std::string reason =
+        "requires a structured operation or 'kas.apply', got '" +
+        payload->getName().getStringRef().str() + "'";
+    FailureOr<Operation *> replacement = failure();
+    auto replace = [&](auto specific) {
+      auto made = transform(specific, *value, reason);
+      if (succeeded(made))
+        replacement = made->getOperation();
+    };
+    if (auto linalgOp = dyn_cast<linalg::LinalgOp>(payload))
+      replace(linalgOp);
+    else if (auto apply = dyn_cast<ApplyOp>(payload))
+      replace(apply);
     if (failed(replacement)) {
       results.set(op->getResult(0), ArrayRef<Operation *>());
       DiagnosedSilenceableFailure failure = emitSilenceableFailure(op, reason);
@@ -96,9 +102,10 @@ applyToEach(transform::TransformOpInterface op, Value target, Value param,
 }
 
 /// The iterators that are named or those over the channels.
+template <typename OpTy>
 static FailureOr<std::pair<int64_t, int64_t>>
-findIterators(std::optional<ArrayRef<int64_t>> iterators,
-              linalg::LinalgOp target, std::string &reason) {
+findIterators(std::optional<ArrayRef<int64_t>> iterators, OpTy target,
+              std::string &reason) {
   if (!iterators)
     return inferChannelIterators(target, reason);
   if (iterators->size() == 2)
@@ -129,8 +136,8 @@ transform::NeuralGroupOp::apply(TransformRewriter &rewriter,
                                 TransformState &state) {
   return applyToEach(
       *this, getTarget(), getGroups(), getStaticGroups(), results, state,
-      [&](linalg::LinalgOp target, int64_t groups,
-          std::string &reason) -> FailureOr<linalg::LinalgOp> {
+      [&](auto target, int64_t groups,
+          std::string &reason) -> FailureOr<decltype(target)> {
         auto iterators = findIterators(getIterators(), target, reason);
         if (failed(iterators))
           return failure();
@@ -145,8 +152,8 @@ transform::NeuralDepthwiseOp::apply(TransformRewriter &rewriter,
                                     TransformState &state) {
   return applyToEach(
       *this, getTarget(), /*param=*/nullptr, /*integer=*/0, results, state,
-      [&](linalg::LinalgOp target, int64_t,
-          std::string &reason) -> FailureOr<linalg::LinalgOp> {
+      [&](auto target, int64_t,
+          std::string &reason) -> FailureOr<decltype(target)> {
         auto iterators = findIterators(getIterators(), target, reason);
         if (failed(iterators))
           return failure();
@@ -159,24 +166,24 @@ DiagnosedSilenceableFailure
 transform::NeuralBottleneckOp::apply(TransformRewriter &rewriter,
                                      TransformResults &results,
                                      TransformState &state) {
-  return applyToEach(
-      *this, getTarget(), getFactor(), getStaticFactor(), results, state,
-      [&](linalg::LinalgOp target, int64_t factor, std::string &reason) {
-        return bottleneckIterator(rewriter, target, getIterator(), factor,
-                                  reason);
-      });
+  return applyToEach(*this, getTarget(), getFactor(), getStaticFactor(),
+                     results, state,
+                     [&](auto target, int64_t factor, std::string &reason) {
+                       return bottleneckIterator(rewriter, target,
+                                                 getIterator(), factor, reason);
+                     });
 }
 
 DiagnosedSilenceableFailure
 transform::NeuralRestrictOp::apply(TransformRewriter &rewriter,
                                    TransformResults &results,
                                    TransformState &state) {
-  return applyToEach(
-      *this, getTarget(), getOffset(), getStaticOffset(), results, state,
-      [&](linalg::LinalgOp target, int64_t offset, std::string &reason) {
-        return restrictReduction(rewriter, target, getIterator(), offset,
-                                 reason);
-      });
+  return applyToEach(*this, getTarget(), getOffset(), getStaticOffset(),
+                     results, state,
+                     [&](auto target, int64_t offset, std::string &reason) {
+                       return restrictReduction(rewriter, target, getIterator(),
+                                                offset, reason);
+                     });
 }
 
 DiagnosedSilenceableFailure
@@ -185,7 +192,7 @@ transform::NeuralSlabsOp::apply(TransformRewriter &rewriter,
                                 TransformState &state) {
   return applyToEach(
       *this, getTarget(), getCount(), getStaticCount(), results, state,
-      [&](linalg::LinalgOp target, int64_t count, std::string &reason) {
+      [&](auto target, int64_t count, std::string &reason) {
         return splitIntoSlabs(rewriter, target, getIterator(), count, reason);
       });
 }
@@ -196,8 +203,8 @@ transform::NeuralNewWeightsOp::apply(TransformRewriter &rewriter,
                                      TransformState &state) {
   return applyToEach(*this, getTarget(), /*param=*/nullptr, /*integer=*/0,
                      results, state,
-                     [&](linalg::LinalgOp target, int64_t,
-                         std::string &reason) -> FailureOr<linalg::LinalgOp> {
+                     [&](auto target, int64_t,
+                         std::string &reason) -> FailureOr<decltype(target)> {
                        if (failed(renewWeights(rewriter, target, reason)))
                          return failure();
                        return target;
@@ -241,6 +248,7 @@ public:
 
   void init() {
     declareGeneratedDialect<func::FuncDialect>();
+    declareGeneratedDialect<KasDialect>();
     declareGeneratedDialect<linalg::LinalgDialect>();
     declareGeneratedDialect<tensor::TensorDialect>();
     registerTransformOps<

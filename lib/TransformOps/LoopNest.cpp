@@ -118,3 +118,36 @@ Value kas::sliceDimension(OpBuilder &builder, Location loc, Value value,
   return tensor::ExtractSliceOp::create(builder, loc, value, offsets, sizes,
                                         strides);
 }
+
+std::pair<Value, SmallVector<AffineExpr>>
+kas::gatherDiagonal(OpBuilder &builder, Location loc, Value value,
+                    AffineMap map) {
+  SmallVector<AffineExpr> kept;
+  llvm::SmallDenseSet<AffineExpr> seen;
+  for (AffineExpr expr : map.getResults())
+    if (seen.insert(expr).second)
+      kept.push_back(expr);
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape;
+  SmallVector<AffineExpr> sources;
+  for (auto [index, expr] : llvm::enumerate(kept)) {
+    sources.push_back(builder.getAffineDimExpr(index));
+    shape.push_back(type.getDimSize(*map.getResultPosition(expr)));
+  }
+  SmallVector<AffineExpr> reads;
+  for (AffineExpr expr : map.getResults())
+    reads.push_back(sources[llvm::find(kept, expr) - kept.begin()]);
+  Value empty =
+      tensor::EmptyOp::create(builder, loc, shape, type.getElementType());
+  SmallVector<utils::IteratorType> types(kept.size(),
+                                         utils::IteratorType::parallel);
+  auto gather = linalg::GenericOp::create(
+      builder, loc, type.clone(shape), value, empty,
+      ArrayRef<AffineMap>{
+          AffineMap::get(kept.size(), 0, reads, builder.getContext()),
+          builder.getMultiDimIdentityMap(kept.size())},
+      types, [](OpBuilder &builder, Location loc, ValueRange arguments) {
+        linalg::YieldOp::create(builder, loc, arguments.front());
+      });
+  return {gather.getResult(0), kept};
+}

@@ -62,6 +62,12 @@ mlir::Value sliceDimension(mlir::OpBuilder &builder, mlir::Location loc,
                            mlir::Value value, unsigned dimension,
                            int64_t offset, int64_t size, int64_t stride = 1);
 
+/// `value` indexed by `map`, but with each result of `map` once, at its first
+/// place: the diagonal along dimensions of equal results. Also the results.
+std::pair<mlir::Value, llvm::SmallVector<mlir::AffineExpr>>
+gatherDiagonal(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
+               mlir::AffineMap map);
+
 } // namespace kas
 
 #endif // KAS_LIB_TRANSFORMOPS_LOOPNEST_H

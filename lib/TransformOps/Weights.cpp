@@ -11,13 +11,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "LoopNest.h"
+#include "kas/Models/FanIn.h"
 #include "kas/Models/Site.h"
 #include "kas/TransformOps/IteratorDomain.h"
+#include "kas/TransformOps/OperatorDomain.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Format.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace kas;
@@ -99,13 +103,12 @@ static int64_t countTerms(const LoopNest &nest) {
 }
 
 static void renewOperand(RewriterBase &rewriter, func::FuncOp function,
-                         OpOperand &operand, Value root, int64_t terms) {
+                         OpOperand &operand, Value root, StringRef fanIn) {
   auto argument = dyn_cast<BlockArgument>(root);
   auto [name, position] = placeWeight(function, argument);
   NamedAttrList attributes;
-  attributes.append(
-      argumentInitAttributeName,
-      rewriter.getStringAttr("kaiming(" + std::to_string(terms) + ")"));
+  attributes.append(argumentInitAttributeName,
+                    rewriter.getStringAttr("kaiming(" + fanIn + ")"));
   if (!name.empty())
     attributes.append(argumentNameAttributeName, rewriter.getStringAttr(name));
   Operation *old = operand.get().getDefiningOp();
@@ -129,11 +132,10 @@ static void renewOperand(RewriterBase &rewriter, func::FuncOp function,
     });
 }
 
-LogicalResult kas::renewWeights(RewriterBase &rewriter, linalg::LinalgOp op,
-                                std::string &reason) {
-  FailureOr<LoopNest> nest = LoopNest::get(op, reason);
-  if (failed(nest))
-    return failure();
+/// New arguments in place of `operands` of `op`.
+static LogicalResult renewOperands(RewriterBase &rewriter, Operation *op,
+                                   ArrayRef<OpOperand *> operands,
+                                   StringRef fanIn, std::string &reason) {
   auto function = op->getParentOfType<func::FuncOp>();
   auto module = op->getParentOfType<ModuleOp>();
   // T15
@@ -142,19 +144,49 @@ LogicalResult kas::renewWeights(RewriterBase &rewriter, linalg::LinalgOp op,
     return miss(reason, "requires a function that is not called around the "
                         "operation, because its arguments change");
   SmallVector<std::pair<OpOperand *, Value>> weights;
-  for (OpOperand *operand : op.getDpsInputOperands())
-    if (operand->getOperandNumber() != 0) {
-      Value root = findRoot(operand->get());
-      if (!root) // T16
-        return miss(reason,
-                    "requires weights that are made from arguments or "
-                    "constants, got input ",
-                    operand->getOperandNumber());
-      weights.emplace_back(operand, root);
-    }
+  for (OpOperand *operand : operands) {
+    Value root = findRoot(operand->get());
+    if (!root) // T16
+      return miss(reason,
+                  "requires weights that are made from arguments or "
+                  "constants, got input ",
+                  operand->getOperandNumber());
+    weights.emplace_back(operand, root);
+  }
   if (weights.empty())
     return miss(reason, "requires an input besides the data, got none");
   for (auto [operand, root] : weights)
-    renewOperand(rewriter, function, *operand, root, countTerms(*nest));
+    renewOperand(rewriter, function, *operand, root, fanIn);
   return success();
+}
+
+LogicalResult kas::renewWeights(RewriterBase &rewriter, linalg::LinalgOp op,
+                                std::string &reason) {
+  FailureOr<LoopNest> nest = LoopNest::get(op, reason);
+  if (failed(nest))
+    return failure();
+  SmallVector<OpOperand *> operands;
+  for (OpOperand *operand : op.getDpsInputOperands())
+    if (operand->getOperandNumber() != 0)
+      operands.push_back(operand);
+  return renewOperands(rewriter, op, operands,
+                       std::to_string(countTerms(*nest)), reason);
+}
+
+LogicalResult kas::renewWeights(RewriterBase &rewriter, ApplyOp apply,
+                                std::string &reason) {
+  SmallVector<OpOperand *> operands;
+  for (OpOperand &operand : apply->getOpOperands().drop_front())
+    operands.push_back(&operand);
+  FailureOr<Binding> binding = inferBinding(
+      apply, apply.getOperator(), [&] { return apply.emitOpError(); });
+  if (failed(binding))
+    return miss(reason, "requires an operator that can be bound");
+  // As for new weights of substituted operators: the product of the variances
+  // is 2 / F, each variance the same.
+  double fanIn = 2 * std::pow(getFanIn(apply.getOperator(), *binding) / 2,
+                              1.0 / std::max<size_t>(operands.size(), 1));
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.6g", fanIn);
+  return renewOperands(rewriter, apply, operands, text, reason);
 }

@@ -9,7 +9,7 @@ module attributes {transform.with_named_sequence} {
   }
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
     %op = transform.structured.match ops{["tensor.collapse_shape"]} in %root : (!transform.any_op) -> !transform.any_op
-    // expected-error@below {{requires a structured operation, got 'tensor.collapse_shape'}}
+    // expected-error@below {{requires a structured operation or 'kas.apply', got 'tensor.collapse_shape'}}
     %r = transform.kas.group %op by 2 : (!transform.any_op) -> !transform.any_op
     transform.yield
   }

@@ -19,7 +19,8 @@ include "mlir/Dialect/Transform/Interfaces/TransformInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/OpBase.td"
 
-/// Takes a handle to structured operations and gives one to what replaces them.
+/// Takes a handle to structured operations or applications of operators and
+/// gives one to what replaces them.
 class NeuralTransformOp<string mnemonic>
     : Op<Transform_Dialect, "kas." # mnemonic,
          [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
@@ -46,12 +47,19 @@ def NeuralGroupOp : NeuralTransformOp<"group"> {
     Changes what is computed: whether a network with it is any good must be
     judged by other means, such as Fisher Potential.
 
+    A target may also be a `kas.apply`, here and in the other transformations:
+    then the result is one of a new concrete `kas.operator`. The iterators of an
+    operator are its output coordinates, then its reductions in program order.
+
     Fails silenceably, with the reason, unless:
       T1. The target has static tensors, one result and no `linalg.index`.
       T2. Iterators are in range and two different ones.
       T3. At least one of them is a reduction.
       T4. G is at least 1 and divides the points of both.
-      T5. Both index dimensions of operands alone (no `h + kh`).
+      T5. Both index dimensions of operands alone (no `h + kh`); not required of
+          operators.
+      T17. Of an operator, one of them at most indexes the data, no weight has
+           one of them twice, and two reductions are of one kind.
 
     Example:
 
@@ -113,6 +121,9 @@ def NeuralBottleneckOp : NeuralTransformOp<"bottleneck"> {
       T8. The iterator occurs in indices that are sums of iterators with
           positive factors.
       T9. A parallel iterator alone indexes a dimension of the result.
+      T18. A reduction of an operator, if it goes to the data, indexes a
+           dimension of it as it is, or is the window of a `kas.unfold` and what
+           is left has the point of the window without offset.
 
     Example:
 
@@ -141,6 +152,7 @@ def NeuralRestrictOp : NeuralTransformOp<"restrict"> {
     hold, and:
       T10. The iterator is a reduction.
       T11. Some of its points are left.
+    and T18 (see `transform.kas.bottleneck`).
 
     Example:
 
@@ -169,7 +181,8 @@ def NeuralSlabsOp : NeuralTransformOp<"slabs"> {
 
     Fails silenceably unless T1 and T2 (see `transform.kas.group`) hold, and:
       T12. The iterator is parallel, and indexes one dimension of the data, a
-           dimension of the result alone, and nothing of the weights.
+           dimension of the result alone, and nothing of the weights; in an
+           operator it goes to the data by strides and unfolds.
       T13. Padding is static and of one value.
       T14. The number of slabs divides inputs and outputs, and with the padding
            each slab has the inputs that its outputs need.

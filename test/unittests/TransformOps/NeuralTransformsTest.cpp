@@ -11,8 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/InitAll.h"
+#include "kas/Operators/Operators.h"
 #include "kas/Pipelines/CPU.h"
+#include "kas/Reference/Evaluator.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/TransformOps/DialectExtension.h"
@@ -34,6 +37,8 @@ namespace {
 /// A convolution with `kernel / 2` padding.
 struct Layer {
   int64_t inputs, outputs, size, stride = 1, kernel = 3, batch = 2;
+  /// As an operator of the kas dialect, not as a structured operation.
+  bool isOperator = false;
 
   int64_t getOutputSize() const { return size / stride; }
 };
@@ -97,9 +102,14 @@ protected:
 
   /// The layer with `script`, whose `%convolution` is the convolution, applied.
   void transform(const Layer &layer, StringRef script);
+  void parse(std::string text);
   /// Runs it on `getData` and `getWeight`; the weights are the branches. Where
   /// their shapes do not show how many inputs a group has, that is to be given.
   std::vector<float> run(std::optional<int64_t> inputsPerGroup = std::nullopt);
+
+  /// What the reference says about the one operator that is applied to
+  /// arguments as they are.
+  void compareWithReference(ArrayRef<Tensor> arguments, ArrayRef<float> result);
 
   /// Multiplications over those of the layer, weights over those of the layer.
   double getWorkRatio();
@@ -110,10 +120,13 @@ protected:
   Layer layer = {};
 };
 
+/// Of structured operations alone: their parts are no operator.
+class StructuredTransformsTest : public NeuralTransformsTest {};
+
 } // namespace
 
-void NeuralTransformsTest::transform(const Layer &layer, StringRef script) {
-  this->layer = layer;
+/// A module with the layer as a structured operation, up to its last brace.
+static std::string getStructured(const Layer &layer) {
   int64_t padded = layer.size + layer.kernel - 1;
   std::string data = llvm::formatv("tensor<{0}x{1}x{2}x{2}xf32>", layer.batch,
                                    layer.inputs, layer.size);
@@ -123,7 +136,7 @@ void NeuralTransformsTest::transform(const Layer &layer, StringRef script) {
                                      layer.outputs, layer.inputs, layer.kernel);
   std::string result = llvm::formatv("tensor<{0}x{1}x{2}x{2}xf32>", layer.batch,
                                      layer.outputs, layer.getOutputSize());
-  std::string text = llvm::formatv(
+  return llvm::formatv(
       R"(
 module attributes {{transform.with_named_sequence} {{
   func.func @forward(%x: {0} {{kas.name = "input"}, %w: {2} {{kas.name = "w"}) -> {3} {{
@@ -138,14 +151,48 @@ module attributes {{transform.with_named_sequence} {{
         ins(%pad, %w : {1}, {2}) outs(%init : {3}) -> {3}
     return %y : {3}
   }
+)",
+      data, paddedData, weight, result, layer.kernel / 2, layer.stride);
+}
+
+/// The same as an operator.
+static std::string getApplied(const Layer &layer) {
+  StringRef name = layer.stride == 1 ? "conv2d" : "conv2d_strided";
+  std::string binding = llvm::formatv("k = {0}", layer.kernel);
+  if (layer.stride != 1)
+    binding += llvm::formatv(", s = {0}", layer.stride).str();
+  return llvm::formatv(
+      R"(
+module attributes {{transform.with_named_sequence} {{
+  {0}
+  func.func @forward(%x: tensor<{1}x{2}x{3}x{3}xf32> {{kas.name = "input"},
+                     %w: tensor<{4}x{2}x{5}x{5}xf32> {{kas.name = "w"}) -> tensor<{1}x{4}x{6}x{6}xf32> {{
+    %y = kas.apply @{7}<{8}>(%x, %w)
+        : (tensor<{1}x{2}x{3}x{3}xf32>, tensor<{4}x{2}x{5}x{5}xf32>) -> tensor<{1}x{4}x{6}x{6}xf32>
+    return %y : tensor<{1}x{4}x{6}x{6}xf32>
+  }
+)",
+      lookupNamedOperator(name)->text, layer.batch, layer.inputs, layer.size,
+      layer.outputs, layer.kernel, layer.getOutputSize(), name, binding);
+}
+
+void NeuralTransformsTest::transform(const Layer &layer, StringRef script) {
+  this->layer = layer;
+  parse((layer.isOperator ? getApplied(layer) : getStructured(layer)) +
+        llvm::formatv(
+            R"(
   transform.named_sequence @__transform_main(%root: !transform.any_op {{transform.readonly}) {{
-    %convolution = transform.structured.match ops{{["linalg.conv_2d_nchw_fchw"]} in %root
+    %convolution = transform.structured.match ops{{["{0}"]} in %root
         : (!transform.any_op) -> !transform.any_op
-    {6}
+    {1}
     transform.yield
   }
 )",
-      data, paddedData, weight, result, layer.kernel / 2, layer.stride, script);
+            layer.isOperator ? "kas.apply" : "linalg.conv_2d_nchw_fchw", script)
+            .str());
+}
+
+void NeuralTransformsTest::parse(std::string text) {
   // The sequences of the library stand beside the script.
   auto library = llvm::MemoryBuffer::getFile(KAS_TRANSFORM_LIBRARY);
   ASSERT_TRUE(bool(library));
@@ -157,9 +204,9 @@ module attributes {{transform.with_named_sequence} {{
   ASSERT_TRUE(succeeded(
       parsePassPipeline("transform-interpreter,canonicalize,cse", manager)));
   ASSERT_TRUE(succeeded(manager.run(*module))) << text;
-  // What is left is the function.
+  // What is left is the function and its operators.
   for (Operation &op : llvm::make_early_inc_range(*module->getBody()))
-    if (!isa<func::FuncOp>(op))
+    if (!isa<func::FuncOp, OperatorOp>(op))
       op.erase();
 }
 
@@ -200,12 +247,33 @@ NeuralTransformsTest::run(std::optional<int64_t> inputsPerGroup) {
                weight - 1);
   }
   (*function)(arguments, results);
+  compareWithReference(arguments, results[0].getValues());
   return std::vector<float>(results[0].getValues().begin(),
                             results[0].getValues().end());
 }
 
+void NeuralTransformsTest::compareWithReference(ArrayRef<Tensor> arguments,
+                                                ArrayRef<float> result) {
+  ApplyOp apply;
+  module->walk([&](ApplyOp op) { apply = op; });
+  if (!apply || !llvm::all_of(apply->getOperands(), [](Value operand) {
+        return isa<BlockArgument>(operand);
+      }))
+    return;
+  auto view = [](const Tensor &tensor) {
+    return ReferenceTensor{tensor.getShape(), tensor.getValues()};
+  };
+  std::vector<float> expected(result.size());
+  ASSERT_TRUE(succeeded(
+      evaluateOperator(apply.getOperator(), view(arguments[0]),
+                       llvm::map_to_vector(arguments.drop_front(), view),
+                       expected, [&] { return apply.emitError(); })));
+  EXPECT_EQ(ArrayRef(expected), result);
+}
+
 double NeuralTransformsTest::getWorkRatio() {
   int64_t work = 0;
+  module->walk([&](ApplyOp apply) { work += getCost(apply)->macs; });
   module->walk([&](linalg::LinalgOp op) {
     if (op.getNumReductionLoops() == 0)
       return;
@@ -229,11 +297,18 @@ double NeuralTransformsTest::getWeightRatio() {
 }
 
 // ResNet-34's layers with an eighth of the channels and a quarter of the sizes.
-INSTANTIATE_TEST_SUITE_P(ResNet34, NeuralTransformsTest,
-                         testing::Values(Layer{8, 8, 16}, Layer{8, 16, 16, 2},
-                                         Layer{16, 16, 8}, Layer{16, 32, 8, 2},
-                                         Layer{32, 32, 4},
-                                         Layer{16, 16, 8, 1, 1}));
+static auto getLayers(bool isOperator) {
+  return testing::Values(Layer{8, 8, 16, 1, 3, 2, isOperator},
+                         Layer{8, 16, 16, 2, 3, 2, isOperator},
+                         Layer{16, 16, 8, 1, 3, 2, isOperator},
+                         Layer{16, 32, 8, 2, 3, 2, isOperator},
+                         Layer{32, 32, 4, 1, 3, 2, isOperator},
+                         Layer{16, 16, 8, 1, 1, 2, isOperator});
+}
+INSTANTIATE_TEST_SUITE_P(ResNet34, NeuralTransformsTest, getLayers(false));
+INSTANTIATE_TEST_SUITE_P(ResNet34Operators, NeuralTransformsTest,
+                         getLayers(true));
+INSTANTIATE_TEST_SUITE_P(ResNet34, StructuredTransformsTest, getLayers(false));
 
 //===----------------------------------------------------------------------===//
 // Single transformations
@@ -277,7 +352,9 @@ TEST_P(NeuralTransformsTest, GroupInheritsWeights) {
 }
 
 TEST_F(NeuralTransformsTest, Depthwise) {
-  for (Layer layer : {Layer{8, 8, 16}, Layer{16, 16, 8, 2}, Layer{32, 32, 4}}) {
+  for (Layer layer :
+       {Layer{8, 8, 16}, Layer{16, 16, 8, 2}, Layer{32, 32, 4},
+        Layer{8, 8, 16, 1, 3, 2, true}, Layer{16, 16, 8, 2, 3, 2, true}}) {
     transform(layer, R"(
       %g = transform.kas.depthwise %convolution : (!transform.any_op) -> !transform.any_op
       %n = transform.kas.new_weights %g : (!transform.any_op) -> !transform.any_op)");
@@ -346,6 +423,50 @@ TEST_P(NeuralTransformsTest, SpatialBottleneck) {
   EXPECT_EQ(getWeightRatio(), 1);
 }
 
+/// Input channels and kernel rows from one on, of the old weights.
+TEST_P(NeuralTransformsTest, Restrict) {
+  const Layer &layer = GetParam();
+  auto getKernelRow = [&](int64_t row, int64_t inputRow) {
+    return inputRow - row * layer.stride + layer.kernel / 2;
+  };
+  transform(layer, "%r = transform.kas.restrict %convolution iterator 4 from 3 "
+                   ": (!transform.any_op) -> !transform.any_op");
+  EXPECT_EQ(run(), convolve(layer,
+                            [&](int64_t o, int64_t i, int64_t,
+                                int64_t) -> std::optional<Element> {
+                              if (i < 3)
+                                return std::nullopt;
+                              return Element{0, o, i};
+                            }));
+  if (layer.kernel == 1)
+    return;
+  transform(layer, "%r = transform.kas.restrict %convolution iterator 5 from 1 "
+                   ": (!transform.any_op) -> !transform.any_op");
+  EXPECT_EQ(run(), convolve(layer,
+                            [&](int64_t o, int64_t i, int64_t row,
+                                int64_t inputRow) -> std::optional<Element> {
+                              if (getKernelRow(row, inputRow) < 1)
+                                return std::nullopt;
+                              return Element{0, o, i};
+                            }));
+}
+
+/// Of an operator, the rows of a window can be in groups, too.
+TEST_F(NeuralTransformsTest, GroupOfWindow) {
+  Layer layer{4, 6, 6, 1, 3, 2, true};
+  transform(layer,
+            "%g = transform.kas.group %convolution iterators [1, 5] by 3 : "
+            "(!transform.any_op) -> !transform.any_op");
+  EXPECT_EQ(run(), convolve(layer,
+                            [&](int64_t o, int64_t i, int64_t row,
+                                int64_t inputRow) -> std::optional<Element> {
+                              if (o / 2 != inputRow - row + 1)
+                                return std::nullopt;
+                              return Element{0, o, i};
+                            }));
+  EXPECT_DOUBLE_EQ(getWorkRatio(), 1 / 3.0);
+}
+
 //===----------------------------------------------------------------------===//
 // Sequences
 //===----------------------------------------------------------------------===//
@@ -375,7 +496,7 @@ TEST_P(NeuralTransformsTest, Sequence1) {
   }
 }
 
-TEST_P(NeuralTransformsTest, Sequence2) {
+TEST_P(StructuredTransformsTest, Sequence2) {
   const Layer &layer = GetParam();
   int64_t unrolled = 4, groups = 2;
   transform(layer, llvm::formatv(R"(
@@ -408,7 +529,7 @@ TEST_P(NeuralTransformsTest, Sequence2) {
   EXPECT_DOUBLE_EQ(getWeightRatio(), expected);
 }
 
-TEST_P(NeuralTransformsTest, Sequence3) {
+TEST_P(StructuredTransformsTest, Sequence3) {
   const Layer &layer = GetParam();
   int64_t half = layer.outputs / 2;
   transform(layer, llvm::formatv(R"(
