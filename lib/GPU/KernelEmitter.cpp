@@ -160,6 +160,51 @@ Value GPUKernelEmitter::emitLoad(unsigned number, ArrayRef<AffineExpr> indices,
   return value;
 }
 
+std::optional<unsigned>
+GPUKernelEmitter::getInnerAxis(ArrayRef<unsigned> axes) const {
+  for (unsigned axis : llvm::reverse(axes))
+    if (problem.coordinates.axes[axis].extent != 1)
+      return axis;
+  return std::nullopt;
+}
+
+int64_t GPUKernelEmitter::getVectorWidth(AffineExpr address, unsigned axis,
+                                         int64_t most) const {
+  ArrayRef<Axis> all = problem.coordinates.axes;
+  SmallVector<Interval> ranges;
+  for (const Axis &other : all)
+    ranges.push_back({0, other.extent - 1});
+  for (int64_t width = most; width > 1; width /= 2) {
+    if (all[axis].extent % width != 0)
+      continue;
+    // Dimension `axis` counts vectors.
+    ranges[axis].upper = all[axis].extent / width - 1;
+    AffineExpr dimension = getAffineDimExpr(axis, b.getContext());
+    auto at = [&](int64_t offset) {
+      return simplifyInRanges(
+          address.replace(dimension, dimension * width + offset), ranges);
+    };
+    AffineExpr start = at(0);
+    bool isVector = start.isMultipleOf(width);
+    for (int64_t i = 1; i < width && isVector; ++i)
+      isVector = simplifyInRanges(at(i) - start, ranges) == i;
+    if (isVector)
+      return width;
+  }
+  return 1;
+}
+
+int64_t GPUKernelEmitter::getReadWidth(unsigned number, unsigned axis,
+                                       int64_t most) const {
+  if (number == 0)
+    for (const Guard &guard : problem.coordinates.guards)
+      if (guard.expr.isFunctionOfDim(axis))
+        return 1;
+  return getVectorWidth(
+      linearize(getIndices(number), getShape(number), b.getContext()), axis,
+      most);
+}
+
 int64_t GPUKernelEmitter::getDistance(ArrayRef<unsigned> tensors,
                                       ArrayRef<unsigned> axes) const {
   // The tensor with the most elements decides.
@@ -188,8 +233,12 @@ int64_t GPUKernelEmitter::getDistance(ArrayRef<unsigned> tensors,
 
 void GPUKernelEmitter::emitResult(Value sum, ArrayRef<AxisValues> values) {
   const Coordinates &coordinates = problem.coordinates;
-  if (double divisor = coordinates.getMeanDivisor(); divisor != 1)
-    sum = arith::DivFOp::create(b, sum, createConstant(divisor));
+  if (double divisor = coordinates.getMeanDivisor(); divisor != 1) {
+    Value count = createConstant(divisor);
+    if (isa<VectorType>(sum.getType()))
+      count = vector::BroadcastOp::create(b, sum.getType(), count);
+    sum = arith::DivFOp::create(b, sum, count);
+  }
   SmallVector<AffineExpr> axes(coordinates.numOutputs);
   for (const auto &[list, exprs] : values)
     for (auto [axis, expr] : llvm::zip_equal(list, exprs))
@@ -198,6 +247,16 @@ void GPUKernelEmitter::emitResult(Value sum, ArrayRef<AxisValues> values) {
 }
 
 void GPUKernelEmitter::emitStore(AffineExpr address, Value value) {
+  if (auto type = dyn_cast<VectorType>(value.getType())) {
+    if (type.getElementType() != elementType)
+      value = arith::TruncFOp::create(b, type.clone(elementType), value);
+    int64_t bytes =
+        type.getNumElements() * elementType.getIntOrFloatBitWidth() / 8;
+    vector::StoreOp::create(b, value, output, ValueRange(index.emit(address)),
+                            /*nontemporal=*/false,
+                            llvm::MaybeAlign(std::min<int64_t>(bytes, 16)));
+    return;
+  }
   if (value.getType() != elementType)
     value = arith::TruncFOp::create(b, elementType, value);
   memref::StoreOp::create(b, value, output, index.emit(address));

@@ -90,11 +90,13 @@ protected:
                           llvm::ArrayRef<mlir::AffineExpr> indices,
                           mlir::Value condition, bool isSufficient = true,
                           int64_t width = 1);
+  /// Stores a value, or a vector where its alignment is that of a whole one.
   void emitStore(mlir::AffineExpr address, mlir::Value value);
   /// Values of some of the output's axes.
   using AxisValues =
       std::pair<llvm::ArrayRef<unsigned>, llvm::SmallVector<mlir::AffineExpr>>;
-  /// Stores a sum, divided for a mean, where the axes have these values.
+  /// Stores a sum, divided for a mean, where the axes have these values; a
+  /// vector of sums there and behind it.
   void emitResult(mlir::Value sum, llvm::ArrayRef<AxisValues> values);
 
   llvm::ArrayRef<int64_t> getShape(unsigned number) const {
@@ -105,6 +107,17 @@ protected:
                        : problem.coordinates.weights[number - 1];
   }
   unsigned getNumInputs() const { return problem.weights.size() + 1; }
+
+  /// How many neighbours along `axis`, at most `most`, are neighbours at
+  /// `address`, both beginning at multiples of that number: a power of two that
+  /// divides the extent of the axis. Dimension i of `address` is axis i.
+  int64_t getVectorWidth(mlir::AffineExpr address, unsigned axis,
+                         int64_t most) const;
+  /// The same for what is read of tensor `number`: the vector exists as a whole
+  /// or not at all.
+  int64_t getReadWidth(unsigned number, unsigned axis, int64_t most) const;
+  /// The last of `axes` with more than one value.
+  std::optional<unsigned> getInnerAxis(llvm::ArrayRef<unsigned> axes) const;
 
   /// How far apart, in the largest of `tensors`, the first two values of the
   /// last axis of `axes` with more than one value are; very far where no axis

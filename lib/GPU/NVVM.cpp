@@ -113,6 +113,16 @@ static void removeTerminators(ModuleOp module) {
   }
 }
 
+/// Upstream makes memory that a launch asks for a variable without elements,
+/// which LLVM writes as one of a byte.
+static void declareDynamicMemory(ModuleOp module) {
+  module->walk([](LLVM::GlobalOp global) {
+    auto type = dyn_cast<LLVM::LLVMArrayType>(global.getGlobalType());
+    if (type && type.getNumElements() == 0)
+      global.setLinkage(LLVM::Linkage::External);
+  });
+}
+
 namespace {
 struct GPUSerializeNVVM : kas::impl::GPUSerializeNVVMBase<GPUSerializeNVVM> {
   using GPUSerializeNVVMBase::GPUSerializeNVVMBase;
@@ -135,6 +145,7 @@ struct GPUSerializeNVVM : kas::impl::GPUSerializeNVVMBase<GPUSerializeNVVM> {
       }
       folder = *found;
     }
+    declareDynamicMemory(module);
     gpu::TargetOptions options(folder, {}, "", "", *target);
     if (failed(transformGpuModulesToBinaries(module, nullptr, options)))
       return signalPassFailure();

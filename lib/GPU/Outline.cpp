@@ -97,12 +97,17 @@ FailureOr<GPUDeviceAttr> Outliner::checkSizes(Operation *op,
     auto shaped = cast<ShapedType>(type);
     int64_t bytes = shaped.getNumElements() *
                     llvm::divideCeil(shaped.getElementTypeBitWidth(), 8);
-    if (bytes <= device.getMaxBytes())
-      return success();
-    return op->emitError() << "expected tensors of at most "
-                           << device.getMaxBytes() << " bytes for the device '"
-                           << device.getName() << "', got " << bytes << " for "
-                           << name;
+    if (bytes > device.getMaxBytes())
+      return op->emitError()
+             << "expected tensors of at most " << device.getMaxBytes()
+             << " bytes for the device '" << device.getName() << "', got "
+             << bytes << " for " << name;
+    // Indices have 32 bits, which LLVM extends with their sign.
+    if (shaped.getNumElements() > INT32_MAX)
+      return op->emitError()
+             << "expected tensors of at most " << INT32_MAX << " elements, got "
+             << shaped.getNumElements() << " for " << name;
+    return success();
   };
   for (auto [i, input] : llvm::enumerate(inputs))
     if (failed(check(input.getType(), !isApply ? "input " + Twine(i)

@@ -29,7 +29,7 @@ using namespace mlir;
 namespace {
 
 /// Elements of one matrix that a block copies for `depth` steps. Thread t
-/// copies the elements t, t + threads, ... of the block's part.
+/// copies the vectors t, t + threads, ... of the block's part.
 struct Side {
   /// Tensors whose product it is, and the axes that number its lines through.
   ArrayRef<unsigned> tensors;
@@ -39,10 +39,13 @@ struct Side {
   int64_t pitch;
   /// Whether neighbouring threads copy neighbouring steps, not lines.
   bool stepsFirst;
+  /// Elements of a vector, neighbours along the lines or the steps.
+  int64_t copyWidth;
   Value memory;
   /// The first line of the block.
   AffineExpr begin;
-  /// For each element that a thread copies: its place in the part.
+  /// For each vector that a thread copies: the place of its first element in
+  /// the part.
   SmallVector<AffineExpr> lines, steps;
   /// Whether the thread has the last of these; null: always.
   Value hasLast;
@@ -77,16 +80,24 @@ private:
   Side makeSide(unsigned number, ArrayRef<unsigned> tensors,
                 ArrayRef<unsigned> axes);
   void addCopies(Side &side);
+  int64_t getCopyWidth(const Side &side) const;
 
   /// The axes at step `step` of block `block` of steps.
   void setSteps(SmallVectorImpl<AffineExpr> &axes, AffineExpr block,
                 AffineExpr step) const;
-  Value emitElement(const Side &side, unsigned i, AffineExpr block);
+  Value emitElements(const Side &side, unsigned i, AffineExpr block);
   SmallVector<Value> emitLoads(AffineExpr block);
+  void emitCopied(const Side &side, Value values, Value address);
   void emitStores(ArrayRef<Value> values, Value buffer);
   SmallVector<Value> emitProducts(ValueRange sums, Value buffer);
   SmallVector<Value> emitOnePhase(ValueRange sums);
   SmallVector<Value> emitTwoPhases(ValueRange sums);
+  int64_t getStoreWidth(unsigned side) const;
+  Value getSum(ArrayRef<Value> sums, int64_t row, int64_t column);
+  SmallVector<int64_t> getExtents(ArrayRef<unsigned> axes) const {
+    return llvm::map_to_vector(
+        axes, [&](unsigned axis) { return coordinates.axes[axis].extent; });
+  }
   void finish(ArrayRef<Value> sums);
 
   /// The first of the lanes number `i` of this thread in its block.
@@ -95,7 +106,15 @@ private:
     return threadIndex[side] * width[side] +
            (i / width[side]) * groups * width[side] + i % width[side];
   }
-  Value emitVector(Value memory, AffineExpr address, Value offset,
+  /// Of `lanes` elements of workgroup memory that begin at a multiple of
+  /// `lanes` in a line.
+  llvm::MaybeAlign getAlignment(const Side &side, int64_t lanes) const {
+    // Lines begin at multiples of a vector where their lengths are such.
+    if (side.pitch % lanes != 0)
+      return std::nullopt;
+    return llvm::Align(lanes * computeType.getIntOrFloatBitWidth() / 8);
+  }
+  Value emitVector(const Side &side, AffineExpr address, Value offset,
                    int64_t lanes);
 
   gpu::GPUFuncOp kernel;
@@ -126,6 +145,7 @@ Side StagedKernelEmitter::makeSide(unsigned number, ArrayRef<unsigned> tensors,
   side.pitch = side.blockLines + schedule.getPadding();
   side.stepsFirst =
       !isContiguous(tensors, axes) && isContiguous(tensors, view.steps);
+  side.copyWidth = getCopyWidth(side);
   auto space =
       gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
   auto type = MemRefType::get({schedule.getStages() * depth * side.pitch},
@@ -134,14 +154,29 @@ Side StagedKernelEmitter::makeSide(unsigned number, ArrayRef<unsigned> tensors,
   return side;
 }
 
+/// Vectors of four where that leaves no thread without one, or nothing but one
+/// access each; none of products of several tensors.
+int64_t StagedKernelEmitter::getCopyWidth(const Side &side) const {
+  std::optional<unsigned> axis =
+      getInnerAxis(side.stepsFirst ? ArrayRef(view.steps) : side.axes);
+  if (!axis || side.tensors.size() != 1)
+    return 1;
+  int64_t width = getReadWidth(side.tensors.front(), *axis, 4);
+  int64_t fast = side.stepsFirst ? depth : side.blockLines;
+  while (fast % width != 0 ||
+         (width > 1 && side.blockLines * depth < width * launch.block[0]))
+    width /= 2;
+  return width;
+}
+
 void StagedKernelEmitter::addCopies(Side &side) {
   int64_t threads = launch.block[0];
-  int64_t elements = side.blockLines * depth;
+  int64_t elements = side.blockLines * depth / side.copyWidth;
   int64_t copies = llvm::divideCeil(elements, threads);
   for (int64_t i = 0; i < copies; ++i) {
     AffineExpr element = thread + i * threads;
     if ((i + 1) * threads > elements) {
-      // Threads without an element copy the last one, and do not store it.
+      // Threads without a vector copy the last one, and do not store it.
       Value position = index.emit(element);
       side.hasLast =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ult, position,
@@ -150,17 +185,16 @@ void StagedKernelEmitter::addCopies(Side &side) {
                                             index.createConstant(elements - 1));
       element = index.add(inside, {i * threads, elements - 1});
     }
-    int64_t fast = side.stepsFirst ? depth : side.blockLines;
-    AffineExpr low = index.simplify(element % fast);
-    AffineExpr high = index.simplify(element.floorDiv(fast));
+    int64_t fast = (side.stepsFirst ? depth : side.blockLines) / side.copyWidth;
+    int64_t slow = side.stepsFirst ? side.blockLines : depth;
     // Values of their own: what is divided is divided once.
     auto add = [&](AffineExpr expr, int64_t extent) {
-      return index.add(index.emit(expr), {0, extent - 1});
+      return index.add(index.emit(index.simplify(expr)), {0, extent - 1});
     };
-    AffineExpr line = add(side.stepsFirst ? high : low, side.blockLines);
-    AffineExpr step = add(side.stepsFirst ? low : high, depth);
-    side.lines.push_back(line);
-    side.steps.push_back(step);
+    AffineExpr low = add(element % fast, fast) * side.copyWidth;
+    AffineExpr high = add(element.floorDiv(fast), slow);
+    side.lines.push_back(side.stepsFirst ? high : low);
+    side.steps.push_back(side.stepsFirst ? low : high);
   }
 }
 
@@ -219,8 +253,9 @@ void StagedKernelEmitter::setSteps(SmallVectorImpl<AffineExpr> &axes,
     axes[axis] = digit;
 }
 
-Value StagedKernelEmitter::emitElement(const Side &side, unsigned i,
-                                       AffineExpr block) {
+/// `copyWidth` elements as a vector, or one by itself.
+Value StagedKernelEmitter::emitElements(const Side &side, unsigned i,
+                                        AffineExpr block) {
   AffineExpr zero = b.getAffineConstantExpr(0);
   SmallVector<AffineExpr> axes(coordinates.axes.size(), zero);
   for (auto [axis, expr] : llvm::zip_equal(view.batches, batch))
@@ -249,25 +284,53 @@ Value StagedKernelEmitter::emitElement(const Side &side, unsigned i,
   for (unsigned tensor : side.tensors) {
     Value value =
         emitLoad(tensor, llvm::map_to_vector(getIndices(tensor), substitute),
-                 condition, /*isSufficient=*/hasData);
+                 condition, /*isSufficient=*/hasData, side.copyWidth);
     product = product ? Value(arith::MulFOp::create(b, product, value)) : value;
   }
   if (!condition)
     return product;
-  return arith::SelectOp::create(b, condition, product, createConstant(0));
+  Value nothing =
+      arith::ConstantOp::create(b, b.getZeroAttr(product.getType()));
+  // SPIR-V selects vectors by vectors.
+  if (side.copyWidth > 1)
+    condition = vector::BroadcastOp::create(
+        b, VectorType::get({side.copyWidth}, b.getI1Type()), condition);
+  return arith::SelectOp::create(b, condition, product, nothing);
 }
 
 SmallVector<Value> StagedKernelEmitter::emitLoads(AffineExpr block) {
   SmallVector<Value> values;
   for (const Side *side : {&left, &right})
     for (unsigned i = 0; i < side->lines.size(); ++i)
-      values.push_back(emitElement(*side, i, block));
+      values.push_back(emitElements(*side, i, block));
   return values;
 }
 
 /// Adds the offset of a buffer to an address; null: none.
 static Value addOffset(ImplicitLocOpBuilder &b, Value address, Value offset) {
   return offset ? Value(arith::AddIOp::create(b, address, offset)) : address;
+}
+
+/// Stores what was copied as a vector to workgroup memory.
+void StagedKernelEmitter::emitCopied(const Side &side, Value values,
+                                     Value address) {
+  if (side.copyWidth == 1) {
+    memref::StoreOp::create(b, values, side.memory, address);
+  } else if (!side.stepsFirst) {
+    vector::StoreOp::create(b, values, side.memory, ValueRange(address),
+                            /*nontemporal=*/false,
+                            getAlignment(side, side.copyWidth));
+  } else {
+    for (int64_t lane = 0; lane < side.copyWidth; ++lane) {
+      Value at =
+          lane == 0 ? address
+                    : Value(arith::AddIOp::create(
+                          b, address, index.createConstant(lane * side.pitch)));
+      memref::StoreOp::create(
+          b, vector::ExtractOp::create(b, values, ArrayRef<int64_t>{lane}),
+          side.memory, at);
+    }
+  }
 }
 
 void StagedKernelEmitter::emitStores(ArrayRef<Value> values, Value buffer) {
@@ -286,7 +349,7 @@ void StagedKernelEmitter::emitStores(ArrayRef<Value> values, Value buffer) {
             scf::IfOp::create(b, side->hasLast, /*withElseRegion=*/false);
         b.setInsertionPointToStart(branch.thenBlock());
       }
-      memref::StoreOp::create(b, values.front(), side->memory, address);
+      emitCopied(*side, values.front(), address);
       values = values.drop_front();
     }
   }
@@ -296,18 +359,15 @@ void StagedKernelEmitter::emitStores(ArrayRef<Value> values, Value buffer) {
 // Products
 //===----------------------------------------------------------------------===//
 
-Value StagedKernelEmitter::emitVector(Value memory, AffineExpr expr,
+Value StagedKernelEmitter::emitVector(const Side &side, AffineExpr expr,
                                       Value offset, int64_t lanes) {
   Value address = addOffset(b, index.emit(expr), offset);
   if (lanes == 1)
-    return memref::LoadOp::create(b, memory, address);
-  // Lines begin at multiples of a vector where their lengths are such.
-  llvm::MaybeAlign alignment;
-  if (schedule.getPadding() % lanes == 0)
-    alignment = llvm::Align(lanes * computeType.getIntOrFloatBitWidth() / 8);
+    return memref::LoadOp::create(b, side.memory, address);
   return vector::LoadOp::create(b, VectorType::get({lanes}, computeType),
-                                memory, ValueRange(address),
-                                /*nontemporal=*/false, alignment);
+                                side.memory, ValueRange(address),
+                                /*nontemporal=*/false,
+                                getAlignment(side, lanes));
 }
 
 /// Adds the products of one block of steps, a step at a time. Sums are ordered
@@ -329,8 +389,8 @@ SmallVector<Value> StagedKernelEmitter::emitProducts(ValueRange sums,
                                      index.createConstant(depth * side->pitch));
     for (int64_t i = 0; i < getTile(number); i += width[number])
       vectors[number].push_back(
-          emitVector(side->memory, step * side->pitch + getLine(number, i),
-                     offset, width[number]));
+          emitVector(*side, step * side->pitch + getLine(number, i), offset,
+                     width[number]));
   }
   SmallVector<Value> results;
   for (int64_t row = 0; row < getTile(0); ++row) {
@@ -404,15 +464,36 @@ void StagedKernelEmitter::emit() {
   finish(schedule.getStages() == 1 ? emitOnePhase(sums) : emitTwoPhases(sums));
 }
 
+/// How many rows (0) or columns (1) of a thread are stored at once: the lanes
+/// of a vector lie in one line, and so they do in the result.
+int64_t StagedKernelEmitter::getStoreWidth(unsigned side) const {
+  std::optional<unsigned> axis =
+      getInnerAxis(side == 0 ? view.rows : view.columns);
+  if (!axis)
+    return 1;
+  SmallVector<AffineExpr> axes;
+  for (unsigned i = 0; i < coordinates.numOutputs; ++i)
+    axes.push_back(getAffineDimExpr(i, b.getContext()));
+  return getVectorWidth(linearize(axes, problem.output, b.getContext()), *axis,
+                        width[side]);
+}
+
+Value StagedKernelEmitter::getSum(ArrayRef<Value> sums, int64_t row,
+                                  int64_t column) {
+  Value value = sums[(row * getTile(1) + column) / width[1]];
+  if (width[1] == 1)
+    return value;
+  return vector::ExtractOp::create(b, value,
+                                   ArrayRef<int64_t>{column % width[1]});
+}
+
 void StagedKernelEmitter::finish(ArrayRef<Value> sums) {
-  auto getExtents = [&](ArrayRef<unsigned> axes) {
-    return llvm::map_to_vector(
-        axes, [&](unsigned axis) { return coordinates.axes[axis].extent; });
-  };
-  for (int64_t row = 0; row < getTile(0); ++row) {
+  int64_t down = getStoreWidth(0), across = getStoreWidth(1);
+  (across > down ? down : across) = 1;
+  for (int64_t row = 0; row < getTile(0); row += down) {
     AffineExpr line = left.begin + getLine(0, row);
     Value hasRow = index.emitGuard({line, left.numLines});
-    for (int64_t column = 0; column < getTile(1); ++column) {
+    for (int64_t column = 0; column < getTile(1); column += across) {
       AffineExpr position = right.begin + getLine(1, column);
       Value exists =
           emitAnd({hasRow, index.emitGuard({position, right.numLines})});
@@ -421,10 +502,13 @@ void StagedKernelEmitter::finish(ArrayRef<Value> sums) {
         auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
         b.setInsertionPointToStart(branch.thenBlock());
       }
-      Value value = sums[(row * getTile(1) + column) / width[1]];
-      if (width[1] > 1)
-        value = vector::ExtractOp::create(b, value,
-                                          ArrayRef<int64_t>{column % width[1]});
+      SmallVector<Value> lanes;
+      for (int64_t i = 0; i < down * across; ++i)
+        lanes.push_back(getSum(sums, row + i / across, column + i % across));
+      Value value = lanes.front();
+      if (lanes.size() > 1)
+        value = vector::FromElementsOp::create(
+            b, VectorType::get({down * across}, computeType), lanes);
       emitResult(value, {{view.batches, batch},
                          {view.rows, delinearize(line, getExtents(view.rows))},
                          {view.columns,

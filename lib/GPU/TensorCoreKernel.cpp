@@ -139,39 +139,8 @@ void TensorCoreKernelEmitter::analyzeReads(TensorCorePart &part) {
   while (part.sameDigits < unit && extent % (2 * part.sameDigits) == 0)
     part.sameDigits *= 2;
   if (part.tensors.size() == 1)
-    part.readWidth = getReadWidth(part, axes.back());
-}
-
-/// How many neighbours along `axis`, beginning at a multiple of that number,
-/// are neighbours in the tensor at such a multiple, and exist together.
-int64_t TensorCoreKernelEmitter::getReadWidth(const TensorCorePart &part,
-                                              unsigned axis) const {
-  if (part.tensors.front() == 0)
-    for (const Guard &guard : coordinates.guards)
-      if (guard.expr.isFunctionOfDim(axis))
-        return 1;
-  unsigned tensor = part.tensors.front();
-  AffineExpr address =
-      linearize(getIndices(tensor), getShape(tensor), b.getContext());
-  SmallVector<Interval> ranges;
-  for (const Axis &other : coordinates.axes)
-    ranges.push_back({0, other.extent - 1});
-  for (int64_t width = part.sameDigits; width > 1; width /= 2) {
-    // Dimension `axis` counts vectors.
-    ranges[axis].upper = coordinates.axes[axis].extent / width - 1;
-    AffineExpr dimension = getAffineDimExpr(axis, b.getContext());
-    auto at = [&](int64_t offset) {
-      return simplifyInRanges(
-          address.replace(dimension, dimension * width + offset), ranges);
-    };
-    AffineExpr start = at(0);
-    bool isVector = start.isMultipleOf(width);
-    for (int64_t i = 1; i < width && isVector; ++i)
-      isVector = simplifyInRanges(at(i) - start, ranges) == i;
-    if (isVector)
-      return width;
-  }
-  return 1;
+    part.readWidth =
+        getReadWidth(part.tensors.front(), axes.back(), part.sameDigits);
 }
 
 void TensorCoreKernelEmitter::addUnits(TensorCorePart &part) {

@@ -76,7 +76,6 @@ private:
   void addPart(unsigned number);
   void addMemory();
   void analyzeReads(TensorCorePart &part);
-  int64_t getReadWidth(const TensorCorePart &part, unsigned axis) const;
   void addUnits(TensorCorePart &part);
 
   // Copies.

@@ -78,6 +78,26 @@ func.func @bytes(%x: tensor<257xf32>) -> tensor<f32> {
 
 // -----
 
+// Elements that indices of 32 bits count, whatever fits into the memory.
+#device = #kas_gpu.device<name = "wide", processors = 1, max_threads = 64, shared_bytes = 1024, max_blocks = 2,
+  max_bytes = 8589934588, processor_threads = 64, processor_shared_bytes = 1024, registers = 1024, thread_registers = 64,
+  subgroup = 32>
+module attributes {kas_gpu.device = #device} {
+kas.operator @sum() from [65536, 32768] {
+  %i = kas.reduce sum : 65536
+  %j = kas.reduce sum : 32768
+  kas.yield data(%i, %j)
+}
+func.func @elements(%x: tensor<65536x32768xf16>) -> tensor<f16> {
+  // expected-error@below {{expected tensors of at most 2147483647 elements, got 2147483648 for the data}}
+  %y = kas.apply @sum(%x) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 1>}
+    : (tensor<65536x32768xf16>) -> tensor<f16>
+  return %y : tensor<f16>
+}
+}
+
+// -----
+
 // A tile for each output coordinate.
 #device = #kas_gpu.device<name = "small", processors = 1, max_threads = 64, shared_bytes = 1024, max_blocks = 2,
   max_bytes = 1024, processor_threads = 64, processor_shared_bytes = 1024, registers = 1024, thread_registers = 64,

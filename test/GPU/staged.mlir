@@ -25,22 +25,25 @@ func.func @layer(%x: tensor<24x40xf32>, %w: tensor<20x24xf32>) -> tensor<20x40xf
 // CHECK: gpu.func @layer_0
 // CHECK-SAME: workgroup(%[[A:.*]] : memref<320xf32, #gpu.address_space<workgroup>>, %[[B:.*]] : memref<576xf32, #gpu.address_space<workgroup>>)
 // CHECK-SAME: known_grid_size = array<i32: 4, 1, 1>
-// CHECK: memref.store %{{.*}}, %[[A]]
-// CHECK: memref.store %{{.*}}, %[[B]]
+// Steps are neighbours in the weight: four are loaded at once, and stored to lines of their own. Columns are in the data.
+// CHECK: vector.load %arg1[%{{.*}}] {alignment = 16 : i64} : memref<480xf32>, vector<4xf32>
+// CHECK: vector.load %arg0[%{{.*}}] {alignment = 16 : i64} : memref<960xf32>, vector<4xf32>
+// CHECK-COUNT-4: memref.store %{{.*}}, %[[A]]
+// CHECK: vector.store %{{.*}}, %[[B]][%{{.*}}] {alignment = 16 : i64}
 // CHECK: gpu.barrier
 // One barrier for each block of steps; loads stand in front of the products, stores behind them.
 // CHECK: scf.for
-// CHECK: memref.load %arg
+// CHECK: vector.load %arg
 // CHECK: scf.for
 // CHECK: vector.load %[[A]]{{.*}} vector<4xf32>
 // CHECK: vector.load %[[B]]{{.*}} vector<4xf32>
 // CHECK-COUNT-4: math.fma %{{.*}} : vector<4xf32>
-// CHECK: memref.store %{{.*}}, %[[B]]
+// CHECK: vector.store %{{.*}}, %[[B]]
 // CHECK: gpu.barrier
 // CHECK-NOT: gpu.barrier
 // The last block, then what is inside of the output.
 // CHECK: scf.for
 // CHECK-COUNT-4: math.fma
 // CHECK: scf.if
-// CHECK: memref.store %{{.*}}, %arg2
+// CHECK: vector.store %{{.*}}, %arg2[%{{.*}}] {alignment = 16 : i64} : memref<800xf32>, vector<4xf32>
 }
