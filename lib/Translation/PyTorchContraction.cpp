@@ -10,8 +10,10 @@
 #include "kas/Conversion/Peeling.h"
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "kas/Reference/Evaluator.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+#include <limits>
 
 using namespace kas;
 using namespace mlir;
@@ -34,7 +36,8 @@ public:
 
   explicit TorchRewriter(llvm::raw_ostream &os) : os(os) {}
 
-  /// Writes `NAME = CODE  # SHAPE` and lets the tensor be NAME.
+  /// Writes `NAME = CODE  # SHAPE` and lets the tensor be NAME. Padding that is
+  /// still to be written is not in that shape.
   void assign(TorchTensor &tensor, const Twine &code) {
     std::string name = tensor.code;
     if (name == "data")
@@ -42,7 +45,10 @@ public:
     else if (StringRef rest(name); rest.consume_front("weight"))
       name = ("w" + rest).str();
     std::string text = code.str();
-    os << "    " << name << " = " << text << "  # " << listNumbers(tensor.shape)
+    SmallVector<int64_t> shape(tensor.shape);
+    for (auto [dim, pad] : llvm::enumerate(tensor.pads))
+      shape[dim] -= pad.first + pad.second;
+    os << "    " << name << " = " << text << "  # " << listNumbers(shape)
        << "\n";
     tensor.code = name;
   }
@@ -177,6 +183,30 @@ public:
   }
 
   const std::string &getReason() const { return reason; }
+
+  /// Sums over the coordinates that are dimensions of their own: there are no
+  /// windows yet, so the tensor is small.
+  void sum(TorchTensor &tensor, ArrayRef<Value> coordinates) {
+    SmallVector<int64_t> places;
+    for (auto [dim, label] : llvm::enumerate(tensor.dims)) {
+      Value coordinate = label.begin()->first;
+      if (llvm::is_contained(coordinates, coordinate) &&
+          tensor.findSole(coordinate) &&
+          tensor.shape[dim] == getConcreteSize(coordinate))
+        places.push_back(static_cast<int64_t>(dim));
+    }
+    if (places.empty())
+      return;
+    for (int64_t dim : llvm::reverse(places)) {
+      tensor.shape.erase(tensor.shape.begin() + dim);
+      tensor.dims.erase(tensor.dims.begin() + dim);
+      // Of these there is none; that of others comes after the sum.
+      if (!tensor.pads.empty())
+        tensor.pads.erase(tensor.pads.begin() + dim);
+    }
+    assign(tensor, tensor.code + ".sum((" +
+                       listNumbers(places, /*isTuple=*/true) + "))");
+  }
 
   /// Lets every dimension have one coordinate as label: windows become
   /// dimensions of their own, as views.
@@ -324,7 +354,8 @@ public:
     }
     SmallVector<int64_t> shape =
         llvm::map_to_vector(contraction.outputs, getConcreteSize);
-    os << "    y = " << getReduced(present);
+    std::string reduced = getReduced(present);
+    os << "    y = " << reduced;
     if (contraction.scale != 1)
       os << getScale();
     os << "\n";
@@ -376,19 +407,42 @@ private:
     return text;
   }
 
+  /// The expression of the result; products of a part of the operands are
+  /// written before.
   std::string getReduced(ArrayRef<Value> outputs) {
     SmallVector<Value> results(outputs);
     if (contraction.isMax)
       llvm::append_range(results, contraction.reductions);
-    SmallVector<std::string> subscripts, codes;
+    SmallVector<Factor> factors;
     for (const TorchTensor &operand : contraction.operands) {
-      subscripts.push_back(getSubscripts(operand.dims));
-      codes.push_back(operand.code);
+      Factor factor{operand.code, getSubscripts(operand.dims), {}};
+      for (const Label &label : operand.dims)
+        factor.coordinates.insert(label.begin()->first);
+      factors.push_back(std::move(factor));
     }
     std::string result = getSubscripts(results);
+    // The last product gives the result.
+    SmallVector<std::pair<size_t, size_t>> steps =
+        orderProducts(factors, results);
+    for (auto [number, step] :
+         llvm::enumerate(ArrayRef(steps).drop_back(steps.empty() ? 0 : 1))) {
+      Factor product = multiply(factors, step.first, step.second, results);
+      product.code = "p" + std::to_string(number);
+      SmallVector<Value> kept(product.coordinates.getArrayRef());
+      product.subscripts = getSubscripts(kept);
+      os << "    " << product.code << " = torch.einsum(\""
+         << factors[step.first].subscripts << ","
+         << factors[step.second].subscripts << "->" << product.subscripts
+         << "\", " << factors[step.first].code << ", "
+         << factors[step.second].code << ")\n";
+      replacePair(factors, step, std::move(product));
+    }
+    auto codes = llvm::map_range(factors, [](auto &f) { return f.code; });
+    auto subscripts =
+        llvm::map_range(factors, [](auto &f) { return f.subscripts; });
     std::string code;
-    if (codes.size() == 1 && subscripts[0] == result)
-      code = codes[0];
+    if (factors.size() == 1 && factors[0].subscripts == result)
+      code = factors[0].code;
     else
       code = "torch.einsum(\"" + llvm::join(subscripts, ",") + "->" + result +
              "\", " + llvm::join(codes, ", ") + ")";
@@ -399,6 +453,78 @@ private:
       code += ".amax((" + listNumbers(dims, /*isTuple=*/true) + "))";
     }
     return code;
+  }
+
+  /// A tensor of the product that is left.
+  struct Factor {
+    std::string code, subscripts;
+    llvm::SmallSetVector<Value, 8> coordinates;
+  };
+
+  /// The product of two factors, summed over what nothing else mentions; its
+  /// name is still to be given.
+  static Factor multiply(ArrayRef<Factor> factors, size_t first, size_t second,
+                         ArrayRef<Value> results) {
+    Factor product;
+    for (size_t index : {first, second})
+      for (Value coordinate : factors[index].coordinates) {
+        bool isNeeded = llvm::is_contained(results, coordinate);
+        for (auto [other, factor] : llvm::enumerate(factors))
+          isNeeded |= other != first && other != second &&
+                      factor.coordinates.contains(coordinate);
+        if (isNeeded)
+          product.coordinates.insert(coordinate);
+      }
+    return product;
+  }
+
+  /// The product takes the place of the first of the two.
+  static void replacePair(SmallVectorImpl<Factor> &factors,
+                          std::pair<size_t, size_t> pair, Factor product) {
+    factors[pair.first] = std::move(product);
+    factors.erase(factors.begin() + pair.second);
+  }
+
+  static double countPoints(const llvm::SmallSetVector<Value, 8> &coordinates) {
+    double points = 1;
+    for (Value coordinate : coordinates)
+      points *= static_cast<double>(getConcreteSize(coordinate));
+    return points;
+  }
+
+  /// Which two factors to multiply, one pair after another: the order with the
+  /// fewest multiplications and numbers written. `torch.einsum` itself goes
+  /// from left to right, which may be a hundred times as much.
+  static SmallVector<std::pair<size_t, size_t>>
+  orderProducts(ArrayRef<Factor> factors, ArrayRef<Value> results) {
+    // All orders are tried; nothing of the language gives that many factors.
+    if (factors.size() < 2 || factors.size() > 6)
+      return {};
+    return findOrder(factors, results).second;
+  }
+
+  static std::pair<double, SmallVector<std::pair<size_t, size_t>>>
+  findOrder(ArrayRef<Factor> factors, ArrayRef<Value> results) {
+    std::pair<double, SmallVector<std::pair<size_t, size_t>>> best;
+    if (factors.size() < 2)
+      return best;
+    best.first = std::numeric_limits<double>::infinity();
+    for (size_t first = 0; first < factors.size(); ++first)
+      for (size_t second = first + 1; second < factors.size(); ++second) {
+        llvm::SmallSetVector<Value, 8> all(factors[first].coordinates);
+        all.insert_range(factors[second].coordinates);
+        Factor product = multiply(factors, first, second, results);
+        double cost = countPoints(all) + countPoints(product.coordinates);
+        SmallVector<Factor> rest(factors);
+        replacePair(rest, {first, second}, std::move(product));
+        auto [others, steps] = findOrder(rest, results);
+        if (cost + others >= best.first)
+          continue;
+        best.first = cost + others;
+        steps.insert(steps.begin(), {first, second});
+        best.second = std::move(steps);
+      }
+    return best;
   }
 
   BasicContraction<TorchTensor> contraction;
@@ -431,8 +557,19 @@ LogicalResult kas::writeTorchContraction(OperatorOp op, llvm::raw_ostream &os) {
   if (failed(peeler.peelAll()))
     return failure();
   auto contraction = peeler.getContraction();
-  for (TorchTensor &operand : contraction.operands)
+  for (auto [index, operand] : llvm::enumerate(contraction.operands)) {
+    SmallVector<Value> own;
+    for (Value reduction : contraction.reductions) {
+      bool isShared = false;
+      for (auto [other, tensor] : llvm::enumerate(contraction.operands))
+        isShared |= other != index && tensor.mentions(reduction);
+      if (!isShared)
+        own.push_back(reduction);
+    }
+    if (!contraction.isMax)
+      rewriter.sum(operand, own);
     rewriter.spreadAll(operand);
+  }
   ContractionWriter(std::move(contraction), shapes.output, stream).write();
   os << text;
   return success();
