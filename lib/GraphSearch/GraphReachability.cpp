@@ -43,7 +43,7 @@ ShapeItem kas::getShapeItem(const GraphSpace &space, const LiveCoord &coord) {
   case CoordKind::Output:
   case CoordKind::MergeQuotient:
   case CoordKind::MergeRemainder:
-    if (info.isShareable)
+    if (info.isShareable && isWithinPositions(space, coord))
       item.flags |= ShapeItem::Droppable;
     if (!coord.weights && limits.expand > 0)
       item.flags |= ShapeItem::Expandable;

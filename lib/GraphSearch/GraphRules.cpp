@@ -68,7 +68,8 @@ LiveCoord kas::makeStride(GraphSpace &space, const LiveCoord &base,
   result.size = space.sizes.multiply(base.size, factor);
   result.kind = CoordKind::Stride;
   result.height = base.height + 1;
-  result.flags = base.flags & (LiveCoord::Unweighted | LiveCoord::HasOutput);
+  result.flags = base.flags & (LiveCoord::Unweighted | LiveCoord::HasOutput |
+                               LiveCoord::HasPosition);
   bool isOfSignature = space.distance.isSignatureStride(factor) &&
                        isOutputPart(base) &&
                        !(base.flags & LiveCoord::Unordered);
@@ -181,7 +182,8 @@ static LiveCoord makeHalf(const LiveCoord &whole, CoordKind kind, SizeId size) {
   result.size = size;
   result.kind = kind;
   result.height = whole.height + 1;
-  result.flags = whole.flags & (LiveCoord::Unordered | LiveCoord::HasOutput);
+  result.flags = whole.flags & (LiveCoord::Unordered | LiveCoord::HasOutput |
+                                LiveCoord::HasPosition);
   return result;
 }
 
@@ -253,7 +255,8 @@ LiveCoord kas::makeUnfold(const LiveCoord &base, const LiveCoord &window) {
   result.size = base.size;
   result.kind = CoordKind::Unfold;
   result.height = std::max(base.height, window.height) + 1;
-  result.flags = LiveCoord::HasOutput;
+  result.flags = LiveCoord::HasOutput |
+                 ((base.flags | window.flags) & LiveCoord::HasPosition);
   return result;
 }
 
@@ -371,6 +374,7 @@ LiveCoord kas::makeSplit(GraphSpace &space, const LiveCoord &outer,
   result.right = inner.right;
   result.flags = (outer.flags | inner.flags) &
                  (LiveCoord::Unweighted | LiveCoord::HasOutput);
+  result.flags |= (outer.flags | inner.flags) & LiveCoord::HasPosition;
   result.heightOfOuter = outer.height;
   if (isAscending(space, outer, inner))
     result.flags |= LiveCoord::Ascending;
@@ -414,7 +418,8 @@ LiveCoord kas::makeShift(const LiveCoord &base) {
   result.size = base.size;
   result.kind = CoordKind::Shift;
   result.height = base.height + 1;
-  result.flags = base.flags & (LiveCoord::Unweighted | LiveCoord::HasOutput);
+  result.flags = base.flags & (LiveCoord::Unweighted | LiveCoord::HasOutput |
+                               LiveCoord::HasPosition);
   return result;
 }
 

@@ -26,9 +26,15 @@ inline bool isOutputPart(const LiveCoord &coord) {
 }
 
 /// A weight may be indexed by it (W1), whatever else it is indexed by.
+/// W13: not by what depends on a position, where the space says so.
+inline bool isWithinPositions(const GraphSpace &space, const LiveCoord &coord) {
+  return space.problem->limits.weightsByPosition ||
+         !(coord.flags & LiveCoord::HasPosition);
+}
 inline bool isShareable(const GraphSpace &space, const LiveCoord &coord) {
   return coord.kind != CoordKind::Split && coord.kind != CoordKind::Shift &&
-         coord.kind != CoordKind::Stride && space.sizes[coord.size].isShareable;
+         coord.kind != CoordKind::Stride &&
+         space.sizes[coord.size].isShareable && isWithinPositions(space, coord);
 }
 /// A weight may take it from the data (W3).
 bool isTakeable(const GraphSpace &space, const LiveCoord &coord);

@@ -27,8 +27,8 @@ GraphState::GraphState(std::shared_ptr<GraphSpace> space) : space(space) {
     coord.size = space->sizes.intern(output.size);
     coord.expr = space->intern({CoordKind::Output, coord.size, index, 0});
     coord.flags = LiveCoord::HasOutput;
-    if (output.isUnordered)
-      coord.flags |= LiveCoord::Unordered;
+    coord.flags |=
+        output.isUnordered ? LiveCoord::Unordered : LiveCoord::HasPosition;
   }
 }
 

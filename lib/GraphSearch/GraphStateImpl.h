@@ -46,6 +46,8 @@ struct LiveCoord {
     Unweighted = 8,
     /// An output is below.
     HasOutput = 16,
+    /// An ordered output is below.
+    HasPosition = 32,
   };
   /// An end of a coordinate as a number of mixed radix, to see what a split
   /// would undo: the kind in 2 bits, the weights that index it in 4, and the

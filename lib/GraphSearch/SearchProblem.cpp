@@ -94,6 +94,7 @@ static SpaceLimits getLimits(SpaceOp space) {
                                  "shift_backward", &limits.shiftBackward),
                              {"weight_takes", &limits.weightTakes},
                              {"weight_shares", &limits.weightShares},
+                             {"weights_by_position", &limits.weightsByPosition},
                              {"swap_axes", &limits.swapAxes}})
     *limit = space.getLimit(name, *limit) != 0;
   for (auto [name, limit] : {std::pair<llvm::StringRef, double *>(

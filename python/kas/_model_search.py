@@ -252,6 +252,8 @@ def search(
     if not 0 <= min_flops_ratio <= flops_ratio:
         raise ValueError(f"requires 0 <= min_flops_ratio <= flops_ratio, got {min_flops_ratio} and {flops_ratio}")
     trainer = _make_trainer(model, data, recipe, space, binding, flops_ratio, min_flops_ratio, inherit, backend, device)
+    if translation_equivariant:
+        limits = {**limits, "weights_by_position": 0}
     problem = space if isinstance(space, SearchSpace) else _fit_limits(trainer.sites.spaces[trainer.space], limits)
     settings = {**trainer.describe(), "halving": repr(halving)}
     if translation_equivariant:
@@ -452,6 +454,7 @@ class _Run:
                 break
             candidate = candidates[0]
             if self.translation_equivariant and candidate.weights_indexed_by_position:
+                # Only a space that the caller made may have such candidates.
                 self._tell(candidate, None, "its weights are indexed by a position")
                 continue
             if not chosen:

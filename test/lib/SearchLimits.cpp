@@ -20,6 +20,7 @@ llvm::StringRef kas::test::getLimitName(SearchLimit limit) {
       "weight-over-time",
       "weight-takes-view",
       "rank",
+      "weight-by-position",
       "pooling",
       "merge-of-view",
       "merge-of-shift",
@@ -74,6 +75,10 @@ private:
   bool hasOutput(unsigned index) const {
     return anyBelow(index,
                     [&](unsigned i) { return kindOf(i) == Kind::Output; });
+  }
+  bool isPosition(unsigned index) const {
+    return kindOf(index) == Kind::Output &&
+           !problem.outputs[get(index).amount].isUnordered;
   }
   /// The coordinates of a weight, each that is merged as its two halves (M1).
   llvm::SmallVector<unsigned, 6>
@@ -210,6 +215,9 @@ void LimitFinder::checkWeights() {
     violated.set(WeightTakesNoneOrAll);
   for (llvm::ArrayRef<unsigned> weight : graph.weights)
     for (unsigned index : weight) {
+      if (!limits.weightsByPosition &&
+          anyBelow(index, [&](unsigned i) { return isPosition(i); }))
+        violated.set(WeightByPosition);
       for (unsigned other : weight)
         if (other != index &&
             anyBelow(index, [&](unsigned i) { return i == other; }))

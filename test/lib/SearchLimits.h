@@ -33,6 +33,8 @@ enum SearchLimit : unsigned {
   WeightTakesView,
   /// W3: a reduction that only weights have is too small or too large.
   Rank,
+  /// W13: a weight is indexed by what depends on an ordered output.
+  WeightByPosition,
   /// P1.
   Pooling,
   /// M1: a merge of a split, a stride or a reduction.

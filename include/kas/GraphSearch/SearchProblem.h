@@ -69,6 +69,9 @@ struct SpaceLimits {
   /// Every weight takes a coordinate from the data; every weight shares one
   /// with it.
   bool weightTakes = true, weightShares = true;
+  /// Weights may be indexed by what depends on an ordered output. Without them
+  /// an operator does the same everywhere but at the border.
+  bool weightsByPosition = true;
   /// Equal ordered dimensions of the output count as interchangeable, and so do
   /// those of the input.
   bool swapAxes = false;

@@ -191,6 +191,23 @@ TEST_F(RulesTest, W2) {
   EXPECT_TRUE(shares.contracts({shares.h}, {}));
 }
 
+TEST_F(RulesTest, W13) {
+  RuleChecker x(
+      limit([](SpaceLimits &limits) { limits.weightsByPosition = false; }));
+  ExprId k = x.reduce("k");
+  EXPECT_TRUE(contracts({h}, {d}));
+  EXPECT_FALSE(x.contracts({x.h}, {x.d})) << "shared";
+  EXPECT_FALSE(x.contracts({x.d}, {x.h})) << "taken";
+  EXPECT_TRUE(x.contracts({k}, {x.d}));
+  ExprId window = x.unfold(x.h, k);
+  EXPECT_FALSE(x.contracts({window}, {})) << "a position in a window";
+  auto [high, low] = x.merge(x.w, "s");
+  EXPECT_FALSE(x.contracts({low}, {x.d})) << "whether it is odd";
+  auto [group, channel] = x.merge(x.d, "g");
+  EXPECT_TRUE(x.contracts({group}, {channel})) << "halves of a channel";
+  EXPECT_FALSE(x.contracts({group, high}, {channel}));
+}
+
 TEST_F(RulesTest, W4) {
   RuleChecker larger(space.problem), smaller(space.problem);
   larger.contract({larger.h, larger.w}, {larger.d});

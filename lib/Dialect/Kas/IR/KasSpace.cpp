@@ -123,7 +123,8 @@ static constexpr StringLiteral integerLimits[] = {
     "stride_size", "shift_block", "size_symbols",    "size_powers"};
 static constexpr StringLiteral ratioLimits[] = {"reduce_ratio", "unfold_ratio"};
 static constexpr StringLiteral flagLimits[] = {"shift_backward", "swap_axes",
-                                               "weight_takes", "weight_shares"};
+                                               "weight_takes", "weight_shares",
+                                               "weights_by_position"};
 
 /// An integer or a float attribute as a number.
 static std::optional<double> toNumber(Attribute value) {

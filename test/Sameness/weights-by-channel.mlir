@@ -1,0 +1,47 @@
+// No weight is indexed by what depends on a position.
+// RUN: kas-prove-space %s > %t
+// RUN: FileCheck %s < %t
+// RUN: tail -n 1 %t > %t.row
+// RUN: grep -Fx -f %t.row %kas_src_root/docs/SearchSpaceCounts.md
+
+kas.space @weights_by_channel<N, C, H | s>
+    [N, C unordered, H] from [N, C unordered, H]
+    bindings [<N = 1, C = 5, H = 6, s = 2>, <N = 1, C = 4, H = 15, s = 3>]
+    limits {depth = 5, weights = 1, reduce = 1, merge = 1, split = 2, shift = 1, unfold = 0, chain = 100,
+            weight_takes = 0, weight_shares = 0, weights_by_position = 0, occurrences.C = 3, occurrences.H = 2, occurrences.s = 2}
+
+// CHECK: brute force: 30963 operators, 1644 classes, 63 of them within the limits
+// CHECK-NEXT: search: 63 operators, 63 classes
+// CHECK-NEXT: missing: 0, duplicates: 0, not found by brute force: 0
+// CHECK-NEXT: outside: 12 merge-of-shift
+// CHECK-NEXT: outside: 23 merge-of-shift shift-of-channel shift-of-split
+// CHECK-NEXT: outside: 48 merge-of-view
+// CHECK-NEXT: outside: 21 no-weight
+// CHECK-NEXT: outside: 4 no-weight merge-of-shift
+// CHECK-NEXT: outside: 8 no-weight merge-of-shift shift-of-channel shift-of-split
+// CHECK-NEXT: outside: 10 no-weight merge-of-view
+// CHECK-NEXT: outside: 4 no-weight shift-of-split
+// CHECK-NEXT: outside: 1 pooling merge-of-shift shift-of-channel shift-of-split
+// CHECK-NEXT: outside: 21 pooling merge-of-view
+// CHECK-NEXT: outside: 12 shift-of-split
+// CHECK-NEXT: outside: 388 weight-by-position
+// CHECK-NEXT: outside: 136 weight-by-position merge-of-shift
+// CHECK-NEXT: outside: 73 weight-by-position merge-of-shift shift-of-channel shift-of-split
+// CHECK-NEXT: outside: 16 weight-by-position merge-of-shift shift-of-split
+// CHECK-NEXT: outside: 169 weight-by-position merge-of-view
+// CHECK-NEXT: outside: 2 weight-by-position pooling
+// CHECK-NEXT: outside: 35 weight-by-position pooling merge-of-shift shift-of-channel shift-of-split
+// CHECK-NEXT: outside: 12 weight-by-position pooling merge-of-shift shift-of-split
+// CHECK-NEXT: outside: 151 weight-by-position pooling merge-of-view
+// CHECK-NEXT: outside: 4 weight-by-position pooling merge-of-view shift-of-channel shift-of-split
+// CHECK-NEXT: outside: 136 weight-by-position shift-of-split
+// CHECK-NEXT: outside: 2 weight-over-time merge-of-shift shift-of-channel shift-of-split
+// CHECK-NEXT: outside: 18 weight-over-time merge-of-view
+// CHECK-NEXT: outside: 1 weight-over-time pooling merge-of-shift shift-of-channel shift-of-split
+// CHECK-NEXT: outside: 12 weight-over-time pooling merge-of-view
+// CHECK-NEXT: outside: 42 weight-over-time weight-by-position merge-of-shift shift-of-channel shift-of-split
+// CHECK-NEXT: outside: 24 weight-over-time weight-by-position merge-of-shift shift-of-split
+// CHECK-NEXT: outside: 115 weight-over-time weight-by-position merge-of-view
+// CHECK-NEXT: outside: 13 weight-over-time weight-by-position pooling merge-of-shift shift-of-channel shift-of-split
+// CHECK-NEXT: outside: 4 weight-over-time weight-by-position pooling merge-of-shift shift-of-split
+// CHECK-NEXT: outside: 64 weight-over-time weight-by-position pooling merge-of-view
