@@ -121,6 +121,9 @@ typedef struct KasRtDeviceInfo {
   uint64_t memoryBytes;
   /* Whether kernels may compute in 16-bit floats and keep them in buffers. */
   int32_t hasFloat16;
+  /* Whether it is the host's processor: nothing is gained by workgroup memory
+     there. */
+  int32_t isHost;
 } KasRtDeviceInfo;
 
 KAS_RT_API KasRtStatus kasRtDeviceGetInfo(KasRtDevice device,

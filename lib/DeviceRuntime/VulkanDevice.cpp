@@ -63,6 +63,7 @@ void VulkanDevice::readLimits() {
                               limits.maxDescriptorSetStorageBuffers,
                               limits.maxPerStageResources, poolBuffers});
   info.warpSize = subgroup.subgroupSize;
+  info.isHost = device.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   info.maxBufferBytes = std::min<uint64_t>(limits.maxStorageBufferRange,
                                            allocation.maxMemoryAllocationSize);
   for (uint32_t i = 0; i < memoryTypes.memoryHeapCount; ++i)

@@ -71,8 +71,9 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
   using Base = PassPipelineOptions<Options>;
   typename Base::template Option<std::string> device{
       *this, "device",
-      llvm::cl::desc("What schedules are chosen for: sm_80, sm_90, ..., or "
-                     "vulkan; by default that of the module or the pipeline")};
+      llvm::cl::desc("What schedules are chosen for: sm_80, sm_90, ..., "
+                     "vulkan or vulkan-cpu; by default that of the module or "
+                     "the pipeline")};
   typename Base::template Option<int64_t> maxThreads{
       *this, "max-threads",
       llvm::cl::desc("Most threads of a block; 0: those of the device"),

@@ -211,6 +211,9 @@ struct DeviceNumbers {
 };
 } // namespace
 
+/// Vulkan on a processor.
+static constexpr llvm::StringLiteral hostDevice = "vulkan-cpu";
+
 /// The largest GPU of each compute capability. Source: CUDA C++ Programming
 /// Guide, "Compute Capabilities", table of technical specifications.
 static constexpr DeviceNumbers nvidiaDevices[] = {
@@ -231,7 +234,15 @@ llvm::Expected<GPUDeviceAttr> kas::getGPUDevice(MLIRContext *context,
         /*max_bytes=*/int64_t(1) << 27, /*processor_threads=*/1024,
         /*processor_shared_bytes=*/64 << 10, /*registers=*/65536,
         /*thread_registers=*/128, /*subgroup=*/32);
-  std::string known = "vulkan";
+  // Mesa's lavapipe with vectors of 256 bits. It keeps registers in memory.
+  if (name == hostDevice)
+    return GPUDeviceAttr::get(
+        context, name, /*processors=*/8, /*max_threads=*/128,
+        /*shared_bytes=*/16 << 10, /*max_blocks=*/65535,
+        /*max_bytes=*/int64_t(1) << 27, /*processor_threads=*/128,
+        /*processor_shared_bytes=*/16 << 10, /*registers=*/16384,
+        /*thread_registers=*/128, /*subgroup=*/8);
+  std::string known = "vulkan, vulkan-cpu";
   for (const DeviceNumbers &device : nvidiaDevices) {
     // Shared memory that a kernel declares statically; indices of 31 bits.
     if (device.name == name)
@@ -252,6 +263,10 @@ int64_t kas::getMaxSharedBytes(GPUDeviceAttr device, GPURoad road) {
   if (road == GPURoad::TensorCore && device.getSharedBytes() >= declaredBytes)
     return std::max(declaredBytes, device.getProcessorSharedBytes() - 1024);
   return device.getSharedBytes();
+}
+
+bool kas::isHostDevice(GPUDeviceAttr device) {
+  return device.getName() == hostDevice;
 }
 
 bool kas::hasMatrixInstructions(GPUDeviceAttr device) {

@@ -15,6 +15,7 @@
 #include "MatrixView.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
+#include <map>
 
 namespace kas {
 #define GEN_PASS_DEF_GPUSCHEDULE
@@ -168,8 +169,11 @@ private:
     return std::min<int64_t>(device.getThreadRegisters(), 168);
   }
 
-  int64_t getLoads(ArrayRef<AffineExpr> exprs, ArrayRef<int64_t> tile) const;
+  bool differs(ArrayRef<AffineExpr> exprs, unsigned axis, int64_t size);
+  int64_t getLoads(ArrayRef<AffineExpr> exprs, ArrayRef<int64_t> tile);
   void considerDirect(ArrayRef<int64_t> tile);
+  void takeOnHost(ArrayRef<int64_t> tile, int64_t points, int64_t tiles,
+                  int64_t loads, int64_t guards);
   void considerStaged(const MatrixView &view, std::array<int64_t, 2> tile,
                       std::array<int64_t, 2> block, int64_t depth);
   void considerTensorCore(const MatrixView &view, std::array<int64_t, 2> tile,
@@ -191,6 +195,8 @@ private:
   MLIRContext *context;
   GPUScheduleAttr best;
   double bestCycles = 0;
+  /// What `differs` found, by the place of the expressions in `coordinates`.
+  std::map<std::tuple<const AffineExpr *, unsigned, int64_t>, bool> known;
 };
 
 } // namespace
@@ -212,7 +218,8 @@ void CostModel::considerDirect() {
     for (unsigned second = first; second < numOutputs; ++second)
       for (int64_t a : {2, 4, 8})
         for (int64_t b : {1, 2, 4, 8}) {
-          if ((first == second) != (b == 1) || a * b > 32)
+          if ((first == second) != (b == 1) ||
+              a * b > (isHostDevice(device) ? 64 : 32))
             continue;
           SmallVector<int64_t> tile(numOutputs, 1);
           tile[first] *= a;
@@ -221,12 +228,43 @@ void CostModel::considerDirect() {
         }
 }
 
+/// Whether `exprs` differ within a tile of `size` points along `axis`: the
+/// group of a channel does not where tiles do not cross groups.
+bool CostModel::differs(ArrayRef<AffineExpr> exprs, unsigned axis,
+                        int64_t size) {
+  if (size == 1 || !dependsOn(exprs, axis))
+    return false;
+  auto [entry, isNew] =
+      known.try_emplace(std::tuple(exprs.data(), axis, size), true);
+  int64_t extent = coordinates.axes[axis].extent;
+  if (!isNew || extent % size != 0)
+    return entry->second;
+  SmallVector<Interval> ranges;
+  for (const Axis &other : coordinates.axes)
+    ranges.push_back({0, other.extent - 1});
+  // Dimension `axis` counts tiles.
+  ranges[axis].upper = extent / size - 1;
+  AffineExpr dimension = getAffineDimExpr(axis, context);
+  entry->second = llvm::any_of(exprs, [&](AffineExpr expr) {
+    auto at = [&](int64_t i) {
+      return simplifyInRanges(expr.replace(dimension, dimension * size + i),
+                              ranges);
+    };
+    AffineExpr first = at(0);
+    for (int64_t i = 1; i < size; ++i)
+      if (at(i) != first)
+        return true;
+    return false;
+  });
+  return entry->second;
+}
+
 /// Elements that a thread loads for one step of a tile.
 int64_t CostModel::getLoads(ArrayRef<AffineExpr> exprs,
-                            ArrayRef<int64_t> tile) const {
+                            ArrayRef<int64_t> tile) {
   int64_t loads = 1;
   for (auto [axis, size] : llvm::enumerate(tile))
-    if (dependsOn(exprs, axis))
+    if (differs(exprs, axis, size))
       loads *= size;
   return loads;
 }
@@ -245,6 +283,8 @@ void CostModel::considerDirect(ArrayRef<int64_t> tile) {
   int64_t guards = static_cast<int64_t>(coordinates.guards.size()) * loads;
   for (ArrayRef<AffineExpr> weight : coordinates.weights)
     loads += getLoads(weight, tile);
+  if (isHostDevice(device))
+    return takeOnHost(tile, points, tiles, loads, guards);
   // Values, what is loaded and its addresses, and the rest.
   if (points + 3 * loads + 24 > getMaxRegisters())
     return;
@@ -264,6 +304,25 @@ void CostModel::considerDirect(ArrayRef<int64_t> tile) {
   take(cycles, GPUScheduleAttr::get(
                    context, GPURoad::Direct, getDirectThreads(device, tiles),
                    getArray(tile), DenseI64ArrayAttr(), 0, 0, 1));
+}
+
+/// A load takes each lane of a vector for itself, wherever the elements are,
+/// and costs as much as eight products of vectors.
+void CostModel::takeOnHost(ArrayRef<int64_t> tile, int64_t points,
+                           int64_t tiles, int64_t loads, int64_t guards) {
+  double step = static_cast<double>(
+                    points * std::max<int64_t>(1, coordinates.weights.size()) +
+                    2 * guards + 8 * loads) +
+                4;
+  double perTile = step * getSteps() + 8.0 * static_cast<double>(points);
+  // Neighbours along the last coordinate share lines of the cache.
+  if (!tile.empty() && tile.back() == 1)
+    perTile *= 1.05;
+  int64_t vectors = llvm::divideCeil(tiles, device.getSubgroup());
+  take(perTile * static_cast<double>(vectors),
+       GPUScheduleAttr::get(context, GPURoad::Direct,
+                            getDirectThreads(device, tiles), getArray(tile),
+                            DenseI64ArrayAttr(), 0, 0, 1));
 }
 
 void CostModel::considerStaged() {
@@ -409,7 +468,9 @@ GPUScheduleAttr kas::chooseGPUSchedule(const Coordinates &coordinates,
     model.considerTensorCore(precision);
   if (road == GPURoad::TensorCore && model.getBest())
     return model.getBest();
-  if (road != GPURoad::Direct)
+  // Copies to workgroup memory gain nothing where that is like any other.
+  if (road == GPURoad::Staged || (!road && !isHostDevice(device)) ||
+      road == GPURoad::TensorCore)
     model.considerStaged();
   if (road != GPURoad::Staged || !model.getBest())
     model.considerDirect();

@@ -1,6 +1,7 @@
 // RUN: kas-opt %s -kas-gpu-schedule=device=sm_90 | FileCheck %s --check-prefixes=CHECK,SM90
 // RUN: kas-opt %s -kas-gpu-schedule=device=vulkan | FileCheck %s --check-prefixes=CHECK,VULKAN
 // RUN: kas-opt %s -kas-gpu-schedule="device=vulkan max-threads=1024 shared-bytes=32768" | FileCheck %s --check-prefix=LARGER
+// RUN: kas-opt %s -kas-gpu-schedule=device=vulkan-cpu | FileCheck %s --check-prefix=HOST
 // RUN: kas-opt %s -kas-gpu-schedule=device=sm_90 | kas-opt -kas-gpu-schedule | FileCheck %s --check-prefixes=CHECK,SM90
 // RUN: kas-opt %s -kas-gpu-schedule=road=direct | FileCheck %s --check-prefix=DIRECT
 // RUN: not kas-opt %s -kas-gpu-schedule=road=other 2>&1 | FileCheck %s --check-prefix=ROAD
@@ -20,6 +21,8 @@ kas.operator @matmul(%m: 1024, %n: 1024) from [1024, 1024] {
 }
 // CHECK-LABEL: func @staged
 // CHECK: kas_gpu.schedule = #kas_gpu.schedule<road = staged, threads = {{[0-9]+}}, tile = [{{[48]}}, 8]
+// HOST-LABEL: func @staged
+// HOST: kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = {{[0-9]+}}, tile = [8, 8]>
 // DIRECT-LABEL: func @staged
 // DIRECT: kas_gpu.schedule = #kas_gpu.schedule<road = direct
 func.func @staged(%x: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
@@ -46,4 +49,23 @@ func.func @given(%x: tensor<64x4096xf32>, %w: tensor<64xf32>) -> tensor<64x4096x
   %y = kas.apply @scale(%x, %w) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 96, tile = [2, 1]>}
     : (tensor<64x4096xf32>, tensor<64xf32>) -> tensor<64x4096xf32>
   return %y : tensor<64x4096xf32>
+}
+
+// Eight output channels are of one group and read the same data, and so do neighbours along a row, in part.
+kas.operator @grouped(%o: 32, %h: 16, %w: 16) from [16, 16, 16] {
+  %c = kas.reduce sum : 4
+  %j = kas.reduce sum : 3
+  %g, %p = kas.merge %o by 8 : 32
+  %g_d, %g_w = kas.share %g : 4
+  %c_d, %c_w = kas.share %c : 4
+  %j_d, %j_w = kas.share %j : 3
+  %in = kas.split %g_d, %c_d : 4, 4
+  %x = kas.unfold %w, %j_d : 16, 3
+  kas.yield data(%in, %h, %x) weight(%g_w, %p, %c_w, %j_w)
+}
+// HOST-LABEL: func @groups
+// HOST: kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = {{[0-9]+}}, tile = [8, 1, 8]>
+func.func @groups(%x: tensor<16x16x16xf32>, %w: tensor<4x8x4x3xf32>) -> tensor<32x16x16xf32> {
+  %y = kas.apply @grouped(%x, %w) : (tensor<16x16x16xf32>, tensor<4x8x4x3xf32>) -> tensor<32x16x16xf32>
+  return %y : tensor<32x16x16xf32>
 }

@@ -184,6 +184,8 @@ static Expected<GPUProgram> compile(mlir::ModuleOp module,
     return compileForNVVM(module, options);
   }
   SPIRVPipelineOptions options;
+  if (info.isHost)
+    options.front.device = "vulkan-cpu";
   options.front.maxThreads = info.maxThreadsPerBlock;
   options.front.sharedBytes = info.maxSharedBytes;
   return compileForSPIRV(module, options);

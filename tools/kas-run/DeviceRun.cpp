@@ -36,6 +36,8 @@ static Expected<GPUProgram> compile(mlir::ModuleOp module,
     return compileForNVVM(module, options);
   }
   SPIRVPipelineOptions options;
+  if (info.isHost)
+    options.front.device = "vulkan-cpu";
   options.front.elements = settings.elements;
   options.front.maxThreads = info.maxThreadsPerBlock;
   options.front.sharedBytes = info.maxSharedBytes;

@@ -87,8 +87,8 @@ def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"device", "device", "std::string", /*default=*/"",
-           "sm_80, sm_90, ..., or vulkan; by default that of the module, or "
-           "sm_90">,
+           "sm_80, sm_90, ..., vulkan or vulkan-cpu; by default that of the "
+           "module, or sm_90">,
     Option<"maxThreads", "max-threads", "int64_t", /*default=*/"0",
            "Most threads of a block; 0: those of the device">,
     Option<"sharedBytes", "shared-bytes", "int64_t", /*default=*/"0",

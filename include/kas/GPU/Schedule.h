@@ -43,6 +43,10 @@ constexpr int64_t declaredBytes = 48 << 10;
 /// Bytes of workgroup memory that a kernel of `road` may take on `device`.
 int64_t getMaxSharedBytes(GPUDeviceAttr device, GPURoad road);
 
+/// Whether `device` is a processor that runs kernels lane by lane of its
+/// vectors, without memory that only workgroups have.
+bool isHostDevice(GPUDeviceAttr device);
+
 /// Whether tensor-core kernels can be compiled for `device`: NVIDIA's since
 /// sm_80.
 bool hasMatrixInstructions(GPUDeviceAttr device);

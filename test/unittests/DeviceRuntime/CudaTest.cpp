@@ -323,6 +323,7 @@ TEST_F(CudaDeviceTest, DescribesTheDevice) {
   EXPECT_EQ(info.maxGrid[1], 65535u);
   EXPECT_EQ(info.maxSharedBytes, 232448u);
   EXPECT_EQ(info.warpSize, 32u);
+  EXPECT_EQ(info.isHost, 0);
   EXPECT_EQ(info.memoryBytes, 64u << 20);
 }
 

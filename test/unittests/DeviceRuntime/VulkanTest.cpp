@@ -124,6 +124,7 @@ TEST_F(VulkanDeviceTest, DescribesTheDevice) {
   EXPECT_GE(info.maxBufferBytes, 1u << 27);
   EXPECT_GT(info.memoryBytes, 0u);
   EXPECT_GE(info.warpSize, 1u);
+  EXPECT_EQ(info.isHost, 1);
   int32_t count = 0;
   EXPECT_SUCCESS(kasRtDeviceCount(KAS_RT_VULKAN, &count));
   EXPECT_EQ(count, 1);
