@@ -65,7 +65,7 @@ llvm_config.use_default_substitutions()
 tool_dirs = [os.path.join(config.kas_obj_root, "bin"), config.llvm_tools_dir]
 # The thread sanitizer does not see how threads of libMLIR wait for each other; those of the search are our own.
 kas_opt = ToolSubst("kas-opt", extra_args=["-mlir-disable-threading"] if "thread" in config.sanitizers else [])
-tools = [kas_opt, "kas-run", "kas-translate", "kas-reduce", "kas-lsp-server", "kas-bench", "kas-fuzz", "kas-search-db", "kas-prove-space"]
+tools = [kas_opt, "kas-run", "kas-translate", "kas-reduce", "kas-lsp-server", "kas-bench", "kas-fuzz", "kas-search-db", "kas-tune", "kas-prove-space"]
 llvm_config.add_tool_substitutions(
     tools + ["mlir-opt", "mlir-translate", "FileCheck", "not", "count", "split-file", "llvm-nm", "llvm-objdump"], tool_dirs
 )

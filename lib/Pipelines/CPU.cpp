@@ -46,7 +46,7 @@ static void addOperators(OpPassManager &manager,
                          const CPUPipelineOptions &options) {
   manager.addPass(createKasSpecializePass());
   manager.addPass(createKasRFactorPass());
-  if (options.packOperators) {
+  if (options.packOperators && options.registerTiles) {
     // What is behind an operator may be computed with it.
     if (options.prepareWeights)
       manager.addNestedPass<func::FuncOp>(createFuseElementwise());
@@ -94,7 +94,8 @@ static void addLoops(OpPassManager &manager,
   contractions.threads = options.threads;
   contractions.vectorBits = options.vectorBits;
   contractions.prepared = options.prepareWeights;
-  manager.addNestedPass<func::FuncOp>(createPackContractions(contractions));
+  if (options.registerTiles)
+    manager.addNestedPass<func::FuncOp>(createPackContractions(contractions));
   if (options.prepareWeights)
     manager.addPass(createPrepareWeights());
   LinalgToCPULoopsOptions loops;

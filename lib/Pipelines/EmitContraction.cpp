@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace kas;
 using namespace mlir;
@@ -63,6 +64,10 @@ static void remarkDirect(Location loc, const DirectPlan &plan,
 
 static void remarkRowVectors(Location loc, const RowVectorPlan &plan,
                              int64_t lanes, bool weightsCombined) {
+  auto schedule = ScheduleAttr::get(loc.getContext(), Road::RowVectors,
+                                    /*rows=*/0, plan.getNumRegisterColumns(),
+                                    plan.registerVectors, /*tile=*/0,
+                                    /*depth=*/0);
   remark::passed(loc,
                  remark::RemarkOpts::name("RowVectors").category(panelRemarks))
       << remark::metric("registerColumns", plan.getNumRegisterColumns())
@@ -70,6 +75,7 @@ static void remarkRowVectors(Location loc, const RowVectorPlan &plan,
       << remark::metric("lanes", lanes)
       << remark::metric("columnGroups", plan.columnGroups)
       << remark::metric("bordered", !plan.borderedShape.empty())
+      << remark::metric("schedule", toString(schedule))
       << remark::metric("weightsCombined", weightsCombined);
 }
 
@@ -113,14 +119,16 @@ LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
         makeDirectPlan(nest, target, threads, schedule,
                        [&](const Twine &reason) { noTiles = reason.str(); });
   // Where weights are packed at each call, panels and direct tiles do as well.
-  if (options.prepared && !schedule)
-    vectors =
-        makeRowVectorPlan(nest, target, threads, [&](const Twine &reason) {
-          noVectors = "; " + reason.str();
-        });
+  if (schedule ? schedule.getRoad() == Road::RowVectors : options.prepared)
+    vectors = makeRowVectorPlan(
+        nest, target, threads, schedule,
+        [&](const Twine &reason) { noVectors = reason.str(); });
   if (failed(panels) && failed(direct) && failed(vectors)) {
-    StringRef both = noPanels.empty() || noTiles.empty() ? "" : "; ";
-    because(noPanels + both + noTiles + noVectors);
+    SmallVector<StringRef> reasons;
+    for (const std::string *reason : {&noPanels, &noTiles, &noVectors})
+      if (!reason->empty())
+        reasons.push_back(*reason);
+    because(llvm::join(reasons, "; "));
     return failure();
   }
   bool isDirect =
@@ -134,7 +142,8 @@ LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
   bool isReadOnce = isDirect && nest.getExtent(nest.rows) == 1 &&
                     !(options.tail && options.tail->bias);
   if (options.readsUnpadded && !isRowVectors && !isReadOnce) {
-    because("other tiles take less time" + noVectors);
+    because("other tiles take less time" +
+            (noVectors.empty() ? "" : "; " + noVectors));
     return failure();
   }
   if (tookTail)

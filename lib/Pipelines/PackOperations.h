@@ -15,7 +15,10 @@
 
 #include "kas/Pipelines/Schedule.h"
 #include "kas/Runtime/Target.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Operation.h"
+#include <optional>
 
 namespace kas {
 
@@ -29,6 +32,14 @@ ScheduleAttr getSchedule(mlir::Operation *op);
 /// One that has a schedule must not.
 void remarkNotPacked(mlir::Operation *op, llvm::StringRef name,
                      const llvm::Twine &reason);
+
+/// The zeros before each dimension where `op` pads with zeros as many elements
+/// as are known; nothing otherwise.
+std::optional<llvm::SmallVector<int64_t>> getZeros(mlir::tensor::PadOp op);
+
+/// Whether `op` on tensors reads one that is padded with zeros, and adds to
+/// zeros or to a value per channel.
+bool readsPadding(mlir::linalg::LinalgOp op);
 
 } // namespace kas
 

@@ -31,9 +31,7 @@ namespace kas {
 using namespace kas;
 using namespace mlir;
 
-/// The zeros before each dimension where `op` pads with zeros as many elements
-/// as are known; nothing otherwise.
-static std::optional<SmallVector<int64_t>> getZeros(tensor::PadOp op) {
+std::optional<SmallVector<int64_t>> kas::getZeros(tensor::PadOp op) {
   Value value = op.getConstantPaddingValue();
   std::optional<SmallVector<int64_t>> low =
       getConstantIntValues(op.getMixedLowPad());
@@ -128,7 +126,6 @@ private:
   }
 
   LogicalResult lower(ApplyOp apply);
-  static bool readsPadding(linalg::LinalgOp op);
   void lowerPadded(linalg::LinalgOp op);
 };
 
@@ -185,11 +182,9 @@ LogicalResult PackOperators::lower(ApplyOp apply) {
   return success();
 }
 
-/// Whether `op` on tensors reads one that is padded with zeros, and adds to
-/// zeros or to a value per channel.
-bool PackOperators::readsPadding(linalg::LinalgOp op) {
+bool kas::readsPadding(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics() || op.getNumReductionLoops() == 0 ||
-      op.getNumDpsInits() != 1 || getSchedule(op))
+      op.getNumDpsInits() != 1)
     return false;
   Operation *init = op.getDpsInits().front().getDefiningOp();
   if (auto fill = dyn_cast_or_null<linalg::FillOp>(init)) {

@@ -68,6 +68,7 @@ bool chooseRegisters(PanelPlan &plan, int64_t rows,
         plan.registerRows = r;
         plan.registerVectors = v;
         plan.loopedVectors = looped;
+        plan.stepTime = total;
       }
     }
   return best != std::numeric_limits<int64_t>::max();

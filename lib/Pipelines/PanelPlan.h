@@ -38,6 +38,9 @@ struct PanelPlan {
   int64_t rowGroups = 1;
   /// Estimated time, in halves of a cycle.
   int64_t time = 0;
+  /// The part of it that the choice of registers decides: one step of all rows
+  /// of a tile.
+  int64_t stepTime = 0;
 };
 
 /// Cuts `contraction` for `threads` threads, with the numbers that `schedule`

@@ -150,9 +150,10 @@ struct TimeModel {
   }
 };
 
-/// The cheapest tile that the registers hold. False if there is none.
+/// The cheapest tile that the registers hold, with the numbers that `schedule`
+/// gives. False if there is none.
 bool chooseTile(RowVectorPlan &plan, const Contraction &contraction,
-                const ContractionTarget &target) {
+                const ContractionTarget &target, ScheduleAttr schedule) {
   ArrayRef<unsigned> columns = contraction.columns;
   int64_t width = contraction.loops[columns.back()].extent;
   int64_t height = 1;
@@ -171,7 +172,12 @@ bool chooseTile(RowVectorPlan &plan, const Contraction &contraction,
                   contraction.getExtent(columns) / (width * height);
   auto consider = [&](int64_t tileColumns, int64_t tileOuter, int64_t vectors) {
     int64_t size = tileColumns * tileOuter;
-    if (size * vectors + vectors + 1 > target.registers)
+    auto isLeft = [](int64_t given, int64_t number) {
+      return given == 0 || given == number;
+    };
+    if (size * vectors + vectors + 1 > target.registers ||
+        (schedule && !(isLeft(schedule.getColumns(), size) &&
+                       isLeft(schedule.getVectors(), vectors))))
       return;
     int64_t tiles = (height / tileOuter) * (width / tileColumns);
     int64_t time = tiles * model.getTile(size, vectors);
@@ -362,6 +368,7 @@ bool isBalanced(int64_t items, int64_t threads) {
 FailureOr<RowVectorPlan>
 kas::makeRowVectorPlan(const Contraction &contraction,
                        const ContractionTarget &target, int64_t threads,
+                       ScheduleAttr schedule,
                        function_ref<void(const Twine &)> because) {
   auto fail = [&](const Twine &reason) {
     because(reason);
@@ -377,8 +384,14 @@ kas::makeRowVectorPlan(const Contraction &contraction,
                 ", got " + Twine(rows));
   RowVectorPlan plan;
   bool isSum = chooseData(plan, contraction);
-  if (!chooseTile(plan, contraction, target))
-    return fail("expected columns that registers can hold");
+  if (!chooseTile(plan, contraction, target, schedule)) {
+    if (!schedule)
+      return fail("expected columns that registers can hold");
+    return fail("expected columns and vectors that fit " +
+                Twine(target.registers) + " registers and the shape, got " +
+                Twine(schedule.getColumns()) + " times " +
+                Twine(schedule.getVectors()));
+  }
 
   int64_t items = contraction.getExtent(contraction.batches) *
                   (rows / (target.lanes * plan.registerVectors));

@@ -89,11 +89,12 @@ struct RowVectorPlan {
   }
 };
 
-/// Cuts `contraction` for `threads` threads, or says why its shape does not
-/// suit.
+/// Cuts `contraction` for `threads` threads, with the numbers that `schedule`
+/// gives if there is one, or says why they or its shape do not suit.
 mlir::FailureOr<RowVectorPlan>
 makeRowVectorPlan(const Contraction &contraction,
                   const ContractionTarget &target, int64_t threads,
+                  ScheduleAttr schedule,
                   llvm::function_ref<void(const llvm::Twine &)> because);
 
 /// Emits `contraction` as `plan` cuts it. The loop that packs the weights has

@@ -45,10 +45,13 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << number;
   if (road == Road::Panels && columns != 0) // C2
     return emitError() << "expected no columns for panels, got " << columns;
-  if (road == Road::Direct && tile != 0) // C2
-    return emitError() << "expected no tile for direct tiles, got " << tile;
-  if (road == Road::Direct && depth != 0) // C2
-    return emitError() << "expected no depth for direct tiles, got " << depth;
+  StringRef name = road == Road::Direct ? "direct tiles" : "row vectors";
+  if (road != Road::Panels && tile != 0) // C2
+    return emitError() << "expected no tile for " << name << ", got " << tile;
+  if (road != Road::Panels && depth != 0) // C2
+    return emitError() << "expected no depth for " << name << ", got " << depth;
+  if (road == Road::RowVectors && rows != 0) // C2
+    return emitError() << "expected no rows for row vectors, got " << rows;
   return success();
 }
 

@@ -40,6 +40,26 @@ func.func @c2_3(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64xf
 
 // -----
 
+// C2: rows of row vectors
+func.func @c2_4(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64xf32>) {
+  // expected-error@below {{expected no rows for row vectors, got 4}}
+  linalg.matmul {kas_cpu.schedule = #kas_cpu.schedule<road = row_vectors, rows = 4>}
+    ins(%a, %b : memref<64x64xf32>, memref<64x64xf32>) outs(%c : memref<64x64xf32>)
+  return
+}
+
+// -----
+
+// C2: a tile of row vectors
+func.func @c2_5(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64xf32>) {
+  // expected-error@below {{expected no tile for row vectors, got 64}}
+  linalg.matmul {kas_cpu.schedule = #kas_cpu.schedule<road = row_vectors, tile = 64>}
+    ins(%a, %b : memref<64x64xf32>, memref<64x64xf32>) outs(%c : memref<64x64xf32>)
+  return
+}
+
+// -----
+
 // C3: another kind
 func.func @c3_4(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64xf32>) {
   // expected-error@below {{expected a #kas_cpu.schedule as kas_cpu.schedule, got 4 : i64}}
@@ -96,6 +116,16 @@ func.func @fit_9(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64x
 func.func @fit_10(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64xf32>) {
   // expected-error@below {{expected rows, columns and vectors that fit 32 registers and the shape, got 12 times 0 times 4}}
   linalg.matmul {kas_cpu.schedule = #kas_cpu.schedule<road = direct, rows = 12, vectors = 4>}
+    ins(%a, %b : memref<64x64xf32>, memref<64x64xf32>) outs(%c : memref<64x64xf32>)
+  return
+}
+
+// -----
+
+// Fit: no row vectors of so many columns
+func.func @fit_11(%a: memref<64x64xf32>, %b: memref<64x64xf32>, %c: memref<64x64xf32>) {
+  // expected-error@below {{expected columns and vectors that fit 32 registers and the shape, got 7 times 2}}
+  linalg.matmul {kas_cpu.schedule = #kas_cpu.schedule<road = row_vectors, columns = 7, vectors = 2>}
     ins(%a, %b : memref<64x64xf32>, memref<64x64xf32>) outs(%c : memref<64x64xf32>)
   return
 }

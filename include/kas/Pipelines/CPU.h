@@ -37,6 +37,9 @@ struct CPUPipelineOptions {
   /// Rearrange weights in a function of its own, which is to be called once
   /// before (`-kas-prepare-weights`); else at each call.
   bool prepareWeights = false;
+  /// Cut sums of products into register tiles; without it they are plain loops,
+  /// as an independent way to compute the same.
+  bool registerTiles = true;
 };
 
 /// Lowers a module of functions on tensors (linalg, tensor, arith, math,

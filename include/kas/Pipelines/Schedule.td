@@ -36,7 +36,8 @@ def KasCPU_Dialect : Dialect {
 
 def KasCPU_Road : I32EnumAttr<"Road", "how a contraction reads its data", [
     I32EnumAttrCase<"Panels", 0, "panels">,
-    I32EnumAttrCase<"Direct", 1, "direct">]> {
+    I32EnumAttrCase<"Direct", 1, "direct">,
+    I32EnumAttrCase<"RowVectors", 2, "row_vectors">]> {
   let cppNamespace = "::kas";
 }
 
@@ -48,16 +49,19 @@ def KasCPU_ScheduleAttr : AttrDef<KasCPU_Dialect, "Schedule"> {
     `columns` times `vectors` of sums are in registers at once. Columns are lines of
     the image and belong to direct tiles; panels have `tile` columns of the output,
     which must lie together there, and hold `depth` iterations of the outermost
-    reduction.
+    reduction. Row vectors are `vectors` along the rows times `columns`, which are
+    pixels there: a part of a line, or some whole lines.
 
     ```mlir
     #kas_cpu.schedule<road = direct, rows = 8, columns = 3, vectors = 1>
     #kas_cpu.schedule<road = panels, rows = 6, vectors = 4, tile = 112, depth = 64>
+    #kas_cpu.schedule<road = row_vectors, columns = 14, vectors = 2>
     ```
 
     Constraints:
     - C1: no number is negative; 0 is as good as none.
-    - C2: direct tiles have no `tile` and no `depth`, panels no `columns`.
+    - C2: only panels have a `tile` and a `depth`, panels no `columns`, row vectors
+      no `rows`.
     - C3: the attribute `kas_cpu.schedule` of an operation is of this kind.
     - C4: it stands on a `kas.apply` or a linalg operation.
 

@@ -1,0 +1,74 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiles, checks and times variants of a function in processes of their own.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_TUNING_FORKEDRUNNER_H
+#define KAS_TUNING_FORKEDRUNNER_H
+
+#include "kas/Pipelines/CPU.h"
+#include "kas/Tuning/TuningStore.h"
+#include <vector>
+
+namespace kas {
+
+struct MeasureOptions {
+  unsigned threads = 1;
+  /// Seconds until a variant counts as one that hangs.
+  double limitSeconds = 20;
+  /// Runs, each behind one of the function as it is.
+  int64_t runs = 15;
+  /// Bytes of address space of a worker; 0: no limit.
+  uint64_t memoryLimit = 0;
+  /// The largest error allowed, relative to the largest magnitude.
+  double tolerance = 1e-4;
+  /// Compare with plain loops; else with the function as it is, which saves
+  /// their time where all kernels were compared before.
+  bool plainLoops = true;
+  uint64_t seed = 0;
+
+  /// What a measurement of these options is called in a database.
+  std::string getProtocol() const;
+};
+
+/// A function, its data, and what plain loops compute from that. Each variant
+/// runs in a process that is forked for it: one that crashes or hangs is an
+/// outcome like others. The context of the module must not use threads.
+class ForkedRunner {
+public:
+  /// Compiles the function as it is and by plain loops. An error: one of them
+  /// cannot be compiled, or they differ. The module must outlive this object.
+  static llvm::Expected<std::unique_ptr<ForkedRunner>>
+  create(mlir::ModuleOp module, llvm::StringRef function,
+         const MeasureOptions &options);
+
+  /// What becomes of the function when `change`, which runs in the other
+  /// process, has changed the module. `scale` times as many runs as usual.
+  StoredMeasurement measure(llvm::function_ref<void()> change,
+                            int64_t scale = 1);
+
+private:
+  ForkedRunner() = default;
+  llvm::Error compareWithLoops();
+  /// Ends the process.
+  void work(int output, llvm::function_ref<void()> change, int64_t scale);
+  llvm::Expected<StoredMeasurement> compileAndTime(int64_t scale);
+
+  mlir::ModuleOp module;
+  std::string name;
+  MeasureOptions options;
+  CPUPipelineOptions pipeline;
+  std::unique_ptr<CompiledFunction> unchanged;
+  llvm::SmallVector<Tensor> arguments, expected;
+};
+
+} // namespace kas
+
+#endif // KAS_TUNING_FORKEDRUNNER_H

@@ -1,0 +1,74 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What is tuned: the kernels of a network, each as a function of its own.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_TUNING_TASK_H
+#define KAS_TUNING_TASK_H
+
+#include "kas/Pipelines/ScheduleSpace.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include <string>
+#include <vector>
+
+namespace kas {
+
+/// The name of the function of a task.
+constexpr llvm::StringLiteral taskFunctionName = "kernel";
+
+/// One kernel of a network: a sum of products that is cut into register tiles,
+/// with the padding and the first values that it reads and one elementwise
+/// operation behind it. Several operations of a network may be the same kernel.
+struct TuningTask {
+  /// The sum of products, with `#` for every number that is a size, stride,
+  /// dilation or padding: all kernels of a class have the same text. What is
+  /// done before and behind is not part of it, but that an input is padded is.
+  std::string classText;
+  /// The types of the tensors, for people.
+  std::string tensors;
+  /// All numbers of the kernel, and a hash of what is between them. Class and
+  /// shape together say what is computed.
+  std::string shape;
+  /// A module with the function `kernel`, for the target of the network.
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// The operation in it that a schedule is set on, and those of the network
+  /// that it stands for.
+  mlir::Operation *anchor = nullptr;
+  std::vector<mlir::Operation *> uses;
+  ScheduleSpace space;
+
+  /// 16 hexadecimal digits for `classText`.
+  std::string getClassKey() const;
+};
+
+/// Replaces the numbers of MLIR's text by `#`; they are appended to `numbers`.
+/// Digits of names, of element types and of floating-point numbers stay.
+std::string abstractNumbers(llvm::StringRef text,
+                            std::vector<std::string> &numbers);
+
+/// Makes `module` ready for schedules: the target is attached, operators are
+/// concrete and in their best stages, elementwise operations are fused. The CPU
+/// pipeline makes the same of the result as of the module before.
+llvm::Error prepareForTuning(mlir::ModuleOp module);
+
+/// The kernels of a function of a module that is prepared, in the order of
+/// their first use. Operations that no register tile suits are left out.
+llvm::Expected<std::vector<TuningTask>>
+findTasks(mlir::func::FuncOp function,
+          const ScheduleSpaceOptions &options = {});
+
+/// Sets a schedule on `op`, or takes it away if there is none.
+void setSchedule(mlir::Operation *op, ScheduleAttr schedule);
+
+} // namespace kas
+
+#endif // KAS_TUNING_TASK_H

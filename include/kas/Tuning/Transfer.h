@@ -1,0 +1,48 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Schedules of one kernel for another one of its class.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_TUNING_TRANSFER_H
+#define KAS_TUNING_TRANSFER_H
+
+#include "kas/Pipelines/ScheduleSpace.h"
+
+namespace kas {
+
+/// How a schedule of another kernel got to suit.
+enum class ScheduleFit {
+  /// All its numbers divide the loops here, too.
+  Exact,
+  /// Some number became the largest that divides and is smaller.
+  Divisors,
+  /// Some number does not divide: the last tile is narrower or masked.
+  Masked,
+  /// No schedule of this road suits.
+  Invalid
+};
+
+struct AdaptedSchedule {
+  ScheduleFit fit = ScheduleFit::Invalid;
+  /// Null if it is invalid.
+  ScheduleAttr schedule = nullptr;
+};
+
+/// The schedule of `space` that is nearest to `recorded`: the same road, and,
+/// number by number (tile, depth, vectors, columns, rows), the number itself if
+/// it divides its loop, else its largest divisor that does and is larger than
+/// half of it, else the number itself with a last tile that is not full, where
+/// that suits, else the largest number below that suits.
+AdaptedSchedule adaptSchedule(ScheduleAttr recorded,
+                              const ScheduleSpace &space);
+
+} // namespace kas
+
+#endif // KAS_TUNING_TRANSFER_H

@@ -1,0 +1,73 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Finds the fastest schedule of a kernel by measuring some.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_TUNING_TUNER_H
+#define KAS_TUNING_TUNER_H
+
+#include "kas/Tuning/ForkedRunner.h"
+#include "kas/Tuning/ScheduleModel.h"
+#include "kas/Tuning/Task.h"
+#include "kas/Tuning/TuningStore.h"
+
+namespace kas {
+
+struct TunerOptions {
+  /// `evolution`: mutations of the best, ranked by a learned model; `random`:
+  /// uniform among the schedules of a kernel.
+  std::string algorithm = "evolution";
+  uint64_t seed = 0;
+  /// Schedules to measure for a kernel, with those that a database has.
+  int64_t trials = 64;
+  /// Written to the database with each measurement.
+  std::string network;
+  /// A schedule is chosen if it takes less than this part of the time without
+  /// one, in a measurement of its own.
+  double acceptedRatio = 0.98;
+  MeasureOptions measure;
+};
+
+/// What came out for one kernel.
+struct TunedKernel {
+  /// Null: none is better than the cost model's.
+  ScheduleAttr schedule = nullptr;
+  /// The time with it, relative to that without; and that without, in
+  /// milliseconds.
+  double ratio = 1, defaultMs = 0;
+  /// Measurements made, and how many of them failed; seconds of all.
+  int64_t measured = 0, failed = 0;
+  double seconds = 0;
+  /// The learned model at the end; empty if there was none.
+  std::string model;
+};
+
+/// Tunes one kernel; goes on from what the database has. Errors: those of the
+/// database, and a kernel that cannot be compiled without a schedule.
+llvm::Expected<TunedKernel> tuneKernel(TuningTask &task, TuningStore &store,
+                                       const TunerOptions &options);
+
+struct TransferOptions {
+  /// The network whose schedules are taken; empty: all of the database.
+  std::string source;
+  /// Measure at most so many of the schedules that suit, the most promising
+  /// ones by a model learned from the class; 0: all.
+  int64_t maxPairs = 3;
+};
+
+/// Chooses for a kernel among what was chosen for the others of its class,
+/// adapted to its loops.
+llvm::Expected<TunedKernel> transferKernel(TuningTask &task, TuningStore &store,
+                                           const TunerOptions &options,
+                                           const TransferOptions &transfer);
+
+} // namespace kas
+
+#endif // KAS_TUNING_TUNER_H

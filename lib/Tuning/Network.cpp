@@ -1,0 +1,225 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Tuning/Network.h"
+#include "kas/Runtime/Timing.h"
+#include "kas/Tuning/SourceSelection.h"
+
+using namespace kas;
+using llvm::Error;
+using llvm::Expected;
+
+namespace {
+
+class NetworkTuning {
+public:
+  NetworkTuning(mlir::func::FuncOp function, TuningStore &store,
+                const NetworkOptions &options)
+      : function(function), store(store), options(options) {}
+
+  Expected<NetworkReport>
+  run(llvm::function_ref<void(const KernelReport &)> progress);
+
+private:
+  Expected<std::string> chooseSource();
+  Error tuneKernels(llvm::function_ref<void(const KernelReport &)> progress);
+  Error measureInModel();
+  StoredMeasurement measure(ForkedRunner &runner,
+                            llvm::ArrayRef<size_t> chosen);
+  void set(llvm::ArrayRef<size_t> chosen);
+  /// Milliseconds that a kernel saves, by its own measurement.
+  double getSaving(size_t kernel) const {
+    const KernelReport &of = report.kernels[kernel];
+    return static_cast<double>(of.uses) * of.tuned.defaultMs *
+           (1 - of.tuned.ratio);
+  }
+
+  mlir::func::FuncOp function;
+  TuningStore &store;
+  const NetworkOptions &options;
+  std::vector<TuningTask> tasks;
+  NetworkReport report;
+};
+
+} // namespace
+
+/// The other network of the database that equation 6.1 prefers; the shares of
+/// the classes are those of the kernels' times, which are measured for it.
+Expected<std::string> NetworkTuning::chooseSource() {
+  auto known = store.readNetworks();
+  if (!known)
+    return known.takeError();
+  known->erase(options.tuner.network);
+  if (known->size() < 2)
+    return known->empty() ? std::string() : known->begin()->first;
+  std::map<std::string, double> times;
+  double total = 0;
+  for (TuningTask &task : tasks) {
+    MeasureOptions measure = options.tuner.measure;
+    measure.plainLoops = false;
+    auto runner = ForkedRunner::create(*task.module, taskFunctionName, measure);
+    if (!runner)
+      return runner.takeError();
+    StoredMeasurement time = (*runner)->measure([] {});
+    if (!time.failure.empty())
+      return llvm::createStringError(time.failure);
+    double ms = time.ms * static_cast<double>(task.uses.size());
+    times[task.getClassKey()] += ms;
+    total += ms;
+  }
+  NetworkProfile target{options.tuner.network, {}};
+  for (const auto &[name, time] : times)
+    target.classes.push_back({name, 0, time / total});
+  std::vector<NetworkProfile> sources;
+  for (const auto &[network, classes] : *known) {
+    NetworkProfile &source = sources.emplace_back();
+    source.name = network;
+    for (const auto &[name, kernels] : classes)
+      source.classes.push_back({name, kernels, 0});
+  }
+  return sources[rankSources(target, sources).front().index].name;
+}
+
+Error NetworkTuning::tuneKernels(
+    llvm::function_ref<void(const KernelReport &)> progress) {
+  TransferOptions transfer = options.transfer.value_or(TransferOptions());
+  if (options.transfer && transfer.source.empty() && options.chooseSource) {
+    Expected<std::string> source = chooseSource();
+    if (!source)
+      return source.takeError();
+    transfer.source = *source;
+  }
+  if (options.transfer && !transfer.source.empty()) {
+    auto known = store.readNetworks();
+    if (!known)
+      return known.takeError();
+    if (!known->count(transfer.source))
+      return llvm::createStringError(
+          "requires a tuned network in the database, found no '" +
+          transfer.source + "'");
+  }
+  report.source = transfer.source;
+  std::map<std::string, int64_t> foreign;
+  for (TuningTask &task : tasks) {
+    Expected<int64_t> count = store.countForeign(task.getClassKey());
+    if (!count)
+      return count.takeError();
+    foreign[task.getClassKey()] = *count;
+    auto tuned = options.transfer
+                     ? transferKernel(task, store, options.tuner, transfer)
+                     : tuneKernel(task, store, options.tuner);
+    if (!tuned)
+      return tuned.takeError();
+    report.kernels.push_back({task.getClassKey(), task.tensors,
+                              static_cast<int64_t>(task.uses.size()),
+                              static_cast<int64_t>(task.space.points.size()),
+                              *tuned, tuned->schedule != nullptr});
+    progress(report.kernels.back());
+  }
+  for (const auto &[name, count] : foreign)
+    report.foreign += count;
+  return Error::success();
+}
+
+/// The schedules of the kernels in `chosen`, and no others.
+void NetworkTuning::set(llvm::ArrayRef<size_t> chosen) {
+  for (auto [index, task] : llvm::enumerate(tasks))
+    for (mlir::Operation *use : task.uses)
+      setSchedule(use, llvm::is_contained(chosen, index)
+                           ? report.kernels[index].tuned.schedule
+                           : nullptr);
+}
+
+StoredMeasurement NetworkTuning::measure(ForkedRunner &runner,
+                                         llvm::ArrayRef<size_t> chosen) {
+  return runner.measure([&] { set(chosen); });
+}
+
+/// What is fastest alone need not be so between its neighbours: schedules are
+/// kept while the network as a whole gets faster by them.
+Error NetworkTuning::measureInModel() {
+  double start = monotonicSeconds();
+  std::vector<size_t> chosen;
+  for (size_t index = 0; index < tasks.size(); ++index)
+    if (report.kernels[index].tuned.schedule)
+      chosen.push_back(index);
+  llvm::sort(chosen, [&](size_t a, size_t b) {
+    double left = getSaving(a), right = getSaving(b);
+    return left != right ? left > right : a < b;
+  });
+  set({});
+  MeasureOptions measureOptions = options.tuner.measure;
+  measureOptions.plainLoops = false;
+  measureOptions.limitSeconds *= 10;
+  if (!chosen.empty()) {
+    auto runner =
+        ForkedRunner::create(function->getParentOfType<mlir::ModuleOp>(),
+                             function.getSymName(), measureOptions);
+    if (!runner)
+      return runner.takeError();
+    StoredMeasurement best = measure(**runner, chosen);
+    while (!chosen.empty() && (!best.failure.empty() || best.ratio >= 1)) {
+      // Those that save most, again.
+      chosen.resize(chosen.size() / 2);
+      if (!chosen.empty())
+        best = measure(**runner, chosen);
+    }
+    int64_t left = options.secondPass;
+    for (size_t index : std::vector<size_t>(chosen)) {
+      if (left-- <= 0)
+        break;
+      std::vector<size_t> others = chosen;
+      llvm::erase(others, index);
+      if (others.empty())
+        break;
+      StoredMeasurement without = measure(**runner, others);
+      if (without.failure.empty() && without.ratio < best.ratio) {
+        best = without;
+        chosen = others;
+      }
+    }
+    if (!chosen.empty()) {
+      report.defaultMs = best.defaultMs;
+      report.tunedMs = best.ms;
+    }
+  }
+  for (auto [index, kernel] : llvm::enumerate(report.kernels))
+    kernel.isKept = llvm::is_contained(chosen, index);
+  set(chosen);
+  report.modelSeconds = monotonicSeconds() - start;
+  return Error::success();
+}
+
+Expected<NetworkReport>
+NetworkTuning::run(llvm::function_ref<void(const KernelReport &)> progress) {
+  double start = monotonicSeconds();
+  ScheduleSpaceOptions space;
+  space.threads = options.tuner.measure.threads;
+  auto found = findTasks(function, space);
+  if (!found)
+    return found.takeError();
+  tasks = std::move(*found);
+  if (Error error = tuneKernels(progress))
+    return error;
+  report.kernelSeconds = monotonicSeconds() - start;
+  std::vector<size_t> all;
+  for (size_t index = 0; index < tasks.size(); ++index)
+    all.push_back(index);
+  set(all);
+  if (options.measureInModel)
+    if (Error error = measureInModel())
+      return error;
+  return report;
+}
+
+Expected<NetworkReport>
+kas::tuneNetwork(mlir::func::FuncOp function, TuningStore &store,
+                 const NetworkOptions &options,
+                 llvm::function_ref<void(const KernelReport &)> progress) {
+  return NetworkTuning(function, store, options).run(progress);
+}

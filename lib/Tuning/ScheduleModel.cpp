@@ -1,0 +1,168 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Tuning/ScheduleModel.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace kas;
+
+/// How much of the last of `extent / block` blocks is used.
+static float getFill(int64_t extent, int64_t block) {
+  if (block <= 0 || extent <= 0)
+    return 1;
+  int64_t covered = llvm::divideCeil(extent, block) * block;
+  return static_cast<float>(extent) / static_cast<float>(covered);
+}
+
+static float getLog(int64_t value) {
+  return std::log2(static_cast<float>(std::max<int64_t>(1, value)));
+}
+
+std::vector<float> kas::getFeatures(const ScheduleSpace &space,
+                                    const PlannedSchedule &point) {
+  std::vector<float> features;
+  ScheduleAttr schedule = point.schedule;
+  for (Road road : {Road::Panels, Road::Direct, Road::RowVectors})
+    features.push_back(schedule.getRoad() == road);
+  int64_t sums = 1;
+  for (int64_t number : getNumbers(schedule))
+    features.push_back(getLog(number));
+  for (int64_t number :
+       {schedule.getRows(), schedule.getColumns(), schedule.getVectors()})
+    sums *= std::max<int64_t>(1, number);
+  features.push_back(getLog(sums));
+  features.push_back(static_cast<float>(sums) /
+                     static_cast<float>(space.registers));
+  for (int64_t extent : {space.batches, space.rows, space.columns,
+                         space.reductions, space.innermostColumns})
+    features.push_back(getLog(extent));
+  features.push_back(getFill(space.innermostRows, schedule.getRows()));
+  int64_t width =
+      schedule.getTile() ? schedule.getTile() : space.innermostColumns;
+  bool isAlongRows = schedule.getRoad() == Road::RowVectors;
+  features.push_back(getFill(isAlongRows ? space.rows : width,
+                             schedule.getVectors() * space.lanes));
+  features.push_back(getFill(space.columns, schedule.getColumns()));
+  // Per product, so that large kernels look like small ones.
+  double products = static_cast<double>(space.batches) *
+                    static_cast<double>(space.rows) *
+                    static_cast<double>(space.columns) *
+                    static_cast<double>(space.reductions);
+  features.push_back(static_cast<float>(
+      std::log2(std::max(1., static_cast<double>(point.time)) / products)));
+  features.push_back(getLog(point.stepTime));
+  int64_t packed =
+      schedule.getTile() * schedule.getDepth() *
+      (space.reductions / std::max<int64_t>(1, space.outermostReduction));
+  features.push_back(getLog(packed));
+  return features;
+}
+
+/// Solves `matrix * x = right` for a symmetric, positive matrix by Cholesky's
+/// decomposition, in place.
+static void solve(std::vector<std::vector<double>> &matrix,
+                  std::vector<double> &right) {
+  size_t size = right.size();
+  for (size_t i = 0; i < size; ++i)
+    for (size_t j = 0; j <= i; ++j) {
+      double sum = matrix[i][j];
+      for (size_t k = 0; k < j; ++k)
+        sum -= matrix[i][k] * matrix[j][k];
+      matrix[i][j] = i == j ? std::sqrt(sum) : sum / matrix[j][j];
+    }
+  for (size_t i = 0; i < size; ++i) {
+    for (size_t k = 0; k < i; ++k)
+      right[i] -= matrix[i][k] * right[k];
+    right[i] /= matrix[i][i];
+  }
+  for (size_t i = size; i-- > 0;) {
+    for (size_t k = i + 1; k < size; ++k)
+      right[i] -= matrix[k][i] * right[k];
+    right[i] /= matrix[i][i];
+  }
+}
+
+void RidgeRegression::fit(llvm::ArrayRef<std::vector<float>> rows,
+                          llvm::ArrayRef<double> targets, double penalty) {
+  assert(!rows.empty() && rows.size() == targets.size());
+  size_t width = rows.front().size();
+  auto count = static_cast<double>(rows.size());
+  means.assign(width, 0);
+  scales.assign(width, 1);
+  base = 0;
+  for (double target : targets)
+    base += target / count;
+  for (size_t i = 0; i < width; ++i) {
+    double square = 0;
+    for (const std::vector<float> &row : rows) {
+      means[i] += row[i] / count;
+      square += static_cast<double>(row[i]) * row[i] / count;
+    }
+    double variance = square - means[i] * means[i];
+    scales[i] = variance > 1e-9 ? 1 / std::sqrt(variance) : 0;
+  }
+  std::vector<std::vector<double>> matrix(width, std::vector<double>(width, 0));
+  weights.assign(width, 0);
+  std::vector<double> scaled(width);
+  for (auto [row, target] : llvm::zip_equal(rows, targets)) {
+    for (size_t i = 0; i < width; ++i)
+      scaled[i] = (row[i] - means[i]) * scales[i];
+    for (size_t i = 0; i < width; ++i) {
+      weights[i] += scaled[i] * (target - base);
+      for (size_t j = 0; j <= i; ++j)
+        matrix[i][j] += scaled[i] * scaled[j];
+    }
+  }
+  for (size_t i = 0; i < width; ++i)
+    matrix[i][i] += penalty;
+  solve(matrix, weights);
+}
+
+double RidgeRegression::predict(llvm::ArrayRef<float> row) const {
+  double value = base;
+  for (size_t i = 0; i < row.size(); ++i)
+    value += weights[i] * (row[i] - means[i]) * scales[i];
+  return value;
+}
+
+void ScheduleModel::fit(llvm::ArrayRef<std::vector<float>> rows,
+                        llvm::ArrayRef<double> targets, Random &random) {
+  trained = rows.size() >= minSamples;
+  if (!trained)
+    return;
+  RegressionForest::Options options;
+  std::vector<std::vector<float>> shown;
+  std::vector<double> shownTargets;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (i % 5 != 4) {
+      shown.push_back(rows[i]);
+      shownTargets.push_back(targets[i]);
+    }
+  ridge.fit(shown, shownTargets);
+  forest.fit(shown, shownTargets, options, random);
+  double ridgeSum = 0, forestSum = 0;
+  size_t held = 0;
+  for (size_t i = 4; i < rows.size(); i += 5, ++held) {
+    ridgeSum += std::pow(ridge.predict(rows[i]) - targets[i], 2);
+    forestSum += std::pow(forest.predict(rows[i]).mean - targets[i], 2);
+  }
+  ridgeError = std::sqrt(ridgeSum / static_cast<double>(held));
+  forestError = std::sqrt(forestSum / static_cast<double>(held));
+  isRidge = ridgeError <= forestError;
+  if (isRidge)
+    ridge.fit(rows, targets);
+  else
+    forest.fit(rows, targets, options, random);
+}
+
+double ScheduleModel::predict(llvm::ArrayRef<float> row) const {
+  assert(trained);
+  return isRidge ? ridge.predict(row) : forest.predict(row).mean;
+}

@@ -1,0 +1,274 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Tuning/Task.h"
+#include "kas/Conversion/Passes.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/Pipelines/Passes.h"
+#include "kas/Pipelines/RunPasses.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace kas;
+using namespace mlir;
+using llvm::Error;
+using llvm::Expected;
+
+std::string TuningTask::getClassKey() const {
+  return llvm::formatv("{0:x-16}", llvm::xxh3_64bits(classText)).str();
+}
+
+std::string kas::abstractNumbers(llvm::StringRef text,
+                                 std::vector<std::string> &numbers) {
+  std::string result;
+  bool wasNumber = false;
+  for (size_t at = 0; at < text.size();) {
+    char before = at ? text[at - 1] : ' ';
+    // In 1x64xf32 the letter x separates numbers.
+    bool begins = before == 'x' ? wasNumber
+                                : !llvm::isAlnum(before) && before != '_' &&
+                                      before != '%' && before != '#' &&
+                                      before != '@' && before != '.';
+    if (!llvm::isDigit(text[at]) || !begins) {
+      wasNumber &= text[at] == 'x';
+      result += text[at++];
+      continue;
+    }
+    size_t end = at;
+    while (end < text.size() && llvm::isDigit(text[end]))
+      ++end;
+    wasNumber = true;
+    if (end < text.size() && text[end] == '.') {
+      // A floating-point number, with its exponent.
+      while (end < text.size() &&
+             (llvm::isAlnum(text[end]) || text[end] == '.' ||
+              (llvm::is_contained({'+', '-'}, text[end]) &&
+               llvm::is_contained({'e', 'E'}, text[end - 1]))))
+        ++end;
+      result += text.slice(at, end);
+      wasNumber = false;
+    } else {
+      numbers.push_back(text.slice(at, end).str());
+      result += '#';
+    }
+    at = end;
+  }
+  return result;
+}
+
+Error kas::prepareForTuning(ModuleOp module) {
+  return runPasses(
+      module, "the module cannot be tuned", [](OpPassManager &manager) {
+        manager.addPass(createAttachCPUTarget());
+        manager.addPass(createKasSpecializePass());
+        manager.addPass(createKasRFactorPass());
+        manager.addNestedPass<func::FuncOp>(createFuseElementwise());
+      });
+}
+
+void kas::setSchedule(Operation *op, ScheduleAttr schedule) {
+  if (schedule)
+    op->setAttr(KasCPUDialect::scheduleName, schedule);
+  else
+    op->removeAttr(KasCPUDialect::scheduleName);
+}
+
+namespace {
+
+/// The operations of one kernel, and what they read from outside.
+class KernelCut {
+public:
+  explicit KernelCut(Operation *anchor) : anchor(anchor) {
+    include(anchor);
+    last = findReader();
+    if (last != anchor)
+      include(last);
+    llvm::SmallVector<Operation *> sorted = ops.takeVector();
+    llvm::sort(sorted, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
+    ops.insert_range(sorted);
+  }
+
+  TuningTask makeTask(const ScheduleSpaceOptions &options) const;
+
+private:
+  /// What is computed again with each kernel.
+  static bool isPartOfKernel(Operation *op) {
+    return op && isa<tensor::PadOp, tensor::EmptyOp, linalg::FillOp,
+                     linalg::BroadcastOp, arith::ConstantOp>(op);
+  }
+  void include(Operation *op);
+  Operation *findReader() const;
+  OwningOpRef<ModuleOp> makeModule() const;
+
+  Operation *anchor, *last = nullptr;
+  llvm::SetVector<Operation *> ops;
+  llvm::SetVector<Value> inputs;
+};
+
+} // namespace
+
+void KernelCut::include(Operation *op) {
+  if (!ops.insert(op))
+    return;
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands()) {
+      Operation *source = operand.getDefiningOp();
+      if (source && (op->isProperAncestor(source) || ops.contains(source)))
+        continue;
+      if (auto argument = dyn_cast<BlockArgument>(operand);
+          argument && op->isAncestor(argument.getOwner()->getParentOp()))
+        continue;
+      if (isPartOfKernel(source) && source->getBlock() == anchor->getBlock())
+        include(source);
+      else
+        inputs.insert(operand);
+    }
+  });
+}
+
+/// The only reader, if it is elementwise and behind the anchor; else the
+/// anchor.
+Operation *KernelCut::findReader() const {
+  Value result = anchor->getResult(0);
+  if (!result.hasOneUse())
+    return anchor;
+  auto reader = dyn_cast<linalg::GenericOp>(*result.getUsers().begin());
+  if (!reader || reader.getNumReductionLoops() != 0 ||
+      reader->getNumResults() != 1 || !reader.hasPureTensorSemantics() ||
+      reader->getBlock() != anchor->getBlock() ||
+      reader->getResult(0).getType() != result.getType() ||
+      !llvm::all_of(reader.getIndexingMapsArray(),
+                    [](AffineMap map) { return map.isIdentity(); }))
+    return anchor;
+  return reader;
+}
+
+OwningOpRef<ModuleOp> KernelCut::makeModule() const {
+  MLIRContext *context = anchor->getContext();
+  Location loc = UnknownLoc::get(context);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  (*module)->setDiscardableAttrs(
+      anchor->getParentOfType<ModuleOp>()->getDiscardableAttrDictionary());
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  llvm::StringRef name = "operator";
+  if (auto apply = dyn_cast<ApplyOp>(anchor)) {
+    auto copy = cast<OperatorOp>(builder.clone(*apply.getOperator()));
+    copy.setSymName(name);
+  }
+  auto types = llvm::to_vector(ValueRange(inputs.getArrayRef()).getTypes());
+  auto function = func::FuncOp::create(
+      builder, loc, taskFunctionName,
+      builder.getFunctionType(types, last->getResultTypes()));
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  IRMapping mapping;
+  for (auto [value, argument] : llvm::zip_equal(inputs, body->getArguments()))
+    mapping.map(value, argument);
+  for (Operation *op : ops) {
+    Operation *copy = builder.clone(*op, mapping);
+    copy->walk([&](Operation *inner) { inner->setLoc(loc); });
+    if (op != anchor)
+      continue;
+    setSchedule(copy, nullptr);
+    if (auto apply = dyn_cast<ApplyOp>(copy))
+      apply.setCalleeAttr(FlatSymbolRefAttr::get(context, name));
+  }
+  func::ReturnOp::create(builder, loc, mapping.lookup(last->getResult(0)));
+  return module;
+}
+
+static std::string print(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  op->print(stream, OpPrintingFlags().useLocalScope().enableDebugInfo(false));
+  return text;
+}
+
+/// Takes the names of values away: they depend on what is around.
+static std::string dropNames(llvm::StringRef text) {
+  std::string result;
+  for (size_t at = 0; at < text.size(); ++at) {
+    result += text[at];
+    if (text[at] == '%')
+      while (at + 1 < text.size() &&
+             (llvm::isAlnum(text[at + 1]) || text[at + 1] == '_'))
+        ++at;
+  }
+  return result;
+}
+
+TuningTask KernelCut::makeTask(const ScheduleSpaceOptions &options) const {
+  TuningTask task;
+  task.module = makeModule();
+  auto function = task.module->lookupSymbol<func::FuncOp>(taskFunctionName);
+  // The operations are those of the network in their order.
+  auto position = std::distance(ops.begin(), llvm::find(ops, anchor));
+  task.anchor = &*std::next(function.getBody().front().begin(), position);
+  std::string all, text;
+  for (Operation &op : *task.module->getBody()) {
+    all += print(&op) + "\n";
+    if (isa<OperatorOp>(op))
+      text += print(&op) + "\n";
+  }
+  text += dropNames(print(task.anchor));
+  for (Value operand : task.anchor->getOperands())
+    if (operand.getDefiningOp<tensor::PadOp>())
+      text += "\npadded";
+  std::vector<std::string> numbers, ignored;
+  std::string structure = abstractNumbers(all, numbers);
+  task.classText = abstractNumbers(text, ignored);
+  task.shape = llvm::join(numbers, ",") +
+               llvm::formatv(";{0:x-16}", llvm::xxh3_64bits(structure)).str();
+  llvm::raw_string_ostream(task.tensors) << function.getFunctionType();
+  task.uses = {anchor};
+  return task;
+}
+
+Expected<std::vector<TuningTask>>
+kas::findTasks(func::FuncOp function, const ScheduleSpaceOptions &options) {
+  std::vector<TuningTask> tasks;
+  llvm::MapVector<std::pair<std::string, std::string>, size_t,
+                  std::map<std::pair<std::string, std::string>, unsigned>>
+      known;
+  llvm::SmallVector<Operation *> anchors;
+  for (Operation &op : function.getOps())
+    if (isa<ApplyOp>(op) ||
+        (isa<linalg::LinalgOp>(op) &&
+         cast<linalg::LinalgOp>(op).getNumReductionLoops() > 0))
+      if (op.getNumResults() == 1)
+        anchors.push_back(&op);
+  for (Operation *anchor : anchors) {
+    TuningTask task = KernelCut(anchor).makeTask(options);
+    auto [entry, isNew] =
+        known.try_emplace({task.classText, task.shape}, tasks.size());
+    if (!isNew) {
+      if (entry->second != ~size_t(0))
+        tasks[entry->second].uses.push_back(anchor);
+      continue;
+    }
+    Expected<ScheduleSpace> space = getScheduleSpace(task.anchor, options);
+    if (!space) {
+      llvm::consumeError(space.takeError());
+      entry->second = ~size_t(0);
+      continue;
+    }
+    task.space = std::move(*space);
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
+}

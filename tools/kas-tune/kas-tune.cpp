@@ -1,0 +1,322 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// kas-tune: measures schedules of the kernels of a network, keeps what it
+// measures in a database, and writes the network with the best ones. A tool of
+// its own, not a pass: it runs code, for minutes, and remembers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/GPU/GPU.h"
+#include "kas/InitAll.h"
+#include "kas/Runtime/Timing.h"
+#include "kas/Support/CommandLine.h"
+#include "kas/Support/OutputFile.h"
+#include "kas/Support/Signals.h"
+#include "kas/Support/Version.h"
+#include "kas/Tuning/Network.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+namespace cl = llvm::cl;
+
+namespace {
+
+struct Options {
+  cl::OptionCategory category{"kas-tune options"};
+  cl::opt<std::string> file{cl::Positional, cl::Required, cl::desc("FILE.mlir"),
+                            cl::cat(category)};
+  cl::opt<std::string> database{
+      "database", cl::value_desc("file"),
+      cl::desc("Where measurements are kept; made if it is not there"),
+      cl::cat(category)};
+  cl::opt<std::string> function{
+      "function", cl::value_desc("name"), cl::init("forward"),
+      cl::desc("The function to tune (default: forward)"), cl::cat(category)};
+  cl::opt<std::string> network{
+      "network", cl::value_desc("name"),
+      cl::desc("What the network is called in the database (default: the "
+               "file's name)"),
+      cl::cat(category)};
+  cl::opt<int64_t> trials{
+      "trials", cl::init(64),
+      cl::desc("Schedules to measure for each kernel, with those that the "
+               "database has"),
+      cl::cat(category)};
+  cl::opt<std::string> algorithm{
+      "algorithm", cl::value_desc("evolution|random"), cl::init("evolution"),
+      cl::desc("How schedules are proposed"), cl::cat(category)};
+  cl::opt<uint64_t> seed{"seed", cl::init(0),
+                         cl::desc("Seed of proposals and of data"),
+                         cl::cat(category)};
+  cl::opt<bool> transfer{
+      "transfer",
+      cl::desc("Search for nothing: take schedules of tuned networks"),
+      cl::cat(category)};
+  cl::opt<std::string> source{
+      "from", cl::value_desc("network"),
+      cl::desc("--transfer: from this network (default: the most promising "
+               "one)"),
+      cl::cat(category)};
+  cl::opt<bool> pool{"pool",
+                     cl::desc("--transfer: from all networks of the database"),
+                     cl::cat(category)};
+  cl::opt<int64_t> pairs{
+      "pairs", cl::init(3),
+      cl::desc("--transfer: schedules to measure for each kernel; 0: all"),
+      cl::cat(category)};
+  cl::opt<bool> inModel{
+      "in-model", cl::init(true),
+      cl::desc("Keep only what makes the network as a whole faster"),
+      cl::cat(category)};
+  cl::opt<int64_t> secondPass{
+      "second-pass", cl::value_desc("N"), cl::init(0),
+      cl::desc("Measure N kernels in the network with and without their "
+               "schedule"),
+      cl::cat(category)};
+  cl::opt<int64_t> runs{"runs", cl::init(15),
+                        cl::desc("Runs of one measurement"), cl::cat(category)};
+  cl::opt<double> limit{"limit", cl::value_desc("seconds"), cl::init(20),
+                        cl::desc("When a schedule counts as one that hangs"),
+                        cl::cat(category)};
+  cl::opt<unsigned> threads{"threads", cl::init(1),
+                            cl::desc("Threads of parallel loops"),
+                            cl::cat(category)};
+  cl::opt<std::string> output{"o", cl::value_desc("file"),
+                              cl::desc("Write the module with its schedules"),
+                              cl::cat(category)};
+  cl::opt<bool> json{"json", cl::desc("Report as JSON lines"),
+                     cl::cat(category)};
+  cl::opt<bool> list{"list", cl::desc("Tell the kernels and measure nothing"),
+                     cl::cat(category)};
+
+  NetworkOptions get() const {
+    NetworkOptions result;
+    result.tuner.algorithm = algorithm;
+    result.tuner.seed = seed;
+    result.tuner.trials = trials;
+    result.tuner.network = network.empty() ? llvm::sys::path::stem(file).str()
+                                           : network.getValue();
+    result.tuner.measure.threads = threads;
+    result.tuner.measure.limitSeconds = limit;
+    result.tuner.measure.runs = runs;
+    result.tuner.measure.seed = seed;
+    if (transfer)
+      result.transfer = TransferOptions{source, pairs};
+    result.chooseSource = !pool;
+    result.measureInModel = inModel;
+    result.secondPass = secondPass;
+    return result;
+  }
+};
+
+} // namespace
+
+static Error check(const Options &options) {
+  auto require = [](bool holds, const llvm::Twine &what) {
+    return holds ? Error::success() : createStringError(what);
+  };
+  return llvm::joinErrors(
+      llvm::joinErrors(
+          require(options.list || !options.database.empty(),
+                  "requires --database=FILE"),
+          require(options.algorithm == "evolution" ||
+                      options.algorithm == "random",
+                  "requires an algorithm of evolution and random, got '" +
+                      options.algorithm.getValue() + "'")),
+      llvm::joinErrors(
+          require(options.trials >= 0 && options.pairs >= 0 &&
+                      options.secondPass >= 0,
+                  "requires counts of at least 0"),
+          llvm::joinErrors(
+              require(options.runs > 0 && options.limit > 0,
+                      "requires at least one run and a limit above 0"),
+              require(options.transfer ||
+                          (options.source.empty() && !options.pool),
+                      "--from and --pool require --transfer"))));
+}
+
+static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+parse(mlir::MLIRContext &context, llvm::StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
+  if (!buffer)
+    return createStringError("cannot load '" + path +
+                             "': " + buffer.getError().message());
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  mlir::SourceMgrDiagnosticHandler handler(sources, &context);
+  auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+  if (!module)
+    return createStringError("cannot load '" + path + "'");
+  return module;
+}
+
+static std::string toText(ScheduleAttr schedule) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (schedule)
+    stream << mlir::Attribute(schedule);
+  return text;
+}
+
+static void print(const KernelReport &kernel, bool json) {
+  const TunedKernel &tuned = kernel.tuned;
+  if (!json) {
+    llvm::outs() << llvm::formatv(
+        "{0} {1}: {2} of {3} schedules, {4} failed, {5:f1} s, {6:f4} ms, "
+        "ratio {7:f3} {8}\n",
+        kernel.classKey, kernel.tensors, tuned.measured, kernel.points,
+        tuned.failed, tuned.seconds, tuned.defaultMs, tuned.ratio,
+        toText(tuned.schedule));
+    return;
+  }
+  llvm::json::OStream stream(llvm::outs());
+  stream.object([&] {
+    stream.attribute("class", kernel.classKey);
+    stream.attribute("tensors", kernel.tensors);
+    stream.attribute("uses", kernel.uses);
+    stream.attribute("points", kernel.points);
+    stream.attribute("measured", tuned.measured);
+    stream.attribute("failed", tuned.failed);
+    stream.attribute("seconds", tuned.seconds);
+    stream.attribute("default_ms", tuned.defaultMs);
+    stream.attribute("ratio", tuned.ratio);
+    stream.attribute("schedule", toText(tuned.schedule));
+    stream.attribute("model", tuned.model);
+  });
+  llvm::outs() << "\n";
+}
+
+static void print(const NetworkReport &report, bool json) {
+  int64_t measured = 0, kept = 0;
+  for (const KernelReport &kernel : report.kernels) {
+    measured += kernel.tuned.measured;
+    kept += kernel.isKept;
+  }
+  if (report.foreign)
+    llvm::WithColor::note(llvm::errs(), "kas-tune")
+        << report.foreign
+        << " measurements of another processor, toolchain or protocol are not "
+           "used\n";
+  if (!json) {
+    llvm::outs() << llvm::formatv(
+        "{0} kernels, {1} measurements in {2:f1} s, {3} schedules kept",
+        report.kernels.size(), measured, report.kernelSeconds, kept);
+    if (report.tunedMs)
+      llvm::outs() << llvm::formatv("; {0:f3} ms, {1:f3} ms without",
+                                    report.tunedMs, report.defaultMs);
+    llvm::outs() << "\n";
+    return;
+  }
+  llvm::json::OStream stream(llvm::outs());
+  stream.object([&] {
+    stream.attribute("kernels", static_cast<int64_t>(report.kernels.size()));
+    stream.attribute("measured", measured);
+    stream.attribute("kept", kept);
+    stream.attribute("source", report.source);
+    stream.attribute("kernel_seconds", report.kernelSeconds);
+    stream.attribute("model_seconds", report.modelSeconds);
+    stream.attribute("default_ms", report.defaultMs);
+    stream.attribute("tuned_ms", report.tunedMs);
+    stream.attribute("foreign", report.foreign);
+  });
+  llvm::outs() << "\n";
+}
+
+static Error listKernels(mlir::func::FuncOp function, const Options &options) {
+  ScheduleSpaceOptions space;
+  space.threads = options.threads;
+  auto tasks = findTasks(function, space);
+  if (!tasks)
+    return tasks.takeError();
+  for (const TuningTask &task : *tasks)
+    llvm::outs() << llvm::formatv("{0} {1}: {2} uses, {3} schedules\n",
+                                  task.getClassKey(), task.tensors,
+                                  task.uses.size(), task.space.points.size());
+  return Error::success();
+}
+
+static Error run(const Options &options) {
+  if (Error error = check(options))
+    return error;
+  mlir::DialectRegistry registry;
+  registerCPUPipelineDialects(registry);
+  registerAllDialects(registry);
+  // Workers are forked: there must be one thread.
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  auto module = parse(context, options.file);
+  if (!module)
+    return module.takeError();
+  auto function =
+      (*module)->lookupSymbol<mlir::func::FuncOp>(options.function.getValue());
+  if (!function || function.isExternal())
+    return createStringError("requires a function with a body, found no '" +
+                             options.function.getValue() + "'");
+  if (!llvm::hasSingleElement(function.getBody()))
+    return createStringError(
+        "requires a function of one block, got " +
+        llvm::Twine(function.getBody().getBlocks().size()));
+  if (Error error = prepareForTuning(**module))
+    return error;
+  if (options.list)
+    return listKernels(function, options);
+  NetworkOptions network = options.get();
+  Expected<Target> target = getTarget();
+  if (!target)
+    return target.takeError();
+  auto store = TuningStore::open(
+      options.database,
+      TuningEnvironment::get(*target, network.tuner.measure.getProtocol()));
+  if (!store)
+    return store.takeError();
+  auto report =
+      tuneNetwork(function, **store, network, [&](const KernelReport &kernel) {
+        print(kernel, options.json);
+        llvm::outs().flush();
+      });
+  if (!report)
+    return report.takeError();
+  print(*report, options.json);
+  if (options.output.empty())
+    return Error::success();
+  return writeFile(options.output, [&](llvm::raw_ostream &stream) {
+    (*module)->print(stream);
+    stream << "\n";
+    return Error::success();
+  });
+}
+
+int main(int argc, char **argv) {
+  kas::ignoreFileSizeSignal();
+  kas::addVersionPrinter();
+  llvm::InitLLVM initialize(argc, argv);
+  removeLibraryOptions();
+  keepFreedMemory();
+  Options options;
+  cl::HideUnrelatedOptions(options.category);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "Find the fastest schedules of a network's kernels\n",
+          &llvm::errs()))
+    return 1;
+  if (Error error = run(options)) {
+    llvm::WithColor::error(llvm::errs(), "kas-tune")
+        << llvm::toString(std::move(error)) << "\n";
+    return 1;
+  }
+  return 0;
+}
