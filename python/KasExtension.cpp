@@ -332,6 +332,42 @@ public:
     });
     return new Function(function);
   }
+  std::string describeKernel(const std::string &name) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasKernelDescribe(module.get(), name.c_str(), stream, sink);
+    });
+  }
+  std::string getKernelShapes(const std::string &name,
+                              const std::string &binding, int64_t batch) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasKernelGetShapes(module.get(), name.c_str(), binding.c_str(),
+                                batch, stream, sink);
+    });
+  }
+  /// The caller has checked the shapes.
+  void evaluateKernel(
+      const std::string &name, const std::string &binding,
+      std::vector<nb::ndarray<float, nb::c_contig, nb::device::cpu>> tensors) {
+    std::vector<float *> pointers;
+    for (auto &tensor : tensors)
+      pointers.push_back(tensor.data());
+    run([&](KasDiagnostics sink) {
+      return kasKernelEvaluate(module.get(), name.c_str(), binding.c_str(),
+                               pointers.data(), sink);
+    });
+  }
+  Function *compileKernel(const std::string &name, const std::string &binding,
+                          int64_t batch, bool gradient, unsigned threads,
+                          unsigned optLevel) {
+    KasFunction *function = nullptr;
+    run([&](KasDiagnostics sink) {
+      auto compile = gradient ? kasKernelCompileGradient : kasKernelCompile;
+      function = compile(module.get(), name.c_str(), binding.c_str(), batch,
+                         {threads, optLevel}, sink);
+      return function != nullptr;
+    });
+    return new Function(function);
+  }
   Function *compileFunction(const std::string &name, unsigned threads,
                             unsigned optLevel) {
     KasFunction *function = nullptr;
@@ -564,6 +600,13 @@ NB_MODULE(_kas, m) {
            "opt_level"_a)
       .def("compile_gradient", &Module::compileGradient, "name"_a, "binding"_a,
            "tensor"_a, "road"_a, "threads"_a, "opt_level"_a)
+      .def("describe_kernel", &Module::describeKernel, "name"_a)
+      .def("get_kernel_shapes", &Module::getKernelShapes, "name"_a, "binding"_a,
+           "batch"_a)
+      .def("evaluate_kernel", &Module::evaluateKernel, "name"_a, "binding"_a,
+           "tensors"_a)
+      .def("compile_kernel", &Module::compileKernel, "name"_a, "binding"_a,
+           "batch"_a, "gradient"_a, "threads"_a, "opt_level"_a)
       .def("compile_function", &Module::compileFunction, "name"_a, "threads"_a,
            "opt_level"_a);
 

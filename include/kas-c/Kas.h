@@ -198,6 +198,46 @@ KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,
                                         KasCompileOptions options,
                                         KasDiagnostics diagnostics);
 
+//===----------------------------------------------------------------------===//
+// Kernels of the tensor level
+//===----------------------------------------------------------------------===//
+
+/// A binding of a kernel has a value for each of its symbols, variables
+/// included; those that are left out are taken from the kernel's own first
+/// binding. `batch` samples are taken at once, as the first dimension of the
+/// inputs and the output.
+
+/// Writes a JSON object: `name`, `inputs` (how many) and `symbols`.
+bool kasKernelDescribe(KasModule *module, const char *name, KasStream json,
+                       KasDiagnostics diagnostics);
+
+/// Writes a JSON object: the shapes `inputs`, `weights` (in program order) and
+/// `output`, and `deviations`: standard deviations that the weights start with.
+bool kasKernelGetShapes(KasModule *module, const char *name,
+                        const char *binding, int64_t batch, KasStream json,
+                        KasDiagnostics diagnostics);
+
+/// Compiles the kernel for the CPU at hand: from the inputs and the weights to
+/// the output. Null when it fails.
+KasFunction *kasKernelCompile(KasModule *module, const char *name,
+                              const char *binding, int64_t batch,
+                              KasCompileOptions options,
+                              KasDiagnostics diagnostics);
+
+/// Compiles the gradients of the kernel: from the inputs, the weights and the
+/// gradient of the output to the output and the gradient of each input and
+/// weight. Null when it fails.
+KasFunction *kasKernelCompileGradient(KasModule *module, const char *name,
+                                      const char *binding, int64_t batch,
+                                      KasCompileOptions options,
+                                      KasDiagnostics diagnostics);
+
+/// Computes the kernel on one sample by the reference evaluator, slowly:
+/// `tensors` are dense, row-major f32 without a batch: the inputs, the weights,
+/// then the output.
+bool kasKernelEvaluate(KasModule *module, const char *name, const char *binding,
+                       float *const *tensors, KasDiagnostics diagnostics);
+
 /// Compiles a `func.func` on f32 tensors of static shape. Null when it fails.
 KasFunction *kasModuleCompile(KasModule *module, const char *function,
                               KasCompileOptions options,

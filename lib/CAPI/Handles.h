@@ -67,6 +67,10 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
+/// Compiles the function `name` of the module; null with an error.
+KasFunction *compile(ModuleAccess &access, mlir::ModuleOp module,
+                     llvm::StringRef name, KasCompileOptions options);
+
 /// Sends what is written to the caller's function.
 class CallbackStream : public llvm::raw_ostream {
 public:

@@ -13,6 +13,7 @@ from ._errors import Diagnostic, Error, MissingExtraError
 from ._builder import Coordinate, OperatorBuilder
 from ._function import Function
 from ._kas import __version__
+from ._kernel import Kernel, KernelShapes, kernel
 from ._module import (
     Cost,
     Entry,
@@ -38,6 +39,8 @@ __all__ = [
     "Entry",
     "Error",
     "Function",
+    "Kernel",
+    "KernelShapes",
     "MissingExtraError",
     "Module",
     "Operator",
@@ -49,6 +52,7 @@ __all__ = [
     "Shapes",
     "SymbolicCost",
     "__version__",
+    "kernel",
     "load",
     "named_kernels",
     "named_operators",

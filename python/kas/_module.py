@@ -16,6 +16,7 @@ from ._function import Function
 if TYPE_CHECKING:
     import numpy
 
+    from ._kernel import Kernel
     from ._search import SearchSpace
 
 Binding = Union[str, Mapping[str, int], None]
@@ -100,6 +101,13 @@ class Module:
     def operators(self) -> list[str]:
         """The names of the operators."""
         return [name for name, kind in self.symbols.items() if kind == "kas.operator"]
+
+    @property
+    def kernels(self) -> dict[str, Kernel]:
+        """The kernels of the tensor level by name."""
+        from ._kernel import Kernel
+
+        return {name: Kernel(self, name) for name, kind in self.symbols.items() if kind == "kas.kernel"}
 
     @property
     def spaces(self) -> dict[str, SearchSpace]:
@@ -308,14 +316,19 @@ def named_kernels() -> dict[str, Entry]:
     return _entries(_kas.Library.KERNELS)
 
 
-def operator(name: str) -> Operator:
-    """The operator `name` of the library, in a module of its own."""
-    entries = named_operators()
+def find_entry(kind: str, entries: dict[str, Entry], name: str) -> Entry:
+    """The entry `name`, with or without the prefix `kas.`."""
     name = name.removeprefix("kas.")
     if name not in entries:
         import difflib
 
         close: Sequence[str] = difflib.get_close_matches(name, entries, 3)
-        hint = f"; did you mean {', '.join(close)}?" if close else "; kas.named_operators() lists all"
-        raise KeyError(f"no operator '{name}' in the library{hint}")
-    return Module(entries[name].text, f"kas.{name}")[name]
+        hint = f"; did you mean {', '.join(close)}?" if close else f"; kas.named_{kind}s() lists all"
+        raise KeyError(f"no {kind} '{name}' in the library{hint}")
+    return entries[name]
+
+
+def operator(name: str) -> Operator:
+    """The operator `name` of the library, in a module of its own."""
+    entry = find_entry("operator", named_operators(), name)
+    return Module(entry.text, f"kas.{entry.name}")[entry.name]

@@ -15,7 +15,8 @@ from .._errors import need
 need("torch", "torch")
 
 from ._export import Exported, to_mlir
+from ._kernels import KernelModule
 from ._modules import KasModule, parse_binding
 from ._sites import Site, Sites, extract, substitute
 
-__all__ = ["Exported", "KasModule", "Site", "Sites", "extract", "parse_binding", "substitute", "to_mlir"]
+__all__ = ["Exported", "KasModule", "KernelModule", "Site", "Sites", "extract", "parse_binding", "substitute", "to_mlir"]

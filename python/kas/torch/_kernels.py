@@ -1,0 +1,130 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels of the tensor level as PyTorch modules."""
+
+from __future__ import annotations
+
+import functools
+from typing import Sequence
+
+import torch
+from torch import nn
+
+from .._function import Function
+from .._kernel import Kernel, KernelShapes
+from .._module import Binding, Module, binding_to_text
+from ._modules import parse_binding
+
+
+# As for operators, the custom ops know kernels by their text, so that an exported graph holds all it needs.
+
+
+@functools.lru_cache(maxsize=256)
+def _kernel(text: str) -> Kernel:
+    (kernel,) = Module(text, "<kernel>").kernels.values()
+    return kernel
+
+
+@functools.lru_cache(maxsize=1024)
+def _shapes(text: str, binding: str, batch: int) -> KernelShapes:
+    return _kernel(text).shapes(binding, batch)
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(text: str, binding: str, batch: int, gradient: bool, threads: int) -> Function:
+    kernel = _kernel(text)
+    compile = kernel.compile_gradient if gradient else kernel.compile
+    return compile(binding, batch=batch, threads=threads)
+
+
+@torch.library.custom_op("kas::apply_kernel", mutates_args=(), device_types="cpu")
+def _apply(inputs: Sequence[torch.Tensor], weights: Sequence[torch.Tensor], text: str, binding: str, threads: int) -> torch.Tensor:
+    function = _compiled(text, binding, len(inputs[0]), False, threads)
+    return function(*(tensor.contiguous() for tensor in (*inputs, *weights)))
+
+
+@_apply.register_fake
+def _(inputs, weights, text, binding, threads):
+    return inputs[0].new_empty(_shapes(text, binding, len(inputs[0])).output)
+
+
+@torch.library.custom_op("kas::kernel_gradients", mutates_args=(), device_types="cpu")
+def _apply_gradients(
+    gradient: torch.Tensor,
+    inputs: Sequence[torch.Tensor],
+    weights: Sequence[torch.Tensor],
+    text: str,
+    binding: str,
+    threads: int,
+) -> list[torch.Tensor]:
+    function = _compiled(text, binding, len(inputs[0]), True, threads)
+    return function(*(tensor.contiguous() for tensor in (*inputs, *weights, gradient)))[1:]
+
+
+@_apply_gradients.register_fake
+def _(gradient, inputs, weights, text, binding, threads):
+    return [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in (*inputs, *weights)]
+
+
+def _setup_context(ctx, inputs, output):
+    data, weights, *rest = inputs
+    ctx.num_inputs = len(data)
+    ctx.save_for_backward(*data, *weights)
+    ctx.rest = rest
+
+
+def _backward(ctx, gradient):
+    tensors, count = ctx.saved_tensors, ctx.num_inputs
+    results = torch.ops.kas.kernel_gradients(gradient, tensors[:count], tensors[count:], *ctx.rest)
+    return results[:count], results[count:], None, None, None
+
+
+_apply.register_autograd(_backward, setup_context=_setup_context)
+
+
+class KernelModule(nn.Module):
+    """A kernel of the tensor level as a module with its weights as parameters `weight0`, `weight1`, ..., compiled with
+    compiled gradients (f32, on the CPU). Works under torch.compile and torch.export.
+
+    The binding has a value for each symbol, variables included. The batch, the first dimension of the inputs and the
+    output, may be any: each is compiled once. Weights start with the standard deviations of `kas.Kernel.shapes`.
+    """
+
+    def __init__(self, kernel: Kernel, binding: Binding = None, *, threads: int = 0):
+        super().__init__()
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"expected a kas.Kernel, such as kas.kernel('squeeze_excite'), got {type(kernel).__name__}")
+        self.text = str(kernel)
+        self.kernel_name = kernel.name
+        self.binding = parse_binding(binding) if binding is not None else {}
+        self.threads = threads
+        shapes = kernel.shapes(self.binding)
+        self._input_shapes = [shape[1:] for shape in shapes.inputs]
+        self._deviations = shapes.deviations
+        for index, shape in enumerate(shapes.weights):
+            self.register_parameter(f"weight{index}", nn.Parameter(torch.empty(shape)))
+        self.reset_parameters()
+
+    @property
+    def weights(self) -> list[nn.Parameter]:
+        return [getattr(self, f"weight{index}") for index in range(len(self._deviations))]
+
+    def reset_parameters(self) -> None:
+        """Draws the weights anew."""
+        for weight, deviation in zip(self.weights, self._deviations):
+            nn.init.normal_(weight, std=deviation)
+
+    def extra_repr(self) -> str:
+        return f"{self.kernel_name}, {binding_to_text(self.binding)}"
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        shapes = [tuple(tensor.shape[1:]) for tensor in inputs]
+        if shapes != self._input_shapes or len({len(tensor) for tensor in inputs}) != 1:
+            raise ValueError(
+                f"expected inputs of shapes {self._input_shapes} behind one batch, got {[tuple(t.shape) for t in inputs]}"
+            )
+        for tensor in (*inputs, *self.weights):
+            if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
+                raise TypeError(f"compiled kernels take float32 on the CPU, got {tensor.dtype} on '{tensor.device}'")
+        return torch.ops.kas.apply_kernel(inputs, self.weights, self.text, binding_to_text(self.binding), self.threads)
