@@ -36,12 +36,16 @@ version=$(python3 -c 'import sys; print(f"{sys.version_info.major}.{sys.version_
 hash=$({ cat "$requirements"; python3 -c 'import sys; print(sys.version, sys.executable)'; } | sha256sum | cut -c 1-12)
 environment=$cache/python$version-$hash
 
-# Another process may make it at the same time.
+# Another process may make it at the same time; pip may go on after a script that was killed.
 mkdir -p "$cache"
 exec 9>"$cache/lock"
-flock 9
+if ! flock -n 9; then
+  echo "kas: waiting for another process that installs Python packages and holds $cache/lock" >&2
+  flock 9
+fi
 if [[ ! -e $environment/complete ]]; then
   echo "kas: installing the Python packages of python/requirements.txt in $environment" >&2
+  # What an interrupted call has left behind is of no use.
   rm -rf "$environment"
   start=$SECONDS
   python3 -m venv "$environment" >&2

@@ -5,7 +5,9 @@
 """Trains and judges operators drawn uniformly from the space of tools/judging/space.mlir, on two tasks.
 
 Writes one JSON object per line and training (or set of scores) to the output file. It may be killed at any time: the
-same command goes on. tools/judging/analyse.py makes the tables of docs/Judging.md from the file.
+same command goes on. Several processes may share the work, each with an --output and a --first of its own (all but one
+with --dense-seeds=0): the files one behind the other are the table. tools/judging/analyse.py makes the tables of
+docs/Judging.md from it.
 """
 
 import argparse
@@ -72,6 +74,7 @@ def main() -> None:
     parser.add_argument("--operators", type=int, default=300, help="how many operators to draw (default 300)")
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each on each task (default 3)")
     parser.add_argument("--dense-seeds", type=int, default=10, help="trainings of the network itself (default 10)")
+    parser.add_argument("--first", type=int, default=0, help="go on from this operator; for processes with outputs of their own")
     parser.add_argument("--tasks", default="digits,moved_digits", help="data sets (default digits,moved_digits)")
     parser.add_argument("--seconds", type=float, default=math.inf, help="start nothing after so many seconds")
     parser.add_argument("--output", default=str(ROOT.parents[1] / "docs" / "data" / "judging.jsonl"))
@@ -116,6 +119,8 @@ def main() -> None:
             for seed in range(arguments.dense_seeds):
                 record(task, -1, "dense", f"seed{seed}", lambda: train(trainer, None, seed))
         for index, candidate in enumerate(candidates):
+            if index < arguments.first:
+                continue
             for task, trainer in trainers.items():
                 if task not in teachers:
                     teachers[task] = judges.make_teacher(trainer)
