@@ -9,6 +9,7 @@
 #include "kas/Differentiation/Passes.h"
 #include "kas/Differentiation/Differentiate.h"
 #include "kas/Differentiation/Fisher.h"
+#include "kas/Differentiation/Proxies.h"
 #include "kas/Models/Site.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -16,6 +17,7 @@
 namespace kas {
 #define GEN_PASS_DEF_KASDIFFERENTIATEPASS
 #define GEN_PASS_DEF_KASFISHERPASS
+#define GEN_PASS_DEF_KASPROXIESPASS
 #include "kas/Differentiation/Passes.h.inc"
 } // namespace kas
 
@@ -107,6 +109,34 @@ struct KasFisherPass : kas::impl::KasFisherPassBase<KasFisherPass> {
     SmallVector<StringRef> layers(names.begin(), names.end());
     (*fisher)->setAttr("kas.layers",
                        Builder(&getContext()).getStrArrayAttr(layers));
+  }
+};
+
+static ArrayAttr getNames(MLIRContext *context, ArrayRef<std::string> names) {
+  return Builder(context).getStrArrayAttr(llvm::to_vector_of<StringRef>(names));
+}
+
+struct KasProxiesPass : kas::impl::KasProxiesPassBase<KasProxiesPass> {
+  using KasProxiesPassBase::KasProxiesPassBase;
+
+  void runOnOperation() override {
+    std::string name = function + "_proxies", flowName = function + "_synflow";
+    func::FuncOp target = findFunction(getOperation(), function, name);
+    if (!target || !findFunction(getOperation(), function, flowName))
+      return signalPassFailure();
+    ProxyNames names;
+    auto proxies =
+        makeProxyFunction(target, name, {residualOnly, normalize}, names);
+    if (failed(proxies))
+      return signalPassFailure();
+    auto synflow = makeSynflowFunction(target, flowName);
+    if (failed(synflow) || failed(eraseUnusedOperands(*proxies)) ||
+        failed(eraseUnusedOperands(*synflow)))
+      return signalPassFailure();
+    ArrayAttr parameters = getNames(&getContext(), names.parameters);
+    (*proxies)->setAttr("kas.layers", getNames(&getContext(), names.layers));
+    (*proxies)->setAttr("kas.parameters", parameters);
+    (*synflow)->setAttr("kas.parameters", parameters);
   }
 };
 

@@ -11,6 +11,9 @@
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace kas {
 #define GEN_PASS_DEF_BUFFERIZE
@@ -25,6 +28,21 @@ LogicalResult createCopy(OpBuilder &builder, Location loc, Value from,
                          Value to) {
   linalg::CopyOp::create(builder, loc, from, to);
   return success();
+}
+
+/// Lets a function that returns one buffer twice return a copy of it: making
+/// results arguments erases the allocation of each.
+void separateResults(func::ReturnOp op) {
+  OpBuilder builder(op);
+  llvm::SmallPtrSet<Value, 8> seen;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    if (!type || !type.hasStaticShape() || seen.insert(operand.get()).second)
+      continue;
+    Value copy = memref::AllocOp::create(builder, op.getLoc(), type);
+    linalg::CopyOp::create(builder, op.getLoc(), operand.get(), copy);
+    operand.set(copy);
+  }
 }
 
 struct Bufferize : kas::impl::BufferizeBase<Bufferize> {
@@ -50,6 +68,7 @@ struct Bufferize : kas::impl::BufferizeBase<Bufferize> {
             bufferization::runOneShotModuleBufferize(module, options, state)))
       return signalPassFailure();
 
+    module.walk(separateResults);
     bufferization::BufferResultsToOutParamsOpts results;
     results.memCpyFn = createCopy;
     results.hoistStaticAllocs = true;

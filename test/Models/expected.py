@@ -6,8 +6,11 @@
 
     python expected.py SEED --fisher Inputs/resnet18_small.mlir Inputs/resnet18_small.fisher.npz
 
-The last one writes the Fisher Potentials of its layers for two samples, and the
-labels. The files under Inputs were made with SEED 7. The arguments are those that
+    python expected.py SEED --proxies Inputs/resnet18_small.mlir Inputs/resnet18_small.proxies.npz
+
+The last ones write the Fisher Potentials of its layers for two samples, and the
+labels; and SNIP, the norm of the gradient and synaptic flow of each weight, and
+how many rectifiers two samples share. The files under Inputs were made with SEED 7. The arguments are those that
 `kas-run --args=SEED` makes, written here a second time; the network is written
 with torch.nn.functional, not read from the .mlir file, which gives only the
 names and shapes of the arguments. Needs torch.
@@ -119,6 +122,52 @@ def write_fisher(seed, source, target):
     )
 
 
+def proxies(arguments, labels):
+    """Name of a weight -> sum |w g|, norm of g; and the kernel of the samples."""
+    codes = []
+    rectify = F.relu
+
+    def record(x):
+        y = rectify(x)
+        codes.append((y > 0).flatten(1).double())
+        return y
+
+    for name, value in arguments.items():
+        value.requires_grad_(name != "input")
+    F.relu = record
+    try:
+        loss = F.cross_entropy(resnet18(arguments), labels)
+    finally:
+        F.relu = rectify
+    loss.backward()
+    weights = [value for name, value in arguments.items() if name != "input" and value.dim() >= 2]
+    code = torch.cat(codes, 1)
+    kernel = code @ code.T + (1 - code) @ (1 - code).T
+    return (
+        [(w * w.grad).abs().sum().item() for w in weights],
+        [w.grad.norm().item() for w in weights],
+        kernel.numpy(),
+    )
+
+
+def synflow(arguments):
+    """sum w dR/dw of each weight, for magnitudes and an input of ones."""
+    taken = {
+        name: (torch.ones_like(value) if name == "input" else value.detach().abs()).double().requires_grad_()
+        for name, value in arguments.items()
+    }
+    resnet18(taken).sum().backward()
+    return [(w * w.grad).sum().item() for name, w in taken.items() if name != "input" and w.dim() >= 2]
+
+
+def write_proxies(seed, source, target):
+    with open(source) as file:
+        arguments = make_arguments(seed, re.sub(r"tensor<1x(?=\d)", "tensor<2x", file.read()))
+    snip, norms, kernel = proxies(arguments, torch.tensor([3, 8]))
+    as_floats = lambda values: np.array(values, np.float32)
+    np.savez(target, snip=as_floats(snip), norms=as_floats(norms), kernel=as_floats(kernel), synflow=as_floats(synflow(arguments)))
+
+
 def make_arguments_again(arguments):
     return {name: value.detach().clone() for name, value in arguments.items()}
 
@@ -126,6 +175,8 @@ def make_arguments_again(arguments):
 def main():
     if len(sys.argv) == 5 and sys.argv[2] == "--fisher":
         return write_fisher(int(sys.argv[1]), sys.argv[3], sys.argv[4])
+    if len(sys.argv) == 5 and sys.argv[2] == "--proxies":
+        return write_proxies(int(sys.argv[1]), sys.argv[3], sys.argv[4])
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     seed, source, target = sys.argv[1:]

@@ -22,3 +22,14 @@ func.func @insert(%x: tensor<4x8xf32>, %y: tensor<8xf32>) -> tensor<4x8xf32> {
 func.func @identity(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
+
+// What is returned twice is stored twice.
+// CHECK-LABEL: func.func @twice
+// CHECK-SAME:    (%[[X:.*]]: memref<4xf32>, %[[A:.*]]: memref<4xf32>, %[[B:.*]]: memref<4xf32>)
+// CHECK:         linalg.exp ins(%[[X]] : memref<4xf32>) outs(%[[A]] : memref<4xf32>)
+// CHECK:         linalg.copy ins(%[[A]] : memref<4xf32>) outs(%[[B]] : memref<4xf32>)
+func.func @twice(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %e = tensor.empty() : tensor<4xf32>
+  %0 = linalg.exp ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  return %0, %0 : tensor<4xf32>, tensor<4xf32>
+}

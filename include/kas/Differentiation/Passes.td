@@ -101,4 +101,51 @@ def KasFisherPass : Pass<"kas-fisher", "::mlir::ModuleOp"> {
   ];
 }
 
+def KasProxiesPass : Pass<"kas-proxies", "::mlir::ModuleOp"> {
+  let summary = "Add functions that compute zero-cost proxies";
+  let description = [{
+    For a function from images to one score per class, adds two:
+
+    `NAME_proxies` takes the labels as `-kas-fisher`'s function does, and returns
+    the scores, the Fisher Potential of each layer, then of each parameter (the
+    arguments behind the first of rank 2 or more) SNIP, `sum |w dL/dw|` (Lee et
+    al., ICLR 2019), and the norm of `dL/dw`, and last, for each two samples, at
+    how many rectifiers both are on or both are off; the log-determinant of that
+    is the score of Mellor et al., ICML 2021 (NASWOT). `NAME_synflow` returns
+    `sum w dR/dw` of each parameter for an input of ones and magnitudes of all
+    arguments, R being the sum of the scores (Tanaka et al., NeurIPS 2020). The
+    attributes `kas.layers` and `kas.parameters` have the names.
+
+    None of them is a judge by itself: rank correlations with trained accuracy
+    have been seen to change from one task to another, that of Fisher Potential
+    even its sign (docs/Differentiation.md).
+
+    ```mlir
+    func.func @forward(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<2x10xf32>
+    // kas-opt -kas-proxies
+    func.func @forward_proxies(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>, %labels: tensor<2x10xf32>)
+        -> (tensor<2x10xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<2x2xf32>)
+        attributes {kas.layers = ["conv"], kas.parameters = ["conv.weight"]}
+    func.func @forward_synflow(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<1xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::bufferization::BufferizationDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"function", "function", "std::string", "\"forward\"",
+           "The function that computes the network">,
+    Option<"residualOnly", "residual-only", "bool", "false",
+           "Fisher Potential of layers alone whose result goes into a sum with "
+           "another activation">,
+    Option<"normalize", "normalize", "bool", "false",
+           "Normalize the result of each layer with the statistics of the "
+           "batch">,
+  ];
+}
+
 #endif // KAS_DIFFERENTIATION_PASSES

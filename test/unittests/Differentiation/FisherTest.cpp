@@ -12,12 +12,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Differentiation/Fisher.h"
+#include "kas/Differentiation/Proxies.h"
 #include "kas/InitAll.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Runtime/Npy.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"
+#include <cmath>
 #include <regex>
 
 using namespace kas;
@@ -100,6 +102,51 @@ TEST_F(FisherTest, EqualsPyTorch) {
   }
   EXPECT_EQ(names.front(), "conv1");
   EXPECT_EQ(names.back(), "layer4.1.conv2");
+}
+
+/// SNIP, norms of gradients, the kernel of the samples and synaptic flow.
+TEST_F(FisherTest, ProxiesEqualPyTorch) {
+  parse(2, {});
+  NamedTensors labels, fisher = readExpected(labels);
+  NamedTensors expected =
+      llvm::cantFail(readNpz(getPath("resnet18_small.proxies.npz")));
+  auto network = module->lookupSymbol<func::FuncOp>("forward");
+  ProxyNames proxyNames;
+  ASSERT_TRUE(succeeded(makeProxyFunction(network, "proxies", {}, proxyNames)));
+  ASSERT_TRUE(succeeded(makeSynflowFunction(network, "synflow")));
+  EXPECT_EQ(ArrayRef(names), ArrayRef(proxyNames.layers));
+  EXPECT_EQ(proxyNames.parameters.front(), "conv1.weight");
+  EXPECT_EQ(proxyNames.parameters.back(), "fc.weight");
+  std::vector<std::vector<float>> results;
+  for (StringRef name : {"proxies", "synflow"}) {
+    auto function = compileForCPU(*module, name, {}, {.optLevel = 0});
+    ASSERT_TRUE(bool(function)) << llvm::toString(function.takeError());
+    auto arguments =
+        llvm::cantFail(function->getSignature().makeArguments(labels, 7));
+    auto values = llvm::cantFail(function->getSignature().makeResults());
+    (*function)(arguments, values);
+    for (const Tensor &value : values)
+      results.emplace_back(value.getValues().begin(), value.getValues().end());
+  }
+  auto compare = [](ArrayRef<float> actual, ArrayRef<float> wanted) {
+    ASSERT_EQ(actual.size(), wanted.size());
+    for (auto [index, value] : llvm::enumerate(wanted))
+      EXPECT_NEAR(actual[index], value, 1e-4 * value) << index;
+  };
+  compare(results[1], fisher["plain"].getValues());
+  compare(results[2], expected["snip"].getValues());
+  compare(results[3], expected["norms"].getValues());
+  // Counts: equal to the last unless a rectifier's input is nearly 0.
+  compare(results[4], expected["kernel"].getValues());
+  compare(results[5], expected["synflow"].getValues());
+}
+
+TEST_F(FisherTest, LogDeterminant) {
+  EXPECT_DOUBLE_EQ(getLogDeterminant({2, 1, 1, 2}, 2), std::log(3));
+  // Needs an exchange of rows.
+  EXPECT_DOUBLE_EQ(getLogDeterminant({0, 2, 0, 3, 0, 0, 0, 0, 4}, 3),
+                   std::log(24));
+  EXPECT_EQ(getLogDeterminant({1, 1, 1, 1}, 2), -HUGE_VAL);
 }
 
 /// The second convolutions of the blocks, and the shortcuts: both are added.
