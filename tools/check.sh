@@ -68,7 +68,8 @@ if [[ ($preset == release || $preset == debug) && ${KAS_PYTHON:-} != skip ]]; th
   results=$build/test/python-results.xml
   rm -f "$results"
   if python=$("$root/tools/python.sh" --preset="$preset"); then
-    (cd "$root" && OMP_NUM_THREADS=2 KAS_BUILD=$build PYTHONPATH=$build/python "$python" -m pytest -q -p no:cacheprovider \
+    # The networks are small: two threads of one training would mostly wait for each other.
+    (cd "$root" && OMP_NUM_THREADS=1 KAS_BUILD=$build PYTHONPATH=$build/python "$python" -m pytest -q -p no:cacheprovider \
       "--junit-xml=$results" ${pytest_options[@]+"${pytest_options[@]}"} test/python)
   fi
   # A test that was skipped could not run: it has not passed.

@@ -94,8 +94,8 @@ def test_limits_and_stragglers(marks):
         (marks / "0").unlink()
         pool._evaluator.hangs = {0}
         pool._workers[0].process.kill()
-        run(searcher, pool, evaluations=3, time_limit=0.7, straggler_factor=0)
-        assert [result.failure for result in searcher.results] == ["took more than 0.7 s", None, None]
+        run(searcher, pool, evaluations=3, time_limit=3, straggler_factor=0)
+        assert [result.failure for result in searcher.results] == ["took more than 3 s", None, None]
 
 
 def test_simulated_workers():

@@ -3,6 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiled operators on arrays."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -82,6 +85,20 @@ def test_many_threads():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_loops_on_two_threads():
+    """What OpenMP shares out equals serial code."""
+    code = (
+        "import numpy, kas\n"
+        "op = kas.operator('conv2d')\n"
+        "binding = {'N': 1, 'Cin': 16, 'Cout': 32, 'H': 32, 'W': 32, 'k': 3}\n"
+        "shapes = op.shapes(binding)\n"
+        "arrays = [numpy.random.default_rng(0).standard_normal(s, dtype='f4') for s in (shapes.data, *shapes.weights)]\n"
+        "one, two = (op.compile(binding, threads=threads)(*arrays) for threads in (1, 0))\n"
+        "assert numpy.array_equal(one, two)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "OMP_NUM_THREADS": "2"}, check=True)
 
 
 def test_releases_the_lock():

@@ -25,7 +25,9 @@ OPTIONS = {"recipe": QUICK, "limits": {"shift": 0, "weights": 1}, "algorithm": "
 
 
 def data():
-    return evaluate.digits(train=40, validation=40)
+    whole = evaluate.digits(train=40, validation=40)
+    test = tuple(part[:200] for part in whole.test)
+    return evaluate.Data(whole.name, whole.train, whole.validation, test, whole.num_classes)
 
 
 def small():
