@@ -37,6 +37,15 @@ std::string MeasureOptions::getProtocol() const {
       .str();
 }
 
+/// Seconds that this thread has run; with more threads, those of the clock.
+static double getSeconds(unsigned threads) {
+  timespec now = {};
+  if (threads != 1 || ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0)
+    return monotonicSeconds();
+  return static_cast<double>(now.tv_sec) +
+         1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 /// The largest error of `actual`.
 static double getError(llvm::ArrayRef<Tensor> actual,
                        llvm::ArrayRef<Tensor> expected) {
@@ -87,7 +96,9 @@ Error ForkedRunner::compareWithLoops() {
   auto results = reference->getSignature().makeResults();
   if (!results)
     return results.takeError();
+  double start = getSeconds(options.threads);
   (*reference)(arguments, *results);
+  plainMs = (getSeconds(options.threads) - start) * 1e3;
   double error = getError(expected, *results);
   expected = std::move(*results);
   if (error <= options.tolerance)
@@ -96,15 +107,6 @@ Error ForkedRunner::compareWithLoops() {
       llvm::formatv("expected register tiles that compute what plain loops do, "
                     "within {0:e2}, got {1:e2}",
                     options.tolerance, error));
-}
-
-/// Seconds that this thread has run; with more threads, those of the clock.
-static double getSeconds(unsigned threads) {
-  timespec now = {};
-  if (threads != 1 || ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0)
-    return monotonicSeconds();
-  return static_cast<double>(now.tv_sec) +
-         1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 /// Times both in turn, `pairs` times, and takes the least of each: what else

@@ -9,10 +9,24 @@
 #include "kas/Tuning/Network.h"
 #include "kas/Runtime/Timing.h"
 #include "kas/Tuning/SourceSelection.h"
+#include <sys/resource.h>
 
 using namespace kas;
 using llvm::Error;
 using llvm::Expected;
+
+/// Seconds of this process and of the workers that have ended.
+static double getProcessorSeconds() {
+  double seconds = 0;
+  for (int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage = {};
+    ::getrusage(who, &usage);
+    for (const timeval &time : {usage.ru_utime, usage.ru_stime})
+      seconds += static_cast<double>(time.tv_sec) +
+                 1e-6 * static_cast<double>(time.tv_usec);
+  }
+  return seconds;
+}
 
 namespace {
 
@@ -197,7 +211,7 @@ Error NetworkTuning::measureInModel() {
 
 Expected<NetworkReport>
 NetworkTuning::run(llvm::function_ref<void(const KernelReport &)> progress) {
-  double start = monotonicSeconds();
+  double start = monotonicSeconds(), startProcessor = getProcessorSeconds();
   ScheduleSpaceOptions space;
   space.threads = options.tuner.measure.threads;
   auto found = findTasks(function, space);
@@ -214,6 +228,7 @@ NetworkTuning::run(llvm::function_ref<void(const KernelReport &)> progress) {
   if (options.measureInModel)
     if (Error error = measureInModel())
       return error;
+  report.processorSeconds = getProcessorSeconds() - startProcessor;
   return report;
 }
 

@@ -37,8 +37,10 @@ public:
         random(RandomStream(options.seed, task.shape).bits(0)),
         start(monotonicSeconds()) {}
 
-  /// Adds the kernel to the database and compiles it as it is.
-  Error begin(bool plainLoops);
+  /// Adds the kernel to the database.
+  Error begin();
+  /// Compiles it as it is.
+  Error compile(bool plainLoops);
   /// Takes what the database has for the kernel.
   Error resume();
   /// Measures the point unless it was measured, or another process does so now.
@@ -79,7 +81,7 @@ private:
 
 } // namespace
 
-Error KernelSession::begin(bool plainLoops) {
+Error KernelSession::begin() {
   Expected<int64_t> id =
       store.addKernel({task.getClassKey(), task.classText, task.shape});
   if (!id)
@@ -89,12 +91,17 @@ Error KernelSession::begin(bool plainLoops) {
     if (Error error = store.recordUse(options.network, kernel,
                                       static_cast<int64_t>(task.uses.size())))
       return error;
+  return Error::success();
+}
+
+Error KernelSession::compile(bool plainLoops) {
   MeasureOptions measure = options.measure;
   measure.plainLoops = plainLoops;
   auto made = ForkedRunner::create(*task.module, taskFunctionName, measure);
   if (!made)
     return made.takeError();
   runner = std::move(*made);
+  result.plainMs = runner->getPlainMs();
   return Error::success();
 }
 
@@ -317,6 +324,10 @@ Error KernelSession::transfer(const TransferOptions &transfer) {
   if (transfer.maxPairs &&
       ranked.size() > static_cast<size_t>(transfer.maxPairs))
     ranked.resize(static_cast<size_t>(transfer.maxPairs));
+  // Results are compared with those of the cost model's schedule.
+  if (!ranked.empty())
+    if (Error error = compile(/*plainLoops=*/false))
+      return error;
   for (const auto &[time, point, shape] : ranked) {
     std::string provenance =
         llvm::formatv("network {0}, transfer from {1}", options.network, shape);
@@ -369,7 +380,9 @@ Expected<TunedKernel> KernelSession::finish(int64_t confirmed, int64_t scale) {
 Expected<TunedKernel> kas::tuneKernel(TuningTask &task, TuningStore &store,
                                       const TunerOptions &options) {
   KernelSession session(task, store, options);
-  if (Error error = session.begin(/*plainLoops=*/true))
+  if (Error error = session.begin())
+    return error;
+  if (Error error = session.compile(/*plainLoops=*/true))
     return error;
   if (Error error = session.resume())
     return error;
@@ -382,8 +395,7 @@ Expected<TunedKernel> kas::transferKernel(TuningTask &task, TuningStore &store,
                                           const TunerOptions &options,
                                           const TransferOptions &transfer) {
   KernelSession session(task, store, options);
-  // Results are compared with those of the cost model's schedule.
-  if (Error error = session.begin(/*plainLoops=*/false))
+  if (Error error = session.begin())
     return error;
   if (Error error = session.transfer(transfer))
     return error;

@@ -195,6 +195,8 @@ static void print(const KernelReport &kernel, bool json) {
     stream.attribute("failed", tuned.failed);
     stream.attribute("seconds", tuned.seconds);
     stream.attribute("default_ms", tuned.defaultMs);
+    if (tuned.plainMs)
+      stream.attribute("plain_ms", tuned.plainMs);
     stream.attribute("ratio", tuned.ratio);
     stream.attribute("schedule", toText(tuned.schedule));
     stream.attribute("model", tuned.model);
@@ -231,6 +233,7 @@ static void print(const NetworkReport &report, bool json) {
     stream.attribute("source", report.source);
     stream.attribute("kernel_seconds", report.kernelSeconds);
     stream.attribute("model_seconds", report.modelSeconds);
+    stream.attribute("processor_seconds", report.processorSeconds);
     stream.attribute("default_ms", report.defaultMs);
     stream.attribute("tuned_ms", report.tunedMs);
     stream.attribute("foreign", report.foreign);

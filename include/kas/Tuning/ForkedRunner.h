@@ -54,6 +54,9 @@ public:
   StoredMeasurement measure(llvm::function_ref<void()> change,
                             int64_t scale = 1);
 
+  /// Milliseconds of one run of plain loops; 0 if they were not asked for.
+  double getPlainMs() const { return plainMs; }
+
 private:
   ForkedRunner() = default;
   llvm::Error compareWithLoops();
@@ -67,6 +70,7 @@ private:
   CPUPipelineOptions pipeline;
   std::unique_ptr<CompiledFunction> unchanged;
   llvm::SmallVector<Tensor> arguments, expected;
+  double plainMs = 0;
 };
 
 } // namespace kas

@@ -48,6 +48,8 @@ struct NetworkReport {
   double defaultMs = 0, tunedMs = 0;
   /// Seconds for the kernels, and for measuring in the model.
   double kernelSeconds = 0, modelSeconds = 0;
+  /// Seconds that processors worked for all, with the workers.
+  double processorSeconds = 0;
   /// Measurements of other processors or toolchains that were not used.
   int64_t foreign = 0;
 };

@@ -42,6 +42,8 @@ struct TunedKernel {
   /// The time with it, relative to that without; and that without, in
   /// milliseconds.
   double ratio = 1, defaultMs = 0;
+  /// Milliseconds of loops without register tiles; 0 if they did not run.
+  double plainMs = 0;
   /// Measurements made, and how many of them failed; seconds of all.
   int64_t measured = 0, failed = 0;
   double seconds = 0;
