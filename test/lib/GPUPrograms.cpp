@@ -97,6 +97,10 @@ kas::test::assemblePTX(const GPUProgram &program, StringRef chip) {
       addMatches(text, "([0-9]+) bytes spill stores", /*takeLargest=*/false);
   assembly.stackBytes =
       addMatches(text, "([0-9]+) bytes stack frame", /*takeLargest=*/false);
+  Regex spilling("properties for ([A-Za-z0-9_]+)[ \n]*[0-9]+ bytes stack "
+                 "frame, [1-9][0-9]* bytes spill");
+  if (SmallVector<StringRef> groups; spilling.match(text, &groups))
+    assembly.firstSpilling = groups[1].str();
   assembly.registers =
       addMatches(text, "Used ([0-9]+) registers", /*takeLargest=*/true);
   return assembly;

@@ -32,6 +32,8 @@ std::string validateSPIRV(const GPUProgram &program);
 struct Assembly {
   /// Of all kernels together.
   int64_t spilledBytes = 0, stackBytes = 0;
+  /// The first kernel that spills; empty: none.
+  std::string firstSpilling;
   /// Of the kernel that needs most.
   int64_t registers = 0;
 };

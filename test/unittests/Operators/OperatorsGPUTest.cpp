@@ -308,38 +308,81 @@ static void checkAssembly(ModuleOp module, const NVVMPipelineOptions &options) {
   ASSERT_TRUE(bool(assembly)) << llvm::toString(assembly.takeError());
   if (!*assembly)
     GTEST_SKIP() << "there is no ptxas";
-  EXPECT_EQ((*assembly)->spilledBytes, 0);
+  EXPECT_EQ((*assembly)->spilledBytes, 0) << (*assembly)->firstSpilling;
   EXPECT_EQ((*assembly)->stackBytes, 0);
 }
 
-TEST_P(OperatorKernels, AssembledWithoutSpills) {
-  for (const formulas::Sizes &sizes : GetParam().bindings) {
-    MLIRContext context;
-    OwningOpRef<ModuleOp> named = parseNamedOperator(&context, GetParam().name);
-    auto op = named->lookupSymbol<OperatorOp>(GetParam().name);
+namespace {
+/// A chip, and what factors are rounded to.
+using AssemblyCase = std::pair<StringRef, StringRef>;
+} // namespace
+
+/// A function for each binding of each named operator, or for the first ones:
+/// a process of ptxas for each would take longer than what it does.
+static OwningOpRef<ModuleOp> createModuleOfAll(MLIRContext *context,
+                                               bool firstBindings) {
+  OwningOpRef<ModuleOp> all = ModuleOp::create(UnknownLoc::get(context));
+  for (const formulas::Formula &formula : formulas::getFormulas()) {
+    OwningOpRef<ModuleOp> named = parseNamedOperator(context, formula.name);
+    auto op = named->lookupSymbol<OperatorOp>(formula.name);
     OpBuilder builder = OpBuilder::atBlockEnd(named->getBody());
-    FailureOr<OperatorOp> concrete =
-        specialize(builder, op, getTestBinding(op, sizes), "concrete",
-                   [&] { return op.emitError(); });
-    ASSERT_TRUE(succeeded(concrete));
-    OwningOpRef<ModuleOp> module = createModule(*concrete);
-    bool isFirst = &sizes == &GetParam().bindings.front();
-    for (StringRef chip : {"sm_90", "sm_80", "sm_90a"}) {
-      // Other sizes make other kernels, but not of another kind.
-      if (!isFirst && chip != "sm_90")
+    for (auto [i, sizes] : llvm::enumerate(formula.bindings)) {
+      if (firstBindings && i > 0)
         break;
-      NVVMPipelineOptions options;
-      options.chip = chip.str();
-      checkAssembly(*module, options);
-      options.front.road = "tensor_core";
-      for (const TensorCorePrecision &precision : precisions) {
-        options.front.precision = precision.name.str();
-        if (isFirst && (chip == "sm_90" || getenv("KAS_SLOW_TESTS")))
-          checkAssembly(*module, options);
+      std::string name = (formula.name + "_" + Twine(i)).str();
+      FailureOr<OperatorOp> concrete =
+          specialize(builder, op, getTestBinding(op, sizes), name + "_concrete",
+                     [&] { return op.emitError(); });
+      if (failed(concrete)) {
+        ADD_FAILURE() << name << " cannot be made concrete";
+        return nullptr;
+      }
+      OwningOpRef<ModuleOp> module = createModule(*concrete);
+      SymbolTable symbols(*module);
+      for (Operation &symbol : llvm::make_early_inc_range(*module->getBody())) {
+        std::string suffix = isa<OperatorOp>(symbol) ? "_operator" : "";
+        if (failed(symbols.rename(&symbol,
+                                  StringAttr::get(context, name + suffix))))
+          ADD_FAILURE() << name << " cannot be renamed";
+        symbol.moveBefore(all->getBody(), all->getBody()->end());
       }
     }
   }
+  return all;
 }
+
+using AssembledOperators = testing::TestWithParam<AssemblyCase>;
+
+TEST_P(AssembledOperators, AssembledWithoutSpills) {
+  auto [chip, precision] = GetParam();
+  bool isRounded = precision != "f32";
+  MLIRContext context;
+  // Other sizes make other kernels, but not of another kind.
+  OwningOpRef<ModuleOp> module =
+      createModuleOfAll(&context, isRounded || chip != "sm_90");
+  ASSERT_TRUE(module);
+  NVVMPipelineOptions options;
+  options.chip = chip.str();
+  options.front.precision = precision.str();
+  if (isRounded)
+    options.front.road = "tensor_core";
+  checkAssembly(*module, options);
+}
+
+static std::vector<AssemblyCase> getAssemblyCases() {
+  std::vector<AssemblyCase> cases;
+  for (StringRef chip : {"sm_80", "sm_90", "sm_90a"})
+    for (StringRef precision : {"f32", "f16", "tf32", "bf16"})
+      if (precision == "f32" || chip == "sm_90" || getenv("KAS_SLOW_TESTS"))
+        cases.emplace_back(chip, precision);
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Chips, AssembledOperators, testing::ValuesIn(getAssemblyCases()),
+    [](const testing::TestParamInfo<AssemblyCase> &info) {
+      return (info.param.first + "_" + info.param.second).str();
+    });
 
 INSTANTIATE_TEST_SUITE_P(All, OperatorKernels,
                          testing::ValuesIn(formulas::getFormulas()), getName);

@@ -119,7 +119,7 @@ void checkAssembly(ModuleOp module, const NVVMPipelineOptions &options) {
   ASSERT_TRUE(bool(assembly)) << llvm::toString(assembly.takeError());
   if (!*assembly)
     GTEST_SKIP() << "there is no ptxas";
-  EXPECT_EQ((*assembly)->spilledBytes, 0);
+  EXPECT_EQ((*assembly)->spilledBytes, 0) << (*assembly)->firstSpilling;
   EXPECT_EQ((*assembly)->stackBytes, 0);
 }
 } // namespace
