@@ -34,6 +34,9 @@ using namespace mlir;
 /// What loads of four f32 need.
 static constexpr int64_t alignment = 16;
 
+/// An attribute of `scf.for` that conversions hand on to the branch back.
+static constexpr llvm::StringLiteral annotationName = "llvm.loop_annotation";
+
 namespace {
 struct GPUPrepareNVVM : kas::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
   /// What conversion upstream makes calls of a library of.
@@ -51,7 +54,23 @@ struct GPUPrepareNVVM : kas::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
     }
   }
 
+  /// Copies one block of steps while it multiplies another: several rounds at
+  /// once take registers and give nothing.
+  void keepLoopsWithBarriers() {
+    MLIRContext *context = &getContext();
+    auto unroll = LLVM::LoopUnrollAttr::get(
+        context, BoolAttr::get(context, true), {}, {}, {}, {}, {}, {});
+    auto annotation =
+        LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {},
+                                      {}, {}, {}, {}, {}, {}, {}, {});
+    getOperation()->walk([&](gpu::BarrierOp barrier) {
+      if (auto loop = dyn_cast<scf::ForOp>(barrier->getParentOp()))
+        loop->setAttr(annotationName, annotation);
+    });
+  }
+
   void runOnOperation() override {
+    keepLoopsWithBarriers();
     Builder builder(&getContext());
     IntegerAttr align = builder.getI64IntegerAttr(alignment);
     StringRef alignName = LLVM::LLVMDialect::getAlignAttrName();
@@ -123,6 +142,15 @@ static void declareDynamicMemory(ModuleOp module) {
   });
 }
 
+/// Conversions keep the annotation as an attribute that no translation reads.
+static void annotateBranches(ModuleOp module) {
+  module->walk([](LLVM::BrOp branch) {
+    if (auto annotation = dyn_cast_if_present<LLVM::LoopAnnotationAttr>(
+            branch->removeDiscardableAttr(annotationName)))
+      branch.setLoopAnnotationAttr(annotation);
+  });
+}
+
 namespace {
 struct GPUSerializeNVVM : kas::impl::GPUSerializeNVVMBase<GPUSerializeNVVM> {
   using GPUSerializeNVVMBase::GPUSerializeNVVMBase;
@@ -146,6 +174,7 @@ struct GPUSerializeNVVM : kas::impl::GPUSerializeNVVMBase<GPUSerializeNVVM> {
       folder = *found;
     }
     declareDynamicMemory(module);
+    annotateBranches(module);
     gpu::TargetOptions options(folder, {}, "", "", *target);
     if (failed(transformGpuModulesToBinaries(module, nullptr, options)))
       return signalPassFailure();

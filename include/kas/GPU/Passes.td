@@ -204,7 +204,8 @@ def GPUPrepareNVVM : Pass<"kas-gpu-prepare-nvvm", "::mlir::gpu::GPUModuleOp"> {
     elements are loaded at once, and so does workgroup memory: its declaration is
     aligned to its elements only otherwise, while vectors are stored there as if it
     were aligned to them. One block of a kernel on a processor is enough, so that
-    ptxas does not spill registers for more of them. `math.fma`, roots and roundings become LLVM's, not calls
+    ptxas does not spill registers for more of them. Loops with barriers are not
+    unrolled. `math.fma`, roots and roundings become LLVM's, not calls
     of a library.
 
     Example: `test/GPU/prepare-nvvm.mlir`.
