@@ -3,7 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Options of the Python tests."""
 
+import os
+
 import pytest
+
+# Before anything starts OpenMP: two threads of such small networks mostly wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_addoption(parser):
