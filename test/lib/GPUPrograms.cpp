@@ -111,15 +111,24 @@ kas::test::assemblePTX(const GPUProgram &program, StringRef chip) {
 //===----------------------------------------------------------------------===//
 
 /// Opened once per process: that takes longer than most kernels.
+static std::optional<Device> vulkanDevice;
+
 static Expected<const Device &> getVulkanDevice() {
-  static std::optional<Device> device;
-  if (!device) {
+  if (!vulkanDevice) {
     auto opened = Device::open("vulkan");
     if (!opened)
       return opened.takeError();
-    device.emplace(std::move(*opened));
+    vulkanDevice.emplace(std::move(*opened));
   }
-  return *device;
+  return *vulkanDevice;
+}
+
+Error kas::test::closeVulkanDevice() {
+  if (!vulkanDevice)
+    return Error::success();
+  Error error = vulkanDevice->close();
+  vulkanDevice.reset();
+  return error;
 }
 
 Expected<std::vector<std::vector<float>>>

@@ -25,6 +25,11 @@ llvm::Expected<std::vector<std::vector<float>>>
 runOnVulkan(const GPUProgram &program, unsigned function,
             llvm::ArrayRef<llvm::ArrayRef<float>> arguments);
 
+/// Closes the device of `runOnVulkan` and says what the validation layer has to
+/// say, of objects that are left, say. Drivers are no longer whole when static
+/// variables go.
+llvm::Error closeVulkanDevice();
+
 /// What `spirv-val` says of the binary; empty: nothing.
 std::string validateSPIRV(const GPUProgram &program);
 

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GPUPrograms.h"
 #include "OperatorsTestUtil.h"
+#include "VulkanEnvironment.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
@@ -24,6 +24,9 @@
 
 using namespace kas;
 using namespace mlir;
+
+[[maybe_unused]] static auto *const environment =
+    testing::AddGlobalTestEnvironment(new test::VulkanEnvironment);
 
 /// In f32, with sums of up to a few hundred terms in any order.
 static constexpr double tolerance = 1e-5;

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Batch.h"
-#include "GPUPrograms.h"
+#include "VulkanEnvironment.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
 #include "gtest/gtest.h"
@@ -20,6 +20,9 @@
 using namespace kas;
 using namespace kas::test;
 using namespace mlir;
+
+[[maybe_unused]] static auto *const environment =
+    testing::AddGlobalTestEnvironment(new VulkanEnvironment);
 
 namespace {
 
