@@ -266,6 +266,13 @@ kas::getScheduleSpace(Operation *op, const ScheduleSpaceOptions &options) {
   op->getContext()
       ->loadDialect<KasCPUDialect, bufferization::BufferizationDialect,
                     memref::MemRefDialect>();
+  auto isStatic = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return !tensor || tensor.hasStaticShape();
+  };
+  if (!llvm::all_of(op->getOperandTypes(), isStatic) ||
+      !llvm::all_of(op->getResultTypes(), isStatic))
+    return llvm::createStringError("expected tensors of static shape");
   ScratchBuffers buffers(op);
   FailureOr<Views> views = failure();
   if (auto apply = dyn_cast<ApplyOp>(op))

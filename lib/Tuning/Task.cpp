@@ -12,6 +12,7 @@
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Pipelines/Passes.h"
 #include "kas/Pipelines/RunPasses.h"
+#include "kas/Runtime/Signature.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -262,8 +263,10 @@ kas::findTasks(func::FuncOp function, const ScheduleSpaceOptions &options) {
       continue;
     }
     Expected<ScheduleSpace> space = getScheduleSpace(task.anchor, options);
-    if (!space) {
+    auto signature = FunctionSignature::get(*task.module, taskFunctionName);
+    if (!space || !signature) {
       llvm::consumeError(space.takeError());
+      llvm::consumeError(signature.takeError());
       entry->second = ~size_t(0);
       continue;
     }

@@ -63,6 +63,28 @@ func.func @forward(%x: tensor<32x32xf32>, %w: tensor<32x32xf32>)
   EXPECT_EQ(module.tasks.front().uses.size(), 2u);
 }
 
+/// Nothing can be measured of sizes that are not known, nor of other elements.
+TEST(Task, LeavesOutWhatCannotBeMeasured) {
+  auto context = makeTuningContext();
+  for (llvm::StringRef type : {"?x16xf32", "16x16xf64"}) {
+    std::string text = makeMatmul(16, 16, 16);
+    for (size_t at = 0; (at = text.find("16x16xf32", at)) != text.npos;
+         at += type.size())
+      text.replace(at, 9, type.str());
+    if (type.contains("f64"))
+      for (size_t at = 0; (at = text.find(" f32", at)) != text.npos; ++at)
+        text.replace(at, 4, " f64");
+    else
+      text.replace(text.find("tensor.empty() :"), 16, "tensor.empty(%n) :");
+    if (type.contains('?'))
+      text.insert(text.find("%zero ="),
+                  "%c = arith.constant 0 : index\n"
+                  "  %n = tensor.dim %x, %c : tensor<?x16xf32>\n  ");
+    TuningModule module(*context, text);
+    EXPECT_TRUE(module.tasks.empty()) << text;
+  }
+}
+
 /// Points of a space are valid by construction: random ones are compiled, and
 /// compute what plain loops do.
 TEST(ScheduleSpace, RandomPointsAreValidAndEqual) {
