@@ -70,7 +70,7 @@ def check_roads(cases, least):
             both += 1
             assert structured.arguments == loops.arguments and structured.results[0][1] == loops.results[0][1]
             # By the magnitudes that are summed: a sum may cancel to nothing.
-            magnitude = numpy.abs(loops(*map(numpy.abs, arrays))).max(initial=0)
+            magnitude = numpy.abs(loops(*(numpy.asarray(numpy.abs(array)) for array in arrays))).max(initial=0)
             one, other = structured(*arrays), loops(*arrays)
             scale = max(magnitude, numpy.abs(other).max(initial=0))
             error = numpy.abs(one - other).max(initial=0) / (scale if scale > 0 else 1)
