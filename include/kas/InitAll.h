@@ -23,6 +23,7 @@
 #include "kas/GPU/GPU.h"
 #include "kas/GraphSearch/Passes.h"
 #include "kas/Models/Passes.h"
+#include "kas/NetworkSearch/ProxyEvaluator.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Pipelines/Schedule.h"
 #include "kas/TransformOps/KasTransformOps.h"
@@ -40,6 +41,7 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
 inline void registerAllPasses() {
   registerKasConversionPasses();
   registerKasGraphSearchPasses();
+  registerProxyEvaluators();
   registerKasAnalysisPasses();
   registerKasModelsPasses();
   registerKasDifferentiationPasses();

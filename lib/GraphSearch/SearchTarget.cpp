@@ -50,6 +50,7 @@ public:
                 const EvaluatorSettings &settings) const override {
     EvaluatorSettings own = settings;
     own.problem = problem;
+    own.space = space;
     return kas::makeEvaluator(name, own);
   }
   std::string getSettings() const override { return {}; }

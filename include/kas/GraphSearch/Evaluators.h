@@ -53,6 +53,9 @@ struct EvaluatorSettings {
   std::string command;
   unsigned workers = 1;
   unsigned retries = 2;
+  /// For evaluators that run the network around the problem: its space. Null
+  /// when candidates are no operators; need not outlive `makeEvaluator`.
+  SpaceOp space;
   /// For `imitation`: what to imitate. Need not outlive `makeEvaluator`.
   OperatorOp imitated;
   /// Takes what is worth knowing but no result, such as a worker that is

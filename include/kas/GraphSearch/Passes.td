@@ -101,7 +101,8 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
            "Start no evaluation after so many seconds (0: no limit)">,
     ListOption<"evaluators", "evaluators", "std::string",
                "What to find out about each candidate: flops, params, bytes, "
-               "latency, external, imitation (default: flops, params)">,
+               "latency, external, imitation, fisher, proxy=NAME (default: "
+               "flops, params)">,
     ListOption<"limits", "limits", "std::string",
                "Bounds on metrics, such as flops<=1e9; what is beyond fails and "
                "is not evaluated further">,
