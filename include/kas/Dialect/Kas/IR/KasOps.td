@@ -173,7 +173,10 @@ def Kas_SpaceOp : Kas_Op<"space", [Symbol]> {
       to this; with larger ones they nearly commute).
     * 0 or 1: `weight_takes` and `weight_shares` (every weight has a coordinate
       that the data does not keep, and one that it does: without the first there
-      are depthwise weights), `shift_backward` (shifts by -1, too), `swap_axes` (equal ordered
+      are depthwise weights), `weights_by_position` (weights may be indexed by
+      what depends on an ordered dimension of the output other than a batch;
+      without them operators do the same everywhere, but for borders and
+      strides), `shift_backward` (shifts by -1, too), `swap_axes` (equal ordered
       dimensions of the output count as interchangeable, and so do those of the
       input).
 
