@@ -16,7 +16,11 @@
 #include "kas/TransformOps/IteratorDomain.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"
+#include <cstdlib>
+#include <ctime>
+#include <regex>
 
 using namespace kas;
 using namespace mlir;
@@ -183,4 +187,48 @@ TEST_F(LayerScoresTest, SaysWhatIsWrong) {
   EXPECT_EQ(llvm::toString(nothing.takeError()),
             "requires a candidate with a function 'layer' of data, weights and "
             "init");
+}
+
+/// A candidate for one layer costs at most a twentieth of an evaluation of the
+/// network, both with compilation, in CPU time.
+TEST_F(LayerScoresTest, CandidateCost) {
+  if (!std::getenv("KAS_SLOW_TESTS"))
+    GTEST_SKIP() << "slow";
+  auto buffer = llvm::MemoryBuffer::getFile(KAS_RESNET18);
+  ASSERT_TRUE(bool(buffer));
+  module = parseSourceString<ModuleOp>(
+      std::regex_replace((*buffer)->getBuffer().str(),
+                         std::regex("tensor<1x(?=[0-9])"), "tensor<4x"),
+      &context);
+  auto getSeconds = [] { return double(std::clock()) / CLOCKS_PER_SEC; };
+  double start = getSeconds();
+  OwningOpRef<ModuleOp> copy = module->clone();
+  SmallVector<std::string> names;
+  ASSERT_TRUE(succeeded(makeFisherFunction(
+      copy->lookupSymbol<func::FuncOp>("forward"), "fisher", {}, names)));
+  auto compiled =
+      compileForCPU(*copy, "fisher", {.threads = 1}, {.optLevel = 1});
+  ASSERT_TRUE(bool(compiled));
+  auto arguments =
+      llvm::cantFail(compiled->getSignature().makeArguments({}, 7));
+  auto results = llvm::cantFail(compiled->getSignature().makeResults());
+  (*compiled)(arguments, results);
+  double whole = getSeconds() - start;
+
+  auto scorer = makeScorer(false);
+  ASSERT_TRUE(scorer);
+  start = getSeconds();
+  unsigned count = 0;
+  for (unsigned layer = 1; layer < scorer->getNumLayers(); ++layer)
+    for (int64_t groups : {2, 4, 8}) {
+      OwningOpRef<ModuleOp> candidate = scorer->getModule(layer);
+      group(*candidate, groups);
+      auto score = scorer->score(layer, *candidate);
+      ASSERT_TRUE(bool(score)) << llvm::toString(score.takeError());
+      ++count;
+    }
+  double each = (getSeconds() - start) / count;
+  llvm::errs() << "network " << whole << " s, candidate " << each
+               << " s, ratio " << whole / each << "\n";
+  EXPECT_LE(each, whole / 20);
 }
