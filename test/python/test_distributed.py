@@ -6,6 +6,7 @@
 import collections
 import contextlib
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -89,7 +90,8 @@ def test_limits_and_stragglers(marks):
         failures = {result.id: result.failure for result in searcher.results}
     # A second worker had the answer while the first hung.
     assert failures[12] is None and summary.repeated >= 1
-    assert failures[4] == "lost 2 workers, the last one: the worker ended with code -9"
+    # On a busy machine a third one may have begun before the second was lost.
+    assert re.fullmatch("lost [23] workers, the last one: the worker ended with code -9", failures[4])
     with make_searcher() as searcher, LocalPool(Judge(marks.parent / "marks", hangs=[100], seconds=0.01), 1) as pool:
         (marks / "0").unlink()
         pool._evaluator.hangs = {0}
