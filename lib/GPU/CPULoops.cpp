@@ -341,6 +341,7 @@ struct GPUToCPULoops : kas::impl::GPUToCPULoopsBase<GPUToCPULoops> {
       builder.setInsertionPoint(kernels);
       for (auto kernel : kernels.getOps<gpu::GPUFuncOp>()) {
         emulateAsyncCopies(kernel);
+        emulateTensorCopies(kernel);
         if (failed(KernelSerializer(kernel, builder).serialize()))
           return signalPassFailure();
       }

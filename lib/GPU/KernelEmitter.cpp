@@ -239,7 +239,8 @@ void GPUKernelEmitter::emitResult(Value sum, ArrayRef<AxisValues> values) {
       count = vector::BroadcastOp::create(b, sum.getType(), count);
     sum = arith::DivFOp::create(b, sum, count);
   }
-  SmallVector<AffineExpr> axes(coordinates.numOutputs);
+  SmallVector<AffineExpr> axes(coordinates.numOutputs,
+                               b.getAffineConstantExpr(0));
   for (const auto &[list, exprs] : values)
     for (auto [axis, expr] : llvm::zip_equal(list, exprs))
       axes[axis] = expr;

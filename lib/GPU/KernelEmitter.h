@@ -95,8 +95,8 @@ protected:
   /// Values of some of the output's axes.
   using AxisValues =
       std::pair<llvm::ArrayRef<unsigned>, llvm::SmallVector<mlir::AffineExpr>>;
-  /// Stores a sum, divided for a mean, where the axes have these values; a
-  /// vector of sums there and behind it.
+  /// Stores a sum, divided for a mean, where the axes have these values, and
+  /// other axes are zero; a vector of sums there and behind it.
   void emitResult(mlir::Value sum, llvm::ArrayRef<AxisValues> values);
 
   llvm::ArrayRef<int64_t> getShape(unsigned number) const {
@@ -140,10 +140,11 @@ protected:
   mlir::Type elementType, computeType;
 };
 
-/// How `schedule` cuts `problem`, or why it does not suit it or the device.
+/// How `schedule` cuts `problem` on tensors of `elementType`, or why it does
+/// not suit it or the device.
 mlir::FailureOr<LaunchShape>
-getLaunchShape(const GPUKernelProblem &problem, GPUScheduleAttr schedule,
-               GPUDeviceAttr device,
+getLaunchShape(const GPUKernelProblem &problem, mlir::Type elementType,
+               GPUScheduleAttr schedule, GPUDeviceAttr device,
                llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 /// Emit the body of the kernel at the builder's insertion point. All but a
@@ -158,6 +159,11 @@ void emitTensorCoreKernel(mlir::OpBuilder &builder, mlir::Location loc,
                           const GPUKernelProblem &problem,
                           GPUScheduleAttr schedule, const LaunchShape &launch,
                           mlir::gpu::GPUFuncOp kernel);
+/// Needs a `WarpgroupView`.
+void emitWarpgroupKernel(mlir::OpBuilder &builder, mlir::Location loc,
+                         const GPUKernelProblem &problem,
+                         GPUScheduleAttr schedule, const LaunchShape &launch,
+                         mlir::gpu::GPUFuncOp kernel);
 
 } // namespace kas
 

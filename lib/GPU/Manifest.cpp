@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/GPU/Manifest.h"
+#include "TensorMaps.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
 #include "kas/Runtime/Signature.h"
@@ -61,7 +62,9 @@ private:
     tensor.shape.assign(shaped.getShape().begin(), shaped.getShape().end());
   }
 
-  static GPUManifest::Kernel readKernel(gpu::GPUFuncOp kernel);
+  static FailureOr<GPUManifest::Kernel> readKernel(gpu::GPUFuncOp kernel);
+  static LogicalResult readTensorMaps(gpu::GPUFuncOp kernel,
+                                      GPUManifest::Kernel &result);
   FailureOr<GPUManifest::Function> readFunction(func::FuncOp function);
   void readBuffers(func::FuncOp function, GPUManifest::Function &result);
   LogicalResult readConstant(memref::GetGlobalOp op,
@@ -76,7 +79,29 @@ private:
 
 } // namespace
 
-GPUManifest::Kernel ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
+LogicalResult ManifestReader::readTensorMaps(gpu::GPUFuncOp kernel,
+                                             GPUManifest::Kernel &result) {
+  FailureOr<TensorMaps> maps = getTensorMaps(kernel);
+  if (failed(maps))
+    return failure();
+  for (auto &[key, copies] : *maps) {
+    auto [number, map] = key;
+    GPUManifest::TensorMap &entry = result.tensorMaps.emplace_back();
+    entry.argument = number;
+    llvm::append_range(entry.sizes, map.getSizes().asArrayRef());
+    llvm::append_range(entry.box, map.getBox().asArrayRef());
+    for (int64_t stride : map.getOuterStrides())
+      entry.strides.push_back(
+          stride *
+          cast<MemRefType>(kernel.getArgument(number).getType())
+              .getElementTypeBitWidth() /
+          8);
+  }
+  return success();
+}
+
+FailureOr<GPUManifest::Kernel>
+ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
   GPUManifest::Kernel result;
   result.name = kernel.getName();
   auto grid = kernel.getKnownGridSizeAttr().asArrayRef();
@@ -100,6 +125,8 @@ GPUManifest::Kernel ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
         kernel.getArgAttrOfType<StringAttr>(i, KasGPUDialect::accessName);
     argument.access = access ? access.str() : "read_write";
   }
+  if (failed(readTensorMaps(kernel, result)))
+    return failure();
   return result;
 }
 
@@ -232,7 +259,10 @@ LogicalResult ManifestReader::read() {
   for (auto kernelModule : module.getOps<gpu::GPUModuleOp>())
     for (auto kernel : kernelModule.getOps<gpu::GPUFuncOp>()) {
       kernels[kernel.getName()] = manifest.kernels.size();
-      manifest.kernels.push_back(readKernel(kernel));
+      FailureOr<GPUManifest::Kernel> result = readKernel(kernel);
+      if (failed(result))
+        return failure();
+      manifest.kernels.push_back(std::move(*result));
     }
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function.isExternal())
@@ -279,6 +309,17 @@ static void writeKernel(llvm::json::OStream &json,
           json.attribute("dtype", argument.dtype);
           writeNumbers(json, "shape", argument.shape);
           json.attribute("access", argument.access);
+        });
+    });
+    if (kernel.tensorMaps.empty())
+      return;
+    json.attributeArray("tensor_maps", [&] {
+      for (const GPUManifest::TensorMap &map : kernel.tensorMaps)
+        json.object([&] {
+          json.attribute("argument", map.argument);
+          writeNumbers(json, "sizes", map.sizes);
+          writeNumbers(json, "strides", map.strides);
+          writeNumbers(json, "box", map.box);
         });
     });
   });

@@ -11,10 +11,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/GPU/NVVM.h"
+#include "TensorMaps.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
 #include "kas/GPU/Toolkit.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -81,6 +83,8 @@ struct GPUPrepareNVVM : kas::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
       for (unsigned i = 0; i < kernel.getNumWorkgroupAttributions(); ++i)
         kernel.setWorkgroupAttributionAttr(i, alignName, align);
       for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
+        if (!isa<MemRefType>(kernel.getArgument(i).getType()))
+          continue;
         kernel.setArgAttr(i, alignName, align);
         kernel.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                           builder.getUnitAttr());
@@ -132,22 +136,46 @@ static void removeTerminators(ModuleOp module) {
   }
 }
 
-/// Upstream makes memory that a launch asks for a variable without elements,
-/// which LLVM writes as one of a byte.
-static void declareDynamicMemory(ModuleOp module) {
-  module->walk([](LLVM::GlobalOp global) {
-    auto type = dyn_cast<LLVM::LLVMArrayType>(global.getGlobalType());
-    if (type && type.getNumElements() == 0)
-      global.setLinkage(LLVM::Linkage::External);
-  });
-}
-
 /// Conversions keep the annotation as an attribute that no translation reads.
 static void annotateBranches(ModuleOp module) {
   module->walk([](LLVM::BrOp branch) {
     if (auto annotation = dyn_cast_if_present<LLVM::LoopAnnotationAttr>(
             branch->removeDiscardableAttr(annotationName)))
       branch.setLoopAnnotationAttr(annotation);
+  });
+}
+
+/// What is said of kernels where they are functions of LLVM already.
+static void completeKernels(ModuleOp module) {
+  // Memory that a launch asks for is internal upstream, of no bytes and aligned
+  // to 16: PTX makes it a variable of one byte, beside which other memory
+  // is declared. Eight lines of 128 bytes with exchanged units have to begin at
+  // a multiple of 1024.
+  module->walk([](LLVM::GlobalOp global) {
+    auto type = dyn_cast<LLVM::LLVMArrayType>(global.getGlobalType());
+    if (!type || type.getNumElements() != 0)
+      return;
+    global.setLinkage(LLVM::Linkage::External);
+    global.setDsoLocal(false);
+    global.setAlignment(1024);
+  });
+  // Descriptors of tensors are parameters of 128 bytes, used where they are and
+  // not copied to memory of each thread.
+  module->walk([](LLVM::LLVMFuncOp kernel) {
+    auto count = kernel->getAttrOfType<IntegerAttr>(numTensorMapsName);
+    if (!count)
+      return;
+    Builder builder(kernel.getContext());
+    auto bytes = LLVM::LLVMArrayType::get(builder.getI8Type(), 128);
+    for (int64_t i = 0; i < count.getInt(); ++i) {
+      unsigned number = kernel.getNumArguments() - 1 - i;
+      kernel.setArgAttr(number, LLVM::LLVMDialect::getByValAttrName(),
+                        TypeAttr::get(bytes));
+      kernel.setArgAttr(number, LLVM::LLVMDialect::getAlignAttrName(),
+                        builder.getI64IntegerAttr(64));
+      kernel.setArgAttr(number, NVVM::NVVMDialect::getGridConstantAttrName(),
+                        builder.getUnitAttr());
+    }
   });
 }
 
@@ -173,7 +201,7 @@ struct GPUSerializeNVVM : kas::impl::GPUSerializeNVVMBase<GPUSerializeNVVM> {
       }
       folder = *found;
     }
-    declareDynamicMemory(module);
+    completeKernels(module);
     annotateBranches(module);
     gpu::TargetOptions options(folder, {}, "", "", *target);
     if (failed(transformGpuModulesToBinaries(module, nullptr, options)))
@@ -212,6 +240,7 @@ void kas::buildNVVMPipeline(OpPassManager &manager,
   target.optLevel = 3;
   manager.addPass(createGpuNVVMAttachTarget(target));
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createGPUPassTensorMaps());
   kernels.addPass(createGPUPrepareNVVM());
   kernels.addPass(createSCFToControlFlowPass());
   ConvertGpuOpsToNVVMOpsOptions lowering;
@@ -219,6 +248,8 @@ void kas::buildNVVMPipeline(OpPassManager &manager,
   lowering.indexBitwidth = 32;
   lowering.useBarePtrCallConv = true;
   kernels.addPass(createConvertGpuOpsToNVVMOps(lowering));
+  // What is PTX in NVVM.
+  kernels.addPass(createConvertNVVMToLLVMPass());
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());

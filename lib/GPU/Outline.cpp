@@ -184,8 +184,10 @@ Outliner::createKernel(Operation *op, ValueRange inputs,
   if (failed(device))
     return failure();
   GPUScheduleAttr schedule = getSchedule(op);
+  Type elementType =
+      cast<ShapedType>(op->getResult(0).getType()).getElementType();
   FailureOr<LaunchShape> shape = getLaunchShape(
-      problem, schedule, *device, [&] { return op->emitError(); });
+      problem, elementType, schedule, *device, [&] { return op->emitError(); });
   if (failed(shape))
     return failure();
   auto emitBody = [&](const LaunchShape &launch, gpu::GPUFuncOp kernel) {
@@ -199,6 +201,9 @@ Outliner::createKernel(Operation *op, ValueRange inputs,
     case GPURoad::TensorCore:
       return emitTensorCoreKernel(rewriter, loc, problem, schedule, launch,
                                   kernel);
+    case GPURoad::Warpgroup:
+      return emitWarpgroupKernel(rewriter, loc, problem, schedule, launch,
+                                 kernel);
     }
   };
   return createKernel(op, inputs, *shape, emitBody);

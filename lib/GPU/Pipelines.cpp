@@ -89,8 +89,8 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
       llvm::cl::init(GPUFrontOptions().elements)};
   typename Base::template Option<std::string> road{
       *this, "road",
-      llvm::cl::desc("direct, staged or tensor_core, for operators that can be "
-                     "computed so; by default the cheapest one")};
+      llvm::cl::desc("direct, staged, tensor_core or warpgroup, for operators "
+                     "that can be computed so; by default the cheapest one")};
   typename Base::template Option<std::string> precision{
       *this, "precision",
       llvm::cl::desc("What factors of products may be rounded to: f32, or "

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/GPU/Schedule.h"
+#include "TensorMaps.h"
 #include "WarpToNVVM.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Builders.h"
@@ -28,6 +29,7 @@ void KasGPUDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "kas/GPU/ScheduleAttrs.cpp.inc"
       >();
+  addWarpgroupOps();
   addWarpToNVVMInterface(*this);
 }
 
@@ -125,6 +127,45 @@ verifyTensorCore(function_ref<InFlightDiagnostic()> emitError, int64_t threads,
   return success();
 }
 
+static LogicalResult
+verifyWarpgroup(function_ref<InFlightDiagnostic()> emitError, int64_t threads,
+                ArrayRef<int64_t> tile, ArrayRef<int64_t> block, int64_t depth,
+                int64_t padding, int64_t stages, GPUPrecision precision) {
+  if (precision != GPUPrecision::F16 && precision != GPUPrecision::BF16) // C12
+    return emitError() << "expected a precision of f16 or bf16 for warpgroup "
+                          "kernels, got "
+                       << stringifyEnum(precision);
+  if (tile.size() != 2 || block.size() != 2) // C13
+    return emitError() << "expected 2 entries in tile and in block of "
+                          "warpgroup kernels, got "
+                       << tile.size() << " and " << block.size();
+  int64_t warpgroups = 1;
+  for (auto [points, outputs] : llvm::zip_equal(tile, block)) {
+    if (points % 64 != 0) // C13
+      return emitError() << "expected multiples of 64 in tile of warpgroup "
+                            "kernels, got "
+                         << points;
+    if (outputs < 1 || outputs > 256 || outputs % points != 0) // C13
+      return emitError() << "expected an entry of block of at most 256 that "
+                         << points << " of tile divides, got " << outputs;
+    warpgroups *= outputs / points;
+  }
+  if (threads != warpgroups * 128) // C13
+    return emitError() << "expected " << warpgroups * 128
+                       << " threads for these tiles and blocks, got "
+                       << threads;
+  if (depth != 64) // C14
+    return emitError() << "expected a depth of 64 for warpgroup kernels, got "
+                       << depth;
+  if (padding != 0) // C14
+    return emitError() << "expected no padding for warpgroup kernels, got "
+                       << padding;
+  if (stages < 2 || stages > 8) // C14
+    return emitError() << "expected 2 to 8 stages for warpgroup kernels, got "
+                       << stages;
+  return success();
+}
+
 LogicalResult
 GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         GPURoad road, int64_t threads, DenseI64ArrayAttr tile,
@@ -132,7 +173,9 @@ GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         int64_t stages, GPUPrecision precision) {
   if (threads < 1 || threads > 1024) // C1
     return emitError() << "expected 1 to 1024 threads, got " << threads;
-  int64_t points = 1, most = road == GPURoad::TensorCore ? 8192 : 256;
+  int64_t points = 1, most = road == GPURoad::Warpgroup    ? 16384
+                             : road == GPURoad::TensorCore ? 8192
+                                                           : 256;
   for (int64_t entry : getEntries(tile)) {
     if (entry < 1) // C2
       return emitError() << "expected entries of tile of at least 1, got "
@@ -146,6 +189,10 @@ GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return verifyTensorCore(emitError, threads, getEntries(tile),
                             getEntries(block), depth, padding, stages,
                             precision);
+  if (road == GPURoad::Warpgroup)
+    return verifyWarpgroup(emitError, threads, getEntries(tile),
+                           getEntries(block), depth, padding, stages,
+                           precision);
   if (precision != GPUPrecision::F32) // C9
     return emitError() << "expected a precision of f32 for "
                        << stringifyEnum(road) << " kernels, got "
@@ -159,6 +206,10 @@ GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 int64_t GPUScheduleAttr::getSharedBytes() const {
   if (getRoad() == GPURoad::Direct)
     return 0;
+  // Barriers are in front, and the buffers begin at a multiple of 1024.
+  if (getRoad() == GPURoad::Warpgroup)
+    return (getBlock()[0] + getBlock()[1]) * getDepth() * getStages() * 2 +
+           1024;
   int64_t elements = 0;
   bool isStaged = getRoad() == GPURoad::Staged;
   bool isTF32 = getPrecision() == GPUPrecision::TF32;
@@ -260,13 +311,19 @@ llvm::Expected<GPUDeviceAttr> kas::getGPUDevice(MLIRContext *context,
 
 int64_t kas::getMaxSharedBytes(GPUDeviceAttr device, GPURoad road) {
   // A system takes 1 KiB of a processor's for each block.
-  if (road == GPURoad::TensorCore && device.getSharedBytes() >= declaredBytes)
+  bool mayAskForMore =
+      road == GPURoad::TensorCore || road == GPURoad::Warpgroup;
+  if (mayAskForMore && device.getSharedBytes() >= declaredBytes)
     return std::max(declaredBytes, device.getProcessorSharedBytes() - 1024);
   return device.getSharedBytes();
 }
 
 bool kas::isHostDevice(GPUDeviceAttr device) {
   return device.getName() == hostDevice;
+}
+
+bool kas::hasWarpgroupInstructions(GPUDeviceAttr device) {
+  return device.getName() == "sm_90a";
 }
 
 bool kas::hasMatrixInstructions(GPUDeviceAttr device) {
@@ -315,7 +372,8 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
                              << " on a module, got " << op->getName();
     return success();
   }
-  if (name == scratchName || name == manifestName || name == dynamicBytesName)
+  if (name == scratchName || name == manifestName || name == dynamicBytesName ||
+      name == numTensorMapsName)
     return success();
   return op->emitError() << "expected no attribute of this dialect but "
                          << scheduleName << ", " << deviceName << " and "

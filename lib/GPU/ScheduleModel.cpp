@@ -13,6 +13,7 @@
 #include "Contraction.h"
 #include "LoopKernel.h"
 #include "MatrixView.h"
+#include "WarpgroupView.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
 #include <map>
@@ -37,9 +38,34 @@ static int64_t getNumTiles(const GPUKernelProblem &problem,
   return tiles;
 }
 
+static int64_t getNumBlocks(const WarpgroupView &view,
+                            GPUScheduleAttr schedule) {
+  int64_t blocks = view.numBatches;
+  for (unsigned i = 0; i < 2; ++i)
+    blocks *= llvm::divideCeil(view.sides[i].numLines, schedule.getBlock()[i]);
+  return blocks;
+}
+
 static FailureOr<int64_t>
-getNumBlocks(const GPUKernelProblem &problem, GPUScheduleAttr schedule,
+getNumBlocks(const GPUKernelProblem &problem, Type elementType,
+             GPUScheduleAttr schedule,
              function_ref<InFlightDiagnostic()> emitError) {
+  if (schedule.getRoad() == GPURoad::Warpgroup) {
+    std::string reason;
+    auto view = WarpgroupView::get(problem, elementType, &reason);
+    if (!view)
+      return emitError() << "expected a product of two matrices of 16-bit "
+                            "numbers at constant distances for a warpgroup "
+                            "kernel, got "
+                         << reason;
+    Type factorType = schedule.getPrecision() == GPUPrecision::F16
+                          ? Type(Float16Type::get(elementType.getContext()))
+                          : Type(BFloat16Type::get(elementType.getContext()));
+    if (elementType != factorType)
+      return emitError() << "expected a precision of " << elementType
+                         << " for a warpgroup kernel, got " << factorType;
+    return getNumBlocks(*view, schedule);
+  }
   if (schedule.getRoad() != GPURoad::Direct) {
     std::optional<MatrixView> view = MatrixView::get(problem.coordinates);
     if (!view)
@@ -87,6 +113,11 @@ getLaunchShape(GPUScheduleAttr schedule, GPUDeviceAttr device,
     return emitError() << "expected a device with matrix instructions (sm_80 "
                           "or later) for tensor-core kernels, got '"
                        << device.getName() << "'";
+  if (schedule.getRoad() == GPURoad::Warpgroup &&
+      !hasWarpgroupInstructions(device))
+    return emitError() << "expected the device sm_90a for warpgroup kernels, "
+                          "got '"
+                       << device.getName() << "'";
   FailureOr<int64_t> blocks = countBlocks();
   if (failed(blocks))
     return failure();
@@ -100,12 +131,13 @@ getLaunchShape(GPUScheduleAttr schedule, GPUDeviceAttr device,
 }
 
 FailureOr<LaunchShape>
-kas::getLaunchShape(const GPUKernelProblem &problem, GPUScheduleAttr schedule,
-                    GPUDeviceAttr device,
+kas::getLaunchShape(const GPUKernelProblem &problem, Type elementType,
+                    GPUScheduleAttr schedule, GPUDeviceAttr device,
                     function_ref<InFlightDiagnostic()> emitError) {
   return ::getLaunchShape(
       schedule, device,
-      [&] { return getNumBlocks(problem, schedule, emitError); }, emitError);
+      [&] { return getNumBlocks(problem, elementType, schedule, emitError); },
+      emitError);
 }
 
 FailureOr<LaunchShape>
@@ -149,6 +181,7 @@ public:
   void considerDirect();
   void considerStaged();
   void considerTensorCore(GPUPrecision precision);
+  void considerWarpgroup(const WarpgroupView &view, GPUPrecision precision);
   GPUScheduleAttr getBest() const { return best; }
 
 private:
@@ -179,6 +212,7 @@ private:
   void considerTensorCore(const MatrixView &view, std::array<int64_t, 2> tile,
                           std::array<int64_t, 2> block, int64_t depth,
                           int64_t stages, GPUPrecision precision);
+  void considerWarpgroup(const WarpgroupView &view, GPUScheduleAttr schedule);
   void take(double cycles, GPUScheduleAttr schedule) {
     if (best && cycles >= bestCycles)
       return;
@@ -457,11 +491,73 @@ void CostModel::considerTensorCore(const MatrixView &view,
   take(perBlock * static_cast<double>(perProcessor) / busy, schedule);
 }
 
-GPUScheduleAttr kas::chooseGPUSchedule(const Coordinates &coordinates,
-                                       GPUDeviceAttr device,
-                                       std::optional<GPURoad> road,
-                                       GPUPrecision precision) {
+void CostModel::considerWarpgroup(const WarpgroupView &view,
+                                  GPUPrecision precision) {
+  constexpr std::array<int64_t, 2> tiles[] = {
+      {64, 256}, {128, 128}, {64, 128}, {128, 64}, {64, 64}};
+  for (std::array<int64_t, 2> tile : tiles)
+    for (int64_t down : {1, 2})
+      for (int64_t across : {1, 2})
+        for (int64_t stages : {3, 4, 6}) {
+          std::array<int64_t, 2> block{down * tile[0], across * tile[1]};
+          if (block[0] > 256 || block[1] > 256)
+            continue;
+          considerWarpgroup(
+              view, GPUScheduleAttr::get(context, GPURoad::Warpgroup,
+                                         128 * down * across, getArray(tile),
+                                         getArray(block), /*depth=*/64,
+                                         /*padding=*/0, stages, precision));
+        }
+}
+
+/// A processor is taken to begin 2048 products per cycle, and to read 128 bytes
+/// of workgroup memory; what is asked of global memory is there 1000 cycles
+/// later. Source of the first: NVIDIA, "H100 Tensor Core GPU Architecture",
+/// 2022.
+void CostModel::considerWarpgroup(const WarpgroupView &view,
+                                  GPUScheduleAttr schedule) {
+  ArrayRef<int64_t> tile = schedule.getTile(), block = schedule.getBlock();
+  int64_t threads = schedule.getThreads(), shared = schedule.getSharedBytes();
+  int64_t registers = tile[0] * tile[1] / 128 + 40;
+  if (threads > device.getMaxThreads() ||
+      shared > getMaxSharedBytes(device, GPURoad::Warpgroup))
+    return;
+  int64_t processors = device.getProcessors();
+  int64_t perProcessor =
+      llvm::divideCeil(getNumBlocks(view, schedule), processors);
+  // A system takes 1 KiB for each block, and lines begin at multiples of that.
+  int64_t resident = std::min(
+      {perProcessor, device.getProcessorSharedBytes() / (shared + 2048),
+       device.getRegisters() / (registers * threads)});
+  double products = static_cast<double>(block[0] * block[1]) * 64 / 2048;
+  double reads =
+      static_cast<double>(threads / 128 * (tile[0] / 64) * (64 + tile[1])) *
+      64 * 2 / 128;
+  double ahead = static_cast<double>(std::max<int64_t>(resident, 1) *
+                                     (schedule.getStages() - 1));
+  double round = std::max({products, reads, 1000 / ahead}) + 20;
+  double rounds = static_cast<double>(
+      view.numBlocks * llvm::divideCeil(view.numSteps, int64_t(64)));
+  double perBlock =
+      rounds * round + static_cast<double>(block[0] * block[1]) / 8 + 1000;
+  take(perBlock * static_cast<double>(perProcessor), schedule);
+}
+
+/// With a `view` of the problem, if it has one and what is rounded loses
+/// nothing.
+static GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
+                                         const WarpgroupView *view,
+                                         GPUDeviceAttr device,
+                                         std::optional<GPURoad> road,
+                                         GPUPrecision precision) {
   CostModel model(coordinates, device);
+  if (view && (!road || road == GPURoad::Warpgroup))
+    model.considerWarpgroup(*view, precision);
+  if (road == GPURoad::Warpgroup) {
+    if (model.getBest())
+      return model.getBest();
+    road = GPURoad::TensorCore;
+  }
   bool hasTensorCore =
       precision != GPUPrecision::F32 && hasMatrixInstructions(device);
   if (hasTensorCore && (!road || road == GPURoad::TensorCore))
@@ -477,14 +573,39 @@ GPUScheduleAttr kas::chooseGPUSchedule(const Coordinates &coordinates,
   return model.getBest();
 }
 
+GPUScheduleAttr kas::chooseGPUSchedule(const Coordinates &coordinates,
+                                       GPUDeviceAttr device,
+                                       std::optional<GPURoad> road,
+                                       GPUPrecision precision) {
+  return ::chooseGPUSchedule(coordinates, nullptr, device, road, precision);
+}
+
+/// Of a kernel on tensors of `elementType`.
+static GPUScheduleAttr chooseSchedule(const GPUKernelProblem &problem,
+                                      Type elementType, GPUDeviceAttr device,
+                                      std::optional<GPURoad> road,
+                                      GPUPrecision precision) {
+  std::optional<WarpgroupView> view;
+  bool isExact = (precision == GPUPrecision::F16 && elementType.isF16()) ||
+                 (precision == GPUPrecision::BF16 && elementType.isBF16());
+  if (isExact && hasWarpgroupInstructions(device))
+    view = WarpgroupView::get(problem, elementType);
+  return ::chooseGPUSchedule(problem.coordinates, view ? &*view : nullptr,
+                             device, road, precision);
+}
+
+static Type getElementType(Operation *op) {
+  return cast<ShapedType>(op->getResult(0).getType()).getElementType();
+}
+
 /// As a sum of products, or point by point.
 static GPUScheduleAttr chooseSchedule(linalg::GenericOp op,
                                       GPUDeviceAttr device,
                                       std::optional<GPURoad> road,
                                       GPUPrecision precision) {
   if (auto contraction = ContractionProblem::get(op))
-    return chooseGPUSchedule(contraction->problem.coordinates, device, road,
-                             precision);
+    return chooseSchedule(contraction->problem, getElementType(op), device,
+                          road, precision);
   LoopProblem problem = LoopProblem::get(op);
   SmallVector<int64_t> tile(problem.loops.size(), 1);
   DenseI64ArrayAttr points;
@@ -525,9 +646,10 @@ LogicalResult kas::scheduleForGPU(ModuleOp module, GPUDeviceAttr device,
                           << apply.getCallee() << "'";
       return WalkResult::interrupt();
     }
-    apply->setAttr(
-        KasGPUDialect::scheduleName,
-        chooseGPUSchedule(getCoordinates(op), device, road, precision));
+    apply->setAttr(KasGPUDialect::scheduleName,
+                   chooseSchedule(GPUKernelProblem::get(op),
+                                  getElementType(apply), device, road,
+                                  precision));
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
@@ -561,8 +683,9 @@ struct GPUSchedule : kas::impl::GPUScheduleBase<GPUSchedule> {
     std::optional<GPURoad> chosenRoad = symbolizeGPURoad(road);
     if (!road.empty() && !chosenRoad) {
       mlir::emitError(module.getLoc())
-          << "expected a road of direct, staged and tensor_core, got '" << road
-          << "'";
+          << "expected a road of direct, staged, tensor_core and warpgroup, "
+             "got '"
+          << road << "'";
       return signalPassFailure();
     }
     std::optional<GPUPrecision> chosenPrecision =

@@ -13,56 +13,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "WarpEmulation.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "LaneEmitter.h"
+#include "kas/GPU/WarpgroupOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace kas;
 using namespace mlir;
 
 bool kas::isWarpOperation(Operation *op) {
-  return isa<nvgpu::LdMatrixOp, nvgpu::MmaSyncOp>(op);
+  return isa<nvgpu::LdMatrixOp, nvgpu::MmaSyncOp, WarpgroupMmaOp>(op);
 }
-
-namespace {
-
-/// Index arithmetic of one lane.
-class LaneEmitter {
-public:
-  explicit LaneEmitter(ImplicitLocOpBuilder &b) : b(b) {}
-
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
-  Value add(Value left, Value right) {
-    return arith::AddIOp::create(b, left, right);
-  }
-  Value add(Value left, int64_t right) {
-    return right ? add(left, constant(right)) : left;
-  }
-  Value times(Value left, int64_t right) {
-    return arith::MulIOp::create(b, left, constant(right));
-  }
-  Value by(Value left, int64_t right) {
-    return arith::DivUIOp::create(b, left, constant(right));
-  }
-  Value mod(Value left, int64_t right) {
-    return arith::RemUIOp::create(b, left, constant(right));
-  }
-  /// A loop from `begin` in steps of `step`; the builder is inside afterwards.
-  Value loop(Value begin, Value end, int64_t step = 1) {
-    auto loop = scf::ForOp::create(b, begin, end, constant(step));
-    b.setInsertionPointToStart(loop.getBody());
-    return loop.getInductionVar();
-  }
-
-private:
-  ImplicitLocOpBuilder &b;
-};
-
-} // namespace
 
 static VectorType getValueType(Value buffer) {
   return cast<VectorType>(cast<MemRefType>(buffer.getType()).getElementType());
@@ -194,6 +156,8 @@ static void emitMma(ImplicitLocOpBuilder &b, ValueRange arguments,
 /// none.
 static func::FuncOp getFunction(ImplicitLocOpBuilder &b, Operation *op,
                                 TypeRange types) {
+  if (isa<WarpgroupMmaOp>(op))
+    return getWarpgroupFunction(b, op, types);
   std::string name;
   llvm::raw_string_ostream text(name);
   auto ldmatrix = dyn_cast<nvgpu::LdMatrixOp>(op);

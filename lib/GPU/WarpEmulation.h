@@ -14,6 +14,7 @@
 #ifndef KAS_LIB_GPU_WARPEMULATION_H
 #define KAS_LIB_GPU_WARPEMULATION_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -24,8 +25,8 @@ namespace kas {
 bool isWarpOperation(mlir::Operation *op);
 
 /// Emits what `op` computes for all threads of a block. `operands` are one
-/// buffer for each operand, with the value of each thread, but for the memory
-/// that `nvgpu.ldmatrix` reads, which is the buffer itself; `result` gets the
+/// buffer for each operand, with the value of each thread, but for memory,
+/// which is the buffer itself; `result` gets the
 /// values.
 void emulateWarpOperation(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op,
                           mlir::ValueRange operands, mlir::Value result);
@@ -33,6 +34,17 @@ void emulateWarpOperation(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op,
 /// Makes copies that need no registers into loads and stores, of each thread
 /// where it asks for them.
 void emulateAsyncCopies(mlir::gpu::GPUFuncOp kernel);
+
+/// Makes what the copy engine does for warpgroups loads and stores, of the
+/// thread that asks for it. Waiting for what is not on its way is an assertion
+/// that fails.
+void emulateTensorCopies(mlir::gpu::GPUFuncOp kernel);
+
+/// The function that computes operations of warpgroups such as `op` from
+/// buffers of `types`, made where there is none.
+mlir::func::FuncOp getWarpgroupFunction(mlir::ImplicitLocOpBuilder &b,
+                                        mlir::Operation *op,
+                                        mlir::TypeRange types);
 
 } // namespace kas
 

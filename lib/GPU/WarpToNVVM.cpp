@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "WarpToNVVM.h"
+#include "kas/GPU/Schedule.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
 #include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -225,7 +226,8 @@ struct WarpToNVVMInterface : ConvertToLLVMPatternInterface {
     });
     patterns.add<LdMatrixLowering, MmaSyncLowering, AsyncCopyLowering,
                  GroupLowering, WaitLowering>(converter);
-    target.addIllegalDialect<nvgpu::NVGPUDialect>();
+    addWarpgroupPatterns(converter, patterns);
+    target.addIllegalDialect<nvgpu::NVGPUDialect, KasGPUDialect>();
   }
 };
 

@@ -15,6 +15,11 @@
 
 #include "mlir/IR/Dialect.h"
 
+namespace mlir {
+class LLVMTypeConverter;
+class RewritePatternSet;
+} // namespace mlir
+
 namespace kas {
 
 /// Lets `convert-gpu-to-nvvm` lower the operations of NVGPU that tensor-core
@@ -22,6 +27,10 @@ namespace kas {
 /// patterns of `convert-nvgpu-to-nvvm` do not. Factors of tf32 are rounded to
 /// nearest, not truncated.
 void addWarpToNVVMInterface(mlir::Dialect &dialect);
+
+/// The same for the operations of warpgroups.
+void addWarpgroupPatterns(const mlir::LLVMTypeConverter &converter,
+                          mlir::RewritePatternSet &patterns);
 
 } // namespace kas
 

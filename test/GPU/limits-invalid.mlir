@@ -167,3 +167,111 @@ func.func @no_product(%x: tensor<8xf16>) -> tensor<8xf16> {
   return %y : tensor<8xf16>
 }
 }
+
+// -----
+
+#device = #kas_gpu.device<name = "sm_90", processors = 1, max_threads = 256, shared_bytes = 49152, max_blocks = 64,
+  max_bytes = 65536, processor_threads = 2048, processor_shared_bytes = 233472, registers = 65536, thread_registers = 255,
+  subgroup = 32>
+module attributes {kas_gpu.device = #device} {
+kas.operator @product(%m: 64, %n: 64) from [64, 64] {
+  %k = kas.reduce sum : 64
+  %d, %w = kas.share %k : 64
+  kas.yield data(%m, %d) weight(%w, %n)
+}
+func.func @matrices(%x: tensor<64x64xf16>, %w: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error@below {{expected the device sm_90a for warpgroup kernels, got 'sm_90'}}
+  %y = kas.apply @product(%x, %w)
+    {kas_gpu.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
+                                          depth = 64, stages = 2, precision = f16>}
+    : (tensor<64x64xf16>, tensor<64x64xf16>) -> tensor<64x64xf16>
+  return %y : tensor<64x64xf16>
+}
+}
+
+// -----
+
+#device = #kas_gpu.device<name = "sm_90a", processors = 1, max_threads = 256, shared_bytes = 49152, max_blocks = 64,
+  max_bytes = 65536, processor_threads = 2048, processor_shared_bytes = 233472, registers = 65536, thread_registers = 255,
+  subgroup = 32>
+module attributes {kas_gpu.device = #device} {
+kas.operator @product(%m: 64, %n: 64) from [64, 64] {
+  %k = kas.reduce sum : 64
+  %d, %w = kas.share %k : 64
+  kas.yield data(%m, %d) weight(%w, %n)
+}
+func.func @matrices(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // expected-error@below {{expected a product of two matrices of 16-bit numbers at constant distances for a warpgroup kernel, got tensors of f32}}
+  %y = kas.apply @product(%x, %w)
+    {kas_gpu.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
+                                          depth = 64, stages = 2, precision = f16>}
+    : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
+}
+}
+
+// -----
+
+#device = #kas_gpu.device<name = "sm_90a", processors = 1, max_threads = 256, shared_bytes = 49152, max_blocks = 64,
+  max_bytes = 65536, processor_threads = 2048, processor_shared_bytes = 233472, registers = 65536, thread_registers = 255,
+  subgroup = 32>
+module attributes {kas_gpu.device = #device} {
+kas.operator @product(%m: 64, %n: 64) from [64, 64] {
+  %k = kas.reduce sum : 64
+  %d, %w = kas.share %k : 64
+  kas.yield data(%m, %d) weight(%w, %n)
+}
+func.func @matrices(%x: tensor<64x64xf16>, %w: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error@below {{expected a precision of 'f16' for a warpgroup kernel, got 'bf16'}}
+  %y = kas.apply @product(%x, %w)
+    {kas_gpu.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
+                                          depth = 64, stages = 2, precision = bf16>}
+    : (tensor<64x64xf16>, tensor<64x64xf16>) -> tensor<64x64xf16>
+  return %y : tensor<64x64xf16>
+}
+}
+
+// -----
+
+#device = #kas_gpu.device<name = "sm_90a", processors = 1, max_threads = 256, shared_bytes = 49152, max_blocks = 64,
+  max_bytes = 65536, processor_threads = 2048, processor_shared_bytes = 233472, registers = 65536, thread_registers = 255,
+  subgroup = 32>
+module attributes {kas_gpu.device = #device} {
+kas.operator @product(%m: 64, %n: 36) from [64, 64] {
+  %k = kas.reduce sum : 64
+  %d, %w = kas.share %k : 64
+  kas.yield data(%m, %d) weight(%w, %n)
+}
+func.func @matrices(%x: tensor<64x64xf16>, %w: tensor<64x36xf16>) -> tensor<64x36xf16> {
+  // expected-error@below {{expected a product of two matrices of 16-bit numbers at constant distances for a warpgroup kernel, got distances that are not multiples of 16 bytes}}
+  %y = kas.apply @product(%x, %w)
+    {kas_gpu.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
+                                          depth = 64, stages = 2, precision = f16>}
+    : (tensor<64x64xf16>, tensor<64x36xf16>) -> tensor<64x36xf16>
+  return %y : tensor<64x36xf16>
+}
+}
+
+// -----
+
+#device = #kas_gpu.device<name = "sm_90a", processors = 1, max_threads = 256, shared_bytes = 49152, max_blocks = 64,
+  max_bytes = 65536, processor_threads = 2048, processor_shared_bytes = 233472, registers = 65536, thread_registers = 255,
+  subgroup = 32>
+module attributes {kas_gpu.device = #device} {
+kas.operator @product(%o: 64, %w: 64) from [64, 64] {
+  %c = kas.reduce sum : 64
+  %j = kas.reduce sum : 3
+  %c_d, %c_w = kas.share %c : 64
+  %j_d, %j_w = kas.share %j : 3
+  %x = kas.unfold %w, %j_d : 64, 3
+  kas.yield data(%c_d, %x) weight(%o, %j_w, %c_w)
+}
+func.func @matrices(%x: tensor<64x64xf16>, %w: tensor<64x3x64xf16>) -> tensor<64x64xf16> {
+  // expected-error@below {{expected a product of two matrices of 16-bit numbers at constant distances for a warpgroup kernel, got guards}}
+  %y = kas.apply @product(%x, %w)
+    {kas_gpu.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
+                                          depth = 64, stages = 2, precision = f16>}
+    : (tensor<64x64xf16>, tensor<64x3x64xf16>) -> tensor<64x64xf16>
+  return %y : tensor<64x64xf16>
+}
+}

@@ -226,3 +226,63 @@ module attributes {test.schedule = #kas_gpu.schedule<road = tensor_core, threads
 // C11
 // expected-error@below {{expected 2 to 8 stages for tensor-core kernels, got 1}}
 module attributes {test.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [16, 16], depth = 16, precision = f16>} {}
+
+// -----
+
+// C2
+// expected-error@below {{expected a tile of at most 16384 points, got array<i64: 128, 192>}}
+module attributes {test.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [128, 192], block = [128, 192], depth = 64, stages = 2, precision = f16>} {}
+
+// -----
+
+// C12
+// expected-error@below {{expected a precision of f16 or bf16 for warpgroup kernels, got tf32}}
+module attributes {test.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64, 64], depth = 64, stages = 2, precision = tf32>} {}
+
+// -----
+
+// C13
+// expected-error@below {{expected 2 entries in tile and in block of warpgroup kernels, got 2 and 1}}
+module attributes {test.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64], depth = 64, stages = 2, precision = f16>} {}
+
+// -----
+
+// C13
+// expected-error@below {{expected multiples of 64 in tile of warpgroup kernels, got 32}}
+module attributes {test.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 32], block = [64, 32], depth = 64, stages = 2, precision = f16>} {}
+
+// -----
+
+// C13
+// expected-error@below {{expected an entry of block of at most 256 that 128 of tile divides, got 384}}
+module attributes {test.schedule = #kas_gpu.schedule<road = warpgroup, threads = 384, tile = [64, 128], block = [64, 384], depth = 64, stages = 2, precision = f16>} {}
+
+// -----
+
+// C13
+// expected-error@below {{expected an entry of block of at most 256 that 64 of tile divides, got 96}}
+module attributes {test.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [96, 64], depth = 64, stages = 2, precision = f16>} {}
+
+// -----
+
+// C13
+// expected-error@below {{expected 256 threads for these tiles and blocks, got 128}}
+module attributes {test.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [128, 64], depth = 64, stages = 2, precision = f16>} {}
+
+// -----
+
+// C14
+// expected-error@below {{expected a depth of 64 for warpgroup kernels, got 32}}
+module attributes {test.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64, 64], depth = 32, stages = 2, precision = bf16>} {}
+
+// -----
+
+// C14
+// expected-error@below {{expected no padding for warpgroup kernels, got 8}}
+module attributes {test.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64, 64], depth = 64, padding = 8, stages = 2, precision = bf16>} {}
+
+// -----
+
+// C14
+// expected-error@below {{expected 2 to 8 stages for warpgroup kernels, got 9}}
+module attributes {test.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64, 64], depth = 64, stages = 9, precision = bf16>} {}

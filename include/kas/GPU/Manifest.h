@@ -49,6 +49,18 @@ struct GPUManifest {
     std::string access;
   };
 
+  /// A descriptor of a tensor that a kernel takes behind its buffers: 128 bytes
+  /// that the runtime makes (cuTensorMapEncodeTiled), with lines of 128 bytes
+  /// whose units are exchanged. Dimensions are innermost first.
+  struct TensorMap {
+    /// Position among the kernel's arguments.
+    int64_t argument;
+    std::vector<int64_t> sizes;
+    /// In bytes, of all dimensions but the innermost one.
+    std::vector<int64_t> strides;
+    std::vector<int64_t> box;
+  };
+
   struct Kernel {
     std::string name;
     std::array<int64_t, 3> grid, block;
@@ -57,6 +69,7 @@ struct GPUManifest {
     /// What a launch has to ask for besides.
     int64_t dynamicSharedBytes = 0;
     std::vector<Argument> arguments;
+    std::vector<TensorMap> tensorMaps;
   };
 
   struct Buffer : TensorShape {

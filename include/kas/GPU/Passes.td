@@ -94,8 +94,8 @@ def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
     Option<"sharedBytes", "shared-bytes", "int64_t", /*default=*/"0",
            "Most bytes of workgroup memory; 0: those of the device">,
     Option<"road", "road", "std::string", /*default=*/"",
-           "direct, staged or tensor_core, for operators that can be computed "
-           "so; by default the cheapest one">,
+           "direct, staged, tensor_core or warpgroup, for operators that can be "
+           "computed so; by default the cheapest one">,
     Option<"precision", "precision", "std::string", /*default=*/"\"f32\"",
            "What factors of products may be rounded to: f32, or tf32, f16 or "
            "bf16 for tensor cores">
@@ -183,17 +183,32 @@ def GPUToCPULoops : Pass<"kas-gpu-to-cpu-loops", "::mlir::ModuleOp"> {
     run one after another from barrier to barrier: the code between two barriers is
     a loop over threads, and what a thread needs behind a barrier is kept in
     memory. A loop with a barrier inside must have the same bounds for all threads.
-    Operations of a warp (`nvgpu.ldmatrix`, `nvgpu.mma.sync`) are computed from the
-    values of all its lanes, with the elements that the PTX ISA says each holds.
+    Operations of a warp (`nvgpu.ldmatrix`, `nvgpu.mma.sync`) or warpgroup (`kas_gpu.warpgroup_mma`) are
+    computed from the values of all its lanes, with the elements that the PTX ISA says each holds; descriptors of
+    matrices are decoded. Copies are done where they are asked for, and an assertion fails where a thread would
+    wait forever.
 
     Source: Stratton et al., "MCUDA: An Efficient Implementation of CUDA Kernels
     for Multi-core CPUs", LCPC 2008, section 3 (deep fission).
     Example: `test/GPU/to-cpu-loops.mlir`.
   }];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+    "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
+def GPUPassTensorMaps : Pass<"kas-gpu-pass-tensor-maps", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Make descriptors of tensors parameters of kernels";
+  let description = [{
+    Input: kernels with `kas_gpu.tensor_copy`s from their arguments. Output: the same, with a parameter of 128 bytes
+    behind the others for each different map of an argument, in the order of the first copy, and the
+    copies through these. Launches are not changed: the manifest lists the maps of each kernel in the same
+    order (`tensor_maps`), and the runtime makes the descriptors.
+
+    Example: `test/GPU/tensor-maps.mlir`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 def GPUPrepareNVVM : Pass<"kas-gpu-prepare-nvvm", "::mlir::gpu::GPUModuleOp"> {

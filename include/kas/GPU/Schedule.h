@@ -47,6 +47,9 @@ int64_t getMaxSharedBytes(GPUDeviceAttr device, GPURoad road);
 /// vectors, without memory that only workgroups have.
 bool isHostDevice(GPUDeviceAttr device);
 
+/// Whether warpgroup kernels can be compiled for `device`: sm_90a.
+bool hasWarpgroupInstructions(GPUDeviceAttr device);
+
 /// Whether tensor-core kernels can be compiled for `device`: NVIDIA's since
 /// sm_80.
 bool hasMatrixInstructions(GPUDeviceAttr device);

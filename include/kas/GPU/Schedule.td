@@ -22,7 +22,7 @@ def KasGPU_Dialect : Dialect {
   let cppNamespace = "::kas";
   let summary = "How operators are compiled for GPUs";
   let description = [{
-    Has no operations. Its attribute `kas_gpu.schedule` is set on `kas.apply` and
+    Its operations are those of warpgroups, and the copies that feed them. Its attribute `kas_gpu.schedule` is set on `kas.apply` and
     `linalg.generic`, `kas_gpu.device` on modules. Passes write `kas_gpu.access` on the arguments of
     kernels, `kas_gpu.dynamic_bytes` on kernels, `kas_gpu.scratch` on the buffer of temporaries and `kas_gpu.manifest` on
     modules.
@@ -44,13 +44,18 @@ def KasGPU_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral scratchName = "kas_gpu.scratch";
     /// The attribute of modules with the manifest, a JSON text.
     static constexpr ::llvm::StringLiteral manifestName = "kas_gpu.manifest";
+
+  private:
+    void addWarpgroupOps();
+  public:
   }];
 }
 
 def KasGPU_Road : I32EnumAttr<"GPURoad", "how a kernel reads its data", [
     I32EnumAttrCase<"Direct", 0, "direct">,
     I32EnumAttrCase<"Staged", 1, "staged">,
-    I32EnumAttrCase<"TensorCore", 2, "tensor_core">]> {
+    I32EnumAttrCase<"TensorCore", 2, "tensor_core">,
+    I32EnumAttrCase<"Warpgroup", 3, "warpgroup">]> {
   let cppNamespace = "::kas";
 }
 
@@ -104,20 +109,35 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
                       precision = f16>
     ```
 
+    **Warpgroup** kernels are for products of two matrices of 16-bit numbers whose rows, columns and steps lie
+    at constant distances, on Hopper (sm_90a): a tensor of the data, one of a weight, and no guards. Four warps
+    together compute a `tile` with `wgmma`, on 64 steps at once that the copy engine (TMA) has written to one of
+    `stages` buffers.
+
+    ```mlir
+    #kas_gpu.schedule<road = warpgroup, threads = 256, tile = [64, 256], block = [128, 256],
+                      depth = 64, stages = 4, precision = f16>
+    ```
+
     Constraints:
     - C1: `threads` is 1 to 1024.
-    - C2: all entries of `tile` are at least 1, their product is at most 256, or 8192 for tensor cores.
+    - C2: all entries of `tile` are at least 1, their product is at most 256, or 8192 for tensor cores, or 16384
+      for warpgroups.
     - C3: direct kernels have no `block`, `depth`, `padding`, and one stage.
     - C4: staged kernels have two entries in `tile` and in `block`, and a `depth` of at least 1.
     - C5: entries of `tile` divide those of `block`, and the quotients' product is `threads`.
     - C6: `padding` is at least 0; `stages` is 1 or 2.
     - C7: the attribute `kas_gpu.schedule` of an operation is of this kind.
     - C8: it stands on a `kas.apply` or a `linalg.generic`.
-    - C9: tensor-core kernels have a `precision` of tf32, f16 or bf16, others have f32.
+    - C9: tensor-core kernels have a `precision` of tf32, f16 or bf16; direct and staged ones have f32.
     - C10: tensor-core kernels have `tile`s of multiples of 16 that divide `block`, a warp of 32 threads for
       each tile, a `depth` that is a multiple of 16 and lines of workgroup memory that begin at multiples of
       16 bytes.
     - C11: tensor-core kernels have 2 to 8 `stages`.
+    - C12: warpgroup kernels have a `precision` of f16 or bf16.
+    - C13: warpgroup kernels have `tile`s of multiples of 64 that divide `block`, whose entries are at most 256, and
+      128 threads for each tile.
+    - C14: warpgroup kernels have a `depth` of 64, no `padding`, and 2 to 8 `stages`.
 
     A schedule that does not suit the operator or the device is an error of
     `-kas-gpu-outline`.

@@ -16,6 +16,7 @@
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
+#include "kas/GPU/WarpgroupOps.h"
 #include "kas/Operators/Operators.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Pipelines/OperatorModule.h"
@@ -153,7 +154,8 @@ static void setElementType(ModuleOp module, Type type) {
 /// As `evaluateKernels`, with buffers of 16 bits.
 static std::vector<float>
 evaluateWith16Bits(OperatorOp op, const TestTensor &data,
-                   const std::vector<TestTensor> &weights, bool isBF16) {
+                   const std::vector<TestTensor> &weights, bool isBF16,
+                   StringRef device = "sm_90", StringRef road = "tensor_core") {
   DialectRegistry registry;
   registerGPUPipelineDialects(registry);
   MLIRContext *context = op.getContext();
@@ -165,14 +167,19 @@ evaluateWith16Bits(OperatorOp op, const TestTensor &data,
                      : Type(Float16Type::get(context));
   setElementType(*module, type);
   PassManager passes(context);
-  buildGPUFrontHalf(passes, {.device = "sm_90",
-                             .road = "tensor_core",
+  buildGPUFrontHalf(passes, {.device = device.str(),
+                             .road = road.str(),
                              .precision = isBF16 ? "bf16" : "f16"});
-  passes.addPass(createGPUToCPULoops());
+  EXPECT_TRUE(succeeded(passes.run(*module)));
+  unsigned numProducts = 0;
+  module->walk([&](WarpgroupMmaOp) { ++numProducts; });
+  EXPECT_EQ(numProducts > 0, road == "warpgroup");
+  PassManager onCPU(context);
+  onCPU.addPass(createGPUToCPULoops());
   CPUPipelineOptions serial;
   serial.threads = 1;
-  buildCPUPipeline(passes, serial);
-  EXPECT_TRUE(succeeded(passes.run(*module)));
+  buildCPUPipeline(onCPU, serial);
+  EXPECT_TRUE(succeeded(onCPU.run(*module)));
   auto compiled = llvm::cantFail(CompiledModule::compile(*module));
   auto function = llvm::cantFail(compiled->lookup(operatorFunctionName));
   std::vector<std::vector<uint16_t>> buffers;
@@ -229,6 +236,27 @@ TEST(OperatorKernel, WithBuffersOf16Bits) {
           [&](OperatorOp op, const TestTensor &data,
               const std::vector<TestTensor> &weights) {
             return evaluateWith16Bits(op, data, weights, isBF16);
+          },
+          isBF16 ? 2e-2 : 1e-2);
+    }
+}
+
+// Products of warpgroups, with boxes that reach beyond tensors, several blocks
+// of rows and columns, and rows, columns or steps as neighbours in memory.
+TEST(OperatorKernel, OfWarpgroups) {
+  for (const formulas::Formula &formula :
+       {getFormula("matmul", {.N = 136, .M = 72, .K = 200}),
+        getFormula("linear", {.N = 24, .Cin = 72, .Cout = 80}),
+        getFormula("conv1x1",
+                   {.N = 2, .Cin = 24, .Cout = 20, .H = 4, .W = 24})})
+    for (bool isBF16 : {false, true}) {
+      SCOPED_TRACE(formula.name + (isBF16 ? " bf16" : " f16"));
+      checkAgainstFormula(
+          formula,
+          [&](OperatorOp op, const TestTensor &data,
+              const std::vector<TestTensor> &weights) {
+            return evaluateWith16Bits(op, data, weights, isBF16, "sm_90a",
+                                      "warpgroup");
           },
           isBF16 ? 2e-2 : 1e-2);
     }

@@ -1,0 +1,105 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Products of warpgroup kernels, from workgroup memory to the result.
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpgroupKernel.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace kas;
+using namespace mlir;
+
+/// Of the lines from `lines` on that the warpgroup multiplies. Eight lines of
+/// memory take 1024 bytes; where lines are steps, 64 rows or columns have 64 of
+/// these.
+Value WarpgroupKernelEmitter::emitDescriptor(unsigned number, int64_t lines,
+                                             Value buffer) {
+  const Part &part = parts[number];
+  Value first = index.emit((part.warpgroup + lines) * unit);
+  Value offset = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, buffer, index.createConstant(part.size)),
+      first);
+  int64_t leading = view.sides[number].stepsFirst ? 16 : unit * unit * 2;
+  return MatrixDescriptorOp::create(b, b.getI64Type(), part.memory, offset,
+                                    leading, /*stride=*/1024);
+}
+
+/// Begins the products of one block of steps, as a group.
+SmallVector<Value> WarpgroupKernelEmitter::emitProducts(ValueRange sums,
+                                                        Value buffer) {
+  SmallVector<Value> results(sums), rows;
+  for (int64_t line = 0; line < getTile(0); line += 64)
+    rows.push_back(emitDescriptor(0, line, buffer));
+  Value columns = emitDescriptor(1, 0, buffer);
+  // Steps are 16 elements of a line of memory, or 16 lines.
+  auto move = [&](unsigned number, Value descriptor, int64_t step) -> Value {
+    int64_t bytes = step * 2 * (view.sides[number].stepsFirst ? 1 : unit);
+    if (bytes == 0)
+      return descriptor;
+    Value distance =
+        arith::ConstantOp::create(b, b.getI64IntegerAttr(bytes / 16));
+    return arith::AddIOp::create(b, descriptor, distance);
+  };
+  WarpgroupFenceOp::create(b);
+  for (int64_t step = 0; step < unit; step += instructionSteps) {
+    Value column = move(1, columns, step);
+    for (auto [row, sum] : llvm::zip_equal(rows, results))
+      sum = WarpgroupMmaOp::create(b, sum.getType(), move(0, row, step),
+                                   parts[0].memory, column, parts[1].memory,
+                                   sum, !view.sides[0].stepsFirst,
+                                   !view.sides[1].stepsFirst);
+  }
+  WarpgroupCommitOp::create(b);
+  return results;
+}
+
+SmallVector<Value> WarpgroupKernelEmitter::emitWait(ValueRange sums,
+                                                    int64_t groups) {
+  return WarpgroupWaitOp::create(b, sums.getTypes(), groups, sums)
+      ->getResults();
+}
+
+/// Stores the sums of one row that a lane has: of every eight columns, two.
+void WarpgroupKernelEmitter::emitRow(Value sums, unsigned half,
+                                     AffineExpr row) {
+  OpBuilder::InsertionGuard guard(b);
+  if (Value exists = index.emitGuard({row, view.sides[0].numLines})) {
+    auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  AffineExpr first = parts[1].begin + parts[1].warpgroup + lane % 4 * 2;
+  for (int64_t column = 0; column < getTile(1); column += 8)
+    for (int64_t i = 0; i < 2; ++i) {
+      AffineExpr position = first + (column + i);
+      OpBuilder::InsertionGuard guard(b);
+      if (Value exists = index.emitGuard({position, view.sides[1].numLines})) {
+        auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+        b.setInsertionPointToStart(branch.thenBlock());
+      }
+      Value value = vector::ExtractOp::create(
+          b, sums, ArrayRef<int64_t>{column / 8, half, i});
+      emitResult(value,
+                 {{view.batches, batch},
+                  {view.sides[0].axes,
+                   delinearize(row, getExtents(view.sides[0].axes))},
+                  {view.sides[1].axes,
+                   delinearize(position, getExtents(view.sides[1].axes))}});
+    }
+}
+
+void WarpgroupKernelEmitter::finish(ValueRange sums) {
+  for (auto [number, tile] : llvm::enumerate(sums))
+    for (unsigned half = 0; half < 2; ++half)
+      emitRow(tile, half,
+              parts[0].begin + parts[0].warpgroup + warp * 16 +
+                  lane.floorDiv(4) +
+                  (static_cast<int64_t>(number) * 64 + 8 * half));
+}

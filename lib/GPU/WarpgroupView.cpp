@@ -1,0 +1,213 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpgroupView.h"
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+
+class ViewFinder {
+public:
+  ViewFinder(const GPUKernelProblem &problem, std::string &reason)
+      : coordinates(problem.coordinates), problem(problem), reason(reason) {}
+
+  std::optional<WarpgroupView> find();
+
+private:
+  /// The distance of neighbours along each axis; nothing where there is none.
+  std::optional<SmallVector<int64_t>> getStrides(unsigned tensor);
+  bool setSides(const MatrixView &matrices);
+  /// Takes the innermost axes of `axes` that lie at one distance in all of
+  /// `sides`, and returns them; the others are left.
+  SmallVector<unsigned> takeInner(SmallVectorImpl<unsigned> &axes,
+                                  ArrayRef<unsigned> sides) const;
+  bool setDimensions(unsigned number);
+  int64_t getExtent(ArrayRef<unsigned> axes) const {
+    return MatrixView::getExtent(coordinates, axes);
+  }
+  bool fail(const Twine &text) {
+    reason = text.str();
+    return false;
+  }
+
+  const Coordinates &coordinates;
+  const GPUKernelProblem &problem;
+  std::string &reason;
+  WarpgroupView view;
+  /// Of each side, by axis.
+  std::array<SmallVector<int64_t>, 2> strides;
+};
+
+} // namespace
+
+std::optional<SmallVector<int64_t>> ViewFinder::getStrides(unsigned tensor) {
+  ArrayRef<AffineExpr> indices =
+      tensor == 0 ? coordinates.data : coordinates.weights[tensor - 1];
+  ArrayRef<int64_t> shape =
+      tensor == 0 ? problem.data : problem.weights[tensor - 1];
+  MLIRContext *context =
+      indices.empty() ? nullptr : indices.front().getContext();
+  if (!context)
+    return std::nullopt;
+  AffineExpr rest = linearize(indices, shape, context);
+  SmallVector<Interval> ranges;
+  SmallVector<AffineExpr> origin(coordinates.axes.size(),
+                                 getAffineConstantExpr(0, context));
+  for (const Axis &axis : coordinates.axes)
+    ranges.push_back({0, axis.extent - 1});
+  rest = simplifyInRanges(rest, ranges);
+  AffineExpr first = rest.replaceDims(origin);
+  SmallVector<int64_t> result;
+  for (auto [number, axis] : llvm::enumerate(coordinates.axes)) {
+    SmallVector<AffineExpr> next(origin);
+    next[number] = getAffineConstantExpr(axis.extent > 1, context);
+    auto stride = dyn_cast<AffineConstantExpr>(rest.replaceDims(next) - first);
+    if (!stride)
+      return std::nullopt;
+    result.push_back(stride.getValue());
+  }
+  for (auto [number, stride] : llvm::enumerate(result))
+    rest = rest - getAffineDimExpr(number, context) * stride;
+  if (simplifyInRanges(rest, ranges) != 0)
+    return std::nullopt;
+  return result;
+}
+
+bool ViewFinder::setSides(const MatrixView &matrices) {
+  if (matrices.left.size() != 1 || matrices.right.size() != 1)
+    return fail("several weights");
+  view.sides[0].tensor = matrices.left.front();
+  view.sides[0].axes = matrices.rows;
+  view.sides[1].tensor = matrices.right.front();
+  view.sides[1].axes = matrices.columns;
+  // Neighbours in a fragment of sums should be neighbours in the result.
+  if (matrices.areRowsInner(coordinates))
+    std::swap(view.sides[0], view.sides[1]);
+  view.batches = matrices.batches;
+  view.blocks = matrices.steps;
+  for (unsigned i = 0; i < 2; ++i) {
+    auto found = getStrides(view.sides[i].tensor);
+    if (!found)
+      return fail("a tensor that is not read at constant distances");
+    strides[i] = *found;
+  }
+  return true;
+}
+
+SmallVector<unsigned> ViewFinder::takeInner(SmallVectorImpl<unsigned> &axes,
+                                            ArrayRef<unsigned> sides) const {
+  llvm::erase_if(
+      axes, [&](unsigned axis) { return coordinates.axes[axis].extent == 1; });
+  SmallVector<unsigned> inner;
+  while (!axes.empty()) {
+    unsigned axis = axes.back();
+    bool isNext = llvm::all_of(sides, [&](unsigned side) {
+      return inner.empty() ? strides[side][axis] > 0
+                           : strides[side][axis] ==
+                                 strides[side][inner.front()] *
+                                     coordinates.axes[inner.front()].extent;
+    });
+    if (!isNext)
+      break;
+    inner.insert(inner.begin(), axis);
+    axes.pop_back();
+  }
+  return inner;
+}
+
+bool ViewFinder::setDimensions(unsigned number) {
+  using Kind = WarpgroupView::Dimension::Kind;
+  WarpgroupView::Side &side = view.sides[number];
+  ArrayRef<int64_t> distances = strides[number];
+  side.dimensions = {
+      {Kind::Line, 0, side.numLines, distances[side.axes.back()]},
+      {Kind::Step, 0, view.numSteps, distances[view.steps.back()]}};
+  for (ArrayRef<unsigned> axes :
+       {ArrayRef(view.batches), ArrayRef(view.blocks)})
+    for (unsigned axis : axes)
+      if (distances[axis] != 0)
+        side.dimensions.push_back(
+            {Kind::Axis, axis, coordinates.axes[axis].extent, distances[axis]});
+  llvm::sort(side.dimensions, [](const WarpgroupView::Dimension &a,
+                                 const WarpgroupView::Dimension &b) {
+    return std::tuple(a.stride, a.kind, a.axis) <
+           std::tuple(b.stride, b.kind, b.axis);
+  });
+  side.stepsFirst = side.dimensions.front().kind == Kind::Step;
+  if (side.dimensions.size() > 5)
+    return fail("a tensor of more than five dimensions");
+  if (side.dimensions.front().stride != 1 ||
+      side.dimensions.front().kind == Kind::Axis)
+    return fail("a tensor whose neighbours are neither rows, columns nor "
+                "steps");
+  for (auto [inner, outer] :
+       llvm::zip(side.dimensions, ArrayRef(side.dimensions).drop_front())) {
+    if (outer.stride % 8 != 0)
+      return fail("distances that are not multiples of 16 bytes");
+    if (outer.stride < inner.stride * inner.size ||
+        outer.stride % inner.stride != 0)
+      return fail("dimensions that overlap");
+  }
+  return true;
+}
+
+std::optional<WarpgroupView> ViewFinder::find() {
+  std::optional<MatrixView> matrices = MatrixView::get(coordinates);
+  if (!matrices) {
+    fail("no sums of products of data and weights");
+    return std::nullopt;
+  }
+  if (!coordinates.guards.empty()) {
+    fail("guards");
+    return std::nullopt;
+  }
+  // The axis that has the most values last, as blocks of steps are along it.
+  matrices->orderSteps(coordinates, 64);
+  if (!setSides(*matrices))
+    return std::nullopt;
+  for (unsigned i = 0; i < 2; ++i) {
+    WarpgroupView::Side &side = view.sides[i];
+    SmallVector<unsigned> outer(side.axes);
+    side.axes = takeInner(outer, {i});
+    if (side.axes.empty()) {
+      fail("one row or column");
+      return std::nullopt;
+    }
+    view.batches.append(outer);
+    side.numLines = getExtent(side.axes);
+  }
+  llvm::erase_if(view.batches, [&](unsigned axis) {
+    return coordinates.axes[axis].extent == 1;
+  });
+  view.steps = takeInner(view.blocks, {0, 1});
+  if (view.steps.empty()) {
+    fail("no steps that both matrices have");
+    return std::nullopt;
+  }
+  view.numBatches = getExtent(view.batches);
+  view.numBlocks = getExtent(view.blocks);
+  view.numSteps = getExtent(view.steps);
+  if (!setDimensions(0) || !setDimensions(1))
+    return std::nullopt;
+  return view;
+}
+
+std::optional<WarpgroupView> WarpgroupView::get(const GPUKernelProblem &problem,
+                                                Type elementType,
+                                                std::string *reason) {
+  std::string ignored;
+  if (!reason)
+    reason = &ignored;
+  if (!elementType.isF16() && !elementType.isBF16()) {
+    llvm::raw_string_ostream(*reason) << "tensors of " << elementType;
+    return std::nullopt;
+  }
+  return ViewFinder(problem, *reason).find();
+}
