@@ -178,6 +178,30 @@ KAS_RT_API KasRtStatus kasRtModuleGetKernel(KasRtModule module,
                                             uint32_t bufferCount,
                                             KasRtKernel *kernel);
 
+/* A part of a buffer as a tensor of 16-bit floats, for the copy engine of GPUs
+   since Hopper. Dimensions are innermost first. A copy takes a box, as lines of
+   128 bytes whose units of 16 bytes are exchanged. */
+typedef struct KasRtTensorMap {
+  /* Which of the kernel's buffers. */
+  uint32_t argument;
+  /* 1 to 5. */
+  uint32_t rank;
+  /* Whether elements are bf16, not f16. */
+  int32_t isBFloat16;
+  uint64_t sizes[5];
+  /* Bytes from one element to the next along dimensions 1, 2, ...; multiples of
+     16. */
+  uint64_t strides[4];
+  uint32_t box[5];
+} KasRtTensorMap;
+
+/* As kasRtModuleGetKernel, for a kernel that takes a descriptor of 128 bytes for
+   each map behind its buffers. CUDA only, with a driver that can make these
+   (12.0 or later). */
+KAS_RT_API KasRtStatus kasRtModuleGetKernelWithTensorMaps(
+    KasRtModule module, const char *name, uint32_t bufferCount,
+    const KasRtTensorMap *maps, uint32_t mapCount, KasRtKernel *kernel);
+
 typedef struct KasRtLaunchSize {
   /* Blocks (workgroups) along x, y and z; none is 0. */
   uint32_t grid[3];

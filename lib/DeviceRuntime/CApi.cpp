@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Device.h"
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -296,12 +297,62 @@ KasRtStatus kasRtModuleUnload(KasRtModule module) {
   return destroy(module, module->device.liveModules);
 }
 
+/// Maps are views of the kernel's buffers that the copy engine can walk.
+static Status checkTensorMap(const KasRtTensorMap &map, uint32_t bufferCount,
+                             const std::string &where) {
+  if (map.argument >= bufferCount)
+    return invalidArgument("expected a map of one of " +
+                           std::to_string(bufferCount) + " buffers" + where +
+                           std::to_string(map.argument));
+  if (map.rank < 1 || map.rank > 5)
+    return invalidArgument("expected a map of 1 to 5 dimensions" + where +
+                           std::to_string(map.rank));
+  for (uint32_t i = 0; i < map.rank; ++i) {
+    if (map.sizes[i] < 1 || map.sizes[i] > (uint64_t(1) << 32))
+      return invalidArgument("expected sizes of a map of 1 to 2^32" + where +
+                             std::to_string(map.sizes[i]));
+    if (map.box[i] < 1 || map.box[i] > 256)
+      return invalidArgument("expected a box of 1 to 256 elements along each "
+                             "dimension of a map" +
+                             where + std::to_string(map.box[i]));
+    if (i > 0 &&
+        (map.strides[i - 1] % 16 || map.strides[i - 1] >= (uint64_t(1) << 40)))
+      return invalidArgument("expected strides of a map that are multiples of "
+                             "16 bytes and less than 2^40" +
+                             where + std::to_string(map.strides[i - 1]));
+  }
+  return {};
+}
+
+static bool areSame(const std::vector<KasRtTensorMap> &left,
+                    const std::vector<KasRtTensorMap> &right) {
+  return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                    [](const KasRtTensorMap &a, const KasRtTensorMap &b) {
+                      bool isSame = a.argument == b.argument &&
+                                    a.rank == b.rank &&
+                                    a.isBFloat16 == b.isBFloat16;
+                      for (uint32_t i = 0; isSame && i < a.rank; ++i)
+                        isSame =
+                            a.sizes[i] == b.sizes[i] && a.box[i] == b.box[i] &&
+                            (i == 0 || a.strides[i - 1] == b.strides[i - 1]);
+                      return isSame;
+                    });
+}
+
 KasRtStatus kasRtModuleGetKernel(KasRtModule module, const char *name,
                                  uint32_t bufferCount, KasRtKernel *kernel) {
-  if (!module || !name || !kernel)
-    return report(missing(!module ? "a module"
-                          : !name ? "the name of a kernel"
-                                  : "a place for the kernel"));
+  return kasRtModuleGetKernelWithTensorMaps(module, name, bufferCount, nullptr,
+                                            0, kernel);
+}
+
+KasRtStatus kasRtModuleGetKernelWithTensorMaps(
+    KasRtModule module, const char *name, uint32_t bufferCount,
+    const KasRtTensorMap *maps, uint32_t mapCount, KasRtKernel *kernel) {
+  if (!module || !name || !kernel || (!maps && mapCount))
+    return report(missing(!module   ? "a module"
+                          : !name   ? "the name of a kernel"
+                          : !kernel ? "a place for the kernel"
+                                    : "tensor maps"));
   *kernel = nullptr;
   KasRtDeviceImpl &device = module->device;
   if (bufferCount > device.info.maxBuffers)
@@ -310,14 +361,22 @@ KasRtStatus kasRtModuleGetKernel(KasRtModule module, const char *name,
                                  std::to_string(device.info.maxBuffers) +
                                  " buffers, the limit of " + device.label +
                                  ", got " + std::to_string(bufferCount)});
+  std::vector<KasRtTensorMap> wanted(maps, maps + mapCount);
+  for (const KasRtTensorMap &map : wanted)
+    if (Status status = checkTensorMap(
+            map, bufferCount, std::string(" for kernel '") + name + "', got ");
+        status.isError())
+      return report(status);
   for (const auto &known : module->kernels)
-    if (known->name == name && known->bufferCount == bufferCount) {
+    if (known->name == name && known->bufferCount == bufferCount &&
+        areSame(known->maps, wanted)) {
       *kernel = known.get();
       return callOn(device, [] { return Status(); });
     }
   std::unique_ptr<KasRtKernelImpl> created;
-  KasRtStatus code = callOn(
-      device, [&] { return module->createKernel(name, bufferCount, created); });
+  KasRtStatus code = callOn(device, [&] {
+    return module->createKernel(name, bufferCount, wanted, created);
+  });
   if (created)
     module->kernels.push_back(std::move(created));
   if (code == KAS_RT_SUCCESS)

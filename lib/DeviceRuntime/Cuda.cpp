@@ -91,6 +91,7 @@ struct CudaModule final : KasRtModuleImpl {
   using KasRtModuleImpl::KasRtModuleImpl;
   Status release() override;
   Status createKernel(const std::string &name, uint32_t bufferCount,
+                      const std::vector<KasRtTensorMap> &maps,
                       std::unique_ptr<KasRtKernelImpl> &kernel) override;
 
   CUmodule handle = nullptr;
@@ -102,11 +103,17 @@ struct CudaKernel final : KasRtKernelImpl {
                 const KasRtArgument *arguments) override;
   /// Asks the driver what the kernel needs.
   Status readNeeds();
+  /// Makes the descriptors of buffers at other addresses than at the last
+  /// launch.
+  Status encodeMaps(const std::vector<CUdeviceptr> &addresses);
 
   CUfunction handle = nullptr;
   uint64_t maxThreads = 0, sharedBytes = 0;
   /// What the driver was told that launches may add.
   uint64_t allowedDynamicBytes = 48 * 1024;
+  /// One for each map, and the addresses they are made of.
+  std::vector<CUtensorMap> descriptors;
+  std::vector<CUdeviceptr> encoded;
 };
 
 struct CudaEvent final : KasRtEventImpl {
@@ -422,9 +429,17 @@ Status CudaModule::release() {
 }
 
 Status CudaModule::createKernel(const std::string &name, uint32_t bufferCount,
+                                const std::vector<KasRtTensorMap> &maps,
                                 std::unique_ptr<KasRtKernelImpl> &kernel) {
   CudaDevice &cuda = asCuda(device);
+  if (!maps.empty() && !cuda.driver.cuTensorMapEncodeTiled)
+    return {KAS_RT_ERROR_DRIVER,
+            "expected a driver with the function cuTensorMapEncodeTiled (CUDA "
+            "12.0) for kernel '" +
+                name + "', got one without it"};
   auto created = std::make_unique<CudaKernel>(*this, name, bufferCount);
+  created->maps = maps;
+  created->descriptors.resize(maps.size());
   Status status = cuda.inContext([&] {
     Status status = cuda.check(
         cuda.driver.cuModuleGetFunction(&created->handle, handle, name.c_str()),
@@ -455,24 +470,57 @@ Status CudaKernel::readNeeds() {
   // With fewer arguments than parameters the driver would read beyond them.
   uint32_t count = 0;
   size_t offset = 0, bytes = 0;
-  while (count <= bufferCount) {
+  auto total = static_cast<uint32_t>(bufferCount + maps.size());
+  while (count <= total) {
     CUresult result = driver.cuFuncGetParamInfo(handle, count, &offset, &bytes);
     if (result == CudaInvalidValue)
       break;
     if (result != CudaSuccess)
       return cuda.check(result, "cuFuncGetParamInfo");
-    if (bytes != sizeof(CUdeviceptr))
+    bool isMap = count >= bufferCount && count < total;
+    if (isMap && bytes != sizeof(CUtensorMap))
+      return invalidArgument("expected kernel '" + name +
+                             "' to take descriptors of tensors, got a "
+                             "parameter " +
+                             std::to_string(count) + " of " +
+                             std::to_string(bytes) + " bytes");
+    if (!isMap && bytes != sizeof(CUdeviceptr))
       return invalidArgument(
           "expected kernel '" + name + "' to take pointers, got a parameter " +
           std::to_string(count) + " of " + std::to_string(bytes) + " bytes");
     ++count;
   }
-  if (count != bufferCount)
+  if (count != total)
     return invalidArgument(
         "expected the number of parameters of kernel '" + name + "', " +
-        (count > bufferCount ? "more than " + std::to_string(bufferCount)
-                             : std::to_string(count)) +
-        ", got " + std::to_string(bufferCount) + " buffers");
+        (count > total ? "more than " + std::to_string(total)
+                       : std::to_string(count)) +
+        ", got " + std::to_string(bufferCount) + " buffers" +
+        (maps.empty() ? "" : " and " + std::to_string(maps.size()) + " maps"));
+  return {};
+}
+
+Status CudaKernel::encodeMaps(const std::vector<CUdeviceptr> &addresses) {
+  CudaDevice &cuda = asCuda(module.device);
+  if (maps.empty() || encoded == addresses)
+    return {};
+  encoded.clear();
+  const uint32_t steps[] = {1, 1, 1, 1, 1};
+  for (size_t i = 0; i < maps.size(); ++i) {
+    const KasRtTensorMap &map = maps[i];
+    Status status = cuda.check(
+        cuda.driver.cuTensorMapEncodeTiled(
+            &descriptors[i],
+            map.isBFloat16 ? CudaTensorBFloat16 : CudaTensorFloat16, map.rank,
+            reinterpret_cast<void *>(addresses[map.argument]), map.sizes,
+            map.strides, map.box, steps, /*interleave=*/0, CudaTensorSwizzle128,
+            CudaTensorPromotion256, /*fill=*/0),
+        "cuTensorMapEncodeTiled of argument " + std::to_string(map.argument) +
+            " of kernel '" + name + "'");
+    if (status.isError())
+      return status;
+  }
+  encoded = addresses;
   return {};
 }
 
@@ -499,7 +547,11 @@ Status CudaKernel::launch(const KasRtLaunchSize &size,
   std::vector<void *> parameters;
   for (CUdeviceptr &address : addresses)
     parameters.push_back(&address);
+  for (CUtensorMap &descriptor : descriptors)
+    parameters.push_back(&descriptor);
   return cuda.inContext([&] {
+    if (Status status = encodeMaps(addresses); status.isError())
+      return status;
     if (size.dynamicSharedBytes > allowedDynamicBytes) {
       if (Status status =
               cuda.check(cuda.driver.cuFuncSetAttribute(

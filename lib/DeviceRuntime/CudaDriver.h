@@ -27,6 +27,11 @@ using CUfunction = struct CUfunc_st *;
 using CUstream = struct CUstream_st *;
 using CUevent = struct CUevent_st *;
 
+/// Opaque, and aligned for copies to the parameters of a kernel.
+struct alignas(64) CUtensorMap {
+  uint64_t words[16];
+};
+
 namespace kas::rt {
 
 /// Values of CUresult that mean something to the runtime.
@@ -82,6 +87,15 @@ enum : unsigned {
   CudaStreamNonBlocking = 1,
 };
 
+/// Values of CUtensorMapDataType, CUtensorMapSwizzle and
+/// CUtensorMapL2promotion; 0 of other enumerations is nothing.
+enum : int {
+  CudaTensorFloat16 = 6,
+  CudaTensorBFloat16 = 9,
+  CudaTensorSwizzle128 = 3,
+  CudaTensorPromotion256 = 3,
+};
+
 // X(function, parameters)
 #define KAS_CUDA_FUNCTIONS(X)                                                  \
   X(cuInit, (unsigned flags))                                                  \
@@ -127,7 +141,12 @@ enum : unsigned {
 // Functions that older drivers do not have.
 #define KAS_CUDA_OPTIONAL_FUNCTIONS(X)                                         \
   X(cuFuncGetParamInfo,                                                        \
-    (CUfunction function, size_t index, size_t *offset, size_t *bytes))
+    (CUfunction function, size_t index, size_t *offset, size_t *bytes))        \
+  X(cuTensorMapEncodeTiled,                                                    \
+    (CUtensorMap * map, int type, uint32_t rank, void *address,                \
+     const uint64_t *sizes, const uint64_t *strides, const uint32_t *box,      \
+     const uint32_t *steps, int interleave, int swizzle, int promotion,        \
+     int fill))
 
 } // namespace kas::rt
 

@@ -51,12 +51,15 @@ struct KasRtKernelImpl {
   KasRtModuleImpl &module;
   std::string name;
   uint32_t bufferCount;
+  /// Of descriptors that the kernel takes behind the buffers.
+  std::vector<KasRtTensorMap> maps;
 };
 
 struct KasRtModuleImpl : KasRtObject {
   using KasRtObject::KasRtObject;
   virtual kas::rt::Status
   createKernel(const std::string &name, uint32_t bufferCount,
+               const std::vector<KasRtTensorMap> &maps,
                std::unique_ptr<KasRtKernelImpl> &kernel) = 0;
 
   std::vector<std::unique_ptr<KasRtKernelImpl>> kernels;

@@ -19,6 +19,7 @@ struct VulkanModule final : KasRtModuleImpl {
   using KasRtModuleImpl::KasRtModuleImpl;
   Status release() override;
   Status createKernel(const std::string &name, uint32_t bufferCount,
+                      const std::vector<KasRtTensorMap> &maps,
                       std::unique_ptr<KasRtKernelImpl> &kernel) override;
 
   SpirvModule spirv;
@@ -171,7 +172,12 @@ Status VulkanModule::release() {
 }
 
 Status VulkanModule::createKernel(const std::string &name, uint32_t bufferCount,
+                                  const std::vector<KasRtTensorMap> &maps,
                                   std::unique_ptr<KasRtKernelImpl> &kernel) {
+  if (!maps.empty())
+    return invalidArgument("expected no tensor maps for kernel '" + name +
+                           "' on " + device.label + ", got " +
+                           std::to_string(maps.size()));
   const SpirvKernel *known = spirv.find(name);
   if (!known)
     return {

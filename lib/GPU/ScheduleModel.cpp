@@ -520,7 +520,8 @@ void CostModel::considerWarpgroup(const WarpgroupView &view,
   int64_t threads = schedule.getThreads(), shared = schedule.getSharedBytes();
   int64_t registers = tile[0] * tile[1] / 128 + 40;
   if (threads > device.getMaxThreads() ||
-      shared > getMaxSharedBytes(device, GPURoad::Warpgroup))
+      shared > getMaxSharedBytes(device, GPURoad::Warpgroup) ||
+      registers * threads > device.getRegisters())
     return;
   int64_t processors = device.getProcessors();
   int64_t perProcessor =

@@ -97,6 +97,22 @@ Error DeviceFunction::createBuffers() {
   return Error::success();
 }
 
+static std::vector<KasRtTensorMap>
+getTensorMaps(const DeviceManifest::Kernel &kernel) {
+  std::vector<KasRtTensorMap> maps;
+  for (const DeviceManifest::TensorMap &map : kernel.tensorMaps) {
+    KasRtTensorMap &entry = maps.emplace_back();
+    entry = {};
+    entry.argument = static_cast<uint32_t>(map.argument);
+    entry.rank = static_cast<uint32_t>(map.sizes.size());
+    entry.isBFloat16 = map.isBFloat16;
+    llvm::copy(map.sizes, entry.sizes);
+    llvm::copy(map.strides, entry.strides);
+    llvm::copy(map.box, entry.box);
+  }
+  return maps;
+}
+
 Error DeviceFunction::createKernels(const DeviceManifest &manifest,
                                     StringRef binary) {
   if (Error error = check(
@@ -115,9 +131,11 @@ Error DeviceFunction::createKernels(const DeviceManifest &manifest,
       else
         created.arguments.push_back({buffers[position], 0, buffer.bytes});
     }
-    if (Error error = check(kasRtModuleGetKernel(
+    std::vector<KasRtTensorMap> maps = getTensorMaps(kernel);
+    if (Error error = check(kasRtModuleGetKernelWithTensorMaps(
             module, kernel.name.c_str(),
-            static_cast<uint32_t>(created.arguments.size()), &created.kernel)))
+            static_cast<uint32_t>(created.arguments.size()), maps.data(),
+            static_cast<uint32_t>(maps.size()), &created.kernel)))
       return error;
   }
   return Error::success();

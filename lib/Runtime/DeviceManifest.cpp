@@ -103,6 +103,30 @@ static bool mapShape(const Value &value, std::string &dtype,
   return true;
 }
 
+static bool fromJSON(const Value &value, DeviceManifest::TensorMap &map,
+                     Path path) {
+  ObjectMapper mapper(value, path);
+  if (!mapper || !mapper.map("argument", map.argument) ||
+      !mapper.map("sizes", map.sizes) || !mapper.map("strides", map.strides) ||
+      !mapper.map("box", map.box))
+    return false;
+  if (map.sizes.empty() || map.sizes.size() > 5) {
+    path.field("sizes").report("expected 1 to 5 numbers");
+    return false;
+  }
+  if (map.strides.size() + 1 != map.sizes.size()) {
+    path.field("strides").report("expected one number less than sizes");
+    return false;
+  }
+  if (map.box.size() != map.sizes.size() ||
+      llvm::any_of(map.box, [](uint64_t entry) { return entry > 256; })) {
+    path.field("box").report(
+        "expected as many numbers of at most 256 as sizes");
+    return false;
+  }
+  return true;
+}
+
 static bool fromJSON(const Value &value, DeviceManifest::Kernel &kernel,
                      Path path) {
   ObjectMapper mapper(value, path);
@@ -110,7 +134,8 @@ static bool fromJSON(const Value &value, DeviceManifest::Kernel &kernel,
   ManifestSizes grid, block;
   if (!mapper || !mapper.map("name", kernel.name) ||
       !mapper.map("grid", grid) || !mapper.map("block", block) ||
-      !mapper.mapOptional("dynamic_shared_bytes", dynamicBytes))
+      !mapper.mapOptional("dynamic_shared_bytes", dynamicBytes) ||
+      !mapper.mapOptional("tensor_maps", kernel.tensorMaps))
     return false;
   kernel.grid = grid.values;
   kernel.block = block.values;
@@ -126,12 +151,26 @@ static bool fromJSON(const Value &value, DeviceManifest::Kernel &kernel,
     argumentsPath.report("expected array");
     return false;
   }
+  std::vector<std::string> dtypes;
   for (auto [index, argument] : llvm::enumerate(*arguments)) {
-    std::string dtype;
     std::vector<int64_t> shape;
-    if (!mapShape(argument, dtype, shape, kernel.argumentBytes.emplace_back(),
+    if (!mapShape(argument, dtypes.emplace_back(), shape,
+                  kernel.argumentBytes.emplace_back(),
                   argumentsPath.index(index)))
       return false;
+  }
+  for (auto [index, map] : llvm::enumerate(kernel.tensorMaps)) {
+    llvm::StringRef dtype = map.argument < dtypes.size()
+                                ? llvm::StringRef(dtypes[map.argument])
+                                : "";
+    if (dtype != "f16" && dtype != "bf16") {
+      path.field("tensor_maps")
+          .index(index)
+          .field("argument")
+          .report("expected the position of an argument of f16 or bf16");
+      return false;
+    }
+    map.isBFloat16 = dtype == "bf16";
   }
   return true;
 }

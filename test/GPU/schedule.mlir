@@ -10,7 +10,7 @@
 // SM90: kas_gpu.device = #kas_gpu.device<name = "sm_90", processors = 132, max_threads = 1024, shared_bytes = 49152
 // VULKAN: kas_gpu.device = #kas_gpu.device<name = "vulkan", processors = 16, max_threads = 128, shared_bytes = 16384
 // LARGER: kas_gpu.device = #kas_gpu.device<name = "vulkan", processors = 16, max_threads = 1024, shared_bytes = 32768
-// ROAD: error: expected a road of direct, staged and tensor_core, got 'other'
+// ROAD: error: expected a road of direct, staged, tensor_core and warpgroup, got 'other'
 // THREADS: error: expected max_threads of at least 1, got -1
 
 // A large product is staged, with more threads where there may be more.

@@ -103,6 +103,8 @@ kas::test::assemblePTX(const GPUProgram &program, StringRef chip) {
     assembly.firstSpilling = groups[1].str();
   assembly.registers =
       addMatches(text, "Used ([0-9]+) registers", /*takeLargest=*/true);
+  assembly.isSerialized =
+      StringRef(text).contains("instructions are serialized");
   return assembly;
 }
 

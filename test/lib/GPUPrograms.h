@@ -41,6 +41,8 @@ struct Assembly {
   std::string firstSpilling;
   /// Of the kernel that needs most.
   int64_t registers = 0;
+  /// Whether products of warpgroups wait for each other.
+  bool isSerialized = false;
 };
 
 /// Assembles the binary for `chip`; nothing where there is no `ptxas`.

@@ -126,6 +126,15 @@ void CodeReader::count(const Instruction &instruction, KernelLoop &loop) const {
         (isAmpere ? 1024 : 2048) * (opcode.contains("TF32") ? 0.5 : 1);
     return multiply(16 * 8 * (isShort ? 8 : 16), perCycle);
   }
+  // Of a warpgroup: a quarter of 64 rows, of N columns and of 16 steps, which
+  // are read from workgroup memory.
+  if (StringRef shape = opcode; shape.consume_front("HGMMA.64x")) {
+    int64_t columns = 0;
+    shape.consumeInteger(10, columns);
+    ++loop.matrixProducts;
+    loop.memoryCycles += static_cast<double>((64 + columns) * 16 * 2) / 128 / 4;
+    return multiply(static_cast<double>(16 * columns * 16), 2048);
+  }
   bool isMatrixLoad = opcode.starts_with("LDSM");
   if (!isMatrixLoad && !opcode.starts_with("LDS") &&
       !opcode.starts_with("STS") && !opcode.starts_with("LDGSTS"))

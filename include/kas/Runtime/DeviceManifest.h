@@ -26,12 +26,21 @@ namespace kas {
 /// functions that launch them one after another on buffers. All sizes are
 /// static, all tensors row-major and contiguous.
 struct DeviceManifest {
+  /// A descriptor that a kernel takes behind its buffers. Dimensions are
+  /// innermost first, strides in bytes.
+  struct TensorMap {
+    uint64_t argument = 0;
+    bool isBFloat16 = false;
+    std::vector<uint64_t> sizes, strides, box;
+  };
+
   struct Kernel {
     std::string name;
     std::array<uint32_t, 3> grid, block;
     uint32_t dynamicSharedBytes = 0;
     /// Bytes of each argument.
     std::vector<uint64_t> argumentBytes;
+    std::vector<TensorMap> tensorMaps;
   };
 
   enum class BufferKind { Argument, Result, Constant, Scratch };

@@ -30,8 +30,11 @@ using namespace kas::rt;
 
 namespace {
 
-/// A kernel's name and the number of its parameters.
-using KernelTable = std::map<std::string, size_t>;
+/// A kernel's name and the bytes of its parameters.
+using KernelTable = std::map<std::string, std::vector<size_t>>;
+
+/// What begins the descriptors that the stand-in makes.
+constexpr uint64_t descriptorMark = 0x7e4503a9;
 
 struct Module {
   KernelTable kernels;
@@ -41,7 +44,7 @@ struct Module {
 struct Function {
   Module *module;
   std::string name;
-  size_t parameters;
+  std::vector<size_t> parameters;
   int maxDynamicBytes = 48 * 1024;
 };
 
@@ -174,10 +177,15 @@ KernelTable findPtxKernels(const std::string &ptx) {
     size_t start = ptx.find_first_not_of(" \t", at + 6);
     size_t open = ptx.find('(', start), close = ptx.find(')', start);
     std::string list = ptx.substr(open, close - open);
-    size_t parameters = 0;
-    for (size_t i = list.find(".param"); i != std::string::npos;
-         i = list.find(".param", i + 1))
-      ++parameters;
+    std::vector<size_t> parameters;
+    for (size_t i = list.find(".param "); i != std::string::npos;) {
+      size_t next = list.find(".param ", i + 1);
+      std::string one = list.substr(i, next - i);
+      parameters.push_back(one.find("[128]") != std::string::npos  ? 128
+                           : one.find(".u32") != std::string::npos ? 4
+                                                                   : 8);
+      i = next;
+    }
     kernels[ptx.substr(start, ptx.find_first_of(" \t\n(", start) - start)] =
         parameters;
   }
@@ -551,10 +559,45 @@ KAS_API CUresult cuFuncSetAttribute(CUfunction function, int attribute,
 KAS_API CUresult cuFuncGetParamInfo(CUfunction function, size_t index,
                                     size_t *offset, size_t *bytes) {
   KAS_ENTER(Context, function, index);
-  if (index >= state.functions[function].parameters)
+  const std::vector<size_t> &parameters = state.functions[function].parameters;
+  if (index >= parameters.size())
     return CudaInvalidValue;
   *offset = index * 8;
-  *bytes = state.functions[function].name == "scalar" ? 4 : 8;
+  *bytes = parameters[index];
+  return CudaSuccess;
+}
+
+KAS_API CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type,
+                                        uint32_t rank, void *address,
+                                        const uint64_t *sizes,
+                                        const uint64_t *strides,
+                                        const uint32_t *box,
+                                        const uint32_t *steps, int interleave,
+                                        int swizzle, int promotion, int fill) {
+  std::ostringstream numbers;
+  for (uint32_t i = 0; i < rank; ++i)
+    numbers << (i ? " " : "") << sizes[i] << ":" << box[i] << "@"
+            << (i ? strides[i - 1] : 2);
+  KAS_ENTER(Context, type, rank, address, numbers.str(), interleave, swizzle,
+            promotion, fill);
+  if (rank < 1 || rank > 5 || reinterpret_cast<uintptr_t>(address) % 16 ||
+      reinterpret_cast<uintptr_t>(map) % 64)
+    return CudaInvalidValue;
+  size_t end = sizes[0] * 2;
+  for (uint32_t i = 0; i < rank; ++i) {
+    if (sizes[i] == 0 || box[i] == 0 || box[i] > 256 || steps[i] != 1 ||
+        (i > 0 && strides[i - 1] % 16))
+      return CudaInvalidValue;
+    if (i > 0)
+      end += (sizes[i] - 1) * strides[i - 1];
+  }
+  if (box[0] * 2 > 128 && swizzle == CudaTensorSwizzle128)
+    return CudaInvalidValue;
+  if (!findMemory(reinterpret_cast<CUdeviceptr>(address), end))
+    violate("a tensor beyond an allocation");
+  *map = {};
+  map->words[0] = descriptorMark;
+  map->words[1] = reinterpret_cast<uint64_t>(address);
   return CudaSuccess;
 }
 
@@ -577,7 +620,13 @@ KAS_API CUresult cuLaunchKernel(CUfunction handle, unsigned gridX,
     violate("a launch of a size that is not allowed");
   if (static_cast<int>(sharedBytes) > function.maxDynamicBytes)
     violate("a launch with more workgroup memory than was asked for");
-  for (size_t i = 0; i < function.parameters; ++i) {
+  for (size_t i = 0; i < function.parameters.size(); ++i) {
+    if (function.parameters[i] == 128) {
+      const auto *map = static_cast<const CUtensorMap *>(parameters[i]);
+      if (map->words[0] != descriptorMark || !findMemory(map->words[1], 1))
+        violate("a kernel gets a descriptor that was not made");
+      continue;
+    }
     CUdeviceptr address = *static_cast<CUdeviceptr *>(parameters[i]);
     CUdeviceptr memory = findMemory(address, 1);
     if (!memory || address % 16)

@@ -28,6 +28,14 @@ static const std::string ptx = R"(.version 8.0
 {
   ret;
 }
+.visible .entry tiles(
+  .param .u64 .ptr .align 16 tiles_param_0,
+  .param .u64 .ptr .align 16 tiles_param_1,
+  .param .align 64 .b8 tiles_param_2[128]
+)
+{
+  ret;
+}
 )";
 
 /// add(a, b, out): out = a + b, one element per thread.
@@ -420,6 +428,96 @@ TEST_F(CudaDeviceTest, AsksForMuchWorkgroupMemoryOnce) {
   driver->fail("cuFuncSetAttribute", 2, 1);
   expectError(launch({{1, 1, 1}, {32, 1, 1}, 200000}), KAS_RT_ERROR_DRIVER,
               "cuFuncSetAttribute on cuda:1 (Stand-in) failed: ");
+}
+
+/// 4 lines of 64 elements, 128 bytes apart, of buffer 1.
+static KasRtTensorMap getMap() {
+  KasRtTensorMap map = {};
+  map.argument = 1;
+  map.rank = 2;
+  map.sizes[0] = 64;
+  map.sizes[1] = 4;
+  map.strides[0] = 128;
+  map.box[0] = 64;
+  map.box[1] = 8;
+  return map;
+}
+
+TEST_F(CudaDeviceTest, MakesDescriptorsOfTensors) {
+  KasRtTensorMap map = getMap();
+  KasRtKernel tiles = nullptr, same = nullptr;
+  ASSERT_SUCCESS(
+      kasRtModuleGetKernelWithTensorMaps(module, "tiles", 2, &map, 1, &tiles));
+  ASSERT_SUCCESS(
+      kasRtModuleGetKernelWithTensorMaps(module, "tiles", 2, &map, 1, &same));
+  EXPECT_EQ(tiles, same);
+  map.box[1] = 4;
+  ASSERT_SUCCESS(
+      kasRtModuleGetKernelWithTensorMaps(module, "tiles", 2, &map, 1, &same));
+  EXPECT_NE(tiles, same);
+  const KasRtLaunchSize size = {{1, 1, 1}, {128, 1, 1}, 0};
+  KasRtArgument arguments[] = {{buffer, 0, 0}, {buffer, 256, 0}};
+  ASSERT_SUCCESS(kasRtLaunch(tiles, &size, arguments, 2));
+  std::string log = driver->getLog();
+  // f16, two dimensions; lines of 128 bytes, 256 of them asked for at once.
+  EXPECT_NE(log.find("cuTensorMapEncodeTiled(6, 2, "), std::string::npos);
+  EXPECT_NE(log.find(", 64:64@2 4:8@128, 0, 3, 3, 0)"), std::string::npos)
+      << log;
+  // Once for the same address.
+  ASSERT_SUCCESS(kasRtLaunch(tiles, &size, arguments, 2));
+  EXPECT_EQ(driver->countCalls("cuTensorMapEncodeTiled"), 1);
+  arguments[1].offset = 512;
+  ASSERT_SUCCESS(kasRtLaunch(tiles, &size, arguments, 2));
+  EXPECT_EQ(driver->countCalls("cuTensorMapEncodeTiled"), 2);
+  arguments[1].offset = 256;
+  driver->fail("cuTensorMapEncodeTiled", 3, CudaInvalidValue);
+  expectError(kasRtLaunch(tiles, &size, arguments, 2), KAS_RT_ERROR_DRIVER,
+              "cuTensorMapEncodeTiled of argument 1 of kernel 'tiles' on "
+              "cuda:1 (Stand-in) failed: ");
+  // What failed is made again.
+  ASSERT_SUCCESS(kasRtLaunch(tiles, &size, arguments, 2));
+  EXPECT_EQ(driver->countCalls("cuTensorMapEncodeTiled"), 4);
+}
+
+TEST_F(CudaDeviceTest, ChecksTensorMaps) {
+  KasRtKernel tiles = nullptr;
+  auto get = [&](const KasRtTensorMap &map, const char *name = "tiles",
+                 uint32_t bufferCount = 2) {
+    return kasRtModuleGetKernelWithTensorMaps(module, name, bufferCount, &map,
+                                              1, &tiles);
+  };
+  auto expectInvalid = [&](auto change, const std::string &text) {
+    KasRtTensorMap map = getMap();
+    change(map);
+    expectError(get(map), KAS_RT_ERROR_INVALID_ARGUMENT,
+                text + " for kernel 'tiles', got ");
+  };
+  expectInvalid([](KasRtTensorMap &map) { map.argument = 2; },
+                "expected a map of one of 2 buffers");
+  expectInvalid([](KasRtTensorMap &map) { map.rank = 6; },
+                "expected a map of 1 to 5 dimensions");
+  expectInvalid([](KasRtTensorMap &map) { map.sizes[1] = 0; },
+                "expected sizes of a map of 1 to 2^32");
+  expectInvalid([](KasRtTensorMap &map) { map.strides[0] = 120; },
+                "expected strides of a map that are multiples of 16 bytes and "
+                "less than 2^40");
+  expectInvalid([](KasRtTensorMap &map) { map.box[0] = 257; },
+                "expected a box of 1 to 256 elements along each dimension of "
+                "a map");
+  expectError(kasRtModuleGetKernelWithTensorMaps(module, "tiles", 2, nullptr, 1,
+                                                 &tiles),
+              KAS_RT_ERROR_INVALID_ARGUMENT, "tensor maps");
+  // The driver knows what the kernel takes.
+  expectError(get(getMap(), "add"), KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected kernel 'add' to take descriptors of tensors, got a "
+              "parameter 2 of 8 bytes");
+  expectError(get(getMap(), "tiles", 3), KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected kernel 'tiles' to take pointers, got a parameter 2 of "
+              "128 bytes");
+  expectError(kasRtModuleGetKernel(module, "tiles", 2, &tiles),
+              KAS_RT_ERROR_INVALID_ARGUMENT,
+              "expected kernel 'tiles' to take pointers, got a parameter 2 of "
+              "128 bytes");
 }
 
 TEST_F(CudaDeviceTest, ChecksArguments) {

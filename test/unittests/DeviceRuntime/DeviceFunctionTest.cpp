@@ -141,6 +141,27 @@ TEST(DeviceManifest, SaysWhatIsWrong) {
                      "\"dynamic_shared_bytes\": 4294967296"),
             "malformed manifest: expected 32 bits at "
             "manifest.kernels[0].dynamic_shared_bytes");
+  auto getMapError = [](const std::string &map) {
+    return getError("\"dynamic_shared_bytes\": 0",
+                    "\"tensor_maps\": [{" + map + "}]");
+  };
+  EXPECT_EQ(getMapError("\"argument\": 0, \"sizes\": [], \"strides\": [], "
+                        "\"box\": []"),
+            "malformed manifest: expected 1 to 5 numbers at "
+            "manifest.kernels[0].tensor_maps[0].sizes");
+  EXPECT_EQ(getMapError("\"argument\": 0, \"sizes\": [8, 8], \"strides\": [], "
+                        "\"box\": [8, 8]"),
+            "malformed manifest: expected one number less than sizes at "
+            "manifest.kernels[0].tensor_maps[0].strides");
+  EXPECT_EQ(getMapError("\"argument\": 0, \"sizes\": [8, 8], \"strides\": [16],"
+                        "\"box\": [8, 257]"),
+            "malformed manifest: expected as many numbers of at most 256 as "
+            "sizes at manifest.kernels[0].tensor_maps[0].box");
+  // Of f32.
+  EXPECT_EQ(getMapError("\"argument\": 0, \"sizes\": [8, 8], \"strides\": [16],"
+                        "\"box\": [8, 8]"),
+            "malformed manifest: expected the position of an argument of f16 "
+            "or bf16 at manifest.kernels[0].tensor_maps[0].argument");
   EXPECT_EQ(getError("\"launches\"", "\"launched\""),
             "malformed manifest: missing value at "
             "manifest.functions[0].launches");

@@ -22,6 +22,7 @@
 #include "kas/Pipelines/OperatorModule.h"
 #include "kas/Reference/Evaluator.h"
 #include "mlir/Pass/PassManager.h"
+#include <random>
 
 using namespace kas;
 using namespace mlir;
@@ -155,7 +156,8 @@ static void setElementType(ModuleOp module, Type type) {
 static std::vector<float>
 evaluateWith16Bits(OperatorOp op, const TestTensor &data,
                    const std::vector<TestTensor> &weights, bool isBF16,
-                   StringRef device = "sm_90", StringRef road = "tensor_core") {
+                   StringRef device = "sm_90", StringRef road = "tensor_core",
+                   GPUScheduleAttr schedule = nullptr) {
   DialectRegistry registry;
   registerGPUPipelineDialects(registry);
   MLIRContext *context = op.getContext();
@@ -166,6 +168,10 @@ evaluateWith16Bits(OperatorOp op, const TestTensor &data,
   Type type = isBF16 ? Type(BFloat16Type::get(context))
                      : Type(Float16Type::get(context));
   setElementType(*module, type);
+  if (schedule)
+    module->walk([&](ApplyOp apply) {
+      apply->setAttr(KasGPUDialect::scheduleName, schedule);
+    });
   PassManager passes(context);
   buildGPUFrontHalf(passes, {.device = device.str(),
                              .road = road.str(),
@@ -262,6 +268,63 @@ TEST(OperatorKernel, OfWarpgroups) {
     }
 }
 
+/// A schedule for warpgroups that a processor has room for.
+static GPUScheduleAttr getRandomSchedule(MLIRContext *context,
+                                         std::mt19937 &generator, bool isBF16) {
+  context->loadDialect<KasGPUDialect>();
+  auto pick = [&](int64_t count) -> int64_t {
+    return static_cast<int64_t>(generator() % count);
+  };
+  for (;;) {
+    int64_t rows = 64 * (1 + pick(2)), columns = 64 * (1 + pick(4));
+    int64_t down = 1 + pick(2), across = 1 + pick(2);
+    if (rows * columns > 16384 || down * rows > 256 || across * columns > 256)
+      continue;
+    auto schedule = GPUScheduleAttr::get(
+        context, GPURoad::Warpgroup, 128 * down * across,
+        DenseI64ArrayAttr::get(context, {rows, columns}),
+        DenseI64ArrayAttr::get(context, {down * rows, across * columns}),
+        /*depth=*/64, /*padding=*/0, /*stages=*/2 + pick(4),
+        isBF16 ? GPUPrecision::BF16 : GPUPrecision::F16);
+    if (schedule.getSharedBytes() <= 227 << 10)
+      return schedule;
+  }
+}
+
+// Any sizes that the copy engine can step over, and any schedules.
+TEST(OperatorKernel, OfWarpgroupsAtRandom) {
+  unsigned count = getenv("KAS_SLOW_TESTS") ? 300 : 3;
+  for (unsigned seed = 0; seed < count; ++seed) {
+    std::mt19937 generator(seed);
+    auto size = [&](int64_t most) -> int64_t {
+      return 8 * (1 + static_cast<int64_t>(generator() % (most / 8)));
+    };
+    formulas::Formula formula =
+        seed % 3 == 0
+            ? getFormula("matmul",
+                         {.N = size(320), .M = size(200), .K = size(400)})
+        : seed % 3 == 1
+            ? getFormula("linear",
+                         {.N = size(64), .Cin = size(300), .Cout = size(300)})
+            : getFormula("conv1x1", {.N = 1 + size(24) / 8,
+                                     .Cin = size(200),
+                                     .Cout = size(100),
+                                     .H = size(24) / 8,
+                                     .W = size(40)});
+    bool isBF16 = generator() % 2;
+    SCOPED_TRACE(formula.name + " seed " + std::to_string(seed));
+    checkAgainstFormula(
+        formula,
+        [&](OperatorOp op, const TestTensor &data,
+            const std::vector<TestTensor> &weights) {
+          return evaluateWith16Bits(
+              op, data, weights, isBF16, "sm_90a", "warpgroup",
+              getRandomSchedule(op.getContext(), generator, isBF16));
+        },
+        isBF16 ? 2e-2 : 1e-2);
+  }
+}
+
 // A ring of eight buffers takes more memory than a kernel can declare.
 TEST(OperatorKernel, WithMemoryThatALaunchAsksFor) {
   auto formulas = formulas::getFormulas();
@@ -341,6 +404,7 @@ static void checkAssembly(ModuleOp module, const NVVMPipelineOptions &options) {
     GTEST_SKIP() << "there is no ptxas";
   EXPECT_EQ((*assembly)->spilledBytes, 0) << (*assembly)->firstSpilling;
   EXPECT_EQ((*assembly)->stackBytes, 0);
+  EXPECT_FALSE((*assembly)->isSerialized);
 }
 
 namespace {
@@ -377,6 +441,11 @@ static OwningOpRef<ModuleOp> createModuleOfAll(MLIRContext *context,
           ADD_FAILURE() << name << " cannot be renamed";
         symbol.moveBefore(all->getBody(), all->getBody()->end());
       }
+      if (!isFirst || chip != "sm_90a")
+        continue;
+      options.front.road = "warpgroup";
+      options.front.precision = options.front.elements = "f16";
+      checkAssembly(*module, options);
     }
   }
   return all;

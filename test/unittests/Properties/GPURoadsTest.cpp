@@ -124,6 +124,7 @@ void checkAssembly(ModuleOp module, const NVVMPipelineOptions &options) {
     GTEST_SKIP() << "there is no ptxas";
   EXPECT_EQ((*assembly)->spilledBytes, 0) << (*assembly)->firstSpilling;
   EXPECT_EQ((*assembly)->stackBytes, 0);
+  EXPECT_FALSE((*assembly)->isSerialized);
 }
 } // namespace
 
@@ -140,6 +141,20 @@ TEST(GPURoads, TensorCoreKernelsAreAssembledWithoutSpills) {
         checkAssembly(batch.getModule(), options);
       });
     }
+}
+
+// With products of warpgroups where operators have the form for them.
+TEST(GPURoads, WarpgroupKernelsAreAssembledWithoutSpills) {
+  for (StringRef precision : {"f16", "bf16"})
+    forEachBatch(getNumOperators(precision == "f16" ? 20 : 0, 1000), {},
+                 [&](Batch &batch) {
+                   NVVMPipelineOptions options;
+                   options.chip = "sm_90a";
+                   options.front.road = "warpgroup";
+                   options.front.precision = options.front.elements =
+                       precision.str();
+                   checkAssembly(batch.getModule(), options);
+                 });
 }
 
 TEST(GPURoads, KernelsForNVIDIAAreAssembledWithoutSpills) {
