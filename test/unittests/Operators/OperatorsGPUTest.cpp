@@ -441,11 +441,6 @@ static OwningOpRef<ModuleOp> createModuleOfAll(MLIRContext *context,
           ADD_FAILURE() << name << " cannot be renamed";
         symbol.moveBefore(all->getBody(), all->getBody()->end());
       }
-      if (!isFirst || chip != "sm_90a")
-        continue;
-      options.front.road = "warpgroup";
-      options.front.precision = options.front.elements = "f16";
-      checkAssembly(*module, options);
     }
   }
   return all;
@@ -466,6 +461,11 @@ TEST_P(AssembledOperators, AssembledWithoutSpills) {
   options.front.precision = precision.str();
   if (isRounded)
     options.front.road = "tensor_core";
+  checkAssembly(*module, options);
+  if (chip != "sm_90a" || (precision != "f16" && precision != "bf16"))
+    return;
+  options.front.road = "warpgroup";
+  options.front.elements = precision.str();
   checkAssembly(*module, options);
 }
 
