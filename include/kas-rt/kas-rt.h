@@ -195,8 +195,8 @@ typedef struct KasRtTensorMap {
   uint32_t box[5];
 } KasRtTensorMap;
 
-/* As kasRtModuleGetKernel, for a kernel that takes a descriptor of 128 bytes for
-   each map behind its buffers. CUDA only, with a driver that can make these
+/* As kasRtModuleGetKernel, for a kernel that takes a descriptor of 128 bytes
+   for each map behind its buffers. CUDA only, with a driver that can make these
    (12.0 or later). */
 KAS_RT_API KasRtStatus kasRtModuleGetKernelWithTensorMaps(
     KasRtModule module, const char *name, uint32_t bufferCount,

@@ -13,8 +13,8 @@
 using namespace kas;
 using namespace mlir;
 
-KasFunction *kas::compile(ModuleAccess &access, ModuleOp module,
-                          StringRef name, KasCompileOptions options) {
+KasFunction *kas::compile(ModuleAccess &access, ModuleOp module, StringRef name,
+                          KasCompileOptions options) {
   CPUPipelineOptions pipeline;
   pipeline.threads = options.threads;
   JITOptions jit;
