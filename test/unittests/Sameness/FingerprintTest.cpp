@@ -12,6 +12,7 @@
 
 #include "SamenessFixture.h"
 #include "kas/Support/Random.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <set>
 
 using namespace kas;
@@ -287,4 +288,57 @@ TEST_F(SamenessTest, EqualFactorsOfChannelsAreInterchangeable) {
         .str();
   };
   EXPECT_TRUE(areSame(make("%a", "%b"), make("%b", "%a")));
+}
+
+/// Two weights have each channel of a ring. Beside one place of the data one of
+/// them says nothing: its element follows from that of the other.
+TEST_F(SamenessTest, FingerprintsOfRingsOfTwoWeights) {
+  signature = "<C, D, H | g, k, s>(%o: D unordered, %h: H) from "
+              "[C unordered, H]";
+  bindings = {{12, 24, 20, 3, 3, 2}};
+  auto make = [&](llvm::StringRef ring, llvm::StringRef channel) {
+    constexpr llvm::StringLiteral above = R"(
+      %s = kas.reduce sum : s
+      %j = kas.reduce sum : k
+      %j_d, %j_w = kas.share %j : k
+      %c = kas.reduce sum : C
+      %c_d, %c_w = kas.share %c : C
+      %x = kas.unfold %h, %j_d : H, k)";
+    std::string weights = llvm::formatv(R"(
+      kas.yield data(%c_d, %x) weight(%q_d, {0}%j_w) weight(%q_w, {1}%m, %c_w))",
+                                        channel.empty() ? "" : "%M_d, ",
+                                        channel.empty() ? "" : "%M_w, ");
+    return parse(signature, (above + ring + channel + weights).str()).front();
+  };
+  const ConcreteOperator rings[] = {
+      make(R"(
+      %y = kas.split %o, %s : D, s
+      %z = kas.shift %y by 1 : D*s
+      %q, %m = kas.merge %z by s : D*s
+      %q_d, %q_w = kas.share %q : D)",
+           ""),
+      make(R"(
+      %M, %Q = kas.merge %o by D/s : D
+      %y = kas.split %Q, %s : D/s, s
+      %z = kas.shift %y by 1 : D
+      %q, %m = kas.merge %z by s : D
+      %q_d, %q_w = kas.share %q : D/s)",
+           "\n%M_d, %M_w = kas.share %M : s"),
+      make(R"(
+      %Q, %M = kas.merge %o by D/(g*s) : D
+      %y = kas.split %Q, %s : g*s, s
+      %z = kas.shift %y by 1 : g*s**2
+      %q, %m = kas.merge %z by s : g*s**2
+      %q_d, %q_w = kas.share %q : g*s)",
+           "\n%M_d, %M_w = kas.share %M : D/(g*s)")};
+  auto count = [&](const FingerprintOptions &options) {
+    Fingerprinter fingerprinter(options);
+    std::set<uint64_t> different;
+    for (const ConcreteOperator &op : rings)
+      different.insert(fingerprinter.compute(op));
+    return different.size();
+  };
+  EXPECT_EQ(count({1, 1, 0, 128}), 1u) << "one place of the data";
+  EXPECT_EQ(count({2, 3, 3, 128}), 1u) << "too few rounds";
+  EXPECT_EQ(count({2, 3, 0, 128}), 3u);
 }
