@@ -48,11 +48,13 @@ def test_complete_list_with_exact_costs(space):
         assert candidate.params == sum(cost.parameters * n for cost, n in zip(costs, space.multiplicities))
 
 
-def test_weights_indexed_by_a_position(space):
-    by_position = [candidate for candidate in space.list() if candidate.weights_indexed_by_position]
-    assert 0 < len(by_position) < space.count()
-    others = kas.SearchSpace.parse(SPACE.replace("depth = 5", "depth = 5, weights_by_position = 0")).list()
-    assert {candidate.key for candidate in others} == {c.key for c in space.list()} - {c.key for c in by_position}
+def test_weights_indexed_by_a_position():
+    text = SPACE.replace("depth = 5", "depth = 5, occurrences.W = 2")
+    everything = kas.SearchSpace.parse(text).list()
+    by_position = {candidate.key for candidate in everything if candidate.weights_indexed_by_position}
+    assert 0 < len(by_position) < len(everything)
+    others = kas.SearchSpace.parse(text.replace("depth = 5", "depth = 5, weights_by_position = 0")).list()
+    assert {candidate.key for candidate in others} == {candidate.key for candidate in everything} - by_position
     conv = kas.operator("conv2d")
     assert conv.weight_outputs == [[1]]
     assert not conv.weights_indexed_by_position
