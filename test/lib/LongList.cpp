@@ -261,26 +261,21 @@ kas::test::findUndecided(const SearchProblem &problem, LongList &list,
   };
   const FingerprintOptions glance = {1, 1, 3}, whole = {2, 0, 2},
                            neighbors = {4, 3, 3, 16};
-  // What coincides at one binding often shows at another at a glance.
-  auto look = [&](size_t binding) {
-    sift(binding, glance);
-    sift(binding, few);
-  };
-  look(1);
   sift(0, whole);
   sift(0, neighbors);
-  sift(1, neighbors);
-  for (size_t binding = 2; binding < bindings.size(); ++binding) {
-    look(binding);
+  // What coincides at one binding often shows at another at a glance.
+  for (size_t binding = 1; binding < bindings.size(); ++binding) {
+    sift(binding, glance);
+    sift(binding, few);
     sift(binding, neighbors);
   }
   // Rings of channels show their lengths only when colours are stable; where
-  // two weights have each of them, only if the data has more than one place.
-  for (const FingerprintOptions &options : {FingerprintOptions{1, 1, 0, 128},
-                                            {2, 3, 0, 128},
+  // two weights have each of them, only beside more than one place of the data.
+  for (const FingerprintOptions &options : {FingerprintOptions{4, 0, 3, 24},
                                             {7, 1, 3, 16},
-                                            {4, 0, 3, 24},
-                                            {2, 0, 4, 128}})
+                                            {1, 1, 0, 128},
+                                            {2, 0, 4, 128},
+                                            {2, 3, 0, 128}})
     for (size_t binding = 0; binding < bindings.size(); ++binding)
       sift(binding, options);
   return std::move(sieve.buckets);
