@@ -127,6 +127,8 @@ struct TuningStore::Impl {
   Error connect();
   Error checkKind() const;
   Error addEnvironment(const TuningEnvironment &given);
+  Expected<std::vector<StoredMeasurement>>
+  readMeasurements(SqliteStatement &rows) const;
 
   std::string path;
   sqlite3 *connection = nullptr;
@@ -392,18 +394,23 @@ static StoredMeasurement getMeasurement(const SqliteStatement &row) {
 }
 
 Expected<std::vector<StoredMeasurement>>
+TuningStore::Impl::readMeasurements(SqliteStatement &rows) const {
+  std::vector<StoredMeasurement> result;
+  while (rows.step())
+    result.push_back(getMeasurement(rows));
+  if (Error error = rows.takeError())
+    return locate(std::move(error));
+  return result;
+}
+
+Expected<std::vector<StoredMeasurement>>
 TuningStore::read(int64_t kernel) const {
   std::string text = std::string("SELECT ") + measurementColumns +
                      " FROM measurement m WHERE kernel = ? AND environment = ? "
                      "ORDER BY id";
   SqliteStatement rows(impl->connection, text.c_str());
   rows.bind(kernel).bind(impl->environment);
-  std::vector<StoredMeasurement> result;
-  while (rows.step())
-    result.push_back(getMeasurement(rows));
-  if (Error error = rows.takeError())
-    return impl->locate(std::move(error));
-  return result;
+  return impl->readMeasurements(rows);
 }
 
 Expected<std::vector<StoredMeasurement>>
@@ -413,12 +420,7 @@ TuningStore::readClass(StringRef classKey) const {
                      "WHERE k.class = ? AND m.environment = ? ORDER BY m.id";
   SqliteStatement rows(impl->connection, text.c_str());
   rows.bind(classKey).bind(impl->environment);
-  std::vector<StoredMeasurement> result;
-  while (rows.step())
-    result.push_back(getMeasurement(rows));
-  if (Error error = rows.takeError())
-    return impl->locate(std::move(error));
-  return result;
+  return impl->readMeasurements(rows);
 }
 
 Expected<int64_t> TuningStore::countForeign(StringRef classKey) const {
