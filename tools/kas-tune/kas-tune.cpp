@@ -140,9 +140,12 @@ static Error check(const Options &options) {
                   "requires an algorithm of evolution and random, got '" +
                       options.algorithm.getValue() + "'")),
       llvm::joinErrors(
-          require(options.trials >= 0 && options.pairs >= 0 &&
-                      options.secondPass >= 0,
-                  "requires counts of at least 0"),
+          require(
+              options.trials >= 0 && options.pairs >= 0 &&
+                  options.secondPass >= 0,
+              "requires counts of at least 0, got " +
+                  std::to_string(std::min<int64_t>(
+                      {options.trials, options.pairs, options.secondPass}))),
           llvm::joinErrors(
               require(options.runs > 0 && options.limit > 0,
                       "requires at least one run and a limit above 0"),
