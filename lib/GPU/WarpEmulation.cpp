@@ -14,7 +14,6 @@
 
 #include "WarpEmulation.h"
 #include "LaneEmitter.h"
-#include "kas/GPU/WarpgroupOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -152,27 +151,43 @@ static void emitMma(ImplicitLocOpBuilder &b, ValueRange arguments,
                           result, thread);
 }
 
-/// The function that computes operations such as `op`, made where there is
-/// none.
-static func::FuncOp getFunction(ImplicitLocOpBuilder &b, Operation *op,
-                                TypeRange types) {
-  if (isa<WarpgroupMmaOp>(op))
-    return getWarpgroupFunction(b, op, types);
+/// Of the function that computes operations such as `op`.
+static std::string getFunctionName(Operation *op) {
+  if (auto mma = dyn_cast<WarpgroupMmaOp>(op))
+    return getWarpgroupMmaName(mma);
   std::string name;
   llvm::raw_string_ostream text(name);
-  auto ldmatrix = dyn_cast<nvgpu::LdMatrixOp>(op);
-  auto mma = dyn_cast<nvgpu::MmaSyncOp>(op);
-  if (ldmatrix)
+  if (auto ldmatrix = dyn_cast<nvgpu::LdMatrixOp>(op)) {
     text << "kas_ldmatrix_"
          << ldmatrix.getSrcMemref().getType().getElementType() << "_x"
          << ldmatrix.getNumTiles()
          << (ldmatrix.getTranspose() ? "_transposed" : "");
+    return name;
+  }
+  auto mma = cast<nvgpu::MmaSyncOp>(op);
+  text << "kas_mma_k" << mma.getMmaShapeAsArray()[2] << "_"
+       << cast<VectorType>(mma.getMatrixA().getType()).getElementType();
+  return name;
+}
+
+static void emitBody(ImplicitLocOpBuilder &b, Operation *op,
+                     ValueRange arguments) {
+  if (auto mma = dyn_cast<WarpgroupMmaOp>(op))
+    emitWarpgroupMma(b, mma, arguments);
+  else if (auto ldmatrix = dyn_cast<nvgpu::LdMatrixOp>(op))
+    emitLdMatrix(b, arguments, ldmatrix.getTranspose());
   else
-    text << "kas_mma_k" << mma.getMmaShapeAsArray()[2] << "_"
-         << cast<VectorType>(mma.getMatrixA().getType()).getElementType();
+    emitMma(b, arguments, cast<nvgpu::MmaSyncOp>(op).getMmaShapeAsArray()[2]);
+}
+
+/// The function that computes operations such as `op`, made where there is
+/// none.
+static func::FuncOp getFunction(ImplicitLocOpBuilder &b, Operation *op,
+                                TypeRange types) {
+  std::string name = getFunctionName(op);
   // Buffers of static size become plain pointers.
   for (Type type : types)
-    text << "_" << cast<MemRefType>(type).getNumElements();
+    name += "_" + std::to_string(cast<MemRefType>(type).getNumElements());
   auto module =
       b.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
   if (auto existing = module.lookupSymbol<func::FuncOp>(name))
@@ -185,10 +200,7 @@ static func::FuncOp getFunction(ImplicitLocOpBuilder &b, Operation *op,
   b.setInsertionPointToStart(function.addEntryBlock());
   auto end = func::ReturnOp::create(b);
   b.setInsertionPoint(end);
-  if (ldmatrix)
-    emitLdMatrix(b, function.getArguments(), ldmatrix.getTranspose());
-  else
-    emitMma(b, function.getArguments(), mma.getMmaShapeAsArray()[2]);
+  emitBody(b, op, function.getArguments());
   return function;
 }
 

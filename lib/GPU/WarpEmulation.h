@@ -14,7 +14,7 @@
 #ifndef KAS_LIB_GPU_WARPEMULATION_H
 #define KAS_LIB_GPU_WARPEMULATION_H
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "kas/GPU/WarpgroupOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -40,11 +40,15 @@ void emulateAsyncCopies(mlir::gpu::GPUFuncOp kernel);
 /// that fails.
 void emulateTensorCopies(mlir::gpu::GPUFuncOp kernel);
 
-/// The function that computes operations of warpgroups such as `op` from
-/// buffers of `types`, made where there is none.
-mlir::func::FuncOp getWarpgroupFunction(mlir::ImplicitLocOpBuilder &b,
-                                        mlir::Operation *op,
-                                        mlir::TypeRange types);
+/// Names what `emitWarpgroupMma` computes for `op`, but for the sizes of its
+/// buffers.
+std::string getWarpgroupMmaName(WarpgroupMmaOp op);
+
+/// Emits the products of `op` for all threads of a block. Arguments are
+/// buffers, as those of `emulateWarpOperation`: the descriptor and memory of
+/// rows and of columns, the sums and the results of each thread.
+void emitWarpgroupMma(mlir::ImplicitLocOpBuilder &b, WarpgroupMmaOp op,
+                      mlir::ValueRange arguments);
 
 } // namespace kas
 

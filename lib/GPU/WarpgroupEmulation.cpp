@@ -20,7 +20,6 @@
 #include "WarpEmulation.h"
 #include "kas/GPU/WarpgroupOps.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -230,10 +229,8 @@ static void emitTile(ImplicitLocOpBuilder &b, DescribedMatrix &rows,
   scf::YieldOp::create(b, next);
 }
 
-/// Arguments are buffers, as those of emulateWarpOperation: the descriptor and
-/// memory of rows and of columns, the sums and the results of each thread.
-static void emitWarpgroupMma(ImplicitLocOpBuilder &b, WarpgroupMmaOp op,
-                             ValueRange arguments) {
+void kas::emitWarpgroupMma(ImplicitLocOpBuilder &b, WarpgroupMmaOp op,
+                           ValueRange arguments) {
   LaneEmitter e(b);
   Value sums = arguments[4], results = arguments[5];
   auto type = cast<VectorType>(op.getSums().getType());
@@ -269,31 +266,13 @@ static void emitWarpgroupMma(ImplicitLocOpBuilder &b, WarpgroupMmaOp op,
   memref::StoreOp::create(b, vector, results, ValueRange(thread));
 }
 
-func::FuncOp kas::getWarpgroupFunction(ImplicitLocOpBuilder &b, Operation *op,
-                                       TypeRange types) {
-  auto mma = cast<WarpgroupMmaOp>(op);
+std::string kas::getWarpgroupMmaName(WarpgroupMmaOp op) {
   std::string name;
   llvm::raw_string_ostream text(name);
   text << "kas_wgmma_"
-       << cast<MemRefType>(mma.getRowMemory().getType()).getElementType();
-  for (bool isTransposed : {mma.getTransposeRows(), mma.getTransposeColumns()})
+       << cast<MemRefType>(op.getRowMemory().getType()).getElementType();
+  for (bool isTransposed : {op.getTransposeRows(), op.getTransposeColumns()})
     text << (isTransposed ? "_transposed" : "_plain");
-  text << "_n" << cast<VectorType>(mma.getSums().getType()).getDimSize(0) * 8;
-  // Buffers of static size become plain pointers.
-  for (Type type : types)
-    text << "_" << cast<MemRefType>(type).getNumElements();
-  auto module =
-      b.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
-  if (auto existing = module.lookupSymbol<func::FuncOp>(name))
-    return existing;
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(module.getBody());
-  auto function =
-      func::FuncOp::create(b, name, b.getFunctionType(types, TypeRange()));
-  function.setPrivate();
-  b.setInsertionPointToStart(function.addEntryBlock());
-  auto end = func::ReturnOp::create(b);
-  b.setInsertionPoint(end);
-  emitWarpgroupMma(b, mma, function.getArguments());
-  return function;
+  text << "_n" << cast<VectorType>(op.getSums().getType()).getDimSize(0) * 8;
+  return name;
 }

@@ -31,6 +31,39 @@ static Value toI32(ImplicitLocOpBuilder &b, Value value) {
   return LLVM::TruncOp::create(b, b.getI32Type(), value);
 }
 
+/// The numbers of a vector of vectors of vectors.
+static SmallVector<Value> unpackSums(ImplicitLocOpBuilder &b, Value sums) {
+  SmallVector<Value> numbers;
+  auto type = cast<LLVM::LLVMArrayType>(sums.getType());
+  auto count = static_cast<int64_t>(type.getNumElements());
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t j = 0; j < 2; ++j) {
+      Value pair =
+          LLVM::ExtractValueOp::create(b, sums, ArrayRef<int64_t>{i, j});
+      for (int64_t k = 0; k < 2; ++k)
+        numbers.push_back(LLVM::ExtractElementOp::create(
+            b, pair, createConstant(b, b.getI32Type(), k)));
+    }
+  return numbers;
+}
+
+static Value packSums(ImplicitLocOpBuilder &b, Type type,
+                      ArrayRef<Value> numbers) {
+  Value sums = LLVM::PoisonOp::create(b, type);
+  for (size_t i = 0; i < numbers.size(); i += 2) {
+    Value pair =
+        LLVM::PoisonOp::create(b, VectorType::get({2}, b.getF32Type()));
+    for (int64_t k = 0; k < 2; ++k)
+      pair = LLVM::InsertElementOp::create(
+          b, pair, numbers[i + k], createConstant(b, b.getI32Type(), k));
+    sums = LLVM::InsertValueOp::create(
+        b, sums, pair,
+        ArrayRef<int64_t>{static_cast<int64_t>(i / 4),
+                          static_cast<int64_t>(i / 2 % 2)});
+  }
+  return sums;
+}
+
 namespace {
 
 template <typename Op>
@@ -42,6 +75,12 @@ protected:
                    Value memref, Value descriptor, Value number) const {
     return this->getStridedElementPtr(
         rewriter, loc, cast<MemRefType>(memref.getType()), descriptor, number);
+  }
+  /// Of the barrier that `op` names by its number.
+  Value getBarrier(ConversionPatternRewriter &rewriter, Op op,
+                   typename Op::Adaptor adaptor) const {
+    return getPointer(rewriter, op.getLoc(), op.getBarriers(),
+                      adaptor.getBarriers(), adaptor.getNumber());
   }
 };
 
@@ -78,8 +117,7 @@ struct ExpectBytesLowering : WarpgroupPattern<ExpectBytesOp> {
   matchAndRewrite(ExpectBytesOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value barrier = getPointer(rewriter, op.getLoc(), op.getBarriers(),
-                               adaptor.getBarriers(), adaptor.getNumber());
+    Value barrier = getBarrier(rewriter, op, adaptor);
     Value bytes =
         createConstant(b, b.getI32Type(), static_cast<int64_t>(op.getBytes()));
     OperationState state(op.getLoc(),
@@ -100,8 +138,7 @@ struct AwaitPhaseLowering : WarpgroupPattern<AwaitPhaseOp> {
   matchAndRewrite(AwaitPhaseOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value barrier = getPointer(rewriter, op.getLoc(), op.getBarriers(),
-                               adaptor.getBarriers(), adaptor.getNumber());
+    Value barrier = getBarrier(rewriter, op, adaptor);
     // How long a thread may sleep at once, in nanoseconds.
     Value ticks = createConstant(b, b.getI32Type(), 10000000);
     NVVM::MBarrierTryWaitParityOp::create(b, barrier,
@@ -123,8 +160,7 @@ struct TensorCopyLowering : WarpgroupPattern<TensorCopyOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value target = getPointer(rewriter, op.getLoc(), op.getMemory(),
                               adaptor.getMemory(), adaptor.getOffset());
-    Value barrier = getPointer(rewriter, op.getLoc(), op.getBarriers(),
-                               adaptor.getBarriers(), adaptor.getNumber());
+    Value barrier = getBarrier(rewriter, op, adaptor);
     SmallVector<Value> coordinates;
     for (Value coordinate : adaptor.getCoordinates())
       coordinates.push_back(toI32(b, coordinate));
@@ -205,61 +241,6 @@ struct WarpgroupMmaLowering : WarpgroupPattern<WarpgroupMmaOp> {
     rewriter.replaceOp(op, packSums(b, adaptor.getSums().getType(), numbers));
     return success();
   }
-
-  /// The numbers of a vector of vectors of vectors.
-  static SmallVector<Value> unpackSums(ImplicitLocOpBuilder &b, Value sums) {
-    SmallVector<Value> numbers;
-    auto type = cast<LLVM::LLVMArrayType>(sums.getType());
-    auto count = static_cast<int64_t>(type.getNumElements());
-    for (int64_t i = 0; i < count; ++i)
-      for (int64_t j = 0; j < 2; ++j) {
-        Value pair =
-            LLVM::ExtractValueOp::create(b, sums, ArrayRef<int64_t>{i, j});
-        for (int64_t k = 0; k < 2; ++k)
-          numbers.push_back(LLVM::ExtractElementOp::create(
-              b, pair, createConstant(b, b.getI32Type(), k)));
-      }
-    return numbers;
-  }
-
-  static Value packSums(ImplicitLocOpBuilder &b, Type type,
-                        ArrayRef<Value> numbers) {
-    Value sums = LLVM::PoisonOp::create(b, type);
-    for (size_t i = 0; i < numbers.size(); i += 2) {
-      Value pair =
-          LLVM::PoisonOp::create(b, VectorType::get({2}, b.getF32Type()));
-      for (int64_t k = 0; k < 2; ++k)
-        pair = LLVM::InsertElementOp::create(
-            b, pair, numbers[i + k], createConstant(b, b.getI32Type(), k));
-      sums = LLVM::InsertValueOp::create(
-          b, sums, pair,
-          ArrayRef<int64_t>{static_cast<int64_t>(i / 4),
-                            static_cast<int64_t>(i / 2 % 2)});
-    }
-    return sums;
-  }
-};
-
-struct WarpgroupFenceLowering : WarpgroupPattern<WarpgroupFenceOp> {
-  using WarpgroupPattern::WarpgroupPattern;
-
-  LogicalResult
-  matchAndRewrite(WarpgroupFenceOp op, OpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<NVVM::WgmmaFenceAlignedOp>(op);
-    return success();
-  }
-};
-
-struct WarpgroupCommitLowering : WarpgroupPattern<WarpgroupCommitOp> {
-  using WarpgroupPattern::WarpgroupPattern;
-
-  LogicalResult
-  matchAndRewrite(WarpgroupCommitOp op, OpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<NVVM::WgmmaGroupSyncAlignedOp>(op);
-    return success();
-  }
 };
 
 /// `nvvm.wgmma.wait.group.sync.aligned` has no operands: LLVM would move what
@@ -274,7 +255,7 @@ struct WarpgroupWaitLowering : WarpgroupPattern<WarpgroupWaitOp> {
     SmallVector<Value> numbers;
     for (Value value : adaptor.getValues()) {
       if (isa<LLVM::LLVMArrayType>(value.getType()))
-        numbers.append(WarpgroupMmaLowering::unpackSums(b, value));
+        numbers.append(unpackSums(b, value));
       else
         numbers.push_back(value);
     }
@@ -305,8 +286,7 @@ struct WarpgroupWaitLowering : WarpgroupPattern<WarpgroupWaitOp> {
         continue;
       }
       size_t count = type.getNumElements() * 4;
-      results.push_back(
-          WarpgroupMmaLowering::packSums(b, type, rest.take_front(count)));
+      results.push_back(packSums(b, type, rest.take_front(count)));
       rest = rest.drop_front(count);
     }
     rewriter.replaceOp(op, results);
@@ -318,8 +298,11 @@ struct WarpgroupWaitLowering : WarpgroupPattern<WarpgroupWaitOp> {
 
 void kas::addWarpgroupPatterns(const LLVMTypeConverter &converter,
                                RewritePatternSet &patterns) {
-  patterns.add<InitBarriersLowering, ExpectBytesLowering, AwaitPhaseLowering,
-               TensorCopyLowering, MatrixDescriptorLowering,
-               WarpgroupMmaLowering, WarpgroupFenceLowering,
-               WarpgroupCommitLowering, WarpgroupWaitLowering>(converter);
+  patterns.add<
+      InitBarriersLowering, ExpectBytesLowering, AwaitPhaseLowering,
+      TensorCopyLowering, MatrixDescriptorLowering, WarpgroupMmaLowering,
+      WarpgroupWaitLowering,
+      OneToOneConvertToLLVMPattern<WarpgroupFenceOp, NVVM::WgmmaFenceAlignedOp>,
+      OneToOneConvertToLLVMPattern<WarpgroupCommitOp,
+                                   NVVM::WgmmaGroupSyncAlignedOp>>(converter);
 }

@@ -211,3 +211,11 @@ std::optional<WarpgroupView> WarpgroupView::get(const GPUKernelProblem &problem,
   }
   return ViewFinder(problem, *reason).find();
 }
+
+int64_t WarpgroupView::getNumBlocks(GPUScheduleAttr schedule) const {
+  int64_t blocks = numBatches;
+  for (auto [side, lines] :
+       llvm::zip_equal(sides, schedule.getBlock().asArrayRef()))
+    blocks *= llvm::divideCeil(side.numLines, lines);
+  return blocks;
+}

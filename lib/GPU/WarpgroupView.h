@@ -53,6 +53,9 @@ struct WarpgroupView {
   static std::optional<WarpgroupView> get(const GPUKernelProblem &problem,
                                           mlir::Type elementType,
                                           std::string *reason = nullptr);
+
+  /// Of threads, each for a block of rows and columns of the schedule.
+  int64_t getNumBlocks(GPUScheduleAttr schedule) const;
 };
 
 } // namespace kas
