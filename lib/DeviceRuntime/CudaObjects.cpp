@@ -1,0 +1,311 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Buffers, modules, kernels and events on CUDA.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CudaDevice.h"
+#include "CudaImage.h"
+
+using namespace kas::rt;
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+Status CudaDevice::createBuffer(uint64_t bytes,
+                                std::unique_ptr<KasRtBufferImpl> &buffer) {
+  auto created = std::make_unique<CudaBuffer>(*this, bytes);
+  Status status = inContext([&] {
+    return check(driver.cuMemAlloc_v2(&created->address, bytes),
+                 "cuMemAlloc of " + std::to_string(bytes) + " bytes");
+  });
+  if (!status.isError())
+    buffer = std::move(created);
+  return status;
+}
+
+Status CudaBuffer::release() {
+  CudaDevice &cuda = asCuda(device);
+  // Freeing waits for nothing on a stream of its own: kernels may still run.
+  return cuda.inContext([&] {
+    Status status = cuda.check(cuda.driver.cuStreamSynchronize(cuda.stream),
+                               "waiting for the kernels");
+    status += cuda.check(cuda.driver.cuMemFree_v2(address), "cuMemFree");
+    return status;
+  });
+}
+
+Status CudaBuffer::write(uint64_t offset, const void *source, uint64_t count) {
+  CudaDevice &cuda = asCuda(device);
+  return cuda.inContext([&] {
+    Status status =
+        cuda.check(cuda.driver.cuMemcpyHtoDAsync_v2(address + offset, source,
+                                                    count, cuda.stream),
+                   "cuMemcpyHtoD of " + std::to_string(count) + " bytes");
+    // Even after an error the source may be in use until this.
+    status += cuda.check(cuda.driver.cuStreamSynchronize(cuda.stream),
+                         "waiting for a copy to the device");
+    return status;
+  });
+}
+
+Status CudaBuffer::read(uint64_t offset, void *destination, uint64_t count) {
+  CudaDevice &cuda = asCuda(device);
+  return cuda.inContext([&] {
+    Status status =
+        cuda.check(cuda.driver.cuMemcpyDtoHAsync_v2(
+                       destination, address + offset, count, cuda.stream),
+                   "cuMemcpyDtoH of " + std::to_string(count) + " bytes");
+    status += cuda.check(cuda.driver.cuStreamSynchronize(cuda.stream),
+                         "waiting for a copy to the host");
+    return status;
+  });
+}
+
+Status CudaBuffer::fill(uint32_t word) {
+  CudaDevice &cuda = asCuda(device);
+  return cuda.inContext([&] {
+    return cuda.check(
+        cuda.driver.cuMemsetD32Async(address, word, bytes / 4, cuda.stream),
+        "cuMemsetD32 of " + std::to_string(bytes) + " bytes");
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Modules and kernels
+//===----------------------------------------------------------------------===//
+
+Status CudaDevice::loadModule(const void *data, size_t bytes,
+                              std::unique_ptr<KasRtModuleImpl> &module) {
+  std::string image;
+  if (Status status = readCudaImage(data, bytes, image); status.isError())
+    return status;
+  auto created = std::make_unique<CudaModule>(*this);
+  Status status = inContext([&] {
+    std::string log(4096, '\0');
+    int options[] = {CudaJitErrorLogBuffer, CudaJitErrorLogBufferSize};
+    void *values[] = {log.data(),
+                      reinterpret_cast<void *>(uintptr_t(log.size() - 1))};
+    CUresult result = driver.cuModuleLoadDataEx(&created->handle, image.c_str(),
+                                                2, options, values);
+    std::string what =
+        "loading a module of " + std::to_string(bytes) + " bytes on " + label;
+    Status status = driver.check(result, what);
+    // What the driver's assembler had to say about PTX.
+    std::string said = makeOneLine(log.c_str());
+    if (status.isError() && !said.empty())
+      status = Status(status.getCode(), status.getText() + ": " + said);
+    return status;
+  });
+  if (!status.isError())
+    module = std::move(created);
+  return status;
+}
+
+Status CudaModule::release() {
+  CudaDevice &cuda = asCuda(device);
+  return cuda.inContext([&] {
+    Status status = cuda.check(cuda.driver.cuStreamSynchronize(cuda.stream),
+                               "waiting for the kernels");
+    status += cuda.check(cuda.driver.cuModuleUnload(handle), "cuModuleUnload");
+    return status;
+  });
+}
+
+Status CudaModule::createKernel(const std::string &name, uint32_t bufferCount,
+                                const std::vector<KasRtTensorMap> &maps,
+                                std::unique_ptr<KasRtKernelImpl> &kernel) {
+  CudaDevice &cuda = asCuda(device);
+  if (!maps.empty() && !cuda.driver.cuTensorMapEncodeTiled)
+    return {KAS_RT_ERROR_DRIVER,
+            "expected a driver with the function cuTensorMapEncodeTiled (CUDA "
+            "12.0) for kernel '" +
+                name + "', got one without it"};
+  auto created = std::make_unique<CudaKernel>(*this, name, bufferCount);
+  created->maps = maps;
+  created->descriptors.resize(maps.size());
+  Status status = cuda.inContext([&] {
+    Status status = cuda.check(
+        cuda.driver.cuModuleGetFunction(&created->handle, handle, name.c_str()),
+        "looking for kernel '" + makeOneLine(name) + "' in a module");
+    return status.isError() ? status : created->readNeeds();
+  });
+  if (!status.isError())
+    kernel = std::move(created);
+  return status;
+}
+
+Status CudaKernel::readNeeds() {
+  CudaDevice &cuda = asCuda(module.device);
+  const CudaLibrary &driver = cuda.driver;
+  int threads = 0, shared = 0;
+  Status status = cuda.check(
+      driver.cuFuncGetAttribute(&threads, CudaFunctionMaxThreads, handle),
+      "cuFuncGetAttribute");
+  status += cuda.check(
+      driver.cuFuncGetAttribute(&shared, CudaFunctionSharedBytes, handle),
+      "cuFuncGetAttribute");
+  if (status.isError())
+    return status;
+  maxThreads = threads;
+  sharedBytes = shared;
+  if (!driver.cuFuncGetParamInfo)
+    return {};
+  // With fewer arguments than parameters the driver would read beyond them.
+  uint32_t count = 0;
+  size_t offset = 0, bytes = 0;
+  auto total = static_cast<uint32_t>(bufferCount + maps.size());
+  while (count <= total) {
+    CUresult result = driver.cuFuncGetParamInfo(handle, count, &offset, &bytes);
+    if (result == CudaInvalidValue)
+      break;
+    if (result != CudaSuccess)
+      return cuda.check(result, "cuFuncGetParamInfo");
+    bool isMap = count >= bufferCount && count < total;
+    if (isMap && bytes != sizeof(CUtensorMap))
+      return invalidArgument("expected kernel '" + name +
+                             "' to take descriptors of tensors, got a "
+                             "parameter " +
+                             std::to_string(count) + " of " +
+                             std::to_string(bytes) + " bytes");
+    if (!isMap && bytes != sizeof(CUdeviceptr))
+      return invalidArgument(
+          "expected kernel '" + name + "' to take pointers, got a parameter " +
+          std::to_string(count) + " of " + std::to_string(bytes) + " bytes");
+    ++count;
+  }
+  if (count != total)
+    return invalidArgument(
+        "expected the number of parameters of kernel '" + name + "', " +
+        (count > total ? "more than " + std::to_string(total)
+                       : std::to_string(count)) +
+        ", got " + std::to_string(bufferCount) + " buffers" +
+        (maps.empty() ? "" : " and " + std::to_string(maps.size()) + " maps"));
+  return {};
+}
+
+Status CudaKernel::encodeMaps(const std::vector<CUdeviceptr> &addresses) {
+  CudaDevice &cuda = asCuda(module.device);
+  if (maps.empty() || encoded == addresses)
+    return {};
+  encoded.clear();
+  const uint32_t steps[] = {1, 1, 1, 1, 1};
+  for (size_t i = 0; i < maps.size(); ++i) {
+    const KasRtTensorMap &map = maps[i];
+    Status status = cuda.check(
+        cuda.driver.cuTensorMapEncodeTiled(
+            &descriptors[i],
+            map.isBFloat16 ? CudaTensorBFloat16 : CudaTensorFloat16, map.rank,
+            reinterpret_cast<void *>(addresses[map.argument]), map.sizes,
+            map.strides, map.box, steps, /*interleave=*/0, CudaTensorSwizzle128,
+            CudaTensorPromotion256, /*fill=*/0),
+        "cuTensorMapEncodeTiled of argument " + std::to_string(map.argument) +
+            " of kernel '" + name + "'");
+    if (status.isError())
+      return status;
+  }
+  encoded = addresses;
+  return {};
+}
+
+Status CudaKernel::launch(const KasRtLaunchSize &size,
+                          const KasRtArgument *arguments) {
+  CudaDevice &cuda = asCuda(module.device);
+  uint64_t threads = uint64_t(size.block[0]) * size.block[1] * size.block[2];
+  if (threads > maxThreads)
+    return {KAS_RT_ERROR_LIMIT, "expected at most " +
+                                    std::to_string(maxThreads) +
+                                    " threads in a block of kernel '" + name +
+                                    "', got " + std::to_string(threads)};
+  if (sharedBytes + size.dynamicSharedBytes > cuda.info.maxSharedBytes)
+    return {KAS_RT_ERROR_LIMIT,
+            "expected at most " + std::to_string(cuda.info.maxSharedBytes) +
+                " bytes of workgroup memory in kernel '" + name + "', got " +
+                std::to_string(sharedBytes) + " static and " +
+                std::to_string(size.dynamicSharedBytes) + " dynamic bytes"};
+  std::vector<CUdeviceptr> addresses;
+  for (uint32_t i = 0; i < bufferCount; ++i)
+    addresses.push_back(
+        static_cast<CudaBuffer *>(arguments[i].buffer)->address +
+        arguments[i].offset);
+  std::vector<void *> parameters;
+  for (CUdeviceptr &address : addresses)
+    parameters.push_back(&address);
+  for (CUtensorMap &descriptor : descriptors)
+    parameters.push_back(&descriptor);
+  return cuda.inContext([&] {
+    if (Status status = encodeMaps(addresses); status.isError())
+      return status;
+    if (size.dynamicSharedBytes > allowedDynamicBytes) {
+      if (Status status =
+              cuda.check(cuda.driver.cuFuncSetAttribute(
+                             handle, CudaFunctionMaxDynamicSharedBytes,
+                             static_cast<int>(size.dynamicSharedBytes)),
+                         "cuFuncSetAttribute");
+          status.isError())
+        return status;
+      allowedDynamicBytes = size.dynamicSharedBytes;
+    }
+    return cuda.check(
+        cuda.driver.cuLaunchKernel(handle, size.grid[0], size.grid[1],
+                                   size.grid[2], size.block[0], size.block[1],
+                                   size.block[2], size.dynamicSharedBytes,
+                                   cuda.stream, parameters.data(), nullptr),
+        "launching kernel '" + name + "'");
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Events
+//===----------------------------------------------------------------------===//
+
+Status CudaDevice::createEvent(std::unique_ptr<KasRtEventImpl> &event) {
+  auto created = std::make_unique<CudaEvent>(*this);
+  Status status = inContext([&] {
+    return check(driver.cuEventCreate(&created->handle, 0), "cuEventCreate");
+  });
+  if (!status.isError())
+    event = std::move(created);
+  return status;
+}
+
+Status CudaEvent::release() {
+  CudaDevice &cuda = asCuda(device);
+  return cuda.inContext([&] {
+    return cuda.check(cuda.driver.cuEventDestroy_v2(handle), "cuEventDestroy");
+  });
+}
+
+Status CudaEvent::record() {
+  CudaDevice &cuda = asCuda(device);
+  return cuda.inContext([&] {
+    return cuda.check(cuda.driver.cuEventRecord(handle, cuda.stream),
+                      "cuEventRecord");
+  });
+}
+
+Status CudaEvent::elapsedSince(KasRtEventImpl &start, double &milliseconds) {
+  CudaDevice &cuda = asCuda(device);
+  return cuda.inContext([&] {
+    CUevent from = static_cast<CudaEvent &>(start).handle;
+    // The start may have been recorded after this event.
+    for (CUevent event : {from, handle})
+      if (Status status = cuda.check(cuda.driver.cuEventSynchronize(event),
+                                     "cuEventSynchronize");
+          status.isError())
+        return status;
+    float elapsed = 0;
+    Status status =
+        cuda.check(cuda.driver.cuEventElapsedTime(&elapsed, from, handle),
+                   "cuEventElapsedTime");
+    milliseconds = elapsed;
+    return status;
+  });
+}
