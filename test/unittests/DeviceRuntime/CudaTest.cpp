@@ -54,8 +54,8 @@ namespace {
 class CudaTest : public DeviceRuntimeTest {
 protected:
   void SetUp() override {
-    useDriver("KAS_RT_LIBCUDA", KAS_CUDA_STAND_IN);
-    driver = load(KAS_CUDA_STAND_IN);
+    useDriver("KAS_RT_LIBCUDA", getDriverName());
+    driver = load(getDriverName());
     ASSERT_TRUE(driver);
     restart();
   }
@@ -63,6 +63,7 @@ protected:
     driver->reset();
     DeviceRuntimeTest::TearDown();
   }
+  virtual const char *getDriverName() const { return KAS_CUDA_STAND_IN; }
   void restart() {
     driver->reset();
     driver->setKernel("add", add);
@@ -99,6 +100,12 @@ protected:
   KasRtModule module = nullptr;
   KasRtKernel kernel = nullptr;
   KasRtBuffer buffer = nullptr;
+};
+
+/// The same with a driver that lacks what is new in CUDA 12.
+class OldCudaDeviceTest : public CudaDeviceTest {
+protected:
+  const char *getDriverName() const override { return KAS_OLD_CUDA_STAND_IN; }
 };
 
 } // namespace
@@ -477,6 +484,23 @@ TEST_F(CudaDeviceTest, MakesDescriptorsOfTensors) {
   // What failed is made again.
   ASSERT_SUCCESS(kasRtLaunch(tiles, &size, arguments, 2));
   EXPECT_EQ(driver->countCalls("cuTensorMapEncodeTiled"), 4);
+}
+
+// Kernels without descriptors run, and for others one line says what is
+// missing.
+TEST_F(OldCudaDeviceTest, NeedsNoDescriptorsOfTensors) {
+  EXPECT_SUCCESS(launch({{1, 1, 1}, {32, 1, 1}, 0}));
+  EXPECT_EQ(driver->countCalls("cuLaunchKernel"), 1);
+  EXPECT_EQ(driver->countCalls("cuFuncGetParamInfo"), 0);
+  KasRtTensorMap map = getMap();
+  KasRtKernel tiles = nullptr;
+  expectError(
+      kasRtModuleGetKernelWithTensorMaps(module, "tiles", 2, &map, 1, &tiles),
+      KAS_RT_ERROR_DRIVER,
+      "expected a driver with the function cuTensorMapEncodeTiled (CUDA 12.0) "
+      "for kernel 'tiles', got one without it");
+  EXPECT_EQ(tiles, nullptr);
+  EXPECT_EQ(driver->countCalls("cuTensorMapEncodeTiled"), 0);
 }
 
 TEST_F(CudaDeviceTest, ChecksTensorMaps) {
