@@ -220,6 +220,10 @@ static StringRef getDefaultFeatures(StringRef chip) {
   return number >= 100 ? "+ptx87" : "+ptx80";
 }
 
+StringRef kas::getChipOfDevice(StringRef architecture) {
+  return architecture == "sm_90" ? "sm_90a" : architecture;
+}
+
 void kas::buildNVVMPipeline(OpPassManager &manager,
                             const NVVMPipelineOptions &options) {
   GPUFrontOptions front = options.front;

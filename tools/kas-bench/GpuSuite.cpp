@@ -178,7 +178,7 @@ static Expected<GPUProgram> compile(mlir::ModuleOp module,
                                     StringRef precision) {
   if (info.backend == KAS_RT_CUDA) {
     NVVMPipelineOptions options;
-    options.chip = info.architecture;
+    options.chip = getChipOfDevice(info.architecture).str();
     options.front.precision = precision;
     options.front.elements = getElements(precision);
     return compileForNVVM(module, options);

@@ -30,7 +30,7 @@ static Expected<GPUProgram> compile(mlir::ModuleOp module,
         StringRef(info.name) + "'");
   if (info.backend == KAS_RT_CUDA) {
     NVVMPipelineOptions options;
-    options.chip = info.architecture;
+    options.chip = getChipOfDevice(info.architecture).str();
     options.front.precision = settings.precision;
     options.front.elements = settings.elements;
     return compileForNVVM(module, options);

@@ -32,6 +32,11 @@ struct NVVMPipelineOptions {
   std::string toolkit = {};
 };
 
+/// What to compile for where a device is of `architecture`, such as sm_80. With
+/// the instructions that no other architecture has: sm_90a for sm_90, where
+/// warpgroup kernels run.
+llvm::StringRef getChipOfDevice(llvm::StringRef architecture);
+
 /// Functions on tensors to functions on buffers that launch kernels of a
 /// `gpu.binary`; the module has the manifest. Kernels take plain pointers to
 /// buffers that begin at multiples of 16 bytes. Registered as
