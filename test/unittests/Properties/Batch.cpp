@@ -55,20 +55,30 @@ static std::string getName(unsigned index) {
   return "run" + std::to_string(index);
 }
 
-Batch::Batch(MLIRContext *context, uint64_t first,
-             const RandomOperatorOptions &options)
+Batch::Batch(MLIRContext *context, uint64_t first, unsigned count,
+             const OperatorMaker &make)
     : first(first), module(ModuleOp::create(UnknownLoc::get(context))) {
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  for (unsigned i = 0; i < batchSize; ++i) {
-    RandomOperator random = makeRandomOperator(
-        builder, "operator" + std::to_string(i), first + i, options);
+  for (unsigned i = 0; i < count; ++i) {
+    RandomOperator random =
+        make(builder, "operator" + std::to_string(i), first + i);
+    operators.push_back(random);
     texts.push_back(describe(random));
     OperatorOp concrete = makeConcrete(random.op, random.binding);
     inputs.emplace_back(getShapes(concrete), first + i);
-    expected.push_back(evaluate(concrete, inputs.back()));
-    floors.push_back(getCancellationFloor(concrete, inputs.back()));
     concrete.erase();
     addFunction(builder, random, inputs.back().shapes, getName(i));
+  }
+}
+
+void Batch::evaluateAll() {
+  if (!expected.empty())
+    return;
+  for (auto [random, tensors] : llvm::zip_equal(operators, inputs)) {
+    OperatorOp concrete = makeConcrete(random.op, random.binding);
+    expected.push_back(evaluate(concrete, tensors));
+    floors.push_back(getCancellationFloor(concrete, tensors));
+    concrete.erase();
   }
 }
 
@@ -106,6 +116,7 @@ static std::vector<float> call(CompiledModule::Function function, Inputs inputs,
 
 void Batch::check(Road road, const BatchOptions &options) {
   ASSERT_TRUE(succeeded(verify(*module)));
+  evaluateAll();
   OwningOpRef<ModuleOp> lowered = run([&](PassManager &manager) {
     road(manager);
     buildCPUPipeline(manager, options.pipeline);
@@ -115,7 +126,7 @@ void Batch::check(Road road, const BatchOptions &options) {
   ASSERT_TRUE(lowered);
   auto compiled = CompiledModule::compile(*lowered, options.jit);
   ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
-  for (unsigned i = 0; i < batchSize; ++i) {
+  for (unsigned i = 0; i < operators.size(); ++i) {
     SCOPED_TRACE("seed " + std::to_string(first + i) + "\n" + texts[i]);
     auto function = (*compiled)->lookup(getName(i));
     ASSERT_TRUE(bool(function)) << llvm::toString(function.takeError());
@@ -132,7 +143,8 @@ void Batch::check(Road road, const BatchOptions &options) {
 void Batch::compare(
     llvm::function_ref<std::vector<float>(unsigned, const Inputs &)> run,
     double limit) {
-  for (unsigned i = 0; i < batchSize; ++i) {
+  evaluateAll();
+  for (unsigned i = 0; i < operators.size(); ++i) {
     SCOPED_TRACE("seed " + std::to_string(first + i) + "\n" + texts[i]);
     EXPECT_LE(getError(run(i, inputs[i]), expected[i], floors[i]), limit);
   }
@@ -152,18 +164,28 @@ Batch::run(llvm::function_ref<void(PassManager &)> passes) {
   return result;
 }
 
-void kas::test::forEachBatch(unsigned count,
-                             const RandomOperatorOptions &options,
-                             llvm::function_ref<void(Batch &)> body) {
+void kas::test::forEachBatchOf(const OperatorMaker &make, unsigned count,
+                               llvm::function_ref<void(Batch &)> body) {
   DialectRegistry registry;
   registerAllDialects(registry);
   registerCPUPipelineDialects(registry);
-  for (uint64_t i = 0; i < count; i += batchSize) {
+  for (unsigned i = 0; i < count; i += batchSize) {
     MLIRContext context(registry);
     context.loadDialect<KasDialect, func::FuncDialect>();
-    Batch batch(&context, getFirstSeed() + i, options);
+    Batch batch(&context, getFirstSeed() + i, std::min(batchSize, count - i),
+                make);
     body(batch);
     if (testing::Test::HasFailure())
       return;
   }
+}
+
+void kas::test::forEachBatch(unsigned count,
+                             const RandomOperatorOptions &options,
+                             llvm::function_ref<void(Batch &)> body) {
+  forEachBatchOf(
+      [&](OpBuilder &builder, StringRef name, uint64_t seed) {
+        return makeRandomOperator(builder, name, seed, options);
+      },
+      llvm::alignTo(count, batchSize), body);
 }

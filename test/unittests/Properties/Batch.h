@@ -46,11 +46,15 @@ struct BatchOptions {
       call = nullptr;
 };
 
-/// Random operators `first` to `first + batchSize - 1` and a function for each.
+/// Makes operator number `seed`, called `name`.
+using OperatorMaker = std::function<RandomOperator(
+    mlir::OpBuilder &, llvm::StringRef name, uint64_t seed)>;
+
+/// Random operators `first` to `first + count - 1` and a function for each.
 class Batch {
 public:
-  Batch(mlir::MLIRContext *context, uint64_t first,
-        const RandomOperatorOptions &options);
+  Batch(mlir::MLIRContext *context, uint64_t first, unsigned count,
+        const OperatorMaker &make);
 
   /// Lowers the functions by `road` and the CPU pipeline, runs them and
   /// compares with the reference.
@@ -69,8 +73,12 @@ public:
   run(llvm::function_ref<void(mlir::PassManager &)> passes);
 
 private:
+  /// Lets the reference evaluate all operators, once.
+  void evaluateAll();
+
   uint64_t first;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<RandomOperator> operators;
   std::vector<std::string> texts;
   std::vector<Inputs> inputs;
   std::vector<std::vector<float>> expected;
@@ -79,6 +87,10 @@ private:
 
 /// Calls `body` for batches of `count` operators in all, from `getFirstSeed`
 /// on, until one fails.
+void forEachBatchOf(const OperatorMaker &make, unsigned count,
+                    llvm::function_ref<void(Batch &)> body);
+
+/// The same for any random operators, in full batches.
 void forEachBatch(unsigned count, const RandomOperatorOptions &options,
                   llvm::function_ref<void(Batch &)> body);
 

@@ -12,9 +12,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Batch.h"
+#include "RandomContraction.h"
 #include "VulkanEnvironment.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
+#include "kas/GPU/WarpgroupOps.h"
 #include "gtest/gtest.h"
 
 using namespace kas;
@@ -155,6 +157,134 @@ TEST(GPURoads, WarpgroupKernelsAreAssembledWithoutSpills) {
                        precision.str();
                    checkAssembly(batch.getModule(), options);
                  });
+}
+
+//===----------------------------------------------------------------------===//
+// Contractions on warpgroups
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+OperatorMaker makeContractions(int64_t maxProducts) {
+  return [=](OpBuilder &builder, StringRef name, uint64_t seed) {
+    return makeRandomContraction(builder, name, seed, maxProducts);
+  };
+}
+
+/// Default schedules on sm_90a, of warpgroups where they can be.
+GPUFrontOptions onWarpgroups(StringRef precision) {
+  return {.device = "sm_90a",
+          .road = "warpgroup",
+          .precision = precision.str(),
+          .elements = precision.str()};
+}
+
+std::vector<uint16_t> round(ArrayRef<float> values,
+                            const llvm::fltSemantics &type) {
+  std::vector<uint16_t> bits;
+  for (float value : values) {
+    llvm::APFloat number(value);
+    bool losesInfo;
+    number.convert(type, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    bits.push_back(
+        static_cast<uint16_t>(number.bitcastToAPInt().getZExtValue()));
+  }
+  return bits;
+}
+
+std::vector<float> widen(ArrayRef<uint16_t> bits,
+                         const llvm::fltSemantics &type) {
+  std::vector<float> values;
+  for (uint16_t one : bits) {
+    llvm::APFloat number(type, llvm::APInt(16, one));
+    bool losesInfo;
+    number.convert(llvm::APFloat::IEEEsingle(),
+                   llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    values.push_back(number.convertToFloat());
+  }
+  return values;
+}
+
+/// Calls a function on tensors of 16 bits.
+std::vector<float> callRounded(CompiledModule::Function function,
+                               const Inputs &inputs,
+                               const llvm::fltSemantics &type) {
+  std::vector<std::vector<uint16_t>> buffers = {round(inputs.data, type)};
+  for (const std::vector<float> &weight : inputs.weights)
+    buffers.push_back(round(weight, type));
+  buffers.emplace_back(*getNumElements(inputs.shapes.output), 0xffff);
+  std::vector<void *> pointers;
+  for (std::vector<uint16_t> &buffer : buffers)
+    pointers.push_back(buffer.data());
+  function(pointers.data());
+  return widen(buffers.back(), type);
+}
+
+unsigned countWarpgroupKernels(ModuleOp module) {
+  unsigned count = 0;
+  module->walk([&](gpu::GPUFuncOp kernel) {
+    count +=
+        kernel->walk([](WarpgroupMmaOp) { return WalkResult::interrupt(); })
+            .wasInterrupted();
+  });
+  return count;
+}
+
+} // namespace
+
+// Any order of dimensions, batches, several blocks of steps and edges.
+TEST(GPURoads, ContractionsOnWarpgroupsAgreeWithTheReference) {
+  for (bool isBF16 : {false, true}) {
+    const llvm::fltSemantics &type =
+        isBF16 ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
+    unsigned count = getNumOperators(5, 300), numKernels = 0;
+    CPUPipelineOptions serial;
+    serial.threads = 1;
+    auto addFrontHalf = [&](OpPassManager &manager) {
+      buildGPUFrontHalf(manager, onWarpgroups(isBF16 ? "bf16" : "f16"));
+    };
+    forEachBatchOf(makeContractions(1 << 18), count, [&](Batch &batch) {
+      OwningOpRef<ModuleOp> kernels = batch.run(addFrontHalf);
+      ASSERT_TRUE(kernels);
+      numKernels += countWarpgroupKernels(*kernels);
+      batch.check(
+          [&](OpPassManager &manager) {
+            addFrontHalf(manager);
+            manager.addPass(createGPUToCPULoops());
+          },
+          {.pipeline = serial,
+           .tolerance = isBF16 ? 2e-2 : 1e-2,
+           .floorFactor = 20,
+           .call = [&](CompiledModule::Function function, const Inputs &inputs,
+                       const std::vector<float> &) {
+             return callRounded(function, inputs, type);
+           }});
+    });
+    RecordProperty("kernels", numKernels);
+    EXPECT_GE(numKernels, count * 9 / 10);
+  }
+}
+
+TEST(GPURoads, ContractionsOnWarpgroupsAreAssembledWithoutSpills) {
+  for (StringRef precision : {"f16", "bf16"}) {
+    unsigned count = getNumOperators(precision == "f16" ? 10 : 0, 1000);
+    unsigned numKernels = 0;
+    forEachBatchOf(makeContractions(int64_t(1) << 40), count,
+                   [&](Batch &batch) {
+                     NVVMPipelineOptions options;
+                     options.chip = "sm_90a";
+                     options.front = onWarpgroups(precision);
+                     OwningOpRef<ModuleOp> kernels =
+                         batch.run([&](OpPassManager &manager) {
+                           buildGPUFrontHalf(manager, options.front);
+                         });
+                     ASSERT_TRUE(kernels);
+                     numKernels += countWarpgroupKernels(*kernels);
+                     checkAssembly(batch.getModule(), options);
+                   });
+    RecordProperty(("kernels_" + precision).str(), numKernels);
+    EXPECT_GE(numKernels, count * 9 / 10);
+  }
 }
 
 TEST(GPURoads, KernelsForNVIDIAAreAssembledWithoutSpills) {
