@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceRun.h"
+#include "kas/GPU/Passes.h"
 #include "kas/GPU/Program.h"
+#include "kas/Pipelines/RunPasses.h"
 #include "kas/Runtime/DeviceFunction.h"
 
 using namespace kas;
@@ -18,6 +20,10 @@ using llvm::StringRef;
 bool kas::isRuntimeDevice(StringRef name) {
   StringRef word = name.split(':').first;
   return word == "cuda" || word == "vulkan";
+}
+
+bool kas::isEmulator(StringRef name) {
+  return name.split(':').first == "emulator";
 }
 
 /// Compiles for the device at hand, with its limits.
@@ -111,6 +117,52 @@ static Error runOnCPU(mlir::ModuleOp module, StringRef name,
   return Error::success();
 }
 
+/// What the kernels compute in their last form on tensors, before they are
+/// lowered to a GPU's instructions: fragments of warps and copies through
+/// workgroup memory included.
+static Error runOnEmulator(mlir::ModuleOp module, StringRef name,
+                           const RunSettings &settings,
+                           llvm::ArrayRef<Tensor> arguments,
+                           llvm::MutableArrayRef<Tensor> results,
+                           RunReport &report) {
+  mlir::DialectRegistry registry;
+  registerGPUPipelineDialects(registry);
+  module.getContext()->appendDialectRegistry(registry);
+  double start = monotonicSeconds();
+  mlir::OwningOpRef<mlir::ModuleOp> clone = module.clone();
+  Error failure =
+      runPasses(*clone, "the module cannot be compiled for the emulator",
+                [&](mlir::OpPassManager &manager) {
+                  GPUFrontOptions front;
+                  front.device = StringRef(settings.device).split(':').second;
+                  front.precision = settings.precision;
+                  buildGPUFrontHalf(manager, front);
+                  manager.addPass(createGPUToCPULoops());
+                  CPUPipelineOptions pipeline;
+                  pipeline.threads = settings.threads;
+                  buildCPUPipeline(manager, pipeline);
+                });
+  if (failure)
+    return failure;
+  auto compiled = CompiledModule::compile(*clone);
+  if (!compiled)
+    return compiled.takeError();
+  auto function = (*compiled)->lookup(name);
+  if (!function)
+    return function.takeError();
+  report.compileMilliseconds = (monotonicSeconds() - start) * 1e3;
+  llvm::SmallVector<void *> pointers;
+  for (const Tensor &argument : arguments)
+    pointers.push_back(const_cast<float *>(argument.getValues().data()));
+  for (Tensor &result : results)
+    pointers.push_back(result.getValues().data());
+  (*function)(pointers.data());
+  if (settings.time)
+    report.timing = measure([&] { (*function)(pointers.data()); },
+                            getTimingOptions(settings));
+  return Error::success();
+}
+
 Error kas::runOnDevice(mlir::ModuleOp module, StringRef function,
                        const RunSettings &settings,
                        llvm::ArrayRef<Tensor> arguments,
@@ -120,6 +172,8 @@ Error kas::runOnDevice(mlir::ModuleOp module, StringRef function,
     return llvm::createStringError("expected elements of f32 on the device '" +
                                    settings.device + "', got '" +
                                    settings.elements + "'");
-  auto run = isRuntimeDevice(settings.device) ? runOnRuntimeDevice : runOnCPU;
+  auto run = isRuntimeDevice(settings.device) ? runOnRuntimeDevice
+             : isEmulator(settings.device)    ? runOnEmulator
+                                              : runOnCPU;
   return run(module, function, settings, arguments, results, report);
 }

@@ -20,6 +20,11 @@ namespace kas {
 /// Whether `name` is one of kas-rt's devices: `cuda`, `vulkan:1`, ...
 bool isRuntimeDevice(llvm::StringRef name);
 
+/// Whether `name` asks for the kernels of a GPU, run on the CPU with blocks and
+/// threads as loops: `emulator`, or `emulator:sm_80` with the GPU that
+/// schedules are chosen for.
+bool isEmulator(llvm::StringRef name);
+
 /// Compiles `function` of `module` for `settings.device`, the CPU or one of
 /// those, runs it there once and times it when that is asked for. Buffers stay
 /// on the device.

@@ -154,9 +154,10 @@ static llvm::Error compare(const FunctionSignature &signature,
 }
 
 static llvm::Error checkSettings(const RunSettings &settings) {
-  if (settings.device != "cpu" && !isRuntimeDevice(settings.device))
-    return createStringError("functions run on the device 'cpu', 'cuda' or "
-                             "'vulkan', got '" +
+  if (settings.device != "cpu" && !isEmulator(settings.device) &&
+      !isRuntimeDevice(settings.device))
+    return createStringError("functions run on the device 'cpu', 'cuda', "
+                             "'vulkan' or 'emulator', got '" +
                              settings.device + "'");
   if (settings.check && settings.checkFile.empty())
     return createStringError("--check of a function needs a file: "

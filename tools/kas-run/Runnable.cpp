@@ -32,9 +32,9 @@ static std::string getNoun(StringRef kind) {
 
 Error kas::checkSettings(StringRef kind, const RunSettings &settings) {
   if (settings.device != "cpu" && !isReference(settings) &&
-      !isRuntimeDevice(settings.device))
-    return createStringError("expected the device 'cpu', 'reference', 'cuda' "
-                             "or 'vulkan', got '" +
+      !isEmulator(settings.device) && !isRuntimeDevice(settings.device))
+    return createStringError("expected the device 'cpu', 'reference', 'cuda', "
+                             "'vulkan' or 'emulator', got '" +
                              settings.device + "'");
   if (!settings.checkFile.empty())
     return createStringError(

@@ -56,7 +56,8 @@ struct Options {
       cl::cat(category)};
   cl::opt<std::string> device{
       "device", cl::value_desc("device"), cl::init("cpu"),
-      cl::desc("Where to run: cpu, reference, cuda[:index] or vulkan[:index]"),
+      cl::desc("Where to run: cpu, reference, cuda[:index], vulkan[:index], or "
+               "emulator[:sm_90], which runs a GPU's kernels on the CPU"),
       cl::cat(category)};
   cl::opt<std::string> precision{
       "precision", cl::value_desc("f32|tf32|f16|bf16"), cl::init("f32"),
