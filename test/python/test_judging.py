@@ -26,7 +26,7 @@ def write(path):
         for task in ("digits", "moved_digits"):
             line(task=task, index=-1, operator="dense", what="seed0", test=0.95)
             for index, good in enumerate(quality):
-                key = {"task": task, "index": index, "operator": f"op{index}"}
+                key = {"task": task, "index": index, "operator": f"{index:016x}"}
                 if index == 29:
                     line(**key, what="seed0", failure="too slow")
                     continue
@@ -54,3 +54,19 @@ def test_tables(tmp_path):
     # What was learned on one task is wrong on the other, and is said to be.
     transfer = next(line for line in process.stdout.splitlines() if line.startswith("* The combination of digits (own"))
     assert " on moved_digits: **-0.9" in transfer
+
+
+def test_search_algorithms_on_imputed_accuracies(tmp_path):
+    write(tmp_path / "runs.jsonl")
+    script = ROOT / "tools" / "judging" / "searchers.py"
+    command = [sys.executable, script, tmp_path / "runs.jsonl", "--seeds=1", "--algorithms=random,evolution", "--trainings=1,2"]
+    process = subprocess.run([*command, "--least=10"], capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    best = [float(line.split("best ")[1].split(",")[0]) for line in process.stdout.splitlines() if "best " in line]
+    rows = {line.split("|")[1].strip(): [float(cell.split("±")[0]) for cell in line.split("|")[2:-1]] for line in process.stdout.splitlines() if line.startswith("| `")}
+    assert all(numbers[1] > 0 and numbers[3] > 0 for numbers in rows.values())
+    assert set(rows) == {"`random`", "`evolution`"}
+    for digits1, digits2, moved1, moved2 in rows.values():
+        assert 0 <= digits1 <= digits2 <= best[0] + 0.05 and 0 <= moved1 <= moved2 <= best[1] + 0.05
+    process = subprocess.run([*command, "--least=30"], capture_output=True, text=True)
+    assert process.returncode == 2 and "requires at least 30 operators with all trainings and scores on digits, got 29" in process.stderr
