@@ -344,6 +344,13 @@ public:
                                 batch, stream, sink);
     });
   }
+  std::string kernelToPyTorch(const std::string &name,
+                              const std::string &binding) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasKernelToPyTorch(module.get(), name.c_str(), binding.c_str(),
+                                stream, sink);
+    });
+  }
   /// The caller has checked the shapes.
   void evaluateKernel(
       const std::string &name, const std::string &binding,
@@ -603,6 +610,7 @@ NB_MODULE(_kas, m) {
       .def("describe_kernel", &Module::describeKernel, "name"_a)
       .def("get_kernel_shapes", &Module::getKernelShapes, "name"_a, "binding"_a,
            "batch"_a)
+      .def("kernel_to_pytorch", &Module::kernelToPyTorch, "name"_a, "binding"_a)
       .def("evaluate_kernel", &Module::evaluateKernel, "name"_a, "binding"_a,
            "tensors"_a)
       .def("compile_kernel", &Module::compileKernel, "name"_a, "binding"_a,

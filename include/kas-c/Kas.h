@@ -238,6 +238,11 @@ KasFunction *kasKernelCompileGradient(KasModule *module, const char *name,
 bool kasKernelEvaluate(KasModule *module, const char *name, const char *binding,
                        float *const *tensors, KasDiagnostics diagnostics);
 
+/// Writes the kernel as a Python file for PyTorch that needs no kas.
+bool kasKernelToPyTorch(KasModule *module, const char *name,
+                        const char *binding, KasStream text,
+                        KasDiagnostics diagnostics);
+
 /// Compiles a `func.func` on f32 tensors of static shape. Null when it fails.
 KasFunction *kasModuleCompile(KasModule *module, const char *function,
                               KasCompileOptions options,

@@ -19,6 +19,7 @@
 #include "kas/Differentiation/Differentiate.h"
 #include "kas/Pipelines/OperatorModule.h"
 #include "kas/Reference/KernelEvaluator.h"
+#include "kas/Translation/Text.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/JSON.h"
 
@@ -44,30 +45,9 @@ static std::optional<Binding> bind(ModuleAccess &access, KernelOp kernel,
     access.report(given.takeError());
     return std::nullopt;
   }
-  SymbolSet symbols = kernel.getSymbolSet();
-  for (StringAttr name : given->getNames())
-    if (!symbols.lookup(name.getValue())) {
-      access.report("requires symbols of kernel '" + kernel.getSymName() +
-                    "' in the binding, got '" + name.getValue() + "'");
-      return std::nullopt;
-    }
-  BindingAttr own;
-  if (!kernel.getBindings().empty())
-    own = cast<BindingAttr>(kernel.getBindings()[0]);
-  Binding binding;
-  for (unsigned index = 0; index < symbols.size(); ++index) {
-    StringRef name = symbols.getName(index);
-    std::optional<int64_t> value = given->lookup(name);
-    if (!value && own)
-      value = own.lookup(name);
-    if (!value) {
-      access.report("requires a value for symbol '" + name + "' of kernel '" +
-                    kernel.getSymName() + "', got none");
-      return std::nullopt;
-    }
-    binding.push_back(*value);
-  }
-  return binding;
+  FailureOr<Binding> binding =
+      completeBinding(kernel, *given, [&] { return kernel.emitError(); });
+  return failed(binding) ? std::nullopt : std::optional(*binding);
 }
 
 /// A module with the kernel as function `run`; the operators that it applies
@@ -225,4 +205,18 @@ bool kasKernelEvaluate(KasModule *module, const char *name, const char *binding,
                                 ShapedType::getNumElements(shapes->output));
   return succeeded(
       evaluateKernel(kernel, *values, inputs, weights, result, emitError));
+}
+
+bool kasKernelToPyTorch(KasModule *module, const char *name,
+                        const char *binding, KasStream text,
+                        KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  KernelOp kernel = lookupKernel(access, name);
+  std::optional<Binding> values;
+  if (kernel)
+    values = bind(access, kernel, binding);
+  if (!values)
+    return false;
+  CallbackStream stream(text);
+  return succeeded(writePyTorch(kernel, *values, stream));
 }

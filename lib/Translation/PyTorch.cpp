@@ -24,8 +24,7 @@ std::string kas::listNumbers(ArrayRef<int64_t> numbers, bool isTuple) {
   return isTuple && numbers.size() == 1 ? text + "," : text;
 }
 
-/// `conv2d_grouped` as `Conv2dGrouped`; what is no identifier is left out.
-static std::string getClassName(StringRef name) {
+std::string kas::getTorchClassName(StringRef name) {
   std::string result;
   bool isUpper = true;
   for (char c : name) {
@@ -40,7 +39,7 @@ static std::string getClassName(StringRef name) {
                                                     : result;
 }
 
-static std::string getFunctionName(StringRef name) {
+std::string kas::getTorchFunctionName(StringRef name) {
   static constexpr StringRef reserved[] = {
       "and",      "as",       "assert", "async", "await",  "break",  "class",
       "continue", "def",      "del",    "elif",  "else",   "except", "finally",
@@ -58,9 +57,9 @@ static std::string getFunctionName(StringRef name) {
   return result;
 }
 
-static void writeFunction(OperatorOp op, StringRef name,
-                          const OperatorShapes &shapes, StringRef description,
-                          llvm::raw_ostream &os) {
+void kas::writeTorchFunction(OperatorOp op, StringRef name,
+                             const OperatorShapes &shapes,
+                             StringRef description, llvm::raw_ostream &os) {
   os << "def " << name << "(data";
   for (size_t index = 0; index < shapes.weights.size(); ++index)
     os << ", weight" << index;
@@ -80,7 +79,7 @@ static void writeFunction(OperatorOp op, StringRef name,
 static void writeClass(OperatorOp op, StringRef function,
                        const OperatorShapes &shapes, llvm::raw_ostream &os) {
   size_t numWeights = shapes.weights.size();
-  os << "class " << getClassName(op.getSymName()) << "(nn.Module):\n";
+  os << "class " << getTorchClassName(op.getSymName()) << "(nn.Module):\n";
   if (numWeights > 0) {
     os << "    def __init__(self):\n        super().__init__()\n";
     for (auto [index, shape] : llvm::enumerate(shapes.weights))
@@ -117,10 +116,10 @@ void kas::writePyTorch(OperatorOp op, llvm::raw_ostream &os,
                        StringRef description) {
   assert(op.isConcrete() && "PyTorch code needs numbers");
   OperatorShapes shapes = getShapes(op);
-  std::string function = getFunctionName(op.getSymName());
+  std::string function = getTorchFunctionName(op.getSymName());
   os << "import torch\nimport torch.nn.functional as F\nfrom torch import "
         "nn\n\n\n";
-  writeFunction(op, function, shapes, description, os);
+  writeTorchFunction(op, function, shapes, description, os);
   os << "\n\n";
   writeClass(op, function, shapes, os);
 }

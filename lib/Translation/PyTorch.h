@@ -14,6 +14,7 @@
 #define KAS_LIB_TRANSLATION_PYTORCH_H
 
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Reference/Evaluator.h"
 
 namespace kas {
 
@@ -25,6 +26,17 @@ llvm::LogicalResult writeTorchContraction(OperatorOp op, llvm::raw_ostream &os);
 /// The same for every operator: gathers the elements of all points of the
 /// iteration space, multiplies, and reduces one axis after the other.
 void writeTorchGather(OperatorOp op, llvm::raw_ostream &os);
+
+/// Writes the function `name` of the concrete operator `op`. `description` is
+/// the first line of its documentation, by default the formula.
+void writeTorchFunction(OperatorOp op, llvm::StringRef name,
+                        const OperatorShapes &shapes,
+                        llvm::StringRef description, llvm::raw_ostream &os);
+
+/// `conv2d_grouped` as `Conv2dGrouped`; what is no identifier is left out.
+std::string getTorchClassName(llvm::StringRef name);
+/// An identifier like `name` that is not reserved.
+std::string getTorchFunctionName(llvm::StringRef name);
 
 /// `2, 3`, or `2,` for one number where `isTuple`.
 std::string listNumbers(llvm::ArrayRef<int64_t> numbers, bool isTuple = false);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Conversion/KasKernelToLinalg.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Translation/Text.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -65,6 +66,40 @@ writeOperators(ModuleOp module, llvm::raw_ostream &os, Writer writer,
   return success();
 }
 
+/// Whole files, told apart by empty lines.
+static LogicalResult writeTorchFiles(ModuleOp module, llvm::raw_ostream &os,
+                                     StringRef text) {
+  llvm::SmallPtrSet<Operation *, 4> applied;
+  module.walk([&](DagApplyOp op) { applied.insert(op.getOperator()); });
+  OwningOpRef<ModuleOp> scratch = ModuleOp::create(module.getLoc());
+  bool isFirst = true;
+  for (Operation &op : *module.getBody()) {
+    if (!isa<OperatorOp, KernelOp>(op) || applied.contains(&op))
+      continue;
+    os << (isFirst ? "" : "\n\n");
+    isFirst = false;
+    if (auto kernel = dyn_cast<KernelOp>(op)) {
+      auto emitError = [&] { return kernel.emitError(); };
+      auto given = parseBinding(op.getContext(), text);
+      if (!given)
+        return emitError() << llvm::toString(given.takeError());
+      FailureOr<Binding> binding = completeBinding(kernel, *given, emitError);
+      if (failed(binding) || failed(writePyTorch(kernel, *binding, os)))
+        return failure();
+      continue;
+    }
+    auto source = cast<OperatorOp>(op);
+    FailureOr<OperatorOp> concrete = makeConcrete(source, *scratch, text);
+    if (failed(concrete))
+      return failure();
+    writePyTorch(*concrete, os, describeForPyTorch(source, text));
+  }
+  if (isFirst)
+    return emitError(module.getLoc())
+           << "requires a kas.operator or a kas.kernel in the module, got none";
+  return success();
+}
+
 void kas::registerTextTranslations(std::function<std::string()> getBinding) {
   auto registerDialects = [](DialectRegistry &registry) {
     registerAllDialects(registry);
@@ -102,10 +137,10 @@ void kas::registerTextTranslations(std::function<std::string()> getBinding) {
       registerDialects);
   TranslateFromMLIRRegistration pytorch(
       "kas-to-pytorch",
-      "write operators as PyTorch code that needs no kas, at --kas-bind",
-      makeConcreteWriter([](OperatorOp op, OperatorOp source, StringRef binding,
-                            llvm::raw_ostream &os) {
-        writePyTorch(op, os, describeForPyTorch(source, binding));
-      }),
+      "write operators and kernels as PyTorch code that needs no kas, at "
+      "--kas-bind",
+      [getBinding](ModuleOp module, llvm::raw_ostream &os) {
+        return writeTorchFiles(module, os, getBinding());
+      },
       registerDialects);
 }

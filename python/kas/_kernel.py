@@ -58,6 +58,10 @@ class Kernel:
         inputs, weights = (tuple(map(tuple, numbers[key])) for key in ("inputs", "weights"))
         return KernelShapes(inputs, weights, tuple(numbers["output"]), tuple(numbers["deviations"]))
 
+    def to_pytorch(self, binding: Binding = None) -> str:
+        """A Python file with the kernel as torch.nn.Module, for any batch; it needs no kas."""
+        return self.module._handle.kernel_to_pytorch(self.name, binding_to_text(binding))
+
     def compile(self, binding: Binding = None, *, batch: int = 1, threads: int = 0, opt_level: int = 2) -> Function:
         """Compiles the kernel for the CPU: the result takes the inputs and the weights and gives the output.
 

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RandomKernel.h"
 #include "RandomOperator.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -27,6 +28,10 @@ int main(int argc, char **argv) {
                                 llvm::cl::init(60));
   llvm::cl::opt<unsigned> seed("seed", llvm::cl::desc("The first seed"),
                                llvm::cl::init(0));
+  llvm::cl::opt<bool> kernels("kernels", llvm::cl::desc("Kernels instead"));
+  llvm::cl::opt<int64_t> maxElements(
+      "max-elements", llvm::cl::desc("Of any tensor of a kernel"),
+      llvm::cl::init(RandomKernelOptions().maxElements));
   llvm::cl::ParseCommandLineOptions(argc, argv, "random kas operators\n");
   MLIRContext context;
   context.loadDialect<KasDialect>();
@@ -34,6 +39,19 @@ int main(int argc, char **argv) {
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
     OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
     std::string name = "random" + std::to_string(number);
+    if (kernels) {
+      // With the operators that it applies, at its own binding.
+      RandomKernelOptions options;
+      options.maxElements = maxElements;
+      addRandomKernel(*module, name, number, options);
+      std::string text;
+      llvm::raw_string_ostream stream(text);
+      module->print(stream);
+      llvm::outs() << llvm::json::Value(
+                          llvm::json::Object{{"name", name}, {"text", text}})
+                   << "\n";
+      continue;
+    }
     RandomOperator made = makeRandomOperator(builder, name, number);
     std::string text;
     llvm::raw_string_ostream stream(text);

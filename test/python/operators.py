@@ -43,6 +43,15 @@ def random_operators(count, seed=0):
     return [(kas.parse(entry["text"], entry["name"])[entry["name"]], entry["binding"]) for entry in entries]
 
 
+def random_kernels(count, seed=0, max_elements=256):
+    """Random kernels; each has a binding of its own."""
+    tool = os.path.join(os.environ["KAS_BUILD"], "bin", "kas-random-operators")
+    command = [tool, "--kernels", f"--count={count}", f"--seed={seed}", f"--max-elements={max_elements}"]
+    entries = [json.loads(line) for line in subprocess.check_output(command, text=True).splitlines()]
+    assert len(entries) == count
+    return [kas.parse(entry["text"], entry["name"]).kernels[entry["name"]] for entry in entries]
+
+
 def named_cases():
     return [(kas.operator(name), small_binding(name)) for name in kas.named_operators()]
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import torch
-from operators import make_arrays, named_cases, random_operators, relative_error
+from operators import make_arrays, named_cases, random_kernels, random_operators, relative_error
 
 import kas
 
@@ -102,3 +102,84 @@ def test_initialization_keeps_the_scale():
     data = torch.relu(torch.randn(4, 64, 8, 8))
     before, after = data.pow(2).mean(), torch.relu(module(data)).pow(2).mean()
     assert 0.7 < after / before < 1.4
+
+
+# Kernels of the tensor level
+
+SIZES = {"C": 4, "H": 6, "W": 6, "k": 3, "l": 3, "G": 2, "x": 2}
+
+
+def named_kernels():
+    return [(kernel, {symbol: SIZES.get(symbol, 2) for symbol in kernel.symbols}) for kernel in map(kas.kernel, kas.named_kernels())]
+
+
+def draw(shapes, seed=0):
+    """Data from -1 to 1, and weights within their deviations: larger numbers lose the digits of f32 in powers."""
+    generator = torch.Generator().manual_seed(seed)
+    uniform = lambda shape, scale: scale * (2 * torch.rand(shape, generator=generator) - 1)  # noqa: E731
+    return [uniform(shape, 1) for shape in shapes.inputs], [uniform(s, d) for s, d in zip(shapes.weights, shapes.deviations)]
+
+
+def check_kernels(cases):
+    """Values against the reference, and gradients in f64 against the compiled ones."""
+    num_gradients = 0
+    for kernel, binding in cases:
+        code = kernel.to_pytorch(binding)
+        module = load(code)
+        shapes = kernel.shapes(binding, batch=2)
+        inputs, weights = draw(shapes)
+        parameters = list(module.parameters())
+        assert [tuple(parameter.shape) for parameter in parameters] == [tuple(shape) for shape in shapes.weights]
+        with torch.no_grad():
+            for parameter, weight in zip(parameters, weights):
+                parameter.copy_(weight)
+            result = module.double()(*(tensor.double() for tensor in inputs))
+        story = f"{kernel.name}\n{kernel.module}\n{binding}\n{code}"
+        assert result.shape == shapes.output, story
+        for sample in range(2):
+            expected = kernel.evaluate(binding, [tensor[sample].numpy() for tensor in inputs], [w.numpy() for w in weights])
+            if torch.isfinite(torch.from_numpy(expected)).all():
+                assert relative_error(result[sample], expected) < 1e-4, story
+        num_gradients += check_kernel_gradients(kernel, binding, module, inputs, parameters, story)
+    return num_gradients
+
+
+def check_kernel_gradients(kernel, binding, module, inputs, parameters, story):
+    tensors = [tensor.double().requires_grad_() for tensor in inputs]
+    result = module(*tensors)
+    upstream = torch.rand(result.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64) - 0.5
+    expected = torch.autograd.grad(result, [*tensors, *parameters], upstream, allow_unused=True)
+    given = [*(tensor.float().detach() for tensor in [*tensors, *parameters]), upstream.float()]
+    run = kernel.compile_gradient(binding, batch=2, threads=1)
+    _, *actual = run(*(tensor.contiguous() for tensor in given))
+    expected = [torch.zeros(t.shape) if g is None else g for t, g in zip(given, expected)]
+    if not all(torch.isfinite(gradient).all() for gradient in expected):
+        return 0
+    # Of sums that cancel, such as that over a softmax, f32 has no digits.
+    least = 1e-2 * max(gradient.abs().max().item() for gradient in expected)
+    for one, other in zip(actual, expected):
+        error = (torch.as_tensor(one) - other).abs().max().item()
+        assert error <= 1e-4 * max(other.abs().max().item(), least), story
+    return len(expected)
+
+
+def test_named_kernels():
+    cases = named_kernels()
+    assert len(cases) == 18 and check_kernels(cases) > 18
+
+
+def test_random_kernels():
+    assert check_kernels([(kernel, None) for kernel in random_kernels(20)]) >= 30
+
+
+@pytest.mark.slow
+def test_many_random_kernels():
+    assert check_kernels([(kernel, None) for kernel in random_kernels(300, seed=20)]) >= 450
+
+
+def test_errors_of_kernels():
+    kernel = kas.kernel("squeeze_excite")
+    with pytest.raises(kas.Error, match="requires a value for symbol 'x' of kernel 'squeeze_excite', got none"):
+        kernel.to_pytorch("C=4,H=4,W=4")
+    with pytest.raises(kas.Error, match="requires sizes that are integers .K3., got "):
+        kas.kernel("multi_head_attention").to_pytorch("C=4,H=4,W=4,G=3")

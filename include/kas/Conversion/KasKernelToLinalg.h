@@ -41,6 +41,25 @@ emitKernel(mlir::OpBuilder &builder, mlir::Location loc, KernelOp kernel,
            const Binding &binding, mlir::ValueRange inputs,
            mlir::ValueRange weights, const KernelToLinalgOptions &options = {});
 
+/// A weight of a kernel at a binding.
+struct KernelWeight {
+  llvm::SmallVector<int64_t> shape;
+  /// Random weights of this standard deviation and those of the same step make
+  /// a sum of products that keeps the deviation of its input.
+  double deviation;
+};
+
+/// The weights of `kernel` at `binding` in program order. Fails with a
+/// diagnostic when a size is no integer there.
+mlir::FailureOr<llvm::SmallVector<KernelWeight>>
+getKernelWeights(KernelOp kernel, const Binding &binding);
+
+/// A value for each symbol of `kernel`, variables included: that of `given`,
+/// else that of the kernel's first binding. Fails with a diagnostic of
+/// `emitError` when a symbol has neither, or `given` names another one.
+mlir::FailureOr<Binding> completeBinding(KernelOp kernel, BindingAttr given,
+                                         EmitErrorFn emitError);
+
 /// Creates the function `name` at the builder's insertion point that computes
 /// `kernel` at `binding`: from the inputs, then the weights in program order.
 /// Arguments are named `input0`, ..., `weight0`, ... and initialized so that a

@@ -13,7 +13,7 @@
 #ifndef KAS_TRANSLATION_TEXT_H
 #define KAS_TRANSLATION_TEXT_H
 
-#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/Kas/IR/KasDag.h"
 #include <functional>
 
 namespace kas {
@@ -48,10 +48,19 @@ void writePyTorch(OperatorOp op, llvm::raw_ostream &os,
 /// The formula of `op`, with the binding where there is one, as a description.
 std::string describeForPyTorch(OperatorOp op, llvm::StringRef binding);
 
+/// Writes a Python file with `kernel` (verified, in a module with the operators
+/// that it applies) at `binding`, a value for each symbol, as a function on
+/// tensors with a batch in front and as a `torch.nn.Module`. It needs PyTorch
+/// alone, and is differentiable in any floating-point type. Fails with a
+/// diagnostic, having written nothing, where a size is no integer.
+llvm::LogicalResult writePyTorch(KernelOp kernel, const Binding &binding,
+                                 llvm::raw_ostream &os);
+
 /// Registers `-kas-to-formula`, `-kas-to-dot`, `-kas-to-c` and
-/// `-kas-to-pytorch`, which write every operator of a module. `getBinding`
-/// gives the text of the binding, such as `N=1,C=64`, at which operators with
-/// symbols are made concrete where that is needed.
+/// `-kas-to-pytorch`, which write every operator of a module; the last one
+/// writes its kernels, too, and no operators that those apply. `getBinding`
+/// gives the text of the binding, such as `N=1,C=64`, at which operators and
+/// kernels with symbols are made concrete where that is needed.
 void registerTextTranslations(std::function<std::string()> getBinding);
 
 } // namespace kas

@@ -90,21 +90,56 @@ struct Numbers {
 
 /// The weights of one step: together they keep the deviation of its input.
 static LogicalResult addWeights(DagOpInterface op, Numbers &numbers,
-                                Builder &builder, unsigned &count,
-                                FunctionArguments &arguments) {
-  SmallVector<SizeProduct> weights = op.getParams();
+                                SmallVector<KernelWeight> &weights) {
+  SmallVector<SizeProduct> params = op.getParams();
   double terms = numbers.getTerms(op);
-  if (isa<DagApplyOp>(op) && !weights.empty())
-    terms /= double(weights.size());
+  if (isa<DagApplyOp>(op) && !params.empty())
+    terms /= double(params.size());
   double deviation =
-      terms > 1 ? std::pow(terms, -0.5 / double(weights.size())) : 1;
-  for (const SizeProduct &weight : weights) {
-    FailureOr<SmallVector<int64_t>> shape = numbers.get(weight.sizes);
+      terms > 1 ? std::pow(terms, -0.5 / double(params.size())) : 1;
+  for (const SizeProduct &param : params) {
+    FailureOr<SmallVector<int64_t>> shape = numbers.get(param.sizes);
     if (failed(shape))
       return failure();
-    arguments.add(*shape, builder, "weight" + Twine(count++), deviation);
+    weights.push_back({*shape, deviation});
   }
   return success();
+}
+
+FailureOr<SmallVector<KernelWeight>>
+kas::getKernelWeights(KernelOp kernel, const Binding &binding) {
+  Numbers numbers{kernel, binding};
+  SmallVector<KernelWeight> weights;
+  for (auto op : kernel.getBody().getOps<DagOpInterface>())
+    if (failed(addWeights(op, numbers, weights)))
+      return failure();
+  return weights;
+}
+
+FailureOr<Binding> kas::completeBinding(KernelOp kernel, BindingAttr given,
+                                        EmitErrorFn emitError) {
+  SymbolSet symbols = kernel.getSymbolSet();
+  for (StringAttr name : given.getNames())
+    if (!symbols.lookup(name.getValue()))
+      return emitError() << "requires symbols of kernel '"
+                         << kernel.getSymName() << "' in the binding, got '"
+                         << name.getValue() << "'";
+  BindingAttr own;
+  if (!kernel.getBindings().empty())
+    own = cast<BindingAttr>(kernel.getBindings()[0]);
+  Binding binding;
+  for (unsigned index = 0; index < symbols.size(); ++index) {
+    StringRef name = symbols.getName(index);
+    std::optional<int64_t> value = given.lookup(name);
+    if (!value && own)
+      value = own.lookup(name);
+    if (!value)
+      return emitError() << "requires a value for symbol '" << name
+                         << "' of kernel '" << kernel.getSymName()
+                         << "', got none";
+    binding.push_back(*value);
+  }
+  return binding;
 }
 
 FailureOr<func::FuncOp>
@@ -126,10 +161,14 @@ kas::createKernelFunction(OpBuilder &builder, KernelOp kernel,
       return failure();
     arguments.add(*shape, builder, "input" + Twine(input.getArgNumber()), 1);
   }
-  unsigned numInputs = arguments.types.size(), numWeights = 0;
-  for (auto op : block.getOps<DagOpInterface>())
-    if (failed(addWeights(op, numbers, builder, numWeights, arguments)))
-      return failure();
+  unsigned numInputs = arguments.types.size();
+  FailureOr<SmallVector<KernelWeight>> weights =
+      getKernelWeights(kernel, binding);
+  if (failed(weights))
+    return failure();
+  for (auto [index, weight] : llvm::enumerate(*weights))
+    arguments.add(weight.shape, builder, "weight" + Twine(index),
+                  weight.deviation);
   FailureOr<SmallVector<int64_t>> output = getBatched(kernel.getResultType());
   if (failed(output))
     return failure();

@@ -1,0 +1,139 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Steps without weights that compute: functions, folds, two tensors.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorchSteps.h"
+#include "PyTorchText.h"
+#include <numbers>
+
+using namespace kas;
+using namespace kas::torch;
+using namespace mlir;
+
+std::string TorchSteps::writeUnary(DagUnaryOp op) {
+  std::string x = get(op.getInput()).name;
+  switch (op.getKind()) {
+  case DagUnaryKind::ReLU:
+    return "torch.relu(" + x + ")";
+  case DagUnaryKind::GELU:
+    return "F.gelu(" + x + ")";
+  case DagUnaryKind::Sigmoid:
+    return "torch.sigmoid(" + x + ")";
+  case DagUnaryKind::TanH:
+    return "torch.tanh(" + x + ")";
+  case DagUnaryKind::Abs:
+    return "torch.abs(" + x + ")";
+  case DagUnaryKind::Exp:
+    return "torch.exp(" + x + ")";
+  case DagUnaryKind::Neg:
+    return "-" + x;
+  case DagUnaryKind::Sin:
+    return "torch.sin(" + printNumber(std::numbers::pi / 2) + " * " + x + ")";
+  case DagUnaryKind::Sqrt:
+    return "torch.sqrt(torch.abs(" + x + "))";
+  case DagUnaryKind::Sqr:
+    return x + " * " + x;
+  }
+  llvm_unreachable("all functions are above");
+}
+
+/// The reduction of dimensions, counted with the batch.
+static std::string fold(DagFoldKind kind, ArrayRef<int64_t> dims) {
+  StringRef name = kind == DagFoldKind::Sum    ? "sum"
+                   : kind == DagFoldKind::Mean ? "mean"
+                                               : "amax";
+  return "." + name.str() + "((" + listNumbers(dims, /*isTuple=*/true) + "))";
+}
+
+/// Each named dimension is split into the windows and their elements.
+std::string TorchSteps::writePool(DagPoolOp op, const Tensor &result) {
+  const Tensor &input = get(op.getInput());
+  SmallVector<int64_t> split, folded;
+  for (auto [dim, extent] : llvm::enumerate(result.shape)) {
+    split.push_back(extent);
+    if (!llvm::is_contained(op.getDims(), int64_t(dim)))
+      continue;
+    folded.push_back(split.size() + 1);
+    split.push_back(input.shape[dim] / extent);
+  }
+  return input.name + reshape(split) + fold(op.getKind(), folded);
+}
+
+std::string TorchSteps::writeFold(DagFoldOp op) {
+  return get(op.getInput()).name + fold(op.getKind(), shiftDims(op.getDims()));
+}
+
+std::string TorchSteps::writeSoftmax(DagSoftmaxOp op) {
+  std::string x = get(op.getInput()).name;
+  SmallVector<int64_t> dims = shiftDims(op.getDims());
+  if (dims.size() == 1)
+    return "torch.softmax(" + x + ", " + listNumbers(dims) + ")";
+  return "torch.exp(" + x + " - torch.logsumexp(" + x + ", (" +
+         listNumbers(dims) + "), keepdim=True))";
+}
+
+/// Element i of the right block meets element i mod L of the left one.
+FailureOr<std::string> TorchSteps::writeBroadcast(DagBroadcastOp op) {
+  const Tensor &left = get(op.getLeft()), &right = get(op.getRight());
+  ArrayRef<int64_t> shape(right.shape);
+  int64_t numFirst = op.getCommon()[0], numLast = op.getCommon()[1];
+  int64_t first = countElements(shape.take_front(numFirst));
+  int64_t last = countElements(shape.take_back(numLast));
+  int64_t leftBlock = countElements(
+      ArrayRef(left.shape).drop_front(numFirst).drop_back(numLast));
+  int64_t rightBlock =
+      countElements(shape.drop_front(numFirst).drop_back(numLast));
+  if (rightBlock % leftBlock != 0)
+    return op.emitOpError("requires a left block that divides ")
+           << rightBlock << " (K3), got " << leftBlock;
+  std::string a = left.name + reshape({first, 1, leftBlock, last});
+  std::string b =
+      right.name + reshape({first, rightBlock / leftBlock, leftBlock, last});
+  switch (op.getKind()) {
+  case DagBroadcastKind::Add:
+    return "(" + a + " + " + b + ")";
+  case DagBroadcastKind::Sub:
+    return "(" + a + " - " + b + ")";
+  case DagBroadcastKind::Mul:
+    return "(" + a + " * " + b + ")";
+  case DagBroadcastKind::Min:
+    return "torch.minimum(" + a + ", " + b + ")";
+  case DagBroadcastKind::Max:
+    return "torch.maximum(" + a + ", " + b + ")";
+  }
+  llvm_unreachable("all kinds are above");
+}
+
+FailureOr<std::string> TorchSteps::writeMatMul(DagMatMulOp op) {
+  auto [rowDims, innerDims] = op.getMatrix(/*isRight=*/false);
+  FailureOr<Shape> rowShape = getSizes(rowDims);
+  FailureOr<Shape> innerShape = getSizes(innerDims);
+  FailureOr<Shape> columnShape = getSizes(op.getMatrix(true).second);
+  if (failed(rowShape) || failed(innerShape) || failed(columnShape))
+    return failure();
+  const Tensor &left = get(op.getLeft()), &right = get(op.getRight());
+  int64_t batch = countElements(ArrayRef(left.shape).take_front(op.getBatch()));
+  int64_t rows = countElements(*rowShape), inner = countElements(*innerShape);
+  int64_t columns = countElements(*columnShape);
+  auto view = [&](const Tensor &tensor, int64_t height, int64_t width,
+                  bool isTransposed) {
+    if (isTransposed)
+      return tensor.name + reshape({batch, width, height}) +
+             ".transpose(-1, -2)";
+    return tensor.name + reshape({batch, height, width});
+  };
+  std::string text = "torch.matmul(" +
+                     view(left, rows, inner, op.getTransposeLeft()) + ", " +
+                     view(right, inner, columns, op.getTransposeRight()) + ")";
+  if (op.getScaled())
+    text = "(" + text + " * " + printNumber(1 / std::sqrt(double(inner))) + ")";
+  return text;
+}

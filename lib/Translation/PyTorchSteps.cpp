@@ -1,0 +1,399 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Sizes, the order of steps, and steps that rearrange.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorchSteps.h"
+#include "PyTorchText.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace kas;
+using namespace kas::torch;
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// Sizes and lines
+//===----------------------------------------------------------------------===//
+
+FailureOr<int64_t> TorchSteps::getSize(SizeAttr size) {
+  std::optional<int64_t> value = kas::evaluate(size, symbols, binding);
+  if (!value)
+    return kernel.emitOpError("requires sizes that are integers (K3), got ")
+           << size << " at this binding";
+  return *value;
+}
+
+FailureOr<TorchSteps::Shape> TorchSteps::getSizes(ArrayRef<SizeAttr> sizes) {
+  Shape shape;
+  for (SizeAttr size : sizes) {
+    FailureOr<int64_t> value = getSize(size);
+    if (failed(value))
+      return failure();
+    shape.push_back(*value);
+  }
+  return shape;
+}
+
+FailureOr<TorchSteps::Shape> TorchSteps::getSizes(ArrayAttr sizes) {
+  return getSizes(llvm::to_vector(sizes.getAsRange<SizeAttr>()));
+}
+
+FailureOr<TorchSteps::Tensor> TorchSteps::makeTensor(Value value,
+                                                     std::string name) {
+  auto type = cast<SymbolicTensorType>(value.getType());
+  FailureOr<Shape> shape = getSizes(type.getDims());
+  if (failed(shape))
+    return failure();
+  return Tensor{std::move(name), *shape, type.getNumChannelDims()};
+}
+
+std::string TorchSteps::takeWeight() {
+  std::string weight = remainingWeights.front();
+  remainingWeights = remainingWeights.drop_front();
+  return weight;
+}
+
+std::string TorchSteps::assign(const Twine &expr) {
+  std::string name = ("x" + Twine(numLines++)).str();
+  os << "    " << name << " = " << expr << "\n";
+  return name;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+LogicalResult TorchSteps::write(ArrayRef<std::string> inputs,
+                                ArrayRef<std::string> weights) {
+  remainingWeights = weights;
+  Block &block = kernel.getBody().front();
+  for (auto [argument, name] : llvm::zip_equal(block.getArguments(), inputs)) {
+    FailureOr<Tensor> tensor = makeTensor(argument, name);
+    if (failed(tensor))
+      return failure();
+    tensors.try_emplace(argument, std::move(*tensor));
+  }
+  for (Operation &op : block.without_terminator()) {
+    FailureOr<Tensor> result = makeTensor(op.getResult(0), "");
+    if (failed(result))
+      return failure();
+    FailureOr<std::string> expr = writeStep(&op, *result);
+    if (failed(expr))
+      return failure();
+    // Steps that do nothing have no line.
+    bool isName = llvm::all_of(*expr, [](char c) { return llvm::isAlnum(c); });
+    result->name = isName ? *expr : assign(*expr);
+    tensors.try_emplace(op.getResult(0), std::move(*result));
+  }
+  return writeOutput();
+}
+
+FailureOr<std::string> TorchSteps::writeStep(Operation *op,
+                                             const Tensor &result) {
+  using Text = FailureOr<std::string>;
+  return TypeSwitch<Operation *, Text>(op)
+      .Case<DagGroupOp, DagGroupAllOp>([&](auto view) -> Text {
+        const Tensor &input = get(view.getInput());
+        return reshape(input.name, input.shape, result.shape);
+      })
+      .Case(
+          [&](DagDropoutOp same) -> Text { return get(same.getInput()).name; })
+      .Case([&](DagShiftOp step) -> Text { return writeShift(step); })
+      .Case([&](DagUnfoldOp step) { return writeUnfold(step); })
+      .Case([&](DagTransposeOp step) -> Text { return writeTranspose(step); })
+      .Case([&](DagShuffleOp step) { return writeShuffle(step); })
+      .Case([&](DagReorderOp step) -> Text { return writeReorder(step); })
+      .Case(
+          [&](DagAmplifyOp step) -> Text { return writeAmplify(step, result); })
+      .Case([&](DagFCOp step) -> Text {
+        Text expr = writeFC(step);
+        return failed(expr) ? expr : *expr + reshape(result.shape);
+      })
+      .Case([&](DagConvOp step) { return writeConv(step); })
+      .Case([&](DagMixOp step) -> Text { return writeMix(step, result); })
+      .Case([&](DagScaleOp step) -> Text { return writeScale(step); })
+      .Case([&](DagNormOp step) -> Text { return writeNorm(step); })
+      .Case([&](DagUnaryOp step) -> Text { return writeUnary(step); })
+      .Case([&](DagPoolOp step) -> Text { return writePool(step, result); })
+      .Case([&](DagFoldOp step) -> Text { return writeFold(step); })
+      .Case([&](DagSoftmaxOp step) -> Text { return writeSoftmax(step); })
+      .Case([&](DagBroadcastOp step) -> Text {
+        Text expr = writeBroadcast(step);
+        return failed(expr) ? expr : *expr + reshape(result.shape);
+      })
+      .Case([&](DagMatMulOp step) -> Text {
+        Text expr = writeMatMul(step);
+        return failed(expr) ? expr : *expr + reshape(result.shape);
+      })
+      .Case([&](DagApplyOp step) { return writeApply(step, result); })
+      .Default([](Operation *other) -> Text {
+        return other->emitOpError("has no PyTorch code");
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Rearrangement
+//===----------------------------------------------------------------------===//
+
+std::string TorchSteps::writeShift(DagShiftOp op) {
+  return "torch.roll(" + get(op.getInput()).name + ", " +
+         std::to_string(-int64_t(op.getAmount())) + ", " +
+         std::to_string(op.getDim() + 1) + ")";
+}
+
+/// Windows of a dimension: a dilation that no other element than the middle one
+/// can meet may be less.
+static SmallVector<TorchWindow> getWindows(ArrayRef<int64_t> shape,
+                                           ArrayRef<int64_t> dims,
+                                           ArrayRef<int64_t> sizes,
+                                           int64_t dilation) {
+  SmallVector<TorchWindow> windows;
+  for (auto [dim, size] : llvm::zip_equal(dims, sizes))
+    windows.push_back({dim, size, std::min(dilation, shape[dim])});
+  return windows;
+}
+
+FailureOr<std::string> TorchSteps::writeUnfold(DagUnfoldOp op) {
+  const Tensor &input = get(op.getInput());
+  FailureOr<Shape> sizes = getSizes(op.getWindows());
+  if (failed(sizes))
+    return failure();
+  SmallVector<TorchWindow> windows =
+      getWindows(input.shape, op.getDims(), *sizes, op.getDilation());
+  return unfold(pad(input.name, input.shape.size(), windows), windows,
+                input.numChannels);
+}
+
+std::string TorchSteps::writeTranspose(DagTransposeOp op) {
+  return get(op.getInput()).name + ".transpose(" +
+         listNumbers(shiftDims(op.getDims())) + ")";
+}
+
+FailureOr<std::string> TorchSteps::writeShuffle(DagShuffleOp op) {
+  const Tensor &input = get(op.getInput());
+  FailureOr<int64_t> groups = getSize(op.getFactor());
+  if (failed(groups))
+    return failure();
+  int64_t dim = op.getDim(), extent = input.shape[dim];
+  if (extent % *groups != 0)
+    return op.emitOpError("requires groups that divide ")
+           << extent << " (K3), got " << *groups;
+  Shape split(input.shape);
+  split[dim] = extent / *groups;
+  split.insert(split.begin() + dim, *groups);
+  return input.name + reshape(split) + ".transpose(" +
+         listNumbers({dim + 1, dim + 2}) + ")" + reshape(input.shape);
+}
+
+std::string TorchSteps::writeReorder(DagReorderOp op) {
+  const Tensor &input = get(op.getInput());
+  int64_t dim = op.getDim(), extent = input.shape[dim];
+  std::string front = "[";
+  for (int64_t i = 0; i <= dim; ++i)
+    front += ":, ";
+  if (!op.getInverse())
+    return "torch.cat((" + input.name + front + "0::2], " + input.name + front +
+           "1::2]), " + std::to_string(dim + 1) + ")";
+  return input.name + front + "[i // 2 if i % 2 == 0 else " +
+         std::to_string((extent + 1) / 2) + " + i // 2 for i in range(" +
+         std::to_string(extent) + ")]]";
+}
+
+/// All channels, blocks and points in a row, as often as needed.
+std::string TorchSteps::writeAmplify(DagAmplifyOp op, const Tensor &result) {
+  const Tensor &input = get(op.getInput());
+  int64_t given = countElements(input.shape),
+          wanted = countElements(result.shape);
+  if (given == wanted)
+    return reshape(input.name, input.shape, result.shape);
+  std::string text = input.name + reshape({given}) + ".repeat(1, " +
+                     std::to_string(llvm::divideCeil(wanted, given)) + ")";
+  if (wanted % given != 0)
+    text += "[:, :" + std::to_string(wanted) + "]";
+  return text + reshape(result.shape);
+}
+
+//===----------------------------------------------------------------------===//
+// Layers
+//===----------------------------------------------------------------------===//
+
+std::string TorchSteps::writeLayer(StringRef input, int64_t groups,
+                                   int64_t perGroup, int64_t points,
+                                   int64_t outputs, StringRef weight) {
+  if (groups == 1)
+    return "torch.einsum(\"bcp,oc->bop\", " + input.str() +
+           reshape({perGroup, points}) + ", " + weight.str() + ".reshape(" +
+           listNumbers({outputs, perGroup}) + "))";
+  return "torch.einsum(\"bgcp,goc->bgop\", " + input.str() +
+         reshape({groups, perGroup, points}) + ", " + weight.str() +
+         ".reshape(" + listNumbers({groups, outputs / groups, perGroup}) + "))";
+}
+
+/// K3 of layers.
+template <typename LayerOp>
+static LogicalResult verifyGroups(LayerOp op, int64_t groups, int64_t outputs) {
+  if (outputs % groups != 0)
+    return op.emitOpError("requires groups that divide ")
+           << outputs << " (K3), got " << groups;
+  return success();
+}
+
+FailureOr<std::string> TorchSteps::writeFC(DagFCOp op) {
+  const Tensor &input = get(op.getInput());
+  FailureOr<int64_t> outputs = getSize(op.getChannels());
+  if (failed(outputs))
+    return failure();
+  ArrayRef<int64_t> channels =
+      ArrayRef(input.shape).take_front(input.numChannels);
+  int64_t groups = countElements(channels.take_front(op.getGroups()));
+  if (failed(verifyGroups(op, groups, *outputs)))
+    return failure();
+  return writeLayer(
+      input.name, groups, countElements(channels.drop_front(op.getGroups())),
+      countElements(ArrayRef(input.shape).drop_front(input.numChannels)),
+      *outputs, takeWeight());
+}
+
+FailureOr<std::string> TorchSteps::writeConv(DagConvOp op) {
+  const Tensor &input = get(op.getInput());
+  FailureOr<int64_t> outputs = getSize(op.getChannels());
+  FailureOr<Shape> sizes = getSizes(op.getWindows());
+  if (failed(outputs) || failed(sizes))
+    return failure();
+  ArrayRef<int64_t> shape(input.shape);
+  ArrayRef<int64_t> channels = shape.take_front(input.numChannels);
+  ArrayRef<int64_t> points = shape.drop_front(input.numChannels);
+  int64_t groups = countElements(channels.take_front(op.getGroups()));
+  int64_t perGroup = countElements(channels.drop_front(op.getGroups()));
+  if (failed(verifyGroups(op, groups, *outputs)))
+    return failure();
+  SmallVector<TorchWindow> windows =
+      getWindows(shape, op.getDims(), *sizes, op.getDilation());
+  std::string padded = pad(input.name, shape.size(), windows);
+  Shape result(points);
+  result.insert(result.begin(), *outputs);
+  if (points.size() > 3 || !llvm::is_sorted(op.getDims()))
+    return writeLayer(unfold(padded, windows, input.numChannels), groups,
+                      perGroup * countElements(*sizes), countElements(points),
+                      *outputs, takeWeight()) +
+           reshape(result);
+  // PyTorch has a window along every spatial dimension.
+  Shape kernelShape{*outputs, perGroup}, dilations(points.size(), 1);
+  kernelShape.append(points.size(), 1);
+  Shape paddedShape{countElements(channels)};
+  llvm::append_range(paddedShape, points);
+  for (const TorchWindow &window : windows) {
+    int64_t place = window.dim - input.numChannels;
+    kernelShape[2 + place] = window.size;
+    dilations[place] = window.dilation;
+    paddedShape[1 + place] += window.dilation * (window.size - 1);
+  }
+  return "F.conv" + std::to_string(points.size()) + "d(" + padded +
+         (input.numChannels == 1 ? "" : reshape(paddedShape)) + ", " +
+         takeWeight() + ".reshape(" + listNumbers(kernelShape) +
+         "), dilation=(" + listNumbers(dilations, /*isTuple=*/true) +
+         "), groups=" + std::to_string(groups) + ")";
+}
+
+std::string TorchSteps::writeMix(DagMixOp op, const Tensor &result) {
+  const Tensor &input = get(op.getInput());
+  // Z is the batch; a new dimension is the capital of the old one.
+  std::string from = "Z", to = "Z", weightFrom, weightTo;
+  for (size_t dim = 0; dim < input.shape.size(); ++dim)
+    from += char('a' + dim);
+  to = from;
+  Shape rows, columns;
+  for (int64_t dim : op.getDims()) {
+    to[dim + 1] = char('A' + dim);
+    weightTo += char('A' + dim);
+    weightFrom += char('a' + dim);
+    rows.push_back(result.shape[dim]);
+    columns.push_back(input.shape[dim]);
+  }
+  rows.append(columns);
+  return "torch.einsum(\"" + from + "," + weightTo + weightFrom + "->" + to +
+         "\", " + input.name + ", " + takeWeight() + ".reshape(" +
+         listNumbers(rows) + "))";
+}
+
+std::string TorchSteps::writeScale(DagScaleOp op) {
+  const Tensor &input = get(op.getInput());
+  SmallVector<int64_t> dims(op.getDims()), order;
+  for (size_t place = 0; place < dims.size(); ++place)
+    order.push_back(place);
+  llvm::sort(order, [&](int64_t a, int64_t b) { return dims[a] < dims[b]; });
+  std::string weight = takeWeight();
+  if (!llvm::is_sorted(order))
+    weight += ".permute(" + listNumbers(order) + ")";
+  Shape shape(input.shape.size(), 1);
+  for (int64_t dim : dims)
+    shape[dim] = input.shape[dim];
+  return input.name + " * " + weight + ".reshape(" + listNumbers(shape) + ")";
+}
+
+std::string TorchSteps::writeNorm(DagNormOp op) {
+  const Tensor &input = get(op.getInput());
+  Shape shape(ArrayRef(input.shape).take_front(input.numChannels));
+  shape.append(input.shape.size() - input.numChannels, 1);
+  std::string view = ".reshape(" + listNumbers(shape) + ")";
+  std::string factor = takeWeight() + view, offset = takeWeight() + view;
+  std::string mean = takeWeight() + view, variance = takeWeight() + view;
+  return "(" + input.name + " - " + mean + ") / torch.sqrt(torch.abs(" +
+         variance + ") + " + printNumber(DagNormOp::epsilon) + ") * " + factor +
+         " + " + offset;
+}
+
+//===----------------------------------------------------------------------===//
+// Operators, output
+//===----------------------------------------------------------------------===//
+
+FailureOr<std::string> TorchSteps::writeApply(DagApplyOp op,
+                                              const Tensor &result) {
+  FailureOr<AppliedOperator> applied = apply(op);
+  if (failed(applied))
+    return failure();
+  std::string call = applied->function + "(sample.reshape(" +
+                     listNumbers(applied->dataShape) + ")";
+  for (unsigned i = 0, e = op.getParams().size(); i < e; ++i)
+    call += ", " + takeWeight();
+  return "torch.stack([" + call + ") for sample in " + get(op.getInput()).name +
+         "])" + reshape(result.shape);
+}
+
+LogicalResult TorchSteps::writeOutput() {
+  DagOutputOp op = kernel.getOutput();
+  const Tensor &given = get(op.getInput());
+  FailureOr<Shape> shape =
+      getSizes(cast<SymbolicTensorType>(kernel.getResultType()).getDims());
+  if (failed(shape))
+    return failure();
+  int64_t numCopies = 1, numBlocks = 1;
+  if (op.getCopies()) {
+    FailureOr<int64_t> copies = getSize(*op.getCopies());
+    FailureOr<int64_t> blocks = getSize(op.getNumBlocks());
+    if (failed(copies) || failed(blocks))
+      return failure();
+    numCopies = *copies;
+    numBlocks = *blocks;
+  }
+  os << "    return ";
+  int64_t blockSize = countElements(*shape) / numBlocks;
+  if (numCopies == numBlocks) {
+    os << reshape(given.name, given.shape, *shape) << "\n";
+  } else if (numCopies % numBlocks == 0) {
+    os << given.name << reshape({numCopies / numBlocks, numBlocks, blockSize})
+       << ".mean(1)" << reshape(*shape) << "\n";
+  } else {
+    os << "torch.stack([" << given.name << reshape({numCopies, blockSize})
+       << "[:, block::" << numBlocks << "].mean(1) for block in range("
+       << numBlocks << ")], 1)" << reshape(*shape) << "\n";
+  }
+  return success();
+}
