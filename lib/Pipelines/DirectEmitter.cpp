@@ -87,6 +87,10 @@ private:
   Value loadVector(unsigned number);
   Value loadSegment(unsigned input, unsigned segment, Piece piece,
                     ArrayRef<Test> tests, Value others);
+  Value loadStrided(Value flat, Value place, int64_t step, Piece piece,
+                    ArrayRef<Test> tests);
+  Value getStridedMask(int64_t part, int64_t step, Piece piece,
+                       ArrayRef<Test> tests);
   Value loadScalar(int64_t lanes);
   void emitProducts(MutableArrayRef<Value> sums, unsigned row, unsigned column);
 
@@ -396,6 +400,9 @@ Value StepEmitter::loadSegment(unsigned input, unsigned segment, Piece piece,
   Value flat = tile.vectorInputs[input];
   Value place =
       tile.apply(tile.dim(0) + getOffset(address, piece.offset), {start});
+  int64_t step = *getCoefficient(address, tile.plan.vectorLoop);
+  if (step != 1)
+    return loadStrided(flat, place, step, piece, tests);
   VectorType type = tile.getVectorType(piece.lanes);
   if (tests.empty() && piece.active == piece.lanes)
     return vector::LoadOp::create(builder, loc, type, flat, place);
@@ -403,6 +410,65 @@ Value StepEmitter::loadSegment(unsigned input, unsigned segment, Piece piece,
     others = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
   return vector::MaskedLoadOp::create(builder, loc, type, flat, place,
                                       getMask(piece, tests), others);
+}
+
+/// The lanes of one of the vectors that `loadStrided` reads: every `step`-th is
+/// one of the piece, if that is there and passes all tests.
+Value StepEmitter::getStridedMask(int64_t part, int64_t step, Piece piece,
+                                  ArrayRef<Test> tests) {
+  int64_t first = part * piece.lanes / step;
+  auto type = VectorType::get({piece.lanes}, builder.getI1Type());
+  SmallVector<bool> exists;
+  for (int64_t lane = 0; lane < piece.lanes; ++lane)
+    exists.push_back(lane % step == 0 && first + lane / step < piece.active);
+  SmallVector<Value> others;
+  for (Test test : tests) {
+    const Guard &guard = guards[test.guard];
+    Interval range = getInterval(guard.expr, tile.ranges);
+    int64_t coefficient = *getCoefficient(guard.expr, tile.plan.vectorLoop);
+    SmallVector<int64_t> steps;
+    for (int64_t lane = 0; lane < piece.lanes; ++lane)
+      steps.push_back(test.offset + coefficient * (first + lane / step));
+    if (range.lower == range.upper) {
+      for (auto [lane, offset] : llvm::enumerate(steps)) {
+        int64_t value = range.lower + offset;
+        exists[lane] = exists[lane] && value >= 0 && value < guard.extent;
+      }
+      continue;
+    }
+    others.push_back(tile.testLanes(getStart(test.guard), steps, guard.extent));
+  }
+  if (!llvm::is_contained(exists, true))
+    return Value();
+  Value mask = arith::ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(type, ArrayRef(exists)));
+  for (Value other : others)
+    mask = arith::AndIOp::create(builder, loc, mask, other);
+  return mask;
+}
+
+/// Every `step`-th element from `place` on, `step` being 2: the even lanes of
+/// two vectors, whose other lanes are not read.
+Value StepEmitter::loadStrided(Value flat, Value place, int64_t step,
+                               Piece piece, ArrayRef<Test> tests) {
+  VectorType type = tile.getVectorType(piece.lanes);
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  SmallVector<Value> parts;
+  for (int64_t part = 0; part < step; ++part) {
+    Value mask = getStridedMask(part, step, piece, tests);
+    parts.push_back(
+        mask ? vector::MaskedLoadOp::create(
+                   builder, loc, type, flat,
+                   tile.apply(tile.dim(0) + part * piece.lanes, {place}), mask,
+                   zero)
+                   .getResult()
+             : zero);
+  }
+  SmallVector<int64_t> lanes;
+  for (int64_t lane = 0; lane < piece.lanes; ++lane)
+    lanes.push_back(lane * step);
+  return vector::ShuffleOp::create(builder, loc, parts[0], parts[1], lanes);
 }
 
 /// The product of the vector inputs for one piece, with zeros where it does not

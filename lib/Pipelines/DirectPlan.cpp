@@ -163,12 +163,14 @@ private:
       return 0;
     int64_t steps = contraction.getExtent(plan.unrolled);
     int64_t sums = plan.registerRows * plan.registerColumns * vectors;
-    int64_t products = sums * steps * operationTime(lanes) * 17 / 16;
-    int64_t reads =
-        loads * vectors *
-            (loadTime(lanes) + (contraction.guards.empty() ? 0 : 1)) *
-            contraction.vectorInputs.size() * contraction.segments.size() +
-        plan.registerRows * steps * contraction.scalarInputs.size();
+    int64_t products = sums * steps * operationTime(lanes) * 19 / 16;
+    int64_t load = loadTime(lanes) + (contraction.guards.empty() ? 0 : 1);
+    // Every other element of two vectors.
+    if (!contraction.hasSteps({1}))
+      load = 2 * load + operationTime(lanes);
+    int64_t reads = loads * vectors * load * contraction.vectorInputs.size() *
+                        contraction.segments.size() +
+                    plan.registerRows * steps * contraction.scalarInputs.size();
     int64_t step = std::max({products, reads, latency * steps}) + loopTime;
     return step * contraction.getExtent(plan.looped) +
            sums * 2 * operationTime(lanes) + tileTime;
@@ -249,8 +251,11 @@ kas::makeDirectPlan(const Contraction &contraction,
     return failure();
   };
   unsigned vectorLoop = contraction.columns.back();
-  if (!contraction.hasSteps({1}))
+  bool hasStride = !contraction.hasSteps({1});
+  if (hasStride && !contraction.hasSteps({1, 2}))
     return fail("an input is not contiguous along the output's last dimension");
+  if (hasStride && (!target.hasMaskedLoads || contraction.segments.size() > 1))
+    return fail("an input of stride 2 needs masked loads and no shift");
   if ((!contraction.guards.empty() || contraction.segments.size() > 1) &&
       !target.hasMaskedLoads)
     return fail("the target has no masked loads for points that do not exist");

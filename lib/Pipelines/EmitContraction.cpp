@@ -63,7 +63,7 @@ static void remarkDirect(Location loc, const DirectPlan &plan,
 }
 
 static void remarkRowVectors(Location loc, const RowVectorPlan &plan,
-                             int64_t lanes, bool weightsCombined) {
+                             bool weightsCombined) {
   auto schedule = ScheduleAttr::get(loc.getContext(), Road::RowVectors,
                                     /*rows=*/0, plan.getNumRegisterColumns(),
                                     plan.registerVectors, /*tile=*/0,
@@ -72,7 +72,7 @@ static void remarkRowVectors(Location loc, const RowVectorPlan &plan,
                  remark::RemarkOpts::name("RowVectors").category(panelRemarks))
       << remark::metric("registerColumns", plan.getNumRegisterColumns())
       << remark::metric("registerVectors", plan.registerVectors)
-      << remark::metric("lanes", lanes)
+      << remark::metric("lanes", plan.lanes)
       << remark::metric("columnGroups", plan.columnGroups)
       << remark::metric("bordered", !plan.borderedShape.empty())
       << remark::metric("schedule", toString(schedule))
@@ -149,7 +149,7 @@ LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
   if (tookTail)
     *tookTail = isRowVectors && options.tail;
   if (isRowVectors)
-    remarkRowVectors(loc, *vectors, target.lanes, combined.has_value());
+    remarkRowVectors(loc, *vectors, combined.has_value());
   else if (isDirect)
     remarkDirect(loc, *direct, combined.has_value());
   else

@@ -131,6 +131,9 @@ int64_t estimate(const Contraction &contraction, const PanelPlan &plan,
                      ? contraction.hasSteps({1, 2})
                      : contraction.guards.empty() && contraction.hasSteps({1});
   int64_t copyTime = vectors ? 6 : 2 * target.lanes;
+  // Every other element of two vectors.
+  if (vectors && !contraction.hasSteps({1}))
+    copyTime = 24;
   int64_t operationTime = target.lanes > 8 ? 2 : 1;
   int64_t products =
       contraction.getExtent(contraction.rows) * operationTime * 17 / 16;

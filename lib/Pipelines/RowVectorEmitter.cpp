@@ -44,25 +44,34 @@ void RowVectorEmitter::flattenTail() {
 }
 
 /// Copies the weights: by batch, block of rows and reductions, the rows of the
-/// block behind one another.
+/// block behind one another, with zeros behind the last one.
 void RowVectorEmitter::emitPacking() {
   const StridedAccess &weight = contraction.scalarInputs.front();
   int64_t batches = contraction.getExtent(contraction.batches);
+  int64_t paddedRows = numBlocks * blockRows;
   // What is prefetched last lies behind the weights.
-  auto type = MemRefType::get({batches * rows * depth + plan.prefetchDistance},
-                              builder.getF32Type());
+  auto type =
+      MemRefType::get({batches * paddedRows * depth + plan.prefetchDistance},
+                      builder.getF32Type());
   auto buffer = memref::AllocOp::create(builder, loc, type,
                                         builder.getI64IntegerAttr(64));
   packed = buffer;
   Value flat = flatten(weight.buffer, weight.size);
-  auto outermost = scf::ForOp::create(builder, loc, constant(0), constant(rows),
-                                      constant(1));
+  auto outermost = scf::ForOp::create(builder, loc, constant(0),
+                                      constant(paddedRows), constant(1));
   for (Operation *op : {buffer.getOperation(), outermost.getOperation()})
     op->setAttr(packingAttrName, builder.getUnitAttr());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(outermost.getBody());
   Value index = outermost.getInductionVar();
   indices[row] = index;
+  Value exists;
+  if (paddedRows != rows) {
+    exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                   index, constant(rows));
+    indices[row] =
+        arith::MinSIOp::create(builder, loc, index, constant(rows - 1));
+  }
   // Within the block: its rows are the fastest dimension.
   AffineExpr block = dim(0).floorDiv(blockRows), rest = dim(0) % blockRows;
   Value rowPlace = apply(block * (depth * blockRows) + rest, {index});
@@ -78,11 +87,16 @@ void RowVectorEmitter::emitPacking() {
                 builder, loc, builder.getF32FloatAttr(contraction.factor));
             value = arith::MulFOp::create(builder, loc, value, factor);
           }
+          if (exists)
+            value = arith::SelectOp::create(
+                builder, loc, exists, value,
+                arith::ConstantOp::create(builder, loc,
+                                          builder.getF32FloatAttr(0)));
           memref::StoreOp::create(builder, loc, value, packed, place);
           return;
         }
         int64_t scale = llvm::is_contained(contraction.batches, dims.front())
-                            ? rows * depth
+                            ? paddedRows * depth
                             : blockRows;
         for (unsigned inner : dims.drop_front())
           if (llvm::is_contained(contraction.batches, inner) ==
@@ -174,8 +188,8 @@ void RowVectorEmitter::emit() {
   emitPacking();
   emitBorders();
   makeStepLoops();
-  int64_t numItems = contraction.getExtent(contraction.batches) *
-                     (rows / blockRows) * plan.columnGroups;
+  int64_t numItems = contraction.getExtent(contraction.batches) * numBlocks *
+                     plan.columnGroups;
   parallelLoop(numItems, [&](Value item) { emitItem(item); });
   if (options.deallocate) {
     memref::DeallocOp::create(builder, loc, packed);
@@ -193,7 +207,7 @@ void RowVectorEmitter::emitItem(Value item) {
   Value start = apply(take(plan.columnGroups) * extent, {item});
   // Blocks of weights of one batch lie behind one another.
   weightBase = apply(rest * (depth * blockRows), {item});
-  rowBase = apply(take(rows / blockRows) * blockRows, {item});
+  rowBase = apply(take(numBlocks) * blockRows, {item});
   for (unsigned batch : llvm::reverse(contraction.batches))
     indices[batch] = apply(take(contraction.loops[batch].extent), {item});
   indices[row] = rowBase;

@@ -51,8 +51,8 @@ public:
         plan(plan), row(contraction.rows.front()),
         rows(contraction.loops[row].extent),
         depth(contraction.getExtent(contraction.reductions)),
-        blockRows(target.lanes * plan.registerVectors),
-        vectorType(getVectorType(target.lanes)),
+        blockRows(plan.getBlockRows()), numBlocks(plan.getNumBlocks(rows)),
+        vectorType(getVectorType(plan.lanes)),
         stepRanges(contraction.loops.size()) {
     for (const Guard &guard : contraction.guards)
       guards.push_back(*LinearExpr::get(guard.expr, contraction.loops.size()));
@@ -98,6 +98,7 @@ private:
   llvm::SmallVector<mlir::Value>
   transpose(llvm::SmallVector<mlir::Value> vectors);
   llvm::SmallVector<mlir::Value> getFirstSums(int64_t columns);
+  int64_t getNumLastRows() const { return rows - (numBlocks - 1) * blockRows; }
   mlir::Value loadRow(mlir::Value buffer, mlir::Value place, int64_t columns);
   void storeRow(mlir::Value values, int64_t rowInBlock, mlir::Value place,
                 int64_t columns);
@@ -106,7 +107,8 @@ private:
 
   const RowVectorPlan &plan;
   unsigned row;
-  int64_t rows, depth, blockRows;
+  /// Rows of the last block may be padding: those behind `rows`.
+  int64_t rows, depth, blockRows, numBlocks;
   mlir::VectorType vectorType;
   mlir::Value packed, data;
   /// The bias, and the tensors of the elementwise operation behind: its inputs

@@ -38,6 +38,9 @@ std::optional<LinearExpr> LinearExpr::get(AffineExpr expr, unsigned numLoops) {
 
 namespace {
 
+/// Of rows in one tile.
+constexpr int64_t maxVectors = 5;
+
 /// A dimension of the data, or part of one, and how it is indexed.
 struct DataDim {
   LinearExpr index;
@@ -131,10 +134,11 @@ bool chooseData(RowVectorPlan &plan, const Contraction &contraction) {
 
 /// Times in halves of a cycle.
 struct TimeModel {
-  int64_t rows, depth, blockElements, l2Elements, operation, lanes;
+  int64_t depth, l2Elements, lanes;
 
   /// Of all products of one tile, and of storing it.
   int64_t getTile(int64_t columns, int64_t vectors) const {
+    int64_t operation = lanes > 8 ? 2 : 1;
     int64_t loads = operation * (columns + vectors);
     int64_t step = std::max(operation * columns * vectors, loads) + 2;
     // A transposition takes an instruction per vector and halving, a store of
@@ -150,6 +154,21 @@ struct TimeModel {
   }
 };
 
+/// The sizes of vectors that `rows` rows may be cut into: those of the target,
+/// or of half or a quarter of a register, of which more than half is used.
+SmallVector<int64_t> getLaneCounts(int64_t rows,
+                                   const ContractionTarget &target) {
+  constexpr int64_t minLanes = 4;
+  if (rows % target.lanes == 0)
+    return {target.lanes};
+  SmallVector<int64_t> counts;
+  for (int64_t lanes = target.lanes;
+       lanes >= minLanes && lanes * 4 >= target.lanes; lanes /= 2)
+    if (rows * 2 > lanes)
+      counts.push_back(lanes);
+  return counts;
+}
+
 /// The cheapest tile that the registers hold, with the numbers that `schedule`
 /// gives. False if there is none.
 bool chooseTile(RowVectorPlan &plan, const Contraction &contraction,
@@ -162,15 +181,12 @@ bool chooseTile(RowVectorPlan &plan, const Contraction &contraction,
       contraction.output.strides[columns[columns.size() - 2]] == width)
     height = contraction.loops[columns[columns.size() - 2]].extent;
   int64_t rows = contraction.getExtent(contraction.rows);
-  TimeModel model{rows,
-                  contraction.getExtent(contraction.reductions),
-                  0,
-                  target.panelElements * 8 / 3,
-                  target.lanes > 8 ? 2 : 1,
-                  target.lanes};
+  int64_t depth = contraction.getExtent(contraction.reductions);
   int64_t outer = contraction.getExtent(contraction.batches) *
                   contraction.getExtent(columns) / (width * height);
-  auto consider = [&](int64_t tileColumns, int64_t tileOuter, int64_t vectors) {
+  auto consider = [&](int64_t tileColumns, int64_t tileOuter, int64_t vectors,
+                      int64_t lanes) {
+    TimeModel model{depth, target.panelElements * 8 / 3, lanes};
     int64_t size = tileColumns * tileOuter;
     auto isLeft = [](int64_t given, int64_t number) {
       return given == 0 || given == number;
@@ -183,23 +199,26 @@ bool chooseTile(RowVectorPlan &plan, const Contraction &contraction,
     int64_t time = tiles * model.getTile(size, vectors);
     if (int64_t rest = height % tileOuter)
       time += model.getTile(rest * tileColumns, vectors);
-    time *= outer * (rows / (target.lanes * vectors));
+    time *= outer * llvm::divideCeil(rows, lanes * vectors);
     if (plan.time != 0 && time >= plan.time)
       return;
     plan.time = time;
     plan.tileColumns = tileColumns;
     plan.tileOuterColumns = tileOuter;
     plan.registerVectors = vectors;
+    plan.lanes = lanes;
   };
-  for (int64_t vectors = 1; vectors <= 4; ++vectors) {
-    if (rows % (target.lanes * vectors) != 0)
-      continue;
-    for (int64_t size = 1; size <= std::min(width, target.registers); ++size)
-      if (width % size == 0)
-        consider(size, 1, vectors);
-    for (int64_t size = 2; size <= height; ++size)
-      consider(width, size, vectors);
-  }
+  for (int64_t lanes : getLaneCounts(rows, target))
+    for (int64_t vectors = 1; vectors <= maxVectors; ++vectors) {
+      // No block has vectors of nothing but padding.
+      if (vectors > llvm::divideCeilSigned(rows, lanes))
+        continue;
+      for (int64_t size = 1; size <= std::min(width, target.registers); ++size)
+        if (width % size == 0)
+          consider(size, 1, vectors, lanes);
+      for (int64_t size = 2; size <= height; ++size)
+        consider(width, size, vectors, lanes);
+    }
   return plan.time != 0;
 }
 
@@ -379,9 +398,10 @@ kas::makeRowVectorPlan(const Contraction &contraction,
       contraction.reductions.empty())
     return fail("expected data and a weight with one loop of rows");
   int64_t rows = contraction.getExtent(contraction.rows);
-  if (rows % target.lanes != 0)
-    return fail("expected rows that fill vectors of " + Twine(target.lanes) +
-                ", got " + Twine(rows));
+  SmallVector<int64_t> lanes = getLaneCounts(rows, target);
+  if (lanes.empty())
+    return fail("expected rows that fill more than half of a vector, got " +
+                Twine(rows));
   RowVectorPlan plan;
   bool isSum = chooseData(plan, contraction);
   if (!chooseTile(plan, contraction, target, schedule)) {
@@ -393,8 +413,8 @@ kas::makeRowVectorPlan(const Contraction &contraction,
                 Twine(schedule.getVectors()));
   }
 
-  int64_t items = contraction.getExtent(contraction.batches) *
-                  (rows / (target.lanes * plan.registerVectors));
+  int64_t items =
+      contraction.getExtent(contraction.batches) * plan.getNumBlocks(rows);
   int64_t outermost = contraction.loops[contraction.columns.front()].extent;
   int64_t step = contraction.columns.size() == 1   ? plan.tileColumns
                  : contraction.columns.size() == 2 ? plan.tileOuterColumns
@@ -416,7 +436,8 @@ kas::makeRowVectorPlan(const Contraction &contraction,
   // one tile in a few. The processor fetches ahead no further than to the end
   // of a page, of which each step reads a large part.
   constexpr int64_t fewTiles = 8, twoPages = 2048;
-  int64_t weights = contraction.getExtent(contraction.batches) * rows *
+  int64_t weights = contraction.getExtent(contraction.batches) *
+                    plan.getNumBlocks(rows) * plan.getBlockRows() *
                     contraction.getExtent(contraction.reductions);
   if (contraction.getExtent(contraction.columns) <=
           fewTiles * plan.getNumRegisterColumns() &&

@@ -45,12 +45,15 @@ struct DataWrap {
 /// (pixels): each step loads vectors of packed weights and multiplies them with
 /// single elements of the data, which is read where it is, at any stride. No
 /// lane is lost to images whose width fits no vector; the sums are transposed
-/// when they are stored.
+/// when they are stored. Rows that fill no whole blocks of vectors get weights
+/// of zero behind them, whose sums are not stored.
 struct RowVectorPlan {
   /// The loops that the columns of a tile come from, and how many iterations of
   /// each: the innermost one, and the one outside of it if that is short.
   int64_t tileColumns = 1, tileOuterColumns = 1;
   int64_t registerVectors = 1;
+  /// Elements of a vector: those of the target, or fewer where rows are few.
+  int64_t lanes = 0;
   /// In how many groups the tiles of one block of rows are cut, so that all
   /// threads find work.
   int64_t columnGroups = 1;
@@ -81,6 +84,11 @@ struct RowVectorPlan {
 
   int64_t getNumRegisterColumns() const {
     return tileColumns * tileOuterColumns;
+  }
+  /// Rows of one tile, and how many such blocks `rows` rows are.
+  int64_t getBlockRows() const { return lanes * registerVectors; }
+  int64_t getNumBlocks(int64_t rows) const {
+    return llvm::divideCeil(rows, getBlockRows());
   }
   llvm::ArrayRef<unsigned> getUnrolled() const {
     return llvm::ArrayRef(reductions)

@@ -78,14 +78,25 @@ SmallVector<Value> RowVectorEmitter::getFirstSums(int64_t columns) {
   StridedAccess access;
   if (bias)
     access.strides = options.tail->biasStrides;
-  for (int64_t v = 0; v < plan.registerVectors; ++v)
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vectorType));
+  for (int64_t v = 0; v < plan.registerVectors; ++v) {
+    if (!bias) {
+      vectors.push_back(zero);
+      continue;
+    }
+    Value place = address(access, v * plan.lanes);
+    if ((v + 1) * plan.lanes <= getNumLastRows()) {
+      vectors.push_back(
+          vector::LoadOp::create(builder, loc, vectorType, bias, place));
+      continue;
+    }
+    SmallVector<int64_t> numbers =
+        llvm::to_vector(llvm::seq(v * plan.lanes, (v + 1) * plan.lanes));
     vectors.push_back(
-        bias ? vector::LoadOp::create(builder, loc, vectorType, bias,
-                                      address(access, v * target.lanes))
-                   .getResult()
-             : arith::ConstantOp::create(builder, loc,
-                                         builder.getZeroAttr(vectorType))
-                   .getResult());
+        vector::MaskedLoadOp::create(builder, loc, vectorType, bias, place,
+                                     testLanes(rowBase, numbers, rows), zero));
+  }
   for (int64_t column = 0; column < columns; ++column)
     llvm::append_range(sums, vectors);
   return sums;
@@ -213,12 +224,12 @@ RowVectorEmitter::emitProducts(Value dataAddress, Value weightAddress,
   for (int64_t v = 0; v < plan.registerVectors; ++v)
     weights.push_back(vector::LoadOp::create(
         builder, loc, vectorType, packed,
-        apply(dim(0) + v * target.lanes, {weightAddress})));
+        apply(dim(0) + v * plan.lanes, {weightAddress})));
   if (plan.prefetchDistance)
     for (int64_t v = 0; v < plan.registerVectors; ++v)
       memref::PrefetchOp::create(
           builder, loc, packed,
-          apply(dim(0) + (v * target.lanes + plan.prefetchDistance),
+          apply(dim(0) + (v * plan.lanes + plan.prefetchDistance),
                 {weightAddress}),
           /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
   for (auto [i, column] : llvm::enumerate(columns)) {
@@ -239,7 +250,7 @@ RowVectorEmitter::emitProducts(Value dataAddress, Value weightAddress,
 /// The rows of the square matrix whose columns are `vectors`: blocks off the
 /// diagonal change places, ever larger ones.
 SmallVector<Value> RowVectorEmitter::transpose(SmallVector<Value> vectors) {
-  int64_t lanes = target.lanes;
+  int64_t lanes = plan.lanes;
   for (int64_t size = 1; size < lanes; size *= 2) {
     SmallVector<int64_t> lower, upper;
     for (int64_t lane = 0; lane < lanes; ++lane) {
@@ -266,28 +277,45 @@ void RowVectorEmitter::storeTile(ArrayRef<Value> sums, int64_t columns) {
   Value zero =
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vectorType));
   int64_t rowStride = contraction.output.strides[row];
-  for (int64_t first = 0; first < columns; first += target.lanes)
+  for (int64_t first = 0; first < columns; first += plan.lanes)
     for (int64_t v = 0; v < plan.registerVectors; ++v) {
-      int64_t count = std::min(columns - first, target.lanes);
-      SmallVector<Value> vectors(target.lanes, zero);
+      int64_t count = std::min(columns - first, plan.lanes);
+      SmallVector<Value> vectors(plan.lanes, zero);
       for (int64_t column = 0; column < count; ++column)
         vectors[column] = sums[(first + column) * plan.registerVectors + v];
-      for (auto [lane, values] : llvm::enumerate(transpose(vectors))) {
-        int64_t offset = (v * target.lanes + lane) * rowStride + first;
-        storeRow(values, v * target.lanes + lane,
-                 apply(dim(0) + offset, {base}), count);
-      }
+      vectors = transpose(vectors);
+      auto store = [&](int64_t from, int64_t to) {
+        for (int64_t lane = from; lane < to; ++lane) {
+          int64_t number = v * plan.lanes + lane;
+          storeRow(vectors[lane], number,
+                   apply(dim(0) + (number * rowStride + first), {base}), count);
+        }
+      };
+      // The rows that the last block has, too.
+      int64_t always =
+          std::clamp<int64_t>(getNumLastRows() - v * plan.lanes, 0, plan.lanes);
+      store(0, always);
+      if (always == plan.lanes || numBlocks == 1)
+        continue;
+      Value isWhole =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                rowBase, constant((numBlocks - 1) * blockRows));
+      auto choice = scf::IfOp::create(builder, loc, isWhole,
+                                      /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(choice.thenBlock());
+      store(always, plan.lanes);
     }
 }
 
 /// `columns` elements of a buffer that lies like the output.
 Value RowVectorEmitter::loadRow(Value buffer, Value place, int64_t columns) {
-  if (columns == target.lanes)
+  if (columns == plan.lanes)
     return vector::LoadOp::create(builder, loc, vectorType, buffer, place);
   Value zero =
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(vectorType));
   return vector::MaskedLoadOp::create(builder, loc, vectorType, buffer, place,
-                                      tailMask(columns, target.lanes), zero);
+                                      tailMask(columns, plan.lanes), zero);
 }
 
 /// The value of one row of the block in all lanes.
@@ -315,9 +343,9 @@ void RowVectorEmitter::storeRow(Value values, int64_t rowInBlock, Value place,
                            : loadChannel(buffer, input.strides, rowInBlock));
     values = options.tail->emit(builder, loc, inputs);
   }
-  if (columns == target.lanes)
+  if (columns == plan.lanes)
     vector::StoreOp::create(builder, loc, values, result, place);
   else
     vector::MaskedStoreOp::create(builder, loc, result, place,
-                                  tailMask(columns, target.lanes), values);
+                                  tailMask(columns, plan.lanes), values);
 }

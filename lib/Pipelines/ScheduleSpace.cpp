@@ -139,7 +139,7 @@ void SpaceBuilder::addDirect() {
 }
 
 void SpaceBuilder::addRowVectors() {
-  constexpr int64_t maxVectors = 4;
+  constexpr int64_t maxVectors = 5;
   if (failed(makeRowVectorPlan(nest, target, threads, nullptr, ignore)))
     return;
   for (int64_t columns = 1; columns <= target.registers; ++columns)
