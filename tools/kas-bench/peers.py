@@ -9,6 +9,7 @@
     tools/kas-bench/peers.py --filter='^dw|^g' --rounds=2  some of them, quickly
     tools/kas-bench/peers.py --networks --threads=2        ResNet-18 and what becomes of it with other operators
     tools/kas-bench/peers.py --searched=found.mlir         what kas-search has found
+    tools/kas-bench/peers.py --grouped-layers              the 3x3 layers of three networks, dense and in groups
     tools/kas-bench/peers.py --self-check                  tries everything out that needs no other packages
 
 Each implementation is a process of its own, pinned to the same cores. All variants of all of them are timed in turn, in several
@@ -31,7 +32,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from peerbench import build, cases, measure, networks, report, searched, selfcheck, workers  # noqa: E402
+from peerbench import build, cases, groupedlayers, measure, networks, report, searched, selfcheck, workers  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = Path(__file__).resolve().parent / "peers-requirements.txt"
@@ -55,6 +56,8 @@ def all_cases(options):
         return searched.make_cases(options.tools, Path(options.searched).resolve(), options.work, options.count)
     if options.networks:
         return networks.make_cases(options.tools)
+    if options.grouped_layers:
+        return groupedlayers.make_cases()
     return cases.CASES
 
 
@@ -127,6 +130,8 @@ def run(options):
         extra.append("--all-variants")
     if options.networks:
         extra.append("--networks")
+    if options.grouped_layers:
+        extra.append("--grouped-layers")
     if options.searched:
         extra.append(f"--searched={Path(options.searched).resolve()}")
     prepare_missing(chosen, options, extra)
@@ -164,6 +169,7 @@ def parse():
     parser.add_argument("--all-variants", action="store_true", help="also those that are hardly ever the best of their peer")
     parser.add_argument("--peers", default="all", metavar="none|all|NAME,...", help=f"of {', '.join(PEERS)} (default: all)")
     parser.add_argument("--networks", action="store_true", help="measure networks instead of operators")
+    parser.add_argument("--grouped-layers", action="store_true", help="measure the layers of three networks, dense and in groups, instead")
     parser.add_argument("--searched", metavar="FILE", help="measure the operators of this output of kas-search instead")
     parser.add_argument("--count", type=int, default=200, help="at most so many of them (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="threads of each implementation (default: %(default)s)")
@@ -183,8 +189,8 @@ def parse():
     options.tools = options.tools.resolve()
     if options.rounds < 1 or options.repetitions < 1 or options.threads < 1:
         parser.error("--rounds, --repetitions and --threads must be at least 1")
-    if options.networks and options.searched:
-        parser.error("--networks and --searched exclude each other")
+    if bool(options.networks) + bool(options.searched) + options.grouped_layers > 1:
+        parser.error("--networks, --searched and --grouped-layers exclude each other")
     for expression in (options.filter, options.variants):
         try:
             re.compile(expression)

@@ -110,7 +110,7 @@ def add(name, group, subgroup, shape, mlir, macs, real, forms, weights, elements
 # ---------------------------------------------------------------- convolutions
 
 
-def convolution(name, group, subgroup, cin, cout, size, kernel, stride=1, groups=1, dilation=1):
+def make_convolution(name, group, subgroup, cin, cout, size, kernel, stride=1, groups=1, dilation=1):
     pad, out = dilation * (kernel // 2), out_size(size, kernel, stride, dilation)
     x, y = (1, cin, size, size), (1, cout, out, out)
     per_group = cin // groups
@@ -127,6 +127,8 @@ def convolution(name, group, subgroup, cin, cout, size, kernel, stride=1, groups
         operator, binding = "conv2d_strided", {"k": kernel, "s": stride}
     else:
         operator, binding = "conv2d", {"k": kernel}
+    if groups > 1 and stride > 1:
+        operator, binding = operator + "_strided", {**binding, "s": stride}
 
     def build(torch):
         return torch.nn.Conv2d(cin, cout, kernel, stride, pad, dilation, groups, bias=False)
@@ -135,8 +137,12 @@ def convolution(name, group, subgroup, cin, cout, size, kernel, stride=1, groups
         return [module.weight.numpy().reshape(weight)]
 
     macs = out * out * cout * per_group * kernel * kernel
-    add(name, group, subgroup, x, single(operator, binding, [x, weight], y), macs, inside(size, kernel, stride, dilation) ** 2,
-        {"written": build}, weights, product(x) + product(y) + product(weight))
+    return Case(name, group, subgroup, x, single(operator, binding, [x, weight], y), macs, inside(size, kernel, stride, dilation) ** 2,
+                {"written": build}, weights, product(x) + product(y) + product(weight))
+
+
+def convolution(name, *arguments, **options):
+    CASES[name] = make_convolution(name, *arguments, **options)
 
 
 # What one call costs when there is next to nothing to compute.

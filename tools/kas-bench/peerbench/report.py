@@ -6,6 +6,8 @@
 import json
 import math
 
+from . import groupedlayers
+
 # f32 sums in another order; what computes in a shorter format or by another algorithm with larger errors does not count.
 TOLERANCE = 1e-4
 
@@ -82,6 +84,10 @@ class Report:
             dense = f"c3_{case.shape[1]}_{case.shape[1]}@{size}"
             if case.subgroup in ("thin", "wide") and case.name in self.shares and dense in self.shares:
                 self.kas_line(case, "share_of_dense_efficiency", self.shares[case.name] / self.shares[dense])
+            layer = groupedlayers.get_dense(case.name)
+            if layer and case.name in self.shares and layer[0] in self.shares:
+                # Shares of the peak, not times: the machine may have been slower in one of them.
+                self.kas_line(case, "achieved_over_expected", self.shares[case.name] / self.shares[layer[0]])
         dense = self.networks.get("resnet18@224")
         for name, (time, macs) in self.networks.items():
             if dense and name != "resnet18@224":
