@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas-c/Kas.h"
+#include "kas-c/Measure.h"
 #include "kas-c/Search.h"
 #include <memory>
 #include <nanobind/nanobind.h>
@@ -217,6 +218,44 @@ private:
   std::unique_ptr<KasFunction, Destroy> function;
 };
 
+/// A program on tensors of any type: nothing says their shapes any more, so
+/// that only their number is checked.
+class Program {
+public:
+  explicit Program(KasProgram *program) : program(program) {}
+
+  int64_t getNumTensors(const std::string &name) const {
+    return kasProgramGetNumTensors(program.get(), name.c_str());
+  }
+  int64_t getNumPreparedElements(const std::string &name) const {
+    return kasProgramGetNumPreparedElements(program.get(), name.c_str());
+  }
+  double call(const std::string &name, std::vector<Array> tensors,
+              uint64_t runs, bool wallClock) {
+    int64_t expected = getNumTensors(name);
+    if (expected < 0)
+      throw nb::key_error(("no function '" + name + "'").c_str());
+    if (expected != static_cast<int64_t>(tensors.size()))
+      throw nb::type_error(("expected " + std::to_string(expected) +
+                            " tensors, got " + std::to_string(tensors.size()))
+                               .c_str());
+    std::vector<void *> pointers;
+    for (Array &array : tensors)
+      pointers.push_back(const_cast<void *>(array.data()));
+    double milliseconds = 0;
+    nb::gil_scoped_release release;
+    kasProgramCall(program.get(), name.c_str(), pointers.data(), runs,
+                   wallClock, &milliseconds);
+    return milliseconds;
+  }
+
+private:
+  struct Destroy {
+    void operator()(KasProgram *program) const { kasProgramDestroy(program); }
+  };
+  std::unique_ptr<KasProgram, Destroy> program;
+};
+
 class Module {
 public:
   Module(const std::string &text, const std::string &name) {
@@ -384,6 +423,25 @@ public:
       return function != nullptr;
     });
     return new Function(function);
+  }
+
+  Program *load(unsigned optLevel) {
+    KasProgram *program = nullptr;
+    run([&](KasDiagnostics sink) {
+      program = kasModuleLoad(module.get(), optLevel, sink);
+      return program != nullptr;
+    });
+    return new Program(program);
+  }
+  std::string tune(const std::string &name, const std::string &database,
+                   const std::string &network, int64_t trials, int64_t runs,
+                   uint64_t seed, unsigned threads) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasModuleTune(
+          module.get(), name.c_str(),
+          {database.c_str(), network.c_str(), trials, runs, seed, threads},
+          stream, sink);
+    });
   }
 
 private:
@@ -616,7 +674,25 @@ NB_MODULE(_kas, m) {
       .def("compile_kernel", &Module::compileKernel, "name"_a, "binding"_a,
            "batch"_a, "gradient"_a, "threads"_a, "opt_level"_a)
       .def("compile_function", &Module::compileFunction, "name"_a, "threads"_a,
-           "opt_level"_a);
+           "opt_level"_a)
+      .def("load", &Module::load, "opt_level"_a)
+      .def("tune", &Module::tune, "name"_a, "database"_a, "network"_a,
+           "trials"_a, "runs"_a, "seed"_a, "threads"_a);
+
+  m.def(
+      "open_tuning_database",
+      [](const std::string &path) {
+        return read([&](KasStream stream, KasDiagnostics sink) {
+          return kasTuningDatabaseOpen(path.c_str(), stream, sink);
+        });
+      },
+      "path"_a);
+  nb::class_<Program>(m, "Program")
+      .def("get_num_tensors", &Program::getNumTensors, "name"_a)
+      .def("get_num_prepared_elements", &Program::getNumPreparedElements,
+           "name"_a)
+      .def("call", &Program::call, "name"_a, "tensors"_a, "runs"_a,
+           "wall_clock"_a);
 
   nb::class_<Searcher>(m, "Searcher")
       .def(nb::init<Module &, const std::optional<std::string> &,

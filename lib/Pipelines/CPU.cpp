@@ -179,6 +179,11 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       *this, "pack-operators",
       llvm::cl::desc("Lower operators to packed panels where they suit"),
       llvm::cl::init(CPUPipelineOptions().packOperators)};
+  Option<bool> registerTiles{
+      *this, "register-tiles",
+      llvm::cl::desc("Cut sums of products into register tiles; without it "
+                     "they are plain loops"),
+      llvm::cl::init(CPUPipelineOptions().registerTiles)};
   Option<bool> prepareWeights{
       *this, "prepare-weights",
       llvm::cl::desc("Rearrange weights in a function of its own, to be called "
@@ -199,6 +204,7 @@ void kas::registerCPUPipeline() {
         options.target = {text.cpu, text.triple, text.features};
         options.vectorBits = text.vectorBits;
         options.packOperators = text.packOperators;
+        options.registerTiles = text.registerTiles;
         options.prepareWeights = text.prepareWeights;
         buildCPUPipeline(manager, options);
       });

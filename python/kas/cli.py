@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `kas`: search, report, show, export, bench."""
+"""The command `kas`: search, report, show, export, bench, study."""
 
 from __future__ import annotations
 
@@ -230,6 +230,40 @@ def _bench(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _study(arguments: argparse.Namespace) -> int:
+    from . import study
+
+    spec = study.read_spec(arguments.spec)
+    plan = spec.get_configurations()
+    if arguments.list:
+        for configuration in plan:
+            print(configuration.name)
+        for configuration, reason in spec.get_objections().items():
+            print(f"left out: {configuration.name}: {reason}")
+        return 0
+    database = arguments.database or os.path.splitext(arguments.spec)[0] + ".db"
+
+    def show(place: int, count: int, outcome: study.Outcome) -> None:
+        what = f"failed: {outcome.failure.splitlines()[0]}" if outcome.failure else f"{outcome.ms:.4g} ms"
+        if outcome.achieved is not None and outcome.share is not None:
+            what += f", {outcome.achieved:.2f} times as fast as dense, {100 * outcome.share:.0f} % of what is expected"
+        print(f"[{place + 1}/{count}] {outcome.configuration.name}: {what} ({outcome.seconds:.1f} s)", flush=True)
+
+    outcomes = study.run(spec, database, retry=arguments.retry, progress=None if arguments.quiet else show)
+    failed = sum(outcome.failure is not None for outcome in outcomes)
+    print(f"{len(outcomes)} configurations, {failed} failed, {sum(outcome.seconds for outcome in outcomes):.0f} s")
+    for path, write in ((arguments.tables, study.write_tables), (arguments.plot, study.write_plot)):
+        if path:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(write(outcomes))
+    if arguments.page:
+        with open(arguments.page, encoding="utf-8") as file:
+            page = study.update_page(file.read(), outcomes)
+        with open(arguments.page, "w", encoding="utf-8") as file:
+            file.write(page)
+    return 0
+
+
 # The parser
 
 
@@ -281,6 +315,16 @@ def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
     bench.add_argument("--runs", type=int, default=21)
     bench.add_argument("--threads", type=int, default=1, help="0 leaves the number to OpenMP (default 1)")
     bench.set_defaults(run=_bench)
+    study = commands.add_parser("study", help="measure models x compressions x algorithms x schedules x targets")
+    study.add_argument("spec", help="the file that says what to run (docs/Study.md)")
+    study.add_argument("--database", help="the file that keeps the study; the same command goes on (default: SPEC.db)")
+    study.add_argument("--list", action="store_true", help="tell the configurations, and which make no sense, and measure nothing")
+    study.add_argument("--retry", action="store_true", help="measure those again that failed")
+    study.add_argument("--tables", metavar="FILE.md", help="write the tables")
+    study.add_argument("--plot", metavar="FILE.svg", help="write the plot")
+    study.add_argument("--page", metavar="FILE.md", help="write the tables where a page has marks for them")
+    study.add_argument("--quiet", action="store_true")
+    study.set_defaults(run=_study)
     for command in (show, export, bench):
         command.add_argument("source", help="the database of a search, a file of MLIR, or the name of an operator")
         command.add_argument("candidate", type=int, nargs="?", help="its number in the database or file")

@@ -1,0 +1,79 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The C interface of measuring: programs on tensors of any element type, and
+// schedules found by measuring.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_C_MEASURE_H
+#define KAS_C_MEASURE_H
+
+#include "kas-c/Kas.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Machine code of a module.
+typedef struct KasProgram KasProgram;
+
+/// Compiles a module in the LLVM dialect, as the pass pipeline
+/// `kas-cpu-pipeline` leaves it, for the CPU at hand. The module stays as it
+/// is. Null when it fails.
+KasProgram *kasModuleLoad(KasModule *module, unsigned optLevel,
+                          KasDiagnostics diagnostics);
+void kasProgramDestroy(KasProgram *program);
+
+/// How many pointers the function `name` takes; -1 if the program has no such
+/// function.
+int64_t kasProgramGetNumTensors(const KasProgram *program, const char *name);
+
+/// How many f32 `NAME_prepare` fills for the function `name`, which takes them
+/// behind its results; 0 if there is no such function.
+int64_t kasProgramGetNumPreparedElements(const KasProgram *program,
+                                         const char *name);
+
+/// Calls the function `name`, which must exist, `runs` times: one pointer to
+/// the dense elements of each argument, then of each result. `milliseconds`,
+/// unless it is null, becomes the mean of the runs: of this thread's processor
+/// time, or of the clock's if `wallClock`.
+void kasProgramCall(KasProgram *program, const char *name, void *const *tensors,
+                    uint64_t runs, bool wallClock, double *milliseconds);
+
+/// Opens the database of tunings in file `path`, which is made if there is
+/// none, and checks it. Writes a JSON object: `target` and `toolchain`, what
+/// times of this machine depend on.
+bool kasTuningDatabaseOpen(const char *path, KasStream json,
+                           KasDiagnostics diagnostics);
+
+typedef struct KasTuneOptions {
+  /// The file of measurements, made if there is none; what it has of this
+  /// machine is not measured again.
+  const char *database;
+  /// What the function is called there.
+  const char *network;
+  /// Schedules to measure for each kernel, and runs of each.
+  int64_t trials, runs;
+  uint64_t seed;
+  unsigned threads;
+} KasTuneOptions;
+
+/// Measures schedules for the kernels of the function `name`, in processes
+/// forked from this one, and sets the best ones in the module (see
+/// docs/Tuning.md). Writes a JSON array of the kernels: `tensors`, `measured`,
+/// `failed`, `ratio` (to the time of the cost model's choice) and `schedule`
+/// (empty: the cost model's).
+bool kasModuleTune(KasModule *module, const char *name, KasTuneOptions options,
+                   KasStream json, KasDiagnostics diagnostics);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // KAS_C_MEASURE_H

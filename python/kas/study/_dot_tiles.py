@@ -1,0 +1,223 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Register tiles of dot products: int8 and bf16 on processors that add products of several channels at once.
+
+One instruction multiplies a vector of the image, 16 pixels of 4 channels (int8) or 2 (bf16), with the same channels of one
+weight, and adds the products to 16 sums of 32 bits. The image is packed so that these channels lie together; in each of
+stride x stride phases all pixels that a place of the filter needs lie one after another, and lines with their border are
+one long line, so that each place of the filter reads the same line a little shifted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Iterator
+
+from ._models import Layer
+from ._programs import tensor
+
+LANES = 16
+
+
+@dataclass(frozen=True)
+class DotProduct:
+    """An instruction: its name in LLVM, the feature that says that a processor has it, and the types."""
+
+    intrinsic: str
+    feature: str
+    element: str
+    group: int
+    sums: str
+    result: str
+
+
+INSTRUCTIONS = {
+    "i8": DotProduct("llvm.x86.avx512.vpdpbusd.512", "avx512vnni", "i8", 4, "i32", "i32"),
+    "bf16": DotProduct("llvm.x86.avx512bf16.dpbf16ps.512", "avx512bf16", "bf16", 2, "f32", "bf16"),
+}
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Sums in registers: so many outputs times so many vectors of pixels."""
+
+    rows: int
+    vectors: int
+
+
+def get_tiles(layer: Layer) -> Iterator[Tile]:
+    """All that 24 of the registers hold, the rows divisors of the outputs, the best guess first."""
+    pixels = layer.output_size * get_pitch(layer)
+    tiles = [
+        Tile(rows, vectors)
+        for rows in range(1, 17)
+        for vectors in range(1, 7)
+        if layer.outputs % rows == 0 and 4 <= rows * vectors <= 24 and vectors <= -(-pixels // LANES)
+    ] or [Tile(1, 1)]
+
+    def cost(tile: Tile) -> tuple[float, int]:
+        blocks = -(-pixels // (LANES * tile.vectors))
+        # Loads and products of a step for each useful sum; few sums wait for each other.
+        work = max(tile.rows * tile.vectors, 8) + tile.vectors + 0.25 * tile.rows
+        return blocks * work / tile.rows, -tile.rows
+
+    return iter(sorted(tiles, key=cost))
+
+
+def get_pitch(layer: Layer) -> int:
+    """Pixels of a line of one phase."""
+    return layer.output_size + (layer.kernel - 1) // layer.stride
+
+
+def count_groups(layer: Layer, instruction: DotProduct) -> int:
+    return -(-layer.inputs // instruction.group)
+
+
+def write_dot_tiles(layer: Layer, instruction: DotProduct, tile: Tile) -> str:
+    """`@forward` of the image, the weights, [outputs, groups of channels * places] of 32 bits, and the first sums."""
+    return _Writer(layer, instruction, tile).write()
+
+
+class _Writer:
+    def __init__(self, layer: Layer, instruction: DotProduct, tile: Tile):
+        self.layer, self.instruction, self.tile = layer, instruction, tile
+        self.pitch, self.groups = get_pitch(layer), count_groups(layer, instruction)
+        block = LANES * tile.vectors
+        self.pixels = -(-layer.output_size * self.pitch // block) * block
+        reach = (layer.kernel - 1) // layer.stride
+        self.lines = -(-(self.pixels + reach * (self.pitch + 1)) // self.pitch)
+        self.lines = max(self.lines, -(-(layer.size + layer.padding) // layer.stride))
+        self.row = self.lines * self.pitch * instruction.group
+        self.phases = min(layer.stride, layer.kernel)
+        self.out: list[str] = []
+
+    def add(self, line: str) -> None:
+        self.out.append(line)
+
+    def write(self) -> str:
+        layer, one = self.layer, self.instruction
+        image = tensor((1, layer.inputs, layer.size, layer.size), one.element)
+        weights = tensor((layer.outputs, self.groups * layer.kernel**2), "i32")
+        self.result = tensor((1, layer.outputs, layer.output_size, layer.output_size), one.result)
+        sums, bits = f"vector<{LANES}x{one.sums}>", f"vector<{LANES * one.group}x{one.element}>"
+        # As a function of that name, not by llvm.call_intrinsic, whose effects bufferization does not know.
+        self.add(f"func.func private @{one.intrinsic}({sums}, {bits}, {bits}) -> {sums}")
+        self.add(f"func.func @forward(%x: {image}, %w: {weights}, %start: {tensor((layer.outputs,), one.sums)}) -> {self.result} {{")
+        for number in range(max(3, self.tile.rows)):
+            self.add(f"  %c{number} = arith.constant {number} : index")
+        for name, value in (("outputs", layer.outputs), ("pixels", self.pixels), ("groups", self.groups), ("rows", self.tile.rows),
+                            ("block", LANES * self.tile.vectors), ("group", one.group)):
+            self.add(f"  %{name} = arith.constant {value} : index")
+        self.pack()
+        self.multiply(weights)
+        self.crop()
+        self.add("}")
+        return "\n".join(self.out) + "\n"
+
+    def pack(self) -> None:
+        """The image to [phase, group of channels, pixel, channel of the group]."""
+        layer, one = self.layer, self.instruction
+        zero = "0" if one.element == "i8" else "0.0"
+        self.add(f"  %zero = arith.constant {zero} : {one.element}")
+        # Products are of unsigned numbers of the image with signed weights: 128 is added, and the first sums take it back.
+        self.add("  %sign = arith.constant -128 : i8")
+        source = (1, layer.inputs, layer.size, layer.size)
+        padded = (1, self.groups * one.group, self.lines * layer.stride, self.pitch * layer.stride)
+        pad = layer.padding
+        high = [0, padded[1] - layer.inputs, padded[2] - layer.size - pad, max(0, padded[3] - layer.size - pad)]
+        padded = (1, padded[1], padded[2], layer.size + pad + high[3])
+        self.add(f"  %padded = tensor.pad %x low[0, 0, {pad}, {pad}] high{high} {{\n    ^bb0(%a: index, %b: index, %c: index, %d: index):\n"
+                 f"      tensor.yield %zero : {one.element}\n  }} : {tensor(source, one.element)} to {tensor(padded, one.element)}")
+        shape = (self.phases, self.phases, self.groups, self.lines, self.pitch, one.group)
+        packed = tensor(shape, one.element)
+        body = "      linalg.yield %a : bf16"
+        if one.element == "i8":
+            body = "      %u = arith.xori %a, %sign : i8\n      linalg.yield %u : i8"
+        self.add(f"  %room = tensor.empty() : {packed}")
+        place = f"0, q * {one.group} + g, h * {layer.stride} + a, w * {layer.stride} + b"
+        dims = "a, b, q, h, w, g"
+        kinds = ", ".join(['"parallel"'] * 6)
+        self.add(f"  %packed = linalg.generic {{indexing_maps = [affine_map<({dims}) -> ({place})>, affine_map<({dims}) -> ({dims})>], "
+                 f"iterator_types = [{kinds}]}} ins(%padded : {tensor(padded, one.element)}) outs(%room : {packed}) {{\n"
+                 f"    ^bb0(%a: {one.element}, %o: {one.element}):\n{body}\n  }} -> {packed}")
+        self.image = tensor((self.phases**2 * self.groups, self.row), one.element)
+        self.add(f"  %image = tensor.collapse_shape %packed [[0, 1, 2], [3, 4, 5]] : {packed} into {self.image}")
+
+    def multiply(self, weights: str) -> None:
+        one, tile, kernel = self.instruction, self.tile, self.layer.kernel
+        sums = f"vector<{LANES}x{one.sums}>"
+        self.sums = tensor((self.layer.outputs, self.pixels), one.sums)
+        self.add(f"  %none = tensor.empty() : {self.sums}")
+        self.add(f"  %all = scf.for %f = %c0 to %outputs step %rows iter_args(%t = %none) -> ({self.sums}) {{")
+        for row in range(tile.rows):
+            self.add(f"    %f{row} = arith.addi %f, %c{row} : index")
+            self.add(f"    %s{row} = tensor.extract %start[%f{row}] : {tensor((self.layer.outputs,), one.sums)}")
+            self.add(f"    %b{row} = vector.broadcast %s{row} : {one.sums} to {sums}")
+        self.add(f"    %u = scf.for %n = %c0 to %pixels step %block iter_args(%v = %t) -> ({self.sums}) {{")
+        self.add("      %base = arith.muli %n, %group : index")
+        names = [f"%a{row}_{vector}" for row in range(tile.rows) for vector in range(tile.vectors)]
+        start = ", ".join(f"{name} = %b{name[2:].split('_')[0]}" for name in names)
+        types = ", ".join([sums] * len(names))
+        self.add(f"      %r:{len(names)} = scf.for %q = %c0 to %groups step %c1 iter_args({start}) -> ({types}) {{")
+        current = dict.fromkeys(names)
+        for name in names:
+            current[name] = name
+        for i in range(kernel):
+            for j in range(kernel):
+                self.step(i, j, current, weights, sums)
+        self.add(f"        scf.yield {', '.join(str(current[name]) for name in names)} : {types}\n      }}")
+        value = "%v"
+        for number, name in enumerate(names):
+            row, vector = map(int, name[2:].split("_"))
+            self.add(f"      %o{number} = arith.constant {vector * LANES} : index")
+            self.add(f"      %p{number} = arith.addi %n, %o{number} : index")
+            self.add(f"      %v{number} = vector.transfer_write %r#{number}, {value}[%f{row}, %p{number}] {{in_bounds = [true]}} : {sums}, {self.sums}")
+            value = f"%v{number}"
+        self.add(f"      scf.yield {value} : {self.sums}\n    }}\n    scf.yield %u : {self.sums}\n  }}")
+
+    def step(self, i: int, j: int, current: dict, weights: str, sums: str) -> None:
+        """The products of one place of the filter."""
+        one, tile, layer = self.instruction, self.tile, self.layer
+        bits = f"vector<{LANES * one.group}x{one.element}>"
+        tag = f"{i}_{j}"
+        phase = (i % layer.stride) * self.phases + j % layer.stride
+        shift = ((i // layer.stride) * self.pitch + j // layer.stride) * one.group
+        self.add(f"        %ph{tag} = arith.constant {phase * self.groups} : index\n        %line{tag} = arith.addi %q, %ph{tag} : index")
+        for vector in range(tile.vectors):
+            self.add(f"        %d{tag}_{vector} = arith.constant {shift + vector * LANES * one.group} : index")
+            self.add(f"        %e{tag}_{vector} = arith.addi %base, %d{tag}_{vector} : index")
+            self.add(f"        %x{tag}_{vector} = vector.transfer_read %image[%line{tag}, %e{tag}_{vector}], %zero {{in_bounds = [true]}} : "
+                     f"{self.image}, {bits}")
+        places = layer.kernel**2
+        self.add(f"        %k{tag} = arith.constant {places} : index\n        %l{tag} = arith.muli %q, %k{tag} : index")
+        self.add(f"        %m{tag} = arith.constant {i * layer.kernel + j} : index\n        %place{tag} = arith.addi %l{tag}, %m{tag} : index")
+        for row in range(tile.rows):
+            self.add(f"        %w{tag}_{row} = tensor.extract %w[%f{row}, %place{tag}] : {weights}")
+            self.add(f"        %y{tag}_{row} = vector.broadcast %w{tag}_{row} : i32 to vector<{LANES}xi32>")
+            self.add(f"        %z{tag}_{row} = vector.bitcast %y{tag}_{row} : vector<{LANES}xi32> to {bits}")
+            for vector in range(tile.vectors):
+                name = f"%a{row}_{vector}"
+                self.add(f"        %t{tag}_{row}_{vector} = func.call @{one.intrinsic}({current[name]}, %x{tag}_{vector}, %z{tag}_{row}) : "
+                         f"({sums}, {bits}, {bits}) -> {sums}")
+                current[name] = f"%t{tag}_{row}_{vector}"
+
+    def crop(self) -> None:
+        """The image of the sums without what lies between lines."""
+        layer, one = self.layer, self.instruction
+        size, outputs = layer.output_size, layer.outputs
+        flat, lines, inner = (outputs, size * self.pitch), (outputs, size, self.pitch), (outputs, size, size)
+        self.add(f"  %flat = tensor.extract_slice %all[0, 0] [{outputs}, {flat[1]}] [1, 1] : {self.sums} to {tensor(flat, one.sums)}")
+        self.add(f"  %lines = tensor.expand_shape %flat [[0], [1, 2]] output_shape {list(lines)} : {tensor(flat, one.sums)} into {tensor(lines, one.sums)}")
+        self.add(f"  %inner = tensor.extract_slice %lines[0, 0, 0] {list(inner)} [1, 1, 1] : {tensor(lines, one.sums)} to {tensor(inner, one.sums)}")
+        body = "      linalg.yield %a : i32"
+        if one.result != one.sums:
+            body = f"      %r = arith.truncf %a : {one.sums} to {one.result}\n      linalg.yield %r : {one.result}"
+        self.add(f"  %end = tensor.empty() : {tensor(inner, one.result)}")
+        same = "affine_map<(f, h, w) -> (f, h, w)>"
+        self.add(f'  %copy = linalg.generic {{indexing_maps = [{same}, {same}], iterator_types = ["parallel", "parallel", "parallel"]}} '
+                 f"ins(%inner : {tensor(inner, one.sums)}) outs(%end : {tensor(inner, one.result)}) {{\n"
+                 f"    ^bb0(%a: {one.sums}, %o: {one.result}):\n{body}\n  }} -> {tensor(inner, one.result)}")
+        self.add(f"  %result = tensor.expand_shape %copy [[0, 1], [2], [3]] output_shape [1, {outputs}, {size}, {size}] : "
+                 f"{tensor(inner, one.result)} into {self.result}")
+        self.add(f"  return %result : {self.result}")
