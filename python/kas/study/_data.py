@@ -11,7 +11,7 @@ from typing import Any, Sequence
 
 import numpy
 
-from ._dot_tiles import DotProduct, count_groups
+from ._dot_tiles import DotProduct, Tile, count_groups, count_outputs
 from ._models import Layer
 
 Array = Any
@@ -112,15 +112,14 @@ def compress_tree(weights: Array) -> tuple[list[int], list[Array]]:
     return counts, [*arrays, align(weights[tuple(places.T)])]
 
 
-def pack_dot_products(layer: Layer, instruction: DotProduct, weights: Array) -> list[Array]:
+def pack_dot_products(layer: Layer, instruction: DotProduct, tile: Tile, weights: Array) -> list[Array]:
     """Weights as `write_dot_tiles` takes them, and the first sums."""
-    groups, size = count_groups(layer, instruction), instruction.group
-    padded = numpy.zeros((layer.outputs, groups * size, *layer.weight_shape[2:]), dtype=weights.dtype)
-    padded[:, : layer.inputs] = weights
-    packed = padded.reshape(layer.outputs, groups, size, -1).transpose(0, 1, 3, 2)
-    packed = numpy.ascontiguousarray(packed).view(numpy.int32).reshape(layer.outputs, -1)
+    groups, size, outputs = count_groups(layer, instruction), instruction.group, count_outputs(layer, tile)
+    padded = numpy.zeros((outputs, groups * size, *layer.weight_shape[2:]), dtype=weights.dtype)
+    padded[: layer.outputs, : layer.inputs] = weights
+    packed = padded.reshape(outputs, groups, size, -1).transpose(0, 1, 3, 2)
+    packed = numpy.ascontiguousarray(packed).view(numpy.int32).reshape(outputs, -1)
+    start = numpy.zeros(outputs, dtype=numpy.int32 if instruction.sums == "i32" else numpy.float32)
     if instruction.element == "i8":
-        start = -128 * weights.astype(numpy.int32).reshape(layer.outputs, -1).sum(axis=1, dtype=numpy.int32)
-    else:
-        start = numpy.zeros(layer.outputs, dtype=numpy.float32)
-    return [align(packed), align(start)]
+        start = -128 * padded.astype(numpy.int32).reshape(outputs, -1).sum(axis=1, dtype=numpy.int32)
+    return [align(packed.T if tile.swapped else packed), align(start)]

@@ -14,13 +14,16 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Sequence
 
 from ._spec import Configuration, Spec
 from ._store import Outcome, Store, StudyError
 
 ELEMENT_FACTORS = {"f16": 2.0, "bf16": 2.0, "int8": 4.0}
 """What is expected of smaller elements: as many times more fit a vector as they have fewer bits."""
+
+WORKER = ["-m", "kas.study._worker"]
+"""What a worker's interpreter is called with."""
 
 Progress = Callable[[int, int, Outcome], None]
 
@@ -45,7 +48,7 @@ def _start_worker(request: dict[str, Any], limit: float) -> dict[str, Any]:
     environment["PYTHONPATH"] = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
     # In a session of its own: what it has forked ends with it, and Ctrl-C comes to this process alone.
     with subprocess.Popen(
-        [sys.executable, "-m", "kas.study._worker"],
+        [sys.executable, *WORKER],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -70,8 +73,10 @@ def _start_worker(request: dict[str, Any], limit: float) -> dict[str, Any]:
         return {"failure": f"the worker ended with {worker.returncode} and without an answer: {errors.strip()[-500:]}"}
 
 
-def measure(spec: Spec, configuration: Configuration, baseline: Optional[Configuration], database: str) -> tuple[Outcome, list[dict[str, Any]]]:
-    """What becomes of a configuration, and its layers."""
+def measure(
+    spec: Spec, configuration: Configuration, baseline: Optional[Configuration], database: str, features: Sequence[str] = ()
+) -> tuple[Outcome, list[dict[str, Any]]]:
+    """What becomes of a configuration, and its layers. `features` are the processor's, each as `+NAME`."""
     start = time.monotonic()
     request = {
         "configuration": configuration._asdict(),
@@ -82,6 +87,7 @@ def measure(spec: Spec, configuration: Configuration, baseline: Optional[Configu
         "runs": spec.runs,
         "trials": spec.trials,
         "threads": spec.threads,
+        "features": features,
     }
     answer = _start_worker(request, spec.limit)
     outcome = Outcome(configuration, failure=answer.get("failure"), seconds=time.monotonic() - start)
@@ -121,7 +127,7 @@ def run(spec: Spec, database: str, *, retry: bool = False, progress: Optional[Pr
                 if known is not None and not (retry and known.failure):
                     continue
                 baseline = find_baseline(configuration, outcomes)
-                outcome, layers = measure(spec, configuration, baseline, database)
+                outcome, layers = measure(spec, configuration, baseline, database, store.features)
                 store.record(outcome, layers)
                 outcomes[configuration] = outcome
                 if progress is not None:

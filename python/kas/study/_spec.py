@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
 
-from .._errors import Error, need
-from .._module import Module
+from .._errors import need
 from ._models import NETWORKS, Layer, get_layers, prune_channels
 
 COMPRESSIONS = ("dense", "weight-pruning", "channel-pruning", "f16", "bf16", "int8")
@@ -20,6 +18,9 @@ PRUNINGS = ("weight-pruning", "channel-pruning")
 ALGORITHMS = ("auto", "direct", "im2col", "spatial-pack", "winograd")
 SCHEDULES = ("untuned", "model", "tuned")
 TARGETS = ("cpu", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+
+PIPELINE_ALGORITHMS: tuple[str, ...] = ()
+"""Those that the CPU pipeline has an option `algorithm` for; `auto` is what it does by itself, im2col the study's own."""
 
 
 class SpecError(ValueError):
@@ -123,21 +124,11 @@ def get_objection(c: Configuration) -> Optional[str]:
             return "tiles of 16 and 8 bits are chosen by auto"
         if c.compression == "int8" and c.target != "cpu" and c.schedule != "untuned":
             return "tiles of 8 bits are those of this machine"
-    if c.algorithm in ("direct", "spatial-pack", "winograd") and c.schedule != "untuned" and not _has_algorithm(c.algorithm):
-        return f"this compiler has no option algorithm={c.algorithm}"
+    if c.algorithm not in ("auto", "im2col", *PIPELINE_ALGORITHMS) and c.schedule != "untuned":
+        return f"the CPU pipeline has no option algorithm={c.algorithm}"
     if c.schedule == "tuned" and (c.target != "cpu" or c.algorithm not in ("auto", "im2col")):
         return "schedules are searched for this machine and for auto and im2col"
     return None
-
-
-@functools.lru_cache(maxsize=None)
-def _has_algorithm(algorithm: str) -> bool:
-    """Whether the CPU pipeline can be told to take it."""
-    try:
-        Module("module {}").run(f"kas-cpu-pipeline{{algorithm={algorithm}}}")
-    except Error:
-        return False
-    return True
 
 
 # Reading

@@ -73,6 +73,7 @@ class Store:
     def __init__(self, path: str, spec: Spec):
         self.path, self.spec = path, spec
         environment = json.loads(_kas.open_tuning_database(path))
+        self.features: list[str] = environment["target"].rsplit("; ", 1)[-1].split(",")
         self.connection = sqlite3.connect(path, timeout=60)
         self.connection.executescript(SCHEMA)
         own = (environment["target"], environment["toolchain"], spec.protocol)

@@ -33,6 +33,9 @@ DTYPES = {"f32": numpy.float32, "f16": numpy.float16, "bf16": numpy.uint16, "i8"
 PR_SET_PDEATHSIG = 1
 """Of <sys/prctl.h>."""
 
+TILES = 6
+"""Tiles of dot products that are measured for `tuned`."""
+
 PLAN_RUNS = 4
 """Runs of each schedule that the study chooses from by itself."""
 
@@ -101,6 +104,7 @@ class Job:
         self.seed, self.runs, self.trials, self.threads = (request[key] for key in ("seed", "runs", "trials", "threads"))
         self.database: str = request["database"]
         self.wall_clock = self.threads != 1
+        self.features = request["features"]
 
     def run(self) -> list[dict[str, Any]]:
         return [self.run_layer(dense, layer) for dense, layer in self.layers]
@@ -164,12 +168,11 @@ class Job:
             yield from self.get_sparse(layer, algorithm, schedule, data, base)
             return
         instruction = INSTRUCTIONS.get(element)
-        if instruction and algorithm == "auto" and not layer.depthwise and target == "cpu":
-            packed = pack_dot_products(layer, instruction, data.weights)
-            tiles = list(get_tiles(layer))
-            for tile in tiles[: 5 if schedule == "tuned" else 1]:
+        if instruction and f"+{instruction.feature}" in self.features and algorithm == "auto" and not layer.depthwise and target == "cpu":
+            for tile in get_tiles(layer, instruction)[: TILES if schedule == "tuned" else 1]:
+                packed = pack_dot_products(layer, instruction, tile, data.weights)
                 text = write_dot_tiles(layer, instruction, tile)
-                yield Variant(text, f"kas-cpu-pipeline{{{base}}}", [data.image, *packed], f"{tile.rows} rows, {tile.vectors} vectors")
+                yield Variant(text, f"kas-cpu-pipeline{{{base}}}", [data.image, *packed], str(tile))
             return
         if schedule != "untuned":
             base += " prepare-weights=true"
