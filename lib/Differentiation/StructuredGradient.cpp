@@ -53,6 +53,12 @@ private:
   FailureOr<Body> matchBody();
   FailureOr<Value> emitInitGradient(const Body &body);
   FailureOr<Value> emitInputGradient(const Body &body);
+  /// The body up to its term, for the elements `arguments` of the inputs; the
+  /// values of the body are in `mapping` then.
+  Value cloneTerm(OpBuilder &nested, const Body &body, ValueRange arguments,
+                  IRMapping &mapping);
+  /// The gradient of a maximum, shared out among the elements that equal it.
+  Value shareGradient(const Body &body);
   Value emitConvolution(linalg::Conv2DNchwFchwOp convolution);
   Value spread(Value value, ArrayRef<int64_t> strides, int64_t kernelHeight,
                int64_t kernelWidth, ArrayRef<int64_t> dataShape);
@@ -120,6 +126,64 @@ static SmallVector<utils::IteratorType> getIterators(AffineMap output) {
   return types;
 }
 
+Value StructuredReverse::cloneTerm(OpBuilder &nested, const Body &body,
+                                   ValueRange arguments, IRMapping &mapping) {
+  Block *block = op.getBlock();
+  for (unsigned index = 0; index < op.getNumDpsInputs(); ++index)
+    mapping.map(block->getArgument(index), arguments[index]);
+  Operation *end = body.term.getDefiningOp();
+  if (end && end->getBlock() == block)
+    for (Operation &step : *block) {
+      nested.clone(step, mapping);
+      if (&step == end)
+        break;
+    }
+  return mapping.lookupOrDefault(body.term);
+}
+
+static Value isEqual(OpBuilder &builder, Location loc, Value a, Value b) {
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, a, b);
+}
+
+Value StructuredReverse::shareGradient(const Body &body) {
+  // Elements may be equal because they are copies of one element, whose
+  // gradient would be counted more than once.
+  SmallVector<Value> inputs = op.getDpsInputs();
+  inputs.push_back(op->getResult(0));
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  maps.push_back(maps.back());
+  auto type = cast<RankedTensorType>(gradient.getType());
+  auto counts = linalg::GenericOp::create(
+      builder, loc, type, inputs, makeZeros(builder, loc, type), maps,
+      op.getIteratorTypesArray(),
+      [&](OpBuilder &builder, Location loc, ValueRange arguments) {
+        IRMapping mapping;
+        Value term = cloneTerm(builder, body, arguments, mapping);
+        Value isTaken =
+            isEqual(builder, loc, term, arguments[arguments.size() - 2]);
+        Value one = arith::ConstantOp::create(
+            builder, loc, builder.getFloatAttr(type.getElementType(), 1));
+        Value more = arith::AddFOp::create(builder, loc, arguments.back(), one);
+        Value count = arith::SelectOp::create(builder, loc, isTaken, more,
+                                              arguments.back());
+        linalg::YieldOp::create(builder, loc, count);
+      });
+  AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
+  SmallVector<utils::IteratorType> parallel(type.getRank(),
+                                            utils::IteratorType::parallel);
+  auto shares = linalg::GenericOp::create(
+      builder, loc, type, ValueRange{gradient, counts.getResult(0)},
+      Value(tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                    type.getElementType())),
+      ArrayRef{identity, identity, identity}, parallel,
+      [](OpBuilder &builder, Location loc, ValueRange arguments) {
+        Value share =
+            arith::DivFOp::create(builder, loc, arguments[0], arguments[1]);
+        linalg::YieldOp::create(builder, loc, share);
+      });
+  return shares.getResult(0);
+}
+
 FailureOr<Value> StructuredReverse::emitInputGradient(const Body &body) {
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   AffineMap output = maps[operand.getOperandNumber()];
@@ -130,7 +194,8 @@ FailureOr<Value> StructuredReverse::emitInputGradient(const Body &body) {
     inputs.push_back(op->getResult(0));
     maps.push_back(resultMap);
   }
-  inputs.push_back(gradient);
+  inputs.push_back(body.kind == BodyKind::Maximum ? shareGradient(body)
+                                                  : gradient);
   maps.push_back(resultMap);
   maps.push_back(output);
 
@@ -146,22 +211,11 @@ FailureOr<Value> StructuredReverse::emitInputGradient(const Body &body) {
       builder, loc, type, inputs, init, maps, getIterators(output),
       [&](OpBuilder &builder, Location loc, ValueRange arguments) {
         IRMapping mapping;
-        Block *block = op.getBlock();
-        for (unsigned index = 0; index < op.getNumDpsInputs(); ++index)
-          mapping.map(block->getArgument(index), arguments[index]);
-        Operation *end = body.term.getDefiningOp();
-        if (end && end->getBlock() == block)
-          for (Operation &nested : *block) {
-            builder.clone(nested, mapping);
-            if (&nested == end)
-              break;
-          }
+        Value term = cloneTerm(builder, body, arguments, mapping);
         Value incoming = arguments[arguments.size() - 2];
         if (body.kind == BodyKind::Maximum) {
           Value isTaken =
-              arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
-                                    mapping.lookupOrDefault(body.term),
-                                    arguments[arguments.size() - 3]);
+              isEqual(builder, loc, term, arguments[arguments.size() - 3]);
           Value zero = arith::ConstantOp::create(
               builder, loc, builder.getZeroAttr(incoming.getType()));
           incoming =
@@ -169,7 +223,7 @@ FailureOr<Value> StructuredReverse::emitInputGradient(const Body &body) {
         }
         Value share = emitScalarGradient(
             builder, body.term, incoming,
-            block->getArgument(operand.getOperandNumber()), mapping);
+            op.getBlock()->getArgument(operand.getOperandNumber()), mapping);
         isValid = share != nullptr;
         if (!isValid)
           share = arguments.back();

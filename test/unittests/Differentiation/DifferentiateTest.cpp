@@ -326,6 +326,21 @@ TEST_F(DifferentiateTest, TensorOperations) {
   EXPECT_EQ(slopes.cornered, 0u);
 }
 
+/// Copies of one element are a maximum together; each counts once in all.
+TEST_F(DifferentiateTest, MaximumOfCopies) {
+  checkText(makeFunction("tensor<5xf32>", "tensor<5xf32>", "tensor<5xf32>", R"(
+    %e = tensor.empty() : tensor<5x3xf32>
+    %c = linalg.broadcast ins(%x : tensor<5xf32>) outs(%e : tensor<5x3xf32>) dimensions = [1]
+    %i = linalg.fill ins(%least : f32) outs(%empty : tensor<5xf32>) -> tensor<5xf32>
+    %m = linalg.reduce ins(%c : tensor<5x3xf32>) outs(%i : tensor<5xf32>) dimensions = [1]
+      (%a: f32, %b: f32) {
+        %l = arith.maximumf %a, %b : f32
+        linalg.yield %l : f32
+      }
+    %r = linalg.mul ins(%m, %w : tensor<5xf32>, tensor<5xf32>) outs(%empty : tensor<5xf32>) -> tensor<5xf32>)"));
+  EXPECT_EQ(slopes.cornered, 0u);
+}
+
 //===----------------------------------------------------------------------===//
 // Random operators and kernels
 //===----------------------------------------------------------------------===//
