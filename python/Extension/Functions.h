@@ -1,0 +1,164 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiled functions on arrays.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_PYTHON_EXTENSION_FUNCTIONS_H
+#define KAS_PYTHON_EXTENSION_FUNCTIONS_H
+
+#include "Calls.h"
+#include "kas-c/Measure.h"
+#include <memory>
+#include <nanobind/ndarray.h>
+
+namespace kas::python {
+
+using Array = nb::ndarray<nb::ro, nb::device::cpu>;
+using OutputArray = nb::ndarray<nb::device::cpu>;
+
+inline std::string shapeToString(const int64_t *shape, size_t rank) {
+  std::string text = "(";
+  for (size_t dim = 0; dim < rank; ++dim)
+    text += (dim ? ", " : "") + std::to_string(shape[dim]);
+  return text + (rank == 1 ? ",)" : ")");
+}
+
+/// Checks that `array` is dense f32 of the shape and gives its memory.
+template <typename AnyArray>
+float *getMemory(AnyArray &array, const std::string &name,
+                 const std::vector<int64_t> &shape) {
+  std::vector<int64_t> actual;
+  for (size_t dim = 0; dim < array.ndim(); ++dim)
+    actual.push_back(static_cast<int64_t>(array.shape(dim)));
+  if (array.dtype() != nb::dtype<float>())
+    throw nb::type_error(
+        ("'" + name + "' must have elements of type float32").c_str());
+  if (actual != shape)
+    throw nb::value_error(("'" + name + "' must have the shape " +
+                           shapeToString(shape.data(), shape.size()) +
+                           ", got " +
+                           shapeToString(actual.data(), actual.size()))
+                              .c_str());
+  int64_t stride = 1;
+  for (size_t dim = shape.size(); dim-- > 0;) {
+    if (shape[dim] != 1 && array.stride(dim) != stride)
+      throw nb::value_error(("'" + name +
+                             "' must be contiguous; make it so by "
+                             "numpy.ascontiguousarray or .contiguous()")
+                                .c_str());
+    stride *= shape[dim];
+  }
+  return static_cast<float *>(
+      const_cast<void *>(static_cast<const void *>(array.data())));
+}
+
+class Function {
+public:
+  explicit Function(KasFunction *function) : function(function) {}
+
+  size_t getNumArguments() const {
+    return kasFunctionGetNumArguments(function.get());
+  }
+  size_t getNumResults() const {
+    return kasFunctionGetNumResults(function.get());
+  }
+  std::vector<std::pair<std::string, std::vector<int64_t>>>
+  getTensors(size_t begin, size_t end) const {
+    std::vector<std::pair<std::string, std::vector<int64_t>>> tensors;
+    for (size_t tensor = begin; tensor < end; ++tensor) {
+      const int64_t *shape = kasFunctionGetShape(function.get(), tensor);
+      tensors.emplace_back(
+          kasFunctionGetName(function.get(), tensor),
+          std::vector<int64_t>(
+              shape, shape + kasFunctionGetRank(function.get(), tensor)));
+    }
+    return tensors;
+  }
+  double getCompileMilliseconds() const {
+    return kasFunctionGetCompileMilliseconds(function.get());
+  }
+
+  void call(std::vector<Array> arguments, std::vector<OutputArray> results) {
+    auto tensors = getTensors(0, getNumArguments() + getNumResults());
+    checkCount("arguments", getNumArguments(), arguments.size());
+    checkCount("results", getNumResults(), results.size());
+    std::vector<float *> pointers;
+    for (Array &array : arguments) {
+      auto &[name, shape] = tensors[pointers.size()];
+      pointers.push_back(getMemory(array, name, shape));
+    }
+    for (OutputArray &array : results) {
+      auto &[name, shape] = tensors[pointers.size()];
+      pointers.push_back(getMemory(array, name, shape));
+    }
+    nb::gil_scoped_release release;
+    kasFunctionCall(function.get(), pointers.data());
+  }
+
+private:
+  static void checkCount(const char *what, size_t expected, size_t actual) {
+    if (expected != actual)
+      throw nb::type_error(("expected " + std::to_string(expected) + " " +
+                            what + ", got " + std::to_string(actual))
+                               .c_str());
+  }
+
+  struct Destroy {
+    void operator()(KasFunction *function) const {
+      kasFunctionDestroy(function);
+    }
+  };
+  std::unique_ptr<KasFunction, Destroy> function;
+};
+
+/// A program on tensors of any type: nothing says their shapes any more, so
+/// that only their number is checked.
+class Program {
+public:
+  explicit Program(KasProgram *program) : program(program) {}
+
+  int64_t getNumTensors(const std::string &name) const {
+    return kasProgramGetNumTensors(program.get(), name.c_str());
+  }
+  int64_t getNumPreparedElements(const std::string &name) const {
+    return kasProgramGetNumPreparedElements(program.get(), name.c_str());
+  }
+  double call(const std::string &name, std::vector<Array> tensors,
+              uint64_t runs, bool wallClock) {
+    int64_t expected = getNumTensors(name);
+    if (expected < 0)
+      throw nb::key_error(("no function '" + name + "'").c_str());
+    if (expected != static_cast<int64_t>(tensors.size()))
+      throw nb::type_error(("expected " + std::to_string(expected) +
+                            " tensors, got " + std::to_string(tensors.size()))
+                               .c_str());
+    std::vector<void *> pointers;
+    for (Array &array : tensors)
+      pointers.push_back(const_cast<void *>(array.data()));
+    double milliseconds = 0;
+    nb::gil_scoped_release release;
+    kasProgramCall(program.get(), name.c_str(), pointers.data(), runs,
+                   wallClock, &milliseconds);
+    return milliseconds;
+  }
+
+private:
+  struct Destroy {
+    void operator()(KasProgram *program) const { kasProgramDestroy(program); }
+  };
+  std::unique_ptr<KasProgram, Destroy> program;
+};
+
+/// Adds the classes.
+void addFunctions(nb::module_ &m);
+
+} // namespace kas::python
+
+#endif // KAS_PYTHON_EXTENSION_FUNCTIONS_H

@@ -1,0 +1,223 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Modules of MLIR.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_PYTHON_EXTENSION_MODULE_H
+#define KAS_PYTHON_EXTENSION_MODULE_H
+
+#include "Functions.h"
+#include "kas-c/Search.h"
+
+namespace kas::python {
+
+class Module {
+public:
+  Module(const std::string &text, const std::string &name) {
+    Diagnostics diagnostics;
+    {
+      nb::gil_scoped_release release;
+      module.reset(kasModuleParse(text.data(), text.size(), name.c_str(),
+                                  diagnostics.sink()));
+    }
+    diagnostics.check(module != nullptr);
+  }
+
+  std::string print(bool generic) {
+    Text text;
+    nb::gil_scoped_release release;
+    kasModulePrint(module.get(), generic, text.stream());
+    return text.take();
+  }
+  void verify() {
+    run([&](KasDiagnostics sink) {
+      return kasModuleVerify(module.get(), sink);
+    });
+  }
+  /// What the passes had to say.
+  std::vector<Diagnostic> runPasses(const std::string &pipeline) {
+    return run([&](KasDiagnostics sink) {
+      return kasModuleRunPasses(module.get(), pipeline.c_str(), sink);
+    });
+  }
+  std::string getSymbolText(const std::string &name) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasModuleGetText(module.get(), name.c_str(), stream, sink);
+    });
+  }
+  std::string listSymbols() {
+    Text text;
+    nb::gil_scoped_release release;
+    kasModuleListSymbols(module.get(), text.stream());
+    return text.take();
+  }
+
+  std::string describeSpace(const std::optional<std::string> &space) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasSpaceDescribe(module.get(), getPointer(space), stream, sink);
+    });
+  }
+  std::string describe(const std::string &name) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasOperatorDescribe(module.get(), name.c_str(), stream, sink);
+    });
+  }
+  std::string getShapes(const std::string &name, const std::string &binding) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasOperatorGetShapes(module.get(), name.c_str(), binding.c_str(),
+                                  stream, sink);
+    });
+  }
+  std::tuple<int64_t, int64_t, int64_t, int64_t>
+  getCost(const std::string &name, const std::string &binding) {
+    KasCost cost = {};
+    run([&](KasDiagnostics sink) {
+      return kasOperatorGetCost(module.get(), name.c_str(), binding.c_str(),
+                                &cost, sink);
+    });
+    return {cost.macs, cost.flops, cost.parameters, cost.bytes};
+  }
+  double getFanIn(const std::string &name, const std::string &binding) {
+    double fanIn = 0;
+    run([&](KasDiagnostics sink) {
+      return kasOperatorGetFanIn(module.get(), name.c_str(), binding.c_str(),
+                                 &fanIn, sink);
+    });
+    return fanIn;
+  }
+  std::string getText(const std::string &name, KasOperatorText kind,
+                      const std::optional<std::string> &binding) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasOperatorGetText(module.get(), name.c_str(), kind,
+                                getPointer(binding), stream, sink);
+    });
+  }
+  /// The caller has checked the shapes.
+  void evaluate(
+      const std::string &name, const std::string &binding,
+      std::vector<nb::ndarray<float, nb::c_contig, nb::device::cpu>> tensors) {
+    std::vector<float *> pointers;
+    for (auto &tensor : tensors)
+      pointers.push_back(tensor.data());
+    run([&](KasDiagnostics sink) {
+      return kasOperatorEvaluate(module.get(), name.c_str(), binding.c_str(),
+                                 pointers.data(), sink);
+    });
+  }
+  Function *compile(const std::string &name, const std::string &binding,
+                    unsigned threads, unsigned optLevel) {
+    KasFunction *function = nullptr;
+    run([&](KasDiagnostics sink) {
+      function = kasOperatorCompile(module.get(), name.c_str(), binding.c_str(),
+                                    {threads, optLevel}, sink);
+      return function != nullptr;
+    });
+    return new Function(function);
+  }
+  Function *compileGradient(const std::string &name, const std::string &binding,
+                            size_t tensor, KasGradientRoad road,
+                            unsigned threads, unsigned optLevel) {
+    KasFunction *function = nullptr;
+    run([&](KasDiagnostics sink) {
+      function = kasOperatorCompileGradient(module.get(), name.c_str(),
+                                            binding.c_str(), tensor, road,
+                                            {threads, optLevel}, sink);
+      return function != nullptr;
+    });
+    return new Function(function);
+  }
+  std::string describeKernel(const std::string &name) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasKernelDescribe(module.get(), name.c_str(), stream, sink);
+    });
+  }
+  std::string getKernelShapes(const std::string &name,
+                              const std::string &binding, int64_t batch) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasKernelGetShapes(module.get(), name.c_str(), binding.c_str(),
+                                batch, stream, sink);
+    });
+  }
+  std::string kernelToPyTorch(const std::string &name,
+                              const std::string &binding) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasKernelToPyTorch(module.get(), name.c_str(), binding.c_str(),
+                                stream, sink);
+    });
+  }
+  /// The caller has checked the shapes.
+  void evaluateKernel(
+      const std::string &name, const std::string &binding,
+      std::vector<nb::ndarray<float, nb::c_contig, nb::device::cpu>> tensors) {
+    std::vector<float *> pointers;
+    for (auto &tensor : tensors)
+      pointers.push_back(tensor.data());
+    run([&](KasDiagnostics sink) {
+      return kasKernelEvaluate(module.get(), name.c_str(), binding.c_str(),
+                               pointers.data(), sink);
+    });
+  }
+  Function *compileKernel(const std::string &name, const std::string &binding,
+                          int64_t batch, bool gradient, unsigned threads,
+                          unsigned optLevel) {
+    KasFunction *function = nullptr;
+    run([&](KasDiagnostics sink) {
+      auto compile = gradient ? kasKernelCompileGradient : kasKernelCompile;
+      function = compile(module.get(), name.c_str(), binding.c_str(), batch,
+                         {threads, optLevel}, sink);
+      return function != nullptr;
+    });
+    return new Function(function);
+  }
+  Function *compileFunction(const std::string &name, unsigned threads,
+                            unsigned optLevel) {
+    KasFunction *function = nullptr;
+    run([&](KasDiagnostics sink) {
+      function = kasModuleCompile(module.get(), name.c_str(),
+                                  {threads, optLevel}, sink);
+      return function != nullptr;
+    });
+    return new Function(function);
+  }
+
+  Program *load(unsigned optLevel) {
+    KasProgram *program = nullptr;
+    run([&](KasDiagnostics sink) {
+      program = kasModuleLoad(module.get(), optLevel, sink);
+      return program != nullptr;
+    });
+    return new Program(program);
+  }
+  std::string tune(const std::string &name, const std::string &database,
+                   const std::string &network, int64_t trials, int64_t runs,
+                   uint64_t seed, unsigned threads) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasModuleTune(
+          module.get(), name.c_str(),
+          {database.c_str(), network.c_str(), trials, runs, seed, threads},
+          stream, sink);
+    });
+  }
+
+  KasModule *get() const { return module.get(); }
+
+private:
+  struct Destroy {
+    void operator()(KasModule *module) const { kasModuleDestroy(module); }
+  };
+  std::unique_ptr<KasModule, Destroy> module;
+};
+
+/// Adds the class, and what belongs to it.
+void addModule(nb::module_ &m);
+
+} // namespace kas::python
+
+#endif // KAS_PYTHON_EXTENSION_MODULE_H
