@@ -76,9 +76,16 @@ Value IndexEmitter::emitSimplified(AffineExpr expr) {
   // Last, where it becomes part of the address of a load.
   if (!sum)
     return createConstant(constant);
-  if (constant != 0)
-    sum = arith::AddIOp::create(b, sum, createConstant(constant));
-  return sum;
+  return constant == 0 ? sum : addConstant(sum, expr - constant, constant);
+}
+
+Value IndexEmitter::addConstant(Value sum, AffineExpr expr, int64_t constant) {
+  Interval range = getRange(expr);
+  auto flags = arith::IntegerOverflowFlags::none;
+  if (hasPromise && constant > 0 && range.lower >= 0 &&
+      range.upper <= INT32_MAX - constant)
+    flags = arith::IntegerOverflowFlags::nsw | arith::IntegerOverflowFlags::nuw;
+  return arith::AddIOp::create(b, sum, createConstant(constant), flags);
 }
 
 Value IndexEmitter::emitDivision(AffineBinaryOpExpr expr) {

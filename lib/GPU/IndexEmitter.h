@@ -43,6 +43,11 @@ public:
   /// Whether `0 <= expr < extent`; null if that always holds.
   mlir::Value emitGuard(const Guard &guard);
 
+  /// From now on, constants are added with the promise that nothing overflows:
+  /// LLVM moves them into the addresses of instructions then, where other
+  /// registers of addresses would be needed.
+  void promiseRanges() { hasPromise = true; }
+
   mlir::Value createConstant(int64_t value) {
     return mlir::arith::ConstantIndexOp::create(b, value);
   }
@@ -51,10 +56,14 @@ private:
   mlir::Value emitSimplified(mlir::AffineExpr expr);
   mlir::Value emitDivision(mlir::AffineBinaryOpExpr expr);
   unsigned getLevel(mlir::AffineExpr expr) const;
+  /// `sum + constant`, of which `sum` is `expr` without its constant.
+  mlir::Value addConstant(mlir::Value sum, mlir::AffineExpr expr,
+                          int64_t constant);
 
   mlir::ImplicitLocOpBuilder &b;
   llvm::SmallVector<mlir::Value> values;
   llvm::SmallVector<Interval> ranges;
+  bool hasPromise = false;
 };
 
 } // namespace kas

@@ -233,6 +233,7 @@ void WarpgroupKernelEmitter::emit() {
   AffineExpr newThread = index.add(values.pop_back_val(), {0, numThreads - 1});
   AffineExpr newBlock = index.add(values.pop_back_val(), index.getRange(block));
   setPlaces(newBlock, newThread);
+  index.promiseRanges();
   finish(values);
 }
 

@@ -117,6 +117,18 @@ TEST(GPURoads, KernelsOnVulkanDevicesAgreeWithTheReferenceInHalves) {
 }
 
 namespace {
+/// The operator of kernel `FUNCTION_NUMBER`, as text.
+std::string describeKernel(ModuleOp module, StringRef kernel) {
+  std::string text = kernel.str() + "\n";
+  auto function = module.lookupSymbol<func::FuncOp>(kernel.rsplit('_').first);
+  if (function)
+    function.walk([&](ApplyOp apply) {
+      if (OperatorOp op = apply.getOperator())
+        text += print(op) + "\n" + print(apply) + "\n";
+    });
+  return text;
+}
+
 void checkAssembly(ModuleOp module, const NVVMPipelineOptions &options) {
   auto program = compileForNVVM(module, options);
   ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
@@ -124,7 +136,8 @@ void checkAssembly(ModuleOp module, const NVVMPipelineOptions &options) {
   ASSERT_TRUE(bool(assembly)) << llvm::toString(assembly.takeError());
   if (!*assembly)
     GTEST_SKIP() << "there is no ptxas";
-  EXPECT_EQ((*assembly)->spilledBytes, 0) << (*assembly)->firstSpilling;
+  EXPECT_EQ((*assembly)->spilledBytes, 0)
+      << describeKernel(module, (*assembly)->firstSpilling);
   EXPECT_EQ((*assembly)->stackBytes, 0);
   EXPECT_FALSE((*assembly)->isSerialized);
 }
