@@ -15,10 +15,11 @@ import pytest
 
 from kas import _kas, study
 from kas.study import _run, _worker
-from kas.study._data import compress_rows, compress_tree, convolve, from_bf16, get_error, make_data, pack_dot_products, to_bf16
+from kas.study._data import compress_places, compress_rows, convolve, from_bf16, get_error, make_data, pack_dot_products, to_bf16
 from kas.study._dot_tiles import INSTRUCTIONS, Tile, get_tiles, write_dot_tiles
 from kas.study._models import Layer, prune_channels
-from kas.study._programs import SPARSE_PASSES, write_dense, write_sparse
+from kas.study._programs import write_dense
+from kas.study._sparse import SPARSE_PASSES, write_sparse
 
 TINY = """models: [tiny]
 compressions: [dense, {name: weight-pruning, ratios: [0.9]}, {name: channel-pruning, ratios: [0.5]}, int8]
@@ -122,14 +123,18 @@ def test_compressed_weights():
             dense[row, coordinates[place]] = values[place]
     assert count == len(values) == 22 and numpy.array_equal(dense.reshape(weights.shape), weights)
 
-    counts, (p1, c1, p2, c2, p3, c3, values) = compress_tree(weights)
-    tree = numpy.zeros_like(weights)
-    for f in range(6):
-        for i in range(p1[f], p1[f + 1]):
-            for j in range(p2[i], p2[i + 1]):
-                for k in range(p3[j], p3[j + 1]):
-                    tree[f, c1[i], c2[j], c3[k]] = values[k]
-    assert counts == [len(c1), len(c2), len(c3)] and numpy.array_equal(tree, weights)
+    layer = Layer(4, 6, 5, 3, 2)
+    counts, arrays = compress_places(layer, weights)
+    places = numpy.zeros_like(weights)
+    for place in range(9):
+        positions, coordinates, values = arrays[3 * place : 3 * place + 3]
+        i, j = divmod(place, 3)
+        for f in range(6):
+            for n in range(positions[f], positions[f + 1]):
+                # Of the four phases that a stride of 2 makes.
+                assert coordinates[n] // 4 == i % 2 * 2 + j % 2
+                places[f, coordinates[n] % 4, i, j] = values[n]
+    assert sum(counts) == 22 and numpy.array_equal(places, weights)
 
 
 # Programs
@@ -150,7 +155,7 @@ def test_programs(layer, algorithm):
     text = write_dense(layer, algorithm)
     assert run_program(layer, data, "f32", text, "kas-cpu-pipeline{threads=1}", [data.image, data.weights]) < 1e-5
     if not layer.depthwise:
-        rows = compress_rows(data.weights.reshape(layer.outputs, -1)) if algorithm == "im2col" else compress_tree(data.weights)
+        rows = compress_rows(data.weights.reshape(layer.outputs, -1)) if algorithm == "im2col" else compress_places(layer, data.weights)
         passes = SPARSE_PASSES.format(lanes=8) + ",kas-cpu-pipeline{threads=1}"
         assert run_program(layer, data, "f32", write_sparse(layer, algorithm, rows[0]), passes, [data.image, *rows[1]]) < 1e-5
     data = make_data(layer, "i8", 0, 0)

@@ -13,6 +13,7 @@ import numpy
 
 from ._dot_tiles import DotProduct, Tile, count_groups, count_outputs
 from ._models import Layer
+from ._sparse import count_phases
 
 Array = Any
 
@@ -95,21 +96,16 @@ def compress_rows(matrix: Array) -> tuple[list[int], list[Array]]:
     return [len(rows)], [align(positions), align(columns.astype(numpy.int32)), align(matrix[rows, columns])]
 
 
-def compress_tree(weights: Array) -> tuple[list[int], list[Array]]:
-    """A tree over all dimensions, the first one dense: nodes of each level; positions and coordinates of each, and values."""
-    places = numpy.argwhere(weights)
+def compress_places(layer: Layer, weights: Array) -> tuple[list[int], list[Array]]:
+    """A matrix in compressed sparse rows for each place of the filter: outputs times the inputs of each phase."""
     counts, arrays = [], []
-    parents, parent_count = places[:, 0], weights.shape[0]
-    for level in range(1, weights.ndim):
-        prefix = places[:, : level + 1]
-        is_first = numpy.ones(len(places), dtype=bool)
-        is_first[1:] = (prefix[1:] != prefix[:-1]).any(axis=1)
-        nodes = numpy.flatnonzero(is_first)
-        positions = numpy.searchsorted(parents[nodes], numpy.arange(parent_count + 1)).astype(numpy.int32)
-        arrays += [align(positions), align(places[nodes, level].astype(numpy.int32))]
-        counts.append(len(nodes))
-        parents, parent_count = numpy.cumsum(is_first) - 1, len(nodes)
-    return counts, [*arrays, align(weights[tuple(places.T)])]
+    phases = count_phases(layer)
+    for i, j in numpy.ndindex(layer.kernel, layer.kernel):
+        (count,), (positions, coordinates, values) = compress_rows(weights[:, :, i, j])
+        coordinates += layer.inputs * ((i % layer.stride) * phases + j % layer.stride)
+        counts.append(count)
+        arrays += [positions, coordinates, values]
+    return counts, arrays
 
 
 def pack_dot_products(layer: Layer, instruction: DotProduct, tile: Tile, weights: Array) -> list[Array]:

@@ -9,22 +9,15 @@ from typing import Sequence
 
 from ._models import Layer
 
-SPARSE_PASSES = (
-    "sparse-assembler,sparsification-and-bufferization{{vl={lanes} enable-simd-index32}},sparse-storage-specifier-to-llvm,"
-    "canonicalize,cse,buffer-results-to-out-params{{hoist-static-allocs=true modify-public-functions=true}}"
-)
-"""Upstream's sparsifier, without its runtime library, up to buffers that the caller passes."""
-
-
 def tensor(shape: Sequence[int], element: str, encoding: str = "") -> str:
     return f"tensor<{'x'.join(map(str, shape))}x{element}{', ' + encoding if encoding else ''}>"
 
 
-def _maps(dims: str, *results: str) -> str:
+def maps(dims: str, *results: str) -> str:
     return ", ".join(f"affine_map<({dims}) -> ({result})>" for result in results)
 
 
-class _Body:
+class Body:
     """The operations of a function, one after another."""
 
     def __init__(self) -> None:
@@ -48,7 +41,7 @@ class _Body:
         empty = self.emit(f"tensor.empty() : {tensor(shape, target)}")
         kinds = ", ".join(['"parallel"'] * len(shape))
         return self.emit(
-            f"linalg.generic {{indexing_maps = [{_maps(dims, dims, dims)}], iterator_types = [{kinds}]}} "
+            f"linalg.generic {{indexing_maps = [{maps(dims, dims, dims)}], iterator_types = [{kinds}]}} "
             f"ins({value} : {tensor(shape, source)}) outs({empty} : {tensor(shape, target)}) {{\n"
             f"    ^bb0(%a: {source}, %o: {target}):\n      %r = {operation} %a : {source} to {target}\n"
             f"      linalg.yield %r : {target}\n  }} -> {tensor(shape, target)}"
@@ -98,7 +91,7 @@ class _Body:
         empty = self.emit(f"tensor.empty() : {tensor(shape, element)}")
         kinds = ", ".join(['"parallel"'] * 5)
         copy = self.emit(
-            f"linalg.generic {{indexing_maps = [{_maps(dims, source, dims)}], iterator_types = [{kinds}]}} "
+            f"linalg.generic {{indexing_maps = [{maps(dims, source, dims)}], iterator_types = [{kinds}]}} "
             f"ins({padded} : {tensor(image, element)}) outs({empty} : {tensor(shape, element)}) {{\n"
             f"    ^bb0(%a: {element}, %o: {element}):\n      linalg.yield %a : {element}\n  }} -> {tensor(shape, element)}"
         )
@@ -106,7 +99,7 @@ class _Body:
 
     def convolution(self, value: str, weights: str, layer: Layer, element: str, sums: str) -> str:
         padded, size = self.pad(value, layer, element)
-        image, out = (1, layer.inputs, size, size), _output_shape(layer)
+        image, out = (1, layer.inputs, size, size), output_shape(layer)
         shape = layer.weight_shape
         name = "conv_2d_nchw_fchw"
         if layer.depthwise:
@@ -120,40 +113,26 @@ class _Body:
             f"outs({zeros} : {tensor(out, sums)}) -> {tensor(out, sums)}"
         )
 
-    def product(self, weights: str, columns: str, layer: Layer, element: str, sums: str, encoding: str = "") -> str:
-        """Weights as a matrix, dense or sparse, times the matrix of windows, as an image."""
+    def product(self, weights: str, columns: str, layer: Layer, element: str, sums: str) -> str:
+        """Weights as a matrix times the matrix of windows, as an image."""
         length, count = layer.inputs * layer.kernel**2, layer.output_size**2
         zeros = self.zeros((layer.outputs, count), sums)
-        types = f"{tensor((layer.outputs, length), element, encoding)}, {tensor((length, count), element)}"
+        types = f"{tensor((layer.outputs, length), element)}, {tensor((length, count), element)}"
         out = tensor((layer.outputs, count), sums)
-        if encoding:
-            matrix = self.emit(
-                f'linalg.generic {{indexing_maps = [{_maps("i, k, n", "i, k", "k, n", "i, n")}], '
-                f'iterator_types = ["parallel", "reduction", "parallel"]}} ins({weights}, {columns} : {types}) '
-                f"outs({zeros} : {out}) {{\n{_multiply_add(element)}  }} -> {out}"
-            )
-        else:
-            matrix = self.emit(f"linalg.matmul ins({weights}, {columns} : {types}) outs({zeros} : {out}) -> {out}")
-        return self.reshape(matrix, (layer.outputs, count), _output_shape(layer), "[[0, 1], [2, 3]]", sums)
+        matrix = self.emit(f"linalg.matmul ins({weights}, {columns} : {types}) outs({zeros} : {out}) -> {out}")
+        return self.reshape(matrix, (layer.outputs, count), output_shape(layer), "[[0, 1], [2, 3]]", sums)
 
 
-def _multiply_add(element: str) -> str:
-    return (
-        f"    ^bb0(%a: {element}, %b: {element}, %o: {element}):\n      %p = arith.mulf %a, %b : {element}\n"
-        f"      %s = arith.addf %o, %p : {element}\n      linalg.yield %s : {element}\n"
-    )
-
-
-def _output_shape(layer: Layer) -> tuple[int, int, int, int]:
+def output_shape(layer: Layer) -> tuple[int, int, int, int]:
     return (1, layer.outputs, layer.output_size, layer.output_size)
 
 
-def _function(body: _Body, arguments: Sequence[tuple[str, str]], result: str, type_: str) -> str:
-    parameters = ", ".join(f"%{name}: {type_}" for name, type_ in arguments)
+def function(body: Body, arguments: Sequence[tuple[str, str]], result: str, type_: str, attributes: str = "") -> str:
+    parameters = ", ".join(f"%{name}: {type_}{attributes}" for name, type_ in arguments)
     return f"func.func @forward({parameters}) -> {type_} {{\n" + "\n".join(body.lines) + f"\n  return {result} : {type_}\n}}\n"
 
 
-def _image_type(layer: Layer, element: str) -> str:
+def image_type(layer: Layer, element: str) -> str:
     return tensor((1, layer.inputs, layer.size, layer.size), element)
 
 
@@ -163,7 +142,7 @@ def write_dense(layer: Layer, algorithm: str, element: str = "f32") -> str:
 
     With `algorithm` im2col the windows are copied to a matrix first; depthwise layers have no such form.
     """
-    body = _Body()
+    body = Body()
     image, weights = "%x", "%w"
     source, sums = element, "i32" if element == "i8" else "f32"
     if element in ("f16", "bf16"):
@@ -177,56 +156,6 @@ def write_dense(layer: Layer, algorithm: str, element: str = "f32") -> str:
     else:
         result = body.convolution(image, weights, layer, source, sums)
     if element in ("f16", "bf16"):
-        result, sums = body.elementwise(result, _output_shape(layer), "f32", element, "arith.truncf"), element
-    arguments = [("x", _image_type(layer, element)), ("w", tensor(layer.weight_shape, source))]
-    return _function(body, arguments, result, tensor(_output_shape(layer), sums))
-
-
-def write_sparse(layer: Layer, algorithm: str, counts: Sequence[int]) -> str:
-    """A layer with sparse weights as tensors of sparse_tensor, given by the arrays of their levels.
-
-    im2col: compressed sparse rows times the matrix of windows; `counts` is how many weights there are. direct: a tree
-    over outputs (dense), inputs, lines and columns of the filter; `counts` is how many nodes each level has.
-    """
-    body = _Body()
-    width = "posWidth = 32, crdWidth = 32"
-    values = tensor((counts[-1],), "f32")
-    if algorithm == "im2col":
-        encoding = f"#sparse_tensor.encoding<{{map = (d0, d1) -> (d0 : dense, d1 : compressed), {width}}}>"
-        shape: tuple[int, ...] = (layer.outputs, layer.inputs * layer.kernel**2)
-    else:
-        levels = "d0 : dense, d1 : compressed, d2 : compressed, d3 : compressed"
-        encoding = f"#sparse_tensor.encoding<{{map = (d0, d1, d2, d3) -> ({levels}), {width}}}>"
-        shape = layer.weight_shape
-    above = (layer.outputs, *counts[:-1])
-    arrays = []
-    for level, (parents, nodes) in enumerate(zip(above, counts)):
-        arrays += [(f"positions{level}", tensor((parents + 1,), "i32")), (f"coordinates{level}", tensor((nodes,), "i32"))]
-    names = ", ".join(f"%{name}" for name, _ in arrays)
-    types = ", ".join(type_ for _, type_ in arrays)
-    sparse = tensor(shape, "f32", encoding)
-    weights = body.emit(f"sparse_tensor.assemble ({names}), %values : ({types}), {values} to {sparse}")
-    if algorithm == "im2col":
-        columns = body.gather("%x", layer, "f32", as_copy=True)
-        result = body.product(weights, columns, layer, "f32", "f32", encoding)
-    else:
-        result = _sparse_convolution(body, weights, layer, sparse)
-    arguments = [("x", _image_type(layer, "f32")), *arrays, ("values", values)]
-    return _function(body, arguments, result, tensor(_output_shape(layer), "f32"))
-
-
-def _sparse_convolution(body: _Body, weights: str, layer: Layer, sparse: str) -> str:
-    padded, size = body.pad("%x", layer, "f32", as_copy=True)
-    out = _output_shape(layer)
-    zeros = body.zeros(out[1:], "f32")
-    image = (layer.inputs, size, size)
-    flat = body.reshape(padded, (1, *image), image, "[[0, 1], [2], [3]]", "f32")
-    maps = _maps("f, c, i, j, h, w", "f, c, i, j", f"c, h * {layer.stride} + i, w * {layer.stride} + j", "f, h, w")
-    kinds = '"parallel", "reduction", "reduction", "reduction", "parallel", "parallel"'
-    type_ = tensor(out[1:], "f32")
-    sums = body.emit(
-        f"linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}} "
-        f"ins({weights}, {flat} : {sparse}, {tensor(image, 'f32')}) outs({zeros} : {type_}) {{\n"
-        f"{_multiply_add('f32')}  }} -> {type_}"
-    )
-    return body.reshape(sums, out[1:], out, "[[0, 1], [2], [3]]", "f32")
+        result, sums = body.elementwise(result, output_shape(layer), "f32", element, "arith.truncf"), element
+    arguments = [("x", image_type(layer, element)), ("w", tensor(layer.weight_shape, source))]
+    return function(body, arguments, result, tensor(output_shape(layer), sums))

@@ -20,10 +20,11 @@ import numpy
 from .. import _kas
 from .._errors import Error
 from .._module import Module
-from ._data import Data, align, allocate, compress_rows, compress_tree, from_bf16, get_error, make_data, pack_dot_products
+from ._data import Data, align, allocate, compress_places, compress_rows, from_bf16, get_error, make_data, pack_dot_products
 from ._dot_tiles import INSTRUCTIONS, get_tiles, write_dot_tiles
 from ._models import Layer
-from ._programs import SPARSE_PASSES, write_dense, write_sparse
+from ._programs import write_dense
+from ._sparse import SPARSE_PASSES, write_sparse
 
 TOLERANCE = {"f32": 1e-4, "f16": 2e-3, "bf16": 2e-2, "i8": 0.0}
 """The largest error allowed, relative to the largest magnitude."""
@@ -188,7 +189,7 @@ class Job:
         if algorithm == "im2col":
             counts, arrays = compress_rows(data.weights.reshape(layer.outputs, -1))
         else:
-            counts, arrays = compress_tree(data.weights)
+            counts, arrays = compress_places(layer, data.weights)
         text = write_sparse(layer, algorithm, counts)
         for lanes in (0, 8, 16) if schedule == "tuned" else (0,):
             passes = f"{SPARSE_PASSES.format(lanes=lanes)},kas-cpu-pipeline{{{base}}}"
