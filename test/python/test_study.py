@@ -5,6 +5,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import sqlite3
 import subprocess
@@ -44,6 +45,13 @@ def test_spec_is_the_product_of_its_axes():
     assert [c.compression for c in plan[:12]] == ["dense"] * 12
     assert plan[0].name == "vgg16, dense, im2col, untuned, cpu"
     assert plan[-1].name == "resnet18@64*0.5, channel-pruning 0.8, im2col, model, x86-64-v3"
+
+
+@pytest.mark.parametrize("name, least", [("cifar", 144), ("targets", 60)])
+def test_specs_of_the_page(name, least):
+    path = pathlib.Path(__file__).resolve().parents[2] / "docs" / "data" / f"{name}-study.yaml"
+    spec = study.read_spec(str(path))
+    assert spec.name == name and len(spec.get_configurations()) >= least
 
 
 @pytest.mark.parametrize(
