@@ -44,3 +44,27 @@ kas::compileForSPIRV(ModuleOp module, const SPIRVPipelineOptions &options) {
     buildSPIRVPipeline(manager, options);
   });
 }
+
+llvm::Expected<GPUProgram> kas::compileForDevice(ModuleOp module,
+                                                 const KasRtDeviceInfo &info,
+                                                 StringRef precision,
+                                                 StringRef elements) {
+  if (elements == "f16" && !info.hasFloat16)
+    return llvm::createStringError(
+        "expected a device with 16-bit floats for elements of f16, got '" +
+        StringRef(info.name) + "'");
+  if (info.backend == KAS_RT_CUDA) {
+    NVVMPipelineOptions options;
+    options.chip = getChipOfDevice(info.architecture).str();
+    options.front.precision = precision.str();
+    options.front.elements = elements.str();
+    return compileForNVVM(module, options);
+  }
+  SPIRVPipelineOptions options;
+  if (info.isHost)
+    options.front.device = "vulkan-cpu";
+  options.front.elements = elements.str();
+  options.front.maxThreads = info.maxThreadsPerBlock;
+  options.front.sharedBytes = info.maxSharedBytes;
+  return compileForSPIRV(module, options);
+}

@@ -173,24 +173,6 @@ struct RotatedFunction {
 
 } // namespace
 
-static Expected<GPUProgram> compile(mlir::ModuleOp module,
-                                    const KasRtDeviceInfo &info,
-                                    StringRef precision) {
-  if (info.backend == KAS_RT_CUDA) {
-    NVVMPipelineOptions options;
-    options.chip = getChipOfDevice(info.architecture).str();
-    options.front.precision = precision;
-    options.front.elements = getElements(precision);
-    return compileForNVVM(module, options);
-  }
-  SPIRVPipelineOptions options;
-  if (info.isHost)
-    options.front.device = "vulkan-cpu";
-  options.front.maxThreads = info.maxThreadsPerBlock;
-  options.front.sharedBytes = info.maxSharedBytes;
-  return compileForSPIRV(module, options);
-}
-
 static Expected<RotatedFunction> load(const Device &device,
                                       const GPUProgram &program,
                                       llvm::ArrayRef<Tensor> arguments) {
@@ -246,7 +228,7 @@ static Expected<double> measureCopies(mlir::MLIRContext &context,
       mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   mlir::OwningOpRef<mlir::ModuleOp> module =
       createOperatorModule(source->lookupSymbol<OperatorOp>("copy"));
-  auto program = compile(*module, device.getInfo(), "f32");
+  auto program = compileForDevice(*module, device.getInfo(), "f32", "f32");
   if (!program)
     return program.takeError();
   llvm::SmallVector<Tensor> inputs;
@@ -269,7 +251,8 @@ static Error runDeviceCase(mlir::MLIRContext &context, const Case &entry,
   auto loaded = BenchOperator::load(context, entry.op, entry.binding);
   if (!loaded)
     return loaded.takeError();
-  auto program = compile(*loaded->module, device.getInfo(), variant.name);
+  auto program = compileForDevice(*loaded->module, device.getInfo(),
+                                  variant.name, getElements(variant.name));
   if (!program)
     return program.takeError();
   auto signature =

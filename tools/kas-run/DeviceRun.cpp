@@ -26,30 +26,6 @@ bool kas::isEmulator(StringRef name) {
   return name.split(':').first == "emulator";
 }
 
-/// Compiles for the device at hand, with its limits.
-static Expected<GPUProgram> compile(mlir::ModuleOp module,
-                                    const KasRtDeviceInfo &info,
-                                    const RunSettings &settings) {
-  if (settings.elements == "f16" && !info.hasFloat16)
-    return llvm::createStringError(
-        "expected a device with 16-bit floats for elements of f16, got '" +
-        StringRef(info.name) + "'");
-  if (info.backend == KAS_RT_CUDA) {
-    NVVMPipelineOptions options;
-    options.chip = getChipOfDevice(info.architecture).str();
-    options.front.precision = settings.precision;
-    options.front.elements = settings.elements;
-    return compileForNVVM(module, options);
-  }
-  SPIRVPipelineOptions options;
-  if (info.isHost)
-    options.front.device = "vulkan-cpu";
-  options.front.elements = settings.elements;
-  options.front.maxThreads = info.maxThreadsPerBlock;
-  options.front.sharedBytes = info.maxSharedBytes;
-  return compileForSPIRV(module, options);
-}
-
 /// Loads, runs and times; what is made on the device is gone afterwards.
 static Error run(const Device &device, const GPUProgram &program,
                  StringRef name, const RunSettings &settings,
@@ -81,7 +57,8 @@ static Error runOnRuntimeDevice(mlir::ModuleOp module, StringRef function,
   if (!device)
     return device.takeError();
   double start = monotonicSeconds();
-  auto program = compile(module, device->getInfo(), settings);
+  auto program = compileForDevice(module, device->getInfo(), settings.precision,
+                                  settings.elements);
   if (!program)
     return program.takeError();
   report.compileMilliseconds = (monotonicSeconds() - start) * 1e3;

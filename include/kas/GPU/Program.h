@@ -13,6 +13,7 @@
 #ifndef KAS_GPU_PROGRAM_H
 #define KAS_GPU_PROGRAM_H
 
+#include "kas-rt/kas-rt.h"
 #include "kas/GPU/NVVM.h"
 #include "kas/GPU/SPIRV.h"
 
@@ -33,6 +34,13 @@ compileForNVVM(mlir::ModuleOp module, const NVVMPipelineOptions &options = {});
 llvm::Expected<GPUProgram>
 compileForSPIRV(mlir::ModuleOp module,
                 const SPIRVPipelineOptions &options = {});
+
+/// The same for a device at hand, with its instructions and limits; `precision`
+/// and `elements` as in `GPUFrontOptions`, on Vulkan only the latter.
+llvm::Expected<GPUProgram> compileForDevice(mlir::ModuleOp module,
+                                            const KasRtDeviceInfo &info,
+                                            llvm::StringRef precision,
+                                            llvm::StringRef elements);
 
 } // namespace kas
 
