@@ -23,6 +23,7 @@
 #include "kas/GPU/GPU.h"
 #include "kas/GraphSearch/Passes.h"
 #include "kas/Models/Passes.h"
+#include "kas/NetworkSearch/NetworkTarget.h"
 #include "kas/NetworkSearch/ProxyEvaluator.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Pipelines/Schedule.h"
@@ -42,6 +43,7 @@ inline void registerAllPasses() {
   registerKasConversionPasses();
   registerKasGraphSearchPasses();
   registerProxyEvaluators();
+  registerNetworkSearch();
   registerKasAnalysisPasses();
   registerKasModelsPasses();
   registerKasDifferentiationPasses();

@@ -369,6 +369,15 @@ static OwningOpRef<ModuleOp> cutOut(linalg::LinalgOp op) {
   return module;
 }
 
+bool kas::matchConvolution(linalg::LinalgOp op) {
+  return matchLayer(op).has_value();
+}
+
+CutLayer kas::cutLayer(linalg::LinalgOp convolution) {
+  Layer layer = *matchLayer(convolution);
+  return {layer.name, layer.batch, layer.spatial, {}, cutOut(layer.op)};
+}
+
 FailureOr<func::FuncOp>
 kas::makeObservedFunction(func::FuncOp function, StringRef name,
                           const FisherOptions &options, bool synflow,
@@ -485,5 +494,28 @@ kas::makeLayerScoreFunction(func::FuncOp layer, StringRef name, unsigned batch,
       builder, result, batch,
       makeKernel(builder, loc, type.getDimSize(batch), type.getElementType()));
   setResults(scores, {collect(builder, loc, all), kernel});
+  return scores;
+}
+
+FailureOr<func::FuncOp>
+kas::makeLayerFisherFunction(func::FuncOp layer, StringRef name, unsigned batch,
+                             ArrayRef<unsigned> spatial, bool normalize) {
+  OpBuilder builder(layer->getContext());
+  func::FuncOp scores = cloneBehind(builder, layer, name);
+  Operation *end = scores.getBody().front().getTerminator();
+  Value result = end->getOperand(0);
+  Value gradient = addArgument(scores, result.getType(), "gradient");
+  builder.setInsertionPoint(end);
+  if (normalize) {
+    Value last = emitNormalized(builder, result, batch, spatial);
+    auto gradients = emitGradients(builder, last, gradient, result);
+    if (failed(gradients)) {
+      scores.erase();
+      return failure();
+    }
+    gradient = gradients->front();
+  }
+  Value fisher = emitFisher(builder, result, gradient, batch, spatial);
+  setResults(scores, collect(builder, layer.getLoc(), fisher));
   return scores;
 }

@@ -6,17 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SearchTarget.h"
 #include "kas/GraphSearch/FinalRound.h"
 #include "kas/GraphSearch/Objective.h"
 #include "kas/GraphSearch/Passes.h"
 #include "kas/GraphSearch/Score.h"
 #include "kas/GraphSearch/SearchReport.h"
+#include "kas/GraphSearch/SearchTarget.h"
 #include "kas/Search/Driver.h"
 #include "kas/Search/MakeSearcher.h"
 #include "kas/SearchStore/StoredSearcher.h"
 #include "kas/Support/Version.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -55,7 +56,11 @@ private:
   }
 
   FailureOr<SpaceOp> findSpace();
-  /// What is searched: a space, or kernels like that of the option `kernel`.
+  /// The function of an option, with a body.
+  FailureOr<Operation *> findFunction(StringRef option, StringRef name);
+  FailureOr<std::unique_ptr<SearchTarget>> findNetworkTarget();
+  /// What is searched: a space, kernels like that of the option `kernel`, or
+  /// transformations of that of the option `network`.
   FailureOr<std::unique_ptr<SearchTarget>> findTarget();
   /// The operator of the option `imitate`; null without one.
   FailureOr<OperatorOp> findImitated();
@@ -98,7 +103,40 @@ FailureOr<SpaceOp> SearchPass::findSpace() {
   return spaces.front();
 }
 
+FailureOr<Operation *> SearchPass::findFunction(StringRef option,
+                                                StringRef name) {
+  name.consume_front("@");
+  Operation *found = SymbolTable::lookupSymbolIn(getOperation(), name);
+  if (isa_and_nonnull<FunctionOpInterface>(found) &&
+      !found->getRegion(0).empty())
+    return found;
+  return emitError() << "requires a function @" << name
+                     << " with a body for the option '" << option
+                     << "', got none of that name";
+}
+
+FailureOr<std::unique_ptr<SearchTarget>> SearchPass::findNetworkTarget() {
+  if (!space.empty() || !kernel.empty())
+    return emitError() << "requires one of the options 'space', 'kernel' and "
+                          "'network', got several";
+  FailureOr<Operation *> function = findFunction("network", network);
+  if (failed(function))
+    return failure();
+  FailureOr<Operation *> scored =
+      scoredNetwork.empty() ? function
+                            : findFunction("scored-network", scoredNetwork);
+  if (failed(scored))
+    return failure();
+  return makeNetworkTarget(
+      {*function, *scored, llvm::to_vector(networkLimits)});
+}
+
 FailureOr<std::unique_ptr<SearchTarget>> SearchPass::findTarget() {
+  if (!network.empty())
+    return findNetworkTarget();
+  if (!networkLimits.empty() || !scoredNetwork.empty())
+    return emitError() << "requires the option 'network' for the options "
+                          "'network-limits' and 'scored-network'";
   if (kernel.empty()) {
     if (!kernelLimits.empty() || !groups.empty())
       return emitError() << "requires the option 'kernel' for the options "

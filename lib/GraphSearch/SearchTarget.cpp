@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SearchTarget.h"
+#include "kas/GraphSearch/SearchTarget.h"
 #include "kas/GraphSearch/Explain.h"
 #include "kas/GraphSearch/GraphState.h"
 #include "kas/GraphSearch/OperatorPrinter.h"
@@ -232,4 +232,25 @@ kas::makeKernelTarget(KernelOp kernel, llvm::ArrayRef<std::string> limits,
     settings += " groups " + groups.str();
   return std::unique_ptr<SearchTarget>(std::make_unique<KernelTarget>(
       kernel, std::move(*problem), std::move(settings)));
+}
+
+//===----------------------------------------------------------------------===//
+// Transformations of a network
+//===----------------------------------------------------------------------===//
+
+static NetworkTargetFactory &getNetworkTargetFactory() {
+  static NetworkTargetFactory factory;
+  return factory;
+}
+
+void kas::registerNetworkTarget(NetworkTargetFactory factory) {
+  getNetworkTargetFactory() = std::move(factory);
+}
+
+llvm::FailureOr<std::unique_ptr<SearchTarget>>
+kas::makeNetworkTarget(const NetworkRequest &request) {
+  if (const NetworkTargetFactory &factory = getNetworkTargetFactory())
+    return factory(request);
+  return request.network->emitError(
+      "requires a program that links the library of network searches");
 }

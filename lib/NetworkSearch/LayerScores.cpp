@@ -10,6 +10,7 @@
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
@@ -109,8 +110,10 @@ LayerScorer::observe(ModuleOp module, StringRef name, const NamedTensors &given,
   if (failed(observed) || failed(clean(*observed)))
     return takeDiagnostics(text, "cannot score the layers of the network");
   function.erase();
-  auto compiled =
-      compileForCPU(*copy, "observed", getPipeline(options), {.optLevel = 1});
+  // LLVM's loop passes take minutes for a function of dozens of layers that
+  // runs once; its back end alone takes seconds.
+  auto compiled = compileForCPU(*copy, "observed", getPipeline(options),
+                                {.optLevel = options.onlyFisher ? 0u : 1u});
   if (!compiled)
     return compiled.takeError();
   NamedTensors all;
@@ -156,10 +159,12 @@ LayerScorer::create(ModuleOp module, StringRef function,
   if (!plain)
     return plain.takeError();
   scorer->plain = std::move(*plain);
-  auto flow = scorer->observe(module, function, given, /*synflow=*/true);
-  if (!flow)
-    return flow.takeError();
-  scorer->flow = std::move(*flow);
+  if (!options.onlyFisher) {
+    auto flow = scorer->observe(module, function, given, /*synflow=*/true);
+    if (!flow)
+      return flow.takeError();
+    scorer->flow = std::move(*flow);
+  }
   for (unsigned layer = 0; layer < scorer->getNumLayers(); ++layer) {
     auto score = scorer->score(layer, *scorer->layers[layer].module);
     if (!score)
@@ -196,13 +201,47 @@ static double countMacs(ModuleOp module) {
   return macs;
 }
 
+unsigned LayerScorer::getNumCompiled() const {
+  std::lock_guard<std::mutex> lock(cache->mutex);
+  return cache->entries.size();
+}
+
+std::unique_ptr<LayerScorer> LayerScorer::share(MLIRContext &context) const {
+  std::unique_ptr<LayerScorer> other(new LayerScorer(options));
+  for (const CutLayer &layer : layers) {
+    std::string text;
+    llvm::raw_string_ostream(text) << *layer.module;
+    other->layers.push_back({layer.name, layer.batch, layer.spatial,
+                             layer.places,
+                             parseSourceString<ModuleOp>(text, &context)});
+  }
+  other->plain = plain;
+  other->flow = flow;
+  other->fisher = fisher;
+  other->originals = originals;
+  other->cache = cache;
+  return other;
+}
+
 Expected<LayerScorer::Compiled *> LayerScorer::compile(unsigned layer,
                                                        ModuleOp candidate) {
   std::string key;
   llvm::raw_string_ostream(key) << candidate;
-  std::unique_ptr<Compiled> &entry = compiled[key];
-  if (entry)
-    return entry.get();
+  {
+    std::lock_guard<std::mutex> lock(cache->mutex);
+    if (auto found = cache->entries.find(key); found != cache->entries.end())
+      return found->second.get();
+  }
+  auto made = compileAnew(layer, candidate);
+  if (!made)
+    return made.takeError();
+  // Another thread may have been faster.
+  std::lock_guard<std::mutex> lock(cache->mutex);
+  return cache->entries.try_emplace(key, std::move(*made)).first->second.get();
+}
+
+Expected<std::unique_ptr<LayerScorer::Compiled>>
+LayerScorer::compileAnew(unsigned layer, ModuleOp candidate) {
   OwningOpRef<ModuleOp> copy = candidate.clone();
   auto function = copy->lookupSymbol<func::FuncOp>(layerFunctionName);
   if (!function || function.getNumArguments() < 2)
@@ -219,25 +258,26 @@ Expected<LayerScorer::Compiled *> LayerScorer::compile(unsigned layer,
                                   });
   auto make = [&](StringRef name,
                   bool normalize) -> Expected<CompiledFunction> {
-    auto scores = makeLayerScoreFunction(function, name, layers[layer].batch,
-                                         layers[layer].spatial, normalize);
+    auto scores = (options.onlyFisher ? makeLayerFisherFunction
+                                      : makeLayerScoreFunction)(
+        function, name, layers[layer].batch, layers[layer].spatial, normalize);
     if (failed(scores) || failed(clean(*scores)))
       return takeDiagnostics(text, "cannot score the candidate");
-    return compileForCPU(*copy, name, getPipeline(options), {.optLevel = 1});
+    return compileForCPU(*copy, name, getPipeline(options),
+                         {.optLevel = options.onlyFisher ? 0u : 1u});
   };
   auto plain = make("scores", options.normalize);
   if (!plain)
     return plain.takeError();
   auto made = std::make_unique<Compiled>(
       Compiled{std::move(*plain), std::nullopt, params, macs});
-  if (options.normalize) {
+  if (options.normalize && !options.onlyFisher) {
     auto bare = make("bare_scores", false);
     if (!bare)
       return bare.takeError();
     made->bare.emplace(std::move(*bare));
   }
-  entry = std::move(made);
-  return entry.get();
+  return made;
 }
 
 Expected<SmallVector<Tensor>> LayerScorer::run(const CompiledFunction &function,
@@ -245,11 +285,17 @@ Expected<SmallVector<Tensor>> LayerScorer::run(const CompiledFunction &function,
                                                const Observed &observed,
                                                bool magnitudes) {
   NamedTensors given;
-  given["data"] = observed.data->clone();
-  given["weight"] = observed.weight->clone();
-  given["init"] = observed.init->clone();
-  given["gradient"] = observed.gradient->clone();
   const FunctionSignature &signature = function.getSignature();
+  auto give = [&](StringRef name, const Tensor &tensor) {
+    if (llvm::any_of(signature.arguments, [&](const TensorSignature &argument) {
+          return argument.name == name;
+        }))
+      given[name.str()] = tensor.clone();
+  };
+  give("data", *observed.data);
+  give("weight", *observed.weight);
+  give("init", *observed.init);
+  give("gradient", *observed.gradient);
   // Other weights for each layer.
   auto arguments =
       signature.makeArguments(given, options.seed + 1000003 * (layer + 1));
@@ -273,6 +319,10 @@ Expected<LayerScore> LayerScorer::score(unsigned layer, ModuleOp candidate) {
   auto results = run((*compiled)->plain, layer, plain[layer], false);
   if (!results)
     return results.takeError();
+  if (options.onlyFisher)
+    return LayerScore{.fisher = (*results)[0].getValues()[0],
+                      .params = (*compiled)->params,
+                      .macs = (*compiled)->macs};
   auto flowed = run((*compiled)->bare ? *(*compiled)->bare : (*compiled)->plain,
                     layer, flow[layer], true);
   if (!flowed)

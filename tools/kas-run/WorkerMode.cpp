@@ -127,17 +127,31 @@ timeText(mlir::MLIRContext &context, llvm::StringRef noun, llvm::StringRef text,
   return sum;
 }
 
+/// The first function of `text`, a network.
+static Expected<double> timeNetwork(mlir::MLIRContext &context,
+                                    llvm::StringRef text,
+                                    const RunSettings &settings,
+                                    double nominal) {
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  if (!module || module->getOps<mlir::func::FuncOp>().empty())
+    return createStringError("requires a function as 'function'");
+  auto function = *module->getOps<mlir::func::FuncOp>().begin();
+  return timeFunction(*module, function.getSymName(), settings, nominal);
+}
+
 static Expected<double> timeRequest(mlir::MLIRContext &context,
                                     const llvm::json::Object &request,
                                     const RunSettings &settings,
                                     double nominal) {
+  if (auto function = request.getString("function"))
+    return timeNetwork(context, *function, settings, nominal);
   auto op = request.getString("operator"), kernel = request.getString("kernel");
   const llvm::json::Array *bindings = request.getArray("bindings");
   const llvm::json::Array *counts = request.getArray("multiplicities");
   if (op.has_value() == kernel.has_value() || !bindings || !counts ||
       bindings->size() != counts->size())
-    return createStringError("requires 'operator' or 'kernel', 'bindings' and "
-                             "as many 'multiplicities'");
+    return createStringError("requires 'function', or 'operator' or 'kernel' "
+                             "with 'bindings' and as many 'multiplicities'");
   if (op)
     return timeText<OperatorOp>(context, "operator", *op, *bindings, *counts,
                                 settings, nominal);

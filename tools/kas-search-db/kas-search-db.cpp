@@ -202,6 +202,20 @@ append(mlir::ModuleOp module, llvm::StringRef text, llvm::StringRef what) {
   return op;
 }
 
+/// Candidates of a network are scripts, each a module of its own.
+static Error exportScripts(llvm::ArrayRef<StoredCandidate> candidates,
+                           const Options &options) {
+  return write(options.output, [&](llvm::raw_ostream &stream) {
+    llvm::interleave(
+        candidates, stream,
+        [&](const StoredCandidate &candidate) {
+          stream << "// candidate " << candidate.id << "\n" << candidate.text;
+        },
+        "\n// -----\n\n");
+    return Error::success();
+  });
+}
+
 static Error exportOperators(const SearchStore &store, const Options &options) {
   auto candidates = select(store, options, "evaluated");
   if (!candidates)
@@ -214,6 +228,8 @@ static Error exportOperators(const SearchStore &store, const Options &options) {
   auto settings = store.getSettings().find("space");
   if (settings == store.getSettings().end())
     return createStringError("the database names no space");
+  if (llvm::StringRef(settings->second).starts_with("func.func"))
+    return exportScripts(*candidates, options);
   auto space = append(*module, settings->second, "the space");
   if (!space)
     return space.takeError();
@@ -287,7 +303,8 @@ int main(int argc, char **argv) {
           argc, argv,
           "Read databases of searches\n\n"
           "  list FILE            the candidates, as a table or as JSON\n"
-          "  export FILE          the operators as MLIR\n"
+          "  export FILE          the operators as MLIR; of a network, "
+          "scripts\n"
           "  merge FILE FILE -o   one file of two searches of a space\n"
           "  check FILE           all that can be checked of a file\n",
           &llvm::errs()))

@@ -20,6 +20,7 @@
 #define KAS_DIFFERENTIATION_PROXIES_H
 
 #include "kas/Differentiation/Fisher.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -84,6 +85,12 @@ struct CutLayer {
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 
+/// Whether `op` is what is counted as a layer.
+bool matchConvolution(mlir::linalg::LinalgOp op);
+
+/// A layer by itself; there are no `places`.
+CutLayer cutLayer(mlir::linalg::LinalgOp convolution);
+
 /// Adds a function `name` behind `function` as `makeFisherFunction` does, which
 /// returns besides the arguments of `@layer` of all layers, as far as it does
 /// not take them, and the gradients by their results; with `normalize`, by
@@ -106,6 +113,13 @@ mlir::FailureOr<mlir::func::FuncOp>
 makeLayerScoreFunction(mlir::func::FuncOp layer, llvm::StringRef name,
                        unsigned batch, llvm::ArrayRef<unsigned> spatial,
                        bool normalize);
+
+/// The same for a function that returns the Fisher Potential alone, which needs
+/// no gradient by weights (one dimension of one element).
+mlir::FailureOr<mlir::func::FuncOp>
+makeLayerFisherFunction(mlir::func::FuncOp layer, llvm::StringRef name,
+                        unsigned batch, llvm::ArrayRef<unsigned> spatial,
+                        bool normalize);
 
 } // namespace kas
 

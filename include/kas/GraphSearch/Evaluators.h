@@ -21,7 +21,7 @@ namespace kas {
 
 /// A candidate as another process reads it.
 struct CandidateText {
-  /// `operator` or `kernel`.
+  /// `operator`, `kernel`, or `function`, which has no bindings.
   llvm::StringRef noun;
   /// The IR, a whole file.
   std::string text;

@@ -56,6 +56,16 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     be, and the certificate of that (see `kas-solve-budget`). Evaluators are
     `flops` and `params`. See docs/TensorLevel.md.
 
+    With `network=@f` the search is for sequences of transformations of the
+    convolutions of `@f`: neural ones (`transform.kas`), which change what is
+    computed, mixed with splits and roads of the CPU, which do not, as in Turner
+    et al., "Neural Architecture Search as Program Transformation Exploration".
+    What is appended are transformed functions, with the transformations in the
+    attribute `kas.programs`; the database keeps the candidates as scripts of the
+    transform dialect. Evaluators are `flops`, `params`, `fisher` (the Fisher
+    Potential, also over that of `@f`, as `fisher_ratio`), `latency` and
+    `external`. See docs/NetworkSearch.md.
+
     The space's limits and budgets hold exactly. Where it says nothing the
     limits are `depth = 10`, `reduce = 4`, `split = 2`, `merge = 1`,
     `shift = 2`, `expand = 0`, `unfold = 2`, `stride = 0`, `weights = 2`;
@@ -88,6 +98,17 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     Option<"groups", "groups", "std::string", /*default=*/"\"\"",
            "The coefficient of such kernels that is the number of groups, one of "
            "the common factors of what it divides (default: as in the bindings)">,
+    Option<"network", "network", "std::string", /*default=*/"\"\"",
+           "Search for transformations of the convolutions of this function "
+           "instead">,
+    Option<"scoredNetwork", "scored-network", "std::string", /*default=*/"\"\"",
+           "The same network for several samples, of which the evaluator "
+           "'fisher' takes the scores (default: that of 'network')">,
+    ListOption<"networkLimits", "network-limits", "std::string",
+               "Limits of such transformations, name=integer: at most so many "
+               "steps of a layer (3), groups (16), slabs (4), factor of a "
+               "bottleneck (4); kernel, the least rows of a layer (2); schedules, "
+               "normalize (0 or 1)">,
     Option<"algorithm", "algorithm", "std::string", /*default=*/"\"surrogate\"",
            "How candidates are chosen: random, uniform, exhaustive, evolution, "
            "mcts, surrogate">,

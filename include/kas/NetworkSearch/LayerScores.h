@@ -24,6 +24,7 @@
 #include "kas/Pipelines/CPU.h"
 #include <map>
 #include <memory>
+#include <mutex>
 
 namespace kas {
 
@@ -31,6 +32,8 @@ struct LayerScoreOptions {
   /// Of all weights and labels that are not given.
   uint64_t seed = 0;
   bool normalize = false;
+  /// Only `fisher`, `params` and `macs` of scores are wanted.
+  bool onlyFisher = false;
   /// Of the code that runs.
   unsigned threads = 1;
 };
@@ -77,7 +80,11 @@ public:
   /// equal modules once, whatever layers they are for.
   llvm::Expected<LayerScore> score(unsigned layer, mlir::ModuleOp candidate);
   /// What has been compiled so far.
-  unsigned getNumCompiled() const { return compiled.size(); }
+  unsigned getNumCompiled() const;
+
+  /// One more of the same network, for another thread: it has modules in
+  /// `context`, and shares what was observed and what is compiled.
+  std::unique_ptr<LayerScorer> share(mlir::MLIRContext &context) const;
 
 private:
   explicit LayerScorer(const LayerScoreOptions &options) : options(options) {}
@@ -96,6 +103,13 @@ private:
                                                 llvm::StringRef function,
                                                 const NamedTensors &given,
                                                 bool synflow);
+  /// Of all scorers of a network.
+  struct Cache {
+    std::mutex mutex;
+    std::map<std::string, std::unique_ptr<Compiled>> entries;
+  };
+  llvm::Expected<std::unique_ptr<Compiled>>
+  compileAnew(unsigned layer, mlir::ModuleOp candidate);
   llvm::Expected<Compiled *> compile(unsigned layer, mlir::ModuleOp candidate);
   llvm::Expected<llvm::SmallVector<Tensor>>
   run(const CompiledFunction &function, unsigned layer,
@@ -106,7 +120,7 @@ private:
   std::vector<Observed> plain, flow;
   std::vector<float> fisher;
   std::vector<LayerScore> originals;
-  std::map<std::string, std::unique_ptr<Compiled>> compiled;
+  std::shared_ptr<Cache> cache = std::make_shared<Cache>();
 };
 
 } // namespace kas

@@ -13,8 +13,8 @@ MAP = "affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>"
 
 
 class Writer:
-    def __init__(self):
-        self.lines, self.arguments, self.count = [], [], 0
+    def __init__(self, batch=1):
+        self.lines, self.arguments, self.count, self.batch = [], [], 0, batch
 
     def emit(self, text, type_):
         self.count += 1
@@ -32,12 +32,12 @@ class Writer:
         bias = self.argument(name + ".bias", channels)
         if kernel > 1:
             pad = kernel // 2
-            padded = f"1x{inputs}x{height + 2 * pad}x{width + 2 * pad}"
+            padded = f"{self.batch}x{inputs}x{height + 2 * pad}x{width + 2 * pad}"
             low = f"[0, 0, {pad}, {pad}]"
             value = self.emit(
                 f"tensor.pad {value[0]} low{low} high{low} {{\n  ^bb0(%a: index, %b: index, %c: index, %d: index):\n"
                 f"    tensor.yield %zero : f32\n  }} : tensor<{value[1]}xf32> to tensor<{padded}xf32>", padded)
-        out = f"1x{channels}x{-(-height // stride)}x{-(-width // stride)}"
+        out = f"{self.batch}x{channels}x{-(-height // stride)}x{-(-width // stride)}"
         empty = self.emit(f"tensor.empty() : tensor<{out}xf32>", out)
         init = self.emit(f"linalg.broadcast ins({bias[0]} : tensor<{bias[1]}xf32>) outs({empty[0]} : tensor<{out}xf32>) "
                          "dimensions = [0, 2, 3]", out)
@@ -67,13 +67,13 @@ class Writer:
 
     def max_pool(self, value):
         _, channels, height, width = map(int, value[1].split("x"))
-        padded = f"1x{channels}x{height + 2}x{width + 2}"
+        padded = f"{self.batch}x{channels}x{height + 2}x{width + 2}"
         value = self.emit(
             "tensor.pad " + value[0] + " low[0, 0, 1, 1] high[0, 0, 1, 1] {\n"
             "  ^bb0(%a: index, %b: index, %c: index, %d: index):\n"
             f"    tensor.yield %least : f32\n  }} : tensor<{value[1]}xf32> to tensor<{padded}xf32>", padded)
         window = self.emit("tensor.empty() : tensor<3x3xf32>", "3x3")
-        out = f"1x{channels}x{height // 2}x{width // 2}"
+        out = f"{self.batch}x{channels}x{height // 2}x{width // 2}"
         empty = self.emit(f"tensor.empty() : tensor<{out}xf32>", out)
         init = self.emit(f"linalg.fill ins(%least : f32) outs({empty[0]} : tensor<{out}xf32>) -> tensor<{out}xf32>", out)
         return self.emit(
@@ -112,4 +112,5 @@ def main():
     print(f"  return {value[0]} : tensor<{value[1]}xf32>\n}}")
 
 
-main()
+if __name__ == "__main__":
+    main()

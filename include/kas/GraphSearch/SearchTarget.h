@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a search is for, as the pass sees it: operators of a space, or kernels
-// like a given one.
+// What a search is for, as the pass sees it: operators of a space, kernels like
+// a given one, or transformations of a network.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_LIB_GRAPHSEARCH_SEARCHTARGET_H
-#define KAS_LIB_GRAPHSEARCH_SEARCHTARGET_H
+#ifndef KAS_GRAPHSEARCH_SEARCHTARGET_H
+#define KAS_GRAPHSEARCH_SEARCHTARGET_H
 
 #include "kas/GraphSearch/Evaluators.h"
 #include "kas/KernelSearch/KernelState.h"
@@ -27,7 +27,7 @@ public:
   /// The op that states the problem, and its name.
   virtual mlir::Operation *getOp() const = 0;
   llvm::StringRef getName() const;
-  /// What candidates are called: `operator` or `kernel`.
+  /// What candidates are called, such as `operator` or `kernel`.
   virtual llvm::StringRef getNoun() const = 0;
 
   virtual std::unique_ptr<State> makeState() const = 0;
@@ -55,6 +55,24 @@ llvm::FailureOr<std::unique_ptr<SearchTarget>>
 makeKernelTarget(KernelOp kernel, llvm::ArrayRef<std::string> limits,
                  llvm::StringRef groups);
 
+/// What a search for transformations of a network is asked for.
+struct NetworkRequest {
+  /// The function, and the same network for several samples or the same.
+  mlir::Operation *network = nullptr, *scored = nullptr;
+  llvm::ArrayRef<std::string> limits;
+};
+using NetworkTargetFactory =
+    std::function<llvm::FailureOr<std::unique_ptr<SearchTarget>>(
+        const NetworkRequest &)>;
+
+/// Says who makes the target of such a search: a library that knows more than
+/// this one. Programs that link kas call it before they run passes.
+void registerNetworkTarget(NetworkTargetFactory factory);
+
+/// Reports what is wrong with a request.
+llvm::FailureOr<std::unique_ptr<SearchTarget>>
+makeNetworkTarget(const NetworkRequest &request);
+
 } // namespace kas
 
-#endif // KAS_LIB_GRAPHSEARCH_SEARCHTARGET_H
+#endif // KAS_GRAPHSEARCH_SEARCHTARGET_H
