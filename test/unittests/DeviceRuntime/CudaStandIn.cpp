@@ -273,6 +273,7 @@ static const StandInControls controls = {
     },
     nullptr,
     nullptr,
+    nullptr,
     nullptr};
 
 extern "C" {
@@ -293,12 +294,16 @@ KAS_API CUresult cuInit(unsigned flags) {
 
 KAS_API CUresult cuGetErrorName(CUresult error, const char **name) {
   KAS_ENTER(Nothing, error);
+  if (state.hidden.count(__func__))
+    return CudaInvalidValue;
   *name = nameOf(error);
   return CudaSuccess;
 }
 
 KAS_API CUresult cuGetErrorString(CUresult error, const char **string) {
   KAS_ENTER(Nothing, error);
+  if (state.hidden.count(__func__))
+    return CudaInvalidValue;
   *string = error == CudaOutOfMemory      ? "out of memory"
             : error == CudaIllegalAddress ? "an illegal memory access was "
                                             "encountered"

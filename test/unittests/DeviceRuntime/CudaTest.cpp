@@ -240,6 +240,45 @@ TEST_F(CudaTest, ReportsEachErrorOfEachCall) {
   EXPECT_GT(failures, int(std::size(functions) * std::size(errors)) / 2);
 }
 
+TEST_F(CudaTest, ClassifiesEachError) {
+  static const std::pair<CUresult, KasRtStatus> errors[] = {
+      {CudaInvalidValue, KAS_RT_ERROR_DRIVER},
+      {CudaDeviceUnavailable, KAS_RT_ERROR_DEVICE_LOST},
+      {CudaInvalidDevice, KAS_RT_ERROR_NO_DEVICE},
+      {CudaInvalidImage, KAS_RT_ERROR_INVALID_MODULE},
+      {CudaInvalidContext, KAS_RT_ERROR_DEVICE_LOST},
+      {CudaNoBinaryForGpu, KAS_RT_ERROR_INVALID_MODULE},
+      {CudaUnsupportedPtxVersion, KAS_RT_ERROR_INVALID_MODULE},
+      {CudaInvalidSource, KAS_RT_ERROR_INVALID_MODULE},
+      {CudaLaunchTimeout, KAS_RT_ERROR_DEVICE_LOST},
+      {CudaContextIsDestroyed, KAS_RT_ERROR_DEVICE_LOST},
+      {CudaHardwareStackError, KAS_RT_ERROR_DEVICE_LOST},
+      {CudaIllegalInstruction, KAS_RT_ERROR_DEVICE_LOST},
+      {CudaMisalignedAddress, KAS_RT_ERROR_DEVICE_LOST},
+      {CudaInvalidAddressSpace, KAS_RT_ERROR_DEVICE_LOST},
+      {CudaInvalidPc, KAS_RT_ERROR_DEVICE_LOST}};
+  for (auto [error, status] : errors) {
+    restart();
+    driver->fail("cuModuleLoadDataEx", 1, error);
+    RunResult result = runThroughApi("cuda", ptx);
+    EXPECT_EQ(result.status, status) << error << " " << result.text;
+    EXPECT_EQ(driver->countLive(), 0);
+  }
+}
+
+// A driver that is older than its error.
+TEST_F(CudaDeviceTest, GivesTheNumberOfAnUnknownError) {
+  KasRtBuffer other = nullptr;
+  driver->hide("cuGetErrorString");
+  driver->fail("cuMemAlloc_v2", 2, CudaOutOfMemory);
+  expectError(kasRtBufferCreate(device, 16, &other), KAS_RT_ERROR_OUT_OF_MEMORY,
+              "failed: CUDA_ERROR_OUT_OF_MEMORY");
+  driver->hide("cuGetErrorName");
+  driver->fail("cuMemAlloc_v2", 3, 998);
+  expectError(kasRtBufferCreate(device, 16, &other), KAS_RT_ERROR_DRIVER,
+              "failed: error 998");
+}
+
 TEST_F(CudaDeviceTest, StaysLost) {
   driver->fail("cuLaunchKernel", 1, CudaIllegalAddress);
   expectError(launch({{1, 1, 1}, {32, 1, 1}, 0}), KAS_RT_ERROR_DEVICE_LOST,
@@ -368,6 +407,12 @@ TEST_F(CudaDeviceTest, ChecksModules) {
   expectInvalid(elf, "a cubin that is cut off");
   elf[40] = 0, elf[58] = 8;
   expectInvalid(elf, "a cubin with section headers of 8 bytes");
+  // Two sections: one without bytes in the file, one beyond its end.
+  elf[40] = 64, elf[58] = 64, elf[60] = 2;
+  elf.resize(64 + 2 * 64);
+  elf[64 + 4] = 8, elf[128 + 4] = 1;
+  elf[64 + 33] = elf[128 + 33] = 1; // 256 bytes each
+  expectInvalid(elf, "a cubin that is cut off");
   std::string fatbin("\x50\xed\x55\xba\1\0\x10\0\xff\0\0\0\0\0\0\0", 16);
   expectInvalid(fatbin.substr(0, 8), "a fatbin of 8 bytes");
   expectInvalid(fatbin, "a fatbin that is cut off");

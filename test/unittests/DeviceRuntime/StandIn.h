@@ -29,7 +29,8 @@ struct StandInControls {
   void (*fail)(const char *function, int nth, int error);
   /// Whether the requested failure has happened.
   bool (*hasFailed)();
-  /// Hides a function, as a driver that is too old would.
+  /// Hides a function, as a driver that is too old would; CUDA: lets those that
+  /// describe errors know none.
   void (*hide)(const char *function);
   int (*countCalls)(const char *function);
 
@@ -51,6 +52,8 @@ struct StandInControls {
   void (*setClock)(bool clock);
   /// The system has no device.
   void (*setDevices)(bool devices);
+  /// No memory of the device can be that of a buffer.
+  void (*setMemory)(bool memory);
 };
 
 #endif // KAS_TEST_UNITTESTS_DEVICERUNTIME_STANDIN_H

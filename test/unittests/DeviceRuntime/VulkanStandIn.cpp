@@ -59,7 +59,7 @@ struct State {
   std::string failing;
   int failAt = 0, error = 0;
   bool hasFailed = false, isDiscrete = false, hasClock = true,
-       hasDevices = true;
+       hasDevices = true, hasMemory = true;
   std::map<std::string, int> calls;
   std::set<std::string> hidden;
 };
@@ -121,6 +121,8 @@ VKAPI_ATTR void VKAPI_CALL getRequirements(VkDevice device, VkBuffer buffer,
   realRequirements(device, buffer, needs);
   if (state.isDiscrete)
     needs->memoryTypeBits = 3;
+  if (!state.hasMemory)
+    needs->memoryTypeBits = 0;
 }
 
 PFN_vkAllocateMemory realAllocate;
@@ -173,7 +175,8 @@ static const StandInControls controls = {
     nullptr,
     [](bool discrete) { state.isDiscrete = discrete; },
     [](bool clock) { state.hasClock = clock; },
-    [](bool devices) { state.hasDevices = devices; }};
+    [](bool devices) { state.hasDevices = devices; },
+    [](bool memory) { state.hasMemory = memory; }};
 
 extern "C" {
 __attribute__((visibility("default"))) const StandInControls *standInControls =

@@ -277,6 +277,54 @@ TEST_F(VulkanTest, ReportsEachErrorOfEachCall) {
   }
 }
 
+TEST_F(VulkanDeviceTest, ClassifiesEachError) {
+  struct Error {
+    VkResult result;
+    const char *text;
+    KasRtStatus status = KAS_RT_ERROR_DRIVER;
+  };
+  constexpr KasRtStatus outOfMemory = KAS_RT_ERROR_OUT_OF_MEMORY;
+  constexpr KasRtStatus noDevice = KAS_RT_ERROR_NO_DEVICE;
+  static constexpr Error errors[] = {
+      {VK_NOT_READY, "VK_NOT_READY"},
+      {VK_TIMEOUT, "VK_TIMEOUT"},
+      {VK_INCOMPLETE, "VK_INCOMPLETE"},
+      {VK_ERROR_OUT_OF_HOST_MEMORY, "VK_ERROR_OUT_OF_HOST_MEMORY", outOfMemory},
+      {VK_ERROR_OUT_OF_POOL_MEMORY, "VK_ERROR_OUT_OF_POOL_MEMORY", outOfMemory},
+      {VK_ERROR_FRAGMENTED_POOL, "VK_ERROR_FRAGMENTED_POOL", outOfMemory},
+      {VK_ERROR_TOO_MANY_OBJECTS, "VK_ERROR_TOO_MANY_OBJECTS", outOfMemory},
+      {VK_ERROR_INITIALIZATION_FAILED, "VK_ERROR_INITIALIZATION_FAILED",
+       noDevice},
+      {VK_ERROR_INCOMPATIBLE_DRIVER, "VK_ERROR_INCOMPATIBLE_DRIVER", noDevice},
+      {VK_ERROR_LAYER_NOT_PRESENT, "VK_ERROR_LAYER_NOT_PRESENT", noDevice},
+      {VK_ERROR_EXTENSION_NOT_PRESENT, "VK_ERROR_EXTENSION_NOT_PRESENT"},
+      {VK_ERROR_FEATURE_NOT_PRESENT, "VK_ERROR_FEATURE_NOT_PRESENT"},
+      {VK_ERROR_MEMORY_MAP_FAILED, "VK_ERROR_MEMORY_MAP_FAILED"},
+      {VK_ERROR_INVALID_EXTERNAL_HANDLE, "VK_ERROR_INVALID_EXTERNAL_HANDLE"},
+      {VK_ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS,
+       "VK_ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS"},
+      {VK_ERROR_INVALID_SHADER_NV, "VK_ERROR_INVALID_SHADER_NV",
+       KAS_RT_ERROR_INVALID_MODULE},
+      {VK_ERROR_UNKNOWN, "VK_ERROR_UNKNOWN"},
+      {VkResult(-12345), "-12345"}};
+  for (const Error &error : errors) {
+    KasRtBuffer other = nullptr;
+    driver->fail("vkAllocateMemory", driver->countCalls("vkAllocateMemory") + 1,
+                 error.result);
+    expectError(kasRtBufferCreate(device, 16, &other), error.status,
+                error.text);
+    EXPECT_EQ(other, nullptr);
+  }
+  // The device is as good as before.
+  driver->setMemory(false);
+  KasRtBuffer other = nullptr;
+  expectError(kasRtBufferCreate(device, 16, &other), KAS_RT_ERROR_DRIVER,
+              "has no memory for buffers");
+  driver->setMemory(true);
+  EXPECT_SUCCESS(kasRtBufferCreate(device, 16, &other));
+  EXPECT_SUCCESS(kasRtBufferDestroy(other));
+}
+
 TEST_F(VulkanDeviceTest, StaysLost) {
   ASSERT_SUCCESS(kasRtBufferFill(buffer, 0));
   driver->fail("vkQueueSubmit", driver->countCalls("vkQueueSubmit") + 1,
@@ -391,6 +439,13 @@ TEST_F(VulkanDeviceTest, ChecksModulesAndKernels) {
               "expected at least 3 buffers for kernel 'add', got 2");
   expectError(kasRtModuleGetKernel(module, "add", 100000, &kernel),
               KAS_RT_ERROR_LIMIT, "expected a kernel with at most ");
+  KasRtTensorMap map = {};
+  map.rank = 1;
+  map.sizes[0] = map.box[0] = 64;
+  expectError(
+      kasRtModuleGetKernelWithTensorMaps(module, "add", 3, &map, 1, &kernel),
+      KAS_RT_ERROR_INVALID_ARGUMENT,
+      "expected no tensor maps for kernel 'add' on vulkan:0");
 }
 
 TEST_F(VulkanDeviceTest, ChecksTheLimitsOfKernels) {
