@@ -50,10 +50,18 @@ static void addOperators(OpPassManager &manager,
     // What is behind an operator may be computed with it.
     if (options.prepareWeights)
       manager.addNestedPass<func::FuncOp>(createFuseElementwise());
+    if (options.algorithm == ConvolutionAlgorithm::Winograd) {
+      WinogradOptions winograd;
+      winograd.threads = options.threads;
+      winograd.vectorBits = options.vectorBits;
+      winograd.prepared = options.prepareWeights;
+      manager.addPass(createWinograd(winograd));
+    }
     PackOperatorsOptions panels;
     panels.threads = options.threads;
     panels.vectorBits = options.vectorBits;
     panels.prepared = options.prepareWeights;
+    panels.algorithm = options.algorithm;
     manager.addPass(createPackOperators(panels));
   }
   manager.addPass(createKasToLinalgPass());
@@ -94,6 +102,7 @@ static void addLoops(OpPassManager &manager,
   contractions.threads = options.threads;
   contractions.vectorBits = options.vectorBits;
   contractions.prepared = options.prepareWeights;
+  contractions.algorithm = options.algorithm;
   if (options.registerTiles)
     manager.addNestedPass<func::FuncOp>(createPackContractions(contractions));
   if (options.prepareWeights)
@@ -189,6 +198,20 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("Rearrange weights in a function of its own, to be called "
                      "once before"),
       llvm::cl::init(CPUPipelineOptions().prepareWeights)};
+  Option<ConvolutionAlgorithm> algorithm{
+      *this, "algorithm",
+      llvm::cl::desc("How convolutions are computed where it suits them; auto: "
+                     "the least time by the cost model, without winograd"),
+      llvm::cl::init(CPUPipelineOptions().algorithm),
+      llvm::cl::values(
+          clEnumValN(ConvolutionAlgorithm::Auto, "auto",
+                     "the least time by the cost model"),
+          clEnumValN(ConvolutionAlgorithm::Direct, "direct", "direct tiles"),
+          clEnumValN(ConvolutionAlgorithm::Im2col, "im2col", "panels"),
+          clEnumValN(ConvolutionAlgorithm::SpatialPack, "spatial-pack",
+                     "vectors along the rows"),
+          clEnumValN(ConvolutionAlgorithm::Winograd, "winograd",
+                     "F(4x4, 3x3)"))};
 };
 } // namespace
 
@@ -206,6 +229,7 @@ void kas::registerCPUPipeline() {
         options.packOperators = text.packOperators;
         options.registerTiles = text.registerTiles;
         options.prepareWeights = text.prepareWeights;
+        options.algorithm = text.algorithm;
         buildCPUPipeline(manager, options);
       });
 }

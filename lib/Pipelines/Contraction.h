@@ -15,6 +15,7 @@
 #define KAS_LIB_PIPELINES_CONTRACTION_H
 
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "kas/Pipelines/Algorithm.h"
 #include "kas/Pipelines/Schedule.h"
 #include "kas/Runtime/Target.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -193,6 +194,9 @@ struct ContractionOptions {
   /// vectors along the rows are the cheapest, or direct tiles where a copy
   /// would be read for one output only and nothing is added to.
   bool readsUnpadded = false;
+  /// The tiles that it is to be cut into where they suit; an operation's
+  /// schedule comes first.
+  ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::Auto;
 };
 
 /// Emits `contraction` as loops over register tiles at the builder's insertion

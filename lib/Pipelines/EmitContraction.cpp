@@ -96,6 +96,22 @@ static int64_t getTailTime(const Contraction &contraction,
   return passes * elements / target.lanes * vectorTime;
 }
 
+/// The tiles that an algorithm names, if any.
+static std::optional<Road> getRoad(ConvolutionAlgorithm algorithm) {
+  switch (algorithm) {
+  case ConvolutionAlgorithm::Direct:
+    return Road::Direct;
+  case ConvolutionAlgorithm::Im2col:
+    return Road::Panels;
+  case ConvolutionAlgorithm::SpatialPack:
+    return Road::RowVectors;
+  case ConvolutionAlgorithm::Auto:
+  case ConvolutionAlgorithm::Winograd:
+    return std::nullopt;
+  }
+  llvm_unreachable("all algorithms are above");
+}
+
 LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
                                    const Contraction &contraction,
                                    const ContractionOptions &options,
@@ -110,20 +126,28 @@ LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
   FailureOr<PanelPlan> panels = failure();
   FailureOr<DirectPlan> direct = failure();
   FailureOr<RowVectorPlan> vectors = failure();
-  if (!schedule || schedule.getRoad() == Road::Panels)
+  std::optional<Road> asked =
+      schedule ? schedule.getRoad() : getRoad(options.algorithm);
+  auto isAsked = [&](Road road) { return !asked || *asked == road; };
+  if (isAsked(Road::Panels))
     panels =
         makePanelPlan(nest, target, threads, schedule,
                       [&](const Twine &reason) { noPanels = reason.str(); });
-  if (!schedule || schedule.getRoad() == Road::Direct)
+  if (isAsked(Road::Direct))
     direct =
         makeDirectPlan(nest, target, threads, schedule,
                        [&](const Twine &reason) { noTiles = reason.str(); });
   // Where weights are packed at each call, panels and direct tiles do as well.
-  if (schedule ? schedule.getRoad() == Road::RowVectors : options.prepared)
+  if (asked ? *asked == Road::RowVectors : options.prepared)
     vectors = makeRowVectorPlan(
         nest, target, threads, schedule,
         [&](const Twine &reason) { noVectors = reason.str(); });
   if (failed(panels) && failed(direct) && failed(vectors)) {
+    if (asked && !schedule && !options.readsUnpadded) {
+      ContractionOptions any = options;
+      any.algorithm = ConvolutionAlgorithm::Auto;
+      return emitContraction(builder, loc, contraction, any, because, tookTail);
+    }
     SmallVector<StringRef> reasons;
     for (const std::string *reason : {&noPanels, &noTiles, &noVectors})
       if (!reason->empty())

@@ -87,6 +87,7 @@ struct PackContractions : kas::impl::PackContractionsBase<PackContractions> {
     ContractionOptions options{threads,
                                getContractionTarget(getOperation(), vectorBits),
                                /*deallocate=*/true, prepared};
+    options.algorithm = algorithm;
     if (prepared)
       markTransposes();
     llvm::SmallPtrSet<Operation *, 8> erased;

@@ -117,12 +117,14 @@ struct PackOperators : kas::impl::PackOperatorsBase<PackOperators> {
 
 private:
   ContractionOptions getOptions(Operation *op) {
-    return {threads,
-            getContractionTarget(getOperation(), vectorBits),
-            /*deallocate=*/false,
-            prepared,
-            /*tail=*/nullptr,
-            getSchedule(op)};
+    ContractionOptions options{threads,
+                               getContractionTarget(getOperation(), vectorBits),
+                               /*deallocate=*/false,
+                               prepared,
+                               /*tail=*/nullptr,
+                               getSchedule(op)};
+    options.algorithm = algorithm;
+    return options;
   }
 
   LogicalResult lower(ApplyOp apply);

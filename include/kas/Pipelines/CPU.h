@@ -14,6 +14,7 @@
 #ifndef KAS_PIPELINES_CPU_H
 #define KAS_PIPELINES_CPU_H
 
+#include "kas/Pipelines/Algorithm.h"
 #include "kas/Runtime/JIT.h"
 #include "kas/Runtime/Signature.h"
 #include "kas/Runtime/Target.h"
@@ -40,6 +41,8 @@ struct CPUPipelineOptions {
   /// Cut sums of products into register tiles; without it they are plain loops,
   /// as an independent way to compute the same.
   bool registerTiles = true;
+  /// How convolutions are computed where it suits them.
+  ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::Auto;
 };
 
 /// Lowers a module of functions on tensors (linalg, tensor, arith, math,

@@ -14,6 +14,7 @@
 #define KAS_PIPELINES_PASSES_H
 
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Pipelines/Algorithm.h"
 #include "kas/Pipelines/Schedule.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"

@@ -16,6 +16,22 @@
 
 include "mlir/Pass/PassBase.td"
 
+def KasPipelines_AlgorithmOption
+    : Option<"algorithm", "algorithm", "::kas::ConvolutionAlgorithm",
+             "::kas::ConvolutionAlgorithm::Auto",
+             "The tiles to take where they suit: direct, im2col (panels), "
+             "spatial-pack (vectors along the rows), or auto: those that take "
+             "the least time by the cost model",
+             [{::llvm::cl::values(
+               clEnumValN(::kas::ConvolutionAlgorithm::Auto, "auto",
+                          "the least time by the cost model"),
+               clEnumValN(::kas::ConvolutionAlgorithm::Direct, "direct",
+                          "direct tiles"),
+               clEnumValN(::kas::ConvolutionAlgorithm::Im2col, "im2col",
+                          "panels"),
+               clEnumValN(::kas::ConvolutionAlgorithm::SpatialPack,
+                          "spatial-pack", "vectors along the rows"))}]>;
+
 def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
   let summary = "Fuse elementwise linalg operations with one another";
   let description = [{
@@ -132,7 +148,8 @@ def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
            "Weights are packed ahead (kas-prepare-weights): packing costs "
            "nothing">,
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
-           "Width of the vector registers; 0: of the module's target, or 256">
+           "Width of the vector registers; 0: of the module's target, or 256">,
+    KasPipelines_AlgorithmOption
   ];
   let dependentDialects = [
     "::kas::KasCPUDialect", "::mlir::affine::AffineDialect",
@@ -177,7 +194,8 @@ def PackOperators : Pass<"kas-pack-operators"> {
            "Weights are packed ahead (kas-prepare-weights): packing costs "
            "nothing">,
     Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
-           "Width of the vector registers; 0: of the module's target, or 256">
+           "Width of the vector registers; 0: of the module's target, or 256">,
+    KasPipelines_AlgorithmOption
   ];
   let statistics = [
     Statistic<"numPacked", "packed", "kas.apply ops lowered to panels">
@@ -189,6 +207,46 @@ def PackOperators : Pass<"kas-pack-operators"> {
     "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"
+  ];
+}
+
+def Winograd : Pass<"kas-winograd", "::mlir::ModuleOp"> {
+  let summary = "Compute convolutions of 3x3 by fewer products";
+  let description = [{
+    Input: `kas.apply` of concrete operators that are convolutions of 3x3 with
+    stride 1, dense or in groups, on an image with or without zeros around it,
+    and `linalg.conv_2d_nchw_fchw` of such a shape; f32, of static shape, with at
+    least 16 tiles of 4x4 outputs. Output: loops that transform tiles of 6x6 of the
+    data, 36 matrix products in register tiles, and loops that transform these
+    back to 4x4 outputs: 36 products for 144. The weights are transformed once where
+    they are `prepared` ahead.
+
+    All others stay as they are, also those that have a schedule, and all on
+    targets without masked loads.
+
+    The results are less exact than a sum of products: by some 1e-6 to 1e-5 of the
+    largest one, see `docs/Convolutions.md`. `-kas-cpu-pipeline` runs this pass for
+    `algorithm=winograd` only.
+
+    Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
+    CVPR 2016, section 4.
+    Example: `test/Pipelines/winograd.mlir`.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the loops; 1: no parallel loop, 0: unknown">,
+    Option<"prepared", "prepared", "bool", /*default=*/"false",
+           "Weights are transformed ahead (kas-prepare-weights)">,
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
+           "Width of the vector registers; 0: of the module's target, or 256">
+  ];
+  let dependentDialects = [
+    "::kas::KasCPUDialect", "::kas::KasDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"
   ];
 }
 
