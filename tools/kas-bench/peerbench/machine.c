@@ -2,7 +2,10 @@
  * See LICENSE for license information.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * What one core can do at best: independent fused multiply-adds in registers. */
+ * What one core can do at best: independent fused multiply-adds in registers.
+ * And calls as C code makes them, without what a call from Python takes. */
+
+#include <time.h>
 
 typedef float vector __attribute__((vector_size(64)));
 
@@ -28,4 +31,21 @@ float kas_peak(void) {
   for (int i = 1; i < sums; ++i)
     sum[0] += sum[i];
   return sum[0][0];
+}
+
+/* Nanoseconds of `count` calls; arguments[i] are those of the i-th of `inputs`
+ * inputs. A function takes the first ones and leaves the others alone. */
+void kas_time_calls(void (*function)(void *, void *, void *, void *, void *,
+                                     void *),
+                    void *arguments[][6], int inputs, int start, int count,
+                    double *nanoseconds) {
+  for (int i = 0; i < count; ++i) {
+    void **a = arguments[(start + i) % inputs];
+    struct timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    function(a[0], a[1], a[2], a[3], a[4], a[5]);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    nanoseconds[i] = 1e9 * (after.tv_sec - before.tv_sec) +
+                     (after.tv_nsec - before.tv_nsec);
+  }
 }

@@ -19,12 +19,15 @@ import sys
 import time
 import traceback
 
+from . import groupedlayers
+
 
 class Loaded:
     """A variant: a call for each input without arguments, and the output for input i as an array."""
 
-    def __init__(self, calls, fetch):
-        self.calls, self.fetch = calls, fetch
+    def __init__(self, calls, fetch, timer=None):
+        # timer(start, count): nanoseconds of so many calls, where they are not made from Python.
+        self.calls, self.fetch, self.timer = calls, fetch, timer
 
 
 class Kas:
@@ -38,10 +41,13 @@ class Kas:
         return {}
 
     def variants(self, case, directory, forms):
+        self.keep = []
         yield "kas", lambda: self.load(case, directory)
+        if case.group in groupedlayers.LAYERS:
+            yield "kas-from-c", lambda: self.load(case, directory, from_c=True)
 
-    def load(self, case, directory):
-        """The shared object of the case, called as a C program would."""
+    def load(self, case, directory, from_c=False):
+        """The shared object of the case, called as a C program would; `from_c`: by one."""
         np = self.numpy
         # As kas-run does: memory for intermediate results stays with the process.
         libc = ctypes.CDLL(None)
@@ -74,8 +80,23 @@ class Kas:
             return output.copy()
 
         # The arrays live as long as the calls.
-        self.keep = (library, inputs, weights, output, packed)
-        return Loaded(calls, fetch)
+        self.keep.append((library, inputs, weights, output, packed))
+        timer = self.make_timer(directory, function, [[pointer(x), *tail] for x in inputs]) if from_c else None
+        return Loaded(calls, fetch, timer)
+
+    def make_timer(self, directory, function, arguments):
+        machine = ctypes.CDLL(str(directory.parent / "machine.so"))
+        table = (ctypes.c_void_p * 6 * len(arguments))()
+        for row, pointers in zip(table, arguments):
+            for i, pointer in enumerate(pointers):
+                row[i] = pointer
+
+        def time_calls(start, count):
+            times = (ctypes.c_double * count)()
+            machine.kas_time_calls(function, table, len(arguments), start, count, times)
+            return list(times)
+
+        return time_calls
 
     def prepare(self, library, entry, weights):
         """The weights as the function wants them, if it does: rearranged once."""
@@ -366,7 +387,7 @@ def load(worker, case, directory, request, live):
             with Limit(request["limit"]):
                 loaded = make()
                 error = max(relative_error(numpy, loaded.fetch(i), y) for i, y in enumerate(expected)) if loaded.fetch else 0.0
-            live[variant] = loaded.calls
+            live[variant] = loaded
             answer[variant] = {"error": error}
         except Exception as problem:
             text = re.sub(r"\s+", " ", f"{type(problem).__name__}: {problem}".strip())
@@ -375,10 +396,13 @@ def load(worker, case, directory, request, live):
     return answer
 
 
-def time_calls(calls, request):
+def time_calls(loaded, request):
     """Nanoseconds of each call, behind one that is not counted."""
+    calls = loaded.calls
     clock, times, i = time.perf_counter_ns, [], request["start"]
     calls[i % len(calls)]()
+    if loaded.timer:
+        return loaded.timer(i + 1, request["repetitions"])
     begin = time.time()
     for count in range(request["repetitions"]):
         i += 1
