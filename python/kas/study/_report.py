@@ -209,6 +209,6 @@ def write_plot(outcomes: Sequence[Outcome]) -> str:
     for label in labels:
         out.append(f'<rect x="{x:.1f}" y="{total - 26}" width="12" height="12" fill="{COLORS[compression[label]]}" opacity="{opacity[label]}"/>')
         text(x + 17, total - 16, label, "start")
-        x += 30 + 7 * len(label)
+        x += 26 + 6.1 * len(label)
     out.append("</svg>")
     return "\n".join(out) + "\n"
