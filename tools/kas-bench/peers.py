@@ -9,6 +9,7 @@
     tools/kas-bench/peers.py --filter='^dw|^g' --rounds=2  some of them, quickly
     tools/kas-bench/peers.py --networks --threads=2        ResNet-18 and what becomes of it with other operators
     tools/kas-bench/peers.py --searched=found.mlir         what kas-search has found
+    tools/kas-bench/peers.py --transformed=found.mlir      networks that kas-search has transformed
     tools/kas-bench/peers.py --grouped-layers              the 3x3 layers of three networks, dense and in groups
     tools/kas-bench/peers.py --self-check                  tries everything out that needs no other packages
 
@@ -32,7 +33,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from peerbench import build, cases, groupedlayers, measure, networks, report, searched, selfcheck, workers  # noqa: E402
+from peerbench import build, cases, groupedlayers, measure, networks, report, searched, selfcheck, transformed, workers  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = Path(__file__).resolve().parent / "peers-requirements.txt"
@@ -54,11 +55,18 @@ def all_cases(options):
     """Name -> case of what was asked for; all that a worker may be asked for."""
     if options.searched:
         return searched.make_cases(options.tools, Path(options.searched).resolve(), options.work, options.count)
+    if options.transformed:
+        return transformed.make_cases(Path(options.transformed).resolve())
     if options.networks:
         return networks.make_cases(options.tools)
     if options.grouped_layers:
         return groupedlayers.make_cases()
     return cases.CASES
+
+
+def mark_of(case):
+    """What is prepared is kept for."""
+    return "\n".join([case.mlir, *(text for text, _ in case.others.values())])
 
 
 def prepare(names, options):
@@ -75,6 +83,8 @@ def prepare(names, options):
         inputs = case.inputs(numpy)
         numpy.save(directory / "x.npy", numpy.stack(inputs))
         numpy.savez(directory / "kas-weights.npz", *case.weights(module))
+        for other, (_, weights) in case.others.items():
+            numpy.savez(directory / f"kas-{other}-weights.npz", *weights(module))
         with torch.no_grad():
             if case.group != "searched":
                 for form in case.forms:
@@ -82,14 +92,14 @@ def prepare(names, options):
                                       opset_version=17, input_names=["x"], output_names=["y"])
             module = module.double()
             numpy.save(directory / "y.npy", numpy.stack([module(torch.from_numpy(x).double()).numpy() for x in inputs[:2]]))
-        (directory / "prepared").write_text(case.mlir)
+        (directory / "prepared").write_text(mark_of(case))
 
 
 def prepare_missing(chosen, options, extra):
     missing = []
     for case in chosen:
         mark = get_directory(options.work, case.name) / "prepared"
-        if not mark.exists() or mark.read_text() != case.mlir:
+        if not mark.exists() or mark.read_text() != mark_of(case):
             missing.append(case.name)
     if missing:
         command = [options.python, "-W", "ignore", __file__, f"--prepare={','.join(missing)}", f"--work={options.work}", *extra]
@@ -132,6 +142,8 @@ def run(options):
         extra.append("--networks")
     if options.grouped_layers:
         extra.append("--grouped-layers")
+    if options.transformed:
+        extra.append(f"--transformed={Path(options.transformed).resolve()}")
     if options.searched:
         extra.append(f"--searched={Path(options.searched).resolve()}")
     prepare_missing(chosen, options, extra)
@@ -171,6 +183,8 @@ def parse():
     parser.add_argument("--networks", action="store_true", help="measure networks instead of operators")
     parser.add_argument("--grouped-layers", action="store_true", help="measure the layers of three networks, dense and in groups, instead")
     parser.add_argument("--searched", metavar="FILE", help="measure the operators of this output of kas-search instead")
+    parser.add_argument("--transformed", metavar="FILE", help="measure the networks of this output of kas-search=network=@forward beside the one they "
+                        "were made of, a residual network of tools/network-search/cifar.py")
     parser.add_argument("--count", type=int, default=200, help="at most so many of them (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="threads of each implementation (default: %(default)s)")
     parser.add_argument("--core", type=int, default=1, help="the first core to run on (default: %(default)s)")
@@ -189,8 +203,8 @@ def parse():
     options.tools = options.tools.resolve()
     if options.rounds < 1 or options.repetitions < 1 or options.threads < 1:
         parser.error("--rounds, --repetitions and --threads must be at least 1")
-    if bool(options.networks) + bool(options.searched) + options.grouped_layers > 1:
-        parser.error("--networks, --searched and --grouped-layers exclude each other")
+    if sum(map(bool, (options.networks, options.searched, options.grouped_layers, options.transformed))) > 1:
+        parser.error("--networks, --searched, --grouped-layers and --transformed exclude each other")
     for expression in (options.filter, options.variants):
         try:
             re.compile(expression)

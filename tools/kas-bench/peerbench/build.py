@@ -26,16 +26,23 @@ def run(command, **options):
 
 
 def build_kas(tools, case, directory, threads):
-    """directory/kas.so for the case; nothing is done where it is there for the same text and the same tools."""
+    """directory/kas.so for the case, and kas-NAME.so for what else it has."""
+    build_object(tools, case.mlir, directory, "kas", threads)
+    for name, (text, _) in case.others.items():
+        build_object(tools, text, directory, f"kas-{name}", threads)
+
+
+def build_object(tools, text, directory, name, threads):
+    """Nothing is done where it is there for the same text and the same tools."""
     # The pipeline may change: what it makes of the text is the key.
     options = f"-kas-cpu-pipeline=threads={threads} prepare-weights=true"
-    key = hashlib.sha256("|".join([case.mlir, options, file_hash(tools / "kas-opt"), file_hash(tools / "kas-translate")]).encode()).hexdigest()
-    stamp, target = directory / f"kas-{threads}.key", directory / f"kas-{threads}.so"
+    key = hashlib.sha256("|".join([text, options, file_hash(tools / "kas-opt"), file_hash(tools / "kas-translate")]).encode()).hexdigest()
+    stamp, target = directory / f"{name}-{threads}.key", directory / f"{name}-{threads}.so"
     if target.exists() and stamp.exists() and stamp.read_text() == key:
         return
     stamp.unlink(missing_ok=True)
-    source, lowered, module = directory / "kas.mlir", directory / "kas.llvm.mlir", directory / "kas.o"
-    source.write_text(case.mlir)
+    source, lowered, module = directory / f"{name}.mlir", directory / f"{name}.llvm.mlir", directory / f"{name}.o"
+    source.write_text(text)
     run([tools / "kas-opt", source, options, "-o", lowered])
     run([tools / "kas-translate", "-kas-to-object", lowered, "-o", module])
     # A new name: a process may have the old file open.

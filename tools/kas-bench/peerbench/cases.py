@@ -37,6 +37,9 @@ class Case:
     elements: int = 0
     # The public function of the module.
     entry: str = "run"
+    # Other modules that only kas runs, on the same inputs, with a function of that name: what they compute is not compared. Name -> (text,
+    # function(module) -> weights).
+    others: dict = dataclasses.field(default_factory=dict)
 
     def build(self, torch, form="written"):
         """The module with the weights of the case: the same ones in every form and every process."""

@@ -73,7 +73,7 @@ class Report:
         if case.group == "network":
             self.networks[case.name] = (ours.median, case.macs)
         for metric, by_hand in (("ratio_to_best_peer", False), ("ratio_to_best_rewrite", True)):
-            others = [v for v in variants if v is not ours and v.error <= TOLERANCE and v.name.endswith("/by-hand") == by_hand]
+            others = [v for v in variants if v.worker.name != ours.worker.name and v.error <= TOLERANCE and v.name.endswith("/by-hand") == by_hand]
             if others:
                 best = min(others, key=lambda variant: variant.median)
                 self.kas_line(case, metric, best.median / ours.median)

@@ -22,7 +22,7 @@ def check_object(options):
     """A convolution through a shared object, with weights prepared once, against loops."""
     cin, cout, size = 8, 32, 7
     x, w, y = (1, cin, size, size), (cout, cin, 3, 3), (1, cout, size, size)
-    case = types.SimpleNamespace(mlir=cases.single("conv2d", {"k": 3}, [x, w], y))
+    case = types.SimpleNamespace(others={}, mlir=cases.single("conv2d", {"k": 3}, [x, w], y))
     build.build_kas(options.tools, case, options.work, 1)
     values = [math.sin(i + 1) for i in range(cases.product(x))]
     weights = [math.cos(i) for i in range(cases.product(w))]

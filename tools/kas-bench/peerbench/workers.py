@@ -45,18 +45,23 @@ class Kas:
         yield "kas", lambda: self.load(case, directory)
         if case.group in groupedlayers.LAYERS:
             yield "kas-from-c", lambda: self.load(case, directory, from_c=True)
+        for name in case.others:
+            yield f"kas/{name}", lambda name=name: self.load_other(case, directory, name)
 
-    def load(self, case, directory, from_c=False):
+    def load_other(self, case, directory, name):
+        return Loaded(self.load(case, directory, name=f"kas-{name}").calls, None)
+
+    def load(self, case, directory, from_c=False, name="kas"):
         """The shared object of the case, called as a C program would; `from_c`: by one."""
         np = self.numpy
         # As kas-run does: memory for intermediate results stays with the process.
         libc = ctypes.CDLL(None)
         for option in (-1, -3):  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD
             libc.mallopt(option, 1 << 30)
-        library = ctypes.CDLL(str(directory / f"kas-{self.threads}.so"))
+        library = ctypes.CDLL(str(directory / f"{name}-{self.threads}.so"))
         function = getattr(library, case.entry)
         function.restype = None
-        with np.load(directory / "kas-weights.npz") as stored:
+        with np.load(directory / f"{name}-weights.npz") as stored:
             weights = [np.ascontiguousarray(stored[key]) for key in stored.files]
         shape = np.load(directory / "y.npy", mmap_mode="r").shape[1:]
         inputs = [x.copy() for x in np.load(directory / "x.npy")]
