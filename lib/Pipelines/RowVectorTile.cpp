@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowVectorEmitter.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace kas;
 using namespace mlir;

@@ -20,7 +20,9 @@
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/Sequence.h"
 
 namespace kas {
 #define GEN_PASS_DEF_WINOGRAD
