@@ -19,8 +19,9 @@ ALGORITHMS = ("auto", "direct", "im2col", "spatial-pack", "winograd")
 SCHEDULES = ("untuned", "model", "tuned")
 TARGETS = ("cpu", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 
-PIPELINE_ALGORITHMS: tuple[str, ...] = ()
-"""Those that the CPU pipeline has an option `algorithm` for; `auto` is what it does by itself, im2col the study's own."""
+PIPELINE_ALGORITHMS = ("spatial-pack", "winograd")
+"""Those for which the CPU pipeline has an option `algorithm`; `auto` is what it does by itself, im2col and direct (without tiles) are
+the study's own."""
 
 
 class SpecError(ValueError):
