@@ -21,6 +21,7 @@ from kas.study._dot_tiles import INSTRUCTIONS, Tile, get_tiles, write_dot_tiles
 from kas.study._models import Layer, prune_channels
 from kas.study._programs import write_dense
 from kas.study._sparse import SPARSE_PASSES, write_sparse
+from kas.study._spec import PIPELINE_ALGORITHMS
 
 TINY = """models: [tiny]
 compressions: [dense, {name: weight-pruning, ratios: [0.9]}, {name: channel-pruning, ratios: [0.5]}, int8]
@@ -169,6 +170,13 @@ def test_programs(layer, algorithm):
     data = make_data(layer, "i8", 0, 0)
     text = write_dense(layer, algorithm, "i8")
     assert run_program(layer, data, "i8", text, "kas-cpu-pipeline{threads=1}", [data.image, data.weights]) == 0
+
+
+@pytest.mark.parametrize("algorithm", PIPELINE_ALGORITHMS)
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
+def test_algorithms_of_the_pipeline(layer, algorithm):
+    data, passes = make_data(layer, "f32", 0, 0), f"kas-cpu-pipeline{{threads=1 algorithm={algorithm}}}"
+    assert run_program(layer, data, "f32", write_dense(layer, algorithm), passes, [data.image, data.weights]) < 1e-4
 
 
 @pytest.mark.parametrize("tile", [Tile(2, 2), Tile(1, 3), Tile(4, 1, True), Tile(3, 2, True)], ids=str)

@@ -139,19 +139,21 @@ def _tiny(net: _Network) -> None:
     net.classify(10)
 
 
-NETWORKS: dict[str, Callable[[_Network], None]] = {
+_BUILDERS: dict[str, Callable[[_Network], None]] = {
     "resnet18": _resnet18,
     "vgg16": _vgg16,
     "mobilenet_v1": _mobilenet_v1,
     "mobilenet_v2": _mobilenet_v2,
     "tiny": _tiny,
 }
+NETWORKS = tuple(_BUILDERS)
+"""What a study may name as a model."""
 
 
 def get_layers(network: str, image: int = 32, width: float = 1.0) -> list[Layer]:
     """The distinct layers of a network, in the order of their first use."""
     net = _Network(image, width)
-    NETWORKS[network](net)
+    _BUILDERS[network](net)
     return net.finish()
 
 
