@@ -672,6 +672,14 @@ static bool isWorthIt(const Convolution &conv) {
          minTiles;
 }
 
+/// Whether all elements are f32: the transforms would lose most of fewer bits.
+static bool isF32(Operation *op) {
+  return llvm::all_of(
+      llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
+                               SmallVector<Type>(op->getResultTypes())),
+      [](Type type) { return getElementTypeOrSelf(type).isF32(); });
+}
+
 namespace {
 struct Winograd : kas::impl::WinogradBase<Winograd> {
   using WinogradBase::WinogradBase;
@@ -679,7 +687,8 @@ struct Winograd : kas::impl::WinogradBase<Winograd> {
   void runOnOperation() override {
     SmallVector<Operation *> found;
     getOperation().walk([&](Operation *op) {
-      if (isa<ApplyOp, linalg::Conv2DNchwFchwOp>(op) && !getSchedule(op))
+      if (isa<ApplyOp, linalg::Conv2DNchwFchwOp>(op) && !getSchedule(op) &&
+          isF32(op))
         found.push_back(op);
     });
     for (Operation *op : found)
