@@ -61,6 +61,16 @@ public:
 
 private:
   using Vectors = SmallVector<Value>;
+  /// As many neighbouring tiles of a channel as a vector has lanes.
+  struct TileVector {
+    /// Where the channel begins, and which line of tiles it is.
+    Value channelStart, line;
+    /// The first tile of the line, and its place in a matrix.
+    int64_t firstTile;
+    Value place;
+    /// The lanes that are tiles; null if all are.
+    Value exist;
+  };
   Value constant(int64_t value) {
     return arith::ConstantIndexOp::create(builder, loc, value);
   }
@@ -75,10 +85,11 @@ private:
     return b ? arith::AddIOp::create(builder, loc, a, constant(b)).getResult()
              : a;
   }
-  /// `a * scale + b`.
-  Value scaled(Value a, int64_t scale, Value b) {
-    Value product = arith::MulIOp::create(builder, loc, a, constant(scale));
-    return arith::AddIOp::create(builder, loc, product, b);
+  Value add(Value a, Value b) {
+    return arith::AddIOp::create(builder, loc, a, b);
+  }
+  Value scaled(Value a, int64_t scale) {
+    return arith::MulIOp::create(builder, loc, a, constant(scale));
   }
   Value makeBuffer(ArrayRef<int64_t> shape) {
     auto type = MemRefType::get(shape, builder.getF32Type());
@@ -122,6 +133,12 @@ private:
 
   template <size_t rows, size_t columns>
   Vectors transform(const float (&matrix)[rows][columns], ValueRange values);
+  template <size_t rows>
+  void transformTile(const float (&matrix)[rows][tileIn],
+                     function_ref<Value(int64_t line, int64_t column)> at,
+                     function_ref<void(int64_t line, ValueRange)> body);
+  void loopOverTiles(int64_t channels, int64_t elements,
+                     function_ref<void(const TileVector &)> body);
   Value transformWeights(Value weight);
   void transformData(Value data, Value transformed);
   Vectors loadLine(Value flat, Value start, int64_t firstTile, Value exists);
@@ -209,7 +226,7 @@ Value WinogradEmitter::transformWeights(Value weight) {
     for (int64_t j = 0; j < window; ++j)
       columns[j] = transform(windowTransform,
                              Vectors{load(0, j), load(1, j), load(2, j)});
-    Value place = scaled(row, conv.inputs, c);
+    Value place = add(scaled(row, conv.inputs), c);
     for (int64_t i = 0; i < tileIn; ++i) {
       Vectors line =
           transform(windowTransform,
@@ -281,59 +298,75 @@ SmallVector<Value> WinogradEmitter::loadLine(Value flat, Value start,
   return columns;
 }
 
+/// All tiles, of channels of so many elements.
+void WinogradEmitter::loopOverTiles(
+    int64_t channels, int64_t elements,
+    function_ref<void(const TileVector &)> body) {
+  loop(channels, true, [&](Value channel) {
+    loop(linesOfTiles, false, [&](Value line) {
+      Value channelStart = scaled(channel, elements);
+      Value place =
+          add(scaled(channel, numTiles), scaled(line, columnsOfTiles));
+      for (int64_t tile = 0; tile < columnsOfTiles; tile += lanes) {
+        SmallVector<bool> exist(lanes, false);
+        int64_t count = std::min(lanes, columnsOfTiles - tile);
+        std::fill_n(exist.begin(), count, true);
+        body({channelStart, line, tile, add(place, tile),
+              count == lanes ? nullptr : getMask(exist)});
+      }
+    });
+  });
+}
+
+/// `matrix` times the tile whose elements `at` gives times the transposed
+/// matrix, line by line.
+template <size_t rows>
+void WinogradEmitter::transformTile(
+    const float (&matrix)[rows][tileIn],
+    function_ref<Value(int64_t line, int64_t column)> at,
+    function_ref<void(int64_t line, ValueRange)> body) {
+  SmallVector<Vectors> columns;
+  for (int64_t j = 0; j < tileIn; ++j) {
+    Vectors column;
+    for (int64_t i = 0; i < tileIn; ++i)
+      column.push_back(at(i, j));
+    columns.push_back(transform(matrix, column));
+  }
+  for (size_t i = 0; i < rows; ++i) {
+    Vectors line;
+    for (const Vectors &values : columns)
+      line.push_back(values[i]);
+    body(static_cast<int64_t>(i), transform(matrix, line));
+  }
+}
+
 /// The tiles of 6x6, which overlap by two, as 36 matrices: of each group the
 /// inputs by tiles.
 void WinogradEmitter::transformData(Value data, Value transformed) {
   Value flat = flatten(data), result = flatten(transformed);
   int64_t channels = conv.batches * conv.groups * conv.inputs;
-  loop(channels, true, [&](Value channel) {
-    loop(linesOfTiles, false, [&](Value line) {
-      Value channelStart = arith::MulIOp::create(
-          builder, loc, channel, constant(conv.height * conv.width));
-      for (int64_t tile = 0; tile < columnsOfTiles; tile += lanes) {
-        Vectors lines[tileIn];
-        for (int64_t i = 0; i < tileIn; ++i) {
-          Value number = arith::AddIOp::create(
-              builder, loc,
-              arith::MulIOp::create(builder, loc, line, constant(tileOut)),
-              constant(i - conv.linesBefore));
-          // A negative number is a large one without its sign.
-          Value exists =
-              arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                                    number, constant(conv.height));
-          lines[i] = loadLine(flat, scaled(number, conv.width, channelStart),
-                              tile, exists);
-        }
-        Value place =
-            add(scaled(channel, numTiles,
-                       arith::MulIOp::create(builder, loc, line,
-                                             constant(columnsOfTiles))),
-                tile);
-        Vectors columns[tileIn];
-        for (int64_t j = 0; j < tileIn; ++j) {
-          Vectors column;
-          for (const Vectors &values : lines)
-            column.push_back(values[j]);
-          columns[j] = transform(dataTransform, column);
-        }
-        int64_t count = std::min(lanes, columnsOfTiles - tile);
-        SmallVector<bool> exist(lanes, false);
-        std::fill_n(exist.begin(), count, true);
-        for (int64_t i = 0; i < tileIn; ++i) {
-          Vectors row;
-          for (const Vectors &values : columns)
-            row.push_back(values[i]);
-          for (auto [j, value] :
-               llvm::enumerate(transform(dataTransform, row))) {
-            Value at = add(place, (i * tileIn + static_cast<int64_t>(j)) *
-                                      channels * numTiles);
-            if (count == lanes)
-              vector::StoreOp::create(builder, loc, value, result, at);
-            else
-              vector::MaskedStoreOp::create(builder, loc, result, at,
-                                            getMask(exist), value);
-          }
-        }
+  loopOverTiles(channels, conv.height * conv.width, [&](const TileVector &at) {
+    SmallVector<Vectors> lines;
+    for (int64_t i = 0; i < tileIn; ++i) {
+      Value number = add(scaled(at.line, tileOut), i - conv.linesBefore);
+      // A negative number is a large one without its sign.
+      Value exists =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number,
+                                constant(conv.height));
+      lines.push_back(loadLine(flat,
+                               add(scaled(number, conv.width), at.channelStart),
+                               at.firstTile, exists));
+    }
+    auto element = [&](int64_t i, int64_t j) { return lines[i][j]; };
+    transformTile(dataTransform, element, [&](int64_t i, ValueRange values) {
+      for (auto [j, value] : llvm::enumerate(values)) {
+        int64_t point = i * tileIn + static_cast<int64_t>(j);
+        Value place = add(at.place, point * channels * numTiles);
+        if (at.exist)
+          vector::MaskedStoreOp::create(builder, loc, result, place, at.exist,
+                                        value);
+        else
+          vector::StoreOp::create(builder, loc, value, result, place);
       }
     });
   });
@@ -374,42 +407,25 @@ void WinogradEmitter::storeLine(Value flat, Value start, int64_t firstTile,
 void WinogradEmitter::transformBack(Value products, Value output) {
   Value flat = flatten(products), result = flatten(output);
   int64_t channels = conv.batches * conv.groups * conv.outputs;
-  loop(channels, true, [&](Value channel) {
-    loop(linesOfTiles, false, [&](Value line) {
-      Value channelStart = arith::MulIOp::create(
-          builder, loc, channel, constant(conv.outHeight * conv.outWidth));
-      for (int64_t tile = 0; tile < columnsOfTiles; tile += lanes) {
-        int64_t count = std::min(lanes, columnsOfTiles - tile);
-        SmallVector<bool> exist(lanes, false);
-        std::fill_n(exist.begin(), count, true);
-        Value place =
-            add(scaled(channel, numTiles,
-                       arith::MulIOp::create(builder, loc, line,
-                                             constant(columnsOfTiles))),
-                tile);
-        Vectors columns[tileIn];
-        for (int64_t j = 0; j < tileIn; ++j) {
-          Vectors column;
-          for (int64_t i = 0; i < tileIn; ++i)
-            column.push_back(vector::MaskedLoadOp::create(
-                builder, loc, getType(), flat,
-                add(place, (i * tileIn + j) * channels * numTiles),
-                getMask(exist), zeros()));
-          columns[j] = transform(outputTransform, column);
-        }
-        for (int64_t i = 0; i < tileOut; ++i) {
-          Vectors row;
-          for (const Vectors &values : columns)
-            row.push_back(values[i]);
-          Value number = add(
-              arith::MulIOp::create(builder, loc, line, constant(tileOut)), i);
-          Value exists =
-              arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                                    number, constant(conv.outHeight));
-          storeLine(result, scaled(number, conv.outWidth, channelStart), tile,
-                    exists, transform(outputTransform, row));
-        }
-      }
+  auto load = [&](const TileVector &at, int64_t point) -> Value {
+    Value place = add(at.place, point * channels * numTiles);
+    if (at.exist)
+      return vector::MaskedLoadOp::create(builder, loc, getType(), flat, place,
+                                          at.exist, zeros());
+    return vector::LoadOp::create(builder, loc, getType(), flat, place);
+  };
+  int64_t elements = conv.outHeight * conv.outWidth;
+  loopOverTiles(channels, elements, [&](const TileVector &at) {
+    auto element = [&](int64_t i, int64_t j) {
+      return load(at, i * tileIn + j);
+    };
+    transformTile(outputTransform, element, [&](int64_t i, ValueRange phases) {
+      Value number = add(scaled(at.line, tileOut), i);
+      Value exists =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number,
+                                constant(conv.outHeight));
+      storeLine(result, add(scaled(number, conv.outWidth), at.channelStart),
+                at.firstTile, exists, phases);
     });
   });
 }
