@@ -20,6 +20,8 @@ namespace kas::python {
 
 class Module {
 public:
+  using Array = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
+
   Module(const std::string &text, const std::string &name) {
     Diagnostics diagnostics;
     {
@@ -100,38 +102,25 @@ public:
     });
   }
   /// The caller has checked the shapes.
-  void evaluate(
-      const std::string &name, const std::string &binding,
-      std::vector<nb::ndarray<float, nb::c_contig, nb::device::cpu>> tensors) {
-    std::vector<float *> pointers;
-    for (auto &tensor : tensors)
-      pointers.push_back(tensor.data());
-    run([&](KasDiagnostics sink) {
-      return kasOperatorEvaluate(module.get(), name.c_str(), binding.c_str(),
-                                 pointers.data(), sink);
-    });
+  void evaluate(const std::string &name, const std::string &binding,
+                std::vector<Array> tensors) {
+    evaluateWith(kasOperatorEvaluate, name, binding, tensors);
   }
   Function *compile(const std::string &name, const std::string &binding,
                     unsigned threads, unsigned optLevel) {
-    KasFunction *function = nullptr;
-    run([&](KasDiagnostics sink) {
-      function = kasOperatorCompile(module.get(), name.c_str(), binding.c_str(),
-                                    {threads, optLevel}, sink);
-      return function != nullptr;
+    return compileWith([&](KasDiagnostics sink) {
+      return kasOperatorCompile(module.get(), name.c_str(), binding.c_str(),
+                                {threads, optLevel}, sink);
     });
-    return new Function(function);
   }
   Function *compileGradient(const std::string &name, const std::string &binding,
                             size_t tensor, KasGradientRoad road,
                             unsigned threads, unsigned optLevel) {
-    KasFunction *function = nullptr;
-    run([&](KasDiagnostics sink) {
-      function = kasOperatorCompileGradient(module.get(), name.c_str(),
-                                            binding.c_str(), tensor, road,
-                                            {threads, optLevel}, sink);
-      return function != nullptr;
+    return compileWith([&](KasDiagnostics sink) {
+      return kasOperatorCompileGradient(module.get(), name.c_str(),
+                                        binding.c_str(), tensor, road,
+                                        {threads, optLevel}, sink);
     });
-    return new Function(function);
   }
   std::string describeKernel(const std::string &name) {
     return read([&](KasStream stream, KasDiagnostics sink) {
@@ -153,38 +142,25 @@ public:
     });
   }
   /// The caller has checked the shapes.
-  void evaluateKernel(
-      const std::string &name, const std::string &binding,
-      std::vector<nb::ndarray<float, nb::c_contig, nb::device::cpu>> tensors) {
-    std::vector<float *> pointers;
-    for (auto &tensor : tensors)
-      pointers.push_back(tensor.data());
-    run([&](KasDiagnostics sink) {
-      return kasKernelEvaluate(module.get(), name.c_str(), binding.c_str(),
-                               pointers.data(), sink);
-    });
+  void evaluateKernel(const std::string &name, const std::string &binding,
+                      std::vector<Array> tensors) {
+    evaluateWith(kasKernelEvaluate, name, binding, tensors);
   }
   Function *compileKernel(const std::string &name, const std::string &binding,
                           int64_t batch, bool gradient, unsigned threads,
                           unsigned optLevel) {
-    KasFunction *function = nullptr;
-    run([&](KasDiagnostics sink) {
-      auto compile = gradient ? kasKernelCompileGradient : kasKernelCompile;
-      function = compile(module.get(), name.c_str(), binding.c_str(), batch,
-                         {threads, optLevel}, sink);
-      return function != nullptr;
+    auto compile = gradient ? kasKernelCompileGradient : kasKernelCompile;
+    return compileWith([&](KasDiagnostics sink) {
+      return compile(module.get(), name.c_str(), binding.c_str(), batch,
+                     {threads, optLevel}, sink);
     });
-    return new Function(function);
   }
   Function *compileFunction(const std::string &name, unsigned threads,
                             unsigned optLevel) {
-    KasFunction *function = nullptr;
-    run([&](KasDiagnostics sink) {
-      function = kasModuleCompile(module.get(), name.c_str(),
-                                  {threads, optLevel}, sink);
-      return function != nullptr;
+    return compileWith([&](KasDiagnostics sink) {
+      return kasModuleCompile(module.get(), name.c_str(), {threads, optLevel},
+                              sink);
     });
-    return new Function(function);
   }
 
   Program *load(unsigned optLevel) {
@@ -209,6 +185,27 @@ public:
   KasModule *get() const { return module.get(); }
 
 private:
+  template <typename Compile>
+  Function *compileWith(Compile compile) {
+    KasFunction *function = nullptr;
+    run([&](KasDiagnostics sink) {
+      function = compile(sink);
+      return function != nullptr;
+    });
+    return new Function(function);
+  }
+  template <typename Evaluate>
+  void evaluateWith(Evaluate evaluate, const std::string &name,
+                    const std::string &binding, std::vector<Array> &tensors) {
+    std::vector<float *> pointers;
+    for (Array &tensor : tensors)
+      pointers.push_back(tensor.data());
+    run([&](KasDiagnostics sink) {
+      return evaluate(module.get(), name.c_str(), binding.c_str(),
+                      pointers.data(), sink);
+    });
+  }
+
   struct Destroy {
     void operator()(KasModule *module) const { kasModuleDestroy(module); }
   };
