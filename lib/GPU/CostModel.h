@@ -15,7 +15,7 @@
 
 #include "MatrixView.h"
 #include "WarpgroupView.h"
-#include "kas/GPU/Schedule.h"
+#include "kas/GPU/ScheduleSpace.h"
 #include <map>
 
 namespace kas {
@@ -37,7 +37,15 @@ public:
   void considerStaged();
   void considerTensorCore(GPUPrecision precision);
   void considerWarpgroup(const WarpgroupView &view, GPUPrecision precision);
-  GPUScheduleAttr getBest() const { return best; }
+  /// The first one of the least cycles of those that were considered, or null.
+  GPUScheduleAttr getBest() const {
+    auto best = llvm::min_element(
+        points, [](const PlannedGPUSchedule &a, const PlannedGPUSchedule &b) {
+          return a.cycles < b.cycles;
+        });
+    return best == points.end() ? nullptr : best->schedule;
+  }
+  llvm::ArrayRef<PlannedGPUSchedule> getPoints() const { return points; }
 
 private:
   static constexpr double busyThreads = 512;
@@ -72,10 +80,7 @@ private:
                           int64_t stages, GPUPrecision precision);
   void considerWarpgroup(const WarpgroupView &view, GPUScheduleAttr schedule);
   void take(double cycles, GPUScheduleAttr schedule) {
-    if (best && cycles >= bestCycles)
-      return;
-    best = schedule;
-    bestCycles = cycles;
+    points.push_back({schedule, cycles});
   }
   mlir::DenseI64ArrayAttr getArray(llvm::ArrayRef<int64_t> entries) const {
     return entries.empty() ? mlir::DenseI64ArrayAttr()
@@ -85,8 +90,7 @@ private:
   const Coordinates &coordinates;
   GPUDeviceAttr device;
   mlir::MLIRContext *context;
-  GPUScheduleAttr best;
-  double bestCycles = 0;
+  std::vector<PlannedGPUSchedule> points;
   /// What `differs` found, by the place of the expressions in `coordinates`.
   std::map<std::tuple<const mlir::AffineExpr *, unsigned, int64_t>, bool> known;
 };

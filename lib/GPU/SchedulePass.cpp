@@ -15,6 +15,7 @@
 #include "LoopKernel.h"
 #include "kas/GPU/GPU.h"
 #include "kas/GPU/Passes.h"
+#include "kas/GPU/ScheduleSpace.h"
 
 namespace kas {
 #define GEN_PASS_DEF_GPUSCHEDULE
@@ -24,30 +25,37 @@ namespace kas {
 using namespace kas;
 using namespace mlir;
 
-/// With a `view` of the problem, if it has one and what is rounded loses
-/// nothing.
+/// Considers the tensor cores' roads, with a `view` of the problem if it has
+/// one and what is rounded loses nothing.
+static void considerMatrixRoads(CostModel &model, const WarpgroupView *view,
+                                GPUDeviceAttr device,
+                                std::optional<GPURoad> road,
+                                GPUPrecision precision) {
+  if (view && (!road || road == GPURoad::Warpgroup))
+    model.considerWarpgroup(*view, precision);
+  if (road == GPURoad::Warpgroup && model.getBest())
+    return;
+  bool hasTensorCore =
+      precision != GPUPrecision::F32 && hasMatrixInstructions(device);
+  if (hasTensorCore && road != GPURoad::Staged && road != GPURoad::Direct)
+    model.considerTensorCore(precision);
+}
+
+/// Of `road`, or of the next simpler one that suits.
 static GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
                                          const WarpgroupView *view,
                                          GPUDeviceAttr device,
                                          std::optional<GPURoad> road,
                                          GPUPrecision precision) {
   CostModel model(coordinates, device);
-  if (view && (!road || road == GPURoad::Warpgroup))
-    model.considerWarpgroup(*view, precision);
-  if (road == GPURoad::Warpgroup) {
-    if (model.getBest())
-      return model.getBest();
-    road = GPURoad::TensorCore;
-  }
-  bool hasTensorCore =
-      precision != GPUPrecision::F32 && hasMatrixInstructions(device);
-  if (hasTensorCore && (!road || road == GPURoad::TensorCore))
-    model.considerTensorCore(precision);
-  if (road == GPURoad::TensorCore && model.getBest())
+  considerMatrixRoads(model, view, device, road, precision);
+  bool needsMatrixRoad =
+      road == GPURoad::TensorCore || road == GPURoad::Warpgroup;
+  if (needsMatrixRoad && model.getBest())
     return model.getBest();
   // Copies to workgroup memory gain nothing where that is like any other.
   if (road == GPURoad::Staged || (!road && !isHostDevice(device)) ||
-      road == GPURoad::TensorCore)
+      needsMatrixRoad)
     model.considerStaged();
   if (road != GPURoad::Staged || !model.getBest())
     model.considerDirect();
@@ -61,16 +69,26 @@ GPUScheduleAttr kas::chooseGPUSchedule(const Coordinates &coordinates,
   return ::chooseGPUSchedule(coordinates, nullptr, device, road, precision);
 }
 
+/// What warpgroups see of a kernel on tensors of `elementType`, where they can
+/// compute it without a loss.
+static std::optional<WarpgroupView> getView(const GPUKernelProblem &problem,
+                                            Type elementType,
+                                            GPUDeviceAttr device,
+                                            GPUPrecision precision) {
+  bool isExact = (precision == GPUPrecision::F16 && elementType.isF16()) ||
+                 (precision == GPUPrecision::BF16 && elementType.isBF16());
+  if (!isExact || !hasWarpgroupInstructions(device))
+    return std::nullopt;
+  return WarpgroupView::get(problem, elementType);
+}
+
 /// Of a kernel on tensors of `elementType`.
 static GPUScheduleAttr chooseSchedule(const GPUKernelProblem &problem,
                                       Type elementType, GPUDeviceAttr device,
                                       std::optional<GPURoad> road,
                                       GPUPrecision precision) {
-  std::optional<WarpgroupView> view;
-  bool isExact = (precision == GPUPrecision::F16 && elementType.isF16()) ||
-                 (precision == GPUPrecision::BF16 && elementType.isBF16());
-  if (isExact && hasWarpgroupInstructions(device))
-    view = WarpgroupView::get(problem, elementType);
+  std::optional<WarpgroupView> view =
+      getView(problem, elementType, device, precision);
   return ::chooseGPUSchedule(problem.coordinates, view ? &*view : nullptr,
                              device, road, precision);
 }
@@ -105,6 +123,33 @@ static bool hasTensorsOfStaticShape(linalg::GenericOp op) {
            auto shaped = dyn_cast<ShapedType>(type);
            return !shaped || shaped.hasStaticShape();
          });
+}
+
+llvm::Expected<std::vector<PlannedGPUSchedule>>
+kas::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
+                         GPUPrecision precision) {
+  std::optional<GPUKernelProblem> problem;
+  if (auto apply = dyn_cast<ApplyOp>(op)) {
+    OperatorOp callee = apply.getOperator();
+    if (callee && callee.isConcrete())
+      problem = GPUKernelProblem::get(callee);
+  } else if (auto generic = dyn_cast<linalg::GenericOp>(op);
+             generic && hasTensorsOfStaticShape(generic)) {
+    if (auto contraction = ContractionProblem::get(generic))
+      problem = std::move(contraction->problem);
+  }
+  if (!problem)
+    return llvm::createStringError(
+        "expected a concrete operator or a sum of products on tensors, got '" +
+        op->getName().getStringRef() + "'");
+  CostModel model(problem->coordinates, device);
+  std::optional<WarpgroupView> view =
+      getView(*problem, getElementType(op), device, precision);
+  considerMatrixRoads(model, view ? &*view : nullptr, device, std::nullopt,
+                      precision);
+  model.considerStaged();
+  model.considerDirect();
+  return model.getPoints().vec();
 }
 
 LogicalResult kas::scheduleForGPU(ModuleOp module, GPUDeviceAttr device,

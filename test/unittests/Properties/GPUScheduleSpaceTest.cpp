@@ -1,0 +1,109 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every point of the space of schedules of a GPU computes what the reference
+// does.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Batch.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/GPU/GPU.h"
+#include "kas/GPU/Passes.h"
+#include "kas/GPU/ScheduleSpace.h"
+#include "kas/Support/Random.h"
+#include "gtest/gtest.h"
+#include <set>
+
+using namespace kas;
+using namespace kas::test;
+using namespace mlir;
+
+namespace {
+
+/// Draws a road that suits, then one of its points, for each operator.
+struct DrawSchedules : PassWrapper<DrawSchedules, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DrawSchedules)
+
+  DrawSchedules(std::string device, GPUPrecision precision,
+                std::set<GPURoad> &drawn)
+      : device(std::move(device)), precision(precision), drawn(drawn) {}
+
+  void runOnOperation() override {
+    Random random(0);
+    auto chosen = getGPUDevice(&getContext(), device);
+    ASSERT_TRUE(bool(chosen)) << llvm::toString(chosen.takeError());
+    getOperation().walk([&](ApplyOp apply) {
+      auto space = getGPUScheduleSpace(apply, *chosen, precision);
+      ASSERT_TRUE(bool(space)) << llvm::toString(space.takeError());
+      ASSERT_FALSE(space->empty());
+      std::map<GPURoad, std::vector<GPUScheduleAttr>> roads;
+      std::set<std::string> seen;
+      for (const PlannedGPUSchedule &point : *space) {
+        EXPECT_GT(point.cycles, 0);
+        EXPECT_TRUE(seen.insert(print(point.schedule)).second);
+        roads[point.schedule.getRoad()].push_back(point.schedule);
+      }
+      const auto &[road, points] = *std::next(
+          roads.begin(), static_cast<ptrdiff_t>(random.below(roads.size())));
+      drawn.insert(road);
+      apply->setAttr(KasGPUDialect::scheduleName,
+                     points[random.below(points.size())]);
+    });
+  }
+
+  static std::string print(Attribute attribute) {
+    std::string text;
+    llvm::raw_string_ostream(text) << attribute;
+    return text;
+  }
+
+  std::string device;
+  GPUPrecision precision;
+  std::set<GPURoad> &drawn;
+};
+
+/// Returns the roads that were drawn.
+std::set<GPURoad> checkPoints(StringRef device, GPUPrecision precision,
+                              unsigned count) {
+  std::set<GPURoad> drawn;
+  CPUPipelineOptions serial;
+  serial.threads = 1;
+  bool isRounded = precision != GPUPrecision::F32;
+  forEachBatch(count, {}, [&](Batch &batch) {
+    batch.check(
+        [&](OpPassManager &manager) {
+          manager.addPass(createKasSpecializePass());
+          manager.addPass(createKasRFactorPass());
+          manager.addPass(
+              std::make_unique<DrawSchedules>(device.str(), precision, drawn));
+          buildGPUFrontHalf(manager,
+                            {.device = device.str(),
+                             .precision = stringifyEnum(precision).str()});
+          manager.addPass(createGPUToCPULoops());
+        },
+        {.pipeline = serial,
+         .tolerance = isRounded ? 1e-2 : 0,
+         .floorFactor = isRounded ? 20.0 : 1.0});
+  });
+  return drawn;
+}
+
+using Roads = std::set<GPURoad>;
+
+} // namespace
+
+TEST(GPUScheduleSpace, PointsForVulkanAgreeWithTheReference) {
+  EXPECT_EQ(checkPoints("vulkan", GPUPrecision::F32, getNumOperators(50, 1000)),
+            (Roads{GPURoad::Direct, GPURoad::Staged}));
+}
+
+TEST(GPUScheduleSpace, PointsForNVIDIAAgreeWithTheReference) {
+  EXPECT_EQ(checkPoints("sm_90", GPUPrecision::F16, getNumOperators(50, 1000)),
+            (Roads{GPURoad::Direct, GPURoad::Staged, GPURoad::TensorCore}));
+}
