@@ -8,27 +8,17 @@
 
 #include "kas/Tuning/ForkedRunner.h"
 #include "kas/Runtime/Timing.h"
+#include "kas/Tuning/ForkedProcess.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cmath>
-#include <csignal>
-#include <cstring>
-#include <fcntl.h>
 #include <limits>
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 using namespace kas;
 using llvm::Error;
 using llvm::Expected;
-using Clock = std::chrono::steady_clock;
 
 std::string MeasureOptions::getProtocol() const {
   return llvm::formatv("{0} threads, weights prepared ahead, least {1} time of "
@@ -158,127 +148,41 @@ Expected<StoredMeasurement> ForkedRunner::compileAndTime(int64_t scale) {
   return measurement;
 }
 
-static void writeAll(int output, llvm::StringRef text) {
-  while (!text.empty()) {
-    ssize_t count = ::write(output, text.data(), text.size());
-    if (count < 0 && errno != EINTR)
-      return;
-    if (count > 0)
-      text = text.drop_front(static_cast<size_t>(count));
-  }
-}
-
-void ForkedRunner::work(int output, llvm::function_ref<void()> change,
-                        int64_t scale) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // Stack traces and messages of candidates are of no use to anybody.
-  for (int stream : {STDOUT_FILENO, STDERR_FILENO})
-    if (int null = ::open("/dev/null", O_WRONLY); null >= 0)
-      ::dup2(null, stream);
-  for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP})
-    ::signal(number, SIG_DFL);
-  rlimit none = {0, 0};
-  ::setrlimit(RLIMIT_CORE, &none);
-  if (options.memoryLimit) {
-    rlimit memory = {options.memoryLimit, options.memoryLimit};
-    ::setrlimit(RLIMIT_AS, &memory);
-  }
-  change();
-  Expected<StoredMeasurement> measured = compileAndTime(scale);
-  std::string text;
-  if (measured)
-    text = llvm::formatv("ok {0:e12} {1:e12} {2:e12} {3:e12}", measured->ms,
-                         measured->defaultMs, measured->compileMs,
-                         measured->error);
-  else
-    text = "failed " + llvm::toString(measured.takeError());
-  writeAll(output, text);
-  ::_exit(0);
-}
-
-/// All that comes until the end; nothing when `deadline` comes first.
-static std::optional<std::string> readAll(int input,
-                                          Clock::time_point deadline) {
-  std::string text;
-  for (;;) {
-    auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    if (left.count() <= 0)
-      return std::nullopt;
-    pollfd request = {input, POLLIN, 0};
-    int ready = ::poll(&request, 1,
-                       static_cast<int>(std::min<int64_t>(left.count(), 1000)));
-    if (ready <= 0)
-      continue;
-    char block[4096];
-    ssize_t count = ::read(input, block, sizeof(block));
-    if (count == 0)
-      return text;
-    if (count > 0)
-      text.append(block, static_cast<size_t>(count));
-    else if (errno != EINTR)
-      return text;
-  }
-}
-
 /// Reads what a worker has written.
-static StoredMeasurement parse(llvm::StringRef text, int status) {
+static StoredMeasurement parse(llvm::StringRef text) {
   StoredMeasurement measurement;
-  if (text.consume_front("failed ")) {
-    measurement.failure = text.trim().str();
-    return measurement;
-  }
   llvm::SmallVector<llvm::StringRef> words;
   text.split(words, ' ');
   double *numbers[] = {&measurement.ms, &measurement.defaultMs,
                        &measurement.compileMs, &measurement.error};
-  bool isGood = WIFEXITED(status) && words.size() == 5 && words[0] == "ok";
+  bool isGood = words.size() == std::size(numbers);
   if (isGood)
-    for (auto [number, word] :
-         llvm::zip(numbers, llvm::ArrayRef(words).drop_front()))
+    for (auto [number, word] : llvm::zip(numbers, words))
       isGood &= !word.getAsDouble(*number);
-  if (isGood) {
+  if (isGood)
     measurement.ratio = measurement.ms / measurement.defaultMs;
-    return measurement;
-  }
-  measurement.failure =
-      WIFSIGNALED(status)
-          ? std::string("the worker died: ") + ::strsignal(WTERMSIG(status))
-          : "the worker ended without an answer";
+  else
+    measurement.failure = "the worker ended without an answer";
   return measurement;
 }
 
 StoredMeasurement ForkedRunner::measure(llvm::function_ref<void()> change,
                                         int64_t scale) {
-  StoredMeasurement failed;
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC)) {
-    failed.failure = std::string("cannot start a worker: ") + ::strerror(errno);
-    return failed;
-  }
-  pid_t child = ::fork();
-  if (child == 0) {
-    ::close(ends[0]);
-    work(ends[1], change, scale);
-  }
-  ::close(ends[1]);
-  if (child < 0) {
-    failed.failure = std::string("cannot start a worker: ") + ::strerror(errno);
-    ::close(ends[0]);
-    return failed;
-  }
-  auto deadline = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(
-                                     options.limitSeconds * 1e3));
-  std::optional<std::string> text = readAll(ends[0], deadline);
-  ::close(ends[0]);
-  if (!text)
-    ::kill(child, SIGKILL);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR)
-    ;
+  auto work = [&]() -> Expected<std::string> {
+    change();
+    Expected<StoredMeasurement> measured = compileAndTime(scale);
+    if (!measured)
+      return measured.takeError();
+    return llvm::formatv("{0:e12} {1:e12} {2:e12} {3:e12}", measured->ms,
+                         measured->defaultMs, measured->compileMs,
+                         measured->error)
+        .str();
+  };
+  Expected<std::string> text =
+      runForked(work, {options.limitSeconds, options.memoryLimit});
   if (text)
-    return parse(*text, status);
-  failed.failure = llvm::formatv("expected an end within {0} s, got none",
-                                 options.limitSeconds);
+    return parse(*text);
+  StoredMeasurement failed;
+  failed.failure = llvm::toString(text.takeError());
   return failed;
 }

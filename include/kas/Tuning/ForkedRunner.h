@@ -60,8 +60,6 @@ public:
 private:
   ForkedRunner() = default;
   llvm::Error compareWithLoops();
-  /// Ends the process.
-  void work(int output, llvm::function_ref<void()> change, int64_t scale);
   llvm::Expected<StoredMeasurement> compileAndTime(int64_t scale);
 
   mlir::ModuleOp module;
