@@ -8,7 +8,6 @@
 
 #include "kas/Tuning/ForkedRunner.h"
 #include "kas/Runtime/Timing.h"
-#include "kas/Tuning/ForkedProcess.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>
@@ -20,13 +19,6 @@ using namespace kas;
 using llvm::Error;
 using llvm::Expected;
 
-std::string MeasureOptions::getProtocol() const {
-  return llvm::formatv("{0} threads, weights prepared ahead, least {1} time of "
-                       "{2} runs in turn with no schedule",
-                       threads, threads == 1 ? "processor" : "wall-clock", runs)
-      .str();
-}
-
 /// Seconds that this thread has run; with more threads, those of the clock.
 static double getSeconds(unsigned threads) {
   timespec now = {};
@@ -36,22 +28,12 @@ static double getSeconds(unsigned threads) {
          1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// The largest error of `actual`.
-static double getError(llvm::ArrayRef<Tensor> actual,
-                       llvm::ArrayRef<Tensor> expected) {
-  double error = 0;
-  for (auto [a, e] : llvm::zip_equal(actual, expected))
-    error = std::max(error, maxRelativeError(a, e));
-  return error;
-}
-
 Expected<std::unique_ptr<ForkedRunner>>
 ForkedRunner::create(mlir::ModuleOp module, llvm::StringRef function,
                      const MeasureOptions &options) {
-  std::unique_ptr<ForkedRunner> runner(new ForkedRunner());
+  std::unique_ptr<ForkedRunner> runner(new ForkedRunner(options));
   runner->module = module;
   runner->name = function.str();
-  runner->options = options;
   runner->pipeline.threads = options.threads;
   runner->pipeline.prepareWeights = true;
   auto compiled = compileForCPU(module, function, runner->pipeline);
@@ -89,14 +71,10 @@ Error ForkedRunner::compareWithLoops() {
   double start = getSeconds(options.threads);
   (*reference)(arguments, *results);
   plainMs = (getSeconds(options.threads) - start) * 1e3;
-  double error = getError(expected, *results);
-  expected = std::move(*results);
-  if (error <= options.tolerance)
-    return Error::success();
-  return llvm::createStringError(
-      llvm::formatv("expected register tiles that compute what plain loops do, "
-                    "within {0:e2}, got {1:e2}",
-                    options.tolerance, error));
+  llvm::SmallVector<Tensor> tiled =
+      std::exchange(expected, std::move(*results));
+  Expected<double> error = check(tiled);
+  return error ? Error::success() : error.takeError();
 }
 
 /// Times both in turn, `pairs` times, and takes the least of each: what else
@@ -135,54 +113,14 @@ Expected<StoredMeasurement> ForkedRunner::compileAndTime(int64_t scale) {
     return results.takeError();
   function->prepare(arguments);
   (*function)(arguments, *results);
+  Expected<double> error = check(*results);
+  if (!error)
+    return error.takeError();
   StoredMeasurement measurement;
   measurement.compileMs = function->getCompileMilliseconds();
-  measurement.error = getError(*results, expected);
-  if (!(measurement.error <= options.tolerance))
-    return llvm::createStringError(
-        llvm::formatv("expected results within {0:e2}, got {1:e2}",
-                      options.tolerance, measurement.error));
+  measurement.error = *error;
   comparePairs([&] { (*unchanged)(arguments, *results); },
                [&] { (*function)(arguments, *results); }, options.runs * scale,
                options.threads, measurement);
   return measurement;
-}
-
-/// Reads what a worker has written.
-static StoredMeasurement parse(llvm::StringRef text) {
-  StoredMeasurement measurement;
-  llvm::SmallVector<llvm::StringRef> words;
-  text.split(words, ' ');
-  double *numbers[] = {&measurement.ms, &measurement.defaultMs,
-                       &measurement.compileMs, &measurement.error};
-  bool isGood = words.size() == std::size(numbers);
-  if (isGood)
-    for (auto [number, word] : llvm::zip(numbers, words))
-      isGood &= !word.getAsDouble(*number);
-  if (isGood)
-    measurement.ratio = measurement.ms / measurement.defaultMs;
-  else
-    measurement.failure = "the worker ended without an answer";
-  return measurement;
-}
-
-StoredMeasurement ForkedRunner::measure(llvm::function_ref<void()> change,
-                                        int64_t scale) {
-  auto work = [&]() -> Expected<std::string> {
-    change();
-    Expected<StoredMeasurement> measured = compileAndTime(scale);
-    if (!measured)
-      return measured.takeError();
-    return llvm::formatv("{0:e12} {1:e12} {2:e12} {3:e12}", measured->ms,
-                         measured->defaultMs, measured->compileMs,
-                         measured->error)
-        .str();
-  };
-  Expected<std::string> text =
-      runForked(work, {options.limitSeconds, options.memoryLimit});
-  if (text)
-    return parse(*text);
-  StoredMeasurement failed;
-  failed.failure = llvm::toString(text.takeError());
-  return failed;
 }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Compiles, checks and times variants of a function in processes of their own.
+// Compiles, checks and times variants of a function on the CPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,34 +14,13 @@
 #define KAS_TUNING_FORKEDRUNNER_H
 
 #include "kas/Pipelines/CPU.h"
-#include "kas/Tuning/TuningStore.h"
-#include <vector>
+#include "kas/Tuning/KernelRunner.h"
 
 namespace kas {
 
-struct MeasureOptions {
-  unsigned threads = 1;
-  /// Seconds until a variant counts as one that hangs.
-  double limitSeconds = 20;
-  /// Runs, each behind one of the function as it is.
-  int64_t runs = 15;
-  /// Bytes of address space of a worker; 0: no limit.
-  uint64_t memoryLimit = 0;
-  /// The largest error allowed, relative to the largest magnitude.
-  double tolerance = 1e-4;
-  /// Compare with plain loops; else with the function as it is, which saves
-  /// their time where all kernels were compared before.
-  bool plainLoops = true;
-  uint64_t seed = 0;
-
-  /// What a measurement of these options is called in a database.
-  std::string getProtocol() const;
-};
-
-/// A function, its data, and what plain loops compute from that. Each variant
-/// runs in a process that is forked for it: one that crashes or hangs is an
-/// outcome like others. The context of the module must not use threads.
-class ForkedRunner {
+/// Measures a function that was compiled for the CPU, in turn with what the
+/// cost model makes of it.
+class ForkedRunner : public KernelRunner {
 public:
   /// Compiles the function as it is and by plain loops. An error: one of them
   /// cannot be compiled, or they differ. The module must outlive this object.
@@ -49,26 +28,15 @@ public:
   create(mlir::ModuleOp module, llvm::StringRef function,
          const MeasureOptions &options);
 
-  /// What becomes of the function when `change`, which runs in the other
-  /// process, has changed the module. `scale` times as many runs as usual.
-  StoredMeasurement measure(llvm::function_ref<void()> change,
-                            int64_t scale = 1);
-
-  /// Milliseconds of one run of plain loops; 0 if they were not asked for.
-  double getPlainMs() const { return plainMs; }
-
 private:
-  ForkedRunner() = default;
+  using KernelRunner::KernelRunner;
   llvm::Error compareWithLoops();
-  llvm::Expected<StoredMeasurement> compileAndTime(int64_t scale);
+  llvm::Expected<StoredMeasurement> compileAndTime(int64_t scale) override;
 
   mlir::ModuleOp module;
   std::string name;
-  MeasureOptions options;
   CPUPipelineOptions pipeline;
   std::unique_ptr<CompiledFunction> unchanged;
-  llvm::SmallVector<Tensor> arguments, expected;
-  double plainMs = 0;
 };
 
 } // namespace kas

@@ -1,0 +1,133 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Tuning/DeviceRunner.h"
+#include "kas/Pipelines/CPU.h"
+#include "kas/Runtime/DeviceFunction.h"
+#include "kas/Tuning/ForkedProcess.h"
+#include <cstring>
+#include <limits>
+
+using namespace kas;
+using llvm::Error;
+using llvm::Expected;
+
+Expected<KasRtDeviceInfo> kas::readDeviceInfo(llvm::StringRef name) {
+  Expected<std::string> bytes = runForked([&]() -> Expected<std::string> {
+    Expected<Device> device = Device::open(name);
+    if (!device)
+      return device.takeError();
+    KasRtDeviceInfo info = device->getInfo();
+    return std::string(reinterpret_cast<const char *>(&info), sizeof(info));
+  });
+  if (!bytes)
+    return bytes.takeError();
+  KasRtDeviceInfo info;
+  assert(bytes->size() == sizeof(info) && "a worker writes all or nothing");
+  std::memcpy(&info, bytes->data(), sizeof(info));
+  return info;
+}
+
+Expected<std::unique_ptr<DeviceRunner>>
+DeviceRunner::create(mlir::ModuleOp module, llvm::StringRef function,
+                     llvm::StringRef device, const KasRtDeviceInfo &info,
+                     const MeasureOptions &options) {
+  std::unique_ptr<DeviceRunner> runner(new DeviceRunner(options));
+  runner->module = module;
+  runner->name = function.str();
+  runner->deviceName = device.str();
+  runner->info = info;
+  Expected<GPUProgram> program = runner->compile();
+  if (!program)
+    return program.takeError();
+  runner->unchanged = std::move(*program);
+  if (Error error = runner->computeExpected())
+    return error;
+  return runner;
+}
+
+Expected<GPUProgram> DeviceRunner::compile() const {
+  return compileForDevice(module, info, "f32", "f32");
+}
+
+Error DeviceRunner::computeExpected() {
+  CPUPipelineOptions pipeline;
+  pipeline.threads = 1;
+  pipeline.registerTiles = !options.plainLoops;
+  auto reference = compileForCPU(module, name, pipeline);
+  if (!reference)
+    return reference.takeError();
+  signature = reference->getSignature();
+  auto made = signature.makeArguments({}, options.seed);
+  if (!made)
+    return made.takeError();
+  arguments = std::move(*made);
+  auto results = signature.makeResults();
+  if (!results)
+    return results.takeError();
+  expected = std::move(*results);
+  (*reference)(arguments, expected);
+  return Error::success();
+}
+
+static Expected<std::unique_ptr<DeviceFunction>>
+load(const Device &device, const GPUProgram &program, llvm::StringRef name) {
+  auto manifest = DeviceManifest::parse(program.manifest);
+  if (!manifest)
+    return manifest.takeError();
+  return DeviceFunction::load(device, *manifest, program.binary, name);
+}
+
+/// The least time of one run, and `least`.
+static Error timeOnce(DeviceFunction &function, double &least) {
+  Expected<Timing> timing = function.measure(
+      {.minRuns = 1, .maxRuns = 1, .seconds = 0, .warmUpRuns = 0});
+  if (!timing)
+    return timing.takeError();
+  least = std::min(least, timing->min);
+  return Error::success();
+}
+
+Expected<StoredMeasurement> DeviceRunner::compileAndTime(int64_t scale) {
+  double start = monotonicSeconds();
+  Expected<GPUProgram> program = compile();
+  if (!program)
+    return program.takeError();
+  StoredMeasurement measurement;
+  measurement.compileMs = (monotonicSeconds() - start) * 1e3;
+  Expected<Device> device = Device::open(deviceName);
+  if (!device)
+    return device.takeError();
+  auto base = load(*device, unchanged, name);
+  if (!base)
+    return base.takeError();
+  auto variant = load(*device, *program, name);
+  if (!variant)
+    return variant.takeError();
+  auto results = signature.makeResults();
+  if (!results)
+    return results.takeError();
+  if (Error error = (*base)->run(arguments, *results))
+    return error;
+  if (Error error = (*variant)->run(arguments, *results))
+    return error;
+  Expected<double> error = check(*results);
+  if (!error)
+    return error.takeError();
+  measurement.error = *error;
+  measurement.ms = measurement.defaultMs =
+      std::numeric_limits<double>::infinity();
+  // The first launches of both may compile; they were made above.
+  for (int64_t run = 0; run < options.runs * scale; ++run) {
+    if (Error error = timeOnce(**base, measurement.defaultMs))
+      return error;
+    if (Error error = timeOnce(**variant, measurement.ms))
+      return error;
+  }
+  return measurement;
+}

@@ -1,0 +1,71 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Tuning/KernelRunner.h"
+#include "kas/Tuning/ForkedProcess.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace kas;
+using llvm::Expected;
+
+std::string MeasureOptions::getProtocol() const {
+  return llvm::formatv("{0} threads, weights prepared ahead, least {1} time of "
+                       "{2} runs in turn with no schedule",
+                       threads, threads == 1 ? "processor" : "wall-clock", runs)
+      .str();
+}
+
+Expected<double> KernelRunner::check(llvm::ArrayRef<Tensor> results) const {
+  double error = 0;
+  for (auto [result, wanted] : llvm::zip_equal(results, expected))
+    error = std::max(error, maxRelativeError(result, wanted));
+  if (error <= options.tolerance)
+    return error;
+  return llvm::createStringError(llvm::formatv(
+      "expected results within {0:e2}, got {1:e2}", options.tolerance, error));
+}
+
+/// Reads what a worker has written.
+static StoredMeasurement parse(llvm::StringRef text) {
+  StoredMeasurement measurement;
+  llvm::SmallVector<llvm::StringRef> words;
+  text.split(words, ' ');
+  double *numbers[] = {&measurement.ms, &measurement.defaultMs,
+                       &measurement.compileMs, &measurement.error};
+  bool isGood = words.size() == std::size(numbers);
+  if (isGood)
+    for (auto [number, word] : llvm::zip(numbers, words))
+      isGood &= !word.getAsDouble(*number);
+  if (isGood)
+    measurement.ratio = measurement.ms / measurement.defaultMs;
+  else
+    measurement.failure = "the worker ended without an answer";
+  return measurement;
+}
+
+StoredMeasurement KernelRunner::measure(llvm::function_ref<void()> change,
+                                        int64_t scale) {
+  auto work = [&]() -> Expected<std::string> {
+    change();
+    Expected<StoredMeasurement> measured = compileAndTime(scale);
+    if (!measured)
+      return measured.takeError();
+    return llvm::formatv("{0:e12} {1:e12} {2:e12} {3:e12}", measured->ms,
+                         measured->defaultMs, measured->compileMs,
+                         measured->error)
+        .str();
+  };
+  Expected<std::string> text =
+      runForked(work, {options.limitSeconds, options.memoryLimit});
+  if (text)
+    return parse(*text);
+  StoredMeasurement failed;
+  failed.failure = llvm::toString(text.takeError());
+  return failed;
+}
