@@ -46,6 +46,8 @@ static void addOperators(OpPassManager &manager,
                          const CPUPipelineOptions &options) {
   manager.addPass(createKasSpecializePass());
   manager.addPass(createKasRFactorPass());
+  if (options.registerTiles)
+    manager.addNestedPass<func::FuncOp>(createDenseOutputs());
   if (options.packOperators && options.registerTiles) {
     // What is behind an operator may be computed with it.
     if (options.prepareWeights)

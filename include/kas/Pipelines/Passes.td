@@ -52,6 +52,33 @@ def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
+def DenseOutputs : Pass<"kas-dense-outputs", "::mlir::func::FuncOp"> {
+  let summary = "Let contractions write tensors without holes";
+  let description = [{
+    Register tiles need an output whose columns lie side by side. A contraction
+    that adds to every other element of a tensor, as a bottleneck of rows or
+    columns does, adds to a tensor of its own instead, and one whose columns lie
+    between those of others, as slabs of columns do, to one with the slabs in
+    front, which is transposed behind it. What is added to is not copied
+    where it is part of a broadcast or a fill: a smaller one is made.
+    Operations with a schedule stay as they are.
+
+    ```mlir
+    %init = linalg.broadcast ins(%bias) outs(%empty) dimensions = [1, 2]
+    %some = tensor.extract_slice %init[0, 0, 0] [8, 4, 4] [1, 2, 2]
+    %sums = linalg.generic ... outs(%some)
+    // becomes
+    %some = linalg.broadcast ins(%bias) outs(%smaller) dimensions = [1, 2]
+    %sums = linalg.generic ... outs(%some)
+    ```
+
+    Example: `test/Pipelines/dense-outputs.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
   let summary = "Turn tensors into buffers with plain pointers at the borders";
   let description = [{
