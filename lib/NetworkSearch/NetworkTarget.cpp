@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/NetworkSearch/NetworkTarget.h"
+#include "kas/GraphSearch/LatencyEvaluator.h"
 #include "kas/GraphSearch/SearchTarget.h"
 #include "kas/NetworkSearch/FisherJudge.h"
+#include "kas/NetworkSearch/LayerTimes.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -59,6 +61,25 @@ public:
 
 private:
   std::unique_ptr<FisherJudge> judge;
+};
+
+class LayerLatencyEvaluator final : public Evaluator {
+public:
+  explicit LayerLatencyEvaluator(std::unique_ptr<LayerTimes> times)
+      : times(std::move(times)) {}
+
+  StringRef getName() const override { return "layer_latency"; }
+  bool isDeterministic() const override { return false; }
+  Expected<Metrics> evaluate(const Solution &solution) override {
+    Expected<double> time = times->getTime(getConfiguration(solution));
+    if (!time)
+      return time.takeError();
+    return Metrics{{"layer_latency_ms", *time},
+                   {"layer_latency_ratio", *time / times->getOriginal()}};
+  }
+
+private:
+  std::unique_ptr<LayerTimes> times;
 };
 
 class NetworkTarget final : public SearchTarget {
@@ -114,8 +135,8 @@ private:
 Expected<std::unique_ptr<Evaluator>>
 NetworkTarget::makeEvaluator(StringRef name,
                              const EvaluatorSettings &given) const {
-  static constexpr llvm::StringLiteral names[] = {"flops", "params", "fisher",
-                                                  "latency", "external"};
+  static constexpr llvm::StringLiteral names[] = {
+      "flops", "params", "fisher", "layer_latency", "latency", "external"};
   if (!llvm::is_contained(names, name))
     return createStringError("requires an evaluator of networks among " +
                              llvm::join(ArrayRef(names), ", ") + ", got '" +
@@ -127,6 +148,14 @@ NetworkTarget::makeEvaluator(StringRef name,
     if (!judge)
       return judge.takeError();
     return std::make_unique<FisherEvaluator>(std::move(*judge));
+  }
+  if (name == "layer_latency") {
+    auto times = LayerTimes::create(
+        problem, function->getContext()->getDialectRegistry(), given,
+        makeLatencyEvaluator);
+    if (!times)
+      return times.takeError();
+    return std::make_unique<LayerLatencyEvaluator>(std::move(*times));
   }
   EvaluatorSettings own = given;
   own.describe = [this](const Solution &solution) {

@@ -13,7 +13,7 @@
 // PLAIN: error: cannot score the layers of the network: for proxies, requires a convolution, got none
 // N2: error: requires a scored network whose layer 'w' has the shapes of the network, but for the samples, got others
 // N3: error: requires a network for at least 2 samples for Fisher Potential, got 1; see the option 'scored-network'
-// NAME: error: requires an evaluator of networks among flops, params, fisher, latency, external, got 'bytes'
+// NAME: error: requires an evaluator of networks among flops, params, fisher, layer_latency, latency, external, got 'bytes'
 // LIMIT: error: requires limits of the search that make sense: requires one of steps (at most 8), groups, slabs, factor, schedules (0 or 1), kernel, normalize (0 or 1), got 'luck=7'
 // BOTH: error: requires one of the options 'space', 'kernel' and 'network', got several
 // WITHOUT: error: requires the option 'network' for the options 'network-limits' and 'scored-network'

@@ -63,8 +63,10 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     What is appended are transformed functions, with the transformations in the
     attribute `kas.programs`; the database keeps the candidates as scripts of the
     transform dialect. Evaluators are `flops`, `params`, `fisher` (the Fisher
-    Potential, also over that of `@f`, as `fisher_ratio`), `latency` and
-    `external`. See docs/NetworkSearch.md.
+    Potential, also over that of `@f`, as `fisher_ratio`), `layer_latency` (the
+    sum of the times of the transformed layers, of which each program is timed
+    once, alone: `layer_latency_ms`, and over that of `@f`
+    `layer_latency_ratio`), `latency` and `external`. See docs/NetworkSearch.md.
 
     The space's limits and budgets hold exactly. Where it says nothing the
     limits are `depth = 10`, `reduce = 4`, `split = 2`, `merge = 1`,
@@ -122,8 +124,8 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
            "Start no evaluation after so many seconds (0: no limit)">,
     ListOption<"evaluators", "evaluators", "std::string",
                "What to find out about each candidate: flops, params, bytes, "
-               "latency, external, imitation, fisher, proxy=NAME (default: "
-               "flops, params)">,
+               "latency, layer_latency (networks), external, imitation, "
+               "fisher, proxy=NAME (default: flops, params)">,
     ListOption<"limits", "limits", "std::string",
                "Bounds on metrics, such as flops<=1e9; what is beyond fails and "
                "is not evaluated further">,
