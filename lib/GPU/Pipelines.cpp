@@ -35,8 +35,7 @@ static void addKernelCleanup(OpPassManager &manager) {
   kernels.addPass(createCSEPass());
 }
 
-void kas::buildGPUFrontHalf(OpPassManager &manager,
-                            const GPUFrontOptions &options) {
+void kas::buildGPUKernelFormation(OpPassManager &manager, StringRef type) {
   manager.addPass(createKasSpecializePass());
   manager.addPass(createKasRFactorPass());
   // Folds constants; what nothing reads needs no kernel.
@@ -44,8 +43,13 @@ void kas::buildGPUFrontHalf(OpPassManager &manager,
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createGPUFormKernels());
   GPUSetElementsOptions elements;
-  elements.elements = options.elements;
+  elements.elements = type.str();
   manager.addNestedPass<func::FuncOp>(createGPUSetElements(elements));
+}
+
+void kas::buildGPUFrontHalf(OpPassManager &manager,
+                            const GPUFrontOptions &options) {
+  buildGPUKernelFormation(manager, options.elements);
   GPUScheduleOptions schedule;
   schedule.device = options.device;
   schedule.maxThreads = options.maxThreads;

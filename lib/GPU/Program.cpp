@@ -45,6 +45,21 @@ kas::compileForSPIRV(ModuleOp module, const SPIRVPipelineOptions &options) {
   });
 }
 
+/// What schedules are chosen for.
+static StringRef getVulkanDevice(const KasRtDeviceInfo &info) {
+  return info.isHost ? "vulkan-cpu" : "vulkan";
+}
+
+llvm::Expected<GPUDeviceAttr> kas::getGPUDevice(MLIRContext *context,
+                                                const KasRtDeviceInfo &info) {
+  if (info.backend == KAS_RT_CUDA)
+    return getGPUDevice(context, getChipOfDevice(info.architecture));
+  auto device = getGPUDevice(context, getVulkanDevice(info));
+  if (!device)
+    return device.takeError();
+  return setLimits(*device, info.maxThreadsPerBlock, info.maxSharedBytes);
+}
+
 llvm::Expected<GPUProgram> kas::compileForDevice(ModuleOp module,
                                                  const KasRtDeviceInfo &info,
                                                  StringRef precision,
@@ -61,8 +76,7 @@ llvm::Expected<GPUProgram> kas::compileForDevice(ModuleOp module,
     return compileForNVVM(module, options);
   }
   SPIRVPipelineOptions options;
-  if (info.isHost)
-    options.front.device = "vulkan-cpu";
+  options.front.device = getVulkanDevice(info).str();
   options.front.elements = elements.str();
   options.front.maxThreads = info.maxThreadsPerBlock;
   options.front.sharedBytes = info.maxSharedBytes;

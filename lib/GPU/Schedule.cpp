@@ -309,6 +309,22 @@ llvm::Expected<GPUDeviceAttr> kas::getGPUDevice(MLIRContext *context,
                                  name + "'");
 }
 
+GPUDeviceAttr kas::setLimits(GPUDeviceAttr device, int64_t maxThreads,
+                             int64_t sharedBytes,
+                             function_ref<InFlightDiagnostic()> emitError) {
+  auto emitUnknown = [&] {
+    return emitError ? emitError()
+                     : mlir::emitError(UnknownLoc::get(device.getContext()));
+  };
+  return GPUDeviceAttr::getChecked(
+      emitUnknown, device.getContext(), device.getName(),
+      device.getProcessors(), maxThreads ? maxThreads : device.getMaxThreads(),
+      sharedBytes ? sharedBytes : device.getSharedBytes(),
+      device.getMaxBlocks(), device.getMaxBytes(), device.getProcessorThreads(),
+      device.getProcessorSharedBytes(), device.getRegisters(),
+      device.getThreadRegisters(), device.getSubgroup());
+}
+
 int64_t kas::getMaxSharedBytes(GPUDeviceAttr device, GPURoad road) {
   // A system takes 1 KiB of a processor's for each block.
   bool mayAskForMore =

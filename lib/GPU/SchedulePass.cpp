@@ -197,15 +197,8 @@ struct GPUSchedule : kas::impl::GPUScheduleBase<GPUSchedule> {
       }
       chosen = *named;
     }
-    chosen = GPUDeviceAttr::getChecked(
-        [&] { return mlir::emitError(module.getLoc()); }, &getContext(),
-        chosen.getName(), chosen.getProcessors(),
-        maxThreads ? maxThreads : chosen.getMaxThreads(),
-        sharedBytes ? sharedBytes : chosen.getSharedBytes(),
-        chosen.getMaxBlocks(), chosen.getMaxBytes(),
-        chosen.getProcessorThreads(), chosen.getProcessorSharedBytes(),
-        chosen.getRegisters(), chosen.getThreadRegisters(),
-        chosen.getSubgroup());
+    chosen = setLimits(chosen, maxThreads, sharedBytes,
+                       [&] { return mlir::emitError(module.getLoc()); });
     std::optional<GPURoad> chosenRoad = symbolizeGPURoad(road);
     if (!road.empty() && !chosenRoad) {
       mlir::emitError(module.getLoc())

@@ -54,6 +54,14 @@ struct GPUFrontOptions {
   std::string elements = "f32";
 };
 
+/// Functions on tensors to functions in which each operation that computes is a
+/// kernel, a concrete `kas.apply` or a `linalg.generic`, on tensors of
+/// `elements`. The first part of `buildGPUFrontHalf`, which leaves its result
+/// as it is, but for copies, which it makes anew; schedules are set on those
+/// operations.
+void buildGPUKernelFormation(mlir::OpPassManager &manager,
+                             llvm::StringRef elements = "f32");
+
 /// Operators on tensors to functions on buffers that launch kernels.
 void buildGPUFrontHalf(mlir::OpPassManager &manager,
                        const GPUFrontOptions &options = {});

@@ -16,6 +16,7 @@
 #include "kas-rt/kas-rt.h"
 #include "kas/GPU/NVVM.h"
 #include "kas/GPU/SPIRV.h"
+#include "kas/GPU/Schedule.h"
 
 namespace kas {
 
@@ -41,6 +42,10 @@ llvm::Expected<GPUProgram> compileForDevice(mlir::ModuleOp module,
                                             const KasRtDeviceInfo &info,
                                             llvm::StringRef precision,
                                             llvm::StringRef elements);
+
+/// What schedules are chosen for when that compiles.
+llvm::Expected<GPUDeviceAttr> getGPUDevice(mlir::MLIRContext *context,
+                                           const KasRtDeviceInfo &info);
 
 } // namespace kas
 

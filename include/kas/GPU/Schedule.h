@@ -40,6 +40,13 @@ GPUDeviceAttr getGPUDevice(mlir::Operation *op);
 /// capability 8.x.
 constexpr int64_t declaredBytes = 48 << 10;
 
+/// The same device with other limits: most threads of a block, and bytes of
+/// workgroup memory; 0 leaves the one there is. Null, with a diagnostic from
+/// `emitError`, if they are invalid.
+GPUDeviceAttr
+setLimits(GPUDeviceAttr device, int64_t maxThreads, int64_t sharedBytes,
+          llvm::function_ref<mlir::InFlightDiagnostic()> emitError = nullptr);
+
 /// Bytes of workgroup memory that a kernel of `road` may take on `device`.
 int64_t getMaxSharedBytes(GPUDeviceAttr device, GPURoad road);
 
