@@ -211,7 +211,9 @@ std::optional<int64_t> kas::getCoefficient(AffineExpr expr, unsigned dim) {
 }
 
 ContractionTarget::ContractionTarget(const Target &target)
-    : lanes(target.vectorBits / 32), registers(target.vectorRegisters),
+    : lanes(target.vectorBits / 32),
+      arithmeticLanes(target.arithmeticBits / 32),
+      registers(target.vectorRegisters),
       accumulators(target.vectorRegisters * 3 / 4),
       panelElements(target.l2Bytes / sizeof(float) * 3 / 8),
       l1Elements(target.l1Bytes / sizeof(float)), hasFMA(target.hasFMA),

@@ -159,8 +159,16 @@ struct ContractionTarget {
   /// The smallest vector that holds `elements`, or the largest there is.
   int64_t getLanes(int64_t elements) const;
 
+  /// Halves of a cycle until a core that begins two arithmetic operations per
+  /// cycle can begin another one than that on `lanes` lanes.
+  int64_t getOperationTime(int64_t lanes) const {
+    return lanes > arithmeticLanes ? 2 : 1;
+  }
+
   /// Elements of a vector.
   int64_t lanes;
+  /// Elements of the widest vector that arithmetic does not take in halves.
+  int64_t arithmeticLanes;
   /// Vector registers, and how many of them hold sums in panels; the others
   /// hold columns and a row.
   int64_t registers, accumulators;

@@ -134,7 +134,7 @@ int64_t estimate(const Contraction &contraction, const PanelPlan &plan,
   // Every other element of two vectors.
   if (vectors && !contraction.hasSteps({1}))
     copyTime = 24;
-  int64_t operationTime = target.lanes > 8 ? 2 : 1;
+  int64_t operationTime = target.getOperationTime(target.lanes);
   int64_t products =
       contraction.getExtent(contraction.rows) * operationTime * 17 / 16;
   int64_t tiles = contraction.getExtent(contraction.batches) *

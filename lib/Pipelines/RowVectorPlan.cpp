@@ -134,11 +134,10 @@ bool chooseData(RowVectorPlan &plan, const Contraction &contraction) {
 
 /// Times in halves of a cycle.
 struct TimeModel {
-  int64_t depth, l2Elements, lanes;
+  int64_t depth, l2Elements, lanes, operation;
 
   /// Of all products of one tile, and of storing it.
   int64_t getTile(int64_t columns, int64_t vectors) const {
-    int64_t operation = lanes > 8 ? 2 : 1;
     int64_t loads = operation * (columns + vectors);
     int64_t step = std::max(operation * columns * vectors, loads) + 2;
     // A transposition takes an instruction per vector and halving, a store of
@@ -186,7 +185,8 @@ bool chooseTile(RowVectorPlan &plan, const Contraction &contraction,
                   contraction.getExtent(columns) / (width * height);
   auto consider = [&](int64_t tileColumns, int64_t tileOuter, int64_t vectors,
                       int64_t lanes) {
-    TimeModel model{depth, target.panelElements * 8 / 3, lanes};
+    TimeModel model{depth, target.panelElements * 8 / 3, lanes,
+                    target.getOperationTime(lanes)};
     int64_t size = tileColumns * tileOuter;
     auto isLeft = [](int64_t given, int64_t number) {
       return given == 0 || given == number;

@@ -23,6 +23,7 @@ static constexpr StringRef deviceName = "CPU";
 template <typename Callback>
 static void forEachNumber(Target &target, Callback callback) {
   callback("max_vector_op_width", target.vectorBits);
+  callback("arithmetic_vector_width", target.arithmeticBits);
   callback("vector_registers", target.vectorRegisters);
   callback("L1_cache_size_in_bytes", target.l1Bytes);
   callback("L2_cache_size_in_bytes", target.l2Bytes);

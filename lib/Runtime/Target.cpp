@@ -166,6 +166,19 @@ static int64_t getLevel2KiB(StringRef cpu) {
   return 512;
 }
 
+/// Whether two operations on 512 bits begin per cycle: on Intel's servers and
+/// AMD's cores from Zen 5 on. Elsewhere such vectors are halved, or there is
+/// one unit for them. A virtual machine may have a server's instructions under
+/// another name.
+static bool hasWideArithmetic(StringRef cpu,
+                              const llvm::MCSubtargetInfo &info) {
+  static constexpr StringRef wide[] = {
+      "cascadelake",    "cooperlake", "icelake-server",
+      "skylake-avx512", "skx",        "znver5"};
+  return info.getTargetTriple().isX86() &&
+         (llvm::is_contained(wide, cpu) || info.checkFeatures("+amx-tile"));
+}
+
 /// Asks the system for the caches of this machine.
 static void measureCaches(Target &target) {
 #ifdef _SC_LEVEL2_CACHE_SIZE
@@ -254,6 +267,8 @@ static Expected<Target> lookUpTarget(const TargetNames &names) {
                              target.features + "'");
   target.hasFMA = !triple->isX86() || info->checkFeatures("+fma") ||
                   info->checkFeatures("+avx512f");
+  if (hasWideArithmetic(target.cpu, *info))
+    target.arithmeticBits = 512;
   target.l2Bytes = getLevel2KiB(target.cpu) << 10;
   if (isHost)
     measureCaches(target);

@@ -5,21 +5,25 @@
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=neoverse-n1 | FileCheck %s --check-prefix=NEON
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=generic triple=x86_64-linux-gnu" | FileCheck %s --check-prefix=GENERIC
 // RUN: kas-opt %s -kas-attach-cpu-target="cpu=x86-64-v3 features=-fma,+avx512f" | FileCheck %s --check-prefix=FEATURES
+// RUN: kas-opt %s -kas-attach-cpu-target="cpu=x86-64-v4 features=+amx-tile" | FileCheck %s --check-prefix=SERVER
 // RUN: kas-opt %s -kas-attach-cpu-target | FileCheck %s --check-prefix=HOST
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=neoverse-n1 -kas-attach-cpu-target | FileCheck %s --check-prefix=NEON
 
-// AVX2: "max_vector_op_width" = 256 : i64, "vector_registers" = 16 : i64, "L1_cache_size_in_bytes" = 32768 : i64, "L2_cache_size_in_bytes" = 524288 : i64, "fused_multiply_add" = true
+// AVX2: "max_vector_op_width" = 256 : i64, "arithmetic_vector_width" = 256 : i64, "vector_registers" = 16 : i64, "L1_cache_size_in_bytes" = 32768 : i64, "L2_cache_size_in_bytes" = 524288 : i64, "fused_multiply_add" = true
 // AVX2-SAME: llvm.target = #llvm.target<triple = "x86_64-unknown-linux-gnu", chip = "x86-64-v3">}
-// AVX512: "max_vector_op_width" = 512 : i64, "vector_registers" = 32 : i64
+// AVX512: "max_vector_op_width" = 512 : i64, "arithmetic_vector_width" = 256 : i64, "vector_registers" = 32 : i64
 // A CPU for whose short loops LLVM prefers 256 bits.
-// SKYLAKE: "max_vector_op_width" = 512 : i64, "vector_registers" = 32 : i64, {{.*}}"L2_cache_size_in_bytes" = 1048576
-// ZEN: "max_vector_op_width" = 512 : i64, "vector_registers" = 32 : i64, {{.*}}"L2_cache_size_in_bytes" = 1048576
-// NEON: "max_vector_op_width" = 128 : i64, "vector_registers" = 32 : i64, {{.*}}"fused_multiply_add" = true
+// SKYLAKE: "max_vector_op_width" = 512 : i64, "arithmetic_vector_width" = 512 : i64, "vector_registers" = 32 : i64, {{.*}}"L2_cache_size_in_bytes" = 1048576
+// Whose units for them have 256 bits.
+// ZEN: "max_vector_op_width" = 512 : i64, "arithmetic_vector_width" = 256 : i64, "vector_registers" = 32 : i64, {{.*}}"L2_cache_size_in_bytes" = 1048576
+// NEON: "max_vector_op_width" = 128 : i64, "arithmetic_vector_width" = 256 : i64, "vector_registers" = 32 : i64, {{.*}}"fused_multiply_add" = true
 // NEON-SAME: llvm.target = #llvm.target<triple = "aarch64-unknown-linux-gnu", chip = "neoverse-n1">}
-// GENERIC: "max_vector_op_width" = 128 : i64, "vector_registers" = 16 : i64, {{.*}}"fused_multiply_add" = false
+// GENERIC: "max_vector_op_width" = 128 : i64, "arithmetic_vector_width" = 256 : i64, "vector_registers" = 16 : i64, {{.*}}"fused_multiply_add" = false
 // GENERIC-SAME: chip = "generic"
 // FEATURES: "max_vector_op_width" = 512 : i64
 // FEATURES-SAME: features = <["-fma", "+avx512f"]>
+// A server, whatever a virtual machine calls it.
+// SERVER: "max_vector_op_width" = 512 : i64, "arithmetic_vector_width" = 512 : i64
 // HOST: "max_vector_op_width" = {{[0-9]+}}
 // HOST-SAME: llvm.target = #llvm.target<triple = "{{.+}}", chip = "{{.+}}"
 

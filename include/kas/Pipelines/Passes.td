@@ -120,7 +120,8 @@ def AttachCPUTarget : Pass<"kas-attach-cpu-target", "::mlir::ModuleOp"> {
                                  chip = "x86-64-v3">,
       dlti.target_system_spec = #dlti.target_system_spec<
         "CPU" = #dlti.target_device_spec<
-          "max_vector_op_width" = 256, "vector_registers" = 16,
+          "max_vector_op_width" = 256, "arithmetic_vector_width" = 256,
+          "vector_registers" = 16,
           "L1_cache_size_in_bytes" = 32768, "L2_cache_size_in_bytes" = 524288,
           "fused_multiply_add" = true>>}
     ```

@@ -43,6 +43,9 @@ struct Target {
   std::string triple, cpu, features;
   /// Bits of a vector register that the compiler uses.
   int64_t vectorBits = 128;
+  /// Bits of the widest vectors on which two arithmetic operations begin per
+  /// cycle; operations on wider ones take twice as long.
+  int64_t arithmeticBits = 256;
   int64_t vectorRegisters = 16;
   /// Multiplies and adds vectors in one instruction.
   bool hasFMA = false;
