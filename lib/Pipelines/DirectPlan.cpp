@@ -17,13 +17,8 @@ using namespace mlir;
 namespace {
 
 // All times are in halves of a cycle of a core that begins two arithmetic
-// operations on 256 bits, and two loads of them, per cycle; wider ones take
-// twice as long.
-
-int64_t operationTime(int64_t lanes) { return lanes > 8 ? 2 : 1; }
-
-/// Most loads cross the end of a cache line.
-int64_t loadTime(int64_t lanes) { return 2 * operationTime(lanes); }
+// operations and two loads per cycle; those on wider vectors take twice as
+// long.
 
 constexpr int64_t latency = 8, loopTime = 4, tileTime = 12, lineTime = 4;
 constexpr int64_t lineElements = 16;
@@ -49,7 +44,17 @@ public:
   }
 
 private:
+  static constexpr int64_t maxUnrolled = 8;
+
   int64_t extent(unsigned loop) const { return contraction.loops[loop].extent; }
+  int64_t getPlaces(const DirectPlan &plan) const {
+    return plan.lineLoop ? extent(*plan.lineLoop) : 1;
+  }
+  int64_t operationTime(int64_t lanes) const {
+    return target.getOperationTime(lanes);
+  }
+  /// Most loads cross the end of a cache line.
+  int64_t loadTime(int64_t lanes) const { return 2 * operationTime(lanes); }
 
   /// Whether `loop` may be unrolled: each step adds a constant everywhere.
   bool isLinear(unsigned loop) const {
@@ -73,8 +78,35 @@ private:
                });
   }
 
+  /// Whether steps of `reduction` move along the vectors by a few elements; if
+  /// these have stride 2, whether all steps can take them from the same loads.
+  bool movesAlongLines(unsigned reduction) const {
+    // As many as a vector of four holds behind those of even or odd numbers.
+    constexpr int64_t maxSharedMove = 5;
+    if (contraction.segments.size() != 1 || extent(reduction) < 2 ||
+        extent(reduction) > maxUnrolled || !isLinear(reduction))
+      return false;
+    for (AffineExpr address : contraction.segments.front().addresses) {
+      int64_t step = *getCoefficient(address, reduction);
+      int64_t move = step * (extent(reduction) - 1);
+      if (step <= 0 || move >= best.lanes)
+        return false;
+      if (*getCoefficient(address, best.vectorLoop) == 1)
+        continue;
+      // Guards of the lines must move with them.
+      if (move > maxSharedMove ||
+          !llvm::all_of(
+              contraction.segments.front().guards, [&](const Guard &guard) {
+                int64_t lanes = *getCoefficient(guard.expr, best.vectorLoop);
+                int64_t steps = *getCoefficient(guard.expr, reduction);
+                return lanes == 2 ? steps == step : lanes == 0 && steps == 0;
+              }))
+        return false;
+    }
+    return true;
+  }
+
   void tryColumnLoop(std::optional<unsigned> columnLoop) {
-    constexpr int64_t maxUnrolled = 8, maxColumns = 28;
     DirectPlan plan = best;
     plan.columnLoop = columnLoop;
     plan.looped.clear();
@@ -85,6 +117,24 @@ private:
            ? plan.unrolled
            : plan.looped)
           .push_back(loop);
+    plan.lineLoop = std::nullopt;
+    plan.sharesLines = false;
+    tryColumns(plan);
+    SmallVector<unsigned> looped = plan.looped;
+    for (unsigned loop : looped) {
+      if (!movesAlongLines(loop))
+        continue;
+      plan.lineLoop = loop;
+      plan.sharesLines = !contraction.hasSteps({1});
+      plan.looped = llvm::filter_to_vector(
+          looped, [&](unsigned other) { return other != loop; });
+      tryColumns(plan);
+    }
+  }
+
+  void tryColumns(DirectPlan plan) {
+    constexpr int64_t maxColumns = 28;
+    std::optional<unsigned> columnLoop = plan.columnLoop;
     int64_t limit = columnLoop ? std::min(maxColumns, extent(*columnLoop)) : 1;
     for (int64_t columns = 1; columns <= limit; ++columns)
       if (isAllowed(columnLoop, columns) &&
@@ -127,7 +177,7 @@ private:
   }
 
   void tryRows(DirectPlan &plan, int64_t loads) {
-    constexpr int64_t maxRows = 12, maxVectors = 4, maxProducts = 192;
+    constexpr int64_t maxRows = 12, maxVectors = 4, maxProducts = 256;
     plan.rowLoop = std::nullopt;
     if (!contraction.rows.empty())
       plan.rowLoop = contraction.rows.back();
@@ -139,10 +189,11 @@ private:
     for (int64_t rows = 1; rows <= rowLimit; ++rows)
       for (int64_t vectors = 1; vectors <= vectorLimit; ++vectors) {
         int64_t sums = rows * plan.registerColumns * vectors;
-        int64_t inside = loads * vectors + 1;
-        int64_t outside = steps * (rows + vectors);
+        int64_t shared = plan.sharesLines ? getPlaces(plan) : 1;
+        int64_t inside = shared * loads * vectors + 1;
+        int64_t outside = shared * steps * (rows + vectors);
         if (sums + std::min(inside, outside) > target.registers ||
-            (sums > 1 && sums * steps > maxProducts) ||
+            (sums > 1 && sums * steps * getPlaces(plan) > maxProducts) ||
             !isAllowed(plan.rowLoop, rows) ||
             (schedule && !(isLeft(schedule.getRows(), rows) &&
                            isLeft(schedule.getVectors(), vectors))))
@@ -161,15 +212,22 @@ private:
                       int64_t lanes) const {
     if (vectors == 0)
       return 0;
-    int64_t steps = contraction.getExtent(plan.unrolled);
+    int64_t places = getPlaces(plan);
+    int64_t steps = contraction.getExtent(plan.unrolled) * places;
     int64_t sums = plan.registerRows * plan.registerColumns * vectors;
-    int64_t products = sums * steps * operationTime(lanes) * 19 / 16;
+    // Every other element of two vectors takes a permutation for each place.
+    bool hasStride = !contraction.hasSteps({1});
+    int64_t vectorsRead = loads * vectors * contraction.vectorInputs.size() *
+                          contraction.segments.size();
+    int64_t operations = sums * steps + (hasStride ? vectorsRead * places : 0);
+    int64_t products = operations * operationTime(lanes) * 19 / 16;
     int64_t load = loadTime(lanes) + (contraction.guards.empty() ? 0 : 1);
-    // Every other element of two vectors.
-    if (!contraction.hasSteps({1}))
-      load = 2 * load + operationTime(lanes);
-    int64_t reads = loads * vectors * load * contraction.vectorInputs.size() *
-                        contraction.segments.size() +
+    int64_t perLine = places;
+    if (hasStride) {
+      int64_t pair = 2 * lanes <= target.lanes ? 1 : 2;
+      perLine = plan.sharesLines ? pair + (places > 2 ? 1 : 0) : pair;
+    }
+    int64_t reads = vectorsRead * perLine * load +
                     plan.registerRows * steps * contraction.scalarInputs.size();
     int64_t step = std::max({products, reads, latency * steps}) + loopTime;
     return step * contraction.getExtent(plan.looped) +

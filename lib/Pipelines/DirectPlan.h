@@ -33,6 +33,10 @@ struct DirectPlan {
   /// The reductions, from the outside: those that are loops, and those that are
   /// unrolled because neighbouring columns read the same data at their steps.
   llvm::SmallVector<unsigned> looped, unrolled;
+  /// A reduction along the vectors that is unrolled, too: the places of a
+  /// window along a line. Where data has stride 2 these share what is loaded.
+  std::optional<unsigned> lineLoop;
+  bool sharesLines = false;
   /// In how many groups rows and columns are cut, so that all threads find
   /// work.
   int64_t rowGroups = 1, columnGroups = 1;

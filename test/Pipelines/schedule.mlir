@@ -24,11 +24,11 @@ func.func @free(%x: tensor<1x16x32x32xf32>, %w: tensor<64x16x3x3xf32>) -> tensor
   return %y : tensor<1x64x32x32xf32>
 }
 
-// Four rows, two lines and two vectors of sums, which need three steps of the
-// filter's height each.
+// Four rows, two lines and two vectors of sums, which need nine steps of the
+// filter each.
 // CHECK-LABEL: func.func @direct
 // CHECK:         scf.for {{.*}} iter_args
-// CHECK-COUNT-48:  vector.fma
+// CHECK-COUNT-144: vector.fma
 // CHECK-NOT:       vector.fma
 // CHECK:         return
 func.func @direct(%x: tensor<1x16x32x32xf32>, %w: tensor<64x16x3x3xf32>) -> tensor<1x64x32x32xf32> {

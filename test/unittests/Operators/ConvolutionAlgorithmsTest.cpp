@@ -212,6 +212,28 @@ TEST(ConvolutionAlgorithms, AllAsLoops) {
       check(draw(seed), algorithm, /*prepared=*/seed % 3 != 0, seed);
 }
 
+// Windows of all sizes, which share lines, on images of odd and even widths.
+TEST(ConvolutionAlgorithms, DirectOfStrideTwoAsLoops) {
+  bool slow = std::getenv("KAS_SLOW_TESTS") != nullptr;
+  for (uint64_t seed = 1; seed <= (slow ? 200 : 16); ++seed) {
+    std::mt19937_64 random(seed);
+    auto among = [&](ArrayRef<int64_t> values) {
+      return values[random() % values.size()];
+    };
+    Shape shape = draw(seed);
+    shape.layout = Layout::Grouped;
+    shape.groups = among({1, 3, 5});
+    shape.inputs = among({1, 1, 2});
+    shape.outputs = among({1, 1, 2, 4});
+    shape.window = among({1, 2, 3, 3, 3, 4, 5});
+    shape.height = among({8, 9, 14, 17});
+    shape.width = 14 + static_cast<int64_t>(random() % 60);
+    shape.stride = 2;
+    shape.dilation = among({1, 1, 2, 3});
+    check(shape, ConvolutionAlgorithm::Direct, /*prepared=*/false, seed);
+  }
+}
+
 TEST(ConvolutionAlgorithms, WinogradAsLoops) {
   bool slow = std::getenv("KAS_SLOW_TESTS") != nullptr;
   for (uint64_t seed = 1; seed <= (slow ? 60 : 6); ++seed) {

@@ -1,0 +1,394 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the tiles of direct contractions read, each vector once. Data of stride
+// 2 is read line by line: the elements of two vectors are parted into those of
+// even and of odd numbers, and the places of the window take one of these,
+// moved by some lanes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DirectEmitter.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace kas;
+using namespace mlir;
+
+StepLoads::StepLoads(DirectEmitter &tile, ArrayRef<Piece> pieces)
+    : tile(tile), builder(tile.builder), loc(tile.loc),
+      contraction(tile.contraction), pieces(pieces),
+      offsets(contraction.loops.size()) {
+  ArrayRef<ColumnSegment> segments = contraction.segments;
+  for (const ColumnSegment &segment : segments) {
+    firstGuards.push_back(guards.size());
+    llvm::append_range(guards, segment.guards);
+  }
+  firstGuards.push_back(guards.size());
+  guardStarts.resize(guards.size());
+  vectorStarts.resize(segments.size() * contraction.vectorInputs.size());
+}
+
+/// How much the offsets add to `expr`, which is linear in the loops that have
+/// one.
+int64_t StepLoads::getOffset(AffineExpr expr, int64_t pieceOffset) const {
+  int64_t sum = pieceOffset * *getCoefficient(expr, tile.plan.vectorLoop);
+  for (auto [loop, offset] : llvm::enumerate(offsets))
+    if (offset)
+      sum += offset * *getCoefficient(expr, loop);
+  return sum;
+}
+
+/// The guards of a segment that some lane may fail; nothing if all lanes fail
+/// one.
+std::optional<SmallVector<StepLoads::Test>>
+StepLoads::getTests(Piece piece, unsigned segment) const {
+  SmallVector<Test> tests;
+  for (unsigned number = firstGuards[segment];
+       number < firstGuards[segment + 1]; ++number) {
+    const Guard &guard = guards[number];
+    Interval range = getInterval(guard.expr, tile.ranges);
+    int64_t offset = getOffset(guard.expr, piece.offset);
+    int64_t lanes =
+        *getCoefficient(guard.expr, tile.plan.vectorLoop) * (piece.active - 1);
+    int64_t lower = range.lower + offset + std::min<int64_t>(lanes, 0);
+    int64_t upper = range.upper + offset + std::max<int64_t>(lanes, 0);
+    if (upper < 0 || lower >= guard.extent)
+      return std::nullopt;
+    if (lower < 0 || upper >= guard.extent)
+      tests.push_back({number, offset});
+  }
+  return tests;
+}
+
+Value StepLoads::getStart(unsigned guard) {
+  Value &start = guardStarts[guard];
+  if (!start)
+    start = tile.evaluate(guards[guard].expr);
+  return start;
+}
+
+/// Where a guard that changes from lane to lane holds.
+Value StepLoads::testLanes(Piece piece, Test test, int64_t coefficient) {
+  const Guard &guard = guards[test.guard];
+  Interval range = getInterval(guard.expr, tile.ranges);
+  if (range.lower == range.upper) {
+    SmallVector<bool> holds;
+    for (int64_t lane = 0; lane < piece.lanes; ++lane) {
+      int64_t value = range.lower + test.offset + coefficient * lane;
+      holds.push_back(value >= 0 && value < guard.extent &&
+                      lane < piece.active);
+    }
+    auto type = VectorType::get({piece.lanes}, builder.getI1Type());
+    return arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(type, ArrayRef(holds)));
+  }
+  SmallVector<int64_t> steps;
+  for (int64_t lane = 0; lane < piece.lanes; ++lane)
+    steps.push_back(coefficient * lane + test.offset);
+  return tile.testLanes(getStart(test.guard), steps, guard.extent);
+}
+
+/// Whether a guard holds that is the same for all lanes.
+Value StepLoads::testScalar(Test test) {
+  return arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::ult,
+      tile.apply(tile.dim(0) + test.offset, {getStart(test.guard)}),
+      tile.constant(guards[test.guard].extent));
+}
+
+/// The lanes that exist and pass all tests.
+Value StepLoads::getMask(Piece piece, ArrayRef<Test> tests) {
+  unsigned number = llvm::find_if(pieces,
+                                  [&](const Piece &other) {
+                                    return other.offset == piece.offset;
+                                  }) -
+                    pieces.begin();
+  Value &mask = masks[{number, SmallVector<Test>(tests)}];
+  if (mask)
+    return mask;
+  auto type = VectorType::get({piece.lanes}, builder.getI1Type());
+  auto add = [&](Value lanes) {
+    mask = mask ? arith::AndIOp::create(builder, loc, mask, lanes).getResult()
+                : lanes;
+  };
+  if (piece.active != piece.lanes)
+    add(tile.tailMask(piece.active, piece.lanes));
+  for (Test test : tests) {
+    const Guard &guard = guards[test.guard];
+    int64_t coefficient = *getCoefficient(guard.expr, tile.plan.vectorLoop);
+    if (coefficient) {
+      add(testLanes(piece, test, coefficient));
+      continue;
+    }
+    add(vector::BroadcastOp::create(builder, loc, type, testScalar(test)));
+  }
+  return mask;
+}
+
+/// The address of a vector input at offsets of zero.
+Value StepLoads::getVectorStart(unsigned input, unsigned segment) {
+  Value &start =
+      vectorStarts[segment * contraction.vectorInputs.size() + input];
+  if (!start)
+    start = tile.evaluate(contraction.segments[segment].addresses[input]);
+  return start;
+}
+
+/// One vector input at the lanes of a segment that pass the tests, and `others`
+/// at the other ones.
+Value StepLoads::loadSegment(unsigned input, unsigned number, const Part &part,
+                             Value others) {
+  AffineExpr address = contraction.segments[part.segment].addresses[input];
+  if (*getCoefficient(address, tile.plan.vectorLoop) != 1)
+    return loadEverySecond(input, number);
+  Piece piece = pieces[number];
+  Value flat = tile.vectorInputs[input];
+  Value place = tile.apply(tile.dim(0) + getOffset(address, piece.offset),
+                           {getVectorStart(input, part.segment)});
+  VectorType type = tile.getVectorType(piece.lanes);
+  if (part.tests.empty() && piece.active == piece.lanes)
+    return vector::LoadOp::create(builder, loc, type, flat, place);
+  if (!others)
+    others = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  return vector::MaskedLoadOp::create(builder, loc, type, flat, place,
+                                      getMask(piece, part.tests), others);
+}
+
+//===----------------------------------------------------------------------===//
+// Stride 2
+//===----------------------------------------------------------------------===//
+
+/// The line that the current place of the window reads, as its first place
+/// does.
+StepLoads::Line StepLoads::getLine(unsigned input, unsigned number) {
+  std::optional<unsigned> loop = tile.plan.lineLoop;
+  int64_t place = loop ? std::exchange(offsets[*loop], 0) : 0;
+  int64_t pieceOffset = pieces[number].offset;
+  const ColumnSegment &segment = contraction.segments.front();
+  Line line{
+      input, number, getOffset(segment.addresses[input], pieceOffset), {}};
+  for (auto [index, guard] : llvm::enumerate(segment.guards))
+    line.guards.push_back(
+        {static_cast<unsigned>(index), getOffset(guard.expr, pieceOffset)});
+  if (loop)
+    offsets[*loop] = place;
+  return line;
+}
+
+/// The last element of a line that some lane reads at some place of the window.
+int64_t StepLoads::getLastElement(Piece piece, unsigned input) const {
+  int64_t last = 2 * (piece.active - 1);
+  std::optional<unsigned> loop = tile.plan.lineLoop;
+  if (!loop)
+    return last;
+  AffineExpr address = contraction.segments.front().addresses[input];
+  return last + *getCoefficient(address, *loop) *
+                    (contraction.loops[*loop].extent - 1);
+}
+
+/// Which of `lanes` elements from `first` on exist; null if all of them do, and
+/// a vector of false if none does. Guards step with the elements, or are the
+/// same for all of them: else only those of even numbers are read.
+Value StepLoads::getElementMask(const Line &line, int64_t first,
+                                int64_t lanes) {
+  auto step = [&](Test test) {
+    return *getCoefficient(guards[test.guard].expr, tile.plan.vectorLoop);
+  };
+  bool isWhole = llvm::all_of(line.guards, [&](Test test) {
+    return step(test) == 0 || step(test) == 2;
+  });
+  auto getValue = [&](Test test, int64_t lane) {
+    return test.offset + step(test) * (first + lane) / 2;
+  };
+  int64_t last = getLastElement(pieces[line.number], line.input);
+  SmallVector<bool> exists;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    exists.push_back(first + lane <= last &&
+                     (isWhole || (first + lane) % 2 == 0));
+  SmallVector<Test> tests;
+  for (Test test : line.guards) {
+    int64_t extent = guards[test.guard].extent;
+    Interval range = getInterval(guards[test.guard].expr, tile.ranges);
+    bool mayFail = false;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      int64_t value = getValue(test, lane);
+      if (range.upper + value < 0 || range.lower + value >= extent)
+        exists[lane] = false;
+      mayFail |= exists[lane] &&
+                 (range.lower + value < 0 || range.upper + value >= extent);
+    }
+    if (mayFail)
+      tests.push_back(test);
+  }
+  auto type = VectorType::get({lanes}, builder.getI1Type());
+  Value mask;
+  if (llvm::is_contained(exists, false))
+    mask = arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(type, ArrayRef(exists)));
+  if (!llvm::is_contained(exists, true))
+    return mask;
+  for (Test test : tests) {
+    Value holds;
+    if (step(test)) {
+      SmallVector<int64_t> values;
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        values.push_back(getValue(test, lane));
+      holds = tile.testLanes(getStart(test.guard), values,
+                             guards[test.guard].extent);
+    } else {
+      holds = vector::BroadcastOp::create(builder, loc, type, testScalar(test));
+    }
+    mask = mask ? arith::AndIOp::create(builder, loc, mask, holds).getResult()
+                : holds;
+  }
+  return mask;
+}
+
+/// `lanes` elements of a line from `first` on, with zeros where they do not
+/// exist.
+Value StepLoads::loadElements(const Line &line, int64_t first, int64_t lanes) {
+  VectorType type = tile.getVectorType(lanes);
+  Value mask = getElementMask(line, first, lanes);
+  Value flat = tile.vectorInputs[line.input];
+  Value place = tile.apply(tile.dim(0) + (line.offset + first),
+                           {getVectorStart(line.input, /*segment=*/0)});
+  if (!mask)
+    return vector::LoadOp::create(builder, loc, type, flat, place);
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  if (matchPattern(mask, m_Zero()))
+    return zero;
+  return vector::MaskedLoadOp::create(builder, loc, type, flat, place, mask,
+                                      zero);
+}
+
+/// What depends on the line and on `part` of it only.
+std::vector<int64_t> StepLoads::Line::getKey(int64_t part) const {
+  std::vector<int64_t> key{input, number, offset, part};
+  for (Test test : guards)
+    key.push_back(test.offset);
+  return key;
+}
+
+Value StepLoads::loadOnce(const Line &line, int64_t first, int64_t lanes) {
+  Value &loaded = elements[line.getKey(first)];
+  if (!loaded)
+    loaded = loadElements(line, first, lanes);
+  return loaded;
+}
+
+/// A lane for each element of a piece of a line whose number is even
+/// (`parity` 0) or odd (1).
+Value StepLoads::loadParity(const Line &line, int64_t parity) {
+  int64_t lanes = pieces[line.number].lanes;
+  // In one vector, if that is large enough.
+  int64_t size = 2 * lanes <= tile.target.lanes ? 2 * lanes : lanes;
+  SmallVector<Value> parts;
+  for (int64_t first = 0; first < 2 * lanes; first += size)
+    parts.push_back(loadOnce(line, first, size));
+  SmallVector<int64_t> numbers;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    numbers.push_back(2 * lane + parity);
+  return vector::ShuffleOp::create(builder, loc, parts.front(), parts.back(),
+                                   numbers);
+}
+
+/// Every second element of a line, from that on which the current place of the
+/// window begins with.
+Value StepLoads::loadEverySecond(unsigned input, unsigned number) {
+  Piece piece = pieces[number];
+  Line line = getLine(input, number);
+  AffineExpr address = contraction.segments.front().addresses[input];
+  int64_t moved = getOffset(address, piece.offset) - line.offset;
+  int64_t parity = moved % 2, steps = moved / 2;
+  auto getParity = [&](unsigned number) {
+    Line there = getLine(input, number);
+    Value &value = parities[there.getKey(parity)];
+    if (!value)
+      value = loadParity(there, parity);
+    return value;
+  };
+  Value here = getParity(number);
+  if (steps == 0)
+    return here;
+  // The last lanes are the first ones of the next piece, or lie behind.
+  bool hasNext = number + 1 < pieces.size() &&
+                 pieces[number + 1].offset == piece.offset + piece.lanes &&
+                 pieces[number + 1].lanes == piece.lanes;
+  Value behind = hasNext ? getParity(number + 1)
+                         : loadOnce(line, 2 * piece.lanes, piece.lanes);
+  SmallVector<int64_t> numbers;
+  for (int64_t lane = steps; lane < piece.lanes + steps; ++lane)
+    numbers.push_back(lane < piece.lanes || hasNext
+                          ? lane
+                          : piece.lanes + 2 * (lane - piece.lanes) + parity);
+  return vector::ShuffleOp::create(builder, loc, here, behind, numbers);
+}
+
+/// The product of the vector inputs for one piece, with zeros where it does not
+/// exist; null if it exists nowhere.
+Value StepLoads::loadVector(unsigned number) {
+  Piece piece = pieces[number];
+  SmallVector<Part> parts;
+  std::vector<int64_t> key{number};
+  for (auto [index, segment] : llvm::enumerate(contraction.segments)) {
+    std::optional<SmallVector<Test>> tests = getTests(piece, index);
+    if (!tests)
+      continue;
+    key.push_back(index);
+    for (AffineExpr address : segment.addresses)
+      key.push_back(getOffset(address, piece.offset));
+    for (Test test : *tests) {
+      key.push_back(test.guard);
+      key.push_back(test.offset);
+    }
+    parts.push_back({static_cast<unsigned>(index), std::move(*tests)});
+  }
+  if (parts.empty())
+    return Value();
+  Value &product = vectors[key];
+  if (product)
+    return product;
+  for (unsigned input = 0; input < tile.vectorInputs.size(); ++input) {
+    Value value;
+    for (const Part &part : parts)
+      value = loadSegment(input, number, part, value);
+    product =
+        product ? arith::MulFOp::create(builder, loc, product, value) : value;
+  }
+  return product;
+}
+
+/// The product of the scalar inputs as a vector; null if there are none.
+Value StepLoads::loadScalar(int64_t lanes) {
+  if (contraction.scalarInputs.empty())
+    return Value();
+  std::vector<int64_t> key{lanes};
+  for (const StridedAccess &access : contraction.scalarInputs) {
+    int64_t offset = 0;
+    for (auto [stride, step] : llvm::zip_equal(access.strides, offsets))
+      offset += stride * step;
+    key.push_back(offset);
+  }
+  Value &row = scalars[key];
+  if (row)
+    return row;
+  if (scalarStarts.empty())
+    for (const StridedAccess &access : contraction.scalarInputs)
+      scalarStarts.push_back(tile.address(access));
+  Value product;
+  for (auto [number, flat] : llvm::enumerate(tile.scalarInputs)) {
+    Value place =
+        tile.apply(tile.dim(0) + key[number + 1], {scalarStarts[number]});
+    Value factor = memref::LoadOp::create(builder, loc, flat, place);
+    product =
+        product ? arith::MulFOp::create(builder, loc, product, factor) : factor;
+  }
+  return row = vector::BroadcastOp::create(builder, loc,
+                                           tile.getVectorType(lanes), product);
+}
