@@ -9,6 +9,7 @@
 #include "kas/Tuning/Network.h"
 #include "kas/Runtime/Timing.h"
 #include "kas/Tuning/SourceSelection.h"
+#include <numeric>
 #include <sys/resource.h>
 
 using namespace kas;
@@ -43,6 +44,7 @@ private:
   Expected<std::string> chooseSource();
   Error tuneKernels(llvm::function_ref<void(const KernelReport &)> progress);
   Error measureInModel();
+  Error measureBaseline();
   StoredMeasurement measure(ForkedRunner &runner,
                             llvm::ArrayRef<size_t> chosen);
   void set(llvm::ArrayRef<size_t> chosen);
@@ -154,6 +156,42 @@ StoredMeasurement NetworkTuning::measure(ForkedRunner &runner,
   return runner.measure([&] { set(chosen); });
 }
 
+/// The whole network with the baseline and with all schedules.
+Error NetworkTuning::measureBaseline() {
+  double start = monotonicSeconds();
+  bool isLoops = options.tuner.baseline == Baseline::Loops;
+  std::vector<size_t> all(tasks.size());
+  std::iota(all.begin(), all.end(), 0);
+  set({});
+  MeasureOptions measureOptions = options.tuner.measure;
+  measureOptions.plainLoops = isLoops;
+  measureOptions.limitSeconds *= 10;
+  auto runner =
+      ForkedRunner::create(function->getParentOfType<mlir::ModuleOp>(),
+                           function.getSymName(), measureOptions);
+  if (!runner)
+    return runner.takeError();
+  StoredMeasurement tuned = measure(**runner, all);
+  if (!tuned.failure.empty())
+    return llvm::createStringError(tuned.failure);
+  report.defaultMs = tuned.defaultMs;
+  report.tunedMs = tuned.ms;
+  report.baselineMs = (*runner)->getPlainMs();
+  if (!isLoops) {
+    StoredMeasurement fixed = (*runner)->measure([&] {
+      for (TuningTask &task : tasks)
+        for (mlir::Operation *use : task.uses)
+          setSchedule(use, getFixedSchedule(task.space));
+    });
+    if (!fixed.failure.empty())
+      return llvm::createStringError(fixed.failure);
+    report.baselineMs = fixed.ms;
+  }
+  set(all);
+  report.modelSeconds = monotonicSeconds() - start;
+  return Error::success();
+}
+
 /// What is fastest alone need not be so between its neighbours: schedules are
 /// kept while the network as a whole gets faster by them.
 Error NetworkTuning::measureInModel() {
@@ -226,10 +264,23 @@ NetworkTuning::run(llvm::function_ref<void(const KernelReport &)> progress) {
     all.push_back(index);
   set(all);
   if (options.measureInModel)
-    if (Error error = measureInModel())
+    if (Error error = options.tuner.baseline == Baseline::Model
+                          ? measureInModel()
+                          : measureBaseline())
       return error;
   report.processorSeconds = getProcessorSeconds() - startProcessor;
   return report;
+}
+
+KernelSums kas::getKernelSums(const NetworkReport &report) {
+  KernelSums sums;
+  for (const KernelReport &kernel : report.kernels) {
+    double ms = static_cast<double>(kernel.uses) * kernel.tuned.defaultMs;
+    sums.defaultMs += ms;
+    sums.baselineMs += ms * kernel.tuned.baselineRatio;
+    sums.tunedMs += ms * kernel.tuned.ratio;
+  }
+  return sums;
 }
 
 Expected<NetworkReport>

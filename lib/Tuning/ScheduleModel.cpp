@@ -25,6 +25,9 @@ static float getLog(int64_t value) {
   return std::log2(static_cast<float>(std::max<int64_t>(1, value)));
 }
 
+// Where features tell the iterations of loops.
+static constexpr size_t firstLoopFeature = 10, numLoopFeatures = 5;
+
 std::vector<float> kas::getFeatures(const ScheduleSpace &space,
                                     const PlannedSchedule &point) {
   std::vector<float> features;
@@ -40,9 +43,11 @@ std::vector<float> kas::getFeatures(const ScheduleSpace &space,
   features.push_back(getLog(sums));
   features.push_back(static_cast<float>(sums) /
                      static_cast<float>(space.registers));
+  assert(features.size() == firstLoopFeature);
   for (int64_t extent : {space.batches, space.rows, space.columns,
                          space.reductions, space.innermostColumns})
     features.push_back(getLog(extent));
+  assert(features.size() == firstLoopFeature + numLoopFeatures);
   features.push_back(getFill(space.innermostRows, schedule.getRows()));
   int64_t width =
       schedule.getTile() ? schedule.getTile() : space.innermostColumns;
@@ -58,11 +63,23 @@ std::vector<float> kas::getFeatures(const ScheduleSpace &space,
   features.push_back(static_cast<float>(
       std::log2(std::max(1., static_cast<double>(point.time)) / products)));
   features.push_back(getLog(point.stepTime));
+  // Ratios are to the cost model's choice.
+  int64_t leastTime = point.time;
+  for (const PlannedSchedule &other : space.points)
+    leastTime = std::min(leastTime, other.time);
+  features.push_back(getLog(point.time) - getLog(leastTime));
   int64_t packed =
       schedule.getTile() * schedule.getDepth() *
       (space.reductions / std::max<int64_t>(1, space.outermostReduction));
   features.push_back(getLog(packed));
   return features;
+}
+
+double kas::getLoopDistance(llvm::ArrayRef<float> a, llvm::ArrayRef<float> b) {
+  double sum = 0;
+  for (size_t i = firstLoopFeature; i < firstLoopFeature + numLoopFeatures; ++i)
+    sum += std::pow(static_cast<double>(a[i]) - b[i], 2);
+  return std::sqrt(sum);
 }
 
 /// Solves `matrix * x = right` for a symmetric, positive matrix by Cholesky's

@@ -13,6 +13,7 @@
 #include "kas/Pipelines/Passes.h"
 #include "kas/Pipelines/RunPasses.h"
 #include "kas/Runtime/Signature.h"
+#include "kas/Support/Random.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -30,6 +31,10 @@ using llvm::Expected;
 
 std::string TuningTask::getClassKey() const {
   return llvm::formatv("{0:x-16}", llvm::xxh3_64bits(classText)).str();
+}
+
+uint64_t TuningTask::getSeed(uint64_t seed) const {
+  return RandomStream(seed, shape).bits(0);
 }
 
 std::string kas::abstractNumbers(llvm::StringRef text,

@@ -13,7 +13,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
-#include <set>
+#include <limits>
 
 using namespace kas;
 using llvm::Error;
@@ -28,13 +28,26 @@ static std::string toText(ScheduleAttr schedule) {
 
 namespace {
 
+/// A schedule of another kernel as it suits here.
+struct Donation {
+  size_t point;
+  /// Of the kernel that it is from.
+  std::string shape;
+  /// The most promising one has the least.
+  double rank = 0;
+
+  bool operator<(const Donation &other) const {
+    return std::pair(rank, point) < std::pair(other.rank, other.point);
+  }
+};
+
 /// The measurements of one kernel.
 class KernelSession {
 public:
   KernelSession(TuningTask &task, TuningStore &store,
                 const TunerOptions &options)
       : task(task), store(store), options(options),
-        random(RandomStream(options.seed, task.shape).bits(0)),
+        proposer(task.space, options.algorithm, task.getSeed(options.seed)),
         start(monotonicSeconds()) {}
 
   /// Adds the kernel to the database.
@@ -52,30 +65,22 @@ public:
   Error transfer(const TransferOptions &transfer);
 
 private:
-  std::vector<size_t> proposeRandom(size_t count);
-  std::vector<size_t> proposeFirst(size_t count);
-  std::vector<size_t> proposeEvolved(size_t count);
-  void addNeighbours(size_t point, std::set<size_t> &found) const;
-  void learn();
-  Error learnClass();
-  Expected<std::vector<std::pair<size_t, std::string>>>
-  findDonated(llvm::StringRef source) const;
+  StoredMeasurement run(size_t point, int64_t scale);
+  Expected<ScheduleModel> learnClass() const;
+  void addDonation(llvm::StringRef schedule, llvm::StringRef shape, double rank,
+                   std::vector<Donation> &donated) const;
+  Expected<std::vector<Donation>> findChosen(llvm::StringRef source) const;
+  Expected<std::vector<Donation>> findFastest(llvm::StringRef source) const;
+  Error measureBaseline();
   void keep(size_t point, const StoredMeasurement &measurement);
-  double predict(size_t point) const {
-    return model.predict(getFeatures(task.space, task.space.points[point]));
-  }
 
   TuningTask &task;
   TuningStore &store;
   const TunerOptions &options;
-  Random random;
+  ScheduleProposer proposer;
   double start;
   int64_t kernel = 0;
   std::unique_ptr<ForkedRunner> runner;
-  std::set<size_t> known;
-  /// The points with times, and their ratios.
-  std::vector<std::pair<double, size_t>> timed;
-  ScheduleModel model;
   TunedKernel result;
 };
 
@@ -106,10 +111,9 @@ Error KernelSession::compile(bool plainLoops) {
 }
 
 void KernelSession::keep(size_t point, const StoredMeasurement &measurement) {
-  known.insert(point);
   if (!measurement.failure.empty())
-    return;
-  timed.emplace_back(measurement.ratio, point);
+    return proposer.add(point, std::nullopt);
+  proposer.add(point, measurement.ratio);
   result.defaultMs = measurement.defaultMs;
 }
 
@@ -126,131 +130,44 @@ Error KernelSession::resume() {
   return Error::success();
 }
 
-Error KernelSession::measure(size_t point, const std::string &provenance) {
+StoredMeasurement KernelSession::run(size_t point, int64_t scale) {
   ScheduleAttr schedule = task.space.points[point].schedule;
-  std::string text = toText(schedule);
-  auto isMine =
-      store.claim(kernel, text, 2 * options.measure.limitSeconds + 10);
+  StoredMeasurement measurement =
+      runner->measure([&] { setSchedule(task.anchor, schedule); }, scale);
+  measurement.schedule = toText(schedule);
+  measurement.features = getFeatures(task.space, task.space.points[point]);
+  return measurement;
+}
+
+Error KernelSession::measure(size_t point, const std::string &provenance) {
+  auto isMine = store.claim(kernel, toText(task.space.points[point].schedule),
+                            2 * options.measure.limitSeconds + 10);
   if (!isMine)
     return isMine.takeError();
-  known.insert(point);
-  if (!*isMine)
+  if (!*isMine) {
+    proposer.add(point, std::nullopt);
     return Error::success();
-  StoredMeasurement measurement =
-      runner->measure([&] { setSchedule(task.anchor, schedule); });
-  measurement.schedule = text;
+  }
+  StoredMeasurement measurement = run(point, /*scale=*/1);
   measurement.provenance = provenance;
-  measurement.features = getFeatures(task.space, task.space.points[point]);
   ++result.measured;
   result.failed += !measurement.failure.empty();
   keep(point, measurement);
   return store.record(kernel, measurement);
 }
 
-/// Uniform among the roads, then among their schedules: panels have by far the
-/// most, and are not that much better.
-std::vector<size_t> KernelSession::proposeRandom(size_t count) {
-  std::vector<std::vector<size_t>> fresh(3);
-  for (auto [index, point] : llvm::enumerate(task.space.points))
-    if (!known.count(index))
-      fresh[static_cast<size_t>(point.schedule.getRoad())].push_back(index);
-  std::vector<size_t> chosen;
-  for (;;) {
-    llvm::erase_if(fresh, [](const auto &road) { return road.empty(); });
-    if (chosen.size() == count || fresh.empty())
-      return chosen;
-    std::vector<size_t> &road = fresh[random.below(fresh.size())];
-    size_t at = random.below(road.size());
-    chosen.push_back(road[at]);
-    road[at] = road.back();
-    road.pop_back();
-  }
-}
-
-/// The best of each road by the cost model, then random ones.
-std::vector<size_t> KernelSession::proposeFirst(size_t count) {
-  std::vector<size_t> chosen;
-  for (Road road : {Road::RowVectors, Road::Direct, Road::Panels}) {
-    std::vector<std::tuple<int64_t, int64_t, size_t>> ranked;
-    for (auto [index, point] : llvm::enumerate(task.space.points))
-      if (point.schedule.getRoad() == road && !known.count(index))
-        ranked.emplace_back(point.time, point.stepTime, index);
-    llvm::sort(ranked);
-    for (size_t i = 0; i < std::min<size_t>(ranked.size(), count / 4); ++i)
-      chosen.push_back(std::get<2>(ranked[i]));
-  }
-  for (size_t point : proposeRandom(count))
-    if (chosen.size() < count && !llvm::is_contained(chosen, point))
-      chosen.push_back(point);
-  return chosen;
-}
-
-/// Schedules that differ from that of `point` in one number.
-void KernelSession::addNeighbours(size_t point, std::set<size_t> &found) const {
-  ScheduleAttr from = task.space.points[point].schedule;
-  ScheduleNumbers numbers = getNumbers(from);
-  for (auto [index, other] : llvm::enumerate(task.space.points)) {
-    if (known.count(index) || other.schedule.getRoad() != from.getRoad())
-      continue;
-    int different = 0;
-    for (auto [a, b] : llvm::zip_equal(numbers, getNumbers(other.schedule)))
-      different += a != b;
-    if (different == 1)
-      found.insert(index);
-  }
-}
-
-/// Neighbours of the best, the most promising ones by the model, and a few
-/// random ones.
-std::vector<size_t> KernelSession::proposeEvolved(size_t count) {
-  constexpr size_t parents = 6, pool = 200;
-  learn();
-  llvm::sort(timed);
-  std::set<size_t> candidates;
-  for (size_t i = 0; i < std::min(parents, timed.size()); ++i)
-    addNeighbours(timed[i].second, candidates);
-  for (size_t point : proposeRandom(pool))
-    candidates.insert(point);
-  if (!model.isTrained())
-    return proposeRandom(count);
-  std::vector<std::pair<double, size_t>> ranked;
-  for (size_t point : candidates)
-    ranked.emplace_back(predict(point), point);
-  llvm::sort(ranked);
-  std::vector<size_t> chosen;
-  for (auto [time, point] : ranked)
-    if (chosen.size() < count - count / 4)
-      chosen.push_back(point);
-  for (size_t point : proposeRandom(count))
-    if (chosen.size() < count && !llvm::is_contained(chosen, point))
-      chosen.push_back(point);
-  return chosen;
-}
-
-void KernelSession::learn() {
-  std::vector<std::vector<float>> rows;
-  std::vector<double> targets;
-  for (auto [ratio, point] : timed) {
-    rows.push_back(getFeatures(task.space, task.space.points[point]));
-    targets.push_back(std::log(ratio));
-  }
-  model.fit(rows, targets, random);
-}
-
 Error KernelSession::tune() {
-  constexpr size_t batch = 8;
-  size_t number = known.size();
-  auto trials = static_cast<size_t>(options.trials);
-  while (known.size() < std::min(trials, task.space.points.size())) {
-    size_t count = std::min(batch, trials - known.size());
-    std::vector<size_t> points =
-        options.algorithm == "random" ? proposeRandom(count)
-        : timed.size() < 2 * batch    ? proposeFirst(count)
-                                      : proposeEvolved(count);
+  size_t number = proposer.getNumKnown(), trials = task.space.points.size();
+  if (options.algorithm != ProposalAlgorithm::Exhaustive)
+    trials = std::min(trials, static_cast<size_t>(options.trials));
+  while (proposer.getNumKnown() < trials) {
+    size_t count =
+        std::min(ScheduleProposer::batch, trials - proposer.getNumKnown());
+    std::vector<size_t> points = proposer.propose(count);
     for (size_t point : points) {
       std::string provenance = llvm::formatv(
           "network {0}, {1}, seed {2}, trial {3}", options.network,
-          options.algorithm, options.seed, number++);
+          getName(options.algorithm), options.seed, number++);
       if (Error error = measure(point, provenance))
         return error;
     }
@@ -262,7 +179,7 @@ Error KernelSession::tune() {
 }
 
 /// A model of all measurements of the class, whatever their kernel.
-Error KernelSession::learnClass() {
+Expected<ScheduleModel> KernelSession::learnClass() const {
   auto rows = store.readClass(task.getClassKey());
   if (!rows)
     return rows.takeError();
@@ -274,72 +191,141 @@ Error KernelSession::learnClass() {
       features.push_back(row.features);
       targets.push_back(std::log(row.ratio));
     }
+  ScheduleModel model;
+  Random random(task.getSeed(options.seed));
   model.fit(features, targets, random);
-  return Error::success();
+  return model;
 }
 
-/// What was chosen for others of the class, as it suits here: points of the
-/// space, and the shape that each is from.
-Expected<std::vector<std::pair<size_t, std::string>>>
-KernelSession::findDonated(llvm::StringRef source) const {
+/// Adapts a schedule; two that become the same are one.
+void KernelSession::addDonation(llvm::StringRef text, llvm::StringRef shape,
+                                double rank,
+                                std::vector<Donation> &donated) const {
+  auto schedule = llvm::dyn_cast_if_present<ScheduleAttr>(
+      mlir::parseAttribute(text, task.anchor->getContext()));
+  AdaptedSchedule adapted;
+  if (schedule)
+    adapted = adaptSchedule(schedule, task.space);
+  if (adapted.fit == ScheduleFit::Invalid)
+    return;
+  std::optional<size_t> point = task.space.find(adapted.schedule);
+  assert(point && "adapted schedules are points of the space");
+  for (Donation &other : donated)
+    if (other.point == *point) {
+      other.rank = std::min(other.rank, rank);
+      return;
+    }
+  donated.push_back({*point, shape.str(), rank});
+}
+
+/// What was chosen for others of the class, the most promising ones first, and
+/// without those that the model of the class takes for hopeless.
+Expected<std::vector<Donation>>
+KernelSession::findChosen(llvm::StringRef source) const {
   auto choices = store.readChoices(task.getClassKey(), source);
   if (!choices)
     return choices.takeError();
-  std::vector<std::pair<size_t, std::string>> donated;
-  for (const auto &[shape, text] : *choices) {
-    if (text.empty())
-      continue;
-    auto schedule = llvm::dyn_cast_if_present<ScheduleAttr>(
-        mlir::parseAttribute(text, task.anchor->getContext()));
-    AdaptedSchedule adapted;
-    if (schedule)
-      adapted = adaptSchedule(schedule, task.space);
-    if (adapted.fit == ScheduleFit::Invalid)
-      continue;
-    std::optional<size_t> point = task.space.find(adapted.schedule);
-    assert(point && "adapted schedules are points of the space");
-    if (llvm::none_of(donated,
-                      [&](const auto &other) { return other.first == *point; }))
-      donated.emplace_back(*point, shape);
-  }
+  std::vector<Donation> donated;
+  for (const auto &[shape, text] : *choices)
+    if (!text.empty())
+      addDonation(text, shape, /*rank=*/0, donated);
+  auto model = learnClass();
+  if (!model)
+    return model.takeError();
+  if (!model->isTrained())
+    return donated;
+  for (Donation &each : donated)
+    each.rank =
+        model->predict(getFeatures(task.space, task.space.points[each.point]));
+  constexpr double hopeless = 0.05;
+  llvm::erase_if(donated,
+                 [](const Donation &each) { return each.rank >= hopeless; });
+  return donated;
+}
+
+/// What was fastest for others of the class, those with the nearest loops
+/// first.
+Expected<std::vector<Donation>>
+KernelSession::findFastest(llvm::StringRef source) const {
+  auto fastest = store.readBest(task.getClassKey(), source);
+  if (!fastest)
+    return fastest.takeError();
+  std::vector<Donation> donated;
+  std::vector<float> features =
+      getFeatures(task.space, task.space.points.front());
+  for (const auto &[shape, measurement] : *fastest)
+    if (measurement.features.size() == features.size())
+      addDonation(measurement.schedule, shape,
+                  getLoopDistance(measurement.features, features), donated);
   return donated;
 }
 
 Error KernelSession::transfer(const TransferOptions &transfer) {
-  auto donated = findDonated(transfer.source);
+  auto donated = options.baseline == Baseline::Model
+                     ? findChosen(transfer.source)
+                     : findFastest(transfer.source);
   if (!donated)
     return donated.takeError();
-  if (Error error = learnClass())
-    return error;
-  // The most promising ones; those that the model takes for hopeless not at
-  // all.
-  constexpr double hopeless = 0.05;
-  std::vector<std::tuple<double, size_t, std::string>> ranked;
-  for (const auto &[point, shape] : *donated) {
-    double time = model.isTrained() ? predict(point) : 0;
-    if (time < hopeless)
-      ranked.emplace_back(time, point, shape);
-  }
-  llvm::sort(ranked);
+  llvm::sort(*donated);
   if (transfer.maxPairs &&
-      ranked.size() > static_cast<size_t>(transfer.maxPairs))
-    ranked.resize(static_cast<size_t>(transfer.maxPairs));
-  // Results are compared with those of the cost model's schedule.
-  if (!ranked.empty())
-    if (Error error = compile(/*plainLoops=*/false))
+      donated->size() > static_cast<size_t>(transfer.maxPairs))
+    donated->resize(static_cast<size_t>(transfer.maxPairs), Donation{0, "", 0});
+  // Results are compared with those of the cost model's schedule, unless plain
+  // loops are timed anyway.
+  if (!donated->empty() || options.baseline != Baseline::Model)
+    if (Error error = compile(options.baseline == Baseline::Loops))
       return error;
-  for (const auto &[time, point, shape] : ranked) {
-    std::string provenance =
-        llvm::formatv("network {0}, transfer from {1}", options.network, shape);
-    if (Error error = measure(point, provenance))
+  auto rows = store.read(kernel);
+  if (!rows)
+    return rows.takeError();
+  for (const Donation &each : *donated) {
+    // The same kernel may be part of both networks.
+    std::string text = toText(task.space.points[each.point].schedule);
+    auto known = llvm::find_if(
+        *rows, [&](const auto &row) { return row.schedule == text; });
+    if (known != rows->end()) {
+      keep(each.point, *known);
+      continue;
+    }
+    std::string provenance = llvm::formatv("network {0}, transfer from {1}",
+                                           options.network, each.shape);
+    if (Error error = measure(each.point, provenance))
       return error;
   }
   return Error::success();
 }
 
+/// The time of what the kernel is without a tuned schedule.
+Error KernelSession::measureBaseline() {
+  if (options.baseline == Baseline::Model)
+    return Error::success();
+  if (result.defaultMs == 0)
+    result.defaultMs = runner->measure([] {}).defaultMs;
+  ScheduleAttr fixed = options.baseline == Baseline::Fixed
+                           ? getFixedSchedule(task.space)
+                           : nullptr;
+  if (!fixed && result.plainMs == 0)
+    if (Error error = compile(/*plainLoops=*/true))
+      return error;
+  if (!fixed) {
+    result.baselineRatio = result.ratio = result.plainMs / result.defaultMs;
+    return Error::success();
+  }
+  StoredMeasurement measured = run(*task.space.find(fixed), /*scale=*/1);
+  if (!measured.failure.empty())
+    return llvm::createStringError("the fixed schedule: " + measured.failure);
+  result.schedule = fixed;
+  result.baselineRatio = result.ratio = measured.ratio;
+  return Error::success();
+}
+
 Expected<TunedKernel> KernelSession::finish(int64_t confirmed, int64_t scale) {
-  llvm::sort(timed);
-  std::pair<double, size_t> best = {options.acceptedRatio, 0};
+  bool isExhaustive = options.algorithm == ProposalAlgorithm::Exhaustive;
+  llvm::ArrayRef<std::pair<double, size_t>> timed = proposer.getTimed();
+  if (Error error = measureBaseline())
+    return error;
+  double accepted = options.acceptedRatio * result.baselineRatio;
+  std::pair<double, size_t> best = {accepted, 0};
   bool isFound = false;
   // One alone is not the least of many noisy times.
   if (confirmed == 0 && !timed.empty() && timed.front().first < best.first) {
@@ -350,12 +336,15 @@ Expected<TunedKernel> KernelSession::finish(int64_t confirmed, int64_t scale) {
        i < std::min<size_t>(timed.size(), static_cast<size_t>(confirmed));
        ++i) {
     size_t point = timed[i].second;
-    if (timed[i].first >= options.acceptedRatio)
+    if (timed[i].first >= accepted && !isExhaustive)
       break;
     // The least of many noisy times is too small: only another one counts.
-    ScheduleAttr schedule = task.space.points[point].schedule;
-    StoredMeasurement again =
-        runner->measure([&] { setSchedule(task.anchor, schedule); }, scale);
+    StoredMeasurement again = run(point, scale);
+    if (isExhaustive) {
+      again.provenance = "measured again";
+      if (Error error = store.record(kernel, again))
+        return error;
+    }
     if (!again.failure.empty() || again.ratio >= best.first)
       continue;
     best = {again.ratio, point};
@@ -365,16 +354,37 @@ Expected<TunedKernel> KernelSession::finish(int64_t confirmed, int64_t scale) {
     result.schedule = task.space.points[best.second].schedule;
     result.ratio = best.first;
   }
-  if (model.isTrained())
+  if (const ScheduleModel &model = proposer.getModel(); model.isTrained())
     result.model = llvm::formatv("{0} (errors held out: ridge {1:f3}, forest "
                                  "{2:f3})",
                                  model.getKind(), model.getRidgeError(),
                                  model.getForestError());
   result.seconds = monotonicSeconds() - start;
+  if (options.baseline != Baseline::Model)
+    return result;
   std::string text = isFound ? toText(result.schedule) : "";
   if (Error error = store.recordChoice(kernel, text, options.network))
     return error;
   return result;
+}
+
+ScheduleAttr kas::getFixedSchedule(const ScheduleSpace &space) {
+  constexpr int64_t rows = 6, vectors = 2;
+  int64_t width = vectors * space.lanes;
+  auto getDistance = [&](ScheduleAttr schedule) {
+    int64_t tile = schedule.getTile();
+    // A tile that is too wide is better than one that is too narrow.
+    return std::tuple(tile < width, std::abs(tile - width),
+                      -schedule.getDepth(),
+                      std::abs(schedule.getVectors() - vectors),
+                      std::abs(schedule.getRows() - rows));
+  };
+  ScheduleAttr nearest;
+  for (const PlannedSchedule &point : space.points)
+    if (point.schedule.getRoad() == Road::Panels &&
+        (!nearest || getDistance(point.schedule) < getDistance(nearest)))
+      nearest = point.schedule;
+  return nearest;
 }
 
 Expected<TunedKernel> kas::tuneKernel(TuningTask &task, TuningStore &store,
@@ -388,7 +398,10 @@ Expected<TunedKernel> kas::tuneKernel(TuningTask &task, TuningStore &store,
     return error;
   if (Error error = session.tune())
     return error;
-  return session.finish(/*confirmed=*/3, /*scale=*/3);
+  // A complete table is made to be looked at: its best are to be right.
+  return session.finish(options.algorithm == ProposalAlgorithm::Exhaustive ? 32
+                                                                           : 3,
+                        /*scale=*/3);
 }
 
 Expected<TunedKernel> kas::transferKernel(TuningTask &task, TuningStore &store,

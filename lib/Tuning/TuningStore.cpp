@@ -485,6 +485,25 @@ TuningStore::readChoices(StringRef classKey, StringRef network) const {
   return result;
 }
 
+Expected<std::vector<std::pair<std::string, StoredMeasurement>>>
+TuningStore::readBest(StringRef classKey, StringRef network) const {
+  // With min(), SQLite takes the other columns of the same row.
+  std::string text = std::string("SELECT ") + measurementColumns +
+                     ", k.shape, min(m.ratio) FROM measurement m JOIN kernel k "
+                     "ON k.id = m.kernel WHERE k.class = ?1 AND m.environment "
+                     "= ?2 AND m.failure IS NULL AND (?3 = '' OR EXISTS "
+                     "(SELECT 1 FROM network n WHERE n.kernel = k.id AND "
+                     "n.name = ?3)) GROUP BY k.id ORDER BY k.id";
+  SqliteStatement rows(impl->connection, text.c_str());
+  rows.bind(classKey).bind(impl->environment).bind(network);
+  std::vector<std::pair<std::string, StoredMeasurement>> result;
+  while (rows.step())
+    result.emplace_back(rows.getText(9), getMeasurement(rows));
+  if (Error error = rows.takeError())
+    return impl->locate(std::move(error));
+  return result;
+}
+
 Error TuningStore::checkIntegrity() const {
   SqliteStatement rows(impl->connection, "PRAGMA integrity_check");
   std::string problems;

@@ -20,6 +20,7 @@
 #include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
 #include "kas/Tuning/Network.h"
+#include "kas/Tuning/Replay.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -59,8 +60,10 @@ struct Options {
                "database has"),
       cl::cat(category)};
   cl::opt<std::string> algorithm{
-      "algorithm", cl::value_desc("evolution|random"), cl::init("evolution"),
-      cl::desc("How schedules are proposed"), cl::cat(category)};
+      "algorithm", cl::value_desc("evolution|random|exhaustive"),
+      cl::init("evolution"),
+      cl::desc("How schedules are proposed; exhaustive: all of them"),
+      cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::init(0),
                          cl::desc("Seed of proposals and of data"),
                          cl::cat(category)};
@@ -80,6 +83,16 @@ struct Options {
       "pairs", cl::init(3),
       cl::desc("--transfer: schedules to measure for each kernel; 0: all"),
       cl::cat(category)};
+  cl::opt<Baseline> baseline{
+      "baseline",
+      cl::desc("What a kernel without a tuned schedule is, and what schedules "
+               "must be faster than"),
+      cl::values(
+          clEnumValN(Baseline::Model, "model",
+                     "what the cost model chooses (default)"),
+          clEnumValN(Baseline::Fixed, "fixed", "one schedule for all kernels"),
+          clEnumValN(Baseline::Loops, "loops", "loops without register tiles")),
+      cl::init(Baseline::Model), cl::cat(category)};
   cl::opt<bool> inModel{
       "in-model", cl::init(true),
       cl::desc("Keep only what makes the network as a whole faster"),
@@ -102,14 +115,20 @@ struct Options {
                               cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Report as JSON lines"),
                      cl::cat(category)};
+  cl::opt<int64_t> replay{
+      "replay", cl::value_desc("N"), cl::init(0),
+      cl::desc("Measure nothing: how many trials searches with N seeds need, "
+               "answered from what --algorithm=exhaustive has measured"),
+      cl::cat(category)};
   cl::opt<bool> list{"list", cl::desc("Tell the kernels and measure nothing"),
                      cl::cat(category)};
 
   NetworkOptions get() const {
     NetworkOptions result;
-    result.tuner.algorithm = algorithm;
+    result.tuner.algorithm = *parseProposalAlgorithm(algorithm);
     result.tuner.seed = seed;
     result.tuner.trials = trials;
+    result.tuner.baseline = baseline;
     result.tuner.network = network.empty() ? llvm::sys::path::stem(file).str()
                                            : network.getValue();
     result.tuner.measure.threads = threads;
@@ -135,17 +154,17 @@ static Error check(const Options &options) {
       llvm::joinErrors(
           require(options.list || !options.database.empty(),
                   "requires --database=FILE"),
-          require(options.algorithm == "evolution" ||
-                      options.algorithm == "random",
-                  "requires an algorithm of evolution and random, got '" +
+          require(parseProposalAlgorithm(options.algorithm).has_value(),
+                  "requires an algorithm of evolution, random and exhaustive, "
+                  "got '" +
                       options.algorithm.getValue() + "'")),
       llvm::joinErrors(
-          require(
-              options.trials >= 0 && options.pairs >= 0 &&
-                  options.secondPass >= 0,
-              "requires counts of at least 0, got " +
-                  std::to_string(std::min<int64_t>(
-                      {options.trials, options.pairs, options.secondPass}))),
+          require(options.trials >= 0 && options.pairs >= 0 &&
+                      options.secondPass >= 0 && options.replay >= 0,
+                  "requires counts of at least 0, got " +
+                      std::to_string(std::min<int64_t>(
+                          {options.trials, options.pairs, options.secondPass,
+                           options.replay}))),
           llvm::joinErrors(
               require(options.runs > 0 && options.limit > 0,
                       "requires at least one run and a limit above 0"),
@@ -200,6 +219,7 @@ static void print(const KernelReport &kernel, bool json) {
     stream.attribute("default_ms", tuned.defaultMs);
     if (tuned.plainMs)
       stream.attribute("plain_ms", tuned.plainMs);
+    stream.attribute("baseline_ratio", tuned.baselineRatio);
     stream.attribute("ratio", tuned.ratio);
     stream.attribute("schedule", toText(tuned.schedule));
     stream.attribute("model", tuned.model);
@@ -239,6 +259,11 @@ static void print(const NetworkReport &report, bool json) {
     stream.attribute("processor_seconds", report.processorSeconds);
     stream.attribute("default_ms", report.defaultMs);
     stream.attribute("tuned_ms", report.tunedMs);
+    stream.attribute("baseline_ms", report.baselineMs);
+    KernelSums sums = getKernelSums(report);
+    stream.attribute("sum_default_ms", sums.defaultMs);
+    stream.attribute("sum_baseline_ms", sums.baselineMs);
+    stream.attribute("sum_tuned_ms", sums.tunedMs);
     stream.attribute("foreign", report.foreign);
   });
   llvm::outs() << "\n";
@@ -254,6 +279,88 @@ static Error listKernels(mlir::func::FuncOp function, const Options &options) {
     llvm::outs() << llvm::formatv("{0} {1}: {2} uses, {3} schedules\n",
                                   task.getClassKey(), task.tensors,
                                   task.uses.size(), task.space.points.size());
+  return Error::success();
+}
+
+namespace {
+/// How searches of one kernel with several seeds went.
+struct ReplayReport {
+  const TuningTask &task;
+  const ScheduleTable &table;
+  llvm::StringRef algorithm;
+  std::vector<std::vector<size_t>> searches;
+
+  /// By seed; one more than all trials where it was not reached.
+  std::vector<int64_t> getTrials(double share, int64_t limit) const {
+    std::vector<int64_t> trials;
+    for (const std::vector<size_t> &points : searches)
+      trials.push_back(countTrials(table, points, share).value_or(limit + 1));
+    llvm::sort(trials);
+    return trials;
+  }
+};
+} // namespace
+
+static void print(const ReplayReport &report, const Options &options) {
+  constexpr double shares[] = {0.9, 0.95, 0.99};
+  if (!options.json) {
+    llvm::outs() << llvm::formatv(
+        "{0} {1}: {2} schedules, best ratio {3:f3}, {4}:",
+        report.task.getClassKey(), report.task.tensors,
+        report.task.space.points.size(), report.table.best, report.algorithm);
+    for (double share : shares) {
+      std::vector<int64_t> trials = report.getTrials(share, options.trials);
+      llvm::outs() << llvm::formatv(" {0:P0} {1} (worst {2})", share,
+                                    trials[trials.size() / 2], trials.back());
+    }
+    llvm::outs() << "\n";
+    return;
+  }
+  llvm::json::OStream stream(llvm::outs());
+  stream.object([&] {
+    stream.attribute("class", report.task.getClassKey());
+    stream.attribute("tensors", report.task.tensors);
+    stream.attribute("points",
+                     static_cast<int64_t>(report.task.space.points.size()));
+    stream.attribute("best", report.table.best);
+    stream.attribute("algorithm", report.algorithm);
+    for (double share : shares)
+      stream.attributeArray(
+          llvm::formatv("trials_{0:f0}", share * 100).str(), [&] {
+            for (int64_t count : report.getTrials(share, options.trials))
+              stream.value(count);
+          });
+  });
+  llvm::outs() << "\n";
+}
+
+/// Searches each kernel of which the database has all schedules.
+static Error replay(llvm::ArrayRef<TuningTask> tasks, TuningStore &store,
+                    const Options &options) {
+  for (const TuningTask &task : tasks) {
+    Expected<ScheduleTable> table = readTable(task, store);
+    if (!table) {
+      llvm::WithColor::note(llvm::errs(), "kas-tune")
+          << task.getClassKey() << " " << task.tensors << ": "
+          << llvm::toString(table.takeError()) << "\n";
+      continue;
+    }
+    ScheduleSpace blind = forgetCostModel(task.space);
+    auto search = [&](llvm::StringRef name, const ScheduleSpace &space,
+                      ProposalAlgorithm algorithm) {
+      ReplayReport report{task, *table, name, {}};
+      for (int64_t number = 0; number < options.replay; ++number)
+        report.searches.push_back(replaySearch(
+            space, *table, algorithm,
+            task.getSeed(options.seed + static_cast<uint64_t>(number)),
+            options.trials));
+      print(report, options);
+    };
+    search("evolution", task.space, ProposalAlgorithm::Evolution);
+    search("evolution without the cost model", blind,
+           ProposalAlgorithm::Evolution);
+    search("random", task.space, ProposalAlgorithm::Random);
+  }
   return Error::success();
 }
 
@@ -290,6 +397,12 @@ static Error run(const Options &options) {
       TuningEnvironment::get(*target, network.tuner.measure.getProtocol()));
   if (!store)
     return store.takeError();
+  if (options.replay) {
+    ScheduleSpaceOptions space;
+    space.threads = options.threads;
+    auto tasks = findTasks(function, space);
+    return tasks ? replay(*tasks, **store, options) : tasks.takeError();
+  }
   auto report =
       tuneNetwork(function, **store, network, [&](const KernelReport &kernel) {
         print(kernel, options.json);

@@ -25,6 +25,7 @@ struct NetworkOptions {
   /// With no source named: the network that equation 6.1 prefers, not all.
   bool chooseSource = true;
   /// Time the network with its schedules and keep only those that help there.
+  /// With another baseline than the cost model all are kept.
   bool measureInModel = true;
   /// How many kernels are measured once more in the model, each with and
   /// without its schedule.
@@ -46,6 +47,9 @@ struct NetworkReport {
   /// Milliseconds of the network without schedules and with those kept, timed
   /// in turn; 0 if they were not measured.
   double defaultMs = 0, tunedMs = 0;
+  /// Those of the baseline, if it is another than the cost model; 0 if they
+  /// were not measured.
+  double baselineMs = 0;
   /// Seconds for the kernels, and for measuring in the model.
   double kernelSeconds = 0, modelSeconds = 0;
   /// Seconds that processors worked for all, with the workers.
@@ -53,6 +57,12 @@ struct NetworkReport {
   /// Measurements of other processors or toolchains that were not used.
   int64_t foreign = 0;
 };
+
+/// Milliseconds of all kernels of a network: the sums of their own times.
+struct KernelSums {
+  double defaultMs = 0, baselineMs = 0, tunedMs = 0;
+};
+KernelSums getKernelSums(const NetworkReport &report);
 
 /// Tunes the kernels of `function`, whose module is prepared, and sets the
 /// schedules that are kept. `progress` hears of each kernel that is done.

@@ -21,9 +21,14 @@
 namespace kas {
 
 /// What a model sees of a schedule: the road, the logarithms of its numbers, of
-/// the loops and of the cost model's times, and how well tiles fill the loops.
+/// the loops and of the cost model's times, the latter also relative to the
+/// least of the space, and how well tiles fill the loops.
 std::vector<float> getFeatures(const ScheduleSpace &space,
                                const PlannedSchedule &schedule);
+
+/// How far the loops of two kernels are from each other, by the features of a
+/// schedule of each: the distance of the logarithms of their iterations.
+double getLoopDistance(llvm::ArrayRef<float> a, llvm::ArrayRef<float> b);
 
 /// Sums of weighted features with a penalty for large weights (Hoerl and
 /// Kennard: "Ridge Regression", Technometrics 12, 1970); the features are made

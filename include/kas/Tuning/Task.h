@@ -48,6 +48,8 @@ struct TuningTask {
 
   /// 16 hexadecimal digits for `classText`.
   std::string getClassKey() const;
+  /// A seed for what is random about this kernel, of one for all.
+  uint64_t getSeed(uint64_t seed) const;
 };
 
 /// Replaces the numbers of MLIR's text by `#`; they are appended to `numbers`.

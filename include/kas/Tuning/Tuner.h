@@ -14,34 +14,49 @@
 #define KAS_TUNING_TUNER_H
 
 #include "kas/Tuning/ForkedRunner.h"
-#include "kas/Tuning/ScheduleModel.h"
+#include "kas/Tuning/ScheduleProposer.h"
 #include "kas/Tuning/Task.h"
 #include "kas/Tuning/TuningStore.h"
 
 namespace kas {
 
+/// What a kernel is without a tuned schedule.
+enum class Baseline {
+  /// What the cost model chooses.
+  Model,
+  /// One schedule for all kernels, which knows no sizes (`getFixedSchedule`).
+  Fixed,
+  /// Loops without register tiles.
+  Loops
+};
+
 struct TunerOptions {
-  /// `evolution`: mutations of the best, ranked by a learned model; `random`:
-  /// uniform among the schedules of a kernel.
-  std::string algorithm = "evolution";
+  ProposalAlgorithm algorithm = ProposalAlgorithm::Evolution;
   uint64_t seed = 0;
-  /// Schedules to measure for a kernel, with those that a database has.
+  /// Schedules to measure for a kernel, with those that a database has; an
+  /// exhaustive search measures all.
   int64_t trials = 64;
   /// Written to the database with each measurement.
   std::string network;
-  /// A schedule is chosen if it takes less than this part of the time without
-  /// one, in a measurement of its own.
+  /// What a kernel is without a schedule; for others than the cost model's, no
+  /// choice is written to the database.
+  Baseline baseline = Baseline::Model;
+  /// A schedule is chosen if it takes less than this part of the baseline's
+  /// time, in a measurement of its own.
   double acceptedRatio = 0.98;
   MeasureOptions measure;
 };
 
 /// What came out for one kernel.
 struct TunedKernel {
-  /// Null: none is better than the cost model's.
+  /// Null: none is better than the cost model's, or than plain loops if those
+  /// are the baseline.
   ScheduleAttr schedule = nullptr;
-  /// The time with it, relative to that without; and that without, in
-  /// milliseconds.
+  /// The time with it, relative to that with the cost model's; and the latter,
+  /// in milliseconds.
   double ratio = 1, defaultMs = 0;
+  /// The time of the baseline, relative to that with the cost model's.
+  double baselineRatio = 1;
   /// Milliseconds of loops without register tiles; 0 if they did not run.
   double plainMs = 0;
   /// Measurements made, and how many of them failed; seconds of all.
@@ -56,6 +71,11 @@ struct TunedKernel {
 llvm::Expected<TunedKernel> tuneKernel(TuningTask &task, TuningStore &store,
                                        const TunerOptions &options);
 
+/// What stands for code without a cost model and without a tuner: panels of two
+/// vectors of elements that lie together, over all of the reduction, in tiles
+/// of six rows; the nearest of them that suits. Null where no panels do.
+ScheduleAttr getFixedSchedule(const ScheduleSpace &space);
+
 struct TransferOptions {
   /// The network whose schedules are taken; empty: all of the database.
   std::string source;
@@ -65,7 +85,9 @@ struct TransferOptions {
 };
 
 /// Chooses for a kernel among what was chosen for the others of its class,
-/// adapted to its loops.
+/// adapted to its loops. With another baseline than the cost model: among what
+/// was fastest for each of the others, the nearest loops first, and without the
+/// learned model, which knows the cost model's times.
 llvm::Expected<TunedKernel> transferKernel(TuningTask &task, TuningStore &store,
                                            const TunerOptions &options,
                                            const TransferOptions &transfer);

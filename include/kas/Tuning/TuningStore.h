@@ -118,6 +118,11 @@ public:
   llvm::Expected<std::vector<std::pair<std::string, std::string>>>
   readChoices(llvm::StringRef classKey, llvm::StringRef network) const;
 
+  /// The fastest measurement of each kernel of a class, chosen or not, by
+  /// shape; only those of `network` unless that is empty.
+  llvm::Expected<std::vector<std::pair<std::string, StoredMeasurement>>>
+  readBest(llvm::StringRef classKey, llvm::StringRef network) const;
+
   /// Looks at every page and row.
   llvm::Error checkIntegrity() const;
 

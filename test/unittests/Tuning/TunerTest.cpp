@@ -54,7 +54,7 @@ protected:
 
 /// The same seed proposes the same schedules, another one others.
 TEST_F(TunerTest, SeedsDecide) {
-  options.algorithm = "random";
+  options.algorithm = ProposalAlgorithm::Random;
   options.trials = 3;
   auto one = open("one"), two = open("two"), three = open("three");
   tune(*one);
@@ -105,4 +105,62 @@ TEST_F(TunerTest, TransfersWithinAClass) {
                                           {"other", 3}))
                 .measured,
             0);
+}
+
+/// With another baseline, what was fastest for another kernel is taken though
+/// it was not chosen there, and what comes of it is no choice.
+TEST_F(TunerTest, TransfersByItself) {
+  auto store = open("one");
+  TuningModule source(*context, makeOperator(8, 16, 32));
+  TuningModule target(*context, makeOperator(4, 24, 64));
+  TuningTask &from = source.tasks.front(), &to = target.tasks.front();
+  int64_t id = llvm::cantFail(
+      store->addKernel({from.getClassKey(), from.classText, from.shape}));
+  llvm::cantFail(store->recordUse("source", id, 1));
+  llvm::cantFail(store->recordChoice(id, "", "a test"));
+  StoredMeasurement row;
+  llvm::raw_string_ostream(row.schedule)
+      << mlir::Attribute(from.space.points.back().schedule);
+  row.ratio = 1.5;
+  row.features = getFeatures(from.space, from.space.points.back());
+  llvm::cantFail(store->record(id, row));
+
+  auto transfer = [&](llvm::StringRef network) {
+    return llvm::cantFail(
+        transferKernel(to, *store, options, {network.str(), 3}));
+  };
+  EXPECT_EQ(transfer("source").measured, 0);
+  options.baseline = Baseline::Fixed;
+  TunedKernel none = transfer("other");
+  EXPECT_EQ(none.measured, 0);
+  EXPECT_EQ(none.schedule, getFixedSchedule(to.space));
+  EXPECT_EQ(none.ratio, none.baselineRatio);
+  options.baseline = Baseline::Loops;
+  TunedKernel plain = transfer("other");
+  EXPECT_FALSE(plain.schedule);
+  EXPECT_GT(plain.plainMs, 0);
+  EXPECT_EQ(transfer("source").measured, 1);
+  // What it measured is there; the choice is that of the first transfer.
+  id = llvm::cantFail(
+      store->addKernel({to.getClassKey(), to.classText, to.shape}));
+  EXPECT_EQ(llvm::cantFail(store->read(id)).size(), 1u);
+  EXPECT_EQ(llvm::cantFail(store->readChoices(to.getClassKey(), "net")),
+            (std::vector<std::pair<std::string, std::string>>{{to.shape, ""}}));
+}
+
+/// One schedule for all: the nearest that suits.
+TEST_F(TunerTest, FixedSchedulesArePoints) {
+  for (const std::string &text :
+       {makeMatmul(16, 32, 8), makeMatmul(3, 5, 7),
+        makeConvolution(8, 16, 7, 1), makeDepthwise(4, 10)}) {
+    TuningModule module(*context, text);
+    const ScheduleSpace &space = module.tasks.front().space;
+    ScheduleAttr fixed = getFixedSchedule(space);
+    bool hasPanels = llvm::any_of(space.points, [](const auto &point) {
+      return point.schedule.getRoad() == Road::Panels;
+    });
+    ASSERT_EQ(fixed != nullptr, hasPanels);
+    if (fixed)
+      EXPECT_TRUE(space.find(fixed));
+  }
 }

@@ -84,6 +84,32 @@ TEST_F(TuningStoreTest, KeepsMeasurements) {
   EXPECT_FALSE(store->checkIntegrity());
 }
 
+/// The least of each kernel, with its own columns; those that failed do not
+/// count.
+TEST_F(TuningStoreTest, FindsTheFastest) {
+  auto store = open();
+  int64_t id = llvm::cantFail(store->addKernel(kernel));
+  for (auto [schedule, ms] :
+       {std::pair("slow", 3.), {"fast", 1.}, {"middle", 2.}})
+    llvm::cantFail(store->record(id, makeMeasurement(schedule, ms)));
+  kernel.shape = "1,2,4";
+  int64_t other = llvm::cantFail(store->addKernel(kernel));
+  StoredMeasurement failed;
+  failed.schedule = "bad";
+  failed.failure = "a test";
+  llvm::cantFail(store->record(other, failed));
+  llvm::cantFail(store->recordUse("net", other, 1));
+  auto best = llvm::cantFail(store->readBest(kernel.classKey, ""));
+  ASSERT_EQ(best.size(), 1u);
+  EXPECT_EQ(best[0].first, "1,2,3");
+  EXPECT_EQ(best[0].second.schedule, "fast");
+  EXPECT_EQ(best[0].second.ratio, 0.5);
+  EXPECT_EQ(best[0].second.features.size(), 3u);
+  EXPECT_TRUE(llvm::cantFail(store->readBest(kernel.classKey, "net")).empty());
+  EXPECT_TRUE(
+      llvm::cantFail(open("two")->readBest(kernel.classKey, "")).empty());
+}
+
 /// Neither another processor's nor another toolchain's times are given out,
 /// and nor are their choices.
 TEST_F(TuningStoreTest, KeepsEnvironmentsApart) {

@@ -1,0 +1,89 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Tuning/Replay.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace kas;
+using llvm::Expected;
+
+ScheduleTable::ScheduleTable(std::vector<std::optional<double>> given)
+    : times(std::move(given)) {
+  for (std::optional<double> time : times)
+    if (time && (best == 0 || *time < best))
+      best = *time;
+}
+
+Expected<ScheduleTable> kas::readTable(const TuningTask &task,
+                                       TuningStore &store) {
+  Expected<int64_t> kernel =
+      store.addKernel({task.getClassKey(), task.classText, task.shape});
+  if (!kernel)
+    return kernel.takeError();
+  auto rows = store.read(*kernel);
+  if (!rows)
+    return rows.takeError();
+  std::map<std::string, const StoredMeasurement *> known;
+  for (const StoredMeasurement &row : *rows)
+    known.emplace(row.schedule, &row);
+  std::vector<std::optional<double>> times;
+  size_t missing = 0;
+  for (const PlannedSchedule &point : task.space.points) {
+    std::string text;
+    llvm::raw_string_ostream(text) << mlir::Attribute(point.schedule);
+    auto found = known.find(text);
+    missing += found == known.end();
+    if (found == known.end() || !found->second->failure.empty())
+      times.push_back(std::nullopt);
+    else
+      times.push_back(found->second->ratio);
+  }
+  if (missing)
+    return llvm::createStringError(
+        llvm::formatv("requires measurements of all {0} schedules, found {1}",
+                      times.size(), times.size() - missing));
+  return ScheduleTable(std::move(times));
+}
+
+ScheduleSpace kas::forgetCostModel(ScheduleSpace space) {
+  for (PlannedSchedule &point : space.points) {
+    point.time = 1;
+    point.stepTime = 0;
+  }
+  return space;
+}
+
+std::vector<size_t> kas::replaySearch(const ScheduleSpace &space,
+                                      const ScheduleTable &table,
+                                      ProposalAlgorithm algorithm,
+                                      uint64_t seed, int64_t trials) {
+  ScheduleProposer proposer(space, algorithm, seed);
+  std::vector<size_t> measured;
+  auto limit = static_cast<size_t>(trials);
+  while (measured.size() < limit) {
+    std::vector<size_t> points = proposer.propose(
+        std::min(ScheduleProposer::batch, limit - measured.size()));
+    if (points.empty())
+      break;
+    for (size_t point : points) {
+      proposer.add(point, table.times[point]);
+      measured.push_back(point);
+    }
+  }
+  return measured;
+}
+
+std::optional<int64_t> kas::countTrials(const ScheduleTable &table,
+                                        llvm::ArrayRef<size_t> points,
+                                        double share) {
+  for (auto [index, point] : llvm::enumerate(points))
+    if (std::optional<double> time = table.times[point];
+        time && table.best >= share * *time)
+      return static_cast<int64_t>(index) + 1;
+  return std::nullopt;
+}

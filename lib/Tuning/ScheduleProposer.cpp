@@ -1,0 +1,175 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Tuning/ScheduleProposer.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <cmath>
+
+using namespace kas;
+
+std::optional<ProposalAlgorithm>
+kas::parseProposalAlgorithm(llvm::StringRef name) {
+  return llvm::StringSwitch<std::optional<ProposalAlgorithm>>(name)
+      .Case("evolution", ProposalAlgorithm::Evolution)
+      .Case("random", ProposalAlgorithm::Random)
+      .Case("exhaustive", ProposalAlgorithm::Exhaustive)
+      .Default(std::nullopt);
+}
+
+llvm::StringRef kas::getName(ProposalAlgorithm algorithm) {
+  switch (algorithm) {
+  case ProposalAlgorithm::Evolution:
+    return "evolution";
+  case ProposalAlgorithm::Random:
+    return "random";
+  case ProposalAlgorithm::Exhaustive:
+    return "exhaustive";
+  }
+  llvm_unreachable("all algorithms are handled");
+}
+
+ScheduleProposer::ScheduleProposer(const ScheduleSpace &space,
+                                   ProposalAlgorithm algorithm, uint64_t seed)
+    : space(space), algorithm(algorithm), random(seed),
+      known(space.points.size(), 0) {
+  if (algorithm == ProposalAlgorithm::Evolution)
+    for (const PlannedSchedule &point : space.points)
+      features.push_back(getFeatures(space, point));
+}
+
+void ScheduleProposer::add(size_t point, std::optional<double> time) {
+  numKnown += !known[point];
+  known[point] = 1;
+  if (!time)
+    return;
+  std::pair<double, size_t> entry(*time, point);
+  timed.insert(llvm::upper_bound(timed, entry), entry);
+}
+
+std::vector<size_t> ScheduleProposer::propose(size_t count) {
+  switch (algorithm) {
+  case ProposalAlgorithm::Random:
+    return proposeRandom(count);
+  case ProposalAlgorithm::Exhaustive:
+    return proposeInOrder(count);
+  case ProposalAlgorithm::Evolution:
+    return timed.size() < ScheduleModel::minSamples ? proposeFirst(count)
+                                                    : proposeEvolved(count);
+  }
+  llvm_unreachable("all algorithms are handled");
+}
+
+std::vector<size_t> ScheduleProposer::proposeInOrder(size_t count) const {
+  std::vector<size_t> chosen;
+  for (size_t point = 0; point < known.size() && chosen.size() < count; ++point)
+    if (!known[point])
+      chosen.push_back(point);
+  return chosen;
+}
+
+/// Uniform among the roads, then among their schedules: panels have by far the
+/// most, and are not that much better.
+std::vector<size_t> ScheduleProposer::proposeRandom(size_t count) {
+  std::vector<std::vector<size_t>> fresh(3);
+  for (auto [index, point] : llvm::enumerate(space.points))
+    if (!known[index])
+      fresh[static_cast<size_t>(point.schedule.getRoad())].push_back(index);
+  std::vector<size_t> chosen;
+  for (;;) {
+    llvm::erase_if(fresh, [](const auto &road) { return road.empty(); });
+    if (chosen.size() == count || fresh.empty())
+      return chosen;
+    std::vector<size_t> &road = fresh[random.below(fresh.size())];
+    size_t at = random.below(road.size());
+    chosen.push_back(road[at]);
+    road[at] = road.back();
+    road.pop_back();
+  }
+}
+
+/// Random ones until there are `count`.
+void ScheduleProposer::fill(std::vector<size_t> &chosen, size_t count) {
+  for (size_t point : proposeRandom(count))
+    if (chosen.size() < count && !llvm::is_contained(chosen, point))
+      chosen.push_back(point);
+}
+
+/// The best of each road by the cost model, in its order, then random ones.
+std::vector<size_t> ScheduleProposer::proposeFirst(size_t count) {
+  using Ranked = std::tuple<int64_t, int64_t, size_t>;
+  std::vector<Ranked> best;
+  for (Road road : {Road::RowVectors, Road::Direct, Road::Panels}) {
+    std::vector<Ranked> ranked;
+    for (auto [index, point] : llvm::enumerate(space.points))
+      if (point.schedule.getRoad() == road && !known[index])
+        ranked.emplace_back(point.time, point.stepTime, index);
+    llvm::sort(ranked);
+    // Where all take the same time, nothing is known.
+    if (ranked.size() > 1 &&
+        std::get<0>(ranked.front()) == std::get<0>(ranked.back()))
+      continue;
+    ranked.resize(std::min<size_t>(ranked.size(), count / 4));
+    llvm::append_range(best, ranked);
+  }
+  llvm::sort(best);
+  std::vector<size_t> chosen;
+  for (const Ranked &entry : best)
+    chosen.push_back(std::get<2>(entry));
+  fill(chosen, count);
+  return chosen;
+}
+
+/// Schedules that differ from that of `point` in one number.
+void ScheduleProposer::addNeighbours(size_t point,
+                                     std::vector<char> &found) const {
+  ScheduleAttr from = space.points[point].schedule;
+  ScheduleNumbers numbers = getNumbers(from);
+  for (auto [index, other] : llvm::enumerate(space.points)) {
+    if (known[index] || other.schedule.getRoad() != from.getRoad())
+      continue;
+    int different = 0;
+    for (auto [a, b] : llvm::zip_equal(numbers, getNumbers(other.schedule)))
+      different += a != b;
+    if (different == 1)
+      found[index] = 1;
+  }
+}
+
+void ScheduleProposer::learn() {
+  std::vector<std::vector<float>> rows;
+  std::vector<double> targets;
+  for (auto [time, point] : timed) {
+    rows.push_back(features[point]);
+    targets.push_back(std::log(time));
+  }
+  model.fit(rows, targets, random);
+}
+
+/// Neighbours of the best, the most promising ones by the model, and a random
+/// one.
+std::vector<size_t> ScheduleProposer::proposeEvolved(size_t count) {
+  constexpr size_t parents = 6, pool = 200;
+  learn();
+  std::vector<char> candidates(known.size(), 0);
+  for (size_t i = 0; i < std::min(parents, timed.size()); ++i)
+    addNeighbours(timed[i].second, candidates);
+  for (size_t point : proposeRandom(pool))
+    candidates[point] = 1;
+  std::vector<std::pair<double, size_t>> ranked;
+  for (size_t point = 0; point < candidates.size(); ++point)
+    if (candidates[point])
+      ranked.emplace_back(model.predict(features[point]), point);
+  llvm::sort(ranked);
+  std::vector<size_t> chosen;
+  for (auto [time, point] : ranked)
+    if (chosen.size() < count - count / 4)
+      chosen.push_back(point);
+  fill(chosen, count);
+  return chosen;
+}
