@@ -170,17 +170,17 @@ bool kasModuleTune(KasModule *module, const char *name, KasTuneOptions options,
   network.tuner.measure.threads = options.threads;
   network.measureInModel = false;
   auto run = [&]() -> llvm::Expected<NetworkReport> {
-    if (llvm::Error error = prepareForTuning(*copy))
+    std::unique_ptr<TuningDevice> device = makeCPUTuningDevice(options.threads);
+    if (llvm::Error error = device->prepare(*copy))
       return error;
-    llvm::Expected<Target> target = getTarget();
-    if (!target)
-      return target.takeError();
-    auto store = TuningStore::open(
-        options.database,
-        TuningEnvironment::get(*target, network.tuner.measure.getProtocol()));
+    auto environment = device->getEnvironment(network.tuner.measure);
+    if (!environment)
+      return environment.takeError();
+    auto store = TuningStore::open(options.database, *environment);
     if (!store)
       return store.takeError();
-    return tuneNetwork(function, **store, network, [](const KernelReport &) {});
+    return tuneNetwork(function, *device, **store, network,
+                       [](const KernelReport &) {});
   };
   auto found = run();
   if (!found) {

@@ -33,9 +33,9 @@ namespace {
 
 class NetworkTuning {
 public:
-  NetworkTuning(mlir::func::FuncOp function, TuningStore &store,
-                const NetworkOptions &options)
-      : function(function), store(store), options(options) {}
+  NetworkTuning(mlir::func::FuncOp function, const TuningDevice &device,
+                TuningStore &store, const NetworkOptions &options)
+      : function(function), device(device), store(store), options(options) {}
 
   Expected<NetworkReport>
   run(llvm::function_ref<void(const KernelReport &)> progress);
@@ -45,7 +45,7 @@ private:
   Error tuneKernels(llvm::function_ref<void(const KernelReport &)> progress);
   Error measureInModel();
   Error measureBaseline();
-  StoredMeasurement measure(ForkedRunner &runner,
+  StoredMeasurement measure(KernelRunner &runner,
                             llvm::ArrayRef<size_t> chosen);
   void set(llvm::ArrayRef<size_t> chosen);
   /// Milliseconds that a kernel saves, by its own measurement.
@@ -55,7 +55,14 @@ private:
            (1 - of.tuned.ratio);
   }
 
+  Expected<std::unique_ptr<KernelRunner>>
+  createRunner(const MeasureOptions &measure) {
+    return device.createRunner(function->getParentOfType<mlir::ModuleOp>(),
+                               function.getSymName(), measure);
+  }
+
   mlir::func::FuncOp function;
+  const TuningDevice &device;
   TuningStore &store;
   const NetworkOptions &options;
   std::vector<TuningTask> tasks;
@@ -78,7 +85,7 @@ Expected<std::string> NetworkTuning::chooseSource() {
   for (TuningTask &task : tasks) {
     MeasureOptions measure = options.tuner.measure;
     measure.plainLoops = false;
-    auto runner = ForkedRunner::create(*task.module, taskFunctionName, measure);
+    auto runner = device.createRunner(*task.module, taskFunctionName, measure);
     if (!runner)
       return runner.takeError();
     StoredMeasurement time = (*runner)->measure([] {});
@@ -126,15 +133,17 @@ Error NetworkTuning::tuneKernels(
     if (!count)
       return count.takeError();
     foreign[task.getClassKey()] = *count;
-    auto tuned = options.transfer
-                     ? transferKernel(task, store, options.tuner, transfer)
-                     : tuneKernel(task, store, options.tuner);
+    auto tuned =
+        options.transfer
+            ? transferKernel(task, device, store, options.tuner, transfer)
+            : tuneKernel(task, device, store, options.tuner);
     if (!tuned)
       return tuned.takeError();
-    report.kernels.push_back({task.getClassKey(), task.tensors,
-                              static_cast<int64_t>(task.uses.size()),
-                              static_cast<int64_t>(task.space.points.size()),
-                              *tuned, tuned->schedule != nullptr});
+    report.kernels.push_back(
+        {task.getClassKey(), task.tensors,
+         static_cast<int64_t>(task.uses.size()),
+         static_cast<int64_t>(task.space->getPoints().size()), *tuned,
+         tuned->schedule != nullptr});
     progress(report.kernels.back());
   }
   for (const auto &[name, count] : foreign)
@@ -146,12 +155,12 @@ Error NetworkTuning::tuneKernels(
 void NetworkTuning::set(llvm::ArrayRef<size_t> chosen) {
   for (auto [index, task] : llvm::enumerate(tasks))
     for (mlir::Operation *use : task.uses)
-      setSchedule(use, llvm::is_contained(chosen, index)
-                           ? report.kernels[index].tuned.schedule
-                           : nullptr);
+      device.set(use, llvm::is_contained(chosen, index)
+                          ? report.kernels[index].tuned.schedule
+                          : nullptr);
 }
 
-StoredMeasurement NetworkTuning::measure(ForkedRunner &runner,
+StoredMeasurement NetworkTuning::measure(KernelRunner &runner,
                                          llvm::ArrayRef<size_t> chosen) {
   return runner.measure([&] { set(chosen); });
 }
@@ -166,9 +175,7 @@ Error NetworkTuning::measureBaseline() {
   MeasureOptions measureOptions = options.tuner.measure;
   measureOptions.plainLoops = isLoops;
   measureOptions.limitSeconds *= 10;
-  auto runner =
-      ForkedRunner::create(function->getParentOfType<mlir::ModuleOp>(),
-                           function.getSymName(), measureOptions);
+  auto runner = createRunner(measureOptions);
   if (!runner)
     return runner.takeError();
   StoredMeasurement tuned = measure(**runner, all);
@@ -179,9 +186,13 @@ Error NetworkTuning::measureBaseline() {
   report.baselineMs = (*runner)->getPlainMs();
   if (!isLoops) {
     StoredMeasurement fixed = (*runner)->measure([&] {
-      for (TuningTask &task : tasks)
+      for (TuningTask &task : tasks) {
+        std::optional<size_t> fixed = task.space->getFixed();
+        mlir::Attribute schedule =
+            fixed ? task.space->getPoints()[*fixed].schedule : nullptr;
         for (mlir::Operation *use : task.uses)
-          setSchedule(use, getFixedSchedule(task.space));
+          device.set(use, schedule);
+      }
     });
     if (!fixed.failure.empty())
       return llvm::createStringError(fixed.failure);
@@ -209,9 +220,7 @@ Error NetworkTuning::measureInModel() {
   measureOptions.plainLoops = false;
   measureOptions.limitSeconds *= 10;
   if (!chosen.empty()) {
-    auto runner =
-        ForkedRunner::create(function->getParentOfType<mlir::ModuleOp>(),
-                             function.getSymName(), measureOptions);
+    auto runner = createRunner(measureOptions);
     if (!runner)
       return runner.takeError();
     StoredMeasurement best = measure(**runner, chosen);
@@ -250,9 +259,10 @@ Error NetworkTuning::measureInModel() {
 Expected<NetworkReport>
 NetworkTuning::run(llvm::function_ref<void(const KernelReport &)> progress) {
   double start = monotonicSeconds(), startProcessor = getProcessorSeconds();
-  ScheduleSpaceOptions space;
-  space.threads = options.tuner.measure.threads;
-  auto found = findTasks(function, space);
+  if (options.tuner.baseline != Baseline::Model && !device.hasBaselines())
+    return llvm::createStringError(
+        "requires the cost model as the baseline on this device");
+  auto found = findTasks(function, device);
   if (!found)
     return found.takeError();
   tasks = std::move(*found);
@@ -284,8 +294,8 @@ KernelSums kas::getKernelSums(const NetworkReport &report) {
 }
 
 Expected<NetworkReport>
-kas::tuneNetwork(mlir::func::FuncOp function, TuningStore &store,
-                 const NetworkOptions &options,
+kas::tuneNetwork(mlir::func::FuncOp function, const TuningDevice &device,
+                 TuningStore &store, const NetworkOptions &options,
                  llvm::function_ref<void(const KernelReport &)> progress) {
-  return NetworkTuning(function, store, options).run(progress);
+  return NetworkTuning(function, device, store, options).run(progress);
 }

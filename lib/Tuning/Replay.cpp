@@ -33,9 +33,9 @@ Expected<ScheduleTable> kas::readTable(const TuningTask &task,
     known.emplace(row.schedule, &row);
   std::vector<std::optional<double>> times;
   size_t missing = 0;
-  for (const PlannedSchedule &point : task.space.points) {
+  for (const SchedulePoint &point : task.space->getPoints()) {
     std::string text;
-    llvm::raw_string_ostream(text) << mlir::Attribute(point.schedule);
+    llvm::raw_string_ostream(text) << point.schedule;
     auto found = known.find(text);
     missing += found == known.end();
     if (found == known.end() || !found->second->failure.empty())
@@ -50,15 +50,7 @@ Expected<ScheduleTable> kas::readTable(const TuningTask &task,
   return ScheduleTable(std::move(times));
 }
 
-ScheduleSpace kas::forgetCostModel(ScheduleSpace space) {
-  for (PlannedSchedule &point : space.points) {
-    point.time = 1;
-    point.stepTime = 0;
-  }
-  return space;
-}
-
-std::vector<size_t> kas::replaySearch(const ScheduleSpace &space,
+std::vector<size_t> kas::replaySearch(llvm::ArrayRef<SchedulePoint> space,
                                       const ScheduleTable &table,
                                       ProposalAlgorithm algorithm,
                                       uint64_t seed, int64_t trials) {

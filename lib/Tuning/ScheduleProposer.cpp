@@ -34,14 +34,10 @@ llvm::StringRef kas::getName(ProposalAlgorithm algorithm) {
   llvm_unreachable("all algorithms are handled");
 }
 
-ScheduleProposer::ScheduleProposer(const ScheduleSpace &space,
+ScheduleProposer::ScheduleProposer(llvm::ArrayRef<SchedulePoint> points,
                                    ProposalAlgorithm algorithm, uint64_t seed)
-    : space(space), algorithm(algorithm), random(seed),
-      known(space.points.size(), 0) {
-  if (algorithm == ProposalAlgorithm::Evolution)
-    for (const PlannedSchedule &point : space.points)
-      features.push_back(getFeatures(space, point));
-}
+    : points(points), algorithm(algorithm), random(seed),
+      known(points.size(), 0) {}
 
 void ScheduleProposer::add(size_t point, std::optional<double> time) {
   numKnown += !known[point];
@@ -76,16 +72,19 @@ std::vector<size_t> ScheduleProposer::proposeInOrder(size_t count) const {
 /// Uniform among the roads, then among their schedules: panels have by far the
 /// most, and are not that much better.
 std::vector<size_t> ScheduleProposer::proposeRandom(size_t count) {
-  std::vector<std::vector<size_t>> fresh(3);
-  for (auto [index, point] : llvm::enumerate(space.points))
+  std::map<unsigned, std::vector<size_t>> fresh;
+  for (auto [index, point] : llvm::enumerate(points))
     if (!known[index])
-      fresh[static_cast<size_t>(point.schedule.getRoad())].push_back(index);
+      fresh[point.road].push_back(index);
   std::vector<size_t> chosen;
   for (;;) {
-    llvm::erase_if(fresh, [](const auto &road) { return road.empty(); });
+    std::erase_if(fresh, [](const auto &road) { return road.second.empty(); });
     if (chosen.size() == count || fresh.empty())
       return chosen;
-    std::vector<size_t> &road = fresh[random.below(fresh.size())];
+    std::vector<size_t> &road =
+        std::next(fresh.begin(),
+                  static_cast<ptrdiff_t>(random.below(fresh.size())))
+            ->second;
     size_t at = random.below(road.size());
     chosen.push_back(road[at]);
     road[at] = road.back();
@@ -102,17 +101,17 @@ void ScheduleProposer::fill(std::vector<size_t> &chosen, size_t count) {
 
 /// The best of each road by the cost model, in its order, then random ones.
 std::vector<size_t> ScheduleProposer::proposeFirst(size_t count) {
-  using Ranked = std::tuple<int64_t, int64_t, size_t>;
+  using Ranked = std::pair<std::pair<double, double>, size_t>;
+  std::map<unsigned, std::vector<Ranked>> roads;
+  for (auto [index, point] : llvm::enumerate(points))
+    if (!known[index])
+      roads[point.road].emplace_back(point.time, index);
   std::vector<Ranked> best;
-  for (Road road : {Road::RowVectors, Road::Direct, Road::Panels}) {
-    std::vector<Ranked> ranked;
-    for (auto [index, point] : llvm::enumerate(space.points))
-      if (point.schedule.getRoad() == road && !known[index])
-        ranked.emplace_back(point.time, point.stepTime, index);
+  for (auto &[road, ranked] : roads) {
     llvm::sort(ranked);
     // Where all take the same time, nothing is known.
     if (ranked.size() > 1 &&
-        std::get<0>(ranked.front()) == std::get<0>(ranked.back()))
+        ranked.front().first.first == ranked.back().first.first)
       continue;
     ranked.resize(std::min<size_t>(ranked.size(), count / 4));
     llvm::append_range(best, ranked);
@@ -120,7 +119,7 @@ std::vector<size_t> ScheduleProposer::proposeFirst(size_t count) {
   llvm::sort(best);
   std::vector<size_t> chosen;
   for (const Ranked &entry : best)
-    chosen.push_back(std::get<2>(entry));
+    chosen.push_back(entry.second);
   fill(chosen, count);
   return chosen;
 }
@@ -128,13 +127,12 @@ std::vector<size_t> ScheduleProposer::proposeFirst(size_t count) {
 /// Schedules that differ from that of `point` in one number.
 void ScheduleProposer::addNeighbours(size_t point,
                                      std::vector<char> &found) const {
-  ScheduleAttr from = space.points[point].schedule;
-  ScheduleNumbers numbers = getNumbers(from);
-  for (auto [index, other] : llvm::enumerate(space.points)) {
-    if (known[index] || other.schedule.getRoad() != from.getRoad())
+  const SchedulePoint &from = points[point];
+  for (auto [index, other] : llvm::enumerate(points)) {
+    if (known[index] || other.road != from.road)
       continue;
     int different = 0;
-    for (auto [a, b] : llvm::zip_equal(numbers, getNumbers(other.schedule)))
+    for (auto [a, b] : llvm::zip_equal(from.numbers, other.numbers))
       different += a != b;
     if (different == 1)
       found[index] = 1;
@@ -145,7 +143,7 @@ void ScheduleProposer::learn() {
   std::vector<std::vector<float>> rows;
   std::vector<double> targets;
   for (auto [time, point] : timed) {
-    rows.push_back(features[point]);
+    rows.push_back(points[point].features);
     targets.push_back(std::log(time));
   }
   model.fit(rows, targets, random);
@@ -164,7 +162,7 @@ std::vector<size_t> ScheduleProposer::proposeEvolved(size_t count) {
   std::vector<std::pair<double, size_t>> ranked;
   for (size_t point = 0; point < candidates.size(); ++point)
     if (candidates[point])
-      ranked.emplace_back(model.predict(features[point]), point);
+      ranked.emplace_back(model.predict(points[point].features), point);
   llvm::sort(ranked);
   std::vector<size_t> chosen;
   for (auto [time, point] : ranked)

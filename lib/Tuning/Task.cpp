@@ -7,11 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/Task.h"
-#include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
-#include "kas/Dialect/Kas/Transforms/Passes.h"
-#include "kas/Pipelines/Passes.h"
-#include "kas/Pipelines/RunPasses.h"
 #include "kas/Runtime/Signature.h"
 #include "kas/Support/Random.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,7 +22,6 @@
 
 using namespace kas;
 using namespace mlir;
-using llvm::Error;
 using llvm::Expected;
 
 std::string TuningTask::getClassKey() const {
@@ -75,23 +70,6 @@ std::string kas::abstractNumbers(llvm::StringRef text,
   return result;
 }
 
-Error kas::prepareForTuning(ModuleOp module) {
-  return runPasses(
-      module, "the module cannot be tuned", [](OpPassManager &manager) {
-        manager.addPass(createAttachCPUTarget());
-        manager.addPass(createKasSpecializePass());
-        manager.addPass(createKasRFactorPass());
-        manager.addNestedPass<func::FuncOp>(createFuseElementwise());
-      });
-}
-
-void kas::setSchedule(Operation *op, ScheduleAttr schedule) {
-  if (schedule)
-    op->setAttr(KasCPUDialect::scheduleName, schedule);
-  else
-    op->removeAttr(KasCPUDialect::scheduleName);
-}
-
 namespace {
 
 /// The operations of one kernel, and what they read from outside.
@@ -109,7 +87,7 @@ public:
     ops.insert_range(sorted);
   }
 
-  TuningTask makeTask(const ScheduleSpaceOptions &options) const;
+  TuningTask makeTask(const TuningDevice &device) const;
 
 private:
   /// What is computed again with each kernel.
@@ -119,7 +97,7 @@ private:
   }
   void include(Operation *op);
   Operation *findReader() const;
-  OwningOpRef<ModuleOp> makeModule() const;
+  OwningOpRef<ModuleOp> makeModule(const TuningDevice &device) const;
 
   Operation *anchor, *last = nullptr;
   llvm::SetVector<Operation *> ops;
@@ -164,7 +142,7 @@ Operation *KernelCut::findReader() const {
   return reader;
 }
 
-OwningOpRef<ModuleOp> KernelCut::makeModule() const {
+OwningOpRef<ModuleOp> KernelCut::makeModule(const TuningDevice &device) const {
   MLIRContext *context = anchor->getContext();
   Location loc = UnknownLoc::get(context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
@@ -190,7 +168,7 @@ OwningOpRef<ModuleOp> KernelCut::makeModule() const {
     copy->walk([&](Operation *inner) { inner->setLoc(loc); });
     if (op != anchor)
       continue;
-    setSchedule(copy, nullptr);
+    device.set(copy, nullptr);
     if (auto apply = dyn_cast<ApplyOp>(copy))
       apply.setCalleeAttr(FlatSymbolRefAttr::get(context, name));
   }
@@ -218,9 +196,9 @@ static std::string dropNames(llvm::StringRef text) {
   return result;
 }
 
-TuningTask KernelCut::makeTask(const ScheduleSpaceOptions &options) const {
+TuningTask KernelCut::makeTask(const TuningDevice &device) const {
   TuningTask task;
-  task.module = makeModule();
+  task.module = makeModule(device);
   auto function = task.module->lookupSymbol<func::FuncOp>(taskFunctionName);
   // The operations are those of the network in their order.
   auto position = std::distance(ops.begin(), llvm::find(ops, anchor));
@@ -245,8 +223,8 @@ TuningTask KernelCut::makeTask(const ScheduleSpaceOptions &options) const {
   return task;
 }
 
-Expected<std::vector<TuningTask>>
-kas::findTasks(func::FuncOp function, const ScheduleSpaceOptions &options) {
+Expected<std::vector<TuningTask>> kas::findTasks(func::FuncOp function,
+                                                 const TuningDevice &device) {
   std::vector<TuningTask> tasks;
   llvm::MapVector<std::pair<std::string, std::string>, size_t,
                   std::map<std::pair<std::string, std::string>, unsigned>>
@@ -259,7 +237,7 @@ kas::findTasks(func::FuncOp function, const ScheduleSpaceOptions &options) {
       if (op.getNumResults() == 1)
         anchors.push_back(&op);
   for (Operation *anchor : anchors) {
-    TuningTask task = KernelCut(anchor).makeTask(options);
+    TuningTask task = KernelCut(anchor).makeTask(device);
     auto [entry, isNew] =
         known.try_emplace({task.classText, task.shape}, tasks.size());
     if (!isNew) {
@@ -267,7 +245,7 @@ kas::findTasks(func::FuncOp function, const ScheduleSpaceOptions &options) {
         tasks[entry->second].uses.push_back(anchor);
       continue;
     }
-    Expected<ScheduleSpace> space = getScheduleSpace(task.anchor, options);
+    auto space = device.getSpace(task.anchor);
     auto signature = FunctionSignature::get(*task.module, taskFunctionName);
     if (!space || !signature) {
       llvm::consumeError(space.takeError());

@@ -8,7 +8,6 @@
 
 #include "kas/Tuning/Tuner.h"
 #include "kas/Runtime/Timing.h"
-#include "kas/Tuning/Transfer.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -19,10 +18,10 @@ using namespace kas;
 using llvm::Error;
 using llvm::Expected;
 
-static std::string toText(ScheduleAttr schedule) {
+static std::string toText(mlir::Attribute schedule) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  stream << mlir::Attribute(schedule);
+  stream << schedule;
   return text;
 }
 
@@ -44,10 +43,11 @@ struct Donation {
 /// The measurements of one kernel.
 class KernelSession {
 public:
-  KernelSession(TuningTask &task, TuningStore &store,
-                const TunerOptions &options)
-      : task(task), store(store), options(options),
-        proposer(task.space, options.algorithm, task.getSeed(options.seed)),
+  KernelSession(TuningTask &task, const TuningDevice &device,
+                TuningStore &store, const TunerOptions &options)
+      : task(task), device(device), store(store), options(options),
+        proposer(task.space->getPoints(), options.algorithm,
+                 task.getSeed(options.seed)),
         start(monotonicSeconds()) {}
 
   /// Adds the kernel to the database.
@@ -74,13 +74,18 @@ private:
   Error measureBaseline();
   void keep(size_t point, const StoredMeasurement &measurement);
 
+  const SchedulePoint &getPoint(size_t point) const {
+    return task.space->getPoints()[point];
+  }
+
   TuningTask &task;
+  const TuningDevice &device;
   TuningStore &store;
   const TunerOptions &options;
   ScheduleProposer proposer;
   double start;
   int64_t kernel = 0;
-  std::unique_ptr<ForkedRunner> runner;
+  std::unique_ptr<KernelRunner> runner;
   TunedKernel result;
 };
 
@@ -102,7 +107,7 @@ Error KernelSession::begin() {
 Error KernelSession::compile(bool plainLoops) {
   MeasureOptions measure = options.measure;
   measure.plainLoops = plainLoops;
-  auto made = ForkedRunner::create(*task.module, taskFunctionName, measure);
+  auto made = device.createRunner(*task.module, taskFunctionName, measure);
   if (!made)
     return made.takeError();
   runner = std::move(*made);
@@ -122,7 +127,7 @@ Error KernelSession::resume() {
   if (!rows)
     return rows.takeError();
   std::map<std::string, size_t> points;
-  for (auto [index, point] : llvm::enumerate(task.space.points))
+  for (auto [index, point] : llvm::enumerate(task.space->getPoints()))
     points.emplace(toText(point.schedule), index);
   for (const StoredMeasurement &row : *rows)
     if (auto found = points.find(row.schedule); found != points.end())
@@ -131,16 +136,16 @@ Error KernelSession::resume() {
 }
 
 StoredMeasurement KernelSession::run(size_t point, int64_t scale) {
-  ScheduleAttr schedule = task.space.points[point].schedule;
+  mlir::Attribute schedule = getPoint(point).schedule;
   StoredMeasurement measurement =
-      runner->measure([&] { setSchedule(task.anchor, schedule); }, scale);
+      runner->measure([&] { device.set(task.anchor, schedule); }, scale);
   measurement.schedule = toText(schedule);
-  measurement.features = getFeatures(task.space, task.space.points[point]);
+  measurement.features = getPoint(point).features;
   return measurement;
 }
 
 Error KernelSession::measure(size_t point, const std::string &provenance) {
-  auto isMine = store.claim(kernel, toText(task.space.points[point].schedule),
+  auto isMine = store.claim(kernel, toText(getPoint(point).schedule),
                             2 * options.measure.limitSeconds + 10);
   if (!isMine)
     return isMine.takeError();
@@ -157,7 +162,8 @@ Error KernelSession::measure(size_t point, const std::string &provenance) {
 }
 
 Error KernelSession::tune() {
-  size_t number = proposer.getNumKnown(), trials = task.space.points.size();
+  size_t number = proposer.getNumKnown(),
+         trials = task.space->getPoints().size();
   if (options.algorithm != ProposalAlgorithm::Exhaustive)
     trials = std::min(trials, static_cast<size_t>(options.trials));
   while (proposer.getNumKnown() < trials) {
@@ -185,7 +191,7 @@ Expected<ScheduleModel> KernelSession::learnClass() const {
     return rows.takeError();
   std::vector<std::vector<float>> features;
   std::vector<double> targets;
-  size_t width = getFeatures(task.space, task.space.points.front()).size();
+  size_t width = getPoint(0).features.size();
   for (const StoredMeasurement &row : *rows)
     if (row.failure.empty() && row.features.size() == width) {
       features.push_back(row.features);
@@ -201,21 +207,19 @@ Expected<ScheduleModel> KernelSession::learnClass() const {
 void KernelSession::addDonation(llvm::StringRef text, llvm::StringRef shape,
                                 double rank,
                                 std::vector<Donation> &donated) const {
-  auto schedule = llvm::dyn_cast_if_present<ScheduleAttr>(
-      mlir::parseAttribute(text, task.anchor->getContext()));
-  AdaptedSchedule adapted;
+  mlir::Attribute schedule =
+      mlir::parseAttribute(text, task.anchor->getContext());
+  AdaptedPoint adapted;
   if (schedule)
-    adapted = adaptSchedule(schedule, task.space);
+    adapted = task.space->adapt(schedule);
   if (adapted.fit == ScheduleFit::Invalid)
     return;
-  std::optional<size_t> point = task.space.find(adapted.schedule);
-  assert(point && "adapted schedules are points of the space");
   for (Donation &other : donated)
-    if (other.point == *point) {
+    if (other.point == adapted.point) {
       other.rank = std::min(other.rank, rank);
       return;
     }
-  donated.push_back({*point, shape.str(), rank});
+  donated.push_back({adapted.point, shape.str(), rank});
 }
 
 /// What was chosen for others of the class, the most promising ones first, and
@@ -235,8 +239,7 @@ KernelSession::findChosen(llvm::StringRef source) const {
   if (!model->isTrained())
     return donated;
   for (Donation &each : donated)
-    each.rank =
-        model->predict(getFeatures(task.space, task.space.points[each.point]));
+    each.rank = model->predict(getPoint(each.point).features);
   constexpr double hopeless = 0.05;
   llvm::erase_if(donated,
                  [](const Donation &each) { return each.rank >= hopeless; });
@@ -251,12 +254,10 @@ KernelSession::findFastest(llvm::StringRef source) const {
   if (!fastest)
     return fastest.takeError();
   std::vector<Donation> donated;
-  std::vector<float> features =
-      getFeatures(task.space, task.space.points.front());
   for (const auto &[shape, measurement] : *fastest)
-    if (measurement.features.size() == features.size())
+    if (measurement.features.size() == getPoint(0).features.size())
       addDonation(measurement.schedule, shape,
-                  getLoopDistance(measurement.features, features), donated);
+                  task.space->getLoopDistance(measurement.features), donated);
   return donated;
 }
 
@@ -280,7 +281,7 @@ Error KernelSession::transfer(const TransferOptions &transfer) {
     return rows.takeError();
   for (const Donation &each : *donated) {
     // The same kernel may be part of both networks.
-    std::string text = toText(task.space.points[each.point].schedule);
+    std::string text = toText(getPoint(each.point).schedule);
     auto known = llvm::find_if(
         *rows, [&](const auto &row) { return row.schedule == text; });
     if (known != rows->end()) {
@@ -301,9 +302,9 @@ Error KernelSession::measureBaseline() {
     return Error::success();
   if (result.defaultMs == 0)
     result.defaultMs = runner->measure([] {}).defaultMs;
-  ScheduleAttr fixed = options.baseline == Baseline::Fixed
-                           ? getFixedSchedule(task.space)
-                           : nullptr;
+  std::optional<size_t> fixed;
+  if (options.baseline == Baseline::Fixed)
+    fixed = task.space->getFixed();
   if (!fixed && result.plainMs == 0)
     if (Error error = compile(/*plainLoops=*/true))
       return error;
@@ -311,10 +312,10 @@ Error KernelSession::measureBaseline() {
     result.baselineRatio = result.ratio = result.plainMs / result.defaultMs;
     return Error::success();
   }
-  StoredMeasurement measured = run(*task.space.find(fixed), /*scale=*/1);
+  StoredMeasurement measured = run(*fixed, /*scale=*/1);
   if (!measured.failure.empty())
     return llvm::createStringError("the fixed schedule: " + measured.failure);
-  result.schedule = fixed;
+  result.schedule = getPoint(*fixed).schedule;
   result.baselineRatio = result.ratio = measured.ratio;
   return Error::success();
 }
@@ -351,7 +352,7 @@ Expected<TunedKernel> KernelSession::finish(int64_t confirmed, int64_t scale) {
     isFound = true;
   }
   if (isFound) {
-    result.schedule = task.space.points[best.second].schedule;
+    result.schedule = getPoint(best.second).schedule;
     result.ratio = best.first;
   }
   if (const ScheduleModel &model = proposer.getModel(); model.isTrained())
@@ -368,28 +369,11 @@ Expected<TunedKernel> KernelSession::finish(int64_t confirmed, int64_t scale) {
   return result;
 }
 
-ScheduleAttr kas::getFixedSchedule(const ScheduleSpace &space) {
-  constexpr int64_t rows = 6, vectors = 2;
-  int64_t width = vectors * space.lanes;
-  auto getDistance = [&](ScheduleAttr schedule) {
-    int64_t tile = schedule.getTile();
-    // A tile that is too wide is better than one that is too narrow.
-    return std::tuple(tile < width, std::abs(tile - width),
-                      -schedule.getDepth(),
-                      std::abs(schedule.getVectors() - vectors),
-                      std::abs(schedule.getRows() - rows));
-  };
-  ScheduleAttr nearest;
-  for (const PlannedSchedule &point : space.points)
-    if (point.schedule.getRoad() == Road::Panels &&
-        (!nearest || getDistance(point.schedule) < getDistance(nearest)))
-      nearest = point.schedule;
-  return nearest;
-}
-
-Expected<TunedKernel> kas::tuneKernel(TuningTask &task, TuningStore &store,
+Expected<TunedKernel> kas::tuneKernel(TuningTask &task,
+                                      const TuningDevice &device,
+                                      TuningStore &store,
                                       const TunerOptions &options) {
-  KernelSession session(task, store, options);
+  KernelSession session(task, device, store, options);
   if (Error error = session.begin())
     return error;
   if (Error error = session.compile(/*plainLoops=*/true))
@@ -404,10 +388,12 @@ Expected<TunedKernel> kas::tuneKernel(TuningTask &task, TuningStore &store,
                         /*scale=*/3);
 }
 
-Expected<TunedKernel> kas::transferKernel(TuningTask &task, TuningStore &store,
+Expected<TunedKernel> kas::transferKernel(TuningTask &task,
+                                          const TuningDevice &device,
+                                          TuningStore &store,
                                           const TunerOptions &options,
                                           const TransferOptions &transfer) {
-  KernelSession session(task, store, options);
+  KernelSession session(task, device, store, options);
   if (Error error = session.begin())
     return error;
   if (Error error = session.transfer(transfer))

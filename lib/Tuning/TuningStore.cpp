@@ -95,6 +95,10 @@ static std::string getProcessorName() {
   return "unknown";
 }
 
+std::string TuningEnvironment::getToolchain() {
+  return llvm::formatv("kas {0}, LLVM {1}", getVersion(), LLVM_VERSION_STRING);
+}
+
 TuningEnvironment TuningEnvironment::get(const Target &target,
                                          StringRef protocol) {
   return {llvm::formatv("{0}; {1} {2}; vectors of {3} bits; caches of {4} and "
@@ -103,9 +107,7 @@ TuningEnvironment TuningEnvironment::get(const Target &target,
                         target.vectorBits, target.l1Bytes, target.l2Bytes,
                         target.features)
               .str(),
-          llvm::formatv("kas {0}, LLVM {1}", getVersion(), LLVM_VERSION_STRING)
-              .str(),
-          protocol.str()};
+          getToolchain(), protocol.str()};
 }
 
 static double getNow() {

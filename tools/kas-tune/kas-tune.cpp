@@ -107,6 +107,10 @@ struct Options {
   cl::opt<double> limit{"limit", cl::value_desc("seconds"), cl::init(20),
                         cl::desc("When a schedule counts as one that hangs"),
                         cl::cat(category)};
+  cl::opt<std::string> device{
+      "device", cl::value_desc("name"), cl::init("cpu"),
+      cl::desc("What to tune for: cpu (default), or vulkan, cuda, cuda:1, ..."),
+      cl::cat(category)};
   cl::opt<unsigned> threads{"threads", cl::init(1),
                             cl::desc("Threads of parallel loops"),
                             cl::cat(category)};
@@ -188,11 +192,11 @@ parse(mlir::MLIRContext &context, llvm::StringRef path) {
   return module;
 }
 
-static std::string toText(ScheduleAttr schedule) {
+static std::string toText(mlir::Attribute schedule) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   if (schedule)
-    stream << mlir::Attribute(schedule);
+    stream << schedule;
   return text;
 }
 
@@ -269,16 +273,15 @@ static void print(const NetworkReport &report, bool json) {
   llvm::outs() << "\n";
 }
 
-static Error listKernels(mlir::func::FuncOp function, const Options &options) {
-  ScheduleSpaceOptions space;
-  space.threads = options.threads;
-  auto tasks = findTasks(function, space);
+static Error listKernels(mlir::func::FuncOp function,
+                         const TuningDevice &device) {
+  auto tasks = findTasks(function, device);
   if (!tasks)
     return tasks.takeError();
   for (const TuningTask &task : *tasks)
-    llvm::outs() << llvm::formatv("{0} {1}: {2} uses, {3} schedules\n",
-                                  task.getClassKey(), task.tensors,
-                                  task.uses.size(), task.space.points.size());
+    llvm::outs() << llvm::formatv(
+        "{0} {1}: {2} uses, {3} schedules\n", task.getClassKey(), task.tensors,
+        task.uses.size(), task.space->getPoints().size());
   return Error::success();
 }
 
@@ -307,7 +310,8 @@ static void print(const ReplayReport &report, const Options &options) {
     llvm::outs() << llvm::formatv(
         "{0} {1}: {2} schedules, best ratio {3:f3}, {4}:",
         report.task.getClassKey(), report.task.tensors,
-        report.task.space.points.size(), report.table.best, report.algorithm);
+        report.task.space->getPoints().size(), report.table.best,
+        report.algorithm);
     for (double share : shares) {
       std::vector<int64_t> trials = report.getTrials(share, options.trials);
       llvm::outs() << llvm::formatv(" {0:P0} {1} (worst {2})", share,
@@ -320,8 +324,8 @@ static void print(const ReplayReport &report, const Options &options) {
   stream.object([&] {
     stream.attribute("class", report.task.getClassKey());
     stream.attribute("tensors", report.task.tensors);
-    stream.attribute("points",
-                     static_cast<int64_t>(report.task.space.points.size()));
+    stream.attribute(
+        "points", static_cast<int64_t>(report.task.space->getPoints().size()));
     stream.attribute("best", report.table.best);
     stream.attribute("algorithm", report.algorithm);
     for (double share : shares)
@@ -345,30 +349,37 @@ static Error replay(llvm::ArrayRef<TuningTask> tasks, TuningStore &store,
           << llvm::toString(table.takeError()) << "\n";
       continue;
     }
-    ScheduleSpace blind = forgetCostModel(task.space);
-    auto search = [&](llvm::StringRef name, const ScheduleSpace &space,
+    std::unique_ptr<KernelSpace> blind = task.space->forgetCostModel();
+    auto search = [&](llvm::StringRef name, const KernelSpace &space,
                       ProposalAlgorithm algorithm) {
       ReplayReport report{task, *table, name, {}};
       for (int64_t number = 0; number < options.replay; ++number)
         report.searches.push_back(replaySearch(
-            space, *table, algorithm,
+            space.getPoints(), *table, algorithm,
             task.getSeed(options.seed + static_cast<uint64_t>(number)),
             options.trials));
       print(report, options);
     };
-    search("evolution", task.space, ProposalAlgorithm::Evolution);
-    search("evolution without the cost model", blind,
+    search("evolution", *task.space, ProposalAlgorithm::Evolution);
+    search("evolution without the cost model", *blind,
            ProposalAlgorithm::Evolution);
-    search("random", task.space, ProposalAlgorithm::Random);
+    search("random", *task.space, ProposalAlgorithm::Random);
   }
   return Error::success();
+}
+
+static Expected<std::unique_ptr<TuningDevice>>
+makeDevice(const Options &options) {
+  if (options.device == "cpu")
+    return makeCPUTuningDevice(options.threads);
+  return makeGPUTuningDevice(options.device);
 }
 
 static Error run(const Options &options) {
   if (Error error = check(options))
     return error;
   mlir::DialectRegistry registry;
-  registerCPUPipelineDialects(registry);
+  registerGPUPipelineDialects(registry);
   registerAllDialects(registry);
   // Workers are forked: there must be one thread.
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -384,30 +395,29 @@ static Error run(const Options &options) {
     return createStringError(
         "requires a function of one block, got " +
         llvm::Twine(function.getBody().getBlocks().size()));
-  if (Error error = prepareForTuning(**module))
+  auto device = makeDevice(options);
+  if (!device)
+    return device.takeError();
+  if (Error error = (*device)->prepare(**module))
     return error;
   if (options.list)
-    return listKernels(function, options);
+    return listKernels(function, **device);
   NetworkOptions network = options.get();
-  Expected<Target> target = getTarget();
-  if (!target)
-    return target.takeError();
-  auto store = TuningStore::open(
-      options.database,
-      TuningEnvironment::get(*target, network.tuner.measure.getProtocol()));
+  auto environment = (*device)->getEnvironment(network.tuner.measure);
+  if (!environment)
+    return environment.takeError();
+  auto store = TuningStore::open(options.database, *environment);
   if (!store)
     return store.takeError();
   if (options.replay) {
-    ScheduleSpaceOptions space;
-    space.threads = options.threads;
-    auto tasks = findTasks(function, space);
+    auto tasks = findTasks(function, **device);
     return tasks ? replay(*tasks, **store, options) : tasks.takeError();
   }
-  auto report =
-      tuneNetwork(function, **store, network, [&](const KernelReport &kernel) {
-        print(kernel, options.json);
-        llvm::outs().flush();
-      });
+  auto report = tuneNetwork(function, **device, **store, network,
+                            [&](const KernelReport &kernel) {
+                              print(kernel, options.json);
+                              llvm::outs().flush();
+                            });
   if (!report)
     return report.takeError();
   print(*report, options.json);

@@ -64,11 +64,12 @@ struct KernelSums {
 };
 KernelSums getKernelSums(const NetworkReport &report);
 
-/// Tunes the kernels of `function`, whose module is prepared, and sets the
-/// schedules that are kept. `progress` hears of each kernel that is done.
+/// Tunes the kernels of `function`, whose module `device` has prepared, and
+/// sets the schedules that are kept. `progress` hears of each kernel that is
+/// done.
 llvm::Expected<NetworkReport>
-tuneNetwork(mlir::func::FuncOp function, TuningStore &store,
-            const NetworkOptions &options,
+tuneNetwork(mlir::func::FuncOp function, const TuningDevice &device,
+            TuningStore &store, const NetworkOptions &options,
             llvm::function_ref<void(const KernelReport &)> progress);
 
 } // namespace kas

@@ -35,11 +35,8 @@ struct ScheduleTable {
 llvm::Expected<ScheduleTable> readTable(const TuningTask &task,
                                         TuningStore &store);
 
-/// The space as a search sees it that has no cost model: all points are alike.
-ScheduleSpace forgetCostModel(ScheduleSpace space);
-
 /// The points that a search measures, one after another; at most `trials`.
-std::vector<size_t> replaySearch(const ScheduleSpace &space,
+std::vector<size_t> replaySearch(llvm::ArrayRef<SchedulePoint> space,
                                  const ScheduleTable &table,
                                  ProposalAlgorithm algorithm, uint64_t seed,
                                  int64_t trials);

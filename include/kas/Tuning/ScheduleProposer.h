@@ -14,6 +14,7 @@
 #define KAS_TUNING_SCHEDULEPROPOSER_H
 
 #include "kas/Tuning/ScheduleModel.h"
+#include "kas/Tuning/TuningDevice.h"
 #include <optional>
 
 namespace kas {
@@ -33,11 +34,11 @@ std::optional<ProposalAlgorithm> parseProposalAlgorithm(llvm::StringRef name);
 llvm::StringRef getName(ProposalAlgorithm algorithm);
 
 /// Proposes points of a space; a function of the seed and of what it was told.
-/// Knows nothing of where times come from. The space must outlive it.
+/// Knows nothing of where times come from. The points must outlive it.
 class ScheduleProposer {
 public:
-  ScheduleProposer(const ScheduleSpace &space, ProposalAlgorithm algorithm,
-                   uint64_t seed);
+  ScheduleProposer(llvm::ArrayRef<SchedulePoint> points,
+                   ProposalAlgorithm algorithm, uint64_t seed);
 
   /// So many are best asked for at a time.
   static constexpr size_t batch = 4;
@@ -66,10 +67,9 @@ private:
   void addNeighbours(size_t point, std::vector<char> &found) const;
   void learn();
 
-  const ScheduleSpace &space;
+  llvm::ArrayRef<SchedulePoint> points;
   ProposalAlgorithm algorithm;
   Random random;
-  std::vector<std::vector<float>> features;
   std::vector<char> known;
   size_t numKnown = 0;
   std::vector<std::pair<double, size_t>> timed;

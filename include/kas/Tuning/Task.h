@@ -13,7 +13,7 @@
 #ifndef KAS_TUNING_TASK_H
 #define KAS_TUNING_TASK_H
 
-#include "kas/Pipelines/ScheduleSpace.h"
+#include "kas/Tuning/TuningDevice.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -44,7 +44,7 @@ struct TuningTask {
   /// that it stands for.
   mlir::Operation *anchor = nullptr;
   std::vector<mlir::Operation *> uses;
-  ScheduleSpace space;
+  std::unique_ptr<KernelSpace> space;
 
   /// 16 hexadecimal digits for `classText`.
   std::string getClassKey() const;
@@ -57,19 +57,10 @@ struct TuningTask {
 std::string abstractNumbers(llvm::StringRef text,
                             std::vector<std::string> &numbers);
 
-/// Makes `module` ready for schedules: the target is attached, operators are
-/// concrete and in their best stages, elementwise operations are fused. The CPU
-/// pipeline makes the same of the result as of the module before.
-llvm::Error prepareForTuning(mlir::ModuleOp module);
-
-/// The kernels of a function of a module that is prepared, in the order of
-/// their first use. Operations that no register tile suits are left out.
-llvm::Expected<std::vector<TuningTask>>
-findTasks(mlir::func::FuncOp function,
-          const ScheduleSpaceOptions &options = {});
-
-/// Sets a schedule on `op`, or takes it away if there is none.
-void setSchedule(mlir::Operation *op, ScheduleAttr schedule);
+/// The kernels of a function of a module that `device` has prepared, in the
+/// order of their first use. Operations without schedules there are left out.
+llvm::Expected<std::vector<TuningTask>> findTasks(mlir::func::FuncOp function,
+                                                  const TuningDevice &device);
 
 } // namespace kas
 

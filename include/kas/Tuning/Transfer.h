@@ -14,20 +14,9 @@
 #define KAS_TUNING_TRANSFER_H
 
 #include "kas/Pipelines/ScheduleSpace.h"
+#include "kas/Tuning/TuningDevice.h"
 
 namespace kas {
-
-/// How a schedule of another kernel got to suit.
-enum class ScheduleFit {
-  /// All its numbers divide the loops here, too.
-  Exact,
-  /// Some number became the largest that divides and is smaller.
-  Divisors,
-  /// Some number does not divide: the last tile is narrower or masked.
-  Masked,
-  /// No schedule of this road suits.
-  Invalid
-};
 
 struct AdaptedSchedule {
   ScheduleFit fit = ScheduleFit::Invalid;

@@ -13,7 +13,6 @@
 #ifndef KAS_TUNING_TUNER_H
 #define KAS_TUNING_TUNER_H
 
-#include "kas/Tuning/ForkedRunner.h"
 #include "kas/Tuning/ScheduleProposer.h"
 #include "kas/Tuning/Task.h"
 #include "kas/Tuning/TuningStore.h"
@@ -24,7 +23,8 @@ namespace kas {
 enum class Baseline {
   /// What the cost model chooses.
   Model,
-  /// One schedule for all kernels, which knows no sizes (`getFixedSchedule`).
+  /// One schedule for all kernels, which knows no sizes
+  /// (`KernelSpace::getFixed`).
   Fixed,
   /// Loops without register tiles.
   Loops
@@ -51,7 +51,7 @@ struct TunerOptions {
 struct TunedKernel {
   /// Null: none is better than the cost model's, or than plain loops if those
   /// are the baseline.
-  ScheduleAttr schedule = nullptr;
+  mlir::Attribute schedule = nullptr;
   /// The time with it, relative to that with the cost model's; and the latter,
   /// in milliseconds.
   double ratio = 1, defaultMs = 0;
@@ -68,13 +68,10 @@ struct TunedKernel {
 
 /// Tunes one kernel; goes on from what the database has. Errors: those of the
 /// database, and a kernel that cannot be compiled without a schedule.
-llvm::Expected<TunedKernel> tuneKernel(TuningTask &task, TuningStore &store,
+llvm::Expected<TunedKernel> tuneKernel(TuningTask &task,
+                                       const TuningDevice &device,
+                                       TuningStore &store,
                                        const TunerOptions &options);
-
-/// What stands for code without a cost model and without a tuner: panels of two
-/// vectors of elements that lie together, over all of the reduction, in tiles
-/// of six rows; the nearest of them that suits. Null where no panels do.
-ScheduleAttr getFixedSchedule(const ScheduleSpace &space);
 
 struct TransferOptions {
   /// The network whose schedules are taken; empty: all of the database.
@@ -88,9 +85,9 @@ struct TransferOptions {
 /// adapted to its loops. With another baseline than the cost model: among what
 /// was fastest for each of the others, the nearest loops first, and without the
 /// learned model, which knows the cost model's times.
-llvm::Expected<TunedKernel> transferKernel(TuningTask &task, TuningStore &store,
-                                           const TunerOptions &options,
-                                           const TransferOptions &transfer);
+llvm::Expected<TunedKernel>
+transferKernel(TuningTask &task, const TuningDevice &device, TuningStore &store,
+               const TunerOptions &options, const TransferOptions &transfer);
 
 } // namespace kas
 

@@ -36,6 +36,8 @@ struct TuningEnvironment {
   /// How is measured: threads, weights prepared ahead, runs.
   std::string protocol;
 
+  /// The versions of this program.
+  static std::string getToolchain();
   /// That of code for `target` on this machine.
   static TuningEnvironment get(const Target &target, llvm::StringRef protocol);
 };

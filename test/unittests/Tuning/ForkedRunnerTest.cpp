@@ -65,7 +65,7 @@ TEST_F(ForkedRunnerTest, ReportsWhatDoesNotCompile) {
   auto schedule = ScheduleAttr::get(context.get(), Road::Panels, 0, 0, 0,
                                     /*tile=*/5, 0);
   StoredMeasurement measured = runner->measure(
-      [&] { setSchedule(module->tasks.front().anchor, schedule); });
+      [&] { module->device->set(module->tasks.front().anchor, schedule); });
   EXPECT_NE(measured.failure.find("expected a tile that divides the columns"),
             std::string::npos)
       << measured.failure;

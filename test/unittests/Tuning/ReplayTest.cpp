@@ -21,15 +21,16 @@ namespace {
 class ReplayTest : public testing::Test {
 protected:
   const TuningTask &getTask() const { return module.tasks.front(); }
-  const ScheduleSpace &getSpace() const { return getTask().space; }
+  llvm::ArrayRef<SchedulePoint> getPoints() const {
+    return getTask().space->getPoints();
+  }
 
   ScheduleTable makeTable(size_t hidden) const {
-    ScheduleNumbers best = getNumbers(getSpace().points[hidden].schedule);
+    const SchedulePoint &best = getPoints()[hidden];
     std::vector<std::optional<double>> times;
-    for (auto [index, point] : llvm::enumerate(getSpace().points)) {
-      double distance = point.schedule.getRoad() !=
-                        getSpace().points[hidden].schedule.getRoad();
-      for (auto [a, b] : llvm::zip_equal(best, getNumbers(point.schedule)))
+    for (auto [index, point] : llvm::enumerate(getPoints())) {
+      double distance = point.road != best.road;
+      for (auto [a, b] : llvm::zip_equal(best.numbers, point.numbers))
         distance += std::abs(std::log2(static_cast<double>(a + 1)) -
                              std::log2(static_cast<double>(b + 1)));
       // Some fail.
@@ -47,7 +48,7 @@ protected:
     for (uint64_t seed = 0; seed < 7; ++seed)
       counts.push_back(
           countTrials(table,
-                      replaySearch(getSpace(), table, algorithm, seed, 150),
+                      replaySearch(getPoints(), table, algorithm, seed, 150),
                       0.95)
               .value_or(150));
     llvm::sort(counts);
@@ -79,8 +80,8 @@ TEST_F(ReplayTest, VisitsAllOnce) {
   ScheduleTable table = makeTable(5);
   for (ProposalAlgorithm algorithm : allAlgorithms) {
     std::vector<size_t> points =
-        replaySearch(getSpace(), table, algorithm, 1, 1 << 20);
-    EXPECT_EQ(points.size(), getSpace().points.size());
+        replaySearch(getPoints(), table, algorithm, 1, 1 << 20);
+    EXPECT_EQ(points.size(), getPoints().size());
     llvm::sort(points);
     EXPECT_TRUE(std::unique(points.begin(), points.end()) == points.end());
   }
@@ -91,7 +92,7 @@ TEST_F(ReplayTest, SeedsDecide) {
   for (ProposalAlgorithm algorithm :
        {ProposalAlgorithm::Evolution, ProposalAlgorithm::Random}) {
     auto search = [&](uint64_t seed) {
-      return replaySearch(getSpace(), table, algorithm, seed, 40);
+      return replaySearch(getPoints(), table, algorithm, seed, 40);
     };
     EXPECT_EQ(search(1).size(), 40u);
     EXPECT_EQ(search(1), search(1));
@@ -111,7 +112,7 @@ TEST_F(ReplayTest, CountsTrials) {
 /// What was learned leads to the best in less than two thirds of the trials
 /// that chance needs, on average of bests that the cost model does not know of.
 TEST_F(ReplayTest, EvolutionLearns) {
-  size_t all = getSpace().points.size();
+  size_t all = getPoints().size();
   int64_t evolution = 0, random = 0;
   for (size_t hidden : {all / 7, all / 3, all / 2, 3 * all / 4, all - 1}) {
     ScheduleTable table = makeTable(hidden);
@@ -136,7 +137,7 @@ TEST_F(ReplayTest, ReadsTables) {
   auto record = [&](size_t point) {
     StoredMeasurement row;
     llvm::raw_string_ostream(row.schedule)
-        << mlir::Attribute(getSpace().points[point].schedule);
+        << mlir::Attribute(getPoints()[point].schedule);
     if (table.times[point])
       row.ratio = *table.times[point];
     else

@@ -65,7 +65,7 @@ TEST(ScheduleModel, NeedsSamples) {
 TEST(ScheduleModel, FeaturesAreFinite) {
   auto context = makeTuningContext();
   TuningModule module(*context, makeConvolution(8, 16, 14, 1));
-  const ScheduleSpace &space = module.tasks.front().space;
+  ScheduleSpace space = module.getSpace();
   size_t width = getFeatures(space, space.points.front()).size();
   for (const PlannedSchedule &point : space.points) {
     std::vector<float> features = getFeatures(space, point);

@@ -116,14 +116,14 @@ TEST(ScheduleSpace, RandomPointsAreValidAndEqual) {
       // Each road as often as the others.
       auto road = static_cast<Road>(i % 3);
       std::vector<ScheduleAttr> points;
-      for (const PlannedSchedule &point : task.space.points)
+      for (const PlannedSchedule &point : module.getSpace().points)
         if (point.schedule.getRoad() == road)
           points.push_back(point.schedule);
       if (points.empty())
         continue;
       ScheduleAttr schedule = points[random.below(points.size())];
       StoredMeasurement measured =
-          runner->measure([&] { setSchedule(task.anchor, schedule); });
+          runner->measure([&] { module.device->set(task.anchor, schedule); });
       std::string name;
       llvm::raw_string_ostream(name) << mlir::Attribute(schedule);
       EXPECT_EQ(measured.failure, "") << name << " of seed " << seed - 1 << "\n"
@@ -140,7 +140,7 @@ TEST(ScheduleSpace, RandomPointsAreValidAndEqual) {
 TEST(ScheduleSpace, HasNoDuplicates) {
   auto context = makeTuningContext();
   TuningModule module(*context, makeConvolution(8, 16, 14, 1));
-  const ScheduleSpace &space = module.tasks.front().space;
+  ScheduleSpace space = module.getSpace();
   for (auto [index, point] : llvm::enumerate(space.points))
     EXPECT_EQ(space.find(point.schedule), index);
 }
@@ -223,8 +223,8 @@ TEST(Transfer, AdaptedSchedulesArePoints) {
   auto context = makeTuningContext();
   TuningModule one(*context, makeConvolution(8, 16, 14, 1));
   TuningModule other(*context, makeConvolution(16, 48, 28, 2));
-  const ScheduleSpace &from = one.tasks.front().space;
-  const ScheduleSpace &to = other.tasks.front().space;
+  ScheduleSpace from = one.getSpace();
+  ScheduleSpace to = other.getSpace();
   int64_t valid = 0;
   for (const PlannedSchedule &point : from.points) {
     AdaptedSchedule same = adaptSchedule(point.schedule, from);

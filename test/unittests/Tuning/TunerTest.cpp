@@ -32,7 +32,8 @@ protected:
   }
   TunedKernel tune(TuningStore &store) {
     TuningModule module(*context, makeMatmul(16, 32, 8));
-    return llvm::cantFail(tuneKernel(module.tasks.front(), store, options));
+    return llvm::cantFail(
+        tuneKernel(module.tasks.front(), *module.device, store, options));
   }
   std::vector<std::string> getSchedules(TuningStore &store) {
     TuningModule module(*context, makeMatmul(16, 32, 8));
@@ -86,23 +87,26 @@ TEST_F(TunerTest, TransfersWithinAClass) {
   TuningTask &from = source.tasks.front(), &to = target.tasks.front();
   ASSERT_EQ(from.getClassKey(), to.getClassKey());
   ASSERT_NE(from.shape, to.shape);
-  EXPECT_EQ(llvm::cantFail(transferKernel(to, *store, options, {})).measured,
-            0);
+  EXPECT_EQ(
+      llvm::cantFail(transferKernel(to, *target.device, *store, options, {}))
+          .measured,
+      0);
 
   int64_t id = llvm::cantFail(
       store->addKernel({from.getClassKey(), from.classText, from.shape}));
   std::string schedule;
   llvm::raw_string_ostream(schedule)
-      << mlir::Attribute(from.space.points.front().schedule);
+      << from.space->getPoints().front().schedule;
   llvm::cantFail(store->recordChoice(id, schedule, "a test"));
   llvm::cantFail(store->recordUse("source", id, 1));
-  EXPECT_EQ(llvm::cantFail(transferKernel(to, *store, options, {"source", 3}))
+  EXPECT_EQ(llvm::cantFail(transferKernel(to, *target.device, *store, options,
+                                          {"source", 3}))
                 .measured,
             1);
   // Not from another network.
   TuningModule third(*context, makeOperator(4, 16, 48));
-  EXPECT_EQ(llvm::cantFail(transferKernel(third.tasks.front(), *store, options,
-                                          {"other", 3}))
+  EXPECT_EQ(llvm::cantFail(transferKernel(third.tasks.front(), *third.device,
+                                          *store, options, {"other", 3}))
                 .measured,
             0);
 }
@@ -120,20 +124,22 @@ TEST_F(TunerTest, TransfersByItself) {
   llvm::cantFail(store->recordChoice(id, "", "a test"));
   StoredMeasurement row;
   llvm::raw_string_ostream(row.schedule)
-      << mlir::Attribute(from.space.points.back().schedule);
+      << from.space->getPoints().back().schedule;
   row.ratio = 1.5;
-  row.features = getFeatures(from.space, from.space.points.back());
+  row.features = from.space->getPoints().back().features;
   llvm::cantFail(store->record(id, row));
 
   auto transfer = [&](llvm::StringRef network) {
-    return llvm::cantFail(
-        transferKernel(to, *store, options, {network.str(), 3}));
+    return llvm::cantFail(transferKernel(to, *target.device, *store, options,
+                                         {network.str(), 3}));
   };
   EXPECT_EQ(transfer("source").measured, 0);
   options.baseline = Baseline::Fixed;
   TunedKernel none = transfer("other");
   EXPECT_EQ(none.measured, 0);
-  EXPECT_EQ(none.schedule, getFixedSchedule(to.space));
+  std::optional<size_t> fixed = to.space->getFixed();
+  ASSERT_TRUE(fixed);
+  EXPECT_EQ(none.schedule, to.space->getPoints()[*fixed].schedule);
   EXPECT_EQ(none.ratio, none.baselineRatio);
   options.baseline = Baseline::Loops;
   TunedKernel plain = transfer("other");
@@ -149,18 +155,18 @@ TEST_F(TunerTest, TransfersByItself) {
 }
 
 /// One schedule for all: the nearest that suits.
-TEST_F(TunerTest, FixedSchedulesArePoints) {
+TEST_F(TunerTest, FixedSchedulesArePanels) {
   for (const std::string &text :
        {makeMatmul(16, 32, 8), makeMatmul(3, 5, 7),
         makeConvolution(8, 16, 7, 1), makeDepthwise(4, 10)}) {
     TuningModule module(*context, text);
-    const ScheduleSpace &space = module.tasks.front().space;
-    ScheduleAttr fixed = getFixedSchedule(space);
-    bool hasPanels = llvm::any_of(space.points, [](const auto &point) {
-      return point.schedule.getRoad() == Road::Panels;
-    });
-    ASSERT_EQ(fixed != nullptr, hasPanels);
+    const KernelSpace &space = *module.tasks.front().space;
+    auto isPanels = [](const SchedulePoint &point) {
+      return point.road == static_cast<unsigned>(Road::Panels);
+    };
+    std::optional<size_t> fixed = space.getFixed();
+    ASSERT_EQ(fixed.has_value(), llvm::any_of(space.getPoints(), isPanels));
     if (fixed)
-      EXPECT_TRUE(space.find(fixed));
+      EXPECT_TRUE(isPanels(space.getPoints()[*fixed]));
   }
 }

@@ -16,6 +16,7 @@
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Pipelines/CPU.h"
+#include "kas/Pipelines/ScheduleSpace.h"
 #include "kas/Tuning/Task.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -126,13 +127,19 @@ struct TuningModule {
   TuningModule(mlir::MLIRContext &context, llvm::StringRef text) {
     module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     EXPECT_TRUE(module) << text.str();
-    llvm::cantFail(prepareForTuning(*module));
+    llvm::cantFail(device->prepare(*module));
     function = module->lookupSymbol<mlir::func::FuncOp>("forward");
-    tasks = llvm::cantFail(findTasks(function));
+    tasks = llvm::cantFail(findTasks(function, *device));
   }
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp function;
   std::vector<TuningTask> tasks;
+  std::unique_ptr<TuningDevice> device = makeCPUTuningDevice();
+
+  /// The CPU's space of the first kernel.
+  ScheduleSpace getSpace() {
+    return llvm::cantFail(getScheduleSpace(tasks.front().anchor));
+  }
 };
 
 } // namespace kas
