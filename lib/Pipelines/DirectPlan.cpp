@@ -67,14 +67,17 @@ private:
            });
   }
 
-  /// Whether steps of `reduction` reach what steps of `column` read.
+  /// Whether steps of `reduction` reach what other steps of `column` read, or
+  /// lie between.
   bool sharesData(unsigned reduction, unsigned column) const {
     return isLinear(reduction) &&
            llvm::all_of(
                contraction.vectorInputs, [&](const PackedAccess &access) {
-                 int64_t a = *getCoefficient(access.address, reduction);
-                 int64_t b = *getCoefficient(access.address, column);
-                 return a && b && (a % b == 0 || b % a == 0);
+                 int64_t a =
+                     std::abs(*getCoefficient(access.address, reduction));
+                 int64_t b = std::abs(*getCoefficient(access.address, column));
+                 return a && b && (a % b == 0 || b % a == 0) &&
+                        a < b * extent(column) && b <= a * extent(reduction);
                });
   }
 
@@ -109,27 +112,36 @@ private:
   void tryColumnLoop(std::optional<unsigned> columnLoop) {
     DirectPlan plan = best;
     plan.columnLoop = columnLoop;
-    plan.looped.clear();
+    plan.looped = contraction.reductions;
     plan.unrolled.clear();
-    for (unsigned loop : contraction.reductions)
-      (columnLoop && extent(loop) <= maxUnrolled && plan.unrolled.empty() &&
-               sharesData(loop, *columnLoop)
-           ? plan.unrolled
-           : plan.looped)
-          .push_back(loop);
+    tryLineLoops(plan);
+    if (columnLoop)
+      for (unsigned loop : contraction.reductions)
+        if (extent(loop) <= maxUnrolled && sharesData(loop, *columnLoop)) {
+          plan.unrolled = {loop};
+          plan.looped = getOthers(contraction.reductions, loop);
+          tryLineLoops(plan);
+        }
+  }
+
+  static SmallVector<unsigned> getOthers(ArrayRef<unsigned> loops,
+                                         unsigned loop) {
+    return llvm::filter_to_vector(
+        loops, [&](unsigned other) { return other != loop; });
+  }
+
+  void tryLineLoops(DirectPlan plan) {
     plan.lineLoop = std::nullopt;
     plan.sharesLines = false;
     tryColumns(plan);
     SmallVector<unsigned> looped = plan.looped;
-    for (unsigned loop : looped) {
-      if (!movesAlongLines(loop))
-        continue;
-      plan.lineLoop = loop;
-      plan.sharesLines = !contraction.hasSteps({1});
-      plan.looped = llvm::filter_to_vector(
-          looped, [&](unsigned other) { return other != loop; });
-      tryColumns(plan);
-    }
+    for (unsigned loop : looped)
+      if (movesAlongLines(loop)) {
+        plan.lineLoop = loop;
+        plan.sharesLines = !contraction.hasSteps({1});
+        plan.looped = getOthers(looped, loop);
+        tryColumns(plan);
+      }
   }
 
   void tryColumns(DirectPlan plan) {
@@ -192,7 +204,10 @@ private:
         int64_t shared = plan.sharesLines ? getPlaces(plan) : 1;
         int64_t inside = shared * loads * vectors + 1;
         int64_t outside = shared * steps * (rows + vectors);
-        if (sums + std::min(inside, outside) > target.registers ||
+        // The elements of a line before they are parted, and which of them go
+        // where.
+        int64_t parted = plan.sharesLines ? 6 : 0;
+        if (sums + std::min(inside, outside) + parted > target.registers ||
             (sums > 1 && sums * steps * getPlaces(plan) > maxProducts) ||
             !isAllowed(plan.rowLoop, rows) ||
             (schedule && !(isLeft(schedule.getRows(), rows) &&

@@ -3,6 +3,8 @@
 // RUN: FileCheck %s --check-prefix=LOADS < %t
 // RUN: FileCheck %s --check-prefix=LANES < %t
 
+// Lines of the data are loaded once for all that reads them.
+
 // Data of stride 2: what the places of a window along a line read is loaded
 // once, and parted into elements of even and of odd numbers.
 
@@ -86,4 +88,30 @@ func.func @window_of_two(%x: tensor<1x4x32x32xf32>, %w: tensor<4x2x2xf32>) -> te
   %y = kas.apply @depthwise<k = 2, s = 2>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<road = direct, rows = 1, columns = 1, vectors = 1>}
     : (tensor<1x4x32x32xf32>, tensor<4x2x2xf32>) -> tensor<1x4x16x16xf32>
   return %y : tensor<1x4x16x16xf32>
+}
+
+kas.operator @conv2d<N, Cin, Cout, H, W | k>
+    (%n: N, %o: Cout, %h: H, %w: W) from [N, Cin, H, W] {
+  %c = kas.reduce sum : Cin
+  %i = kas.reduce sum : k
+  %j = kas.reduce sum : k
+  %c_d, %c_w = kas.share %c : Cin
+  %i_d, %i_w = kas.share %i : k
+  %j_d, %j_w = kas.share %j : k
+  %y = kas.unfold %h, %i_d : H, k
+  %x = kas.unfold %w, %j_d : W, k
+  kas.yield data(%n, %c_d, %y, %x) weight(%o, %c_w, %i_w, %j_w)
+}
+
+// Four lines of the output are six of the data, at three places. Channels lie a
+// multiple of a line apart, too, but no two lines read the same of them.
+// LOADS-LABEL:    func.func @channels
+// LOADS:          scf.for {{.*}} iter_args
+// LOADS-COUNT-18: vector.{{(masked)?}}load
+// LOADS-NOT:      vector.{{(masked)?}}load
+// LOADS:          scf.yield
+func.func @channels(%x: tensor<1x2x32x32xf32>, %w: tensor<2x2x3x3xf32>) -> tensor<1x2x32x32xf32> {
+  %y = kas.apply @conv2d<k = 3>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<road = direct, rows = 2, columns = 4, vectors = 1>}
+    : (tensor<1x2x32x32xf32>, tensor<2x2x3x3xf32>) -> tensor<1x2x32x32xf32>
+  return %y : tensor<1x2x32x32xf32>
 }
