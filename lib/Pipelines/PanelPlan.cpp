@@ -134,7 +134,10 @@ int64_t estimate(const Contraction &contraction, const PanelPlan &plan,
   // Every other element of two vectors.
   if (vectors && !contraction.hasSteps({1}))
     copyTime = 24;
+  // Wide arithmetic speeds up products, and not what reads and writes.
   int64_t operationTime = target.getOperationTime(target.lanes);
+  if (target.lanes > 8 && operationTime == 1)
+    copyTime *= 2;
   int64_t products =
       contraction.getExtent(contraction.rows) * operationTime * 17 / 16;
   int64_t tiles = contraction.getExtent(contraction.batches) *
