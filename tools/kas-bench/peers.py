@@ -11,6 +11,7 @@
     tools/kas-bench/peers.py --searched=found.mlir         what kas-search has found
     tools/kas-bench/peers.py --transformed=found.mlir      networks that kas-search has transformed
     tools/kas-bench/peers.py --grouped-layers              the 3x3 layers of three networks, dense and in groups
+    tools/kas-bench/peers.py --resume=peers.jsonl > all    what a run that was stopped has left
     tools/kas-bench/peers.py --self-check                  tries everything out that needs no other packages
 
 Each implementation is a process of its own, pinned to the same cores. All variants of all of them are timed in turn, in several
@@ -152,6 +153,9 @@ def run(options):
     with open(options.work / "workers.log", "a") as log:
         started = start_workers(options, extra, log)
         versions = {name: version for worker in started for name, version in worker.versions.items()}
+        if options.resume:
+            done = out.restore(Path(options.resume).read_text().splitlines(keepends=True), known)
+            chosen = [case for case in chosen if case.name not in done]
         out.line("run", "kas", "rounds", options.rounds, versions=versions, machine=machine_name(), date=datetime.date.today().isoformat())
         for case in chosen:
             variants, failures = measure.measure(started, case, options)
@@ -182,6 +186,8 @@ def parse():
     parser.add_argument("--peers", default="all", metavar="none|all|NAME,...", help=f"of {', '.join(PEERS)} (default: all)")
     parser.add_argument("--networks", action="store_true", help="measure networks instead of operators")
     parser.add_argument("--grouped-layers", action="store_true", help="measure the layers of three networks, dense and in groups, instead")
+    parser.add_argument("--resume", metavar="FILE", help="print again what an earlier run printed to this file, but for its last case, and measure the "
+                        "others")
     parser.add_argument("--searched", metavar="FILE", help="measure the operators of this output of kas-search instead")
     parser.add_argument("--transformed", metavar="FILE", help="measure the networks of this output of kas-search=network=@forward beside the one they "
                         "were made of, a residual network of tools/network-search/cifar.py")
@@ -205,6 +211,8 @@ def parse():
         parser.error("--rounds, --repetitions and --threads must be at least 1")
     if sum(map(bool, (options.networks, options.searched, options.grouped_layers, options.transformed))) > 1:
         parser.error("--networks, --searched, --grouped-layers and --transformed exclude each other")
+    if options.resume and (options.networks or not Path(options.resume).is_file()):
+        parser.error(f"--resume: expected the output of an earlier run on operators, got '{options.resume}'")
     for expression in (options.filter, options.variants):
         try:
             re.compile(expression)

@@ -21,7 +21,6 @@ class Report:
         self.stream, self.threads = stream, threads
         self.means = {}  # (group, metric) -> values
         self.shares = {}  # case -> share of peak
-        self.calls = {}  # case -> share of peak of calls from C
         self.networks = {}  # case -> (milliseconds, multiply-adds)
 
     def line(self, case, impl, metric, value, unit="", **more):
@@ -34,6 +33,9 @@ class Report:
     def kas_line(self, case, metric, value):
         """A number of ours that is averaged over the classes of the case."""
         self.line(case.name, "kas", metric, value, **{"class": case.group})
+        self.mean(case, metric, value)
+
+    def mean(self, case, metric, value):
         layers = ("grouped layers",) if groupedlayers.get_dense(case.name) else ()
         for group in dict.fromkeys((case.group, case.subgroup, *layers)):
             self.means.setdefault((group, metric), []).append(value)
@@ -43,6 +45,8 @@ class Report:
         variants = [variant for variant in variants if variant.worker.name != "machine"]
         gflop = 2e-9 * case.macs
         peak = case_peak(machine)
+        dense = next((variant for variant in variants if variant.name == "kas-dense-from-c"), None)
+        variants = [variant for variant in variants if variant is not dense]
         for variant in variants:
             times = variant.times
             self.line(case.name, variant.name, "time_ms", variant.median, "ms", median=round(variant.median, 6), min=round(min(times), 6), n=len(times),
@@ -54,9 +58,8 @@ class Report:
             self.line(case.name, "machine", "peak_gflops", peak, "GFLOP/s")
         if "copy" in machine:
             self.line(case.name, "machine", "copy_bandwidth", 4e-6 * case.elements / machine["copy"], "GB/s")
-        for variant in variants:
-            if variant.name == "kas-from-c" and variant.error <= TOLERANCE and peak:
-                self.calls[case.name] = 1e3 * gflop / variant.median / (peak * self.threads)
+        if dense:
+            self.compare_dense(case, dense, variants)
         variants = [variant for variant in variants if variant.name != "kas-from-c"]
         ours = [variant for variant in variants if variant.name == "kas" and variant.error <= TOLERANCE]
         if ours:
@@ -79,6 +82,31 @@ class Report:
                 self.kas_line(case, metric, best.median / ours.median)
                 self.line(case.name, best.name, metric.replace("ratio_to_", ""), best.median, "ms")
 
+    def compare_dense(self, case, dense, variants):
+        """The time of the dense layer over the number of groups against that of the grouped layer, from the same rounds."""
+        self.line(case.name, dense.name, "time_ms", dense.median, "ms", min=round(min(dense.times), 6), n=len(dense.times))
+        for variant in variants:
+            if variant.name == "kas-from-c" and variant.error <= TOLERANCE:
+                expected = dense.median / groupedlayers.get_dense(case.name)[1]
+                self.kas_line(case, "achieved_over_expected", expected / variant.median)
+
+    def restore(self, lines, cases):
+        """Takes the lines of an earlier run that stopped, and says which cases it has measured: all but the last one."""
+        entries = [json.loads(line) for line in lines if line.endswith("}\n")]
+        names = [entry["case"] for entry in entries if entry["case"] in cases]
+        done = set(names) - set(names[-1:])
+        for entry in entries:
+            if entry["case"] not in done:
+                continue
+            self.stream.write(json.dumps(entry) + "\n")
+            case = cases[entry["case"]]
+            if entry["impl"] == "kas" and "class" in entry and entry["metric"] != "time_ms":
+                self.mean(case, entry["metric"], entry["value"])
+            elif entry["impl"] == "kas" and entry["metric"] == "share_of_peak":
+                self.means_only(case, "share_of_peak", entry["value"])
+                self.shares[case.name] = entry["value"]
+        return done
+
     def means_only(self, case, metric, value):
         for group in dict.fromkeys((case.group, case.subgroup)):
             self.means.setdefault((group, metric), []).append(value)
@@ -90,10 +118,6 @@ class Report:
             dense = f"c3_{case.shape[1]}_{case.shape[1]}@{size}"
             if case.subgroup in ("thin", "wide") and case.name in self.shares and dense in self.shares:
                 self.kas_line(case, "share_of_dense_efficiency", self.shares[case.name] / self.shares[dense])
-            layer = groupedlayers.get_dense(case.name)
-            if layer and case.name in self.calls and layer[0] in self.calls:
-                # Shares of the peak, not times: the machine may have been slower in one of them.
-                self.kas_line(case, "achieved_over_expected", self.calls[case.name] / self.calls[layer[0]])
         dense = self.networks.get("resnet18@224")
         for name, (time, macs) in self.networks.items():
             if dense and name != "resnet18@224":

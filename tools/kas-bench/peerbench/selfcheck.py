@@ -10,7 +10,7 @@ import json
 import math
 import types
 
-from . import build, cases, networks, report, searched, torchcode
+from . import build, cases, groupedlayers, networks, report, searched, torchcode
 
 
 def expect(what, value, wanted):
@@ -73,12 +73,14 @@ def run_code(name, case, source, shapes):
         raise SystemExit(f"peers.py: self-check: code of {name}: expected no difference, got {error}")
 
 
+def make_variant(worker, name, times, error=1e-7):
+    middle = sorted(times)[len(times) // 2]
+    return types.SimpleNamespace(worker=types.SimpleNamespace(name=worker), name=name, times=times, median=middle, error=error)
+
+
 def check_report():
     """Ratios, shares and means of made-up times."""
-    def variant(worker, name, times, error=1e-7):
-        middle = sorted(times)[len(times) // 2]
-        return types.SimpleNamespace(worker=types.SimpleNamespace(name=worker), name=name, times=times, median=middle, error=error)
-
+    variant = make_variant
     stream = io.StringIO()
     lines = report.Report(stream, 1)
     case = cases.CASES["op1_64@56"]
@@ -94,6 +96,24 @@ def check_report():
     expect("mean of the class", numbers["geomean/op1", "kas", "ratio_to_best_peer"], 2.0)
 
 
+def check_grouped():
+    """A grouped layer beside its dense one, and a run that goes on where another was stopped."""
+    known = groupedlayers.make_cases()
+    grouped, other = known["64@56_g4"], known["64@56_g8"]
+    stream = io.StringIO()
+    lines = report.Report(stream, 1)
+    for case in (grouped, other):
+        lines.case(case, [make_variant("kas", "kas", [0.5]), make_variant("kas", "kas-from-c", [0.5]), make_variant("kas", "kas-dense-from-c", [1.6]),
+                          make_variant("iree", "iree", [1.5])])
+    rest = io.StringIO()
+    again = report.Report(rest, 1)
+    expect("cases of a run that was stopped", again.restore(stream.getvalue().splitlines(keepends=True), known), {grouped.name})
+    again.finish([])
+    numbers = {(entry["case"], entry["metric"]): entry["value"] for entry in map(json.loads, rest.getvalue().splitlines())}
+    expect("achieved over expected", numbers["geomean/grouped layers", "achieved_over_expected"], 0.8)
+    expect("ratio of grouped layers", numbers["geomean/grouped layers", "ratio_to_best_peer"], 3.0)
+
+
 def check_sizes():
     expect("a size", torchcode.make_size("3*C*k/(2*s)", {"C": 8, "k": 3, "s": 4}), 9)
     arguments = networks.read_arguments(networks.MODEL.read_text())
@@ -106,6 +126,7 @@ def run(options):
     options.work.mkdir(parents=True, exist_ok=True)
     check_sizes()
     check_report()
+    check_grouped()
     check_code(options)
     check_object(options)
     print("peers.py: self-check passed" + ("" if importlib.util.find_spec("torch") else "; PyTorch is not here, its code was not run"))

@@ -45,6 +45,9 @@ class Kas:
         yield "kas", lambda: self.load(case, directory)
         if case.group in groupedlayers.LAYERS:
             yield "kas-from-c", lambda: self.load(case, directory, from_c=True)
+            if layer := groupedlayers.get_dense(case.name):
+                # Beside it in the same rounds; it has been checked as a case of its own.
+                yield "kas-dense-from-c", lambda: Loaded([], None, self.load(case, self.find_directory(layer[0]), from_c=True).timer)
         for name in case.others:
             yield f"kas/{name}", lambda name=name: self.load_other(case, directory, name)
 
@@ -405,9 +408,10 @@ def time_calls(loaded, request):
     """Nanoseconds of each call, behind one that is not counted."""
     calls = loaded.calls
     clock, times, i = time.perf_counter_ns, [], request["start"]
-    calls[i % len(calls)]()
     if loaded.timer:
-        return loaded.timer(i + 1, request["repetitions"])
+        # One that is not counted.
+        return loaded.timer(i, request["repetitions"] + 1)[1:]
+    calls[i % len(calls)]()
     begin = time.time()
     for count in range(request["repetitions"]):
         i += 1
@@ -426,6 +430,7 @@ def serve(name, threads, all_variants, find_case):
     os.dup2(2, 1)  # Libraries may print: the answers have a descriptor of their own.
     worker = IMPLEMENTATIONS[name](threads)
     worker.all_variants = all_variants
+    worker.find_directory = lambda name: find_case(name)[1]
     answers.write(json.dumps({"versions": worker.versions()}) + "\n")
     live = {}
     for line in sys.stdin:
