@@ -2,19 +2,22 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches transformations of ResNet-34 for images of CIFAR's size, measures the best that Fisher Potential leaves, and prints a table.
+"""Searches transformations of ResNet-34 for images of CIFAR's size, measures the best that Fisher Potential leaves, and prints tables.
 
-    tools/network-search/run.py                              1000 configurations, 10 survivors measured
+    tools/network-search/run.py                              1000 random configurations, the 5 with the least time of layers measured
+    tools/network-search/run.py --algorithms=random,mcts,evolution
     tools/network-search/run.py --peers=PYTHON               and them beside the best compiler's dense network (tools/kas-bench/peers.py)
-    tools/network-search/run.py --algorithm=mcts --objective=-fisher_ratio
+    tools/network-search/run.py --peers=PYTHON --prepare     everything that needs no quiet machine; without it, the rest
 
-A run that was stopped goes on. Times of the search are those of this run, with what was known before left out.
+A run that was stopped goes on; the time of a search is that of all runs that it took. What survivors are chosen by is the metric
+layer_latency_ms, in which each program of a layer is timed once, alone; what they are worth is the time of the whole network.
 """
 
 import argparse
 import json
 import re
 import sqlite3
+import statistics
 import subprocess
 import sys
 import time
@@ -23,6 +26,7 @@ from pathlib import Path
 import cifar
 
 ROOT = Path(__file__).resolve().parents[2]
+ALGORITHMS = ("random", "mcts", "evolution", "surrogate")
 
 
 def parse():
@@ -31,94 +35,162 @@ def parse():
     parser.add_argument("--width", type=int, default=64, help="channels of the first stage (default: %(default)s)")
     parser.add_argument("--image", type=int, default=32, help="size of the images (default: %(default)s)")
     parser.add_argument("--batch", type=int, default=4, help="samples of Fisher Potential (default: %(default)s)")
-    parser.add_argument("--evaluations", type=int, default=1000, help="configurations (default: %(default)s)")
-    parser.add_argument("--survivors", type=int, default=10, help="how many of the best are measured (default: %(default)s)")
+    parser.add_argument("--evaluations", type=int, default=1000, help="configurations of each algorithm (default: %(default)s)")
+    parser.add_argument("--survivors", type=int, default=5, help="how many of the best of each are measured (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2, help="of the search; networks are measured on one (default: %(default)s)")
-    parser.add_argument("--algorithm", default="random")
-    parser.add_argument("--objective", default="flops", help="what survivors are chosen by (default: %(default)s)")
+    parser.add_argument("--algorithms", default="random", help=f"some of {', '.join(ALGORITHMS)} (default: %(default)s)")
     parser.add_argument("--limits", default="normalize=1", help="network-limits of the search (default: %(default)s)")
     parser.add_argument("--peers", metavar="PYTHON", help="the interpreter that has the others' packages")
+    parser.add_argument("--prepare", action="store_true", help="compile for the comparison with the others, but do not measure it")
+    parser.add_argument("--rounds", type=int, default=6, help="how often the turn comes to each network there (default: %(default)s)")
     parser.add_argument("--tools", type=Path, default=ROOT / "build" / "bin")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "network-search")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.algorithms = options.algorithms.split(",")
+    unknown = [name for name in options.algorithms if name not in ALGORITHMS]
+    if unknown:
+        parser.error(f"--algorithms: expected some of {', '.join(ALGORITHMS)}, got '{unknown[0]}'")
+    options.tools, options.work = options.tools.resolve(), options.work.resolve()
+    return options
 
 
-def search(options, network, database, final):
-    """Seconds of a search; its result is in found.mlir."""
-    evaluators = "flops,params,fisher"
-    text = (f"network=@forward scored-network=@forward_batch network-limits={options.limits} algorithm={options.algorithm} seed={options.seed} "
-            f"evaluations={options.evaluations} threads={1 if final else options.threads} evaluators={evaluators} limits=fisher_ratio>=1 "
-            f"objective={options.objective} database={database} top={options.survivors}")
-    if final:
-        text += f" final={options.survivors} final-evaluators=latency time-limit=120"
-    start = time.time()
-    subprocess.run([options.tools / "kas-opt", network, f"-kas-search={text}", "-o", options.work / "found.mlir"], check=True)
-    return time.time() - start
+class Search:
+    """One algorithm's search, in a database of its own."""
+
+    def __init__(self, options, network, algorithm):
+        self.options, self.network, self.algorithm = options, network, algorithm
+        stem = options.work / f"resnet{options.depth}-{algorithm}-{options.seed}"
+        self.database, self.log, self.found = (stem.with_suffix(suffix) for suffix in (".db", ".json", ".mlir"))
+
+    def run(self, final):
+        options = self.options
+        text = (f"network=@forward scored-network=@forward_batch network-limits={options.limits} algorithm={self.algorithm} seed={options.seed} "
+                f"evaluations={options.evaluations} threads={1 if final else options.threads} evaluators=flops,params,fisher,layer_latency "
+                f"limits=fisher_ratio>=1 objective=layer_latency_ms database={self.database} top={options.survivors}")
+        if final:
+            text += f" final={options.survivors} final-evaluators=latency time-limit=120"
+        subprocess.run([options.tools / "kas-opt", self.network, f"-kas-search={text}", "-mlir-print-local-scope", "-o", self.found], check=True)
+
+    def read(self):
+        """(failure, metrics) of each configuration."""
+        if not self.database.exists():
+            return []
+        with sqlite3.connect(self.database) as connection:
+            metrics = {}
+            for candidate, name, value in connection.execute("SELECT candidate, name, value FROM metric"):
+                metrics.setdefault(candidate, {})[name] = value
+            return [(failure, metrics.get(candidate, {})) for candidate, failure, state in
+                    connection.execute("SELECT id, failure, state FROM candidate ORDER BY id") if state != "asked"]
+
+    def finish(self):
+        """Goes on until there are enough configurations; seconds of all runs."""
+        seconds = json.loads(self.log.read_text())["seconds"] if self.log.exists() else 0
+        if len(self.read()) < self.options.evaluations:
+            start = time.time()
+            self.run(final=False)
+            seconds += time.time() - start
+            self.log.write_text(json.dumps({"seconds": seconds}))
+        return seconds
+
+    def measure(self):
+        """Metrics of the survivors with the least layer_latency_ms, in this order."""
+        self.run(final=True)
+        return [{name: float(value) for name, value in re.findall(r"(\w+) = (\S+) : ", text)}
+                for text in re.findall(r"kas\.score = \{(.*?)\}", self.found.read_text())]
+
+    def describe(self, seconds):
+        """Rows of the table: name -> text."""
+        results = self.read()
+        rejected = sum(failure is not None and "fisher_ratio" in failure for failure, _ in results)
+        failed = sum(failure is not None for failure, _ in results) - rejected
+        rows = {"configurations": f"{len(results)}, seed {self.options.seed}", "search": f"{seconds:.0f} s, {self.options.threads} threads",
+                "rejected by Fisher Potential": f"{rejected} ({100 * rejected / len(results):.1f} %)", "failed otherwise": f"{failed}"}
+        times = sorted(metrics["layer_latency_ms"] for failure, metrics in results if failure is None)
+        if times:
+            dense = next(metrics["layer_latency_ms"] / metrics["layer_latency_ratio"] for failure, metrics in results if failure is None)
+            rows["time of layers: the network's"] = f"{dense:.2f} ms"
+            rows["least of the survivors"] = f"{times[0]:.2f} ms ({times[0] / dense:.3f} of it)"
+            rows["median of the survivors"] = f"{statistics.median(times):.2f} ms ({statistics.median(times) / dense:.3f})"
+        return rows
 
 
-def read_candidates(database):
-    """How many there are, and how many of them were rejected and failed otherwise."""
-    with sqlite3.connect(database) as connection:
-        reasons = [reason for reason, in connection.execute("SELECT failure FROM candidate")]
-    rejected = sum(reason is not None and "fisher_ratio" in reason for reason in reasons)
-    return len(reasons), rejected, sum(reason is not None for reason in reasons) - rejected
+def describe_best(scores):
+    best = min(scores, key=lambda score: score["latency_ms"])
+    return (f"{best['latency_ms']:.2f} ms; {best['flops'] / 2e6:.0f} million multiply-adds, {best['params'] / 1e6:.2f} million parameters, "
+            f"Fisher {best['fisher_ratio']:.3f} of the network's")
 
 
-def read_scores(path):
-    """The metrics of the functions that were found, the best first."""
-    scores = []
-    for text in re.findall(r"kas\.score = \{(.*?)\}", path.read_text()):
-        scores.append({name: float(value) for name, value in re.findall(r"(\w+) = (\S+) : ", text)})
-    return scores
+def print_table(columns):
+    names = list(dict.fromkeys(name for rows in columns.values() for name in rows))
+    print(f"| | {' | '.join(f'`{algorithm}`' for algorithm in columns)} |\n|---|{'---|' * len(columns)}")
+    for name in names:
+        print(f"| {name} | {' | '.join(rows.get(name, '') for rows in columns.values())} |")
+    print(flush=True)
 
 
-def measure_peers(options):
-    """Variant -> milliseconds, all in turn in one run."""
-    command = [sys.executable, ROOT / "tools" / "kas-bench" / "peers.py", f"--transformed={options.work / 'found.mlir'}", f"--python={options.peers}",
-               f"--tools={options.tools}", f"--work={options.work / 'peers'}"]
-    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    (options.work / "peers.jsonl").write_text("\n".join(lines) + "\n")
-    entries = [json.loads(line) for line in lines]
-    return {entry["impl"]: entry["value"] for entry in entries if entry["metric"] == "time_ms"}
+def join_networks(searches, path):
+    """The network and what all searches have made of it, in one file."""
+    functions = []
+    for search in searches:
+        for source, name in re.findall(r"^  (func\.func @(\w+)\(.*?^  \})$", search.found.read_text(), re.S | re.M):
+            number = re.fullmatch(r"forward_(\d+)", name)
+            if number:
+                functions.append(source.replace(f"@{name}(", f"@forward_{search.algorithm}{number[1]}(", 1))
+            elif name == "forward" and search is searches[0]:
+                functions.insert(0, source)
+    path.write_text("module {\n" + "".join(f"  {source}\n" for source in functions) + "}\n")
+
+
+def run_peers(options, found, *more):
+    command = [sys.executable, ROOT / "tools" / "kas-bench" / "peers.py", f"--transformed={found}", f"--python={options.peers}",
+               f"--tools={options.tools}", f"--work={options.work / 'peers'}", f"--rounds={options.rounds}", *more]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def print_peers(options, found):
+    """All networks in turn in one run."""
+    lines = run_peers(options, found)
+    (options.work / "peers.jsonl").write_text(lines)
+    entries = [entry for entry in map(json.loads, lines.splitlines()) if entry["metric"] == "time_ms"]
+    times = {entry["impl"]: entry for entry in entries}
+    ours = min((name for name in times if name.startswith("kas/")), key=lambda name: times[name]["value"])
+    others = [name for name in times if not name.startswith("kas")]
+    print("| network | milliseconds, median | least | dense time over it |\n|---|---|---|---|")
+    for name, entry in sorted(times.items(), key=lambda item: item[1]["value"]):
+        dense = "" if "/" in name else ", dense"
+        wrong = "" if entry["ok"] else f", error {entry['max_rel_err']}"
+        print(f"| {name}{dense}{wrong} | {entry['value']:.4g} | {entry['min']:.4g} | {times['kas']['value'] / entry['value']:.2f} |")
+    print()
+    right = [name for name in others if times[name]["ok"]]
+    if right:
+        peer = min(right, key=lambda name: times[name]["value"])
+        print(f"speed-up of {ours} over the best other compiler's dense network ({peer}): {times[peer]['value'] / times[ours]['value']:.2f}")
+        best = min((peer, "kas"), key=lambda name: times[name]["value"])
+        print(f"over the best dense network ({best}): {times[best]['value'] / times[ours]['value']:.2f}")
 
 
 def main():
     options = parse()
-    options.tools, options.work = options.tools.resolve(), options.work.resolve()
     options.work.mkdir(parents=True, exist_ok=True)
     network = options.work / f"resnet{options.depth}.mlir"
     sizes = (options.width, options.image)
     network.write_text(cifar.write("forward", options.depth, 1, *sizes) + cifar.write("forward_batch", options.depth, options.batch, *sizes))
-    database = options.work / f"resnet{options.depth}-{options.algorithm}-{options.seed}.db"
-    seconds = search(options, network, database, final=False)
-    count, rejected, failed = read_candidates(database)
-    print("| | |\n|---|---|")
-    print(f"| configurations | {count}, `{options.algorithm}`, seed {options.seed} |")
-    print(f"| search | {seconds:.0f} s, {options.threads} threads |")
-    print(f"| rejected by Fisher Potential | {rejected} ({100 * rejected / count:.1f} %) |")
-    if failed:
-        print(f"| failed | {failed} |")
-    if not options.survivors:
+    searches, columns = [Search(options, network, algorithm) for algorithm in options.algorithms], {}
+    for search in searches:
+        columns[search.algorithm] = search.describe(search.finish())
+        scores = search.measure() if options.survivors else []
+        if scores:
+            columns[search.algorithm]["best of those measured"] = describe_best(scores)
+    print_table(columns)
+    if not options.peers or not any("best of those measured" in rows for rows in columns.values()):
         return
-    seconds = search(options, network, database, final=True)
-    scores = read_scores(options.work / "found.mlir")
-    print(f"| survivors measured | {len(scores)}, {seconds:.0f} s |", flush=True)
-    if not scores:
-        return
-    best = scores[0]
-    print(f"| best survivor | {best['flops'] / 2e6:.0f} million multiply-adds, {best['params'] / 1e6:.2f} million parameters, "
-          f"Fisher {best['fisher_ratio']:.3f} of the network's, {best['latency_ms']:.2f} ms in the search |")
-    if options.peers:
-        times = measure_peers(options)
-        others = {name: value for name, value in times.items() if not name.startswith("kas")}
-        ours = {name: value for name, value in times.items() if name.startswith("kas/")}
-        peer, chosen = min(others, key=others.get), min(ours, key=ours.get)
-        for name, value in sorted(times.items(), key=lambda item: item[1]):
-            print(f"| {name}{' (dense)' if '/' not in name else ''} | {value:.2f} ms |")
-        print(f"| speed-up of {chosen} over the best dense network ({min(peer, 'kas', key=times.get)}) | "
-              f"{min(times[peer], times['kas']) / times[chosen]:.2f} |")
-        print(f"| over the best other compiler's ({peer}) | {times[peer] / times[chosen]:.2f} |")
+    found = options.work / "found.mlir"
+    join_networks(searches, found)
+    if options.prepare:
+        run_peers(options, found, "--warm")
+    else:
+        print_peers(options, found)
 
 
 if __name__ == "__main__":

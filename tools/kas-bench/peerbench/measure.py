@@ -5,6 +5,8 @@
 
 import json
 import os
+import select
+import signal
 import statistics
 import subprocess
 import sys
@@ -14,8 +16,13 @@ from pathlib import Path
 ENTRY = Path(__file__).resolve().parents[1] / "peers.py"
 
 
+# Seconds that a worker may take to start and for what has no limit of its own, and beyond a limit that it keeps by itself.
+PATIENCE = 120
+GRACE = 30
+
+
 class Worker:
-    """A process that serves one implementation, on some cores; it is started again if it dies."""
+    """A process that serves one implementation, on some cores; it is started again if it dies, or hangs and is killed."""
 
     def __init__(self, name, python, work, cores, log, extra=()):
         threads = str(len(cores))
@@ -25,27 +32,42 @@ class Worker:
                    f"--work={work}", *extra]
         self.name = name
         self.open = lambda: subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1,
-                                             env=environment, cwd=work)
+                                             env=environment, cwd=work, start_new_session=True)
         self.start()
 
     def start(self):
         self.process = self.open()
-        line = self.process.stdout.readline()
+        line = self.read(PATIENCE)
         if not line:
             raise RuntimeError("the worker did not start; workers.log in the work directory says why")
         self.versions = json.loads(line)["versions"]
 
-    def ask(self, **request):
+    def read(self, seconds):
+        """A line; nothing if there is none in time. A worker answers each request with one line, so none is waiting in a buffer."""
+        ready, _, _ = select.select([self.process.stdout], [], [], seconds)
+        return self.process.stdout.readline() if ready else ""
+
+    def kill(self):
+        """With all that it has started, such as compilers."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        return self.process.wait()
+
+    def ask(self, seconds=PATIENCE, **request):
+        """The answer; `lost` in it says that the worker is a new one, which has nothing loaded."""
         try:
             self.process.stdin.write(json.dumps(request) + "\n")
-            line = self.process.stdout.readline()
+            line = self.read(seconds)
         except BrokenPipeError:
             line = ""
         if line:
             return json.loads(line)
-        code = self.process.wait()
+        ended = self.process.poll() is not None or select.select([self.process.stdout], [], [], 0)[0]
+        code = self.kill()
         self.start()
-        return {"failure": f"the worker ended with {code}"}
+        return {"failure": f"the worker ended with {code}" if ended else f"the worker said nothing for {seconds:g} s", "lost": True}
 
     def stop(self):
         self.process.stdin.close()
@@ -64,17 +86,30 @@ class Variant:
 
 
 def load_case(workers, case, settings):
-    """All variants that are ready, and (variant, reason) of those that failed."""
+    """All variants that are ready, and (variant, reason) of those that failed. One that takes a worker with it costs the others nothing."""
     variants, failures = [], []
     for worker in workers:
-        answer = worker.ask(do="load", case=case.name, forms=list(case.forms), variants=settings.variants, limit=settings.limit)
+        def load(name, worker=worker):
+            # The worker gives up by itself, but not inside of a library.
+            return worker.ask(settings.limit + GRACE, do="load", case=case.name, forms=list(case.forms), variant=name, limit=settings.limit)
+
+        def begin(worker=worker):
+            return worker.ask(do="begin", case=case.name, forms=list(case.forms), variants=settings.variants)
+
+        answer = begin()
         if "failure" in answer:
             failures.append((worker.name, answer["failure"]))
-        for name, outcome in answer.get("variants", {}).items():
+        ready = []
+        for name in answer.get("variants", []):
+            outcome = load(name)
+            if outcome.get("lost"):
+                begin()
+                ready = [other for other in ready if "failure" not in load(other.name)]
             if "failure" in outcome:
                 failures.append((name, outcome["failure"]))
             else:
-                variants.append(Variant(worker, name, outcome["error"]))
+                ready.append(Variant(worker, name, outcome["error"]))
+        variants += ready
     return variants, failures
 
 

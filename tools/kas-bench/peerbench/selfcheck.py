@@ -8,9 +8,11 @@ import importlib.util
 import io
 import json
 import math
+import subprocess
+import sys
 import types
 
-from . import build, cases, groupedlayers, networks, report, searched, torchcode
+from . import build, cases, groupedlayers, measure, networks, report, searched, torchcode
 
 
 def expect(what, value, wanted):
@@ -122,11 +124,56 @@ def check_sizes():
     expect("multiply-adds with Operator 1", networks.replaced_macs("op1") < networks.DENSE_MACS / 1.5, True)
 
 
+class Stubborn(measure.Worker):
+    """A worker one of whose variants hangs and one of which ends it."""
+
+    code = """
+import json, sys, time
+live = set()
+print(json.dumps({"versions": {}}), flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    answer = {"error": 0.0}
+    if request["do"] == "begin":
+        live.clear()
+        answer = {"variants": ["first", "hangs", "second", "ends", "last"]}
+    elif request["do"] == "time":
+        answer = {"times": [1e6]} if request["variant"] in live else {"failure": "not loaded"}
+    elif request["variant"] == "hangs":
+        time.sleep(60)
+    elif request["variant"] == "ends":
+        sys.exit(3)
+    else:
+        live.add(request["variant"])
+    print(json.dumps(answer), flush=True)
+"""
+
+    def __init__(self):
+        self.name = "stubborn"
+        self.open = lambda: subprocess.Popen([sys.executable, "-c", self.code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+                                             start_new_session=True)
+        self.start()
+
+
+def check_workers():
+    """A variant that hangs or ends its worker is a failure, and the others are timed."""
+    worker, grace, measure.GRACE = Stubborn(), measure.GRACE, 0.2
+    settings = types.SimpleNamespace(limit=0.3, variants=".", rounds=2, repetitions=1, budget=1, warm=False)
+    case = types.SimpleNamespace(name="case", forms=["written"])
+    variants, failures = measure.measure([worker], case, settings)
+    worker.stop()
+    measure.GRACE = grace
+    expect("variants beside stubborn ones", [(variant.name, variant.times) for variant in variants],
+           [(name, [1.0, 1.0]) for name in ("first", "second", "last")])
+    expect("stubborn variants", failures, [("hangs", "the worker said nothing for 0.5 s"), ("ends", "the worker ended with 3")])
+
+
 def run(options):
     options.work.mkdir(parents=True, exist_ok=True)
     check_sizes()
     check_report()
     check_grouped()
+    check_workers()
     check_code(options)
     check_object(options)
     print("peers.py: self-check passed" + ("" if importlib.util.find_spec("torch") else "; PyTorch is not here, its code was not run"))

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One process per implementation: loads a case in all its variants, checks their outputs, and times them on request.
 
-Lines of JSON on the standard input and output. `load` prepares the variants of a case and says how far each output is from the
-float64 one; `time` makes some calls of one variant, in turn over inputs that do not fit the second-level cache together. Calls
+Lines of JSON on the standard input and output. `begin` forgets what was loaded and names the variants of a case; `load` prepares one
+and says how far its output is from the float64 one; `time` makes some calls of one variant, in turn over inputs that do not fit the second-level cache together. Calls
 to the other workers come in between, so that all see the same weather.
 """
 
@@ -35,13 +35,15 @@ class Kas:
 
     def __init__(self, threads):
         import numpy
-        self.numpy, self.threads = numpy, threads
+        self.numpy, self.threads, self.keep = numpy, threads, []
 
     def versions(self):
         return {}
 
+    def forget(self):
+        self.keep.clear()
+
     def variants(self, case, directory, forms):
-        self.keep = []
         yield "kas", lambda: self.load(case, directory)
         if case.group in groupedlayers.LAYERS:
             yield "kas-from-c", lambda: self.load(case, directory, from_c=True)
@@ -383,25 +385,26 @@ def relative_error(numpy, output, expected):
     return error if math.isfinite(error) else 1e30
 
 
+def find_variants(worker, case, directory, request):
+    """Name -> what loads it."""
+    return {variant: make for variant, make in worker.variants(case, directory, request["forms"])
+            if re.search(request.get("variants", "."), variant) or worker.name in ("machine", "kas")}
+
+
 def load(worker, case, directory, request, live):
-    """Variant -> how it went; what can be called is left in `live`."""
+    """How far the outputs of a variant are off, or why there are none; what can be called is left in `live`."""
     import numpy
-    expected, answer = numpy.load(directory / "y.npy"), {}
-    for variant, make in worker.variants(case, directory, request["forms"]):
-        if not re.search(request["variants"], variant) and worker.name not in ("machine", "kas"):
-            continue
-        start = time.time()
-        try:
-            with Limit(request["limit"]):
-                loaded = make()
-                error = max(relative_error(numpy, loaded.fetch(i), y) for i, y in enumerate(expected)) if loaded.fetch else 0.0
-            live[variant] = loaded
-            answer[variant] = {"error": error}
-        except Exception as problem:
-            text = re.sub(r"\s+", " ", f"{type(problem).__name__}: {problem}".strip())
-            answer[variant] = {"failure": text[:300]}
-        answer[variant]["seconds"] = round(time.time() - start, 2)
-    return answer
+    expected, variant = numpy.load(directory / "y.npy"), request["variant"]
+    try:
+        make = find_variants(worker, case, directory, request)[variant]
+        with Limit(request["limit"]):
+            loaded = make()
+            error = max(relative_error(numpy, loaded.fetch(i), y) for i, y in enumerate(expected)) if loaded.fetch else 0.0
+        live[variant] = loaded
+        return {"error": error}
+    except Exception as problem:
+        text = re.sub(r"\s+", " ", f"{type(problem).__name__}: {problem}".strip())
+        return {"failure": text[:300]}
 
 
 def time_calls(loaded, request):
@@ -436,10 +439,13 @@ def serve(name, threads, all_variants, find_case):
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            if request["do"] == "load":
+            if request["do"] == "begin":
                 live.clear()
-                case, directory = find_case(request["case"])
-                answer = {"variants": load(worker, case, directory, request, live)}
+                if hasattr(worker, "forget"):
+                    worker.forget()
+                answer = {"variants": list(find_variants(worker, *find_case(request["case"]), request))}
+            elif request["do"] == "load":
+                answer = load(worker, *find_case(request["case"]), request, live)
             else:
                 answer = {"times": time_calls(live[request["variant"]], request)}
         except Exception:
