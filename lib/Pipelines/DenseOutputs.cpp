@@ -80,8 +80,8 @@ static Value skipInsertions(tensor::ExtractSliceOp slice) {
     if (insertion.getSourceType().getRank() != slice.getType().getRank() ||
         llvm::any_of(insertion.getStaticOffsets(), ShapedType::isDynamic) ||
         llvm::any_of(insertion.getStaticSizes(), ShapedType::isDynamic) ||
-        !llvm::all_equal(insertion.getStaticStrides()) ||
-        insertion.getStaticStrides().front() != 1)
+        llvm::any_of(insertion.getStaticStrides(),
+                     [](int64_t stride) { return stride != 1; }))
       break;
     bool isElsewhere = false;
     for (auto [offset, size, stride, otherOffset, otherSize] :

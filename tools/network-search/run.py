@@ -5,7 +5,7 @@
 """Searches transformations of ResNet-34 for images of CIFAR's size, measures the best that Fisher Potential leaves, and prints tables.
 
     tools/network-search/run.py                              1000 random configurations, the 5 with the least time of layers measured
-    tools/network-search/run.py --algorithms=random,mcts,evolution
+    tools/network-search/run.py --algorithms=random,mcts:300,evolution:300
     tools/network-search/run.py --peers=PYTHON               and them beside the best compiler's dense network (tools/kas-bench/peers.py)
     tools/network-search/run.py --peers=PYTHON --prepare     everything that needs no quiet machine; without it, the rest
 
@@ -35,11 +35,11 @@ def parse():
     parser.add_argument("--width", type=int, default=64, help="channels of the first stage (default: %(default)s)")
     parser.add_argument("--image", type=int, default=32, help="size of the images (default: %(default)s)")
     parser.add_argument("--batch", type=int, default=4, help="samples of Fisher Potential (default: %(default)s)")
-    parser.add_argument("--evaluations", type=int, default=1000, help="configurations of each algorithm (default: %(default)s)")
+    parser.add_argument("--evaluations", type=int, default=1000, help="configurations of algorithms that say no number of their own (default: %(default)s)")
     parser.add_argument("--survivors", type=int, default=5, help="how many of the best of each are measured (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2, help="of the search; networks are measured on one (default: %(default)s)")
-    parser.add_argument("--algorithms", default="random", help=f"some of {', '.join(ALGORITHMS)} (default: %(default)s)")
+    parser.add_argument("--algorithms", default="random", help=f"some of {', '.join(ALGORITHMS)}, with or without :configurations (default: %(default)s)")
     parser.add_argument("--limits", default="normalize=1", help="network-limits of the search (default: %(default)s)")
     parser.add_argument("--peers", metavar="PYTHON", help="the interpreter that has the others' packages")
     parser.add_argument("--prepare", action="store_true", help="compile for the comparison with the others, but do not measure it")
@@ -47,10 +47,13 @@ def parse():
     parser.add_argument("--tools", type=Path, default=ROOT / "build" / "bin")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "network-search")
     options = parser.parse_args()
-    options.algorithms = options.algorithms.split(",")
-    unknown = [name for name in options.algorithms if name not in ALGORITHMS]
-    if unknown:
-        parser.error(f"--algorithms: expected some of {', '.join(ALGORITHMS)}, got '{unknown[0]}'")
+    counts = {}
+    for text in options.algorithms.split(","):
+        name, _, count = text.partition(":")
+        if name not in ALGORITHMS or not (count or "1").isdigit():
+            parser.error(f"--algorithms: expected some of {', '.join(ALGORITHMS)}, with or without :configurations, got '{text}'")
+        counts[name] = int(count or options.evaluations)
+    options.algorithms = counts
     options.tools, options.work = options.tools.resolve(), options.work.resolve()
     return options
 
@@ -59,14 +62,14 @@ class Search:
     """One algorithm's search, in a database of its own."""
 
     def __init__(self, options, network, algorithm):
-        self.options, self.network, self.algorithm = options, network, algorithm
+        self.options, self.network, self.algorithm, self.evaluations = options, network, algorithm, options.algorithms[algorithm]
         stem = options.work / f"resnet{options.depth}-{algorithm}-{options.seed}"
         self.database, self.log, self.found = (stem.with_suffix(suffix) for suffix in (".db", ".json", ".mlir"))
 
     def run(self, final):
         options = self.options
         text = (f"network=@forward scored-network=@forward_batch network-limits={options.limits} algorithm={self.algorithm} seed={options.seed} "
-                f"evaluations={options.evaluations} threads={1 if final else options.threads} evaluators=flops,params,fisher,layer_latency "
+                f"evaluations={self.evaluations} threads={1 if final else options.threads} evaluators=flops,params,fisher,layer_latency "
                 f"limits=fisher_ratio>=1 objective=layer_latency_ms database={self.database} top={options.survivors}")
         if final:
             text += f" final={options.survivors} final-evaluators=latency time-limit=120"
@@ -86,7 +89,7 @@ class Search:
     def finish(self):
         """Goes on until there are enough configurations; seconds of all runs."""
         seconds = json.loads(self.log.read_text())["seconds"] if self.log.exists() else 0
-        if len(self.read()) < self.options.evaluations:
+        if len(self.read()) < self.evaluations:
             start = time.time()
             self.run(final=False)
             seconds += time.time() - start
@@ -111,6 +114,10 @@ class Search:
             dense = next(metrics["layer_latency_ms"] / metrics["layer_latency_ratio"] for failure, metrics in results if failure is None)
             rows["time of layers: the network's"] = f"{dense:.2f} ms"
             rows["least of the survivors"] = f"{times[0]:.2f} ms ({times[0] / dense:.3f} of it)"
+            for count in sorted(set(self.options.algorithms.values())):
+                first = [metrics["layer_latency_ms"] for failure, metrics in results[:count] if failure is None]
+                if count < len(results):
+                    rows[f"least of the first {count}"] = f"{min(first):.2f} ms ({min(first) / dense:.3f})" if first else "none"
             rows["median of the survivors"] = f"{statistics.median(times):.2f} ms ({statistics.median(times) / dense:.3f})"
         return rows
 
