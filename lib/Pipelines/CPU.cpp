@@ -74,6 +74,7 @@ static void addOperators(OpPassManager &manager,
   LowerPoolingOptions pooling;
   pooling.threads = options.threads;
   manager.addNestedPass<func::FuncOp>(createLowerPooling(pooling));
+  manager.addNestedPass<func::FuncOp>(createKeepReads());
 }
 
 /// Tensors to buffers.

@@ -79,6 +79,21 @@ def DenseOutputs : Pass<"kas-dense-outputs", "::mlir::func::FuncOp"> {
   ];
 }
 
+def KeepReads : Pass<"kas-keep-reads", "::mlir::func::FuncOp"> {
+  let summary = "Keep the places where loops on buffers read tensors";
+  let description = [{
+    Operators become loops on buffers while the operations around them are still
+    on tensors. `bufferization.to_buffer` in front of such loops is all that
+    bufferization knows of what they read, and when: merged with an earlier one
+    of the same tensor, it would let an operation in between overwrite the tensor
+    before the loops read it. This pass numbers them, so that `-cse` sees
+    different operations.
+
+    Example: `test/Pipelines/keep-reads.mlir`.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
 def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
   let summary = "Turn tensors into buffers with plain pointers at the borders";
   let description = [{
