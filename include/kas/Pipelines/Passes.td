@@ -87,7 +87,10 @@ def KeepReads : Pass<"kas-keep-reads", "::mlir::func::FuncOp"> {
     bufferization knows of what they read, and when: merged with an earlier one
     of the same tensor, it would let an operation in between overwrite the tensor
     before the loops read it. This pass numbers them, so that `-cse` sees
-    different operations.
+    different operations. A `bufferization.to_buffer` of a
+    `bufferization.to_tensor` folds, so that nothing is known of the read: where
+    such a buffer is read later and its tensor has other uses, that is no longer
+    `writable`.
 
     Example: `test/Pipelines/keep-reads.mlir`.
   }];
