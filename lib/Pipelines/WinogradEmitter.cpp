@@ -16,6 +16,7 @@
 #include "PackOperations.h"
 #include "Winograd.h"
 #include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/Sequence.h"
 
