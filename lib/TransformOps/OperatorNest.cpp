@@ -13,6 +13,7 @@
 #include "OperatorNest.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/SmallString.h"
 
 using namespace mlir;
 using namespace kas;

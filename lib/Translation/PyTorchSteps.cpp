@@ -12,6 +12,7 @@
 
 #include "PyTorchSteps.h"
 #include "PyTorchText.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace kas;

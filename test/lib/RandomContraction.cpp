@@ -8,6 +8,7 @@
 
 #include "RandomContraction.h"
 #include "kas/Support/Random.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/STLExtras.h"
 
