@@ -92,8 +92,8 @@ public:
 private:
   /// What is computed again with each kernel.
   static bool isPartOfKernel(Operation *op) {
-    return op && isa<tensor::PadOp, tensor::EmptyOp, linalg::FillOp,
-                     linalg::BroadcastOp, arith::ConstantOp>(op);
+    return isa_and_nonnull<tensor::PadOp, tensor::EmptyOp, linalg::FillOp,
+                           linalg::BroadcastOp, arith::ConstantOp>(op);
   }
   void include(Operation *op);
   Operation *findReader() const;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CudaTest.h"
+#include <cstring>
 
 using namespace kas::rt;
 
