@@ -149,6 +149,9 @@ kas::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
                       precision);
   model.considerStaged();
   model.considerDirect();
+  if (model.getPoints().empty())
+    return llvm::createStringError(
+        "expected a tile that fits in the registers, got none");
   return model.getPoints().vec();
 }
 

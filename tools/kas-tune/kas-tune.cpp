@@ -170,8 +170,12 @@ static Error check(const Options &options) {
                           {options.trials, options.pairs, options.secondPass,
                            options.replay}))),
           llvm::joinErrors(
-              require(options.runs > 0 && options.limit > 0,
-                      "requires at least one run and a limit above 0"),
+              llvm::joinErrors(
+                  require(options.runs > 0 && options.limit > 0,
+                          "requires at least one run and a limit above 0"),
+                  require(options.device == "cpu" || options.threads == 1,
+                          "--threads requires --device=cpu, got '" +
+                              options.device.getValue() + "'")),
               require(options.transfer ||
                           (options.source.empty() && !options.pool),
                       "--from and --pool require --transfer"))));

@@ -30,7 +30,8 @@ struct PlannedGPUSchedule {
 /// The schedules of `op`, a concrete `kas.apply` or a `linalg.generic` behind
 /// `-kas-gpu-form-kernels`, that suit `device`, with factors of products that
 /// may be rounded to `precision`: each once, of all roads, in the order of the
-/// cost model's candidates. An error says why there is nothing to choose.
+/// cost model's candidates; at least one. An error says why there is nothing to
+/// choose.
 llvm::Expected<std::vector<PlannedGPUSchedule>>
 getGPUScheduleSpace(mlir::Operation *op, GPUDeviceAttr device,
                     GPUPrecision precision = GPUPrecision::F32);

@@ -17,7 +17,10 @@
 #include "kas/GPU/Passes.h"
 #include "kas/GPU/ScheduleSpace.h"
 #include "kas/Support/Random.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
+#include <map>
 #include <set>
 
 using namespace kas;
@@ -97,6 +100,37 @@ std::set<GPURoad> checkPoints(StringRef device, GPUPrecision precision,
 using Roads = std::set<GPURoad>;
 
 } // namespace
+
+TEST(GPUScheduleSpace, NeedsAConcreteOperatorOrASumOfProducts) {
+  DialectRegistry registry;
+  registerGPUPipelineDialects(registry);
+  MLIRContext context(registry);
+  auto module = parseSourceString<ModuleOp>(R"(
+#id = affine_map<(i) -> (i)>
+func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+    ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %n = arith.negf %in : f32
+    linalg.yield %n : f32
+  } -> tensor<8xf32>
+  return %y : tensor<8xf32>
+})",
+                                            &context);
+  ASSERT_TRUE(module);
+  auto device = llvm::cantFail(getGPUDevice(&context, "vulkan"));
+  unsigned count = 0;
+  module->walk([&](linalg::GenericOp op) {
+    auto space = getGPUScheduleSpace(op, device);
+    ASSERT_FALSE(bool(space));
+    EXPECT_EQ(llvm::toString(space.takeError()),
+              "expected a concrete operator or a sum of products on tensors, "
+              "got 'linalg.generic'");
+    ++count;
+  });
+  EXPECT_EQ(count, 1u);
+}
 
 TEST(GPUScheduleSpace, PointsForVulkanAgreeWithTheReference) {
   EXPECT_EQ(checkPoints("vulkan", GPUPrecision::F32, getNumOperators(50, 1000)),
