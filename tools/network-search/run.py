@@ -16,6 +16,7 @@ layer_latency_ms, in which each program of a layer is timed once, alone; what th
 import argparse
 import json
 import re
+import shutil
 import sqlite3
 import statistics
 import subprocess
@@ -56,6 +57,10 @@ def parse():
         counts[name] = int(count or options.evaluations)
     options.algorithms = counts
     options.tools, options.work = options.tools.resolve(), options.work.resolve()
+    if not (options.tools / "kas-opt").is_file():
+        parser.error(f"--tools: expected a folder with kas-opt, got '{options.tools}'")
+    if options.peers and not shutil.which(options.peers):
+        parser.error(f"--peers: expected a Python interpreter, got '{options.peers}'")
     return options
 
 
@@ -119,19 +124,19 @@ class Search:
         times = sorted(metrics["layer_latency_ms"] for failure, metrics in results if failure is None)
         if times:
             dense = next(metrics["layer_latency_ms"] / metrics["layer_latency_ratio"] for failure, metrics in results if failure is None)
-            rows["time of layers: the network's"] = f"{dense:.2f} ms"
-            rows["least of the survivors"] = f"{times[0]:.2f} ms ({times[0] / dense:.3f} of it)"
+            rows["time of layers: the network's"] = f"{dense:.4g} ms"
+            rows["least of the survivors"] = f"{times[0]:.4g} ms ({times[0] / dense:.3f} of it)"
             for count in sorted(set(self.options.algorithms.values())):
                 first = [metrics["layer_latency_ms"] for failure, metrics in results[:count] if failure is None]
                 if count < len(results):
-                    rows[f"least of the first {count}"] = f"{min(first):.2f} ms ({min(first) / dense:.3f})" if first else "none"
-            rows["median of the survivors"] = f"{statistics.median(times):.2f} ms ({statistics.median(times) / dense:.3f})"
+                    rows[f"least of the first {count}"] = f"{min(first):.4g} ms ({min(first) / dense:.3f})" if first else "none"
+            rows["median of the survivors"] = f"{statistics.median(times):.4g} ms ({statistics.median(times) / dense:.3f})"
         return rows
 
 
 def describe_best(scores):
     best = min(scores, key=lambda score: score["latency_ms"])
-    return (f"{best['latency_ms']:.2f} ms; {best['flops'] / 2e6:.0f} million multiply-adds, {best['params'] / 1e6:.2f} million parameters, "
+    return (f"{best['latency_ms']:.4g} ms; {best['flops'] / 2e6:.4g} million multiply-adds, {best['params'] / 1e6:.3g} million parameters, "
             f"Fisher {best['fisher_ratio']:.3f} of the network's")
 
 
@@ -168,7 +173,7 @@ def print_peers(options, found):
     (options.work / "peers.jsonl").write_text(lines)
     entries = [entry for entry in map(json.loads, lines.splitlines()) if entry["metric"] == "time_ms"]
     times = {entry["impl"]: entry for entry in entries}
-    ours = min((name for name in times if name.startswith("kas/")), key=lambda name: times[name]["value"])
+    ours = min((name for name in times if name.startswith("kas/") and times[name]["ok"]), key=lambda name: times[name]["value"], default=None)
     others = [name for name in times if not name.startswith("kas")]
     print("| network | milliseconds, median | least | dense time over it |\n|---|---|---|---|")
     for name, entry in sorted(times.items(), key=lambda item: item[1]["value"]):
@@ -177,7 +182,7 @@ def print_peers(options, found):
         print(f"| {name}{dense}{wrong} | {entry['value']:.4g} | {entry['min']:.4g} | {times['kas']['value'] / entry['value']:.2f} |")
     print()
     right = [name for name in others if times[name]["ok"]]
-    if right:
+    if right and ours:
         peer = min(right, key=lambda name: times[name]["value"])
         print(f"speed-up of {ours} over the best other compiler's dense network ({peer}): {times[peer]['value'] / times[ours]['value']:.2f}")
         best = min((peer, "kas"), key=lambda name: times[name]["value"])
@@ -208,4 +213,8 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except subprocess.CalledProcessError as problem:
+        # It has said why.
+        sys.exit(f"error: {Path(problem.cmd[0]).name} {Path(problem.cmd[1]).name} ended with {problem.returncode}")

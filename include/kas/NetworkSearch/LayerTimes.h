@@ -21,6 +21,7 @@
 
 namespace kas {
 
+/// Milliseconds of configurations, kept by layer and program while it lives.
 class LayerTimes {
 public:
   /// `makeEvaluator` makes what times the text of a layer: it gives the metric
