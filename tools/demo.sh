@@ -34,7 +34,7 @@ done
 "$root/tools/setup.sh" kas-opt kas-run
 export PATH="$root/build/bin:$PATH"
 out=$root/build/demo
-model=$root/test/Models/Inputs/resnet18_224.mlir
+model=$root/test/Networks/Sites/Inputs/resnet18_224.mlir
 space=conv2d
 # What was promised for a minute is not asked of a shorter search.
 wanted=20 rounds=3 runs=7

@@ -19,15 +19,16 @@
 #include "kas/Dialect/Kas/Analysis/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
-#include "kas/Differentiation/Passes.h"
-#include "kas/GPU/GPU.h"
-#include "kas/GraphSearch/Passes.h"
-#include "kas/Models/Passes.h"
-#include "kas/NetworkSearch/NetworkTarget.h"
-#include "kas/NetworkSearch/ProxyEvaluator.h"
+#include "kas/Networks/Differentiation/Passes.h"
+#include "kas/Codegen/GPU/GPU.h"
+#include "kas/Search/Pass/Passes.h"
+#include "kas/Networks/Passes.h"
+#include "kas/Search/Networks/NetworkTarget.h"
+#include "kas/Search/Evaluators/ProxyEvaluator.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Pipelines/Schedule.h"
-#include "kas/TransformOps/KasTransformOps.h"
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "kas/Dialect/Kas/TransformOps/KasTransformOps.h"
+#include "kas/Pipelines/GPU.h"
 
 namespace kas {
 
@@ -41,11 +42,11 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
 /// Passes and pipelines.
 inline void registerAllPasses() {
   registerKasConversionPasses();
-  registerKasGraphSearchPasses();
+  registerKasSearchPasses();
   registerProxyEvaluators();
   registerNetworkSearch();
   registerKasAnalysisPasses();
-  registerKasModelsPasses();
+  registerKasNetworksPasses();
   registerKasDifferentiationPasses();
   registerKasTransformsPasses();
   registerCPUPipeline();

@@ -8,7 +8,8 @@
 
 #include "Gradient.h"
 #include "Handles.h"
-#include "kas/Pipelines/OperatorModule.h"
+#include "kas/Conversion/OperatorModule.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 
 using namespace kas;
 using namespace mlir;

@@ -10,10 +10,10 @@
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
-#include "kas/Differentiation/Differentiate.h"
-#include "kas/Pipelines/OperatorModule.h"
+#include "kas/Networks/Differentiation/Differentiate.h"
+#include "kas/Conversion/OperatorModule.h"
 #include "kas/Reference/Evaluator.h"
-#include "kas/Runtime/Signature.h"
+#include "kas/ExecutionEngine/Signature.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 

@@ -16,6 +16,7 @@
 #include "kas-c/Kas.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Pipelines/CPU.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"

@@ -16,10 +16,10 @@
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
-#include "kas/Differentiation/Differentiate.h"
-#include "kas/Pipelines/OperatorModule.h"
+#include "kas/Networks/Differentiation/Differentiate.h"
+#include "kas/Conversion/OperatorModule.h"
 #include "kas/Reference/KernelEvaluator.h"
-#include "kas/Translation/Text.h"
+#include "kas/Target/Text.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/JSON.h"
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Handles.h"
-#include "kas/Operators/Operators.h"
+#include "kas/Library/Operators.h"
 #include "kas/Support/Version.h"
 
 using namespace kas;

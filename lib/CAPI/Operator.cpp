@@ -10,9 +10,9 @@
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/Analysis/WeightOutputs.h"
 #include "kas/Dialect/Kas/Transforms/Canonicalize.h"
-#include "kas/Models/FanIn.h"
+#include "kas/Dialect/Kas/Analysis/FanIn.h"
 #include "kas/Reference/Evaluator.h"
-#include "kas/Translation/Text.h"
+#include "kas/Target/Text.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/JSON.h"
 

@@ -9,16 +9,14 @@
 #include "kas/Pipelines/CPU.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
-#include "kas/Pipelines/Passes.h"
-#include "kas/Pipelines/RunPasses.h"
-#include "kas/Pipelines/Schedule.h"
-#include "kas/Runtime/Timing.h"
+#include "kas/Codegen/CPU/Passes.h"
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "kas/Codegen/Common/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -219,7 +217,8 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
 } // namespace
 
 void kas::registerCPUPipeline() {
-  registerKasPipelinesPasses();
+  registerKasCodegenCommonPasses();
+  registerKasCodegenCPUPasses();
   PassPipelineRegistration<PipelineOptions>(
       "kas-cpu-pipeline",
       "Lower operators, linalg and affine on tensors to the LLVM dialect for "
@@ -241,97 +240,4 @@ void kas::registerCPUPipelineDialects(DialectRegistry &registry) {
   registerAllDialects(registry);
   registerAllExtensions(registry);
   registry.insert<KasCPUDialect>();
-}
-
-//===----------------------------------------------------------------------===//
-// Compilation
-//===----------------------------------------------------------------------===//
-
-void CompiledFunction::prepare(llvm::ArrayRef<Tensor> arguments) {
-  if (!prepareFunction)
-    return;
-  if (packed.getNumElements() != numPrepared)
-    packed = Tensor({numPrepared});
-  SmallVector<void *> pointers;
-  for (const Tensor &weight : arguments.drop_front())
-    pointers.push_back(const_cast<float *>(weight.data()));
-  pointers.push_back(packed.data());
-  prepareFunction(pointers.data());
-}
-
-void CompiledFunction::operator()(llvm::ArrayRef<Tensor> arguments,
-                                  llvm::MutableArrayRef<Tensor> results) const {
-  assert(arguments.size() == signature.arguments.size() &&
-         results.size() == signature.results.size() && "wrong signature");
-  SmallVector<void *> pointers;
-  for (const Tensor &argument : arguments)
-    pointers.push_back(const_cast<float *>(argument.data()));
-  for (Tensor &result : results)
-    pointers.push_back(result.data());
-  assert((!prepareFunction || packed.getNumElements() == numPrepared) &&
-         "weights are not prepared");
-  if (prepareFunction)
-    pointers.push_back(const_cast<float *>(packed.data()));
-  function(pointers.data());
-}
-
-void CompiledFunction::operator()(llvm::ArrayRef<float *> tensors) const {
-  assert(tensors.size() ==
-             signature.arguments.size() + signature.results.size() &&
-         "wrong signature");
-  assert(!prepareFunction && "weights must be prepared");
-  SmallVector<void *> pointers(tensors.begin(), tensors.end());
-  function(pointers.data());
-}
-
-int64_t kas::getNumPreparedElements(ModuleOp module, llvm::StringRef name) {
-  auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(
-      (name + "_prepared_elements").str());
-  if (!function)
-    return 0;
-  APInt count;
-  bool isConstant =
-      matchPattern(function.getBody().front().getTerminator()->getOperand(0),
-                   m_ConstantInt(&count));
-  assert(isConstant && "kas-prepare-weights returns a constant");
-  return isConstant ? count.getSExtValue() : 0;
-}
-
-Expected<CompiledFunction>
-kas::compileForCPU(ModuleOp module, llvm::StringRef name,
-                   const CPUPipelineOptions &pipeline, const JITOptions &jit) {
-  double start = monotonicSeconds();
-  CompiledFunction compiled;
-  auto signature = FunctionSignature::get(module, name);
-  if (!signature)
-    return signature.takeError();
-  compiled.signature = std::move(*signature);
-
-  OwningOpRef<ModuleOp> clone = module.clone();
-  // Only what the function needs: everything else is dead then.
-  for (auto function : clone->getOps<func::FuncOp>())
-    function.setVisibility(function.getName() == name
-                               ? SymbolTable::Visibility::Public
-                               : SymbolTable::Visibility::Private);
-  if (llvm::Error error = runPasses(
-          *clone, "the function cannot be compiled for the CPU",
-          [&](OpPassManager &manager) { buildCPUPipeline(manager, pipeline); }))
-    return error;
-  compiled.numPrepared = getNumPreparedElements(*clone, name);
-  auto compiledModule = CompiledModule::compile(*clone, jit);
-  if (!compiledModule)
-    return compiledModule.takeError();
-  compiled.module = std::move(*compiledModule);
-  auto function = compiled.module->lookup(name);
-  if (!function)
-    return function.takeError();
-  compiled.function = *function;
-  if (compiled.numPrepared) {
-    auto prepare = compiled.module->lookup((name + "_prepare").str());
-    if (!prepare)
-      return prepare.takeError();
-    compiled.prepareFunction = *prepare;
-  }
-  compiled.compileMilliseconds = (monotonicSeconds() - start) * 1e3;
-  return compiled;
 }

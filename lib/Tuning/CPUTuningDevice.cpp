@@ -8,12 +8,13 @@
 
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
-#include "kas/Pipelines/Passes.h"
-#include "kas/Pipelines/RunPasses.h"
-#include "kas/Pipelines/ScheduleSpace.h"
+#include "kas/Codegen/CPU/Passes.h"
+#include "kas/Support/RunPasses.h"
+#include "kas/Codegen/CPU/ScheduleSpace.h"
 #include "kas/Tuning/ForkedRunner.h"
 #include "kas/Tuning/ScheduleModel.h"
 #include "kas/Tuning/Transfer.h"
+#include "kas/Codegen/Common/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 

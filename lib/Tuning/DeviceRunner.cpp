@@ -8,8 +8,9 @@
 
 #include "kas/Tuning/DeviceRunner.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Runtime/DeviceFunction.h"
+#include "kas/ExecutionEngine/DeviceFunction.h"
 #include "kas/Tuning/ForkedProcess.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include <cstring>
 #include <limits>
 

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/ForkedRunner.h"
-#include "kas/Runtime/Timing.h"
+#include "kas/ExecutionEngine/Timing.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/Network.h"
-#include "kas/Runtime/Timing.h"
+#include "kas/ExecutionEngine/Timing.h"
 #include "kas/Tuning/SourceSelection.h"
 #include <numeric>
 #include <sys/resource.h>

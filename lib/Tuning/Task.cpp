@@ -8,7 +8,7 @@
 
 #include "kas/Tuning/Task.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
-#include "kas/Runtime/Signature.h"
+#include "kas/ExecutionEngine/Signature.h"
 #include "kas/Support/Random.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

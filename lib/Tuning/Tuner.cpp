@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/Tuner.h"
-#include "kas/Runtime/Timing.h"
+#include "kas/ExecutionEngine/Timing.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"

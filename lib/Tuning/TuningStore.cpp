@@ -8,7 +8,7 @@
 
 #include "kas/Tuning/TuningStore.h"
 #include "Sqlite.h"
-#include "kas/Runtime/Target.h"
+#include "kas/Support/Target.h"
 #include "kas/Support/Version.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"

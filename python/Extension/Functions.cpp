@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Functions.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 
 using namespace kas::python;
 namespace nb = nanobind;

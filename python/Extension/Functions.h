@@ -15,6 +15,7 @@
 
 #include "Calls.h"
 #include "kas-c/Measure.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include <memory>
 #include <nanobind/ndarray.h>
 

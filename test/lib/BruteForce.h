@@ -15,7 +15,7 @@
 #ifndef KAS_TEST_LIB_BRUTEFORCE_H
 #define KAS_TEST_LIB_BRUTEFORCE_H
 
-#include "kas/GraphSearch/OperatorGraph.h"
+#include "kas/Search/Operators/OperatorGraph.h"
 
 namespace kas::test {
 

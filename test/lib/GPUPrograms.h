@@ -14,7 +14,7 @@
 #ifndef KAS_TEST_LIB_GPUPROGRAMS_H
 #define KAS_TEST_LIB_GPUPROGRAMS_H
 
-#include "kas/GPU/Program.h"
+#include "kas/ExecutionEngine/GPUProgram.h"
 
 namespace kas::test {
 

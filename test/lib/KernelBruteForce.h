@@ -16,7 +16,7 @@
 #ifndef KAS_TEST_LIB_KERNELBRUTEFORCE_H
 #define KAS_TEST_LIB_KERNELBRUTEFORCE_H
 
-#include "kas/KernelSearch/KernelGraph.h"
+#include "kas/Search/Kernels/KernelGraph.h"
 
 namespace kas::test {
 

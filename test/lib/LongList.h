@@ -14,7 +14,7 @@
 #ifndef KAS_TEST_LIB_LONGLIST_H
 #define KAS_TEST_LIB_LONGLIST_H
 
-#include "kas/GraphSearch/GraphState.h"
+#include "kas/Search/Operators/GraphState.h"
 #include "kas/Support/FlatMap.h"
 #include "llvm/Support/raw_ostream.h"
 

@@ -14,7 +14,7 @@
 #ifndef KAS_TEST_LIB_SAMENESSOPERATOR_H
 #define KAS_TEST_LIB_SAMENESSOPERATOR_H
 
-#include "kas/GraphSearch/OperatorGraph.h"
+#include "kas/Search/Operators/OperatorGraph.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace kas::test {

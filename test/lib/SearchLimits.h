@@ -14,7 +14,7 @@
 #ifndef KAS_TEST_LIB_SEARCHLIMITS_H
 #define KAS_TEST_LIB_SEARCHLIMITS_H
 
-#include "kas/GraphSearch/OperatorGraph.h"
+#include "kas/Search/Operators/OperatorGraph.h"
 #include <bitset>
 
 namespace kas::test {

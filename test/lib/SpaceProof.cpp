@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SpaceProof.h"
-#include "kas/GraphSearch/GraphState.h"
+#include "kas/Search/Operators/GraphState.h"
 #include "llvm/ADT/STLExtras.h"
 #include <functional>
 #include <unordered_set>

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Assembly.h"
-#include "kas/GPU/Toolkit.h"
+#include "kas/Codegen/GPU/Toolkit.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"

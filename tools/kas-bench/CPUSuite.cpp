@@ -9,8 +9,9 @@
 #include "KasBench.h"
 #include "Peak.h"
 #include "Peer.h"
-#include "kas/Pipelines/OperatorModule.h"
+#include "kas/Conversion/OperatorModule.h"
 #include "kas/Reference/Evaluator.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;

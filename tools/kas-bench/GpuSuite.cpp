@@ -8,10 +8,10 @@
 
 #include "Assembly.h"
 #include "KasBench.h"
-#include "kas/GPU/Program.h"
-#include "kas/Pipelines/OperatorModule.h"
+#include "kas/ExecutionEngine/GPUProgram.h"
+#include "kas/Conversion/OperatorModule.h"
 #include "kas/Reference/Evaluator.h"
-#include "kas/Runtime/DeviceFunction.h"
+#include "kas/ExecutionEngine/DeviceFunction.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/STLExtras.h"
 

@@ -15,7 +15,7 @@
 
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Runtime/Timing.h"
+#include "kas/ExecutionEngine/Timing.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Peak.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 

@@ -14,6 +14,7 @@
 #define KAS_TOOLS_KASBENCH_PEAK_H
 
 #include "kas/Pipelines/CPU.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include <memory>
 
 namespace kas {

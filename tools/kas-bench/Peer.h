@@ -14,7 +14,7 @@
 #ifndef KAS_TOOLS_KASBENCH_PEER_H
 #define KAS_TOOLS_KASBENCH_PEER_H
 
-#include "kas/Runtime/Tensor.h"
+#include "kas/ExecutionEngine/Tensor.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <memory>
 #include <vector>

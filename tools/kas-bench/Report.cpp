@@ -9,8 +9,8 @@
 #include "KasBench.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
-#include "kas/Operators/Operators.h"
-#include "kas/Pipelines/OperatorModule.h"
+#include "kas/Library/Operators.h"
+#include "kas/Conversion/OperatorModule.h"
 #include "llvm/Support/JSON.h"
 #include <cmath>
 

@@ -13,7 +13,7 @@
 #ifndef KAS_TOOLS_KASBENCH_SEARCHSPACES_H
 #define KAS_TOOLS_KASBENCH_SEARCHSPACES_H
 
-#include "kas/GraphSearch/SearchProblem.h"
+#include "kas/Search/Operators/SearchProblem.h"
 
 namespace kas {
 

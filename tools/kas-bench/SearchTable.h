@@ -13,7 +13,7 @@
 #ifndef KAS_TOOLS_KASBENCH_SEARCHTABLE_H
 #define KAS_TOOLS_KASBENCH_SEARCHTABLE_H
 
-#include "kas/Search/CandidateSpace.h"
+#include "kas/Search/Core/CandidateSpace.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 

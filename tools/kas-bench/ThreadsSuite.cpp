@@ -13,7 +13,8 @@
 
 #include "KasBench.h"
 #include "Peak.h"
-#include "kas/Pipelines/OperatorModule.h"
+#include "kas/Conversion/OperatorModule.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include <thread>
 
 using namespace kas;

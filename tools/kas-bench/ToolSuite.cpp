@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasBench.h"
-#include "kas/Pipelines/OperatorModule.h"
+#include "kas/Conversion/OperatorModule.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"

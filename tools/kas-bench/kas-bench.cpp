@@ -12,10 +12,11 @@
 
 #include "KasBench.h"
 #include "Peer.h"
-#include "kas/GPU/GPU.h"
+#include "kas/Codegen/GPU/GPU.h"
 #include "kas/InitAll.h"
 #include "kas/Support/CommandLine.h"
 #include "kas/Support/Version.h"
+#include "kas/Pipelines/GPU.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"

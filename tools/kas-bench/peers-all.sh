@@ -36,7 +36,7 @@ done
 
 out=$root/build/peers
 peers=("$root/tools/kas-bench/peers.py" "--tools=$tools" ${warm[@]+"${warm[@]}"})
-model=$root/test/Models/Inputs/resnet18_224.mlir
+model=$root/test/Networks/Sites/Inputs/resnet18_224.mlir
 found=$out/found.mlir
 mkdir -p "$out"
 

@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceRun.h"
-#include "kas/GPU/Passes.h"
-#include "kas/GPU/Program.h"
-#include "kas/Pipelines/RunPasses.h"
-#include "kas/Runtime/DeviceFunction.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "kas/ExecutionEngine/GPUProgram.h"
+#include "kas/Support/RunPasses.h"
+#include "kas/ExecutionEngine/DeviceFunction.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/Pipelines/GPU.h"
 
 using namespace kas;
 using llvm::Error;

@@ -8,6 +8,7 @@
 
 #include "DeviceRun.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 

@@ -14,7 +14,7 @@
 #define KAS_TOOLS_KASRUN_H
 
 #include "kas/Pipelines/CPU.h"
-#include "kas/Runtime/Timing.h"
+#include "kas/ExecutionEngine/Timing.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/raw_ostream.h"
 #include <optional>

@@ -13,7 +13,7 @@
 #include "Runnable.h"
 #include "kas/Conversion/KasKernelToLinalg.h"
 #include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
-#include "kas/Operators/Operators.h"
+#include "kas/Library/Operators.h"
 #include "kas/Reference/KernelEvaluator.h"
 #include "llvm/ADT/StringExtras.h"
 

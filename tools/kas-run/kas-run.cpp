@@ -12,11 +12,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasRun.h"
-#include "kas/GPU/GPU.h"
+#include "kas/Codegen/GPU/GPU.h"
 #include "kas/InitAll.h"
 #include "kas/Support/CommandLine.h"
 #include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
+#include "kas/Pipelines/GPU.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"

@@ -10,11 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/GPU/Translations.h"
-#include "kas/Pipelines/Translations.h"
+#include "kas/Target/DeviceTranslations.h"
+#include "kas/Target/ObjectTranslations.h"
 #include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
-#include "kas/Translation/Text.h"
+#include "kas/Target/Text.h"
 #include "mlir/InitAllTranslations.h"
 #include "mlir/Support/LogicalResult.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"

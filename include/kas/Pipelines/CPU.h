@@ -14,10 +14,8 @@
 #ifndef KAS_PIPELINES_CPU_H
 #define KAS_PIPELINES_CPU_H
 
-#include "kas/Pipelines/Algorithm.h"
-#include "kas/Runtime/JIT.h"
-#include "kas/Runtime/Signature.h"
-#include "kas/Runtime/Target.h"
+#include "kas/Codegen/CPU/Algorithm.h"
+#include "kas/Support/Target.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -56,57 +54,6 @@ void registerCPUPipeline();
 
 /// Registers every dialect and extension that the pipeline reads or makes.
 void registerCPUPipelineDialects(mlir::DialectRegistry &registry);
-
-/// A function that was compiled for the CPU.
-class CompiledFunction {
-public:
-  const FunctionSignature &getSignature() const { return signature; }
-  /// Milliseconds from the module to the callable function.
-  double getCompileMilliseconds() const { return compileMilliseconds; }
-  const CompileTimes &getTimes() const { return module->getTimes(); }
-
-  /// How many elements the weights take as `prepare` packs them; 0 where none
-  /// are packed ahead.
-  int64_t getNumPreparedElements() const { return numPrepared; }
-  /// Packs the weights, that is all arguments but the first, for the calls that
-  /// follow; these do not look at them again where that is all that they are
-  /// needed for. Must run before the first call, and again when a weight has
-  /// changed. Does nothing without `prepareWeights` of the pipeline.
-  void prepare(llvm::ArrayRef<Tensor> arguments);
-
-  /// Runs the function. The tensors must have the shapes of the signature;
-  /// results are overwritten.
-  void operator()(llvm::ArrayRef<Tensor> arguments,
-                  llvm::MutableArrayRef<Tensor> results) const;
-
-  /// Runs the function on memory of somebody else: dense, row-major f32, one
-  /// pointer per argument, then one per result. Not with `prepareWeights`.
-  void operator()(llvm::ArrayRef<float *> tensors) const;
-
-private:
-  friend llvm::Expected<CompiledFunction>
-  compileForCPU(mlir::ModuleOp module, llvm::StringRef name,
-                const CPUPipelineOptions &pipeline, const JITOptions &jit);
-
-  FunctionSignature signature;
-  std::unique_ptr<CompiledModule> module;
-  CompiledModule::Function function = nullptr, prepareFunction = nullptr;
-  /// The weights as `prepareFunction` packs them.
-  Tensor packed;
-  int64_t numPrepared = 0;
-  double compileMilliseconds = 0;
-};
-
-/// How many elements `@NAME_prepare` of a lowered module fills; 0 if there is
-/// no such function.
-int64_t getNumPreparedElements(mlir::ModuleOp module, llvm::StringRef name);
-
-/// Compiles the function `name` of `module`, which stays as it is. Diagnostics
-/// of passes that fail are part of the error.
-llvm::Expected<CompiledFunction>
-compileForCPU(mlir::ModuleOp module, llvm::StringRef name,
-              const CPUPipelineOptions &pipeline = {},
-              const JITOptions &jit = {});
 
 } // namespace kas
 

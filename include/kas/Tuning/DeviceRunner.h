@@ -13,8 +13,8 @@
 #ifndef KAS_TUNING_DEVICERUNNER_H
 #define KAS_TUNING_DEVICERUNNER_H
 
-#include "kas/GPU/Program.h"
-#include "kas/Runtime/Signature.h"
+#include "kas/ExecutionEngine/GPUProgram.h"
+#include "kas/ExecutionEngine/Signature.h"
 #include "kas/Tuning/KernelRunner.h"
 #include "mlir/IR/BuiltinOps.h"
 

@@ -15,6 +15,7 @@
 
 #include "kas/Pipelines/CPU.h"
 #include "kas/Tuning/KernelRunner.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 
 namespace kas {
 

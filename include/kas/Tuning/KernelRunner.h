@@ -13,7 +13,7 @@
 #ifndef KAS_TUNING_KERNELRUNNER_H
 #define KAS_TUNING_KERNELRUNNER_H
 
-#include "kas/Runtime/Tensor.h"
+#include "kas/ExecutionEngine/Tensor.h"
 #include "kas/Tuning/TuningStore.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 

@@ -13,8 +13,8 @@
 #ifndef KAS_TUNING_SCHEDULEMODEL_H
 #define KAS_TUNING_SCHEDULEMODEL_H
 
-#include "kas/Pipelines/ScheduleSpace.h"
-#include "kas/Search/RegressionForest.h"
+#include "kas/Codegen/CPU/ScheduleSpace.h"
+#include "kas/Search/Core/RegressionForest.h"
 #include "kas/Support/Random.h"
 #include <vector>
 

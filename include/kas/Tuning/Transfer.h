@@ -13,7 +13,7 @@
 #ifndef KAS_TUNING_TRANSFER_H
 #define KAS_TUNING_TRANSFER_H
 
-#include "kas/Pipelines/ScheduleSpace.h"
+#include "kas/Codegen/CPU/ScheduleSpace.h"
 #include "kas/Tuning/TuningDevice.h"
 
 namespace kas {

@@ -1,4 +1,4 @@
-// RUN: cat %kas_src_root/lib/Operators/*.mlir %s > %t.mlir
+// RUN: cat %kas_src_root/lib/Library/*.mlir %s > %t.mlir
 // RUN: kas-opt %t.mlir -kas-specialize -kas-to-linalg -kas-to-affine -kas-erase-operators -o %t.linalg.mlir 2>&1 | count 0
 // RUN: FileCheck %s --implicit-check-not=floordiv --implicit-check-not=" mod " --implicit-check-not=kas. --implicit-check-not=affine.for < %t.linalg.mlir
 // RUN: kas-opt %t.linalg.mlir -one-shot-bufferize=bufferize-function-boundaries -o /dev/null

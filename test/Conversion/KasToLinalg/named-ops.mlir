@@ -1,5 +1,5 @@
-// RUN: cat %kas_src_root/lib/Operators/*.mlir %s | kas-opt -kas-specialize -kas-to-linalg -kas-erase-operators | FileCheck %s
-// RUN: cat %kas_src_root/lib/Operators/*.mlir %s | kas-opt -kas-specialize -kas-to-linalg=named-ops=false -kas-erase-operators | FileCheck %s --check-prefix=GENERIC
+// RUN: cat %kas_src_root/lib/Library/*.mlir %s | kas-opt -kas-specialize -kas-to-linalg -kas-erase-operators | FileCheck %s
+// RUN: cat %kas_src_root/lib/Library/*.mlir %s | kas-opt -kas-specialize -kas-to-linalg=named-ops=false -kas-erase-operators | FileCheck %s --check-prefix=GENERIC
 
 // Operators that are one named op become it.
 

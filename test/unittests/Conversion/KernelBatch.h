@@ -18,7 +18,7 @@
 #include "Properties.h"
 #include "kas/Conversion/KasKernelToLinalg.h"
 #include "kas/Reference/KernelEvaluator.h"
-#include "kas/Runtime/Signature.h"
+#include "kas/ExecutionEngine/Signature.h"
 #include "mlir/IR/Verifier.h"
 #include "gtest/gtest.h"
 #include <cmath>

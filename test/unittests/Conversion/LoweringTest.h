@@ -13,7 +13,7 @@
 #ifndef KAS_TEST_UNITTESTS_CONVERSION_LOWERINGTEST_H
 #define KAS_TEST_UNITTESTS_CONVERSION_LOWERINGTEST_H
 
-#include "kas/Runtime/JIT.h"
+#include "kas/ExecutionEngine/JIT.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "gtest/gtest.h"
 #include <memory>

@@ -12,8 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelBatch.h"
-#include "kas/KernelSearch/KernelState.h"
-#include "kas/Search/RandomSearcher.h"
+#include "kas/Search/Kernels/KernelState.h"
+#include "kas/Search/Core/RandomSearcher.h"
 #include "mlir/Parser/Parser.h"
 
 using namespace kas;

@@ -8,6 +8,7 @@
 
 #include "Batch.h"
 #include "kas/InitAll.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "gtest/gtest.h"

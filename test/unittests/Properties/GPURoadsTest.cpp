@@ -14,9 +14,10 @@
 #include "Batch.h"
 #include "RandomContraction.h"
 #include "VulkanEnvironment.h"
-#include "kas/GPU/GPU.h"
-#include "kas/GPU/Passes.h"
-#include "kas/GPU/WarpgroupOps.h"
+#include "kas/Codegen/GPU/GPU.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
+#include "kas/Pipelines/GPU.h"
 #include "gtest/gtest.h"
 
 using namespace kas;

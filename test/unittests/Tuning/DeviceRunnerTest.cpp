@@ -8,7 +8,8 @@
 
 #include "kas/Tuning/DeviceRunner.h"
 #include "TuningModules.h"
-#include "kas/GPU/GPU.h"
+#include "kas/Codegen/GPU/GPU.h"
+#include "kas/Pipelines/GPU.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <csignal>
 

@@ -16,7 +16,7 @@
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Pipelines/ScheduleSpace.h"
+#include "kas/Codegen/CPU/ScheduleSpace.h"
 #include "kas/Tuning/Task.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -1,4 +1,4 @@
-// A space for each named operator (lib/Operators), of its name and signature: of small sizes and with limits that leave
+// A space for each named operator (lib/Library), of its name and signature: of small sizes and with limits that leave
 // out nothing that the operator needs. A test looks each up in the list of its space, or shows that it is not there and
 // says which rule of docs/CanonicalForm.md leaves it out; `kas-bench rediscovery` searches them.
 //

@@ -1,0 +1,356 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The passes that only the pipelines need: they prepare modules of linalg on
+// tensors for the CPU.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_CODEGEN_CPU_PASSES_TD
+#define KAS_CODEGEN_CPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def KasPipelines_AlgorithmOption
+    : Option<"algorithm", "algorithm", "::kas::ConvolutionAlgorithm",
+             "::kas::ConvolutionAlgorithm::Auto",
+             "The tiles to take where they suit: direct, im2col (panels), "
+             "spatial-pack (vectors along the rows), or auto: those that take "
+             "the least time by the cost model",
+             [{::llvm::cl::values(
+               clEnumValN(::kas::ConvolutionAlgorithm::Auto, "auto",
+                          "the least time by the cost model"),
+               clEnumValN(::kas::ConvolutionAlgorithm::Direct, "direct",
+                          "direct tiles"),
+               clEnumValN(::kas::ConvolutionAlgorithm::Im2col, "im2col",
+                          "panels"),
+               clEnumValN(::kas::ConvolutionAlgorithm::SpatialPack,
+                          "spatial-pack", "vectors along the rows"))}]>;
+
+def DenseOutputs : Pass<"kas-dense-outputs", "::mlir::func::FuncOp"> {
+  let summary = "Let contractions write tensors without holes";
+  let description = [{
+    Register tiles need an output whose columns lie side by side. A contraction
+    that adds to every other element of a tensor, as a bottleneck of rows or
+    columns does, adds to a tensor of its own instead, and one whose columns lie
+    between those of others, as slabs of columns do, to one with the slabs in
+    front, which is transposed behind it. What is added to is not copied
+    where it is part of a broadcast or a fill: a smaller one is made.
+    Operations with a schedule stay as they are.
+
+    ```mlir
+    %init = linalg.broadcast ins(%bias) outs(%empty) dimensions = [1, 2]
+    %some = tensor.extract_slice %init[0, 0, 0] [8, 4, 4] [1, 2, 2]
+    %sums = linalg.generic ... outs(%some)
+    // becomes
+    %some = linalg.broadcast ins(%bias) outs(%smaller) dimensions = [1, 2]
+    %sums = linalg.generic ... outs(%some)
+    ```
+
+    Example: `test/Codegen/CPU/dense-outputs.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def KeepReads : Pass<"kas-keep-reads", "::mlir::func::FuncOp"> {
+  let summary = "Keep the places where loops on buffers read tensors";
+  let description = [{
+    Operators become loops on buffers while the operations around them are still
+    on tensors. `bufferization.to_buffer` in front of such loops is all that
+    bufferization knows of what they read, and when: merged with an earlier one
+    of the same tensor, it would let an operation in between overwrite the tensor
+    before the loops read it. This pass numbers them, so that `-cse` sees
+    different operations. A `bufferization.to_buffer` of a
+    `bufferization.to_tensor` folds, so that nothing is known of the read: where
+    such a buffer is read later and its tensor has other uses, that is no longer
+    `writable`.
+
+    Example: `test/Codegen/CPU/keep-reads.mlir`.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
+def AttachCPUTarget : Pass<"kas-attach-cpu-target", "::mlir::ModuleOp"> {
+  let summary = "Write down the CPU that a module is compiled for";
+  let description = [{
+    Looks up a CPU in LLVM's tables and attaches to the module its names, as
+    `llvm.target`, and the numbers that the choice of tiles depends on, as
+    `dlti.target_system_spec`: bits and number of the vector registers, whether
+    there is a fused multiply-add, the caches of a core. The passes behind read
+    them, and so do compilation in memory and to object files, so that the same
+    `cpu` gives the same code on every machine. A module that names its target
+    already keeps it if no option is given.
+
+    ```mlir
+    module attributes {
+      llvm.target = #llvm.target<triple = "x86_64-unknown-linux-gnu",
+                                 chip = "x86-64-v3">,
+      dlti.target_system_spec = #dlti.target_system_spec<
+        "CPU" = #dlti.target_device_spec<
+          "max_vector_op_width" = 256, "arithmetic_vector_width" = 256,
+          "vector_registers" = 16,
+          "L1_cache_size_in_bytes" = 32768, "L2_cache_size_in_bytes" = 524288,
+          "fused_multiply_add" = true>>}
+    ```
+
+    Example: `test/Codegen/CPU/attach-cpu-target.mlir`.
+  }];
+  let options = [
+    Option<"cpu", "cpu", "std::string", /*default=*/"",
+           "A CPU that LLVM knows, such as x86-64-v3 or neoverse-n1, or host; "
+           "by default host">,
+    Option<"triple", "triple", "std::string", /*default=*/"",
+           "The target's triple; by default Linux on the CPU">,
+    Option<"features", "features", "std::string", /*default=*/"",
+           "Changes to what the CPU has, such as +avx512f,-fma">
+  ];
+  let dependentDialects = ["::mlir::DLTIDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Lower contractions on buffers to packed panels and register "
+                "tiles";
+  let description = [{
+    A linalg operation that adds products of its inputs to its output, over
+    static shapes and with sums of loops as indices (matrix products, dense and
+    grouped convolutions with any stride and dilation, products with several
+    weights), becomes loops over tiles of consecutive output columns. The data
+    of a tile is copied to a panel once for all reductions and multiplied with
+    all rows; a few rows times a few vectors of sums stay in registers. Tiles
+    are shared by `threads` threads as iterations of an `scf.parallel`.
+
+    Where a datum is used too few times to pay for the copy, as in depthwise
+    convolutions and those with many groups, the tiles read the inputs directly:
+    some rows times some columns times some vectors of sums, for which each
+    vector of the inputs is loaded once. The estimated time decides.
+
+    Left alone are operations whose inputs are not strided or whose last
+    dimension fills less than half a vector.
+
+    Optimization remarks of the category `kas-panels` say what was packed and how
+    it was cut, and why the rest was not: `--remarks-filter=kas-panels`. An operation
+    may say itself how, by the attribute `kas_cpu.schedule`; it is an error if that
+    does not suit.
+
+    Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix
+    Multiplication", ACM TOMS 34(3), 2008, sections 3 to 5.
+    Example: `test/Codegen/CPU/pack-contractions.mlir`.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
+    Option<"prepared", "prepared", "bool", /*default=*/"false",
+           "Weights are packed ahead (kas-prepare-weights): packing costs "
+           "nothing">,
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
+           "Width of the vector registers; 0: of the module's target, or 256">,
+    KasPipelines_AlgorithmOption
+  ];
+  let dependentDialects = [
+    "::kas::KasCPUDialect", "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def PackOperators : Pass<"kas-pack-operators"> {
+  let summary = "Lower kas.apply to packed panels and register tiles";
+  let description = [{
+    Input: `kas.apply`s of concrete operators on f32 tensors. Output: those whose
+    reductions are all `sum` or `mean`, and whose data step with the output's last
+    dimension, as loops like those of `kas-pack-contractions`: the panel holds the
+    data at whatever indices the primitives give it, with zeros at points that do
+    not exist, so that unfold, shift, merge, split and stride cost time in the
+    packing only; tiles without panels leave such points out, or load only the
+    lanes that exist. The others are left to `kas-to-linalg` and `kas-to-affine`.
+
+    Optimization remarks of the category `kas-panels` say what was packed and how
+    it was cut, and why the rest was not: `--remarks-filter=kas-panels`. A `kas.apply`
+    may say itself how, by the attribute `kas_cpu.schedule`; it is an error if that
+    does not suit. `-kas-rfactor` makes other operators: set it behind.
+
+    With `prepared`, an elementwise `linalg.generic` that alone reads the result,
+    such as a bias, a residual and a rectifier, is computed with the sums where
+    tiles are vectors along the rows. Linalg operations on tensors that read one
+    which `tensor.pad` fills up with zeros become such tiles, too, if those are
+    the cheapest: what is padded is read where it is.
+
+    Where a weight is infinite or not a number, points that do not exist may
+    contribute NaN, as with any convolution on a padded image.
+
+    Examples: `test/Codegen/CPU/pack-operators.mlir`,
+    `test/Codegen/CPU/row-vector-borders.mlir`.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the tiles; 1: no parallel loop, 0: unknown">,
+    Option<"prepared", "prepared", "bool", /*default=*/"false",
+           "Weights are packed ahead (kas-prepare-weights): packing costs "
+           "nothing">,
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
+           "Width of the vector registers; 0: of the module's target, or 256">,
+    KasPipelines_AlgorithmOption
+  ];
+  let statistics = [
+    Statistic<"numPacked", "packed", "kas.apply ops lowered to panels">
+  ];
+  let dependentDialects = [
+    "::kas::KasCPUDialect", "::kas::KasDialect",
+    "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def Winograd : Pass<"kas-winograd", "::mlir::ModuleOp"> {
+  let summary = "Compute convolutions of 3x3 by fewer products";
+  let description = [{
+    Input: `kas.apply` of concrete operators that are convolutions of 3x3 with
+    stride 1, dense or in groups, on an image with or without zeros around it,
+    and `linalg.conv_2d_nchw_fchw` of such a shape; f32, of static shape, with at
+    least 16 tiles of 4x4 outputs. Output: loops that transform tiles of 6x6 of the
+    data, 36 matrix products in register tiles, and loops that transform these
+    back to 4x4 outputs: 36 products for 144. The weights are transformed once where
+    they are `prepared` ahead.
+
+    All others stay as they are, also those that have a schedule, and all on
+    targets without masked loads.
+
+    The results are less exact than a sum of products: by some 1e-6 to 1e-5 of the
+    largest one, see `docs/Convolutions.md`. `-kas-cpu-pipeline` runs this pass for
+    `algorithm=winograd` only.
+
+    Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
+    CVPR 2016, section 4.
+    Example: `test/Codegen/CPU/winograd.mlir`.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the loops; 1: no parallel loop, 0: unknown">,
+    Option<"prepared", "prepared", "bool", /*default=*/"false",
+           "Weights are transformed ahead (kas-prepare-weights)">,
+    Option<"vectorBits", "vector-bits", "int64_t", /*default=*/"0",
+           "Width of the vector registers; 0: of the module's target, or 256">
+  ];
+  let dependentDialects = [
+    "::kas::KasCPUDialect", "::kas::KasDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def PrepareWeights : Pass<"kas-prepare-weights", "::mlir::ModuleOp"> {
+  let summary = "Move what rearranges weights to a function that runs once";
+  let description = [{
+    Input: functions on buffers whose weights are copied to another order by
+    loops that `kas-pack-contractions` and `kas-pack-operators` have marked.
+    Output: for each public function `@f` with such loops that depend on its
+    weights only
+
+    - `@f_prepare`, which takes the weights and a buffer, and fills the buffer;
+    - `@f_prepared_elements`, which returns how many f32 the buffer holds;
+    - `@f` with that buffer as one more argument behind its results.
+
+    The weights of a function are the arguments that nothing writes to, but for
+    the first one, which is the data. Functions without such loops stay as they
+    are.
+
+    ```mlir
+    func.func @f(%x: memref<1x64x14x14xf32>, %w: memref<256x64xf32>,
+                 %y: memref<1x256x14x14xf32>)
+    // becomes
+    func.func @f_prepare(%w: memref<256x64xf32>, %packed: memref<65536xi8>)
+    func.func @f_prepared_elements() -> i64
+    func.func @f(%x: memref<1x64x14x14xf32>, %w: memref<256x64xf32>,
+                 %y: memref<1x256x14x14xf32>, %packed: memref<65536xi8>)
+    ```
+
+    Example: `test/Codegen/CPU/prepare-weights.mlir`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def LowerPooling : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
+  let summary = "Lower maximum pooling to loops on the image without padding";
+  let description = [{
+    Input: `linalg.pooling_nchw_max` on f32 tensors of static shape, without
+    dilation, that begins with minus infinity, of a tensor that may be padded with
+    minus infinity. Output: loops over planes, lines and points, with the window
+    unrolled, which read the tensor without the padding. A line outside counts as
+    the nearest one inside, which each window has; at the left and at the right
+    border the loop is peeled.
+
+    Poolings whose windows may lie outside as a whole, and those with dilation,
+    stay as they are.
+
+    Example: `test/Codegen/CPU/lower-pooling.mlir`.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the planes; 1: no parallel loop, 0: unknown">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
+def ExpandMath : Pass<"kas-expand-math", "::mlir::func::FuncOp"> {
+  let summary = "Replace functions by arithmetic that a CPU has vectors for";
+  let description = [{
+    Input: `math.exp`, `math.erf` and `math.tanh` of f32. Output: upstream's
+    approximations by polynomials, exact to a few units in the last place, which
+    LLVM vectorizes with the loop around them; a function of the C library is
+    called for each element. What is below the least normal number may be
+    zero. They need fused multiply-adds: on a target without, nothing changes.
+
+    Example: `test/Codegen/CPU/expand-math.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
+  let summary = "Lower linalg on buffers to loops that suit a CPU";
+  let description = [{
+    Loops are ordered so that reductions stand outside of the innermost parallel
+    loop and that one walks through consecutive memory: LLVM vectorizes it then,
+    and is told not to unroll it before where it is short.
+    The outermost parallel loops become one `scf.parallel` if the operation has at
+    least `min-parallel-work` iterations: as few of them as give each of
+    `threads` threads the same work within 6 %, so that two images can keep three
+    threads busy.
+
+    Example: `test/Codegen/CPU/linalg-to-cpu-loops.mlir`.
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"0",
+           "Threads to share the loops; 1: no parallel loop, 0: unknown">,
+    Option<"minParallelWork", "min-parallel-work", "int64_t",
+           /*default=*/"32768",
+           "Iterations below which threads cost more than they bring">
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
+#endif // KAS_CODEGEN_CPU_PASSES_TD

@@ -1,0 +1,40 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The passes that only the pipelines need.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_CODEGEN_COMMON_PASSES_H
+#define KAS_CODEGEN_COMMON_PASSES_H
+
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Codegen/Common/Algorithm.h"
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/DLTI/DLTI.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace kas {
+
+#define GEN_PASS_DECL
+#include "kas/Codegen/Common/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "kas/Codegen/Common/Passes.h.inc"
+
+} // namespace kas
+
+#endif // KAS_CODEGEN_COMMON_PASSES_H

@@ -1,0 +1,62 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Passes that code generation for all targets runs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_CODEGEN_COMMON_PASSES_TD
+#define KAS_CODEGEN_COMMON_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "Fuse elementwise linalg operations with one another";
+  let description = [{
+    Fuses an elementwise `linalg.generic` into the elementwise one that reads
+    it. Unlike upstream's `linalg-fuse-elementwise-ops` nothing is fused into a
+    reduction, where it would be computed again for each output, and nothing
+    that is read twice.
+
+    A residual's sum and the rectifier behind it become one operation:
+
+    ```mlir
+    %1 = linalg.generic ... { arith.addf }
+    %2 = linalg.generic ... ins(%1) { arith.maximumf }
+    ```
+
+    Example: `test/Codegen/Common/fuse-elementwise.mlir`.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
+def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
+  let summary = "Turn tensors into buffers with plain pointers at the borders";
+  let description = [{
+    One-shot bufferization of whole functions with the settings that compiled
+    kernels need: buffers at function borders have the identity layout; public
+    functions do not write their arguments and store their results to buffers
+    that the caller passes behind the arguments; copies are `linalg.copy`,
+    which become loops, and not `memref.copy`, whose strided form calls a
+    function that copies element by element.
+
+    ```mlir
+    func.func @f(%x: tensor<4xf32>) -> tensor<4xf32>
+    // becomes
+    func.func @f(%x: memref<4xf32>, %result: memref<4xf32>)
+    ```
+
+    Example: `test/Codegen/Common/bufferize.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"
+  ];
+}
+
+#endif // KAS_CODEGEN_COMMON_PASSES_TD

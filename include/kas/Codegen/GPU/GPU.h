@@ -1,0 +1,42 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The roads from operators to NVVM and SPIR-V, and their common first half.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_CODEGEN_GPU_GPU_H
+#define KAS_CODEGEN_GPU_GPU_H
+
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace kas {
+
+/// The name of the module with all kernels.
+constexpr llvm::StringLiteral kernelModuleName = "kernels";
+
+/// Sets the device of `module` and a schedule on each `kas.apply` that has
+/// none. Reports operators that are not concrete.
+mlir::LogicalResult scheduleForGPU(mlir::ModuleOp module, GPUDeviceAttr device,
+                                   std::optional<GPURoad> road = std::nullopt,
+                                   GPUPrecision precision = GPUPrecision::F32);
+
+/// How many kernels and launches `outlineKernels` made.
+struct OutlinedKernels {
+  int64_t kernels = 0, launches = 0;
+};
+
+/// Makes kernels of all scheduled `kas.apply`s; see `-kas-gpu-outline`. Reports
+/// schedules that do not suit and limits of the device that are exceeded.
+mlir::FailureOr<OutlinedKernels> outlineKernels(mlir::ModuleOp module);
+
+} // namespace kas
+
+#endif // KAS_CODEGEN_GPU_GPU_H

@@ -1,0 +1,307 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The passes from operators to kernels for GPUs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_CODEGEN_GPU_PASSES_TD
+#define KAS_CODEGEN_GPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def GPUFormKernels : Pass<"kas-gpu-form-kernels", "::mlir::func::FuncOp"> {
+  let summary = "Make linalg operations each of which is one kernel";
+  let description = [{
+    Input: a function of one block on tensors of static shapes: linalg operations,
+    `kas.apply`s, padding, slices and reshapes. Output: each `linalg.generic` is a
+    kernel, and so is each `kas.apply`; all else are constants and views
+    (`tensor.pad`, `tensor.extract_slice`, `tensor.expand_shape`,
+    `tensor.collapse_shape`, `linalg.transpose`, `linalg.broadcast`,
+    `linalg.fill`), which kernels of `linalg.generic`s read through: they take no
+    time and no memory.
+
+    Named operations become generic; what sums of products begin with is added
+    behind them; elementwise operations are fused (`-kas-fuse-elementwise`);
+    `tensor.insert_slice` selects, point by point. Where a view must be a tensor of
+    its own, because the function returns it or a `kas.apply` reads it, a
+    `linalg.generic` copies it: canonicalization would remove that.
+
+    ```mlir
+    %1 = linalg.conv_2d_nchw_fchw ins(%padded, %w) outs(%bias)
+    %2 = linalg.generic ... ins(%1) { arith.maximumf }
+    // becomes a sum of products and what is elementwise
+    %1 = linalg.generic ... ins(%padded, %w) outs(%zeros) { arith.mulf, arith.addf }
+    %2 = linalg.generic ... ins(%1, %bias) { arith.addf, arith.maximumf }
+    ```
+
+    Example: `test/Codegen/GPU/form-kernels.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def GPUSetElements : Pass<"kas-gpu-set-elements", "::mlir::func::FuncOp"> {
+  let summary = "Keep tensors of f32 in fewer bits";
+  let description = [{
+    Input: functions as `-kas-gpu-form-kernels` makes them. Output: the same, where
+    arguments, results, constants and what kernels hand on are tensors of f16 or
+    bf16 in place of f32. Kernels compute in f32: what they load is widened, what
+    they store is rounded to nearest, and results of reductions in linalg are
+    rounded by who reads them.
+
+    Example: `test/Codegen/GPU/set-elements.mlir`.
+  }];
+  let options = [
+    Option<"elements", "elements", "std::string", /*default=*/"\"f32\"",
+           "f32, f16 or bf16">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
+def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
+  let summary = "Choose how operators are cut for a GPU";
+  let description = [{
+    Input: `kas.apply`s of concrete operators (`-kas-specialize` makes them so;
+    `-kas-rfactor` cuts them into stages, each of which becomes a kernel) and
+    `linalg.generic`s as `-kas-gpu-form-kernels` makes them. Output:
+    the same, each with an attribute `kas_gpu.schedule` that says how it is cut
+    into blocks, threads and register tiles, and the module with the attribute
+    `kas_gpu.device` that the choice depends on. A schedule that is there already
+    stays. `max-threads` and `shared-bytes` take the place of the device's.
+
+    The cost model counts, for each candidate, the instructions of a thread and
+    the bytes that go through each level of memory, and how many threads a
+    processor can hold with their registers and workgroup memory.
+
+    Exposed as `chooseGPUSchedule()` in `kas/GPU/Schedule.h`. Example:
+    `test/Codegen/GPU/schedule.mlir`.
+  }];
+  let options = [
+    Option<"device", "device", "std::string", /*default=*/"",
+           "sm_80, sm_90, ..., vulkan or vulkan-cpu; by default that of the "
+           "module, or sm_90">,
+    Option<"maxThreads", "max-threads", "int64_t", /*default=*/"0",
+           "Most threads of a block; 0: those of the device">,
+    Option<"sharedBytes", "shared-bytes", "int64_t", /*default=*/"0",
+           "Most bytes of workgroup memory; 0: those of the device">,
+    Option<"road", "road", "std::string", /*default=*/"",
+           "direct, staged, tensor_core or warpgroup, for operators that can be "
+           "computed so; by default the cheapest one">,
+    Option<"precision", "precision", "std::string", /*default=*/"\"f32\"",
+           "What factors of products may be rounded to: f32, or tf32, f16 or "
+           "bf16 for tensor cores">
+  ];
+  let dependentDialects = ["::kas::KasDialect", "::kas::KasGPUDialect"];
+}
+
+def GPUOutline : Pass<"kas-gpu-outline", "::mlir::ModuleOp"> {
+  let summary = "Make kernels of scheduled operators";
+  let description = [{
+    Input: `kas.apply`s and `linalg.generic`s with the attribute `kas_gpu.schedule`,
+    on tensors. Output: for each different one a `gpu.func` in the `gpu.module`
+    called `kernels`, and in place of each a new buffer for each result, a
+    `gpu.launch_func` that fills these, and the buffers as tensors.
+
+    Sums of products are computed alike, whether they are a `kas.apply` or a
+    `linalg.generic`, by direct or staged kernels. In the kernel of any other
+    `linalg.generic` a thread computes one point: such schedules are direct, with
+    tiles of one point.
+
+    Arguments of kernels are one-dimensional buffers of static size: the data, the
+    weights, the output; of other `linalg.generic`s what they read, then their
+    results (the attribute `kas_gpu.access` says which are read and
+    which are written). There are no other arguments: constants are inside. Tiles
+    at edges are guarded: nothing outside of a buffer is read or written. Indices
+    are computed in the type `index`, which both back ends make 32 bits wide.
+
+    It is an error if a schedule does not suit its operator, or if a limit of the
+    device is exceeded: threads of a block, workgroup memory, blocks of a grid,
+    bytes of a buffer.
+
+    Exposed as `outlineKernels()` in `kas/GPU/GPU.h`. Example:
+    `test/Codegen/GPU/outline.mlir`.
+  }];
+  let statistics = [
+    Statistic<"numKernels", "kernels", "kernels made">,
+    Statistic<"numLaunches", "launches", "launches of kernels">];
+  let dependentDialects = [
+    "::kas::KasDialect", "::kas::KasGPUDialect", "::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::nvgpu::NVGPUDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
+def GPUExpandMath : Pass<"kas-gpu-expand-math", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Compute functions of kernels with polynomials";
+  let description = [{
+    Input: kernels. Output: the same, with exponentials, logarithms, powers, error
+    functions, and trigonometric and hyperbolic functions of f32 as polynomials and
+    arithmetic, and divisions that round down or up as those that do not, so that they need no library (PTX), are there at all (SPIR-V has
+    no error function) and give the same on every device.
+
+    Example: `test/Codegen/GPU/expand-math.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
+def GPUPlanBuffers : Pass<"kas-gpu-plan-buffers", "::mlir::func::FuncOp"> {
+  let summary = "Put temporary buffers of a function into one";
+  let description = [{
+    Input: functions on buffers that launch kernels. Output: all `memref.alloc`s of
+    static shape in their body are parts of one allocation with the attribute
+    `kas_gpu.scratch`, at offsets that are multiples of 256 bytes. Buffers that are
+    needed at the same time do not overlap; the others may. Offsets are found by
+    taking buffers by decreasing size and giving each the lowest place that is
+    free while it lives.
+
+    Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
+    Inference", MLSys 2020 workshop, section 5.2 (greedy by size).
+    Example: `test/Codegen/GPU/plan-buffers.mlir`.
+  }];
+  let dependentDialects = ["::kas::KasGPUDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def GPUToCPULoops : Pass<"kas-gpu-to-cpu-loops", "::mlir::ModuleOp"> {
+  let summary = "Run kernels on the CPU, with loops over blocks and threads";
+  let description = [{
+    Input: kernels and their launches, as `-kas-gpu-outline` makes them. Output: the
+    kernels as functions with loops over blocks and threads, and calls of these, so
+    that what a GPU would compute can be computed and checked without one. Threads
+    run one after another from barrier to barrier: the code between two barriers is
+    a loop over threads, and what a thread needs behind a barrier is kept in
+    memory. A loop with a barrier inside must have the same bounds for all threads.
+    Operations of a warp (`nvgpu.ldmatrix`, `nvgpu.mma.sync`) or warpgroup (`kas_gpu.warpgroup_mma`) are
+    computed from the values of all its lanes, with the elements that the PTX ISA says each holds; descriptors of
+    matrices are decoded. Copies are done where they are asked for, and an assertion fails where a thread would
+    wait forever.
+
+    Source: Stratton et al., "MCUDA: An Efficient Implementation of CUDA Kernels
+    for Multi-core CPUs", LCPC 2008, section 3 (deep fission).
+    Example: `test/Codegen/GPU/to-cpu-loops.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+    "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+}
+
+def GPUPassTensorMaps : Pass<"kas-gpu-pass-tensor-maps", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Make descriptors of tensors parameters of kernels";
+  let description = [{
+    Input: kernels with `kas_gpu.tensor_copy`s from their arguments. Output: the same, with a parameter of 128 bytes
+    behind the others for each different map of an argument, in the order of the first copy, and the
+    copies through these. Launches are not changed: the manifest lists the maps of each kernel in the same
+    order (`tensor_maps`), and the runtime makes the descriptors.
+
+    Example: `test/Codegen/GPU/tensor-maps.mlir`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def GPUPrepareNVVM : Pass<"kas-gpu-prepare-nvvm", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Say of kernels what LLVM cannot know";
+  let description = [{
+    Input: kernels as `-kas-gpu-outline` makes them. Output: the same, where
+    arguments do not alias and begin at multiples of 16 bytes, so that four
+    elements are loaded at once, and so does workgroup memory: its declaration is
+    aligned to its elements only otherwise, while vectors are stored there as if it
+    were aligned to them. One block of a kernel on a processor is enough, so that
+    ptxas does not spill registers for more of them. Loops with barriers are not
+    unrolled. `math.fma`, roots and roundings become LLVM's, not calls
+    of a library.
+
+    Example: `test/Codegen/GPU/prepare-nvvm.mlir`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def GPUSerializeNVVM : Pass<"kas-gpu-serialize-nvvm", "::mlir::ModuleOp"> {
+  let summary = "Make binaries of kernels in the NVVM dialect";
+  let description = [{
+    Input: modules of kernels in the LLVM dialect with an NVVM target. Output: a
+    `gpu.binary` in place of each: PTX, for which nothing but LLVM is needed; a
+    `cubin`, machine code for one chip, or a `fatbin` with both, for which the CUDA
+    toolkit is looked for (`findCUDAToolkit()` in `kas/GPU/Toolkit.h` says where).
+
+    Example: `test/Codegen/GPU/nvvm-pipeline.test`.
+  }];
+  let options = [
+    Option<"format", "format", "std::string", /*default=*/"\"ptx\"",
+           "ptx, cubin or fatbin">,
+    Option<"toolkit", "toolkit", "std::string", /*default=*/"",
+           "The folder of the CUDA toolkit; by default it is looked for">
+  ];
+  let dependentDialects = ["::mlir::gpu::GPUDialect"];
+}
+
+def GPUToSPIRV : Pass<"kas-gpu-to-spirv", "::mlir::ModuleOp"> {
+  let summary = "Lower kernels to SPIR-V for Vulkan";
+  let description = [{
+    Input: kernels as `-kas-gpu-outline` makes them. Output: the same, and beside
+    the module of kernels a `spirv.module` with an entry point for each: argument i
+    is the storage buffer of descriptor set 0, binding i; the size of a workgroup is
+    that of the block. Indices have 32 bits. Vectors of storage buffers are loaded
+    element by element. Types that the target has not, such as f16 in the profile
+    `f32`, are errors; they are never emulated.
+
+    Example: `test/Codegen/GPU/to-spirv.mlir`.
+  }];
+  let options = [
+    Option<"profile", "profile", "std::string", /*default=*/"\"f32\"",
+           "f32, or f16 for devices with 16-bit arithmetic and storage">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::spirv::SPIRVDialect", "::mlir::vector::VectorDialect"];
+}
+
+def GPUSerializeSPIRV : Pass<"kas-gpu-serialize-spirv", "::mlir::ModuleOp"> {
+  let summary = "Make binaries of SPIR-V modules";
+  let description = [{
+    Input: the modules of kernels and of SPIR-V that `-kas-gpu-to-spirv` makes,
+    after `spirv-lower-abi-attrs` and `spirv-update-vce`. Output: a `gpu.binary` in
+    place of both, with the words of the SPIR-V module.
+
+    Example: `test/Codegen/GPU/to-spirv.mlir`.
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect"];
+}
+
+def GPUWriteManifest : Pass<"kas-gpu-write-manifest", "::mlir::ModuleOp"> {
+  let summary = "Write down how kernels are launched";
+  let description = [{
+    Input: functions on buffers that launch kernels, and the kernels. Output: the
+    same, with the attribute `kas_gpu.manifest` of the module: all that a runtime
+    needs to know besides the binary, as JSON (docs/GPU.md). It is an error if a
+    function does something else than launching kernels.
+
+    Exposed as `GPUManifest` in `kas/GPU/Manifest.h`. Example:
+    `test/Codegen/GPU/manifest.mlir`.
+  }];
+  let options = [
+    Option<"api", "api", "std::string", /*default=*/"\"cuda\"",
+           "cuda or vulkan">,
+    Option<"chip", "chip", "std::string", /*default=*/"",
+           "What the binary is made for">,
+    Option<"format", "format", "std::string", /*default=*/"\"ptx\"",
+           "ptx, cubin, fatbin or spirv">,
+    ListOption<"capabilities", "capabilities", "std::string",
+               "What the device must have">
+  ];
+  let dependentDialects = ["::kas::KasGPUDialect"];
+}
+
+#endif // KAS_CODEGEN_GPU_PASSES_TD

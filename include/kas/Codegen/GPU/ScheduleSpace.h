@@ -1,0 +1,49 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// All schedules of a kernel that the cost model considers: what a tuner may
+// choose from.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_CODEGEN_GPU_SCHEDULESPACE_H
+#define KAS_CODEGEN_GPU_SCHEDULESPACE_H
+
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
+#include "mlir/IR/Operation.h"
+#include <vector>
+
+namespace kas {
+
+/// A schedule that suits a kernel.
+struct PlannedGPUSchedule {
+  GPUScheduleAttr schedule;
+  /// What the cost model says the kernel takes.
+  double cycles = 0;
+};
+
+/// The schedules of `op`, a concrete `kas.apply` or a `linalg.generic` behind
+/// `-kas-gpu-form-kernels`, that suit `device`, with factors of products that
+/// may be rounded to `precision`: each once, of all roads, in the order of the
+/// cost model's candidates; at least one. An error says why there is nothing to
+/// choose.
+llvm::Expected<std::vector<PlannedGPUSchedule>>
+getGPUScheduleSpace(mlir::Operation *op, GPUDeviceAttr device,
+                    GPUPrecision precision = GPUPrecision::F32);
+
+/// The cheapest schedule of an operator on `device` according to the cost
+/// model; of `road` where the operator can be computed so. Factors of products
+/// may be rounded to `precision`. Always suits.
+GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
+                                  GPUDeviceAttr device,
+                                  std::optional<GPURoad> road = std::nullopt,
+                                  GPUPrecision precision = GPUPrecision::F32);
+
+} // namespace kas
+
+#endif // KAS_CODEGEN_GPU_SCHEDULESPACE_H

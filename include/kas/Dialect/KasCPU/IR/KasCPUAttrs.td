@@ -1,0 +1,82 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//
+// The attribute by which people and tuners say how a contraction is cut.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_DIALECT_KASCPU_IR_KASCPUATTRS_TD
+#define KAS_DIALECT_KASCPU_IR_KASCPUATTRS_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+
+def KasCPU_Dialect : Dialect {
+  let name = "kas_cpu";
+  let cppNamespace = "::kas";
+  let summary = "How operators are compiled for CPUs";
+  let description = [{
+    Has no operations: its attribute `kas_cpu.schedule` is set on `kas.apply` and on
+    linalg operations.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// The name of the attribute on operations.
+    static constexpr ::llvm::StringLiteral scheduleName = "kas_cpu.schedule";
+  }];
+}
+
+def KasCPU_Road : I32EnumAttr<"Road", "how a contraction reads its data", [
+    I32EnumAttrCase<"Panels", 0, "panels">,
+    I32EnumAttrCase<"Direct", 1, "direct">,
+    I32EnumAttrCase<"RowVectors", 2, "row_vectors">]> {
+  let cppNamespace = "::kas";
+}
+
+def KasCPU_ScheduleAttr : AttrDef<KasCPU_Dialect, "Schedule"> {
+  let mnemonic = "schedule";
+  let summary = "how a contraction is cut into register tiles";
+  let description = [{
+    The road, and the numbers that are not left to the cost model: `rows` times
+    `columns` times `vectors` of sums are in registers at once. Columns are lines of
+    the image and belong to direct tiles; panels have `tile` columns of the output,
+    which must lie together there, and hold `depth` iterations of the outermost
+    reduction. Row vectors are `vectors` along the rows times `columns`, which are
+    pixels there: a part of a line, or some whole lines.
+
+    ```mlir
+    #kas_cpu.schedule<road = direct, rows = 8, columns = 3, vectors = 1>
+    #kas_cpu.schedule<road = panels, rows = 6, vectors = 4, tile = 112, depth = 64>
+    #kas_cpu.schedule<road = row_vectors, columns = 14, vectors = 2>
+    ```
+
+    Constraints:
+    - C1: no number is negative; 0 is as good as none.
+    - C2: only panels have a `tile` and a `depth`, panels no `columns`, row vectors
+      no `rows`.
+    - C3: the attribute `kas_cpu.schedule` of an operation is of this kind.
+    - C4: it stands on a `kas.apply` or a linalg operation.
+
+    A schedule that does not suit the operation or the registers of the target is an
+    error of `-kas-pack-operators` and `-kas-pack-contractions`.
+  }];
+  let parameters = (ins
+    EnumParameter<KasCPU_Road>:$road,
+    DefaultValuedParameter<"int64_t", "0">:$rows,
+    DefaultValuedParameter<"int64_t", "0">:$columns,
+    DefaultValuedParameter<"int64_t", "0">:$vectors,
+    DefaultValuedParameter<"int64_t", "0">:$tile,
+    DefaultValuedParameter<"int64_t", "0">:$depth);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+#endif // KAS_DIALECT_KASCPU_IR_KASCPUATTRS_TD

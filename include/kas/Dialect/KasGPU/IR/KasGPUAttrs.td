@@ -1,0 +1,209 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The attributes that say what a GPU offers and how a kernel is cut for it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_DIALECT_KASGPU_IR_KASGPUATTRS_TD
+#define KAS_DIALECT_KASGPU_IR_KASGPUATTRS_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+
+def KasGPU_Dialect : Dialect {
+  let name = "kas_gpu";
+  let cppNamespace = "::kas";
+  let summary = "How operators are compiled for GPUs";
+  let description = [{
+    Its operations are those of warpgroups, and the copies that feed them. Its attribute `kas_gpu.schedule` is set on `kas.apply` and
+    `linalg.generic`, `kas_gpu.device` on modules. Passes write `kas_gpu.access` on the arguments of
+    kernels, `kas_gpu.dynamic_bytes` on kernels, `kas_gpu.scratch` on the buffer of temporaries and `kas_gpu.manifest` on
+    modules.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// The attribute of `kas.apply`s and `linalg.generic`s.
+    static constexpr ::llvm::StringLiteral scheduleName = "kas_gpu.schedule";
+    /// The attribute of modules.
+    static constexpr ::llvm::StringLiteral deviceName = "kas_gpu.device";
+    /// The attribute of arguments of kernels: "read" or "write".
+    static constexpr ::llvm::StringLiteral accessName = "kas_gpu.access";
+    /// The attribute of kernels with the bytes of workgroup memory that they do
+    /// not declare, and that a launch has to ask for.
+    static constexpr ::llvm::StringLiteral dynamicBytesName =
+        "kas_gpu.dynamic_bytes";
+    /// The attribute of the buffer that holds all temporary ones.
+    static constexpr ::llvm::StringLiteral scratchName = "kas_gpu.scratch";
+    /// The attribute of modules with the manifest, a JSON text.
+    static constexpr ::llvm::StringLiteral manifestName = "kas_gpu.manifest";
+    /// The attribute of kernels with the number of tensor maps that they take
+    /// after their buffers.
+    static constexpr ::llvm::StringLiteral numTensorMapsName =
+        "kas_gpu.num_tensor_maps";
+
+  private:
+    void addKasGPUOps();
+  public:
+  }];
+}
+
+def KasGPU_Road : I32EnumAttr<"GPURoad", "how a kernel reads its data", [
+    I32EnumAttrCase<"Direct", 0, "direct">,
+    I32EnumAttrCase<"Staged", 1, "staged">,
+    I32EnumAttrCase<"TensorCore", 2, "tensor_core">,
+    I32EnumAttrCase<"Warpgroup", 3, "warpgroup">]> {
+  let cppNamespace = "::kas";
+}
+
+def KasGPU_Precision : I32EnumAttr<"GPUPrecision",
+    "what the factors of products are rounded to; sums have f32", [
+    I32EnumAttrCase<"F32", 0, "f32">,
+    I32EnumAttrCase<"TF32", 1, "tf32">,
+    I32EnumAttrCase<"F16", 2, "f16">,
+    I32EnumAttrCase<"BF16", 3, "bf16">]> {
+  let cppNamespace = "::kas";
+}
+
+def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
+  let mnemonic = "schedule";
+  let summary = "how an operator is cut into blocks, threads and register tiles";
+  let description = [{
+    **Direct** kernels read all tensors where they are. A thread computes a tile of
+    outputs, `tile` points along each output coordinate; the tiles are numbered row
+    by row, and `threads` consecutive ones are a block. Every operator can be
+    computed so.
+
+    ```mlir
+    #kas_gpu.schedule<road = direct, threads = 256, tile = [1, 4, 1, 1]>
+    ```
+
+    **Staged** kernels are for sums of products. Output coordinates that only the
+    data depends on are numbered through as columns, those that only weights depend
+    on as rows, the others as batches. A block computes `block = [rows, columns]` of
+    outputs in steps of `depth` reductions: products of weights and the data of a
+    step are copied to workgroup memory, in lines that are `padding` elements longer
+    than they must be so that banks do not conflict, and each thread adds up
+    `tile = [rows, columns]` sums in registers. With `stages = 2` the data of the
+    next step is loaded while that of the last one is multiplied.
+
+    ```mlir
+    #kas_gpu.schedule<road = staged, threads = 256, tile = [4, 4], block = [64, 64],
+                      depth = 16, padding = 4, stages = 2>
+    ```
+
+    **Tensor-core** kernels are staged kernels whose products are computed by
+    matrix instructions (`mma.sync`, of NVIDIA's GPUs since sm_80) on numbers that
+    are rounded to `precision`; sums are in f32. A warp, not a thread, computes a
+    `tile`, and `stages` parts of the workgroup memory are filled in turn. Lines of
+    workgroup memory hold neighbouring steps, or neighbouring rows or columns,
+    whichever are neighbours in the tensors; of tf32, the latter are longer by
+    twice the `padding`.
+
+    ```mlir
+    #kas_gpu.schedule<road = tensor_core, threads = 128, tile = [64, 32],
+                      block = [128, 64], depth = 32, padding = 8, stages = 3,
+                      precision = f16>
+    ```
+
+    **Warpgroup** kernels are for products of two matrices of 16-bit numbers whose rows, columns and steps lie
+    at constant distances, on Hopper (sm_90a): a tensor of the data, one of a weight, and no guards. Four warps
+    together compute a `tile` with `wgmma`, on 64 steps at once that the copy engine (TMA) has written to one of
+    `stages` buffers.
+
+    ```mlir
+    #kas_gpu.schedule<road = warpgroup, threads = 256, tile = [64, 256], block = [128, 256],
+                      depth = 64, stages = 4, precision = f16>
+    ```
+
+    Constraints:
+    - C1: `threads` is 1 to 1024.
+    - C2: all entries of `tile` are at least 1, their product is at most 256, or 8192 for tensor cores, or 16384
+      for warpgroups.
+    - C3: direct kernels have no `block`, `depth`, `padding`, and one stage.
+    - C4: staged kernels have two entries in `tile` and in `block`, and a `depth` of at least 1.
+    - C5: entries of `tile` divide those of `block`, and the quotients' product is `threads`.
+    - C6: `padding` is at least 0; `stages` is 1 or 2.
+    - C7: the attribute `kas_gpu.schedule` of an operation is of this kind.
+    - C8: it stands on a `kas.apply` or a `linalg.generic`.
+    - C9: tensor-core kernels have a `precision` of tf32, f16 or bf16; direct and staged ones have f32.
+    - C10: tensor-core kernels have `tile`s of multiples of 16 that divide `block`, a warp of 32 threads for
+      each tile, a `depth` that is a multiple of 16 and lines of workgroup memory that begin at multiples of
+      16 bytes.
+    - C11: tensor-core kernels have 2 to 8 `stages`.
+    - C12: warpgroup kernels have a `precision` of f16 or bf16.
+    - C13: warpgroup kernels have `tile`s of multiples of 64 that divide `block`, whose entries are at most 256, and
+      128 threads for each tile.
+    - C14: warpgroup kernels have a `depth` of 64, no `padding`, and 2 to 8 `stages`.
+
+    A schedule that does not suit the operator or the device is an error of
+    `-kas-gpu-outline`.
+  }];
+  let parameters = (ins
+    EnumParameter<KasGPU_Road>:$road,
+    "int64_t":$threads,
+    OptionalParameter<"::mlir::DenseI64ArrayAttr">:$tile,
+    OptionalParameter<"::mlir::DenseI64ArrayAttr">:$block,
+    DefaultValuedParameter<"int64_t", "0">:$depth,
+    DefaultValuedParameter<"int64_t", "0">:$padding,
+    DefaultValuedParameter<"int64_t", "1">:$stages,
+    DefaultValuedParameter<"GPUPrecision", "GPUPrecision::F32">:$precision);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let builders = [AttrBuilder<(ins "GPURoad":$road, "int64_t":$threads,
+      "::mlir::DenseI64ArrayAttr":$tile, "::mlir::DenseI64ArrayAttr":$block,
+      "int64_t":$depth, "int64_t":$padding, "int64_t":$stages), [{
+    return $_get($_ctxt, road, threads, tile, block, depth, padding, stages,
+                 GPUPrecision::F32);
+  }]>];
+  let extraClassDeclaration = [{
+    /// At most so many bytes of workgroup memory are taken.
+    int64_t getSharedBytes() const;
+  }];
+}
+
+def KasGPU_DeviceAttr : AttrDef<KasGPU_Dialect, "GPUDevice"> {
+  let mnemonic = "device";
+  let summary = "what a GPU offers";
+  let description = [{
+    The limits that kernels obey, and the numbers that the choice of schedules
+    depends on. `max_threads` of a block and `shared_bytes` of its workgroup memory
+    are limits, and so are `max_blocks` along each dimension of a grid and
+    `max_bytes` of a buffer. A processor holds `processor_threads`,
+    `processor_shared_bytes` and `registers` (of 32 bits) at once; a thread uses at
+    most `thread_registers`. Threads run in groups of `subgroup`.
+
+    ```mlir
+    module attributes {kas_gpu.device = #kas_gpu.device<name = "sm_90",
+      processors = 132, max_threads = 1024, ...>}
+    ```
+
+    Constraints:
+    - D1: all numbers are at least 1, `max_threads` at most 1024.
+    - D2: the attribute `kas_gpu.device` of a module is of this kind.
+    - D3: it stands on a module.
+  }];
+  let parameters = (ins
+    StringRefParameter<>:$name,
+    "int64_t":$processors,
+    "int64_t":$max_threads,
+    "int64_t":$shared_bytes,
+    "int64_t":$max_blocks,
+    "int64_t":$max_bytes,
+    "int64_t":$processor_threads,
+    "int64_t":$processor_shared_bytes,
+    "int64_t":$registers,
+    "int64_t":$thread_registers,
+    "int64_t":$subgroup);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+#endif // KAS_DIALECT_KASGPU_IR_KASGPUATTRS_TD

@@ -1,0 +1,54 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operators compiled for a GPU, in memory.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_EXECUTIONENGINE_GPUPROGRAM_H
+#define KAS_EXECUTIONENGINE_GPUPROGRAM_H
+
+#include "kas-rt/kas-rt.h"
+#include "kas/Pipelines/NVVM.h"
+#include "kas/Pipelines/SPIRV.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
+#include "kas/Pipelines/GPU.h"
+#include "kas/Codegen/GPU/Device.h"
+
+namespace kas {
+
+/// What a runtime needs: the kernels, and how they are launched.
+struct GPUProgram {
+  /// `GPUManifest` as JSON text; `DeviceManifest` reads it.
+  std::string manifest;
+  /// PTX, machine code or SPIR-V, as the manifest's target says.
+  std::string binary;
+};
+
+/// Compile all functions of `module`, which stays as it is. Diagnostics of
+/// passes that fail are part of the error.
+llvm::Expected<GPUProgram>
+compileForNVVM(mlir::ModuleOp module, const NVVMPipelineOptions &options = {});
+llvm::Expected<GPUProgram>
+compileForSPIRV(mlir::ModuleOp module,
+                const SPIRVPipelineOptions &options = {});
+
+/// The same for a device at hand, with its instructions and limits; `precision`
+/// and `elements` as in `GPUFrontOptions`, on Vulkan only the latter.
+llvm::Expected<GPUProgram> compileForDevice(mlir::ModuleOp module,
+                                            const KasRtDeviceInfo &info,
+                                            llvm::StringRef precision,
+                                            llvm::StringRef elements);
+
+/// What schedules are chosen for when that compiles.
+llvm::Expected<GPUDeviceAttr> getGPUDevice(mlir::MLIRContext *context,
+                                           const KasRtDeviceInfo &info);
+
+} // namespace kas
+
+#endif // KAS_EXECUTIONENGINE_GPUPROGRAM_H

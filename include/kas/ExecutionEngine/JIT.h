@@ -1,0 +1,112 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Just-in-time compilation of modules in the LLVM dialect for the CPU at hand,
+// with a cache of the objects.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_EXECUTIONENGINE_JIT_H
+#define KAS_EXECUTIONENGINE_JIT_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace llvm {
+class MemoryBuffer;
+} // namespace llvm
+
+namespace mlir {
+class ModuleOp;
+} // namespace mlir
+
+namespace kas {
+
+/// Compiled objects by the hash of what they were compiled from. Looks in
+/// memory first, then, if a directory is given, on disk. Entries are written
+/// atomically and carry a check sum: a broken one counts as missing, so several
+/// processes may share a directory. Thread-safe.
+class ObjectCache {
+public:
+  /// An empty `directory` means memory only. It is made when first needed; one
+  /// that cannot be written is no error, nothing is kept there then.
+  explicit ObjectCache(llvm::StringRef directory = "");
+  ~ObjectCache();
+
+  /// The object stored under `key`, or null.
+  std::unique_ptr<llvm::MemoryBuffer> load(llvm::StringRef key);
+  void store(llvm::StringRef key, const llvm::MemoryBuffer &object);
+
+  /// How often `load` found something, for tests and reports.
+  int64_t getNumHits() const { return numHits; }
+
+private:
+  std::string getPath(llvm::StringRef key) const;
+
+  std::mutex mutex;
+  std::string directory;
+  llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> entries;
+  int64_t numHits = 0;
+};
+
+struct JITOptions {
+  /// Optimization level of LLVM, 0 to 3.
+  unsigned optLevel = 2;
+  /// Not owned; none: every module is compiled anew.
+  ObjectCache *cache = nullptr;
+  /// Symbols that the code gets from here, not from the process: for instance
+  /// another `malloc`.
+  std::vector<std::pair<std::string, void *>> symbols = {};
+};
+
+/// Milliseconds that the steps of one compilation took.
+struct CompileTimes {
+  double translate = 0, optimize = 0, codegen = 0, link = 0;
+  bool cached = false;
+};
+
+/// A module in memory, ready to be called. Functions are called with plain
+/// pointers: first the inputs, then the outputs, as the pipeline
+/// `kas-cpu-pipeline` makes them. The code lives as long as this object.
+class CompiledModule {
+public:
+  /// Translates `module`, which must be in the LLVM dialect, to LLVM IR,
+  /// optimizes and links it, for the target that the module names (see
+  /// ModuleTarget.h), which this machine must be able to run, else for this
+  /// machine. Attributes of arguments that LLVM does not know
+  /// are taken off. Functions that take pointers only and return
+  /// nothing can be called. Errors: what cannot be translated, a foreign
+  /// target, symbols that neither the module nor the process defines, OpenMP's
+  /// runtime library not found though the module starts threads.
+  static llvm::Expected<std::unique_ptr<CompiledModule>>
+  compile(mlir::ModuleOp module, const JITOptions &options = {});
+  ~CompiledModule();
+
+  /// A callable function; its argument is the array of the pointers.
+  using Function = void (*)(void **);
+  llvm::Expected<Function> lookup(llvm::StringRef name);
+
+  const CompileTimes &getTimes() const { return times; }
+
+private:
+  struct Impl;
+  CompiledModule();
+  std::unique_ptr<Impl> impl;
+  CompileTimes times;
+};
+
+} // namespace kas
+
+#endif // KAS_EXECUTIONENGINE_JIT_H

@@ -1,0 +1,57 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Files of NumPy: f32 arrays in .npy, and collections of them in .npz.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_EXECUTIONENGINE_NPY_H
+#define KAS_EXECUTIONENGINE_NPY_H
+
+#include "kas/ExecutionEngine/Tensor.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+namespace kas {
+
+/// Arrays by name, in the order of the file.
+using NamedTensors =
+    llvm::MapVector<std::string, Tensor, llvm::StringMap<unsigned>>;
+
+/// Parses the bytes of a .npy file (format versions 1 to 3). The dtype must be
+/// little-endian f32 (`<f4`); Fortran order is converted to C order. Missing or
+/// trailing bytes, another dtype or byte order, a malformed header: an error.
+/// NaNs and infinities are values like any other.
+llvm::Expected<Tensor> parseNpy(llvm::StringRef bytes);
+
+/// Reads a .npy file; errors name the file.
+llvm::Expected<Tensor> readNpy(llvm::StringRef path);
+
+/// Reads a .npz file: a zip archive of .npy members, stored or deflated. Names
+/// lose their `.npy`. Check sums are verified; encryption, several disks and
+/// zip64 sizes beyond the file are errors.
+llvm::Expected<NamedTensors> readNpz(llvm::StringRef path);
+
+/// The bytes of a .npy file (version 1, C order) of `tensor`.
+std::string formatNpy(const Tensor &tensor);
+
+/// Writes a .npy file through a temporary file in the same directory and a
+/// rename: on any failure an old file of that name stays as it was.
+llvm::Error writeNpy(llvm::StringRef path, const Tensor &tensor);
+
+/// Writes a .npz file of stored members, in the same way.
+llvm::Error writeNpz(llvm::StringRef path, const NamedTensors &tensors);
+
+/// Decompresses a raw DEFLATE stream (RFC 1951) of exactly `size` bytes.
+llvm::Expected<std::string> inflate(llvm::StringRef compressed, uint64_t size);
+
+} // namespace kas
+
+#endif // KAS_EXECUTIONENGINE_NPY_H

@@ -1,0 +1,61 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a compiled function takes and returns, read off its declaration.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_EXECUTIONENGINE_SIGNATURE_H
+#define KAS_EXECUTIONENGINE_SIGNATURE_H
+
+#include "kas/ExecutionEngine/Npy.h"
+#include "kas/ExecutionEngine/Tensor.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace kas {
+
+/// Argument attribute with the name of an argument, by which files and other
+/// functions refer to it, such as `conv1.weight`.
+constexpr llvm::StringLiteral nameAttribute = "kas.name";
+
+/// Argument attribute with the text form of an `Initializer`.
+constexpr llvm::StringLiteral initializerAttribute = "kas.init";
+
+/// One argument or result.
+struct TensorSignature {
+  /// The value of `kas.name`, or `arg0`, `arg1`, ... and `result0`, ...
+  std::string name;
+  llvm::SmallVector<int64_t> shape;
+  /// How to fill it when no file does; from `kas.init` or by the shape.
+  Initializer initializer;
+};
+
+/// A function on statically shaped f32 tensors.
+struct FunctionSignature {
+  std::string name;
+  llvm::SmallVector<TensorSignature> arguments, results;
+
+  /// The signature of the function `name` in `module`, before lowering. An
+  /// error says what stands in the way: no such function, no body, another
+  /// type than a static f32 tensor, a malformed attribute, a name given twice.
+  static llvm::Expected<FunctionSignature> get(mlir::ModuleOp module,
+                                               llvm::StringRef name);
+
+  /// The tensors for all arguments: from `given` by name, where the shapes must
+  /// agree, else made by the initializer with a stream of its own for `seed`
+  /// and the name, so that equal names have equal values in all functions.
+  llvm::Expected<llvm::SmallVector<Tensor>>
+  makeArguments(const NamedTensors &given, uint64_t seed) const;
+
+  /// Zeros for all results.
+  llvm::Expected<llvm::SmallVector<Tensor>> makeResults() const;
+};
+
+} // namespace kas
+
+#endif // KAS_EXECUTIONENGINE_SIGNATURE_H

@@ -1,0 +1,33 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Registers the passes on models.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_NETWORKS_PASSES_H
+#define KAS_NETWORKS_PASSES_H
+
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace kas {
+
+#define GEN_PASS_DECL
+#include "kas/Networks/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "kas/Networks/Passes.h.inc"
+
+} // namespace kas
+
+#endif // KAS_NETWORKS_PASSES_H

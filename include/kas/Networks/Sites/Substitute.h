@@ -1,0 +1,51 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Other operators in models: replaces marked layers by `kas.apply`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_NETWORKS_SITES_SUBSTITUTE_H
+#define KAS_NETWORKS_SITES_SUBSTITUTE_H
+
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace kas {
+
+struct SubstituteOptions {
+  /// `x` or `@x`: a `kas.operator` of the module; `kas.x`: an operator of the
+  /// library. Empty: for each layer the one that its space names as
+  /// `kas.named_operator`; where it names none, one that computes what the
+  /// layer computes and that is written for it.
+  std::string operatorName;
+  /// Values for symbols of the operator, before those of the layer's binding;
+  /// null for none.
+  BindingAttr binding;
+  /// `s` or `@s`: the layers of this space only. Empty: all.
+  std::string space;
+  /// Keep the weights of the layers, where the operator has the same ones but
+  /// for the order of dimensions.
+  bool sameWeights = false;
+};
+
+struct SubstituteResult {
+  unsigned numReplaced = 0;
+  /// Layers the operator does not fit; each gets a remark with the reason.
+  unsigned numLeft = 0;
+};
+
+/// Replaces the layers of `module` that `extractSpaces` has marked and that the
+/// operator fits. Fails, with diagnostics, when the options name nothing that
+/// is there or a mark is malformed; the module is unchanged then.
+mlir::FailureOr<SubstituteResult> substitute(mlir::ModuleOp module,
+                                             const SubstituteOptions &options);
+
+} // namespace kas
+
+#endif // KAS_NETWORKS_SITES_SUBSTITUTE_H

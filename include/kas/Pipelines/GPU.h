@@ -1,0 +1,58 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the pipelines for all kinds of GPUs share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_PIPELINES_GPU_H
+#define KAS_PIPELINES_GPU_H
+
+#include "kas/Codegen/GPU/Device.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace kas {
+
+/// What both roads share.
+struct GPUFrontOptions {
+  /// See `getGPUDevice`; empty: the one that the module names, else sm_90.
+  std::string device = {};
+  /// Take the place of the device's limits, if not 0.
+  int64_t maxThreads = 0, sharedBytes = 0;
+  /// `direct`, `staged` or `tensor_core`, for operators that can be computed
+  /// so; empty: the cheapest one.
+  std::string road = {};
+  /// What factors of products may be rounded to: `f32`, or `tf32`, `f16` or
+  /// `bf16` for tensor cores.
+  std::string precision = "f32";
+  /// What tensors of f32 are kept in: `f32`, `f16` or `bf16`. Kernels compute
+  /// in f32.
+  std::string elements = "f32";
+};
+
+/// Functions on tensors to functions in which each operation that computes is a
+/// kernel, a concrete `kas.apply` or a `linalg.generic`, on tensors of
+/// `elements`. The first part of `buildGPUFrontHalf`, which leaves its result
+/// as it is, but for copies, which it makes anew; schedules are set on those
+/// operations.
+void buildGPUKernelFormation(mlir::OpPassManager &manager,
+                             llvm::StringRef elements = "f32");
+
+/// Operators on tensors to functions on buffers that launch kernels.
+void buildGPUFrontHalf(mlir::OpPassManager &manager,
+                       const GPUFrontOptions &options = {});
+
+/// Registers the passes and pipelines.
+void registerGPUPipelines();
+
+/// Registers every dialect and extension that the pipelines read or make.
+void registerGPUPipelineDialects(mlir::DialectRegistry &registry);
+
+} // namespace kas
+
+#endif // KAS_PIPELINES_GPU_H

@@ -1,0 +1,37 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The road from operators to devices with Vulkan.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_PIPELINES_SPIRV_H
+#define KAS_PIPELINES_SPIRV_H
+
+#include "kas/Codegen/GPU/GPU.h"
+#include "kas/Pipelines/GPU.h"
+
+namespace kas {
+
+struct SPIRVPipelineOptions {
+  /// Its device is `vulkan` if it names none.
+  GPUFrontOptions front = {};
+  /// `f32`, or `f16` for devices with 16-bit arithmetic and storage, which
+  /// elements of f16 imply.
+  std::string profile = "f32";
+};
+
+/// Functions on tensors to functions on buffers that launch kernels of a
+/// `gpu.binary` in SPIR-V; the module has the manifest. Registered as
+/// `-kas-spirv-pipeline`.
+void buildSPIRVPipeline(mlir::OpPassManager &manager,
+                        const SPIRVPipelineOptions &options = {});
+
+} // namespace kas
+
+#endif // KAS_PIPELINES_SPIRV_H

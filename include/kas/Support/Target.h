@@ -1,0 +1,69 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// CPUs that code can be made for: their names, and what the choice of tiles
+// needs to know of them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_SUPPORT_TARGET_H
+#define KAS_SUPPORT_TARGET_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace llvm {
+class TargetMachine;
+} // namespace llvm
+
+namespace kas {
+
+/// How a user names a target.
+struct TargetNames {
+  /// `host`, or a name that LLVM knows, such as `x86-64-v3`.
+  std::string cpu = "host";
+  /// Such as `aarch64-unknown-linux-gnu`; empty: Linux on the first of x86_64,
+  /// aarch64 and riscv64 that has the CPU, so that the same name means the same
+  /// target everywhere; the host's for `host` and `generic`.
+  std::string triple;
+  /// Changes to what the CPU has: `+avx512f,-fma`.
+  std::string features;
+};
+
+/// A target with what is known about it.
+struct Target {
+  std::string triple, cpu, features;
+  /// Bits of a vector register that the compiler uses.
+  int64_t vectorBits = 128;
+  /// Bits of the widest vectors on which two arithmetic operations begin per
+  /// cycle; operations on wider ones take twice as long.
+  int64_t arithmeticBits = 256;
+  int64_t vectorRegisters = 16;
+  /// Multiplies and adds vectors in one instruction.
+  bool hasFMA = false;
+  /// Sizes of the caches of one core.
+  int64_t l1Bytes = 32 << 10, l2Bytes = 512 << 10;
+};
+
+/// Looks a target up. Registers and instructions are LLVM's; the caches are
+/// those of the machine for `host`, else the usual ones of the CPU. Errors name
+/// what can be chosen: a triple that is not x86_64, aarch64 or riscv64 with
+/// ELF objects, an unknown CPU or feature, features without vectors of f32.
+llvm::Expected<Target> getTarget(const TargetNames &names = {});
+
+/// The compiler for `target` at LLVM's level `optLevel`, from 0 to 3; for a
+/// process that runs the code, or for position-independent object files.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(const Target &target, unsigned optLevel, bool jit);
+
+} // namespace kas
+
+#endif // KAS_SUPPORT_TARGET_H

@@ -1,0 +1,156 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What emitters of contractions have in common: loops, addresses, vectors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_CODEGEN_CPU_EMIT_CONTRACTIONEMITTER_H
+#define LIB_CODEGEN_CPU_EMIT_CONTRACTIONEMITTER_H
+
+#include "../Strategy/Contraction.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace kas {
+
+/// Tells LLVM neither to vectorize nor to unroll a loop.
+mlir::Attribute getFinishedLoop(mlir::MLIRContext *context);
+
+/// A vector of a tile: where it begins, relative to the tile, its size, and how
+/// many of its lanes exist in the output.
+struct Piece {
+  int64_t offset, lanes, active;
+};
+
+/// Emits the loops of one contraction.
+class ContractionEmitter {
+protected:
+  ContractionEmitter(mlir::OpBuilder &builder, mlir::Location loc,
+                     const Contraction &contraction,
+                     const ContractionTarget &target,
+                     const ContractionOptions &options)
+      : builder(builder), loc(loc), contraction(contraction), target(target),
+        options(options), indices(contraction.loops.size()) {}
+
+  using Body = llvm::function_ref<void(mlir::Value)>;
+
+  mlir::Value constant(int64_t value) {
+    return mlir::arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  mlir::VectorType getVectorType(int64_t lanes) {
+    return mlir::VectorType::get({lanes}, builder.getF32Type());
+  }
+  /// `expr` of `operands`, folded where it can be.
+  mlir::Value apply(mlir::AffineExpr expr,
+                    llvm::ArrayRef<mlir::Value> operands);
+  mlir::AffineExpr dim(unsigned position) {
+    return builder.getAffineDimExpr(position);
+  }
+
+  /// Calls `body` in a loop from 0 below `extent`; without one for extent 1.
+  void loop(int64_t extent, int64_t step, Body body) {
+    if (extent <= step)
+      return body(constant(0));
+    auto op = mlir::scf::ForOp::create(builder, loc, constant(0),
+                                       constant(extent), constant(step));
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(op.getBody());
+    body(op.getInductionVar());
+  }
+  /// The same over all items, shared by the threads if there are several.
+  void parallelLoop(int64_t numItems, Body body) {
+    if (options.threads == 1 || numItems == 1)
+      return loop(numItems, 1, body);
+    auto op = mlir::scf::ParallelOp::create(
+        builder, loc, mlir::ValueRange{constant(0)},
+        mlir::ValueRange{constant(numItems)}, mlir::ValueRange{constant(1)});
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(op.getBody());
+    body(op.getInductionVars().front());
+  }
+  /// The index along the innermost of the loops that `rest` counts through,
+  /// which has `extent`; `rest` then counts through the others.
+  static mlir::AffineExpr takeIndex(mlir::AffineExpr &rest, int64_t extent) {
+    mlir::AffineExpr index = rest % extent;
+    rest = rest.floorDiv(extent);
+    return index;
+  }
+  /// Nested loops over `dims`, which get their indices.
+  void loops(llvm::ArrayRef<unsigned> dims, llvm::function_ref<void()> body) {
+    if (dims.empty())
+      return body();
+    loop(contraction.loops[dims.front()].extent, 1, [&](mlir::Value index) {
+      indices[dims.front()] = index;
+      loops(dims.drop_front(), body);
+    });
+  }
+
+  /// All elements of a buffer as one dimension.
+  mlir::Value flatten(mlir::Value buffer, int64_t size) {
+    auto type = mlir::MemRefType::get({size}, builder.getF32Type());
+    return mlir::memref::ReinterpretCastOp::create(
+        builder, loc, type, buffer, /*offset=*/0, llvm::ArrayRef<int64_t>{size},
+        llvm::ArrayRef<int64_t>{1});
+  }
+  /// `expr`, of all loops, at the current indices.
+  mlir::Value evaluate(mlir::AffineExpr expr) {
+    llvm::SmallVector<mlir::AffineExpr> dims;
+    llvm::SmallVector<mlir::Value> operands;
+    for (mlir::Value index : indices) {
+      dims.push_back(index ? dim(operands.size())
+                           : builder.getAffineConstantExpr(0));
+      if (index)
+        operands.push_back(index);
+    }
+    return apply(expr.replaceDims(dims), operands);
+  }
+  /// The address at the current indices; loops without an index count as 0.
+  mlir::Value address(const StridedAccess &access, int64_t offset = 0) {
+    mlir::AffineExpr expr = builder.getAffineConstantExpr(access.base + offset);
+    llvm::SmallVector<mlir::Value> operands;
+    for (auto [stride, index] : llvm::zip_equal(access.strides, indices)) {
+      if (!stride || !index)
+        continue;
+      expr = expr + dim(operands.size()) * stride;
+      operands.push_back(index);
+    }
+    return apply(expr, operands);
+  }
+
+  /// The flat form of the output and of all inputs.
+  void flattenBuffers();
+  /// Which of the first `lanes` lanes of a vector of `size` there are.
+  mlir::Value tailMask(int64_t lanes, int64_t size);
+  /// For each lane, whether 0 <= `start + steps[lane]` < `extent`.
+  mlir::Value testLanes(mlir::Value start, llvm::ArrayRef<int64_t> steps,
+                        int64_t extent);
+  /// The sums that begin at `place` of the output, or zeros, and where they go
+  /// in the end.
+  mlir::Value loadSum(mlir::Value place, Piece piece, bool accumulates);
+  void storeSum(mlir::Value sum, mlir::Value place, Piece piece);
+  /// `row * column + sum`.
+  mlir::Value multiplyAdd(mlir::Value row, mlir::Value column, mlir::Value sum);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  const Contraction &contraction;
+  const ContractionTarget &target;
+  const ContractionOptions &options;
+  /// The index of each loop where it is known.
+  llvm::SmallVector<mlir::Value> indices;
+  mlir::Value output;
+  llvm::SmallVector<mlir::Value> vectorInputs, scalarInputs;
+};
+
+} // namespace kas
+
+#endif // LIB_CODEGEN_CPU_EMIT_CONTRACTIONEMITTER_H

@@ -1,0 +1,280 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ContractionTail.h"
+#include "../Strategy/Contraction.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+using namespace kas;
+using namespace mlir;
+
+/// The operation before or behind `op` that uses `buffer`, with nothing but
+/// allocations and what has no effects in between; null if there is none.
+template <typename Next>
+static Operation *findNeighbour(Operation *op, Value buffer, Next next) {
+  for (Operation *other = next(op); other; other = next(other)) {
+    if (llvm::is_contained(other->getOperands(), buffer))
+      return other;
+    if (!isa<memref::AllocOp>(other) && !isMemoryEffectFree(other))
+      return nullptr;
+  }
+  return nullptr;
+}
+
+/// The buffer that `value` is all or part of.
+static Value getWhole(Value value) {
+  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
+    value = view.getViewSource();
+  return value;
+}
+
+/// A buffer without holes.
+static bool isPlain(Value buffer) {
+  auto type = dyn_cast<MemRefType>(buffer.getType());
+  return type && type.hasStaticShape() && type.getLayout().isIdentity() &&
+         type.getElementType().isF32();
+}
+
+/// How the loops step through a bias of one dimension, that of the output at
+/// `position`; nothing if some loop steps through parts of it.
+static std::optional<SmallVector<int64_t>>
+getBiasStrides(const Contraction &contraction, MemRefType output,
+               int64_t position) {
+  int64_t inner = 1;
+  for (int64_t size : output.getShape().drop_front(position + 1))
+    inner *= size;
+  int64_t channels = output.getDimSize(position);
+  SmallVector<int64_t> strides;
+  for (auto [stride, loop] :
+       llvm::zip_equal(contraction.output.strides, contraction.loops)) {
+    int64_t range = stride * loop.extent;
+    if (stride == 0 || range <= inner || stride % (inner * channels) == 0)
+      strides.push_back(0);
+    else if (stride % inner == 0 && range <= inner * channels)
+      strides.push_back(stride / inner);
+    else
+      return std::nullopt;
+  }
+  return strides;
+}
+
+/// The dimension that a broadcast of one dimension fills with different values.
+static int64_t getBiasPosition(linalg::BroadcastOp op) {
+  int64_t position = 0;
+  while (llvm::is_contained(op.getDimensions(), position))
+    ++position;
+  return position;
+}
+
+bool ContractionTail::takeBias(Value buffer, int64_t position,
+                               const Contraction &contraction) {
+  auto found = getBiasStrides(
+      contraction, cast<MemRefType>(contraction.output.buffer.getType()),
+      position);
+  if (!found || contraction.rows.size() != 1 ||
+      (*found)[contraction.rows.front()] != 1)
+    return false;
+  bias = buffer;
+  biasStrides = *found;
+  return true;
+}
+
+static linalg::BroadcastOp findBroadcast(linalg::LinalgOp op) {
+  Value output = op.getDpsInits().front();
+  auto before = dyn_cast_or_null<linalg::BroadcastOp>(findNeighbour(
+      op, output, [](Operation *at) { return at->getPrevNode(); }));
+  if (!before || before.getInit() != output || !isPlain(before.getInput()) ||
+      !isPlain(output) ||
+      cast<MemRefType>(before.getInput().getType()).getRank() != 1)
+    return nullptr;
+  return before;
+}
+
+/// An operation that can be done on vectors.
+static bool isElementwiseBody(Block &body) {
+  return body.getArguments().back().use_empty() &&
+         llvm::all_of(body.without_terminator(), [](Operation &op) {
+           return op.getNumResults() == 1 && op.getNumRegions() == 0 &&
+                  (isa<arith::ConstantOp>(op) ||
+                   (isa<arith::ArithDialect>(op.getDialect()) &&
+                    OpTrait::hasElementwiseMappableTraits(&op)));
+         });
+}
+
+/// Whether nobody reads `buffer` behind `op` before it is written again.
+static bool isDeadBehind(Operation *op, Value buffer) {
+  if (!buffer.getDefiningOp<memref::AllocOp>())
+    return false;
+  Operation *next = nullptr;
+  for (Operation *user : buffer.getUsers()) {
+    Operation *inBlock = op->getBlock()->findAncestorOpInBlock(*user);
+    if (!inBlock)
+      return false;
+    if (op->isBeforeInBlock(inBlock) &&
+        (!next || inBlock->isBeforeInBlock(next)))
+      next = inBlock;
+  }
+  if (!next || isa<memref::DeallocOp>(next))
+    return true;
+  if (auto fill = dyn_cast<linalg::FillOp>(next))
+    return fill.getOutputs().front() == buffer;
+  auto broadcast = dyn_cast<linalg::BroadcastOp>(next);
+  return broadcast && broadcast.getInput() != buffer;
+}
+
+static linalg::GenericOp findElementwise(linalg::LinalgOp op) {
+  Value output = op.getDpsInits().front();
+  auto behind = dyn_cast_or_null<linalg::GenericOp>(findNeighbour(
+      op, output, [](Operation *at) { return at->getNextNode(); }));
+  if (!behind || behind.getNumReductionLoops() != 0 ||
+      behind.getNumDpsInits() != 1 || !isElementwiseBody(*behind.getBlock()))
+    return nullptr;
+  for (AffineMap map : behind.getIndexingMapsArray())
+    if (!map.isIdentity())
+      return nullptr;
+  for (Value buffer : behind->getOperands())
+    if (!isPlain(buffer) || buffer.getType() != output.getType())
+      return nullptr;
+  unsigned count = 0;
+  for (Value input : behind.getDpsInputs()) {
+    if (input == output)
+      ++count;
+    else if (Operation *made = input.getDefiningOp();
+             made && !made->isBeforeInBlock(op))
+      return nullptr;
+  }
+  Value result = behind.getDpsInits().front();
+  if (count != 1 || (result != output && !isDeadBehind(behind, output)))
+    return nullptr;
+  // The result is written from now on: nobody may read it meanwhile, and its
+  // buffer must be there.
+  if (Operation *made = result.getDefiningOp(); result != output && made &&
+                                                !made->isBeforeInBlock(op) &&
+                                                !isa<memref::AllocOp>(made))
+    return nullptr;
+  for (Value input : op.getDpsInputs())
+    if (getWhole(input) == getWhole(result))
+      return nullptr;
+  return behind;
+}
+
+ContractionTail ContractionTail::find(linalg::LinalgOp op,
+                                      const Contraction &contraction) {
+  ContractionTail tail;
+  linalg::BroadcastOp before = findBroadcast(op);
+  if (before &&
+      tail.takeBias(before.getInput(), getBiasPosition(before), contraction))
+    tail.broadcast = before;
+  tail.elementwise = findElementwise(op);
+  if (linalg::GenericOp behind = tail.elementwise) {
+    Value output = op.getDpsInits().front();
+    for (Value input : behind.getDpsInputs())
+      tail.inputs.push_back({input == output ? Value() : input, {}});
+    tail.result = behind.getDpsInits().front();
+  }
+  return tail;
+}
+
+/// The one dimension that `map` has as result, or nothing.
+static std::optional<unsigned> getOnlyDim(AffineMap map) {
+  if (map.getNumResults() != 1)
+    return std::nullopt;
+  auto expr = dyn_cast<AffineDimExpr>(map.getResult(0));
+  return expr ? std::optional(expr.getPosition()) : std::nullopt;
+}
+
+linalg::GenericOp ContractionTail::findReader(Value tensor) {
+  if (!tensor.hasOneUse())
+    return nullptr;
+  auto reader = dyn_cast<linalg::GenericOp>(*tensor.getUsers().begin());
+  if (!reader || reader->getBlock() != tensor.getParentBlock() ||
+      !reader.hasPureTensorSemantics() || reader.getNumReductionLoops() != 0 ||
+      reader.getNumDpsInits() != 1 ||
+      reader.getResult(0).getType() != tensor.getType() ||
+      !isElementwiseBody(*reader.getBlock()) ||
+      !reader.getMatchingIndexingMap(reader.getDpsInitOperand(0)).isIdentity())
+    return nullptr;
+  for (OpOperand *input : reader.getDpsInputOperands()) {
+    AffineMap map = reader.getMatchingIndexingMap(input);
+    if (map.isIdentity() ? input->get().getType() != tensor.getType()
+                         : input->get() == tensor || !getOnlyDim(map))
+      return nullptr;
+  }
+  return reader;
+}
+
+bool ContractionTail::takeReader(linalg::GenericOp reader, ValueRange buffers,
+                                 const Contraction &contraction) {
+  SmallVector<Input> found;
+  for (auto [operand, buffer] :
+       llvm::zip_equal(reader.getDpsInputOperands(), buffers)) {
+    AffineMap map = reader.getMatchingIndexingMap(operand);
+    Input input{buffer, {}};
+    if (!map.isIdentity()) {
+      ContractionTail channel;
+      if (!channel.takeBias(buffer, *getOnlyDim(map), contraction))
+        return false;
+      input.strides = channel.biasStrides;
+    }
+    found.push_back(std::move(input));
+  }
+  elementwise = reader;
+  inputs = std::move(found);
+  result = contraction.output.buffer;
+  return true;
+}
+
+void ContractionTail::prepare(linalg::LinalgOp op) const {
+  if (!elementwise)
+    return;
+  if (auto made = result.getDefiningOp<memref::AllocOp>();
+      made && !made->isBeforeInBlock(op))
+    made->moveBefore(op);
+}
+
+Value ContractionTail::emit(OpBuilder &builder, Location loc,
+                            ValueRange inputs) const {
+  linalg::GenericOp op = elementwise;
+  Block &body = *op.getBlock();
+  ArrayRef<int64_t> shape =
+      cast<VectorType>(inputs.front().getType()).getShape();
+  IRMapping map;
+  for (auto [argument, input] : llvm::zip(body.getArguments(), inputs))
+    map.map(argument, input);
+  auto getVector = [&](Value value) -> Value {
+    Value mapped = map.lookupOrDefault(value);
+    if (isa<VectorType>(mapped.getType()))
+      return mapped;
+    return vector::BroadcastOp::create(
+        builder, loc, VectorType::get(shape, mapped.getType()), mapped);
+  };
+  for (Operation &inner : body.without_terminator()) {
+    if (isa<arith::ConstantOp>(inner)) {
+      builder.clone(inner, map);
+      continue;
+    }
+    SmallVector<Value> operands =
+        llvm::map_to_vector(inner.getOperands(), getVector);
+    Type type = VectorType::get(shape, inner.getResult(0).getType());
+    Operation *made = builder.create(loc, inner.getName().getIdentifier(),
+                                     operands, type, inner.getAttrs());
+    map.map(inner.getResult(0), made->getResult(0));
+  }
+  return getVector(body.getTerminator()->getOperand(0));
+}
+
+void ContractionTail::erase() {
+  if (broadcast)
+    broadcast->erase();
+  if (elementwise)
+    elementwise->erase();
+}

@@ -1,0 +1,75 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What networks do right before and behind a contraction, computed with its
+// sums while they are in registers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_CODEGEN_CPU_EMIT_CONTRACTIONTAIL_H
+#define LIB_CODEGEN_CPU_EMIT_CONTRACTIONTAIL_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace kas {
+
+struct Contraction;
+
+/// The operations around a contraction that can be computed with it.
+struct ContractionTail {
+  /// A value per channel that the sums begin with, if not null, and how far
+  /// each loop of the contraction moves in it.
+  mlir::Value bias;
+  llvm::SmallVector<int64_t> biasStrides;
+  /// An elementwise operation on the sums and on tensors that lie like the
+  /// output or have a value per channel, if not null.
+  mlir::linalg::GenericOp elementwise;
+  struct Input {
+    /// Null: the sums.
+    mlir::Value buffer;
+    /// How far each loop moves in it; empty: it lies like the output.
+    llvm::SmallVector<int64_t> strides;
+  };
+  /// Those of `elementwise`, and the buffer of its result.
+  llvm::SmallVector<Input> inputs;
+  mlir::Value result;
+  /// The operation that fills the output with the bias, where it is one on
+  /// buffers.
+  mlir::linalg::BroadcastOp broadcast;
+
+  explicit operator bool() const { return bias || elementwise; }
+
+  /// What stands around `op` on buffers, which computes `contraction`.
+  static ContractionTail find(mlir::linalg::LinalgOp op,
+                              const Contraction &contraction);
+
+  /// The elementwise operation that alone reads `tensor`, or null.
+  static mlir::linalg::GenericOp findReader(mlir::Value tensor);
+  /// Takes `reader`, which `findReader` found for the result of `contraction`;
+  /// `inputs` are buffers of its inputs, null for the sums. False, and nothing
+  /// is taken, if one of them does not fit.
+  bool takeReader(mlir::linalg::GenericOp reader, mlir::ValueRange inputs,
+                  const Contraction &contraction);
+  /// Takes a bias of one dimension, that of the output at `position`. False if
+  /// the loops do not fit it.
+  bool takeBias(mlir::Value buffer, int64_t position,
+                const Contraction &contraction);
+
+  /// Lets the result of the elementwise operation be written where `op` stands.
+  void prepare(mlir::linalg::LinalgOp op) const;
+  /// One vector of the elementwise operation's results; `inputs` are vectors of
+  /// its inputs.
+  mlir::Value emit(mlir::OpBuilder &builder, mlir::Location loc,
+                   mlir::ValueRange inputs) const;
+  /// Removes the operations on buffers once they are computed otherwise.
+  void erase();
+};
+
+} // namespace kas
+
+#endif // LIB_CODEGEN_CPU_EMIT_CONTRACTIONTAIL_H

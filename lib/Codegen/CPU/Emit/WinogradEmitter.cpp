@@ -1,0 +1,500 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Winograd's F(4x4, 3x3): tiles of 6x6 of the data and the windows of the
+// weights are transformed, multiplied as 36 matrix products, and transformed
+// back to 4x4 outputs. After Lavin and Gray, "Fast Algorithms for Convolutional
+// Neural Networks", CVPR 2016, section 4.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Transforms/PackOperations.h"
+#include "Winograd.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/Sequence.h"
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+
+/// Outputs and inputs of a tile along one axis, and places of the window.
+constexpr int64_t tileOut = winogradTile, window = winogradWindow;
+constexpr int64_t tileIn = tileOut + window - 1;
+constexpr int64_t numPoints = tileIn * tileIn;
+
+/// The transforms of section 4.3, by rows: of the data, of the windows, back.
+constexpr float dataTransform[tileIn][tileIn] = {
+    {4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
+    {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
+constexpr float windowTransform[tileIn][window] = {
+    {1.0 / 4, 0, 0},
+    {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+    {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+    {1.0 / 24, 1.0 / 12, 1.0 / 6},
+    {1.0 / 24, -1.0 / 12, 1.0 / 6},
+    {0, 0, 1}};
+constexpr float outputTransform[tileOut][tileIn] = {{1, 1, 1, 1, 1, 0},
+                                                    {0, 1, -1, 2, -2, 0},
+                                                    {0, 1, 1, 4, 4, 0},
+                                                    {0, 1, -1, 8, -8, 1}};
+
+/// Emits one convolution.
+class WinogradEmitter {
+public:
+  WinogradEmitter(Operation *op, const WinogradConvolution &conv,
+                  const ContractionOptions &options)
+      : op(op), conv(conv), options(options), target(options.target),
+        loc(op->getLoc()), builder(op),
+        linesOfTiles(llvm::divideCeil(conv.outHeight, tileOut)),
+        columnsOfTiles(llvm::divideCeil(conv.outWidth, tileOut)),
+        numTiles(linesOfTiles * columnsOfTiles),
+        lanes(std::max<int64_t>(4, target.getLanes(columnsOfTiles))) {}
+
+  Value emit();
+
+private:
+  using Vectors = SmallVector<Value>;
+  /// As many neighbouring tiles of a channel as a vector has lanes.
+  struct TileVector {
+    /// Where the channel begins, and which line of tiles it is.
+    Value channelStart, line;
+    /// The first tile of the line, and its place in a matrix.
+    int64_t firstTile;
+    Value place;
+    /// The lanes that are tiles; null if all are.
+    Value exist;
+  };
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  VectorType getType() {
+    return VectorType::get({lanes}, builder.getF32Type());
+  }
+  Value zeros() {
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getZeroAttr(getType()));
+  }
+  Value add(Value a, int64_t b) {
+    return b ? arith::AddIOp::create(builder, loc, a, constant(b)).getResult()
+             : a;
+  }
+  Value add(Value a, Value b) {
+    return arith::AddIOp::create(builder, loc, a, b);
+  }
+  Value scaled(Value a, int64_t scale) {
+    return arith::MulIOp::create(builder, loc, a, constant(scale));
+  }
+  Value makeBuffer(ArrayRef<int64_t> shape) {
+    auto type = MemRefType::get(shape, builder.getF32Type());
+    return memref::AllocOp::create(builder, loc, type,
+                                   builder.getI64IntegerAttr(64));
+  }
+  Value flatten(Value buffer) {
+    int64_t size = cast<MemRefType>(buffer.getType()).getNumElements();
+    auto type = MemRefType::get({size}, builder.getF32Type());
+    return memref::ReinterpretCastOp::create(
+        builder, loc, type, buffer,
+        /*offset=*/0, ArrayRef<int64_t>{size}, ArrayRef<int64_t>{1});
+  }
+  Value toBuffer(Value tensor) {
+    auto type = bufferization::getMemRefTypeWithStaticIdentityLayout(
+        cast<TensorType>(tensor.getType()));
+    return bufferization::ToBufferOp::create(builder, loc, type, tensor,
+                                             /*read_only=*/true);
+  }
+  /// A loop from 0 below `extent`, shared by threads if it is the outermost.
+  void loop(int64_t extent, bool shared, function_ref<void(Value)> body) {
+    OpBuilder::InsertionGuard guard(builder);
+    if (shared && options.threads != 1) {
+      auto op = scf::ParallelOp::create(builder, loc, ValueRange{constant(0)},
+                                        ValueRange{constant(extent)},
+                                        ValueRange{constant(1)});
+      builder.setInsertionPointToStart(op.getBody());
+      return body(op.getInductionVars().front());
+    }
+    auto op = scf::ForOp::create(builder, loc, constant(0), constant(extent),
+                                 constant(1));
+    op->setAttr("loop_annotation", getFinishedLoop(builder.getContext()));
+    builder.setInsertionPointToStart(op.getBody());
+    body(op.getInductionVar());
+  }
+  Value getMask(ArrayRef<bool> exists) {
+    auto type = VectorType::get({lanes}, builder.getI1Type());
+    return arith::ConstantOp::create(builder, loc,
+                                     DenseElementsAttr::get(type, exists));
+  }
+
+  template <size_t rows, size_t columns>
+  Vectors transform(const float (&matrix)[rows][columns], ValueRange values);
+  template <size_t rows>
+  void transformTile(const float (&matrix)[rows][tileIn],
+                     function_ref<Value(int64_t line, int64_t column)> at,
+                     function_ref<void(int64_t line, ValueRange)> body);
+  void loopOverTiles(int64_t channels, int64_t elements,
+                     function_ref<void(const TileVector &)> body);
+  Value transformWeights(Value weight);
+  void transformData(Value data, Value transformed);
+  Vectors loadLine(Value flat, Value start, int64_t firstTile, Value exists);
+  void transformBack(Value products, Value output);
+  void storeLine(Value flat, Value start, int64_t firstTile, Value exists,
+                 ValueRange phases);
+  LogicalResult multiply(Value weights, Value data, Value products);
+
+  Operation *op;
+  const WinogradConvolution &conv;
+  const ContractionOptions &options;
+  ContractionTarget target;
+  Location loc;
+  OpBuilder builder;
+  int64_t linesOfTiles, columnsOfTiles, numTiles, lanes;
+};
+
+} // namespace
+
+/// `matrix` times `values`.
+template <size_t rows, size_t columns>
+SmallVector<Value>
+WinogradEmitter::transform(const float (&matrix)[rows][columns],
+                           ValueRange values) {
+  Vectors results;
+  Type type = values.front().getType();
+  auto splat = [&](float value) -> Value {
+    TypedAttr attr = builder.getF32FloatAttr(value);
+    if (auto vectorType = dyn_cast<VectorType>(type))
+      attr = DenseElementsAttr::get(vectorType, value);
+    return arith::ConstantOp::create(builder, loc, attr);
+  };
+  for (const auto &row : matrix) {
+    Value sum;
+    for (auto [factor, value] : llvm::zip_equal(row, values)) {
+      if (factor == 0)
+        continue;
+      bool isOne = factor == 1 || factor == -1;
+      if (!sum)
+        sum = factor == 1
+                  ? value
+                  : arith::MulFOp::create(builder, loc, value, splat(factor))
+                        .getResult();
+      else if (isOne && factor > 0)
+        sum = arith::AddFOp::create(builder, loc, sum, value);
+      else if (isOne)
+        sum = arith::SubFOp::create(builder, loc, sum, value);
+      else if (target.hasFMA && isa<VectorType>(type))
+        sum = vector::FMAOp::create(builder, loc, value, splat(factor), sum);
+      else
+        sum = arith::AddFOp::create(
+            builder, loc, sum,
+            arith::MulFOp::create(builder, loc, value, splat(factor)));
+    }
+    results.push_back(sum);
+  }
+  return results;
+}
+
+/// The windows as 36 matrices, by group, outputs and inputs: once, where
+/// weights are prepared ahead.
+Value WinogradEmitter::transformWeights(Value weight) {
+  int64_t size = conv.groups * conv.outputs * conv.inputs;
+  // The loop below is the first that touches it, so that both can be moved.
+  Value buffer = makeBuffer({numPoints * size});
+  auto outer =
+      scf::ForOp::create(builder, loc, constant(0),
+                         constant(conv.groups * conv.outputs), constant(1));
+  for (Operation *marked : {buffer.getDefiningOp(), outer.getOperation()})
+    marked->setAttr(packingAttrName, builder.getUnitAttr());
+  builder.setInsertionPointToStart(outer.getBody());
+  Value row = outer.getInductionVar(), perGroup = constant(conv.outputs);
+  Value g = arith::DivUIOp::create(builder, loc, row, perGroup);
+  Value k = arith::RemUIOp::create(builder, loc, row, perGroup);
+  loop(conv.inputs, false, [&](Value c) {
+    auto load = [&](int64_t i, int64_t j) -> Value {
+      SmallVector<Value> operands = {g, k, c, constant(i), constant(j)};
+      SmallVector<Value> index;
+      for (AffineExpr expr : conv.weightIndex)
+        index.push_back(
+            affine::expandAffineExpr(builder, loc, expr, operands, {}));
+      return memref::LoadOp::create(builder, loc, weight, index);
+    };
+    Vectors columns[window];
+    for (int64_t j = 0; j < window; ++j)
+      columns[j] = transform(windowTransform,
+                             Vectors{load(0, j), load(1, j), load(2, j)});
+    Value place = add(scaled(row, conv.inputs), c);
+    for (int64_t i = 0; i < tileIn; ++i) {
+      Vectors line =
+          transform(windowTransform,
+                    Vectors{columns[0][i], columns[1][i], columns[2][i]});
+      for (auto [j, value] : llvm::enumerate(line))
+        memref::StoreOp::create(
+            builder, loc, value, buffer,
+            add(place, (i * tileIn + static_cast<int64_t>(j)) * size));
+    }
+  });
+  builder.setInsertionPointAfter(outer);
+  SmallVector<int64_t> shape = {numPoints, conv.groups, conv.outputs,
+                                conv.inputs};
+  auto type = MemRefType::get(shape, builder.getF32Type());
+  Value matrices = memref::ReinterpretCastOp::create(
+      builder, loc, type, buffer, /*offset=*/0, shape,
+      type.getStridesAndOffset().first);
+  return matrices;
+}
+
+/// The six columns of `lanes` tiles, from `firstTile` on, of the line whose
+/// first element is at `start`; zeros outside of the image, or if `exists` is
+/// false.
+SmallVector<Value> WinogradEmitter::loadLine(Value flat, Value start,
+                                             int64_t firstTile, Value exists) {
+  int64_t first = firstTile * tileOut - conv.columnsBefore;
+  Vectors parts;
+  auto maskType = VectorType::get({lanes}, builder.getI1Type());
+  Value line = vector::BroadcastOp::create(builder, loc, maskType, exists);
+  // What the last tile reads beyond its outputs is in a vector more.
+  for (int64_t part = 0; part <= tileOut; ++part) {
+    SmallVector<bool> inside;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      int64_t column = first + part * lanes + lane;
+      bool isRead = part < tileOut || lane < tileIn - tileOut;
+      inside.push_back(isRead && column >= 0 && column < conv.width);
+    }
+    if (!llvm::is_contained(inside, true)) {
+      parts.push_back(zeros());
+      continue;
+    }
+    Value mask = arith::AndIOp::create(builder, loc, getMask(inside), line);
+    parts.push_back(vector::MaskedLoadOp::create(
+        builder, loc, getType(), flat, add(start, first + part * lanes), mask,
+        zeros()));
+  }
+  // Every other element of two vectors, twice.
+  auto pick = [&](Value a, Value b, int64_t from) -> Value {
+    SmallVector<int64_t> every;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      every.push_back(2 * lane + from);
+    return vector::ShuffleOp::create(builder, loc, a, b, every);
+  };
+  Vectors halves[2];
+  for (int64_t from : {0, 1})
+    for (int64_t pair : {0, 2})
+      halves[from].push_back(pick(parts[pair], parts[pair + 1], from));
+  Vectors columns;
+  for (int64_t column = 0; column < tileOut; ++column)
+    columns.push_back(
+        pick(halves[column % 2][0], halves[column % 2][1], column / 2));
+  // The first columns of the next tile.
+  for (int64_t column = 0; column < tileIn - tileOut; ++column) {
+    SmallVector<int64_t> next = llvm::to_vector(llvm::seq<int64_t>(1, lanes));
+    next.push_back(lanes + column);
+    columns.push_back(vector::ShuffleOp::create(builder, loc, columns[column],
+                                                parts.back(), next));
+  }
+  return columns;
+}
+
+/// All tiles, of channels of so many elements.
+void WinogradEmitter::loopOverTiles(
+    int64_t channels, int64_t elements,
+    function_ref<void(const TileVector &)> body) {
+  loop(channels, true, [&](Value channel) {
+    loop(linesOfTiles, false, [&](Value line) {
+      Value channelStart = scaled(channel, elements);
+      Value place =
+          add(scaled(channel, numTiles), scaled(line, columnsOfTiles));
+      for (int64_t tile = 0; tile < columnsOfTiles; tile += lanes) {
+        SmallVector<bool> exist(lanes, false);
+        int64_t count = std::min(lanes, columnsOfTiles - tile);
+        std::fill_n(exist.begin(), count, true);
+        body({channelStart, line, tile, add(place, tile),
+              count == lanes ? nullptr : getMask(exist)});
+      }
+    });
+  });
+}
+
+/// `matrix` times the tile whose elements `at` gives times the transposed
+/// matrix, line by line.
+template <size_t rows>
+void WinogradEmitter::transformTile(
+    const float (&matrix)[rows][tileIn],
+    function_ref<Value(int64_t line, int64_t column)> at,
+    function_ref<void(int64_t line, ValueRange)> body) {
+  SmallVector<Vectors> columns;
+  for (int64_t j = 0; j < tileIn; ++j) {
+    Vectors column;
+    for (int64_t i = 0; i < tileIn; ++i)
+      column.push_back(at(i, j));
+    columns.push_back(transform(matrix, column));
+  }
+  for (size_t i = 0; i < rows; ++i) {
+    Vectors line;
+    for (const Vectors &values : columns)
+      line.push_back(values[i]);
+    body(static_cast<int64_t>(i), transform(matrix, line));
+  }
+}
+
+/// The tiles of 6x6, which overlap by two, as 36 matrices: of each group the
+/// inputs by tiles.
+void WinogradEmitter::transformData(Value data, Value transformed) {
+  Value flat = flatten(data), result = flatten(transformed);
+  int64_t channels = conv.batches * conv.groups * conv.inputs;
+  loopOverTiles(channels, conv.height * conv.width, [&](const TileVector &at) {
+    SmallVector<Vectors> lines;
+    for (int64_t i = 0; i < tileIn; ++i) {
+      Value number = add(scaled(at.line, tileOut), i - conv.linesBefore);
+      // A negative number is a large one without its sign.
+      Value exists =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number,
+                                constant(conv.height));
+      lines.push_back(loadLine(flat,
+                               add(scaled(number, conv.width), at.channelStart),
+                               at.firstTile, exists));
+    }
+    auto element = [&](int64_t i, int64_t j) { return lines[i][j]; };
+    transformTile(dataTransform, element, [&](int64_t i, ValueRange values) {
+      for (auto [j, value] : llvm::enumerate(values)) {
+        int64_t point = i * tileIn + static_cast<int64_t>(j);
+        Value place = add(at.place, point * channels * numTiles);
+        if (at.exist)
+          vector::MaskedStoreOp::create(builder, loc, result, place, at.exist,
+                                        value);
+        else
+          vector::StoreOp::create(builder, loc, value, result, place);
+      }
+    });
+  });
+}
+
+/// Stores the four columns of `lanes` tiles behind one another.
+void WinogradEmitter::storeLine(Value flat, Value start, int64_t firstTile,
+                                Value exists, ValueRange phases) {
+  auto zip = [&](Value a, Value b, int64_t half) -> Value {
+    SmallVector<int64_t> turns;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      turns.push_back((half * lanes + lane) / 2 + (lane % 2 ? lanes : 0));
+    return vector::ShuffleOp::create(builder, loc, a, b, turns);
+  };
+  Vectors parts;
+  for (int64_t half : {0, 1}) {
+    Value even = zip(phases[0], phases[2], half);
+    Value odd = zip(phases[1], phases[3], half);
+    for (int64_t part : {0, 1})
+      parts.push_back(zip(even, odd, part));
+  }
+  auto maskType = VectorType::get({lanes}, builder.getI1Type());
+  Value line = vector::BroadcastOp::create(builder, loc, maskType, exists);
+  for (auto [part, value] : llvm::enumerate(parts)) {
+    int64_t first = firstTile * tileOut + static_cast<int64_t>(part) * lanes;
+    SmallVector<bool> inside;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      inside.push_back(first + lane < conv.outWidth);
+    if (!inside.front())
+      break;
+    Value mask = arith::AndIOp::create(builder, loc, getMask(inside), line);
+    vector::MaskedStoreOp::create(builder, loc, flat, add(start, first), mask,
+                                  value);
+  }
+}
+
+/// The products of 36 points as tiles of 4x4 outputs.
+void WinogradEmitter::transformBack(Value products, Value output) {
+  Value flat = flatten(products), result = flatten(output);
+  int64_t channels = conv.batches * conv.groups * conv.outputs;
+  auto load = [&](const TileVector &at, int64_t point) -> Value {
+    Value place = add(at.place, point * channels * numTiles);
+    if (at.exist)
+      return vector::MaskedLoadOp::create(builder, loc, getType(), flat, place,
+                                          at.exist, zeros());
+    return vector::LoadOp::create(builder, loc, getType(), flat, place);
+  };
+  int64_t elements = conv.outHeight * conv.outWidth;
+  loopOverTiles(channels, elements, [&](const TileVector &at) {
+    auto element = [&](int64_t i, int64_t j) {
+      return load(at, i * tileIn + j);
+    };
+    transformTile(outputTransform, element, [&](int64_t i, ValueRange phases) {
+      Value number = add(scaled(at.line, tileOut), i);
+      Value exists =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number,
+                                constant(conv.outHeight));
+      storeLine(result, add(scaled(number, conv.outWidth), at.channelStart),
+                at.firstTile, exists, phases);
+    });
+  });
+}
+
+/// The matrix products: for each point and group, outputs by tiles.
+LogicalResult WinogradEmitter::multiply(Value weights, Value data,
+                                        Value products) {
+  // The contraction is read off an operation that is not kept.
+  MLIRContext *context = builder.getContext();
+  auto map = [&](ArrayRef<unsigned> dims) {
+    return AffineMap::getMultiDimMapWithTargets(6, dims, context);
+  };
+  SmallVector<Operation *> made;
+  auto asTensor = [&](Value buffer) -> Value {
+    auto empty = tensor::EmptyOp::create(
+        builder, loc, cast<MemRefType>(buffer.getType()).getShape(),
+        builder.getF32Type());
+    made.push_back(empty);
+    return empty;
+  };
+  using utils::IteratorType;
+  SmallVector<IteratorType> kinds(6, IteratorType::parallel);
+  kinds.back() = IteratorType::reduction;
+  // Points, batches, groups, outputs, tiles, inputs.
+  Value out = asTensor(products);
+  auto product = linalg::GenericOp::create(
+      builder, loc, out.getType(),
+      ValueRange{asTensor(weights), asTensor(data)}, out,
+      ArrayRef<AffineMap>{map({0, 2, 3, 5}), map({0, 1, 2, 5, 4}),
+                          map({0, 1, 2, 3, 4})},
+      kinds, [](OpBuilder &body, Location at, ValueRange values) {
+        Value term = arith::MulFOp::create(body, at, values[0], values[1]);
+        linalg::YieldOp::create(
+            body, at,
+            arith::AddFOp::create(body, at, values[2], term).getResult());
+      });
+  auto ignore = [](const Twine &) {};
+  FailureOr<Contraction> contraction = Contraction::match(
+      product, {weights, data}, SmallVector<SmallVector<int64_t>>(2), products,
+      ignore);
+  product.erase();
+  for (Operation *empty : made)
+    empty->erase();
+  if (failed(contraction))
+    return failure();
+  return emitContraction(builder, loc, *contraction, options, ignore);
+}
+
+/// The result; null if the products cannot be cut into register tiles.
+Value WinogradEmitter::emit() {
+  Value weight = toBuffer(conv.weight), data = toBuffer(conv.data);
+  auto outType = cast<RankedTensorType>(op->getResult(0).getType());
+  Value output = makeBuffer(outType.getShape());
+  Value transformed =
+      makeBuffer({numPoints, conv.batches, conv.groups, conv.inputs, numTiles});
+  Value products = makeBuffer(
+      {numPoints, conv.batches, conv.groups, conv.outputs, numTiles});
+  Value weights = transformWeights(weight);
+  transformData(data, transformed);
+  if (failed(multiply(weights, transformed, products)))
+    return Value();
+  transformBack(products, output);
+  return bufferization::ToTensorOp::create(builder, loc, outType, output,
+                                           /*restrict=*/true,
+                                           /*writable=*/true);
+}
+
+Value kas::emitWinograd(Operation *op, const WinogradConvolution &conv,
+                        const ContractionOptions &options) {
+  return WinogradEmitter(op, conv, options).emit();
+}

@@ -1,0 +1,230 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Sums of products on buffers, as plain strides: what the lowering to packed
+// panels needs to know about a linalg operation.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_CODEGEN_CPU_STRATEGY_CONTRACTION_H
+#define LIB_CODEGEN_CPU_STRATEGY_CONTRACTION_H
+
+#include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "kas/Codegen/CPU/Algorithm.h"
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "kas/Support/Target.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include <optional>
+
+namespace kas {
+
+/// A buffer and the address of its element at each point of the loops:
+/// `base + sum of stride * index`, in elements from the start of the
+/// allocation.
+struct StridedAccess {
+  mlir::Value buffer;
+  int64_t base = 0;
+  /// One per loop.
+  llvm::SmallVector<int64_t> strides;
+  /// One more than the largest address of the buffer.
+  int64_t size = 0;
+};
+
+/// A buffer and the address of its element as any expression of the loops: for
+/// inputs that are copied before they are multiplied.
+struct PackedAccess {
+  mlir::Value buffer;
+  mlir::AffineExpr address;
+  int64_t size = 0;
+  /// The address by dimensions, and their sizes, where they are known.
+  llvm::SmallVector<mlir::AffineExpr> index = {};
+  llvm::SmallVector<int64_t> shape = {};
+};
+
+/// The innermost columns at which some guards hold; at these, everything is
+/// linear in them. A shift around the end of a line makes two segments.
+struct ColumnSegment {
+  /// The address of each vector input.
+  llvm::SmallVector<mlir::AffineExpr> addresses;
+  /// The guards of the contraction, and those that hold in the segment only: no
+  /// column is in two of them.
+  llvm::SmallVector<Guard> guards;
+};
+
+/// `output += product of inputs`, summed over the reduction loops.
+struct Contraction {
+  struct Loop {
+    int64_t extent;
+    bool isReduction;
+  };
+  llvm::SmallVector<Loop> loops;
+  StridedAccess output;
+  /// Those that step with the innermost dimension of the output, and the
+  /// others.
+  llvm::SmallVector<PackedAccess> vectorInputs;
+  llvm::SmallVector<StridedAccess> scalarInputs;
+  /// Where one of these does not hold, the vector inputs count as zero and are
+  /// not read. Their expressions are of the loops.
+  llvm::SmallVector<Guard> guards;
+  /// What the products are multiplied with.
+  double factor = 1;
+  /// Whether the output holds values that the sums are added to; else they
+  /// replace whatever it holds.
+  bool accumulates = true;
+
+  /// Loops by what steps with them: batches by both kinds of inputs (or none),
+  /// rows by scalar inputs only, columns by vector inputs only. The columns are
+  /// sorted, the last one is contiguous in the output.
+  llvm::SmallVector<unsigned> batches, rows, columns, reductions;
+
+  /// All innermost columns; none if there is no small number of segments.
+  llvm::SmallVector<ColumnSegment> segments;
+
+  /// Whether there are segments, and all addresses of vector inputs step by one
+  /// of `allowed` from column to column.
+  bool hasSteps(llvm::ArrayRef<int64_t> allowed) const;
+
+  int64_t getExtent(llvm::ArrayRef<unsigned> dims) const {
+    int64_t extent = 1;
+    for (unsigned dim : dims)
+      extent *= loops[dim].extent;
+    return extent;
+  }
+
+  /// What `op` computes, if it is such a sum of f32 on buffers of static shape
+  /// and layout with sums of loops as indices; else why it is none.
+  static mlir::FailureOr<Contraction>
+  match(mlir::linalg::LinalgOp op,
+        llvm::function_ref<void(const llvm::Twine &)> because);
+
+  /// The same for an operation on tensors, on buffers of its operands. Where
+  /// `padding` of an input is not empty, its buffer is that of what the
+  /// operation reads with so many zeros before each dimension, and any number
+  /// behind. It does not accumulate.
+  static mlir::FailureOr<Contraction>
+  match(mlir::linalg::LinalgOp op, mlir::ValueRange inputs,
+        llvm::ArrayRef<llvm::SmallVector<int64_t>> padding, mlir::Value output,
+        llvm::function_ref<void(const llvm::Twine &)> because);
+
+  /// The concrete operator with these coordinates on buffers of identity
+  /// layout. It does not accumulate.
+  static mlir::FailureOr<Contraction>
+  match(const Coordinates &coordinates, mlir::ValueRange inputs,
+        mlir::Value output,
+        llvm::function_ref<void(const llvm::Twine &)> because);
+
+  /// Whether a vector input, or that it exists, depends on `loop`.
+  bool stepsWithVectors(unsigned loop) const;
+
+  /// Sets `segments`.
+  void findSegments();
+};
+
+/// The product of several scalar inputs, summed over the reductions that no
+/// vector input steps with, can be computed once, before the columns come into
+/// play: for a stack of weights far fewer multiplications.
+class CombinedInputs {
+public:
+  /// What remains of `contraction` when its scalar inputs have been combined;
+  /// nothing if there is only one and it needs no sum, or nothing remains.
+  static std::optional<CombinedInputs> get(const Contraction &contraction);
+
+  /// Emits the buffer with the combined inputs and the loops that fill it.
+  void emit(mlir::OpBuilder &builder, mlir::Location loc);
+
+  const Contraction &getRemainder() const { return remainder; }
+  mlir::Value getBuffer() const {
+    return remainder.scalarInputs.front().buffer;
+  }
+
+private:
+  llvm::SmallVector<StridedAccess> inputs;
+  /// The loops of the combined input, and those that are summed over.
+  llvm::SmallVector<unsigned> loops, sums;
+  Contraction remainder;
+};
+
+/// The coefficient of `dim` in `expr`, if `expr` is linear in it.
+std::optional<int64_t> getCoefficient(mlir::AffineExpr expr, unsigned dim);
+
+/// What a target offers to contractions.
+struct ContractionTarget {
+  explicit ContractionTarget(const Target &target);
+
+  /// The smallest vector that holds `elements`, or the largest there is.
+  int64_t getLanes(int64_t elements) const;
+
+  /// Halves of a cycle until a core that begins two arithmetic operations per
+  /// cycle can begin another one than that on `lanes` lanes.
+  int64_t getOperationTime(int64_t lanes) const {
+    return lanes > arithmeticLanes ? 2 : 1;
+  }
+
+  /// Elements of a vector.
+  int64_t lanes;
+  /// Elements of the widest vector that arithmetic does not take in halves.
+  int64_t arithmeticLanes;
+  /// Vector registers, and how many of them hold sums in panels; the others
+  /// hold columns and a row.
+  int64_t registers, accumulators;
+  /// Elements of a panel that leave room for rows and the output in the
+  /// second-level cache.
+  int64_t panelElements;
+  /// Elements of the first-level cache.
+  int64_t l1Elements;
+  bool hasFMA;
+  /// Loads some lanes of a vector at the cost of all, as every target does
+  /// whose vectors are wider than 128 bits.
+  bool hasMaskedLoads;
+};
+
+struct ContractionTail;
+
+/// What contractions are cut for.
+struct ContractionOptions {
+  /// 1: no parallel loop, 0: unknown.
+  int64_t threads = 0;
+  Target target;
+  /// Free buffers behind the loops; not where a pass does so later.
+  bool deallocate = true;
+  /// What rearranges weights runs once, not at each call.
+  bool prepared = false;
+  /// What may be computed together with the contraction, or null.
+  const ContractionTail *tail = nullptr;
+  /// What the operation says itself, or null.
+  ScheduleAttr schedule = nullptr;
+  /// The input is read where it is, and not padded: emit nothing unless
+  /// vectors along the rows are the cheapest, or direct tiles where a copy
+  /// would be read for one output only and nothing is added to.
+  bool readsUnpadded = false;
+  /// The tiles that it is to be cut into where they suit; an operation's
+  /// schedule comes first.
+  ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::Auto;
+};
+
+/// Emits `contraction` as loops over register tiles at the builder's insertion
+/// point, by the road that takes less time according to the plans, or nothing,
+/// and fails, if neither suits. A remark says how it was cut; `tookTail` gets
+/// whether the tail of the options was computed with it.
+mlir::LogicalResult
+emitContraction(mlir::OpBuilder &builder, mlir::Location loc,
+                const Contraction &contraction,
+                const ContractionOptions &options,
+                llvm::function_ref<void(const llvm::Twine &)> because,
+                bool *tookTail = nullptr);
+
+/// The attribute of loops that rearrange weights, and of the buffers that they
+/// fill.
+constexpr llvm::StringLiteral packingAttrName = "kas.packing";
+
+/// The category of the remarks on panels.
+constexpr llvm::StringLiteral panelRemarks = "kas-panels";
+
+} // namespace kas
+
+#endif // LIB_CODEGEN_CPU_STRATEGY_CONTRACTION_H

@@ -1,0 +1,313 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Lists the schedules of an operation: each candidate is planned, and those
+// whose plan exists are kept.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/CPU/ScheduleSpace.h"
+#include "Contraction.h"
+#include "DirectPlan.h"
+#include "../Transforms/PackOperations.h"
+#include "PanelPlan.h"
+#include "RowVectorPlan.h"
+#include "kas/Conversion/KasToAffine.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include <set>
+
+using namespace kas;
+using namespace mlir;
+using llvm::Expected;
+
+ScheduleNumbers kas::getNumbers(ScheduleAttr schedule) {
+  return {schedule.getRows(), schedule.getColumns(), schedule.getVectors(),
+          schedule.getTile(), schedule.getDepth()};
+}
+
+ScheduleAttr kas::getSchedule(MLIRContext *context, Road road,
+                              const ScheduleNumbers &numbers) {
+  return ScheduleAttr::get(context, road, numbers[0], numbers[1], numbers[2],
+                           numbers[3], numbers[4]);
+}
+
+std::optional<size_t> ScheduleSpace::find(ScheduleAttr schedule) const {
+  for (auto [index, point] : llvm::enumerate(points))
+    if (point.schedule == schedule)
+      return index;
+  return std::nullopt;
+}
+
+namespace {
+
+SmallVector<int64_t> getDivisors(int64_t value) {
+  SmallVector<int64_t> divisors;
+  for (int64_t divisor = 1; divisor <= value; ++divisor)
+    if (value % divisor == 0)
+      divisors.push_back(divisor);
+  return divisors;
+}
+
+/// Plans the candidates of one contraction.
+class SpaceBuilder {
+public:
+  SpaceBuilder(MLIRContext *context, const Contraction &nest,
+               const ContractionTarget &target, int64_t threads,
+               std::vector<PlannedSchedule> &points)
+      : context(context), nest(nest), target(target), threads(threads),
+        points(points) {}
+
+  void addPanels();
+  void addDirect();
+  void addRowVectors();
+
+private:
+  ScheduleAttr make(Road road, int64_t rows, int64_t columns, int64_t vectors,
+                    int64_t tile = 0, int64_t depth = 0) {
+    return ScheduleAttr::get(context, road, rows, columns, vectors, tile,
+                             depth);
+  }
+  static void ignore(const Twine &) {}
+
+  MLIRContext *context;
+  const Contraction &nest;
+  const ContractionTarget &target;
+  int64_t threads;
+  std::vector<PlannedSchedule> &points;
+};
+
+/// Tiles that lie together in the output, from half a vector on, and all
+/// depths; then the registers of each.
+void SpaceBuilder::addPanels() {
+  if (failed(makePanelPlan(nest, target, threads, nullptr, ignore)))
+    return;
+  // Larger panels do not fit the second-level cache.
+  constexpr int64_t maxTile = 1024;
+  std::set<int64_t> tiles;
+  int64_t inner = 1;
+  for (unsigned loop : llvm::reverse(nest.columns)) {
+    if (nest.output.strides[loop] != inner)
+      break;
+    int64_t extent = nest.loops[loop].extent;
+    for (int64_t divisor : getDivisors(extent))
+      if (int64_t tile = divisor * inner;
+          tile <= maxTile && tile * 2 >= target.lanes)
+        tiles.insert(tile);
+    inner *= extent;
+  }
+  int64_t outer = nest.loops[nest.reductions.front()].extent;
+  int64_t limit = target.registers - 4;
+  for (int64_t tile : tiles)
+    for (int64_t depth : getDivisors(outer)) {
+      if (failed(makePanelPlan(nest, target, threads,
+                               make(Road::Panels, 0, 0, 0, tile, depth),
+                               ignore)))
+        continue;
+      for (int64_t rows = 1; rows <= limit; ++rows)
+        for (int64_t vectors = 1; rows * vectors <= limit; ++vectors) {
+          ScheduleAttr schedule =
+              make(Road::Panels, rows, 0, vectors, tile, depth);
+          FailureOr<PanelPlan> plan =
+              makePanelPlan(nest, target, threads, schedule, ignore);
+          if (succeeded(plan))
+            points.push_back({schedule, plan->time, plan->stepTime});
+        }
+    }
+}
+
+void SpaceBuilder::addDirect() {
+  constexpr int64_t maxRows = 12, maxColumns = 28, maxVectors = 4;
+  if (failed(makeDirectPlan(nest, target, threads, nullptr, ignore)))
+    return;
+  for (int64_t rows = 1; rows <= maxRows; ++rows)
+    for (int64_t columns = 1; columns <= maxColumns; ++columns)
+      for (int64_t vectors = 1; vectors <= maxVectors; ++vectors) {
+        if (rows * columns * vectors > target.registers)
+          break;
+        ScheduleAttr schedule = make(Road::Direct, rows, columns, vectors);
+        FailureOr<DirectPlan> plan =
+            makeDirectPlan(nest, target, threads, schedule, ignore);
+        if (succeeded(plan))
+          points.push_back({schedule, plan->time});
+      }
+}
+
+void SpaceBuilder::addRowVectors() {
+  constexpr int64_t maxVectors = 5;
+  if (failed(makeRowVectorPlan(nest, target, threads, nullptr, ignore)))
+    return;
+  for (int64_t columns = 1; columns <= target.registers; ++columns)
+    for (int64_t vectors = 1; vectors <= maxVectors; ++vectors) {
+      ScheduleAttr schedule = make(Road::RowVectors, 0, columns, vectors);
+      FailureOr<RowVectorPlan> plan =
+          makeRowVectorPlan(nest, target, threads, schedule, ignore);
+      if (succeeded(plan))
+        points.push_back({schedule, plan->time});
+    }
+}
+
+/// Buffers of an operation's tensors that exist as long as this.
+class ScratchBuffers {
+public:
+  explicit ScratchBuffers(Operation *op) : builder(op), loc(op->getLoc()) {}
+  ~ScratchBuffers() {
+    for (Operation *op : llvm::reverse(made))
+      op->erase();
+  }
+  Value get(Value tensor) {
+    auto type = bufferization::getMemRefTypeWithStaticIdentityLayout(
+        cast<TensorType>(tensor.getType()));
+    auto buffer = bufferization::ToBufferOp::create(builder, loc, type, tensor,
+                                                    /*read_only=*/true);
+    made.push_back(buffer);
+    return buffer;
+  }
+  Value getOutput(Value tensor) {
+    auto type =
+        cast<MemRefType>(bufferization::getMemRefTypeWithStaticIdentityLayout(
+            cast<TensorType>(tensor.getType())));
+    auto buffer = memref::AllocOp::create(builder, loc, type);
+    made.push_back(buffer);
+    return buffer;
+  }
+
+  /// The operation as it is when tensors have become buffers.
+  linalg::LinalgOp cloneOnBuffers(linalg::LinalgOp op, Value output) {
+    SmallVector<Value> operands;
+    for (Value input : op.getDpsInputs())
+      operands.push_back(isa<TensorType>(input.getType()) ? get(input) : input);
+    operands.push_back(output);
+    Operation *copy = clone(builder, op.getOperation(), TypeRange(), operands);
+    made.push_back(copy);
+    return cast<linalg::LinalgOp>(copy);
+  }
+
+private:
+  OpBuilder builder;
+  Location loc;
+  SmallVector<Operation *> made;
+};
+
+/// What an operation computes: as `-kas-pack-contractions` sees it, and, if it
+/// reads padding, as `-kas-pack-operators` does.
+struct Views {
+  Contraction plain;
+  std::optional<Contraction> unpadded;
+};
+
+} // namespace
+
+static FailureOr<Views> matchApply(ApplyOp apply, ScratchBuffers &buffers,
+                                   function_ref<void(const Twine &)> because) {
+  OperatorOp op = apply.getOperator();
+  if (!op || !op.isConcrete()) {
+    because("expected a concrete operator");
+    return failure();
+  }
+  SmallVector<Value> inputs;
+  for (Value tensor : apply->getOperands())
+    inputs.push_back(buffers.get(tensor));
+  FailureOr<Contraction> plain =
+      Contraction::match(getCoordinates(op), inputs,
+                         buffers.getOutput(apply->getResult(0)), because);
+  if (failed(plain))
+    return failure();
+  return Views{*plain, std::nullopt};
+}
+
+static FailureOr<Views> matchLinalg(linalg::LinalgOp op,
+                                    ScratchBuffers &buffers, bool prepared,
+                                    function_ref<void(const Twine &)> because) {
+  if (!op.hasPureTensorSemantics() || op->getNumResults() != 1) {
+    because("expected an operation on tensors with one result");
+    return failure();
+  }
+  if (op.getNumReductionLoops() == 0) {
+    because("expected a sum of products");
+    return failure();
+  }
+  Value output = buffers.getOutput(op->getResult(0));
+  FailureOr<Contraction> plain =
+      Contraction::match(buffers.cloneOnBuffers(op, output), because);
+  if (failed(plain))
+    return failure();
+  Views views{*plain, std::nullopt};
+  if (!prepared || !readsPadding(op))
+    return views;
+  SmallVector<Value> inputs;
+  SmallVector<SmallVector<int64_t>> padding;
+  for (Value input : op.getDpsInputs()) {
+    padding.emplace_back();
+    if (auto pad = input.getDefiningOp<tensor::PadOp>())
+      if (std::optional<SmallVector<int64_t>> zeros = getZeros(pad)) {
+        padding.back() = *zeros;
+        input = pad.getSource();
+      }
+    inputs.push_back(buffers.get(input));
+  }
+  auto ignore = [](const Twine &) {};
+  FailureOr<Contraction> unpadded =
+      Contraction::match(op, inputs, padding, output, ignore);
+  if (succeeded(unpadded))
+    views.unpadded = *unpadded;
+  return views;
+}
+
+Expected<ScheduleSpace>
+kas::getScheduleSpace(Operation *op, const ScheduleSpaceOptions &options) {
+  std::string reason = "expected a kas.apply or a linalg operation";
+  auto because = [&](const Twine &why) { reason = why.str(); };
+  op->getContext()
+      ->loadDialect<KasCPUDialect, bufferization::BufferizationDialect,
+                    memref::MemRefDialect>();
+  auto isStatic = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return !tensor || tensor.hasStaticShape();
+  };
+  if (!llvm::all_of(op->getOperandTypes(), isStatic) ||
+      !llvm::all_of(op->getResultTypes(), isStatic))
+    return llvm::createStringError("expected tensors of static shape");
+  ScratchBuffers buffers(op);
+  FailureOr<Views> views = failure();
+  if (auto apply = dyn_cast<ApplyOp>(op))
+    views = matchApply(apply, buffers, because);
+  else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
+    views = matchLinalg(linalgOp, buffers, options.prepared, because);
+  if (failed(views))
+    return llvm::createStringError(reason);
+
+  ContractionTarget target(getContractionTarget(op, /*vectorBits=*/0));
+  int64_t threads = options.threads ? options.threads : 8;
+  std::optional<CombinedInputs> combined = CombinedInputs::get(views->plain);
+  const Contraction &nest = combined ? combined->getRemainder() : views->plain;
+  const Contraction &vectorNest = views->unpadded ? *views->unpadded : nest;
+  ScheduleSpace space;
+  SpaceBuilder plain(op->getContext(), nest, target, threads, space.points);
+  plain.addPanels();
+  plain.addDirect();
+  if (options.prepared)
+    SpaceBuilder(op->getContext(), vectorNest, target, threads, space.points)
+        .addRowVectors();
+  if (space.points.empty())
+    return llvm::createStringError("no register tile suits its shape");
+
+  space.batches = nest.getExtent(nest.batches);
+  space.rows = nest.getExtent(nest.rows);
+  space.columns = nest.getExtent(nest.columns);
+  space.reductions = nest.getExtent(nest.reductions);
+  if (!nest.rows.empty())
+    space.innermostRows = nest.loops[nest.rows.back()].extent;
+  if (!nest.columns.empty())
+    space.innermostColumns = nest.loops[nest.columns.back()].extent;
+  if (!nest.reductions.empty())
+    space.outermostReduction = nest.loops[nest.reductions.front()].extent;
+  space.lanes = target.lanes;
+  space.registers = target.registers;
+  return space;
+}

@@ -1,0 +1,42 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/CPU/Passes.h"
+#include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
+
+namespace kas {
+#define GEN_PASS_DEF_ATTACHCPUTARGET
+#include "kas/Codegen/CPU/Passes.h.inc"
+} // namespace kas
+
+using namespace kas;
+
+namespace {
+
+struct AttachCPUTarget : kas::impl::AttachCPUTargetBase<AttachCPUTarget> {
+  using AttachCPUTargetBase::AttachCPUTargetBase;
+
+  void runOnOperation() override {
+    bool isNamed = !cpu.empty() || !triple.empty() || !features.empty();
+    if (!isNamed && getModuleTarget(getOperation()))
+      return;
+    TargetNames names;
+    if (!cpu.empty())
+      names.cpu = cpu;
+    names.triple = triple;
+    names.features = features;
+    auto target = getTarget(names);
+    if (target)
+      return setModuleTarget(getOperation(), *target);
+    mlir::emitError(getOperation().getLoc(),
+                    llvm::toString(target.takeError()));
+    signalPassFailure();
+  }
+};
+
+} // namespace

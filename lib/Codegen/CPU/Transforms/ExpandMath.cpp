@@ -1,0 +1,42 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PackOperations.h"
+#include "kas/Codegen/CPU/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace kas {
+#define GEN_PASS_DEF_EXPANDMATH
+#include "kas/Codegen/CPU/Passes.h.inc"
+} // namespace kas
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+struct ExpandMath : kas::impl::ExpandMathBase<ExpandMath> {
+  void runOnOperation() override {
+    Operation *module = getOperation()->getParentOp();
+    // Else each of the multiply-adds would be a call.
+    if (!getContractionTarget(module, /*vectorBits=*/0).hasFMA)
+      return;
+    RewritePatternSet patterns(&getContext());
+    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+      return name == math::ExpOp::getOperationName() ||
+             name == math::ErfOp::getOperationName() ||
+             name == math::TanhOp::getOperationName();
+    });
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace

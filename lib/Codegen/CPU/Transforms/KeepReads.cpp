@@ -1,0 +1,67 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Loops on buffers among operations on tensors read where they stand.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/CPU/Passes.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace kas {
+#define GEN_PASS_DEF_KEEPREADS
+#include "kas/Codegen/CPU/Passes.h.inc"
+} // namespace kas
+
+using namespace mlir;
+
+/// Whether something behind `op` reads its buffer: a read that has folded, or
+/// one that will.
+static bool isReadLater(bufferization::ToTensorOp op) {
+  SmallVector<Value> tensors = {op.getResult()};
+  while (!tensors.empty())
+    for (Operation *user : tensors.pop_back_val().getUsers()) {
+      if (isa<bufferization::ToBufferOp>(user))
+        return true;
+      if (isa<tensor::CastOp>(user))
+        tensors.push_back(user->getResult(0));
+    }
+  return llvm::any_of(op.getBuffer().getUsers(), [&](Operation *user) {
+    Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
+    return ancestor && op->isBeforeInBlock(ancestor);
+  });
+}
+
+/// Whether an operation on tensors may compute its result in place of `op`'s.
+static bool mayBeWritten(bufferization::ToTensorOp op) {
+  return op.getWritable() &&
+         !llvm::all_of(
+             op->getUsers(),
+             llvm::IsaPred<bufferization::ToBufferOp, func::ReturnOp>);
+}
+
+namespace {
+
+struct KeepReads : kas::impl::KeepReadsBase<KeepReads> {
+  void runOnOperation() override {
+    Builder builder(&getContext());
+    int64_t count = 0;
+    getOperation().walk([&](bufferization::ToBufferOp op) {
+      op->setAttr("kas.read", builder.getI64IntegerAttr(count++));
+    });
+    // Nothing is known of a read that folds into the buffer it is of.
+    getOperation().walk([](bufferization::ToTensorOp op) {
+      if (mayBeWritten(op) && isReadLater(op))
+        op.setWritable(false);
+    });
+  }
+};
+
+} // namespace

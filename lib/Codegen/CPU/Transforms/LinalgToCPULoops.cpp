@@ -1,0 +1,187 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/CPU/Passes.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+namespace kas {
+#define GEN_PASS_DEF_LINALGTOCPULOOPS
+#include "kas/Codegen/CPU/Passes.h.inc"
+} // namespace kas
+
+using namespace mlir;
+
+namespace {
+
+/// The parallel loop to put innermost, behind the reductions: the one that
+/// walks along the last dimension of the result, if all operands allow vectors
+/// in that direction. Convolutions read sums of dimensions, whose last one is
+/// as good as a plain one.
+std::optional<unsigned> getVectorLoop(linalg::LinalgOp op) {
+  if (op.getNumReductionLoops() == 0 || op.getNumDpsInits() != 1)
+    return std::nullopt;
+  AffineMap result = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  if (result.getNumResults() == 0)
+    return std::nullopt;
+  auto last = dyn_cast<AffineDimExpr>(result.getResults().back());
+  if (!last || op.getStaticLoopRanges()[last.getPosition()] < 8)
+    return std::nullopt;
+  return last.getPosition();
+}
+
+/// Parallel loops, then reductions, then the loop for vectors.
+linalg::LinalgOp orderLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
+  std::optional<unsigned> vectorLoop = getVectorLoop(op);
+  if (!vectorLoop)
+    return op;
+  rewriter.setInsertionPoint(op);
+  auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
+  if (!generic) {
+    FailureOr<linalg::GenericOp> general =
+        linalg::generalizeNamedOp(rewriter, op);
+    if (failed(general))
+      return op;
+    generic = *general;
+  }
+  SmallVector<unsigned> order, dims;
+  generic.getParallelDims(dims);
+  llvm::erase(dims, *vectorLoop);
+  order = dims;
+  dims.clear();
+  generic.getReductionDims(dims);
+  llvm::append_range(order, dims);
+  order.push_back(*vectorLoop);
+  FailureOr<linalg::GenericOp> ordered =
+      linalg::interchangeGenericOp(rewriter, generic, order);
+  return ordered.value_or(generic);
+}
+
+/// Whether LLVM would unroll a loop of `range` steps completely, before it is
+/// vectorized, and vectors with the few steps that remain are faster: as
+/// measured on depthwise convolutions of all widths.
+bool isUnrolledTooEarly(int64_t range) {
+  return range == 8 || (range >= 16 && range <= 40 && range % 4 == 0);
+}
+
+/// Keeps LLVM from unrolling a loop.
+void keepLoop(scf::ForOp loop) {
+  MLIRContext *context = loop.getContext();
+  auto unroll = LLVM::LoopUnrollAttr::get(context, BoolAttr::get(context, true),
+                                          {}, {}, {}, {}, {}, {});
+  loop->setAttr("loop_annotation", LLVM::LoopAnnotationAttr::get(
+                                       context, {}, {}, {}, unroll, {}, {}, {},
+                                       {}, {}, {}, {}, {}, {}, {}, {}));
+}
+
+int64_t getNumIterations(linalg::LinalgOp op) {
+  int64_t count = 1;
+  for (int64_t range : op.getStaticLoopRanges())
+    if (ShapedType::isDynamic(range) || llvm::MulOverflow(count, range, count))
+      return std::numeric_limits<int64_t>::max();
+  return count;
+}
+
+/// Whether `threads` threads that share `points` iterations are busy for all
+/// but a small part of the time; 0 threads: any usual number of them.
+bool isBalanced(int64_t points, int64_t threads) {
+  if (threads == 0)
+    return points >= 64;
+  int64_t slots = llvm::divideCeil(points, threads) * threads;
+  return slots - points <= points / 16;
+}
+
+/// The outermost loops to share: as few as give all threads the same work. The
+/// innermost one stays, because it walks through consecutive memory.
+SmallVector<scf::ForOp> chooseShared(ArrayRef<utils::IteratorType> kinds,
+                                     ArrayRef<int64_t> ranges,
+                                     ArrayRef<Operation *> loops,
+                                     int64_t threads) {
+  SmallVector<scf::ForOp> shared;
+  int64_t points = 1;
+  for (auto [kind, range, loop] : llvm::zip(kinds, ranges, loops)) {
+    auto forOp = dyn_cast_or_null<scf::ForOp>(loop);
+    if (kind != utils::IteratorType::parallel || !forOp)
+      break;
+    if (points > 1 && (loop == loops.back() || isBalanced(points, threads)))
+      break;
+    // A loop that runs once has nothing to share.
+    if (points == 1)
+      shared.clear();
+    shared.push_back(forOp);
+    points *= range;
+  }
+  return points > 1 ? shared : SmallVector<scf::ForOp>();
+}
+
+/// Makes one `scf.parallel` of loops that stand directly in one another.
+void makeParallel(IRRewriter &rewriter, ArrayRef<scf::ForOp> loops) {
+  SmallVector<Value> lower, upper, steps;
+  for (scf::ForOp loop : loops) {
+    lower.push_back(loop.getLowerBound());
+    upper.push_back(loop.getUpperBound());
+    steps.push_back(loop.getStep());
+  }
+  scf::ForOp outermost = loops.front(), innermost = loops.back();
+  rewriter.setInsertionPoint(outermost);
+  auto parallel = scf::ParallelOp::create(rewriter, outermost.getLoc(), lower,
+                                          upper, steps);
+  SmallVector<Value> indices(parallel.getInductionVars());
+  for (unsigned i = 0; i + 1 < loops.size(); ++i) {
+    scf::ForOp loop = loops[i];
+    rewriter.replaceAllUsesWith(loop.getInductionVar(), indices[i]);
+  }
+  rewriter.eraseOp(innermost.getBody()->getTerminator());
+  rewriter.inlineBlockBefore(
+      innermost.getBody(), parallel.getBody()->getTerminator(), indices.back());
+  rewriter.eraseOp(outermost);
+}
+
+struct LinalgToCPULoops : kas::impl::LinalgToCPULoopsBase<LinalgToCPULoops> {
+  using LinalgToCPULoopsBase::LinalgToCPULoopsBase;
+
+  void runOnOperation() override {
+    SmallVector<linalg::LinalgOp> ops;
+    getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (linalg::LinalgOp op : ops)
+      if (failed(lower(rewriter, op)))
+        return signalPassFailure();
+  }
+
+  LogicalResult lower(IRRewriter &rewriter, linalg::LinalgOp op) {
+    if (!op.hasPureBufferSemantics())
+      return op.emitError("expected an operation on buffers");
+    bool alreadyParallel = op->getParentOfType<scf::ParallelOp>() != nullptr;
+    std::optional<unsigned> vectorLoop = getVectorLoop(op);
+    bool keeps =
+        vectorLoop && isUnrolledTooEarly(op.getStaticLoopRanges()[*vectorLoop]);
+    op = orderLoops(rewriter, op);
+    SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
+    SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+    int64_t work = getNumIterations(op);
+    rewriter.setInsertionPoint(op);
+    FailureOr<linalg::LinalgLoops> loops =
+        linalg::linalgOpToLoops(rewriter, op);
+    if (failed(loops))
+      return op.emitError("cannot be lowered to loops");
+    rewriter.eraseOp(op);
+    if (keeps && !loops->empty())
+      if (auto innermost = dyn_cast_or_null<scf::ForOp>(loops->back()))
+        keepLoop(innermost);
+    if (threads == 1 || alreadyParallel || work < minParallelWork)
+      return success();
+    SmallVector<scf::ForOp> shared =
+        chooseShared(kinds, ranges, *loops, threads);
+    if (!shared.empty())
+      makeParallel(rewriter, shared);
+    return success();
+  }
+};
+
+} // namespace

@@ -1,0 +1,129 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Strategy/Contraction.h"
+#include "../Emit/ContractionTail.h"
+#include "PackOperations.h"
+#include "kas/Codegen/CPU/Passes.h"
+#include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Remarks.h"
+
+namespace kas {
+#define GEN_PASS_DEF_PACKCONTRACTIONS
+#include "kas/Codegen/CPU/Passes.h.inc"
+} // namespace kas
+
+using namespace kas;
+using namespace mlir;
+
+Target kas::getContractionTarget(Operation *op, int64_t vectorBits) {
+  Target target;
+  // Without a target: what most have.
+  target.vectorBits = 256;
+  target.hasFMA = true;
+  target = getModuleTarget(op).value_or(target);
+  if (vectorBits == 0)
+    return target;
+  target.vectorBits = vectorBits;
+  if (vectorBits >= 512)
+    target.vectorRegisters = 32;
+  return target;
+}
+
+ScheduleAttr kas::getSchedule(Operation *op) {
+  return op->getAttrOfType<ScheduleAttr>(KasCPUDialect::scheduleName);
+}
+
+void kas::remarkNotPacked(Operation *op, StringRef name, const Twine &reason) {
+  if (ScheduleAttr schedule = getSchedule(op))
+    op->emitError() << "expected an operation that suits " << schedule << ": "
+                    << reason;
+  remark::missed(op->getLoc(),
+                 remark::RemarkOpts::name("NotPacked").category(panelRemarks))
+      << remark::metric("operation", name.str())
+      << remark::reason("{0}", reason.str());
+}
+
+namespace {
+
+struct PackContractions : kas::impl::PackContractionsBase<PackContractions> {
+  using PackContractionsBase::PackContractionsBase;
+
+  /// Those that alone fill a buffer may run once before the function, if what
+  /// they read is a weight.
+  void markTransposes() {
+    getOperation().walk([](linalg::TransposeOp op) {
+      auto buffer = op.getInit().getDefiningOp<memref::AllocOp>();
+      bool alone =
+          buffer && llvm::all_of(buffer->getUsers(), [&](auto *user) {
+            if (user == op || isa<memref::DeallocOp>(user))
+              return true;
+            auto effects = dyn_cast<MemoryEffectOpInterface>(user);
+            return effects &&
+                   !effects.template getEffectOnValue<MemoryEffects::Write>(
+                       op.getInit());
+          });
+      if (!alone)
+        return;
+      auto mark = UnitAttr::get(op.getContext());
+      for (Operation *marked : {buffer.getOperation(), op.getOperation()})
+        marked->setAttr(packingAttrName, mark);
+    });
+  }
+
+  void runOnOperation() override {
+    SmallVector<linalg::LinalgOp> ops;
+    getOperation().walk([&](linalg::LinalgOp op) {
+      if (op.hasPureBufferSemantics() &&
+          !op->getParentOfType<scf::ParallelOp>())
+        ops.push_back(op);
+    });
+    ContractionOptions options{threads,
+                               getContractionTarget(getOperation(), vectorBits),
+                               /*deallocate=*/true, prepared};
+    options.algorithm = algorithm;
+    if (prepared)
+      markTransposes();
+    llvm::SmallPtrSet<Operation *, 8> erased;
+    for (linalg::LinalgOp op : ops)
+      if (!erased.contains(op) && failed(lower(op, options, erased)))
+        return signalPassFailure();
+  }
+
+  /// Fails for an operation with a schedule that does not suit it.
+  static LogicalResult lower(linalg::LinalgOp op, ContractionOptions options,
+                             llvm::SmallPtrSetImpl<Operation *> &erased) {
+    options.schedule = getSchedule(op);
+    auto because = [&](const Twine &reason) {
+      // Nobody expects panels of a copy.
+      if (op.getNumReductionLoops() > 0)
+        remarkNotPacked(op, op->getName().getStringRef(), reason);
+    };
+    FailureOr<Contraction> contraction = Contraction::match(op, because);
+    if (failed(contraction))
+      return failure(options.schedule != nullptr);
+    ContractionTail tail = ContractionTail::find(op, *contraction);
+    options.tail = tail ? &tail : nullptr;
+    tail.prepare(op);
+    bool tookTail = false;
+    OpBuilder builder(op);
+    if (failed(emitContraction(builder, op.getLoc(), *contraction, options,
+                               because, &tookTail)))
+      return failure(options.schedule != nullptr);
+    if (tookTail) {
+      erased.insert(tail.broadcast);
+      erased.insert(tail.elementwise);
+      tail.erase();
+    }
+    op->erase();
+    return success();
+  }
+};
+
+} // namespace

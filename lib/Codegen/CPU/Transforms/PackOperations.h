@@ -1,0 +1,46 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the two passes that pack contractions have in common.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_CODEGEN_CPU_TRANSFORMS_PACKOPERATIONS_H
+#define LIB_CODEGEN_CPU_TRANSFORMS_PACKOPERATIONS_H
+
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "kas/Support/Target.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Operation.h"
+#include <optional>
+
+namespace kas {
+
+/// The target of the module; vectors of `vectorBits` if there are any.
+Target getContractionTarget(mlir::Operation *op, int64_t vectorBits);
+
+/// The schedule that `op` says itself, or null.
+ScheduleAttr getSchedule(mlir::Operation *op);
+
+/// Says why `op`, or the operator `name` that it applies, takes another road.
+/// One that has a schedule must not.
+void remarkNotPacked(mlir::Operation *op, llvm::StringRef name,
+                     const llvm::Twine &reason);
+
+/// The zeros before each dimension where `op` pads with zeros as many elements
+/// as are known; nothing otherwise.
+std::optional<llvm::SmallVector<int64_t>> getZeros(mlir::tensor::PadOp op);
+
+/// Whether `op` on tensors reads one that is padded with zeros, and adds to
+/// zeros or to a value per channel.
+bool readsPadding(mlir::linalg::LinalgOp op);
+
+} // namespace kas
+
+#endif // LIB_CODEGEN_CPU_TRANSFORMS_PACKOPERATIONS_H

@@ -1,0 +1,242 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Lowers kas.apply on tensors to register tiles, and with it what networks do
+// right before and behind an operator.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Strategy/Contraction.h"
+#include "../Emit/ContractionTail.h"
+#include "PackOperations.h"
+#include "kas/Conversion/KasToAffine.h"
+#include "kas/Codegen/CPU/Passes.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
+
+namespace kas {
+#define GEN_PASS_DEF_PACKOPERATORS
+#include "kas/Codegen/CPU/Passes.h.inc"
+} // namespace kas
+
+using namespace kas;
+using namespace mlir;
+
+std::optional<SmallVector<int64_t>> kas::getZeros(tensor::PadOp op) {
+  Value value = op.getConstantPaddingValue();
+  std::optional<SmallVector<int64_t>> low =
+      getConstantIntValues(op.getMixedLowPad());
+  if (!value || !matchPattern(value, m_AnyZeroFloat()) || op.getNofold() ||
+      !op.getSourceType().hasStaticShape() ||
+      !op.getResultType().hasStaticShape())
+    return std::nullopt;
+  return low;
+}
+
+namespace {
+
+/// One operation on tensors that becomes loops on buffers, with the elementwise
+/// operation behind it if that is done on the way.
+class Packing {
+public:
+  Packing(Operation *op, const ContractionOptions &given)
+      : op(op), options(given), loc(op->getLoc()), rewriter(op) {
+    // Only tiles of weights packed ahead take one along.
+    if (options.prepared)
+      reader = ContractionTail::findReader(op->getResult(0));
+    if (reader)
+      rewriter.setInsertionPoint(reader);
+  }
+
+  Value toBuffer(Value tensor) {
+    auto buffer = bufferization::ToBufferOp::create(
+        rewriter, loc, getBufferType(tensor), tensor, /*read_only=*/true);
+    made.push_back(buffer);
+    return buffer;
+  }
+  Value makeOutput() {
+    auto type = cast<MemRefType>(getBufferType(op->getResult(0)));
+    auto buffer = memref::AllocOp::create(rewriter, loc, type,
+                                          rewriter.getI64IntegerAttr(64));
+    made.push_back(buffer);
+    return buffer;
+  }
+  /// Emits the loops and replaces the operation. Leaves all as it was on
+  /// failure.
+  LogicalResult emit(const Contraction &contraction, ContractionTail tail,
+                     function_ref<void(const Twine &)> because);
+  /// Removes the buffers again.
+  void undo() {
+    for (Operation *buffer : llvm::reverse(made))
+      rewriter.eraseOp(buffer);
+    made.clear();
+  }
+
+private:
+  static BaseMemRefType getBufferType(Value tensor) {
+    return bufferization::getMemRefTypeWithStaticIdentityLayout(
+        cast<TensorType>(tensor.getType()));
+  }
+
+  Operation *op;
+  ContractionOptions options;
+  Location loc;
+  IRRewriter rewriter;
+  linalg::GenericOp reader;
+  SmallVector<Operation *> made;
+};
+
+struct PackOperators : kas::impl::PackOperatorsBase<PackOperators> {
+  using PackOperatorsBase::PackOperatorsBase;
+
+  void runOnOperation() override {
+    SmallVector<ApplyOp> applies;
+    SmallVector<linalg::LinalgOp> padded;
+    getOperation()->walk([&](Operation *op) {
+      if (auto apply = dyn_cast<ApplyOp>(op))
+        applies.push_back(apply);
+      else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+               linalgOp && prepared && readsPadding(linalgOp))
+        padded.push_back(linalgOp);
+    });
+    for (ApplyOp apply : applies)
+      if (failed(lower(apply)))
+        return signalPassFailure();
+    for (linalg::LinalgOp op : padded)
+      lowerPadded(op);
+  }
+
+private:
+  ContractionOptions getOptions(Operation *op) {
+    ContractionOptions options{threads,
+                               getContractionTarget(getOperation(), vectorBits),
+                               /*deallocate=*/false,
+                               prepared,
+                               /*tail=*/nullptr,
+                               getSchedule(op)};
+    options.algorithm = algorithm;
+    return options;
+  }
+
+  LogicalResult lower(ApplyOp apply);
+  void lowerPadded(linalg::LinalgOp op);
+};
+
+} // namespace
+
+LogicalResult Packing::emit(const Contraction &contraction,
+                            ContractionTail tail,
+                            function_ref<void(const Twine &)> because) {
+  if (reader) {
+    SmallVector<Value> inputs;
+    for (Value input : reader.getDpsInputs())
+      inputs.push_back(input == op->getResult(0) ? Value() : toBuffer(input));
+    tail.takeReader(reader, inputs, contraction);
+  }
+  options.tail = tail ? &tail : nullptr;
+  bool tookTail = false;
+  if (failed(emitContraction(rewriter, loc, contraction, options, because,
+                             &tookTail))) {
+    undo();
+    return failure();
+  }
+  Operation *last = tookTail && tail.elementwise ? tail.elementwise : op;
+  auto result = bufferization::ToTensorOp::create(
+      rewriter, loc, op->getResult(0).getType(), contraction.output.buffer,
+      /*restrict=*/true, /*writable=*/true);
+  rewriter.replaceOp(last, result.getResult());
+  if (last != op)
+    rewriter.eraseOp(op);
+  return success();
+}
+
+LogicalResult PackOperators::lower(ApplyOp apply) {
+  OperatorOp op = apply.getOperator();
+  if (!op || !op.isConcrete())
+    return success();
+  ContractionOptions options = getOptions(apply);
+  Packing packing(apply, options);
+  SmallVector<Value> inputs;
+  for (Value tensor : apply->getOperands())
+    inputs.push_back(packing.toBuffer(tensor));
+  Value output = packing.makeOutput();
+  auto because = [&](const Twine &reason) {
+    remarkNotPacked(apply, op.getSymName(), reason);
+  };
+  FailureOr<Contraction> contraction =
+      Contraction::match(getCoordinates(op), inputs, output, because);
+  if (failed(contraction)) {
+    packing.undo();
+    return failure(options.schedule != nullptr);
+  }
+  if (failed(packing.emit(*contraction, {}, because)))
+    return failure(options.schedule != nullptr);
+  ++numPacked;
+  return success();
+}
+
+bool kas::readsPadding(linalg::LinalgOp op) {
+  if (!op.hasPureTensorSemantics() || op.getNumReductionLoops() == 0 ||
+      op.getNumDpsInits() != 1)
+    return false;
+  Operation *init = op.getDpsInits().front().getDefiningOp();
+  if (auto fill = dyn_cast_or_null<linalg::FillOp>(init)) {
+    if (!matchPattern(fill.getInputs().front(), m_AnyZeroFloat()))
+      return false;
+  } else if (auto bias = dyn_cast_or_null<linalg::BroadcastOp>(init)) {
+    if (cast<ShapedType>(bias.getInput().getType()).getRank() != 1)
+      return false;
+  } else {
+    return false;
+  }
+  return llvm::any_of(op.getDpsInputs(), [](Value input) {
+    auto pad = input.getDefiningOp<tensor::PadOp>();
+    return pad && getZeros(pad);
+  });
+}
+
+/// Reads what is padded where it is, if that is the cheapest.
+void PackOperators::lowerPadded(linalg::LinalgOp op) {
+  ContractionOptions options = getOptions(op);
+  options.readsUnpadded = true;
+  Packing packing(op, options);
+  SmallVector<Value> inputs;
+  SmallVector<SmallVector<int64_t>> padding;
+  for (Value input : op.getDpsInputs()) {
+    padding.emplace_back();
+    if (auto pad = input.getDefiningOp<tensor::PadOp>())
+      if (std::optional<SmallVector<int64_t>> zeros = getZeros(pad)) {
+        padding.back() = *zeros;
+        input = pad.getSource();
+      }
+    inputs.push_back(packing.toBuffer(input));
+  }
+  Value output = packing.makeOutput();
+  // `kas-pack-contractions` says why if it does no better.
+  auto because = [](const Twine &) {};
+  FailureOr<Contraction> contraction =
+      Contraction::match(op, inputs, padding, output, because);
+  if (failed(contraction))
+    return packing.undo();
+  ContractionTail tail;
+  if (auto bias =
+          op.getDpsInits().front().getDefiningOp<linalg::BroadcastOp>()) {
+    int64_t position = 0;
+    while (llvm::is_contained(bias.getDimensions(), position))
+      ++position;
+    if (!tail.takeBias(packing.toBuffer(bias.getInput()), position,
+                       *contraction))
+      return packing.undo();
+  }
+  if (succeeded(packing.emit(*contraction, tail, because)))
+    ++numPacked;
+}

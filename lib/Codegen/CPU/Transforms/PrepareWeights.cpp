@@ -1,0 +1,231 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Moves what rearranges weights to a function of its own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Strategy/Contraction.h"
+#include "kas/Codegen/CPU/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace kas {
+#define GEN_PASS_DEF_PREPAREWEIGHTS
+#include "kas/Codegen/CPU/Passes.h.inc"
+} // namespace kas
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+
+/// Whether anything writes to the buffer or is passed it.
+bool isWritten(Value buffer) {
+  return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
+    if (isa<ViewLikeOpInterface>(user))
+      return llvm::any_of(user->getResults(), isWritten);
+    if (isa<vector::LoadOp, vector::MaskedLoadOp, vector::GatherOp>(user))
+      return false;
+    auto effects = dyn_cast<MemoryEffectOpInterface>(user);
+    return !effects ||
+           effects.getEffectOnValue<MemoryEffects::Write>(buffer).has_value();
+  });
+}
+
+/// The data comes first; results are written.
+bool isWeight(BlockArgument argument) {
+  return argument.getArgNumber() != 0 && !isWritten(argument);
+}
+
+/// What one function packs.
+class Preparation {
+public:
+  explicit Preparation(func::FuncOp function) : function(function) {}
+
+  /// Finds the loops that depend on weights only.
+  void collect() {
+    for (Operation &op : function.getBody().front())
+      if (isa<scf::ForOp, linalg::LinalgOp>(op) &&
+          op.hasAttr(packingAttrName) && canMove(&op))
+        loops.insert(&op);
+  }
+
+  bool empty() const { return loops.empty(); }
+
+  /// Moves them to `@NAME_prepare` and lets the function take what they fill.
+  void move();
+
+private:
+  bool canMove(Operation *loop);
+  static Operation *getFirstUser(Operation *op);
+  bool collectValue(Value value, SetVector<Operation *> &found);
+
+  func::FuncOp function;
+  SetVector<Operation *> loops;
+  /// The one that is being looked at.
+  Operation *current = nullptr;
+  /// The buffers that the loops fill, and the other operations that they need.
+  SetVector<Operation *> buffers, others;
+};
+
+} // namespace
+
+/// Whether `value` can be had from the weights alone; `found` gets what
+/// computes it, in order.
+bool Preparation::collectValue(Value value, SetVector<Operation *> &found) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getOwner() == &function.getBody().front() &&
+           isWeight(argument);
+  Operation *op = value.getDefiningOp();
+  if (isa<memref::AllocOp>(op))
+    return op->hasAttr(packingAttrName) &&
+           (buffers.contains(op) || getFirstUser(op) == current);
+  if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
+    return false;
+  for (Value operand : op->getOperands())
+    if (!collectValue(operand, found))
+      return false;
+  found.insert(op);
+  return true;
+}
+
+bool Preparation::canMove(Operation *loop) {
+  current = loop;
+  // What it computes is stored elsewhere.
+  if (!loop->use_empty())
+    return false;
+  SetVector<Value> values;
+  getUsedValuesDefinedAbove(loop->getRegions(), values);
+  values.insert_range(loop->getOperands());
+  SetVector<Operation *> found;
+  for (Value value : values)
+    if (!collectValue(value, found))
+      return false;
+  auto addBuffer = [&](Value value) {
+    if (auto buffer = value.getDefiningOp<memref::AllocOp>())
+      buffers.insert(buffer);
+  };
+  // What another loop fills moves with it.
+  for (Operation *op : found)
+    llvm::for_each(op->getOperands(), addBuffer);
+  llvm::for_each(values, addBuffer);
+  others.insert_range(found);
+  return true;
+}
+
+Operation *Preparation::getFirstUser(Operation *op) {
+  Operation *first = nullptr;
+  for (Operation *user : op->getUsers()) {
+    user = op->getBlock()->findAncestorOpInBlock(*user);
+    if (!first || user->isBeforeInBlock(first))
+      first = user;
+  }
+  return first;
+}
+
+void Preparation::move() {
+  // Each buffer begins at a line of the cache.
+  int64_t size = 0;
+  SmallVector<int64_t> offsets;
+  for (Operation *buffer : buffers) {
+    offsets.push_back(size);
+    size += llvm::alignTo(
+        cast<memref::AllocOp>(buffer).getType().getNumElements(), 16);
+  }
+  MLIRContext *context = function.getContext();
+  auto packedType = MemRefType::get({size * int64_t(sizeof(float))},
+                                    IntegerType::get(context, 8));
+  unsigned last = function.getNumArguments();
+  SmallVector<unsigned> weights;
+  SmallVector<Type> types;
+  for (BlockArgument argument : function.getArguments())
+    if (isWeight(argument)) {
+      weights.push_back(argument.getArgNumber());
+      types.push_back(argument.getType());
+    }
+  (void)function.insertArgument(last, packedType, {}, function.getLoc());
+
+  OpBuilder builder(function);
+  types.push_back(packedType);
+  std::string name = function.getName().str();
+  auto prepare =
+      func::FuncOp::create(builder, function.getLoc(), name + "_prepare",
+                           builder.getFunctionType(types, {}));
+  Block *body = prepare.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  IRMapping map;
+  for (auto [i, weight] : llvm::enumerate(weights))
+    map.map(function.getArgument(weight), body->getArgument(i));
+  // A view moves the pointer, so that the buffer's own layout stays.
+  auto take = [&](OpBuilder &at, Value all, Operation *buffer, int64_t offset) {
+    auto bytes = arith::ConstantIndexOp::create(
+        at, buffer->getLoc(), offset * int64_t(sizeof(float)));
+    return memref::ViewOp::create(at, buffer->getLoc(),
+                                  cast<memref::AllocOp>(buffer).getType(), all,
+                                  bytes, ValueRange());
+  };
+  for (auto [buffer, offset] : llvm::zip_equal(buffers, offsets))
+    map.map(
+        buffer->getResult(0),
+        take(builder, body->getArguments().back(), buffer, offset).getResult());
+  // In the order in which they stand.
+  Block &block = function.getBody().front();
+  for (Operation &op : block)
+    if (others.contains(&op) || loops.contains(&op))
+      builder.clone(op, map);
+  func::ReturnOp::create(builder, function.getLoc());
+
+  for (Operation *loop : loops)
+    loop->erase();
+  OpBuilder start = OpBuilder::atBlockBegin(&block);
+  for (auto [buffer, offset] : llvm::zip_equal(buffers, offsets)) {
+    for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
+      if (isa<memref::DeallocOp>(user))
+        user->erase();
+    Value view =
+        take(start, function.getArguments().back(), buffer, offset).getResult();
+    buffer->getResult(0).replaceAllUsesWith(view);
+    buffer->erase();
+  }
+
+  builder.setInsertionPointAfter(prepare);
+  auto count = func::FuncOp::create(
+      builder, function.getLoc(), name + "_prepared_elements",
+      builder.getFunctionType({}, {builder.getI64Type()}));
+  builder.setInsertionPointToStart(count.addEntryBlock());
+  Value elements = arith::ConstantOp::create(builder, function.getLoc(),
+                                             builder.getI64IntegerAttr(size));
+  func::ReturnOp::create(builder, function.getLoc(), elements);
+}
+
+namespace {
+struct PrepareWeights : kas::impl::PrepareWeightsBase<PrepareWeights> {
+  void runOnOperation() override {
+    SmallVector<func::FuncOp> functions;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.isPublic() && !function.isExternal() &&
+          function.getNumArguments() > 1)
+        functions.push_back(function);
+    for (func::FuncOp function : functions) {
+      Preparation preparation(function);
+      preparation.collect();
+      if (!preparation.empty())
+        preparation.move();
+    }
+  }
+};
+} // namespace

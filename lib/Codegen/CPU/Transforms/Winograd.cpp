@@ -1,0 +1,102 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The pass that lowers convolutions by Winograd's algorithm.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Emit/Winograd.h"
+#include "PackOperations.h"
+#include "kas/Codegen/CPU/Passes.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
+
+namespace kas {
+#define GEN_PASS_DEF_WINOGRAD
+#include "kas/Codegen/CPU/Passes.h.inc"
+} // namespace kas
+
+using namespace kas;
+using namespace mlir;
+
+/// Whether there are enough tiles for vectors of them.
+static bool isWorthIt(const WinogradConvolution &conv) {
+  constexpr int64_t minTiles = 16;
+  return llvm::divideCeil(conv.outHeight, winogradTile) *
+             llvm::divideCeil(conv.outWidth, winogradTile) >=
+         minTiles;
+}
+
+/// Whether all elements are f32: the transforms would lose most of fewer bits.
+static bool isF32(Operation *op) {
+  return llvm::all_of(
+      llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
+                               SmallVector<Type>(op->getResultTypes())),
+      [](Type type) { return getElementTypeOrSelf(type).isF32(); });
+}
+
+namespace {
+struct Winograd : kas::impl::WinogradBase<Winograd> {
+  using WinogradBase::WinogradBase;
+
+  void runOnOperation() override {
+    SmallVector<Operation *> found;
+    getOperation().walk([&](Operation *op) {
+      if (isa<ApplyOp, linalg::Conv2DNchwFchwOp>(op) && !getSchedule(op) &&
+          isF32(op))
+        found.push_back(op);
+    });
+    for (Operation *op : found)
+      lower(op);
+  }
+
+private:
+  void lower(Operation *op) {
+    FailureOr<WinogradConvolution> conv = failure();
+    if (auto apply = dyn_cast<ApplyOp>(op))
+      conv = matchWinograd(apply);
+    else
+      conv = matchWinograd(cast<linalg::Conv2DNchwFchwOp>(op));
+    if (failed(conv) || !isWorthIt(*conv))
+      return;
+    ContractionOptions options{threads,
+                               getContractionTarget(getOperation(), vectorBits),
+                               /*deallocate=*/false, prepared};
+    if (!ContractionTarget(options.target).hasMaskedLoads)
+      return;
+    Operation *before = op->getPrevNode();
+    Value result = emitWinograd(op, *conv, options);
+    if (!result) {
+      while (op->getPrevNode() != before)
+        op->getPrevNode()->erase();
+      return;
+    }
+    remark::passed(op->getLoc(),
+                   remark::RemarkOpts::name("Winograd").category(panelRemarks))
+        << remark::metric("groups", conv->groups);
+    OpBuilder builder(op);
+    if (auto named = dyn_cast<linalg::Conv2DNchwFchwOp>(op)) {
+      // What the sums begin with.
+      Value init = named.getOutputs()[0];
+      auto fill = init.getDefiningOp<linalg::FillOp>();
+      if (!fill || !matchPattern(fill.getInputs().front(), m_AnyZeroFloat())) {
+        Value empty = tensor::EmptyOp::create(
+            builder, op->getLoc(),
+            cast<RankedTensorType>(init.getType()).getShape(),
+            builder.getF32Type());
+        result = linalg::AddOp::create(builder, op->getLoc(),
+                                       ValueRange{result, init}, empty)
+                     .getResult(0);
+      }
+    }
+    op->getResult(0).replaceAllUsesWith(result);
+    op->erase();
+  }
+};
+} // namespace

@@ -1,0 +1,81 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/Common/Passes.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
+#include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace kas {
+#define GEN_PASS_DEF_BUFFERIZE
+#include "kas/Codegen/Common/Passes.h.inc"
+} // namespace kas
+
+using namespace mlir;
+
+namespace {
+
+LogicalResult createCopy(OpBuilder &builder, Location loc, Value from,
+                         Value to) {
+  linalg::CopyOp::create(builder, loc, from, to);
+  return success();
+}
+
+/// Lets a function that returns one buffer twice return a copy of it: making
+/// results arguments erases the allocation of each.
+void separateResults(func::ReturnOp op) {
+  OpBuilder builder(op);
+  llvm::SmallPtrSet<Value, 8> seen;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    if (!type || !type.hasStaticShape() || seen.insert(operand.get()).second)
+      continue;
+    Value copy = memref::AllocOp::create(builder, op.getLoc(), type);
+    linalg::CopyOp::create(builder, op.getLoc(), operand.get(), copy);
+    operand.set(copy);
+  }
+}
+
+struct Bufferize : kas::impl::BufferizeBase<Bufferize> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    // Callers keep their arguments; callees inside the module may reuse them.
+    auto writable = StringAttr::get(
+        &getContext(), bufferization::BufferizationDialect::kWritableAttrName);
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function.isPublic() && !function.isExternal())
+        for (unsigned i = 0; i < function.getNumArguments(); ++i)
+          if (isa<TensorType>(function.getArgument(i).getType()))
+            function.setArgAttr(i, writable,
+                                BoolAttr::get(&getContext(), false));
+
+    bufferization::OneShotBufferizationOptions options;
+    options.bufferizeFunctionBoundaries = true;
+    options.setFunctionBoundaryTypeConversion(
+        bufferization::LayoutMapOption::IdentityLayoutMap);
+    options.memCpyFn = createCopy;
+    bufferization::BufferizationState state;
+    if (failed(
+            bufferization::runOneShotModuleBufferize(module, options, state)))
+      return signalPassFailure();
+
+    module.walk(separateResults);
+    bufferization::BufferResultsToOutParamsOpts results;
+    results.memCpyFn = createCopy;
+    results.hoistStaticAllocs = true;
+    results.modifyPublicFunctions = true;
+    if (failed(bufferization::promoteBufferResultsToOutParams(module, results)))
+      return signalPassFailure();
+  }
+};
+
+} // namespace

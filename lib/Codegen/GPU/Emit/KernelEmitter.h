@@ -1,0 +1,170 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the kernels of one operator read and write, and the code that both kinds
+// of kernels share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_CODEGEN_GPU_EMIT_KERNELEMITTER_H
+#define LIB_CODEGEN_GPU_EMIT_KERNELEMITTER_H
+
+#include "IndexEmitter.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace kas {
+
+/// One operator with the shapes of its tensors.
+struct GPUKernelProblem {
+  Coordinates coordinates;
+  llvm::SmallVector<int64_t> output, data;
+  llvm::SmallVector<llvm::SmallVector<int64_t>> weights;
+
+  static GPUKernelProblem get(OperatorOp op);
+};
+
+/// The blocks of a grid and the threads of a block.
+struct LaunchShape {
+  std::array<int64_t, 3> grid = {1, 1, 1};
+  std::array<int64_t, 3> block = {1, 1, 1};
+
+  /// As many blocks, in as few dimensions as the device allows. The product may
+  /// be larger than `blocks`. Fails if there are too many.
+  static mlir::FailureOr<LaunchShape> get(int64_t blocks, int64_t threads,
+                                          GPUDeviceAttr device);
+  int64_t getNumBlocks() const { return grid[0] * grid[1] * grid[2]; }
+};
+
+/// The row-major address of the element at `indices`.
+mlir::AffineExpr linearize(llvm::ArrayRef<mlir::AffineExpr> indices,
+                           llvm::ArrayRef<int64_t> shape,
+                           mlir::MLIRContext *context);
+
+/// The digits of `expr` in the mixed radix `extents`, the last one fastest.
+/// `expr` is less than their product.
+llvm::SmallVector<mlir::AffineExpr>
+delinearize(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> extents);
+
+/// The number of this block among all of the grid.
+mlir::Value emitBlockId(mlir::ImplicitLocOpBuilder &b, IndexEmitter &index,
+                        const LaunchShape &launch);
+
+/// Emits into the body of a kernel whose arguments are one-dimensional buffers:
+/// the data, the weights, the output.
+class GPUKernelEmitter {
+public:
+  GPUKernelEmitter(mlir::OpBuilder &builder, mlir::Location loc,
+                   const GPUKernelProblem &problem, GPUScheduleAttr schedule,
+                   const LaunchShape &launch, mlir::ValueRange arguments);
+
+protected:
+  /// The numbers of this block and of this thread in its block.
+  mlir::AffineExpr addBlockId(int64_t numBlocks);
+  /// The same for kernels with barriers, which no thread may leave early: where
+  /// a grid of several dimensions has more than the `numBlocks` blocks that are
+  /// needed, the others repeat the last one.
+  mlir::AffineExpr addRepeatedBlockId(int64_t numBlocks);
+  mlir::AffineExpr addThreadId();
+
+  mlir::Value createConstant(double value);
+  /// All of `conditions` that are not null; null if there is none.
+  mlir::Value emitAnd(mlir::ValueRange conditions);
+
+  /// The element of tensor `number` (the data first) at `indices`. Where
+  /// `condition` does not hold some other element is read; null: it always
+  /// does. The indices are inside wherever it does, or else `isSufficient` is
+  /// false. With a `width` above 1, a vector of that element and its neighbours
+  /// behind it; the address is a multiple of `width`.
+  mlir::Value emitLoad(unsigned number,
+                       llvm::ArrayRef<mlir::AffineExpr> indices,
+                       mlir::Value condition, bool isSufficient = true,
+                       int64_t width = 1);
+  /// Where `emitLoad` loads from.
+  mlir::Value emitAddress(unsigned number,
+                          llvm::ArrayRef<mlir::AffineExpr> indices,
+                          mlir::Value condition, bool isSufficient = true,
+                          int64_t width = 1);
+  /// Stores a value, or a vector where its alignment is that of a whole one.
+  void emitStore(mlir::AffineExpr address, mlir::Value value);
+  /// Values of some of the output's axes.
+  using AxisValues =
+      std::pair<llvm::ArrayRef<unsigned>, llvm::SmallVector<mlir::AffineExpr>>;
+  /// Stores a sum, divided for a mean, where the axes have these values, and
+  /// other axes are zero; a vector of sums there and behind it.
+  void emitResult(mlir::Value sum, llvm::ArrayRef<AxisValues> values);
+
+  llvm::ArrayRef<int64_t> getShape(unsigned number) const {
+    return number == 0 ? problem.data : problem.weights[number - 1];
+  }
+  llvm::ArrayRef<mlir::AffineExpr> getIndices(unsigned number) const {
+    return number == 0 ? problem.coordinates.data
+                       : problem.coordinates.weights[number - 1];
+  }
+  unsigned getNumInputs() const { return problem.weights.size() + 1; }
+
+  /// How many neighbours along `axis`, at most `most`, are neighbours at
+  /// `address`, both beginning at multiples of that number: a power of two that
+  /// divides the extent of the axis. Dimension i of `address` is axis i.
+  int64_t getVectorWidth(mlir::AffineExpr address, unsigned axis,
+                         int64_t most) const;
+  /// The same for what is read of tensor `number`: the vector exists as a whole
+  /// or not at all.
+  int64_t getReadWidth(unsigned number, unsigned axis, int64_t most) const;
+  /// The last of `axes` with more than one value.
+  std::optional<unsigned> getInnerAxis(llvm::ArrayRef<unsigned> axes) const;
+
+  /// How far apart, in the largest of `tensors`, the first two values of the
+  /// last axis of `axes` with more than one value are; very far where no axis
+  /// has.
+  int64_t getDistance(llvm::ArrayRef<unsigned> tensors,
+                      llvm::ArrayRef<unsigned> axes) const;
+  bool isContiguous(llvm::ArrayRef<unsigned> tensors,
+                    llvm::ArrayRef<unsigned> axes) const {
+    return getDistance(tensors, axes) == 1;
+  }
+
+  mlir::ImplicitLocOpBuilder b;
+  IndexEmitter index;
+  const GPUKernelProblem &problem;
+  GPUScheduleAttr schedule;
+  LaunchShape launch;
+  /// Copies: a kernel that gets workgroup memory moves its arguments.
+  llvm::SmallVector<mlir::Value> inputs;
+  mlir::Value output;
+  mlir::Type elementType, computeType;
+};
+
+/// How `schedule` cuts `problem` on tensors of `elementType`, or why it does
+/// not suit it or the device.
+mlir::FailureOr<LaunchShape>
+getLaunchShape(const GPUKernelProblem &problem, mlir::Type elementType,
+               GPUScheduleAttr schedule, GPUDeviceAttr device,
+               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+/// Emit the body of the kernel at the builder's insertion point. All but a
+/// direct one need a `MatrixView`, and add workgroup memory to the kernel.
+void emitDirectKernel(mlir::OpBuilder &builder, mlir::Location loc,
+                      const GPUKernelProblem &problem, GPUScheduleAttr schedule,
+                      const LaunchShape &launch, mlir::ValueRange arguments);
+void emitStagedKernel(mlir::OpBuilder &builder, mlir::Location loc,
+                      const GPUKernelProblem &problem, GPUScheduleAttr schedule,
+                      const LaunchShape &launch, mlir::gpu::GPUFuncOp kernel);
+void emitTensorCoreKernel(mlir::OpBuilder &builder, mlir::Location loc,
+                          const GPUKernelProblem &problem,
+                          GPUScheduleAttr schedule, const LaunchShape &launch,
+                          mlir::gpu::GPUFuncOp kernel);
+/// Needs a `WarpgroupView`.
+void emitWarpgroupKernel(mlir::OpBuilder &builder, mlir::Location loc,
+                         const GPUKernelProblem &problem,
+                         GPUScheduleAttr schedule, const LaunchShape &launch,
+                         mlir::gpu::GPUFuncOp kernel);
+
+} // namespace kas
+
+#endif // LIB_CODEGEN_GPU_EMIT_KERNELEMITTER_H

@@ -1,0 +1,69 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TensorMaps.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+namespace kas {
+#define GEN_PASS_DEF_GPUPASSTENSORMAPS
+#include "kas/Codegen/GPU/Passes.h.inc"
+} // namespace kas
+
+using namespace kas;
+using namespace mlir;
+
+FailureOr<TensorMaps> kas::getTensorMaps(gpu::GPUFuncOp kernel) {
+  TensorMaps maps;
+  WalkResult result = kernel.walk([&](TensorCopyOp copy) {
+    auto argument = dyn_cast<BlockArgument>(copy.getBuffer());
+    if (!argument || argument.getOwner() != &kernel.getBody().front() ||
+        argument.getArgNumber() >= kernel.getNumArguments()) {
+      copy.emitOpError() << "expected a copy from an argument of the kernel";
+      return WalkResult::interrupt();
+    }
+    maps[{argument.getArgNumber(), copy.getMap()}].push_back(copy);
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  return maps;
+}
+
+/// Adds a parameter of 128 bytes for each map, behind the buffers.
+static LogicalResult addParameters(gpu::GPUFuncOp kernel) {
+  FailureOr<TensorMaps> maps = getTensorMaps(kernel);
+  if (failed(maps))
+    return failure();
+  if (maps->empty())
+    return success();
+  Builder builder(kernel.getContext());
+  auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
+  // Upstream drops what is said of parameters here.
+  kernel->setAttr(KasGPUDialect::numTensorMapsName, builder.getI64IntegerAttr(
+                                         static_cast<int64_t>(maps->size())));
+  for (auto &[key, copies] : *maps) {
+    unsigned number = kernel.getNumArguments();
+    if (failed(kernel.insertArgument(
+            number, pointer, builder.getDictionaryAttr({}), kernel.getLoc())))
+      return kernel.emitError() << "expected a kernel that takes a descriptor";
+    for (TensorCopyOp copy : copies)
+      copy.getDescriptorMutable().assign(kernel.getArgument(number));
+  }
+  return success();
+}
+
+namespace {
+struct GPUPassTensorMaps : kas::impl::GPUPassTensorMapsBase<GPUPassTensorMaps> {
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
+      if (failed(addParameters(kernel)))
+        return signalPassFailure();
+  }
+};
+} // namespace

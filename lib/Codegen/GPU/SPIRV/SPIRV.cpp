@@ -1,0 +1,338 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From kernels to SPIR-V for Vulkan.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Pipelines/SPIRV.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "mlir/Conversion/ArithToSPIRV/ArithToSPIRV.h"
+#include "mlir/Conversion/FuncToSPIRV/FuncToSPIRV.h"
+#include "mlir/Conversion/GPUToSPIRV/GPUToSPIRV.h"
+#include "mlir/Conversion/MathToSPIRV/MathToSPIRV.h"
+#include "mlir/Conversion/MemRefToSPIRV/MemRefToSPIRV.h"
+#include "mlir/Conversion/SCFToSPIRV/SCFToSPIRV.h"
+#include "mlir/Conversion/UBToSPIRV/UBToSPIRV.h"
+#include "mlir/Conversion/VectorToSPIRV/VectorToSPIRV.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
+#include "mlir/Dialect/SPIRV/IR/TargetAndABI.h"
+#include "mlir/Dialect/SPIRV/Transforms/Passes.h"
+#include "mlir/Dialect/SPIRV/Transforms/SPIRVConversion.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/Target/SPIRV/Serialization.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/Passes.h"
+
+namespace kas {
+#define GEN_PASS_DEF_GPUTOSPIRV
+#define GEN_PASS_DEF_GPUSERIALIZESPIRV
+#include "kas/Codegen/GPU/Passes.h.inc"
+} // namespace kas
+
+using namespace kas;
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// Targets
+//===----------------------------------------------------------------------===//
+
+std::optional<SmallVector<spirv::Capability>>
+kas::getCapabilities(StringRef profile) {
+  if (profile == "f32")
+    return SmallVector<spirv::Capability>{spirv::Capability::Shader};
+  if (profile == "f16")
+    return SmallVector<spirv::Capability>{
+        spirv::Capability::Shader, spirv::Capability::Float16,
+        spirv::Capability::StorageBuffer16BitAccess};
+  return std::nullopt;
+}
+
+static spirv::TargetEnvAttr
+getTargetEnvironment(MLIRContext *context,
+                     ArrayRef<spirv::Capability> capabilities) {
+  // Those of 64 bits are needed by modules that use them only.
+  SmallVector<spirv::Capability> allowed(capabilities);
+  allowed.append({spirv::Capability::Float64, spirv::Capability::Int64});
+  auto triple = spirv::VerCapExtAttr::get(
+      spirv::Version::V_1_3, allowed,
+      {spirv::Extension::SPV_KHR_storage_buffer_storage_class,
+       spirv::Extension::SPV_KHR_16bit_storage},
+      context);
+  return spirv::TargetEnvAttr::get(
+      triple, spirv::getDefaultResourceLimits(context),
+      spirv::ClientAPI::Vulkan, spirv::Vendor::Unknown,
+      spirv::DeviceType::Unknown, spirv::TargetEnvAttr::kUnknownDeviceID);
+}
+
+//===----------------------------------------------------------------------===//
+// Preparation
+//===----------------------------------------------------------------------===//
+
+/// Buffers get the storage class that they have in SPIR-V.
+static void setStorageClasses(gpu::GPUModuleOp module) {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement(
+      [](MemRefType type) -> std::optional<std::pair<Type, WalkResult>> {
+        auto space =
+            dyn_cast_or_null<gpu::AddressSpaceAttr>(type.getMemorySpace());
+        if (type.getMemorySpace() && !space)
+          return std::nullopt;
+        auto storage = space && space.getValue() == gpu::AddressSpace::Workgroup
+                           ? spirv::StorageClass::Workgroup
+                           : spirv::StorageClass::StorageBuffer;
+        return std::pair<Type, WalkResult>(
+            MemRefType::Builder(type).setMemorySpace(
+                spirv::StorageClassAttr::get(type.getContext(), storage)),
+            WalkResult::skip());
+      });
+  replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true,
+                                        /*replaceLocs=*/false,
+                                        /*replaceTypes=*/true);
+}
+
+/// Workgroup memory is allocated inside of the kernel: patterns upstream know
+/// no attributions.
+static void moveAttributions(gpu::GPUFuncOp kernel) {
+  OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
+  Block &entry = kernel.getBody().front();
+  unsigned first = kernel.getFunctionType().getNumInputs();
+  for (unsigned i = kernel.getNumWorkgroupAttributions(); i-- > 0;) {
+    BlockArgument attribution = entry.getArgument(first + i);
+    Value memory = memref::AllocOp::create(
+        builder, kernel.getLoc(), cast<MemRefType>(attribution.getType()));
+    attribution.replaceAllUsesWith(memory);
+    entry.eraseArgument(first + i);
+  }
+  kernel->setAttr(kernel.getNumWorkgroupAttributionsAttrName(),
+                  builder.getI64IntegerAttr(0));
+  kernel->removeAttr("workgroup_attrib_attrs");
+}
+
+/// Workgroup memory of all kernels is counted together by validation, as
+/// variables of one module: they get the same, as large as the largest needs.
+static void enlargeAttributions(gpu::GPUModuleOp module) {
+  // By position and element type.
+  llvm::MapVector<std::pair<unsigned, Type>, int64_t> sizes;
+  auto forEach = [&](function_ref<void(BlockArgument, int64_t &)> visit) {
+    for (auto kernel : module.getOps<gpu::GPUFuncOp>())
+      for (auto [i, memory] :
+           llvm::enumerate(kernel.getWorkgroupAttributions())) {
+        auto type = cast<MemRefType>(memory.getType());
+        if (type.getRank() == 1 && type.hasStaticShape())
+          visit(memory, sizes[{i, type.getElementType()}]);
+      }
+  };
+  forEach([](BlockArgument memory, int64_t &size) {
+    size = std::max(size, cast<MemRefType>(memory.getType()).getNumElements());
+  });
+  forEach([](BlockArgument memory, int64_t &size) {
+    memory.setType(
+        MemRefType::Builder(cast<MemRefType>(memory.getType())).setShape(size));
+  });
+}
+
+/// Kernels with workgroup memory of one type share it.
+static void shareVariables(spirv::ModuleOp module) {
+  llvm::MapVector<std::pair<unsigned, Type>, spirv::GlobalVariableOp> shared;
+  for (auto function : module.getOps<spirv::FuncOp>()) {
+    // By type: the variables that the kernel has.
+    llvm::MapVector<Type, llvm::SetVector<Operation *>> own;
+    function.walk([&](spirv::AddressOfOp address) {
+      auto variable =
+          SymbolTable::lookupNearestSymbolFrom<spirv::GlobalVariableOp>(
+              address, address.getVariableAttr());
+      auto type = dyn_cast<spirv::PointerType>(address.getType());
+      if (!type || type.getStorageClass() != spirv::StorageClass::Workgroup)
+        return;
+      llvm::SetVector<Operation *> &variables = own[type];
+      variables.insert(variable);
+      unsigned number = llvm::find(variables, variable) - variables.begin();
+      spirv::GlobalVariableOp &first =
+          shared.insert({{number, type}, variable}).first->second;
+      address.setVariableAttr(FlatSymbolRefAttr::get(first.getSymNameAttr()));
+    });
+  }
+  SymbolTable symbols(module);
+  for (auto variable :
+       llvm::make_early_inc_range(module.getOps<spirv::GlobalVariableOp>())) {
+    auto type = cast<spirv::PointerType>(variable.getType());
+    if (type.getStorageClass() == spirv::StorageClass::Workgroup &&
+        SymbolTable::symbolKnownUseEmpty(variable, module))
+      symbols.erase(variable);
+  }
+}
+
+static void setEntryPoint(gpu::GPUFuncOp kernel) {
+  ArrayRef<int32_t> block = kernel.getKnownBlockSizeAttr();
+  kernel->setAttr(spirv::getEntryPointABIAttrName(),
+                  spirv::getEntryPointABIAttr(kernel.getContext(), block));
+  for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
+    kernel.removeArgAttr(i, KasGPUDialect::accessName);
+}
+
+static Value addIndex(OpBuilder &builder, Location loc, Value index,
+                      int64_t offset) {
+  if (offset == 0)
+    return index;
+  return arith::AddIOp::create(
+      builder, loc, index,
+      arith::ConstantIndexOp::create(builder, loc, offset));
+}
+
+/// Vectors are loaded and stored element by element: a pointer to an element
+/// cannot become one to a vector.
+static void splitVectors(gpu::GPUFuncOp kernel) {
+  SmallVector<Operation *> accesses;
+  kernel.walk([&](Operation *op) {
+    if (isa<vector::LoadOp, vector::StoreOp>(op))
+      accesses.push_back(op);
+  });
+  for (Operation *op : accesses) {
+    OpBuilder builder(op);
+    Location loc = op->getLoc();
+    auto getIndices = [&](ValueRange indices, int64_t offset) {
+      SmallVector<Value> shifted(indices);
+      shifted.back() = addIndex(builder, loc, shifted.back(), offset);
+      return shifted;
+    };
+    if (auto load = dyn_cast<vector::LoadOp>(op)) {
+      SmallVector<Value> elements;
+      for (int64_t i = 0; i < load.getVectorType().getNumElements(); ++i)
+        elements.push_back(memref::LoadOp::create(
+            builder, loc, load.getBase(), getIndices(load.getIndices(), i)));
+      Value vector = vector::FromElementsOp::create(
+          builder, loc, load.getVectorType(), elements);
+      load.replaceAllUsesWith(vector);
+    } else {
+      auto store = cast<vector::StoreOp>(op);
+      for (int64_t i = 0; i < store.getVectorType().getNumElements(); ++i) {
+        Value element = vector::ExtractOp::create(
+            builder, loc, store.getValueToStore(), ArrayRef<int64_t>{i});
+        memref::StoreOp::create(builder, loc, element, store.getBase(),
+                                getIndices(store.getIndices(), i));
+      }
+    }
+    op->erase();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Conversion
+//===----------------------------------------------------------------------===//
+
+static LogicalResult convert(gpu::GPUModuleOp module,
+                             spirv::TargetEnvAttr environment) {
+  MLIRContext *context = module.getContext();
+  std::unique_ptr<ConversionTarget> target =
+      SPIRVConversionTarget::get(environment);
+  SPIRVConversionOptions options;
+  options.use64bitIndex = false;
+  // Emulation changes the layout of buffers without a word.
+  options.emulateLT32BitScalarTypes = false;
+  options.emulateUnsupportedFloatTypes = false;
+  SPIRVTypeConverter converter(environment, options);
+  RewritePatternSet patterns(context);
+  ScfToSPIRVContext loops;
+  populateGPUToSPIRVPatterns(converter, patterns);
+  arith::populateArithToSPIRVPatterns(converter, patterns);
+  populateMathToSPIRVPatterns(converter, patterns);
+  populateMemRefToSPIRVPatterns(converter, patterns);
+  populateSCFToSPIRVPatterns(converter, loops, patterns);
+  populateVectorToSPIRVPatterns(converter, patterns);
+  populateFuncToSPIRVPatterns(converter, patterns);
+  populateBuiltinFuncToSPIRVPatterns(converter, patterns);
+  ub::populateUBToSPIRVConversionPatterns(converter, patterns);
+  return applyFullConversion(module, *target, std::move(patterns));
+}
+
+/// SPIR-V has no such type before 1.6 and an extension.
+static bool hasBF16(ModuleOp module) {
+  return module
+      .walk([](gpu::GPUFuncOp kernel) {
+        return llvm::any_of(kernel.getArgumentTypes(),
+                            [](Type type) {
+                              return getElementTypeOrSelf(type).isBF16();
+                            })
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+namespace {
+struct GPUToSPIRV : kas::impl::GPUToSPIRVBase<GPUToSPIRV> {
+  using GPUToSPIRVBase::GPUToSPIRVBase;
+
+  void runOnOperation() override {
+    auto capabilities = getCapabilities(profile);
+    if (!capabilities) {
+      mlir::emitError(getOperation().getLoc())
+          << "expected a profile of f32 and f16, got '" << profile << "'";
+      return signalPassFailure();
+    }
+    if (hasBF16(getOperation())) {
+      mlir::emitError(getOperation().getLoc())
+          << "expected elements of f32 and f16 for Vulkan, got 'bf16'";
+      return signalPassFailure();
+    }
+    spirv::TargetEnvAttr environment =
+        getTargetEnvironment(&getContext(), *capabilities);
+    for (auto kernels : llvm::make_early_inc_range(
+             getOperation().getOps<gpu::GPUModuleOp>())) {
+      OpBuilder builder(kernels);
+      builder.setInsertionPointAfter(kernels);
+      auto copy = cast<gpu::GPUModuleOp>(builder.clone(*kernels));
+      copy->setAttr(spirv::getTargetEnvAttrName(), environment);
+      setStorageClasses(copy);
+      enlargeAttributions(copy);
+      for (auto kernel : copy.getOps<gpu::GPUFuncOp>()) {
+        moveAttributions(kernel);
+        setEntryPoint(kernel);
+        splitVectors(kernel);
+      }
+      if (failed(convert(copy, environment)))
+        return signalPassFailure();
+      if (auto module =
+              dyn_cast_or_null<spirv::ModuleOp>(kernels->getNextNode()))
+        shareVariables(module);
+    }
+  }
+};
+
+struct GPUSerializeSPIRV : kas::impl::GPUSerializeSPIRVBase<GPUSerializeSPIRV> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    for (auto kernels :
+         llvm::make_early_inc_range(module.getOps<gpu::GPUModuleOp>())) {
+      auto spirvModule =
+          dyn_cast_or_null<spirv::ModuleOp>(kernels->getNextNode());
+      if (!spirvModule) {
+        kernels.emitError() << "expected a spirv.module behind the module of "
+                               "kernels (see -kas-gpu-to-spirv), got none";
+        return signalPassFailure();
+      }
+      SmallVector<uint32_t> words;
+      if (failed(spirv::serialize(spirvModule, words)))
+        return signalPassFailure();
+      StringRef bytes(reinterpret_cast<const char *>(words.data()),
+                      words.size() * sizeof(uint32_t));
+      OpBuilder builder(kernels);
+      Attribute object = gpu::ObjectAttr::get(
+          getTargetEnvironment(&getContext(), {spirv::Capability::Shader}),
+          gpu::CompilationTarget::Binary, builder.getStringAttr(bytes));
+      auto binary =
+          gpu::BinaryOp::create(builder, kernels.getLoc(), kernels.getName(),
+                                nullptr, ArrayRef<Attribute>(object));
+      (void)binary;
+      spirvModule->erase();
+      kernels.erase();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,100 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The model that chooses schedules.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_CODEGEN_GPU_STRATEGY_COSTMODEL_H
+#define LIB_CODEGEN_GPU_STRATEGY_COSTMODEL_H
+
+#include "MatrixView.h"
+#include "WarpgroupView.h"
+#include "kas/Codegen/GPU/ScheduleSpace.h"
+#include <map>
+
+namespace kas {
+
+/// Threads in a block of a direct kernel of so many tiles. Small problems in
+/// small blocks, so that all processors get some.
+int64_t getDirectThreads(GPUDeviceAttr device, int64_t tiles);
+
+/// Estimates cycles of a kernel. A processor is taken to begin 128 products or
+/// 32 loads from its nearest memory per cycle, and to need `busyThreads`
+/// threads to hide latencies.
+class CostModel {
+public:
+  CostModel(const Coordinates &coordinates, GPUDeviceAttr device)
+      : coordinates(coordinates), device(device), context(device.getContext()) {
+  }
+
+  void considerDirect();
+  void considerStaged();
+  void considerTensorCore(GPUPrecision precision);
+  void considerWarpgroup(const WarpgroupView &view, GPUPrecision precision);
+  /// The first one of the least cycles of those that were considered, or null.
+  GPUScheduleAttr getBest() const {
+    auto best = llvm::min_element(
+        points, [](const PlannedGPUSchedule &a, const PlannedGPUSchedule &b) {
+          return a.cycles < b.cycles;
+        });
+    return best == points.end() ? nullptr : best->schedule;
+  }
+  llvm::ArrayRef<PlannedGPUSchedule> getPoints() const { return points; }
+
+private:
+  static constexpr double busyThreads = 512;
+
+  static bool dependsOn(llvm::ArrayRef<mlir::AffineExpr> exprs, unsigned axis) {
+    return llvm::any_of(exprs, [&](mlir::AffineExpr expr) {
+      return expr.isFunctionOfDim(axis);
+    });
+  }
+  double getSteps() const {
+    double steps = 1;
+    for (const Axis &axis :
+         llvm::ArrayRef(coordinates.axes).drop_front(coordinates.numOutputs))
+      steps *= static_cast<double>(axis.extent);
+    return steps;
+  }
+  int64_t getMaxRegisters() const {
+    return std::min<int64_t>(device.getThreadRegisters(), 168);
+  }
+
+  bool differs(llvm::ArrayRef<mlir::AffineExpr> exprs, unsigned axis,
+               int64_t size);
+  int64_t getLoads(llvm::ArrayRef<mlir::AffineExpr> exprs,
+                   llvm::ArrayRef<int64_t> tile);
+  void considerDirect(llvm::ArrayRef<int64_t> tile);
+  void takeOnHost(llvm::ArrayRef<int64_t> tile, int64_t points, int64_t tiles,
+                  int64_t loads, int64_t guards);
+  void considerStaged(const MatrixView &view, std::array<int64_t, 2> tile,
+                      std::array<int64_t, 2> block, int64_t depth);
+  void considerTensorCore(const MatrixView &view, std::array<int64_t, 2> tile,
+                          std::array<int64_t, 2> block, int64_t depth,
+                          int64_t stages, GPUPrecision precision);
+  void considerWarpgroup(const WarpgroupView &view, GPUScheduleAttr schedule);
+  void take(double cycles, GPUScheduleAttr schedule) {
+    points.push_back({schedule, cycles});
+  }
+  mlir::DenseI64ArrayAttr getArray(llvm::ArrayRef<int64_t> entries) const {
+    return entries.empty() ? mlir::DenseI64ArrayAttr()
+                           : mlir::DenseI64ArrayAttr::get(context, entries);
+  }
+
+  const Coordinates &coordinates;
+  GPUDeviceAttr device;
+  mlir::MLIRContext *context;
+  std::vector<PlannedGPUSchedule> points;
+  /// What `differs` found, by the place of the expressions in `coordinates`.
+  std::map<std::tuple<const mlir::AffineExpr *, unsigned, int64_t>, bool> known;
+};
+
+} // namespace kas
+
+#endif // LIB_CODEGEN_GPU_STRATEGY_COSTMODEL_H

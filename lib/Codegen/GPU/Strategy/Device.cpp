@@ -1,0 +1,123 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/GPU/Device.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+struct DeviceNumbers {
+  llvm::StringLiteral name;
+  int64_t processors, processorThreads, processorSharedBytes;
+};
+} // namespace
+
+/// Vulkan on a processor.
+static constexpr llvm::StringLiteral hostDevice = "vulkan-cpu";
+
+/// The largest GPU of each compute capability. Source: CUDA C++ Programming
+/// Guide, "Compute Capabilities", table of technical specifications.
+static constexpr DeviceNumbers nvidiaDevices[] = {
+    {"sm_75", 72, 1024, 64 << 10},     {"sm_80", 108, 2048, 164 << 10},
+    {"sm_86", 84, 1536, 100 << 10},    {"sm_87", 16, 1536, 164 << 10},
+    {"sm_89", 144, 1536, 100 << 10},   {"sm_90", 132, 2048, 228 << 10},
+    {"sm_90a", 132, 2048, 228 << 10},  {"sm_100", 148, 2048, 228 << 10},
+    {"sm_100a", 148, 2048, 228 << 10}, {"sm_120", 188, 1536, 100 << 10}};
+
+llvm::Expected<GPUDeviceAttr> kas::getGPUDevice(MLIRContext *context,
+                                                StringRef name) {
+  context->loadDialect<KasGPUDialect>();
+  // What Vulkan 1.1 guarantees ("Required Limits"), and a small integrated GPU.
+  if (name == "vulkan")
+    return GPUDeviceAttr::get(
+        context, name, /*processors=*/16, /*max_threads=*/128,
+        /*shared_bytes=*/16 << 10, /*max_blocks=*/65535,
+        /*max_bytes=*/int64_t(1) << 27, /*processor_threads=*/1024,
+        /*processor_shared_bytes=*/64 << 10, /*registers=*/65536,
+        /*thread_registers=*/128, /*subgroup=*/32);
+  // Mesa's lavapipe with vectors of 256 bits. It keeps registers in memory.
+  if (name == hostDevice)
+    return GPUDeviceAttr::get(
+        context, name, /*processors=*/8, /*max_threads=*/128,
+        /*shared_bytes=*/16 << 10, /*max_blocks=*/65535,
+        /*max_bytes=*/int64_t(1) << 27, /*processor_threads=*/128,
+        /*processor_shared_bytes=*/16 << 10, /*registers=*/16384,
+        /*thread_registers=*/128, /*subgroup=*/8);
+  std::string known = "vulkan, vulkan-cpu";
+  for (const DeviceNumbers &device : nvidiaDevices) {
+    // Shared memory that a kernel declares statically; indices of 31 bits.
+    if (device.name == name)
+      return GPUDeviceAttr::get(
+          context, name, device.processors, /*max_threads=*/1024,
+          /*shared_bytes=*/declaredBytes, /*max_blocks=*/INT32_MAX,
+          /*max_bytes=*/int64_t(INT32_MAX) * 4, device.processorThreads,
+          device.processorSharedBytes, /*registers=*/65536,
+          /*thread_registers=*/255, /*subgroup=*/32);
+    known += (", " + device.name).str();
+  }
+  return llvm::createStringError("expected a device of " + known + ", got '" +
+                                 name + "'");
+}
+
+GPUDeviceAttr kas::setLimits(GPUDeviceAttr device, int64_t maxThreads,
+                             int64_t sharedBytes,
+                             function_ref<InFlightDiagnostic()> emitError) {
+  auto emitUnknown = [&] {
+    return emitError ? emitError()
+                     : mlir::emitError(UnknownLoc::get(device.getContext()));
+  };
+  return GPUDeviceAttr::getChecked(
+      emitUnknown, device.getContext(), device.getName(),
+      device.getProcessors(), maxThreads ? maxThreads : device.getMaxThreads(),
+      sharedBytes ? sharedBytes : device.getSharedBytes(),
+      device.getMaxBlocks(), device.getMaxBytes(), device.getProcessorThreads(),
+      device.getProcessorSharedBytes(), device.getRegisters(),
+      device.getThreadRegisters(), device.getSubgroup());
+}
+
+int64_t kas::getMaxSharedBytes(GPUDeviceAttr device, GPURoad road) {
+  // A system takes 1 KiB of a processor's for each block.
+  bool mayAskForMore =
+      road == GPURoad::TensorCore || road == GPURoad::Warpgroup;
+  if (mayAskForMore && device.getSharedBytes() >= declaredBytes)
+    return std::max(declaredBytes, device.getProcessorSharedBytes() - 1024);
+  return device.getSharedBytes();
+}
+
+bool kas::isHostDevice(GPUDeviceAttr device) {
+  return device.getName() == hostDevice;
+}
+
+bool kas::hasWarpgroupInstructions(GPUDeviceAttr device) {
+  return device.getName() == "sm_90a";
+}
+
+bool kas::hasMatrixInstructions(GPUDeviceAttr device) {
+  StringRef name = device.getName();
+  int capability = 0;
+  return name.consume_front("sm_") && !name.consumeInteger(10, capability) &&
+         capability >= 80;
+}
+
+GPUDeviceAttr kas::getGPUDevice(Operation *op) {
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!module)
+    module = op->getParentOfType<ModuleOp>();
+  for (; module; module = module->getParentOfType<ModuleOp>())
+    if (auto device =
+            module->getAttrOfType<GPUDeviceAttr>(KasGPUDialect::deviceName))
+      return device;
+  return nullptr;
+}
+
+StringRef kas::getChipOfDevice(StringRef architecture) {
+  return architecture == "sm_90" ? "sm_90a" : architecture;
+}

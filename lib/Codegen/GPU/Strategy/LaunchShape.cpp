@@ -1,0 +1,146 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How many blocks of threads a schedule makes of a problem, and whether a
+// device can launch them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Emit/LoopKernel.h"
+#include "MatrixView.h"
+#include "WarpgroupView.h"
+#include "kas/Codegen/GPU/GPU.h"
+#include "kas/Codegen/GPU/Device.h"
+
+using namespace kas;
+using namespace mlir;
+
+static int64_t getNumTiles(const GPUKernelProblem &problem,
+                           ArrayRef<int64_t> tile) {
+  int64_t tiles = 1;
+  for (auto [size, points] : llvm::zip_equal(problem.output, tile))
+    tiles *= llvm::divideCeil(size, points);
+  return tiles;
+}
+
+static FailureOr<int64_t>
+getNumBlocks(const GPUKernelProblem &problem, Type elementType,
+             GPUScheduleAttr schedule,
+             function_ref<InFlightDiagnostic()> emitError) {
+  if (schedule.getRoad() == GPURoad::Warpgroup) {
+    std::string reason;
+    auto view = WarpgroupView::get(problem, elementType, &reason);
+    if (!view)
+      return emitError() << "expected a product of two matrices of 16-bit "
+                            "numbers at constant distances for a warpgroup "
+                            "kernel, got "
+                         << reason;
+    Type factorType = schedule.getPrecision() == GPUPrecision::F16
+                          ? Type(Float16Type::get(elementType.getContext()))
+                          : Type(BFloat16Type::get(elementType.getContext()));
+    if (elementType != factorType)
+      return emitError() << "expected a precision of " << elementType
+                         << " for a warpgroup kernel, got " << factorType;
+    return view->getNumBlocks(schedule);
+  }
+  if (schedule.getRoad() != GPURoad::Direct) {
+    std::optional<MatrixView> view = MatrixView::get(problem.coordinates);
+    if (!view)
+      return emitError() << "expected sums of products of data and weights for "
+                            "a "
+                         << stringifyEnum(schedule.getRoad())
+                         << " kernel, got another operator";
+    auto extent = [&](ArrayRef<unsigned> axes) {
+      return MatrixView::getExtent(problem.coordinates, axes);
+    };
+    if (schedule.getRoad() == GPURoad::TensorCore &&
+        view->areRowsInner(problem.coordinates))
+      std::swap(view->rows, view->columns);
+    return extent(view->batches) *
+           llvm::divideCeil(extent(view->rows), schedule.getBlock()[0]) *
+           llvm::divideCeil(extent(view->columns), schedule.getBlock()[1]);
+  }
+  ArrayRef<int64_t> tile;
+  if (schedule.getTile())
+    tile = schedule.getTile();
+  if (tile.size() != problem.output.size())
+    return emitError() << "expected a tile of " << problem.output.size()
+                       << " entries, one for each output coordinate, got "
+                       << tile.size();
+  return llvm::divideCeil(getNumTiles(problem, tile), schedule.getThreads());
+}
+
+static FailureOr<LaunchShape>
+getLaunchShape(GPUScheduleAttr schedule, GPUDeviceAttr device,
+               function_ref<FailureOr<int64_t>()> countBlocks,
+               function_ref<InFlightDiagnostic()> emitError) {
+  if (schedule.getThreads() > device.getMaxThreads())
+    return emitError() << "expected at most " << device.getMaxThreads()
+                       << " threads of a block for the device '"
+                       << device.getName() << "', got "
+                       << schedule.getThreads();
+  int64_t maxBytes = getMaxSharedBytes(device, schedule.getRoad());
+  if (schedule.getSharedBytes() > maxBytes)
+    return emitError() << "expected at most " << maxBytes
+                       << " bytes of workgroup memory for the device '"
+                       << device.getName() << "', got "
+                       << schedule.getSharedBytes();
+  if (schedule.getRoad() == GPURoad::TensorCore &&
+      !hasMatrixInstructions(device))
+    return emitError() << "expected a device with matrix instructions (sm_80 "
+                          "or later) for tensor-core kernels, got '"
+                       << device.getName() << "'";
+  if (schedule.getRoad() == GPURoad::Warpgroup &&
+      !hasWarpgroupInstructions(device))
+    return emitError() << "expected the device sm_90a for warpgroup kernels, "
+                          "got '"
+                       << device.getName() << "'";
+  FailureOr<int64_t> blocks = countBlocks();
+  if (failed(blocks))
+    return failure();
+  FailureOr<LaunchShape> launch =
+      LaunchShape::get(*blocks, schedule.getThreads(), device);
+  if (failed(launch))
+    return emitError() << "expected a grid of at most " << device.getMaxBlocks()
+                       << " blocks along each dimension for the device '"
+                       << device.getName() << "', got " << *blocks << " blocks";
+  return launch;
+}
+
+FailureOr<LaunchShape>
+kas::getLaunchShape(const GPUKernelProblem &problem, Type elementType,
+                    GPUScheduleAttr schedule, GPUDeviceAttr device,
+                    function_ref<InFlightDiagnostic()> emitError) {
+  return ::getLaunchShape(
+      schedule, device,
+      [&] { return getNumBlocks(problem, elementType, schedule, emitError); },
+      emitError);
+}
+
+FailureOr<LaunchShape>
+kas::getLaunchShape(const LoopProblem &problem, GPUScheduleAttr schedule,
+                    GPUDeviceAttr device,
+                    function_ref<InFlightDiagnostic()> emitError) {
+  return ::getLaunchShape(
+      schedule, device,
+      [&]() -> FailureOr<int64_t> {
+        ArrayRef<int64_t> tile;
+        if (schedule.getTile())
+          tile = schedule.getTile();
+        if (schedule.getRoad() != GPURoad::Direct ||
+            tile.size() != problem.loops.size() ||
+            llvm::any_of(tile, [](int64_t points) { return points != 1; }))
+          return emitError() << "expected a direct kernel with a tile of "
+                             << problem.loops.size()
+                             << " entries of 1 for an operation that is no sum "
+                                "of products, got "
+                             << schedule;
+        return llvm::divideCeil(problem.numPoints, schedule.getThreads());
+      },
+      emitError);
+}

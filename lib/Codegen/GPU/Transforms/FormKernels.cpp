@@ -1,0 +1,422 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a function on tensors computes, as linalg operations each of which is a
+// kernel.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Emit/Contraction.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "kas/Codegen/CPU/Passes.h"
+#include "kas/Codegen/Common/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/Passes.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace kas {
+#define GEN_PASS_DEF_GPUFORMKERNELS
+#include "kas/Codegen/GPU/Passes.h.inc"
+} // namespace kas
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+
+class KernelFormer {
+public:
+  explicit KernelFormer(func::FuncOp function)
+      : function(function), rewriter(function.getContext()) {}
+
+  /// Everything that computes becomes a `linalg.generic`.
+  LogicalResult generalize();
+  /// What contractions begin with is added behind them.
+  void splitContractions();
+  /// Views that no kernel can read through become kernels.
+  LogicalResult materialize();
+
+private:
+  LogicalResult generalize(Operation *op);
+  LogicalResult replaceInsertSlice(tensor::InsertSliceOp insert);
+  LogicalResult checkShapes();
+  LogicalResult materializeReturned();
+  LogicalResult materializeOperands(Operation *op);
+  /// A copy of `value` that a kernel makes.
+  Value createCopy(Location loc, Value value);
+  Value createEmpty(Location loc, Value like);
+  linalg::GenericOp createElementwise(
+      Location loc, ValueRange inputs, Value like,
+      function_ref<Value(OpBuilder &, Location, ValueRange)> emitBody);
+
+  func::FuncOp function;
+  IRRewriter rewriter;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Building blocks
+//===----------------------------------------------------------------------===//
+
+Value KernelFormer::createEmpty(Location loc, Value like) {
+  auto type = cast<RankedTensorType>(like.getType());
+  return tensor::EmptyOp::create(rewriter, loc, type.getShape(),
+                                 type.getElementType());
+}
+
+linalg::GenericOp KernelFormer::createElementwise(
+    Location loc, ValueRange inputs, Value like,
+    function_ref<Value(OpBuilder &, Location, ValueRange)> emitBody) {
+  unsigned rank = cast<RankedTensorType>(like.getType()).getRank();
+  SmallVector<AffineMap> maps(inputs.size() + 1,
+                              rewriter.getMultiDimIdentityMap(rank));
+  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+      rewriter, loc, TypeRange(like.getType()), inputs,
+      ValueRange(createEmpty(loc, like)), maps, loops,
+      [&](OpBuilder &builder, Location bodyLoc, ValueRange arguments) {
+        linalg::YieldOp::create(builder, bodyLoc,
+                                emitBody(builder, bodyLoc, arguments));
+      });
+}
+
+Value KernelFormer::createCopy(Location loc, Value value) {
+  return createElementwise(loc, value, value,
+                           [](OpBuilder &, Location, ValueRange arguments) {
+                             return arguments.front();
+                           })
+      .getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// To linalg.generic
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelFormer::checkShapes() {
+  auto check = [](Operation *op, TypeRange types) -> LogicalResult {
+    for (Type type : types)
+      if (auto shaped = dyn_cast<ShapedType>(type);
+          shaped && !shaped.hasStaticShape())
+        return op->emitError()
+               << "expected static shapes for kernels of a GPU, got " << type;
+    return success();
+  };
+  if (failed(check(function, function.getArgumentTypes())))
+    return failure();
+  WalkResult result = function.walk([&](Operation *op) {
+    return failed(check(op, op->getResultTypes())) ? WalkResult::interrupt()
+                                                   : WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// The destination, where the source is not.
+LogicalResult KernelFormer::replaceInsertSlice(tensor::InsertSliceOp insert) {
+  Location loc = insert.getLoc();
+  if (llvm::any_of(insert.getStaticOffsets(), ShapedType::isDynamic) ||
+      llvm::any_of(insert.getStaticStrides(),
+                   [](int64_t stride) { return stride != 1; }))
+    return insert.emitError() << "expected constant offsets and strides of 1 "
+                                 "for kernels of a GPU, got others";
+  auto sizes = insert.getStaticSizes();
+  auto type =
+      RankedTensorType::get(sizes, insert.getSourceType().getElementType());
+  Value source = insert.getSource();
+  if (type != source.getType()) {
+    auto groups =
+        getReassociationIndicesForReshape(insert.getSourceType(), type);
+    if (!groups)
+      return insert.emitError() << "expected a source that expands to " << type
+                                << ", got " << source.getType();
+    source =
+        tensor::ExpandShapeOp::create(rewriter, loc, type, source, *groups);
+  }
+  auto whole = cast<RankedTensorType>(insert.getType());
+  SmallVector<int64_t> low(insert.getStaticOffsets()), high;
+  for (auto [total, offset, size] :
+       llvm::zip_equal(whole.getShape(), low, sizes))
+    high.push_back(total - offset - size);
+  Value zero = arith::ConstantOp::create(
+      rewriter, loc, rewriter.getZeroAttr(whole.getElementType()));
+  auto toResults = [&](ArrayRef<int64_t> amounts) {
+    return getAsIndexOpFoldResult(rewriter.getContext(), amounts);
+  };
+  Value padded = tensor::PadOp::create(rewriter, loc, whole, source,
+                                       toResults(low), toResults(high), zero);
+  auto merged = createElementwise(
+      loc, {insert.getDest(), padded}, insert.getResult(),
+      [&](OpBuilder &builder, Location bodyLoc, ValueRange arguments) {
+        Value inside;
+        for (auto [i, offset, size] : llvm::enumerate(low, sizes)) {
+          if (size == whole.getDimSize(i))
+            continue;
+          auto constant = [&](int64_t value) {
+            return arith::ConstantIndexOp::create(builder, bodyLoc, value);
+          };
+          Value index = linalg::IndexOp::create(builder, bodyLoc, i);
+          Value shifted =
+              arith::SubIOp::create(builder, bodyLoc, index, constant(offset));
+          Value isIn =
+              arith::CmpIOp::create(builder, bodyLoc, arith::CmpIPredicate::ult,
+                                    shifted, constant(size));
+          inside =
+              inside
+                  ? Value(arith::AndIOp::create(builder, bodyLoc, inside, isIn))
+                  : isIn;
+        }
+        if (!inside)
+          return arguments[1];
+        return Value(arith::SelectOp::create(builder, bodyLoc, inside,
+                                             arguments[1], arguments[0]));
+      });
+  rewriter.replaceOp(insert, merged.getResults());
+  return success();
+}
+
+LogicalResult KernelFormer::generalize(Operation *op) {
+  rewriter.setInsertionPoint(op);
+  if (auto concat = dyn_cast<tensor::ConcatOp>(op)) {
+    FailureOr<SmallVector<Value>> parts = concat.decomposeOperation(rewriter);
+    if (failed(parts))
+      return op->emitError() << "expected a tensor.concat that can be "
+                                "decomposed, got another";
+    rewriter.replaceOp(op, *parts);
+    return success();
+  }
+  if (auto aggregate = dyn_cast<linalg::AggregatedOpInterface>(op)) {
+    FailureOr<SmallVector<Value>> parts =
+        aggregate.decomposeOperation(rewriter);
+    if (failed(parts))
+      return op->emitError() << "expected an operation that can be decomposed "
+                                "for kernels of a GPU, got "
+                             << op->getName();
+    rewriter.replaceOp(op, *parts);
+    return success();
+  }
+  if (auto insert = dyn_cast<tensor::InsertSliceOp>(op))
+    return replaceInsertSlice(insert);
+  if (isTensorView(op) || isa<linalg::GenericOp>(op))
+    return success();
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  if (!linalgOp)
+    return success();
+  if (failed(linalg::generalizeNamedOp(rewriter, linalgOp)))
+    return op->emitError() << "expected an operation that is a linalg.generic "
+                              "for kernels of a GPU, got "
+                           << op->getName();
+  return success();
+}
+
+/// What the body reads from outside is computed there.
+static LogicalResult sinkConstants(linalg::GenericOp op) {
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op.getRegion(), captured);
+  for (Value value : captured) {
+    Operation *constant = value.getDefiningOp();
+    if (!constant || !constant->hasTrait<OpTrait::ConstantLike>())
+      return op.emitError() << "expected constants only of what the body reads "
+                               "from outside, got "
+                            << value;
+    OpBuilder builder = OpBuilder::atBlockBegin(op.getBody());
+    Value copy = builder.clone(*constant)->getResult(0);
+    value.replaceUsesWithIf(copy, [&](OpOperand &use) {
+      return op->isProperAncestor(use.getOwner());
+    });
+  }
+  return success();
+}
+
+LogicalResult KernelFormer::generalize() {
+  if (failed(checkShapes()))
+    return failure();
+  // Decomposed operations are decomposed again.
+  for (bool changed = true; changed;) {
+    changed = false;
+    SmallVector<Operation *> ops;
+    for (Operation &op : function.getBody().front())
+      if (isa<linalg::AggregatedOpInterface, tensor::ConcatOp,
+              tensor::InsertSliceOp, linalg::LinalgOp>(op) &&
+          !isTensorView(&op) && !isa<linalg::GenericOp>(op))
+        ops.push_back(&op);
+    for (Operation *op : ops) {
+      if (failed(generalize(op)))
+        return failure();
+      changed = true;
+    }
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Contractions
+//===----------------------------------------------------------------------===//
+
+void KernelFormer::splitContractions() {
+  SmallVector<linalg::GenericOp> ops(function.getOps<linalg::GenericOp>());
+  for (linalg::GenericOp op : ops) {
+    if (!isContraction(op))
+      continue;
+    OpOperand &init = *op.getDpsInitOperand(0);
+    if (TensorAccess::get(init).isZero())
+      continue;
+    Location loc = op.getLoc();
+    rewriter.setInsertionPoint(op);
+    Value value = init.get();
+    Value zero = arith::ConstantOp::create(
+        rewriter, loc,
+        rewriter.getZeroAttr(
+            cast<ShapedType>(value.getType()).getElementType()));
+    Value zeros =
+        linalg::FillOp::create(rewriter, loc, zero, createEmpty(loc, value))
+            .getResult(0);
+    init.set(zeros);
+    rewriter.setInsertionPointAfter(op);
+    auto sum = createElementwise(
+        loc, {op.getResult(0), value}, value,
+        [](OpBuilder &builder, Location bodyLoc, ValueRange arguments) {
+          return Value(arith::AddFOp::create(builder, bodyLoc, arguments[0],
+                                             arguments[1]));
+        });
+    rewriter.replaceAllUsesExcept(op.getResult(0), sum.getResult(0), sum);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+static bool isKernel(Operation *op) {
+  return isa_and_present<linalg::GenericOp, ApplyOp>(op);
+}
+
+LogicalResult KernelFormer::materializeReturned() {
+  Operation *end = function.getBody().front().getTerminator();
+  rewriter.setInsertionPoint(end);
+  llvm::SmallPtrSet<Value, 4> taken;
+  for (OpOperand &operand : end->getOpOperands()) {
+    if (!isa<TensorType>(operand.get().getType()))
+      continue;
+    // A result is a buffer of its own.
+    if (isKernel(operand.get().getDefiningOp()) &&
+        taken.insert(operand.get()).second)
+      continue;
+    operand.set(createCopy(end->getLoc(), operand.get()));
+  }
+  return success();
+}
+
+LogicalResult KernelFormer::materializeOperands(Operation *op) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value source = operand.get();
+    if (!isa<ShapedType>(source.getType()))
+      continue;
+    if (isa<linalg::GenericOp>(op)) {
+      // What is not read is not computed.
+      if (!cast<linalg::GenericOp>(op).payloadUsesValueFromOperand(&operand))
+        continue;
+      source = TensorAccess::get(operand).source;
+      if (!source)
+        continue;
+    } else {
+      while (isReshape(source.getDefiningOp()))
+        source = source.getDefiningOp()->getOperand(0);
+    }
+    Operation *producer = source.getDefiningOp();
+    if (!producer || isKernel(producer) ||
+        producer->hasTrait<OpTrait::ConstantLike>())
+      continue;
+    if (!isTensorView(producer))
+      return producer->emitError()
+             << "expected linalg operations, views of tensors and kas.apply "
+                "for kernels of a GPU, got "
+             << producer->getName();
+    // A copy must be able to read through the view.
+    auto type = cast<RankedTensorType>(source.getType());
+    if (TensorAccess::get(source,
+                          rewriter.getMultiDimIdentityMap(type.getRank()),
+                          type.getShape())
+            .source == source)
+      return producer->emitError()
+             << "expected constants as numbers and values of "
+             << producer->getName() << " for kernels of a GPU, got others";
+    rewriter.setInsertionPointAfter(producer);
+    Value copy = createCopy(producer->getLoc(), source);
+    rewriter.replaceUsesWithIf(source, copy, [&](OpOperand &use) {
+      return use.getOwner() != copy.getDefiningOp();
+    });
+  }
+  return success();
+}
+
+LogicalResult KernelFormer::materialize() {
+  if (failed(materializeReturned()))
+    return failure();
+  // From the last one: what a copy reads comes before it.
+  Block &block = function.getBody().front();
+  for (Operation *op = &block.back(); op;) {
+    if (isKernel(op)) {
+      if (isOpTriviallyDead(op)) {
+        Operation *dead = op;
+        op = op->getPrevNode();
+        rewriter.eraseOp(dead);
+        continue;
+      }
+      if (failed(materializeOperands(op)))
+        return failure();
+    }
+    op = op->getPrevNode();
+  }
+  for (auto op : function.getOps<linalg::GenericOp>())
+    if (failed(sinkConstants(op)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct GPUFormKernels : kas::impl::GPUFormKernelsBase<GPUFormKernels> {
+  LogicalResult initialize(MLIRContext *context) override {
+    fusion = OpPassManager(func::FuncOp::getOperationName());
+    fusion.addPass(createFuseElementwise());
+    fusion.addPass(createCSEPass());
+    return success();
+  }
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal())
+      return;
+    if (!function.getBody().hasOneBlock()) {
+      function.emitError() << "expected a function of one block for kernels of "
+                              "a GPU, got several";
+      return signalPassFailure();
+    }
+    KernelFormer former(function);
+    if (failed(former.generalize()))
+      return signalPassFailure();
+    former.splitContractions();
+    if (failed(runPipeline(fusion, function)) || failed(former.materialize()))
+      return signalPassFailure();
+  }
+
+  OpPassManager fusion;
+};
+} // namespace

@@ -1,0 +1,368 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Emit/Contraction.h"
+#include "../Emit/LoopKernel.h"
+#include "kas/Codegen/GPU/GPU.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "kas/Codegen/GPU/Device.h"
+
+namespace kas {
+#define GEN_PASS_DEF_GPUOUTLINE
+#include "kas/Codegen/GPU/Passes.h.inc"
+} // namespace kas
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+
+class Outliner {
+public:
+  explicit Outliner(ModuleOp module) : module(module), rewriter(module) {}
+
+  LogicalResult outline(Operation *op);
+  OutlinedKernels made;
+
+private:
+  /// Kernels are the same where operator, schedule and element type are.
+  using Key = std::tuple<Operation *, Attribute, Type>;
+  using EmitBody =
+      function_ref<void(const LaunchShape &launch, gpu::GPUFuncOp kernel)>;
+
+  LogicalResult outline(ApplyOp apply);
+  LogicalResult outline(linalg::GenericOp op);
+
+  /// Device and sizes of what `op` computes from `inputs`.
+  FailureOr<GPUDeviceAttr> checkSizes(Operation *op, ValueRange inputs);
+  FailureOr<gpu::GPUFuncOp> getKernel(ApplyOp apply, OperatorOp op);
+  FailureOr<gpu::GPUFuncOp> createKernel(Operation *op, ValueRange inputs,
+                                         const GPUKernelProblem &problem);
+  FailureOr<gpu::GPUFuncOp> createKernel(linalg::GenericOp op,
+                                         const LoopProblem &problem);
+  /// Arguments are the inputs and the results of `op`.
+  gpu::GPUFuncOp createKernel(Operation *op, ValueRange inputs,
+                              const LaunchShape &launch, EmitBody emitBody);
+  /// An earlier kernel that does the same, or this one.
+  gpu::GPUFuncOp unify(gpu::GPUFuncOp kernel, func::FuncOp function);
+  void replaceWithLaunch(Operation *op, ValueRange inputs,
+                         gpu::GPUFuncOp kernel);
+  gpu::GPUModuleOp getKernelModule();
+  /// `tensor` as a buffer of one dimension.
+  Value flatten(Location loc, Value buffer);
+
+  ModuleOp module;
+  IRRewriter rewriter;
+  llvm::DenseMap<Key, gpu::GPUFuncOp> kernels;
+  /// By type, grid and block.
+  llvm::MapVector<std::tuple<Type, Attribute, Attribute>,
+                  SmallVector<gpu::GPUFuncOp>>
+      similarKernels;
+  llvm::DenseMap<Operation *, unsigned> numKernels;
+};
+
+} // namespace
+
+gpu::GPUModuleOp Outliner::getKernelModule() {
+  if (auto existing = module.lookupSymbol<gpu::GPUModuleOp>(kernelModuleName))
+    return existing;
+  module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
+                  rewriter.getUnitAttr());
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointToEnd(module.getBody());
+  return gpu::GPUModuleOp::create(rewriter, module.getLoc(), kernelModuleName);
+}
+
+static MemRefType getFlatType(ShapedType type) {
+  return MemRefType::get({type.getNumElements()}, type.getElementType());
+}
+
+static GPUScheduleAttr getSchedule(Operation *op) {
+  return op->getAttrOfType<GPUScheduleAttr>(KasGPUDialect::scheduleName);
+}
+
+FailureOr<GPUDeviceAttr> Outliner::checkSizes(Operation *op,
+                                              ValueRange inputs) {
+  GPUDeviceAttr device = getGPUDevice(op);
+  if (!device)
+    return op->emitError() << "expected a module with "
+                           << KasGPUDialect::deviceName
+                           << " (see -kas-gpu-schedule), got none";
+  bool isApply = isa<ApplyOp>(op);
+  auto check = [&](Type type, const Twine &name) -> LogicalResult {
+    auto shaped = cast<ShapedType>(type);
+    int64_t bytes = shaped.getNumElements() *
+                    llvm::divideCeil(shaped.getElementTypeBitWidth(), 8);
+    if (bytes > device.getMaxBytes())
+      return op->emitError()
+             << "expected tensors of at most " << device.getMaxBytes()
+             << " bytes for the device '" << device.getName() << "', got "
+             << bytes << " for " << name;
+    // Indices have 32 bits, which LLVM extends with their sign.
+    if (shaped.getNumElements() > INT32_MAX)
+      return op->emitError()
+             << "expected tensors of at most " << INT32_MAX << " elements, got "
+             << shaped.getNumElements() << " for " << name;
+    return success();
+  };
+  for (auto [i, input] : llvm::enumerate(inputs))
+    if (failed(check(input.getType(), !isApply ? "input " + Twine(i)
+                                      : i == 0 ? Twine("the data")
+                                               : "weight " + Twine(i - 1))))
+      return failure();
+  for (Type type : op->getResultTypes())
+    if (failed(check(type, "the result")))
+      return failure();
+  return device;
+}
+
+gpu::GPUFuncOp Outliner::createKernel(Operation *op, ValueRange inputs,
+                                      const LaunchShape &launch,
+                                      EmitBody emitBody) {
+  SmallVector<Type> types;
+  for (Type type : llvm::concat<Type>(SmallVector<Type>(inputs.getTypes()),
+                                      SmallVector<Type>(op->getResultTypes())))
+    types.push_back(getFlatType(cast<ShapedType>(type)));
+
+  gpu::GPUModuleOp kernelModule = getKernelModule();
+  auto function = op->getParentOfType<func::FuncOp>();
+  std::string name =
+      (function.getName() + "_" + Twine(numKernels[function.getOperation()]++))
+          .str();
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointToEnd(kernelModule.getBody());
+  auto kernel =
+      gpu::GPUFuncOp::create(rewriter, op->getLoc(), name,
+                             rewriter.getFunctionType(types, TypeRange()));
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                  rewriter.getUnitAttr());
+  auto toDimensions = [](const std::array<int64_t, 3> &sizes) {
+    return SmallVector<int32_t>(sizes.begin(), sizes.end());
+  };
+  kernel.setKnownBlockSizeAttr(
+      rewriter.getDenseI32ArrayAttr(toDimensions(launch.block)));
+  kernel.setKnownGridSizeAttr(
+      rewriter.getDenseI32ArrayAttr(toDimensions(launch.grid)));
+  for (unsigned i = 0; i < types.size(); ++i)
+    kernel.setArgAttr(
+        i, KasGPUDialect::accessName,
+        rewriter.getStringAttr(i < inputs.size() ? "read" : "write"));
+
+  rewriter.setInsertionPointToStart(&kernel.getBody().front());
+  auto end = gpu::ReturnOp::create(rewriter, op->getLoc());
+  rewriter.setInsertionPoint(end);
+  emitBody(launch, kernel);
+  return unify(kernel, function);
+}
+
+gpu::GPUFuncOp Outliner::unify(gpu::GPUFuncOp kernel, func::FuncOp function) {
+  SmallVector<gpu::GPUFuncOp> &similar =
+      similarKernels[{kernel.getFunctionType(), kernel.getKnownGridSizeAttr(),
+                      kernel.getKnownBlockSizeAttr()}];
+  for (gpu::GPUFuncOp other : similar) {
+    if (!OperationEquivalence::isRegionEquivalentTo(
+            &kernel.getBody(), &other.getBody(),
+            OperationEquivalence::IgnoreLocations))
+      continue;
+    --numKernels[function.getOperation()];
+    kernel.erase();
+    return other;
+  }
+  ++made.kernels;
+  similar.push_back(kernel);
+  return kernel;
+}
+
+FailureOr<gpu::GPUFuncOp>
+Outliner::createKernel(Operation *op, ValueRange inputs,
+                       const GPUKernelProblem &problem) {
+  FailureOr<GPUDeviceAttr> device = checkSizes(op, inputs);
+  if (failed(device))
+    return failure();
+  GPUScheduleAttr schedule = getSchedule(op);
+  Type elementType =
+      cast<ShapedType>(op->getResult(0).getType()).getElementType();
+  FailureOr<LaunchShape> shape = getLaunchShape(
+      problem, elementType, schedule, *device, [&] { return op->emitError(); });
+  if (failed(shape))
+    return failure();
+  auto emitBody = [&](const LaunchShape &launch, gpu::GPUFuncOp kernel) {
+    Location loc = op->getLoc();
+    switch (schedule.getRoad()) {
+    case GPURoad::Direct:
+      return emitDirectKernel(rewriter, loc, problem, schedule, launch,
+                              kernel.getArguments());
+    case GPURoad::Staged:
+      return emitStagedKernel(rewriter, loc, problem, schedule, launch, kernel);
+    case GPURoad::TensorCore:
+      return emitTensorCoreKernel(rewriter, loc, problem, schedule, launch,
+                                  kernel);
+    case GPURoad::Warpgroup:
+      return emitWarpgroupKernel(rewriter, loc, problem, schedule, launch,
+                                 kernel);
+    }
+  };
+  return createKernel(op, inputs, *shape, emitBody);
+}
+
+FailureOr<gpu::GPUFuncOp> Outliner::createKernel(linalg::GenericOp op,
+                                                 const LoopProblem &problem) {
+  FailureOr<GPUDeviceAttr> device = checkSizes(op, problem.inputs);
+  if (failed(device) || failed(problem.verify()))
+    return failure();
+  GPUScheduleAttr schedule = getSchedule(op);
+  FailureOr<LaunchShape> shape = getLaunchShape(
+      problem, schedule, *device, [&] { return op->emitError(); });
+  if (failed(shape))
+    return failure();
+  return createKernel(op, problem.inputs, *shape,
+                      [&](const LaunchShape &launch, gpu::GPUFuncOp kernel) {
+                        emitLoopKernel(rewriter, op->getLoc(), problem, launch,
+                                       kernel.getArguments());
+                      });
+}
+
+FailureOr<gpu::GPUFuncOp> Outliner::getKernel(ApplyOp apply, OperatorOp op) {
+  Type elementType =
+      cast<ShapedType>(apply.getResult().getType()).getElementType();
+  Key key(op.getOperation(), getSchedule(apply), elementType);
+  if (gpu::GPUFuncOp kernel = kernels.lookup(key))
+    return kernel;
+  FailureOr<gpu::GPUFuncOp> kernel =
+      createKernel(apply, apply->getOperands(), GPUKernelProblem::get(op));
+  if (succeeded(kernel))
+    kernels[key] = *kernel;
+  return kernel;
+}
+
+Value Outliner::flatten(Location loc, Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  if (type.getRank() == 1)
+    return buffer;
+  if (type.getRank() == 0)
+    return memref::ExpandShapeOp::create(rewriter, loc, getFlatType(type),
+                                         buffer,
+                                         ArrayRef<ReassociationIndices>());
+  ReassociationIndices all(llvm::to_vector(llvm::seq<int64_t>(type.getRank())));
+  return memref::CollapseShapeOp::create(rewriter, loc, buffer,
+                                         ArrayRef<ReassociationIndices>(all));
+}
+
+void Outliner::replaceWithLaunch(Operation *op, ValueRange inputs,
+                                 gpu::GPUFuncOp kernel) {
+  Location loc = op->getLoc();
+  rewriter.setInsertionPoint(op);
+  auto getBufferType = [](Value tensor) {
+    return cast<MemRefType>(
+        bufferization::getMemRefTypeWithStaticIdentityLayout(
+            cast<TensorType>(tensor.getType())));
+  };
+  SmallVector<Value> arguments;
+  for (Value tensor : inputs)
+    arguments.push_back(flatten(
+        loc, bufferization::ToBufferOp::create(rewriter, loc,
+                                               getBufferType(tensor), tensor,
+                                               /*read_only=*/true)));
+  SmallVector<Value> outputs;
+  for (Value result : op->getResults()) {
+    outputs.push_back(memref::AllocOp::create(
+        rewriter, loc, getBufferType(result), rewriter.getI64IntegerAttr(64)));
+    arguments.push_back(flatten(loc, outputs.back()));
+  }
+  auto toSizes = [&](DenseI32ArrayAttr sizes) {
+    auto constant = [&](int32_t size) -> Value {
+      return arith::ConstantIndexOp::create(rewriter, loc, size);
+    };
+    return gpu::KernelDim3{constant(sizes[0]), constant(sizes[1]),
+                           constant(sizes[2])};
+  };
+  Value dynamicBytes;
+  if (auto bytes =
+          kernel->getAttrOfType<IntegerAttr>(KasGPUDialect::dynamicBytesName))
+    dynamicBytes = arith::ConstantOp::create(
+        rewriter, loc,
+        rewriter.getI32IntegerAttr(static_cast<int32_t>(bytes.getInt())));
+  gpu::LaunchFuncOp::create(
+      rewriter, loc, kernel, toSizes(kernel.getKnownGridSizeAttr()),
+      toSizes(kernel.getKnownBlockSizeAttr()), dynamicBytes, arguments);
+  SmallVector<Value> tensors;
+  for (auto [result, output] : llvm::zip_equal(op->getResults(), outputs))
+    tensors.push_back(bufferization::ToTensorOp::create(
+        rewriter, loc, result.getType(), output, /*restrict=*/true,
+        /*writable=*/true));
+  rewriter.replaceOp(op, tensors);
+  ++made.launches;
+}
+
+LogicalResult Outliner::outline(ApplyOp apply) {
+  OperatorOp op = apply.getOperator();
+  if (!op || !op.isConcrete())
+    return apply.emitOpError() << "requires a concrete operator (see "
+                                  "-kas-specialize), got '@"
+                               << apply.getCallee() << "'";
+  FailureOr<gpu::GPUFuncOp> kernel = getKernel(apply, op);
+  if (failed(kernel))
+    return failure();
+  replaceWithLaunch(apply, apply->getOperands(), *kernel);
+  return success();
+}
+
+LogicalResult Outliner::outline(linalg::GenericOp op) {
+  if (!op.hasPureTensorSemantics() ||
+      llvm::any_of(op->getOperandTypes(), [](Type type) {
+        auto shaped = dyn_cast<ShapedType>(type);
+        return shaped && !shaped.hasStaticShape();
+      }))
+    return op.emitOpError()
+           << "requires tensors of static shapes (see -kas-gpu-form-kernels)";
+  if (auto contraction = ContractionProblem::get(op)) {
+    FailureOr<gpu::GPUFuncOp> kernel =
+        createKernel(op, contraction->inputs, contraction->problem);
+    if (failed(kernel))
+      return failure();
+    replaceWithLaunch(op, contraction->inputs, *kernel);
+    return success();
+  }
+  LoopProblem problem = LoopProblem::get(op);
+  FailureOr<gpu::GPUFuncOp> kernel = createKernel(op, problem);
+  if (failed(kernel))
+    return failure();
+  replaceWithLaunch(op, problem.inputs, *kernel);
+  return success();
+}
+
+LogicalResult Outliner::outline(Operation *op) {
+  if (auto apply = dyn_cast<ApplyOp>(op))
+    return outline(apply);
+  return outline(cast<linalg::GenericOp>(op));
+}
+
+FailureOr<OutlinedKernels> kas::outlineKernels(ModuleOp module) {
+  SmallVector<Operation *> ops;
+  module->walk([&](Operation *op) {
+    if (op->hasAttr(KasGPUDialect::scheduleName))
+      ops.push_back(op);
+  });
+  Outliner outliner(module);
+  for (Operation *op : ops)
+    if (failed(outliner.outline(op)))
+      return failure();
+  return outliner.made;
+}
+
+namespace {
+struct GPUOutline : kas::impl::GPUOutlineBase<GPUOutline> {
+  void runOnOperation() override {
+    FailureOr<OutlinedKernels> made = outlineKernels(getOperation());
+    if (failed(made))
+      return signalPassFailure();
+    numKernels += made->kernels;
+    numLaunches += made->launches;
+  }
+};
+} // namespace

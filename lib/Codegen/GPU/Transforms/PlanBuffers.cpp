@@ -1,0 +1,143 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/GPU/Passes.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+namespace kas {
+#define GEN_PASS_DEF_GPUPLANBUFFERS
+#include "kas/Codegen/GPU/Passes.h.inc"
+} // namespace kas
+
+using namespace kas;
+using namespace mlir;
+
+/// Suits every device as the start of a buffer: Vulkan's
+/// minStorageBufferOffsetAlignment is at most this.
+static constexpr int64_t alignment = 256;
+
+namespace {
+
+/// A buffer, the operations of the function between which it is needed, both
+/// included, and its place.
+struct PlannedBuffer {
+  memref::AllocOp alloc;
+  int64_t bytes;
+  unsigned first, last;
+  int64_t offset = 0;
+
+  bool livesWith(const PlannedBuffer &other) const {
+    return first <= other.last && other.first <= last;
+  }
+};
+
+class BufferPlanner {
+public:
+  explicit BufferPlanner(Block &block) : block(block) {}
+
+  /// Whether there is anything to plan.
+  bool collect();
+  /// Sets all offsets; returns the bytes of all together.
+  int64_t place();
+  void rewrite(int64_t bytes);
+
+private:
+  void extendLife(PlannedBuffer &buffer, Value value);
+
+  Block &block;
+  llvm::DenseMap<Operation *, unsigned> positions;
+  SmallVector<PlannedBuffer> buffers;
+};
+
+} // namespace
+
+void BufferPlanner::extendLife(PlannedBuffer &buffer, Value value) {
+  for (Operation *user : value.getUsers()) {
+    unsigned position = positions.lookup(block.findAncestorOpInBlock(*user));
+    buffer.first = std::min(buffer.first, position);
+    buffer.last = std::max(buffer.last, position);
+    if (auto view = dyn_cast<ViewLikeOpInterface>(user))
+      extendLife(buffer, view.getViewDest());
+  }
+}
+
+bool BufferPlanner::collect() {
+  for (auto [position, op] : llvm::enumerate(block))
+    positions[&op] = position;
+  for (auto alloc : block.getOps<memref::AllocOp>()) {
+    MemRefType type = alloc.getType();
+    if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
+        alloc->hasAttr(KasGPUDialect::scratchName))
+      continue;
+    int64_t bytes = type.getNumElements() *
+                    llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    PlannedBuffer buffer{alloc, bytes, UINT32_MAX, 0};
+    extendLife(buffer, alloc);
+    if (buffer.first <= buffer.last)
+      buffers.push_back(buffer);
+  }
+  return !buffers.empty();
+}
+
+int64_t BufferPlanner::place() {
+  SmallVector<std::pair<int64_t, size_t>> order;
+  for (auto [i, buffer] : llvm::enumerate(buffers))
+    order.emplace_back(-buffer.bytes, i);
+  llvm::sort(order);
+  int64_t total = 0;
+  SmallVector<PlannedBuffer *> placed;
+  for (auto [negated, i] : order) {
+    PlannedBuffer &buffer = buffers[i];
+    // The lowest gap between those that live at the same time.
+    SmallVector<std::pair<int64_t, int64_t>> taken;
+    for (PlannedBuffer *other : placed)
+      if (buffer.livesWith(*other))
+        taken.emplace_back(other->offset, other->offset + other->bytes);
+    llvm::sort(taken);
+    for (auto [begin, end] : taken) {
+      if (buffer.offset + buffer.bytes <= begin)
+        break;
+      buffer.offset =
+          std::max<int64_t>(buffer.offset, llvm::alignTo(end, alignment));
+    }
+    placed.push_back(&buffer);
+    total = std::max(total, buffer.offset + buffer.bytes);
+  }
+  return total;
+}
+
+void BufferPlanner::rewrite(int64_t bytes) {
+  OpBuilder builder = OpBuilder::atBlockBegin(&block);
+  Location loc = buffers.front().alloc.getLoc();
+  auto scratch = memref::AllocOp::create(
+      builder, loc, MemRefType::get({bytes}, builder.getI8Type()),
+      builder.getI64IntegerAttr(alignment));
+  scratch->setAttr(KasGPUDialect::scratchName, builder.getUnitAttr());
+  for (PlannedBuffer &buffer : buffers) {
+    builder.setInsertionPoint(buffer.alloc);
+    Value offset = arith::ConstantIndexOp::create(
+        builder, buffer.alloc.getLoc(), buffer.offset);
+    Value view = memref::ViewOp::create(builder, buffer.alloc.getLoc(),
+                                        buffer.alloc.getType(), scratch, offset,
+                                        ValueRange());
+    buffer.alloc.replaceAllUsesWith(view);
+    buffer.alloc.erase();
+  }
+}
+
+namespace {
+struct GPUPlanBuffers : kas::impl::GPUPlanBuffersBase<GPUPlanBuffers> {
+  void runOnOperation() override {
+    if (getOperation().isExternal() || !getOperation().getBody().hasOneBlock())
+      return;
+    BufferPlanner planner(getOperation().getBody().front());
+    if (planner.collect())
+      planner.rewrite(planner.place());
+  }
+};
+} // namespace

@@ -1,0 +1,227 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Chooses schedules: -kas-gpu-schedule.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Emit/Contraction.h"
+#include "../Strategy/CostModel.h"
+#include "../Emit/LoopKernel.h"
+#include "kas/Codegen/GPU/GPU.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "kas/Codegen/GPU/ScheduleSpace.h"
+#include "kas/Codegen/GPU/Device.h"
+
+namespace kas {
+#define GEN_PASS_DEF_GPUSCHEDULE
+#include "kas/Codegen/GPU/Passes.h.inc"
+} // namespace kas
+
+using namespace kas;
+using namespace mlir;
+
+/// Considers the tensor cores' roads, with a `view` of the problem if it has
+/// one and what is rounded loses nothing.
+static void considerMatrixRoads(CostModel &model, const WarpgroupView *view,
+                                GPUDeviceAttr device,
+                                std::optional<GPURoad> road,
+                                GPUPrecision precision) {
+  if (view && (!road || road == GPURoad::Warpgroup))
+    model.considerWarpgroup(*view, precision);
+  if (road == GPURoad::Warpgroup && model.getBest())
+    return;
+  bool hasTensorCore =
+      precision != GPUPrecision::F32 && hasMatrixInstructions(device);
+  if (hasTensorCore && road != GPURoad::Staged && road != GPURoad::Direct)
+    model.considerTensorCore(precision);
+}
+
+/// Of `road`, or of the next simpler one that suits.
+static GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
+                                         const WarpgroupView *view,
+                                         GPUDeviceAttr device,
+                                         std::optional<GPURoad> road,
+                                         GPUPrecision precision) {
+  CostModel model(coordinates, device);
+  considerMatrixRoads(model, view, device, road, precision);
+  bool needsMatrixRoad =
+      road == GPURoad::TensorCore || road == GPURoad::Warpgroup;
+  if (needsMatrixRoad && model.getBest())
+    return model.getBest();
+  // Copies to workgroup memory gain nothing where that is like any other.
+  if (road == GPURoad::Staged || (!road && !isHostDevice(device)) ||
+      needsMatrixRoad)
+    model.considerStaged();
+  if (road != GPURoad::Staged || !model.getBest())
+    model.considerDirect();
+  return model.getBest();
+}
+
+GPUScheduleAttr kas::chooseGPUSchedule(const Coordinates &coordinates,
+                                       GPUDeviceAttr device,
+                                       std::optional<GPURoad> road,
+                                       GPUPrecision precision) {
+  return ::chooseGPUSchedule(coordinates, nullptr, device, road, precision);
+}
+
+/// What warpgroups see of a kernel on tensors of `elementType`, where they can
+/// compute it without a loss.
+static std::optional<WarpgroupView> getView(const GPUKernelProblem &problem,
+                                            Type elementType,
+                                            GPUDeviceAttr device,
+                                            GPUPrecision precision) {
+  bool isExact = (precision == GPUPrecision::F16 && elementType.isF16()) ||
+                 (precision == GPUPrecision::BF16 && elementType.isBF16());
+  if (!isExact || !hasWarpgroupInstructions(device))
+    return std::nullopt;
+  return WarpgroupView::get(problem, elementType);
+}
+
+/// Of a kernel on tensors of `elementType`.
+static GPUScheduleAttr chooseSchedule(const GPUKernelProblem &problem,
+                                      Type elementType, GPUDeviceAttr device,
+                                      std::optional<GPURoad> road,
+                                      GPUPrecision precision) {
+  std::optional<WarpgroupView> view =
+      getView(problem, elementType, device, precision);
+  return ::chooseGPUSchedule(problem.coordinates, view ? &*view : nullptr,
+                             device, road, precision);
+}
+
+static Type getElementType(Operation *op) {
+  return cast<ShapedType>(op->getResult(0).getType()).getElementType();
+}
+
+/// As a sum of products, or point by point.
+static GPUScheduleAttr chooseSchedule(linalg::GenericOp op,
+                                      GPUDeviceAttr device,
+                                      std::optional<GPURoad> road,
+                                      GPUPrecision precision) {
+  if (auto contraction = ContractionProblem::get(op))
+    return chooseSchedule(contraction->problem, getElementType(op), device,
+                          road, precision);
+  LoopProblem problem = LoopProblem::get(op);
+  SmallVector<int64_t> tile(problem.loops.size(), 1);
+  DenseI64ArrayAttr points;
+  if (!tile.empty())
+    points = DenseI64ArrayAttr::get(op.getContext(), tile);
+  return GPUScheduleAttr::get(op.getContext(), GPURoad::Direct,
+                              getDirectThreads(device, problem.numPoints),
+                              points, DenseI64ArrayAttr(), 0, 0, 1);
+}
+
+/// Those of functions on buffers are left alone, and so are those that make no
+/// kernel.
+static bool hasTensorsOfStaticShape(linalg::GenericOp op) {
+  return op.hasPureTensorSemantics() &&
+         llvm::all_of(op->getOperandTypes(), [](Type type) {
+           auto shaped = dyn_cast<ShapedType>(type);
+           return !shaped || shaped.hasStaticShape();
+         });
+}
+
+llvm::Expected<std::vector<PlannedGPUSchedule>>
+kas::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
+                         GPUPrecision precision) {
+  std::optional<GPUKernelProblem> problem;
+  if (auto apply = dyn_cast<ApplyOp>(op)) {
+    OperatorOp callee = apply.getOperator();
+    if (callee && callee.isConcrete())
+      problem = GPUKernelProblem::get(callee);
+  } else if (auto generic = dyn_cast<linalg::GenericOp>(op);
+             generic && hasTensorsOfStaticShape(generic)) {
+    if (auto contraction = ContractionProblem::get(generic))
+      problem = std::move(contraction->problem);
+  }
+  if (!problem)
+    return llvm::createStringError(
+        "expected a concrete operator or a sum of products on tensors, got '" +
+        op->getName().getStringRef() + "'");
+  CostModel model(problem->coordinates, device);
+  std::optional<WarpgroupView> view =
+      getView(*problem, getElementType(op), device, precision);
+  considerMatrixRoads(model, view ? &*view : nullptr, device, std::nullopt,
+                      precision);
+  model.considerStaged();
+  model.considerDirect();
+  if (model.getPoints().empty())
+    return llvm::createStringError(
+        "expected a tile that fits in the registers, got none");
+  return model.getPoints().vec();
+}
+
+LogicalResult kas::scheduleForGPU(ModuleOp module, GPUDeviceAttr device,
+                                  std::optional<GPURoad> road,
+                                  GPUPrecision precision) {
+  module->setAttr(KasGPUDialect::deviceName, device);
+  module->walk([&](linalg::GenericOp op) {
+    if (!op->hasAttr(KasGPUDialect::scheduleName) &&
+        hasTensorsOfStaticShape(op))
+      op->setAttr(KasGPUDialect::scheduleName,
+                  chooseSchedule(op, device, road, precision));
+  });
+  WalkResult result = module->walk([&](ApplyOp apply) {
+    if (apply->hasAttr(KasGPUDialect::scheduleName))
+      return WalkResult::advance();
+    OperatorOp op = apply.getOperator();
+    if (!op || !op.isConcrete()) {
+      apply.emitOpError() << "requires a concrete operator (see "
+                             "-kas-specialize), got '@"
+                          << apply.getCallee() << "'";
+      return WalkResult::interrupt();
+    }
+    apply->setAttr(KasGPUDialect::scheduleName,
+                   chooseSchedule(GPUKernelProblem::get(op),
+                                  getElementType(apply), device, road,
+                                  precision));
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+namespace {
+struct GPUSchedule : kas::impl::GPUScheduleBase<GPUSchedule> {
+  using GPUScheduleBase::GPUScheduleBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    GPUDeviceAttr chosen = device.empty() ? getGPUDevice(module) : nullptr;
+    if (!chosen) {
+      auto named = getGPUDevice(&getContext(),
+                                device.empty() ? "sm_90" : device.getValue());
+      if (!named) {
+        mlir::emitError(module.getLoc(), llvm::toString(named.takeError()));
+        return signalPassFailure();
+      }
+      chosen = *named;
+    }
+    chosen = setLimits(chosen, maxThreads, sharedBytes,
+                       [&] { return mlir::emitError(module.getLoc()); });
+    std::optional<GPURoad> chosenRoad = symbolizeGPURoad(road);
+    if (!road.empty() && !chosenRoad) {
+      mlir::emitError(module.getLoc())
+          << "expected a road of direct, staged, tensor_core and warpgroup, "
+             "got '"
+          << road << "'";
+      return signalPassFailure();
+    }
+    std::optional<GPUPrecision> chosenPrecision =
+        symbolizeGPUPrecision(precision);
+    if (!chosenPrecision) {
+      mlir::emitError(module.getLoc())
+          << "expected a precision of f32, tf32, f16 and bf16, got '"
+          << precision << "'";
+      return signalPassFailure();
+    }
+    if (!chosen ||
+        failed(scheduleForGPU(module, chosen, chosenRoad, *chosenPrecision)))
+      return signalPassFailure();
+  }
+};
+} // namespace

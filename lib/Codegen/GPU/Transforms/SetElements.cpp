@@ -1,0 +1,304 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Kernels that keep their tensors in fewer bits than they compute in.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Emit/TensorAccess.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Codegen/GPU/GPU.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+
+namespace kas {
+#define GEN_PASS_DEF_GPUSETELEMENTS
+#include "kas/Codegen/GPU/Passes.h.inc"
+} // namespace kas
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+
+/// Goes through a function from its arguments to its results.
+class ElementNarrower {
+public:
+  ElementNarrower(func::FuncOp function, FloatType element)
+      : function(function), element(element), builder(function.getContext()) {}
+
+  LogicalResult narrow();
+
+private:
+  bool isWide(Value value) const {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.getElementType().isF32();
+  }
+  bool isNarrow(Value value) const {
+    return isa<RankedTensorType>(value.getType()) &&
+           getElementTypeOrSelf(value.getType()) == element;
+  }
+  void setNarrow(Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    value.setType(RankedTensorType::get(type.getShape(), element));
+  }
+  TypedAttr round(TypedAttr value) const;
+
+  LogicalResult narrow(Operation *op);
+  void narrowConstant(arith::ConstantOp constant);
+  LogicalResult narrowView(Operation *view);
+  void narrow(linalg::GenericOp op);
+  void setOperandNarrow(OpOperand &operand);
+  /// What sums begin with is as wide as they are.
+  void setInitWide(linalg::GenericOp op, OpOperand &init);
+  /// A kernel that rounds `value` or widens it.
+  Value createConversion(Location loc, Value value, FloatType type);
+
+  func::FuncOp function;
+  FloatType element;
+  OpBuilder builder;
+};
+
+} // namespace
+
+TypedAttr ElementNarrower::round(TypedAttr value) const {
+  auto number = dyn_cast_if_present<FloatAttr>(value);
+  if (!number || !number.getType().isF32())
+    return nullptr;
+  llvm::APFloat rounded = number.getValue();
+  bool losesInfo;
+  rounded.convert(element.getFloatSemantics(),
+                  llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return FloatAttr::get(element, rounded);
+}
+
+Value ElementNarrower::createConversion(Location loc, Value value,
+                                        FloatType type) {
+  auto from = cast<RankedTensorType>(value.getType());
+  Value empty = tensor::EmptyOp::create(builder, loc, from.getShape(), type);
+  SmallVector<AffineMap> maps(2,
+                              builder.getMultiDimIdentityMap(from.getRank()));
+  SmallVector<utils::IteratorType> loops(from.getRank(),
+                                         utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             builder, loc, TypeRange(empty.getType()), ValueRange(value),
+             ValueRange(empty), maps, loops,
+             [&](OpBuilder &body, Location bodyLoc, ValueRange arguments) {
+               Value result = type.getWidth() < 32
+                                  ? Value(arith::TruncFOp::create(
+                                        body, bodyLoc, type, arguments[0]))
+                                  : Value(arith::ExtFOp::create(
+                                        body, bodyLoc, type, arguments[0]));
+               linalg::YieldOp::create(body, bodyLoc, result);
+             })
+      .getResult(0);
+}
+
+void ElementNarrower::narrowConstant(arith::ConstantOp constant) {
+  auto values = dyn_cast<DenseFPElementsAttr>(constant.getValue());
+  if (!values)
+    return;
+  auto toBits = [&](const llvm::APFloat &value) {
+    llvm::APFloat rounded = value;
+    bool losesInfo;
+    rounded.convert(element.getFloatSemantics(),
+                    llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    return rounded.bitcastToAPInt();
+  };
+  constant.setValueAttr(cast<TypedAttr>(values.mapValues(element, toBits)));
+  setNarrow(constant);
+}
+
+/// Of what is narrow, or of nothing at all.
+LogicalResult ElementNarrower::narrowView(Operation *view) {
+  builder.setInsertionPoint(view);
+  auto toConstant = [&](Value value) -> Value {
+    TypedAttr attribute;
+    if (!matchPattern(value, m_Constant(&attribute)))
+      return Value();
+    TypedAttr rounded = round(attribute);
+    if (!rounded)
+      return Value();
+    return arith::ConstantOp::create(builder, view->getLoc(), rounded);
+  };
+  if (auto fill = dyn_cast<linalg::FillOp>(view)) {
+    Value value = toConstant(fill.value());
+    if (!value)
+      return fill.emitError() << "expected a linalg.fill with a constant for "
+                                 "elements of "
+                              << element << ", got another";
+    auto type = cast<RankedTensorType>(fill.getType(0));
+    Value empty = tensor::EmptyOp::create(builder, fill.getLoc(),
+                                          type.getShape(), element);
+    auto narrowed =
+        linalg::FillOp::create(builder, fill.getLoc(), value, empty);
+    fill.getResult(0).replaceAllUsesWith(narrowed.getResult(0));
+    fill.erase();
+    return success();
+  }
+  if (isa<tensor::EmptyOp>(view)) {
+    setNarrow(view->getResult(0));
+    return success();
+  }
+  if (!isNarrow(view->getOperand(0)))
+    return success();
+  if (auto pad = dyn_cast<tensor::PadOp>(view)) {
+    Value value = pad.getConstantPaddingValue();
+    value = value ? toConstant(value) : Value();
+    if (!value)
+      return pad.emitError() << "expected a tensor.pad with a constant for "
+                                "elements of "
+                             << element << ", got another";
+    auto yield = cast<tensor::YieldOp>(pad.getRegion().front().getTerminator());
+    yield->setOperand(0, value);
+  } else if (auto destination = dyn_cast<DestinationStyleOpInterface>(view)) {
+    auto type = cast<RankedTensorType>(view->getResultTypes()[0]);
+    destination.setDpsInitOperand(
+        0, tensor::EmptyOp::create(builder, view->getLoc(), type.getShape(),
+                                   element));
+    if (auto linalgOp = dyn_cast<linalg::LinalgOp>(view))
+      for (BlockArgument argument : linalgOp.getBlock()->getArguments())
+        argument.setType(element);
+  }
+  setNarrow(view->getResult(0));
+  return success();
+}
+
+/// The body gets what is narrow widened.
+static void widenArgument(OpBuilder &builder, BlockArgument argument,
+                          FloatType element) {
+  argument.setType(element);
+  if (argument.use_empty())
+    return;
+  builder.setInsertionPointToStart(argument.getOwner());
+  auto wide = arith::ExtFOp::create(builder, argument.getLoc(),
+                                    builder.getF32Type(), argument);
+  argument.replaceAllUsesExcept(wide, wide);
+}
+
+void ElementNarrower::setInitWide(linalg::GenericOp op, OpOperand &init) {
+  if (!isNarrow(init.get()))
+    return;
+  builder.setInsertionPoint(op);
+  Location loc = op.getLoc();
+  TensorAccess access = TensorAccess::get(init);
+  auto type = cast<RankedTensorType>(init.get().getType());
+  if (access.source) {
+    init.set(createConversion(loc, init.get(), builder.getF32Type()));
+    return;
+  }
+  llvm::APFloat value(0.0f);
+  if (auto number = dyn_cast_if_present<FloatAttr>(access.fill)) {
+    value = number.getValue();
+    bool losesInfo;
+    value.convert(llvm::APFloat::IEEEsingle(),
+                  llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  }
+  Value wide = arith::ConstantOp::create(
+      builder, loc, FloatAttr::get(builder.getF32Type(), value));
+  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                        builder.getF32Type());
+  init.set(linalg::FillOp::create(builder, loc, wide, empty).getResult(0));
+}
+
+void ElementNarrower::narrow(linalg::GenericOp op) {
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (isNarrow(input->get()))
+      widenArgument(builder, op.getMatchingBlockArgument(input), element);
+  Operation *yield = op.getBody()->getTerminator();
+  for (OpOperand &init : op.getDpsInitsMutable()) {
+    OpResult result = op.getTiedOpResult(&init);
+    if (!isWide(result))
+      continue;
+    if (op.getNumReductionLoops() != 0) {
+      setInitWide(op, init);
+      continue;
+    }
+    if (!isNarrow(init.get())) {
+      builder.setInsertionPoint(op);
+      init.set(createConversion(op.getLoc(), init.get(), element));
+    }
+    widenArgument(builder, op.getMatchingBlockArgument(&init), element);
+    OpOperand &value = yield->getOpOperand(result.getResultNumber());
+    builder.setInsertionPoint(yield);
+    value.set(
+        arith::TruncFOp::create(builder, op.getLoc(), element, value.get()));
+    setNarrow(result);
+  }
+}
+
+void ElementNarrower::setOperandNarrow(OpOperand &operand) {
+  if (!isWide(operand.get()))
+    return;
+  builder.setInsertionPoint(operand.getOwner());
+  operand.set(
+      createConversion(operand.getOwner()->getLoc(), operand.get(), element));
+}
+
+LogicalResult ElementNarrower::narrow(Operation *op) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    if (isWide(constant))
+      narrowConstant(constant);
+    return success();
+  }
+  if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
+    narrow(generic);
+    return success();
+  }
+  if (isTensorView(op))
+    return isWide(op->getResult(0)) ? narrowView(op) : success();
+  if (!isa<ApplyOp, func::ReturnOp>(op))
+    return success();
+  for (OpOperand &operand : op->getOpOperands())
+    setOperandNarrow(operand);
+  for (Value result : op->getResults())
+    if (isWide(result))
+      setNarrow(result);
+  return success();
+}
+
+LogicalResult ElementNarrower::narrow() {
+  Block &block = function.getBody().front();
+  for (BlockArgument argument : block.getArguments())
+    if (isWide(argument))
+      setNarrow(argument);
+  for (Operation &op : llvm::make_early_inc_range(block))
+    if (failed(narrow(&op)))
+      return failure();
+  function.setType(FunctionType::get(function.getContext(),
+                                     block.getArgumentTypes(),
+                                     block.getTerminator()->getOperandTypes()));
+  return success();
+}
+
+namespace {
+struct GPUSetElements : kas::impl::GPUSetElementsBase<GPUSetElements> {
+  using GPUSetElementsBase::GPUSetElementsBase;
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (elements == "f32" || function.isExternal())
+      return;
+    FloatType type;
+    if (elements == "f16")
+      type = Float16Type::get(&getContext());
+    else if (elements == "bf16")
+      type = BFloat16Type::get(&getContext());
+    else {
+      mlir::emitError(function.getLoc())
+          << "expected elements of f32, f16 and bf16, got '" << elements << "'";
+      return signalPassFailure();
+    }
+    if (failed(ElementNarrower(function, type).narrow()))
+      signalPassFailure();
+  }
+};
+} // namespace

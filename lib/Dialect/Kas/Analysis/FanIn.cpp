@@ -1,0 +1,63 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Dialect/Kas/Analysis/FanIn.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace kas;
+
+using ReductionSet = llvm::SmallSetVector<Operation *, 4>;
+
+/// Adds the reductions, but for maxima, that `coordinate` depends on.
+static void collectReductions(Value coordinate, ReductionSet &reductions) {
+  Operation *op = coordinate.getDefiningOp();
+  if (!op)
+    return;
+  auto reduce = dyn_cast<ReduceOp>(op);
+  if (reduce && reduce.getKind() != ReduceKind::Max)
+    reductions.insert(op);
+  for (Value operand : op->getOperands())
+    collectReductions(operand, reductions);
+}
+
+/// What `kas.share` has made `coordinate` from.
+static Value getShared(Value coordinate) {
+  while (auto share = coordinate.getDefiningOp<ShareOp>())
+    coordinate = share->getOperand(0);
+  return coordinate;
+}
+
+double kas::getFanIn(OperatorOp op, const Binding &binding) {
+  SymbolSet symbols = op.getSymbolSet();
+  auto getValue = [&](SizeAttr size) -> double {
+    return kas::evaluate(size, symbols, binding).value_or(1);
+  };
+  double terms = 1, means = 1;
+  for (ReduceOp reduce : getReductions(op)) {
+    if (reduce.getKind() != ReduceKind::Max)
+      terms *= getValue(reduce.getSize());
+    if (reduce.getKind() == ReduceKind::Mean)
+      means *= getValue(reduce.getSize());
+  }
+  llvm::SmallSetVector<Value, 8> coordinates;
+  for (OperandRange weight : op.getYield().getWeights())
+    for (Value coordinate : weight)
+      coordinates.insert(getShared(coordinate));
+  double products = 1;
+  for (Value coordinate : coordinates) {
+    ReductionSet reductions;
+    collectReductions(coordinate, reductions);
+    double reached = 1;
+    for (Operation *reduce : reductions)
+      reached *= getValue(cast<ReduceOp>(reduce).getSize());
+    products *= std::min(reached, getValue(getSize(coordinate)));
+  }
+  products = std::min(products, terms);
+  return terms * terms / products / (means * means);
+}

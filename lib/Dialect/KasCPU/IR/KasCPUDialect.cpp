@@ -1,0 +1,72 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace kas;
+using namespace mlir;
+
+#include "kas/Dialect/KasCPU/IR/KasCPUDialect.cpp.inc"
+#include "kas/Dialect/KasCPU/IR/KasCPUEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "kas/Dialect/KasCPU/IR/KasCPUAttrs.cpp.inc"
+
+void KasCPUDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "kas/Dialect/KasCPU/IR/KasCPUAttrs.cpp.inc"
+      >();
+}
+
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   Road road, int64_t rows, int64_t columns,
+                                   int64_t vectors, int64_t tile,
+                                   int64_t depth) {
+  std::pair<StringRef, int64_t> numbers[] = {{"rows", rows},
+                                             {"columns", columns},
+                                             {"vectors", vectors},
+                                             {"tile", tile},
+                                             {"depth", depth}};
+  for (auto [name, number] : numbers)
+    if (number < 0) // C1
+      return emitError() << "expected " << name << " of at least 0, got "
+                         << number;
+  if (road == Road::Panels && columns != 0) // C2
+    return emitError() << "expected no columns for panels, got " << columns;
+  StringRef name = road == Road::Direct ? "direct tiles" : "row vectors";
+  if (road != Road::Panels && tile != 0) // C2
+    return emitError() << "expected no tile for " << name << ", got " << tile;
+  if (road != Road::Panels && depth != 0) // C2
+    return emitError() << "expected no depth for " << name << ", got " << depth;
+  if (road == Road::RowVectors && rows != 0) // C2
+    return emitError() << "expected no rows for row vectors, got " << rows;
+  return success();
+}
+
+LogicalResult
+KasCPUDialect::verifyOperationAttribute(Operation *op,
+                                        NamedAttribute attribute) {
+  if (attribute.getName() != scheduleName)
+    return op->emitError() << "expected no attribute of this dialect but "
+                           << scheduleName << ", got " << attribute.getName();
+  if (!isa<ScheduleAttr>(attribute.getValue())) // C3
+    return op->emitError() << "expected a #kas_cpu.schedule as " << scheduleName
+                           << ", got " << attribute.getValue();
+  if (!isa<ApplyOp, linalg::LinalgOp>(op)) // C4
+    return op->emitError() << "expected " << scheduleName
+                           << " on a kas.apply or a linalg operation, got "
+                           << op->getName();
+  return success();
+}

@@ -1,0 +1,290 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace kas;
+using namespace mlir;
+
+#include "kas/Dialect/KasGPU/IR/KasGPUDialect.cpp.inc"
+#include "kas/Dialect/KasGPU/IR/KasGPUEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "kas/Dialect/KasGPU/IR/KasGPUAttrs.cpp.inc"
+
+void KasGPUDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "kas/Dialect/KasGPU/IR/KasGPUAttrs.cpp.inc"
+      >();
+  addKasGPUOps();
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules
+//===----------------------------------------------------------------------===//
+
+static ArrayRef<int64_t> getEntries(DenseI64ArrayAttr array) {
+  return array ? array.asArrayRef() : ArrayRef<int64_t>();
+}
+
+static LogicalResult verifyDirect(function_ref<InFlightDiagnostic()> emitError,
+                                  DenseI64ArrayAttr block, int64_t depth,
+                                  int64_t padding, int64_t stages) {
+  if (!getEntries(block).empty()) // C3
+    return emitError() << "expected no block for direct kernels, got " << block;
+  if (depth != 0) // C3
+    return emitError() << "expected no depth for direct kernels, got " << depth;
+  if (padding != 0) // C3
+    return emitError() << "expected no padding for direct kernels, got "
+                       << padding;
+  if (stages != 1) // C3
+    return emitError() << "expected 1 stage for direct kernels, got " << stages;
+  return success();
+}
+
+static LogicalResult verifyStaged(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t threads, ArrayRef<int64_t> tile,
+                                  ArrayRef<int64_t> block, int64_t depth,
+                                  int64_t padding, int64_t stages) {
+  if (tile.size() != 2) // C4
+    return emitError() << "expected 2 entries in tile of staged kernels, got "
+                       << tile.size();
+  if (block.size() != 2) // C4
+    return emitError() << "expected 2 entries in block of staged kernels, got "
+                       << block.size();
+  if (depth < 1) // C4
+    return emitError() << "expected a depth of at least 1, got " << depth;
+  int64_t product = 1;
+  for (auto [points, outputs] : llvm::zip_equal(tile, block)) {
+    if (outputs < 1 || outputs % points != 0) // C5
+      return emitError() << "expected an entry of block that " << points
+                         << " of tile divides, got " << outputs;
+    product *= outputs / points;
+  }
+  if (product != threads) // C5
+    return emitError() << "expected " << product
+                       << " threads for these tiles and blocks, got "
+                       << threads;
+  if (padding < 0) // C6
+    return emitError() << "expected a padding of at least 0, got " << padding;
+  if (stages < 1 || stages > 2) // C6
+    return emitError() << "expected 1 or 2 stages, got " << stages;
+  return success();
+}
+
+static LogicalResult
+verifyTensorCore(function_ref<InFlightDiagnostic()> emitError, int64_t threads,
+                 ArrayRef<int64_t> tile, ArrayRef<int64_t> block, int64_t depth,
+                 int64_t padding, int64_t stages, GPUPrecision precision) {
+  if (precision == GPUPrecision::F32) // C9
+    return emitError() << "expected a precision of tf32, f16 or bf16 for "
+                          "tensor-core kernels, got f32";
+  if (tile.size() != 2 || block.size() != 2) // C10
+    return emitError() << "expected 2 entries in tile and in block of "
+                          "tensor-core kernels, got "
+                       << tile.size() << " and " << block.size();
+  int64_t warps = 1;
+  for (auto [points, outputs] : llvm::zip_equal(tile, block)) {
+    if (points % 16 != 0) // C10
+      return emitError() << "expected multiples of 16 in tile of tensor-core "
+                            "kernels, got "
+                         << points;
+    if (outputs < 1 || outputs % points != 0) // C10
+      return emitError() << "expected an entry of block that " << points
+                         << " of tile divides, got " << outputs;
+    warps *= outputs / points;
+  }
+  if (threads != warps * 32) // C10
+    return emitError() << "expected " << warps * 32
+                       << " threads for these tiles and blocks, got "
+                       << threads;
+  if (depth < 16 || depth % 16 != 0) // C10
+    return emitError() << "expected a depth that is a multiple of 16 for "
+                          "tensor-core kernels, got "
+                       << depth;
+  int64_t unit = precision == GPUPrecision::TF32 ? 4 : 8;
+  if (padding < 0 || padding % unit != 0) // C10
+    return emitError() << "expected a padding that is a multiple of " << unit
+                       << " elements of " << stringifyEnum(precision)
+                       << ", got " << padding;
+  if (stages < 2 || stages > 8) // C11
+    return emitError() << "expected 2 to 8 stages for tensor-core kernels, got "
+                       << stages;
+  return success();
+}
+
+static LogicalResult
+verifyWarpgroup(function_ref<InFlightDiagnostic()> emitError, int64_t threads,
+                ArrayRef<int64_t> tile, ArrayRef<int64_t> block, int64_t depth,
+                int64_t padding, int64_t stages, GPUPrecision precision) {
+  if (precision != GPUPrecision::F16 && precision != GPUPrecision::BF16) // C12
+    return emitError() << "expected a precision of f16 or bf16 for warpgroup "
+                          "kernels, got "
+                       << stringifyEnum(precision);
+  if (tile.size() != 2 || block.size() != 2) // C13
+    return emitError() << "expected 2 entries in tile and in block of "
+                          "warpgroup kernels, got "
+                       << tile.size() << " and " << block.size();
+  int64_t warpgroups = 1;
+  for (auto [points, outputs] : llvm::zip_equal(tile, block)) {
+    if (points % 64 != 0) // C13
+      return emitError() << "expected multiples of 64 in tile of warpgroup "
+                            "kernels, got "
+                         << points;
+    if (outputs < 1 || outputs > 256 || outputs % points != 0) // C13
+      return emitError() << "expected an entry of block of at most 256 that "
+                         << points << " of tile divides, got " << outputs;
+    warpgroups *= outputs / points;
+  }
+  if (threads != warpgroups * 128) // C13
+    return emitError() << "expected " << warpgroups * 128
+                       << " threads for these tiles and blocks, got "
+                       << threads;
+  if (depth != 64) // C14
+    return emitError() << "expected a depth of 64 for warpgroup kernels, got "
+                       << depth;
+  if (padding != 0) // C14
+    return emitError() << "expected no padding for warpgroup kernels, got "
+                       << padding;
+  if (stages < 2 || stages > 8) // C14
+    return emitError() << "expected 2 to 8 stages for warpgroup kernels, got "
+                       << stages;
+  return success();
+}
+
+LogicalResult
+GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        GPURoad road, int64_t threads, DenseI64ArrayAttr tile,
+                        DenseI64ArrayAttr block, int64_t depth, int64_t padding,
+                        int64_t stages, GPUPrecision precision) {
+  if (threads < 1 || threads > 1024) // C1
+    return emitError() << "expected 1 to 1024 threads, got " << threads;
+  int64_t points = 1, most = road == GPURoad::Warpgroup    ? 16384
+                             : road == GPURoad::TensorCore ? 8192
+                                                           : 256;
+  for (int64_t entry : getEntries(tile)) {
+    if (entry < 1) // C2
+      return emitError() << "expected entries of tile of at least 1, got "
+                         << entry;
+    points *= std::min<int64_t>(entry, most + 1);
+    if (points > most) // C2
+      return emitError() << "expected a tile of at most " << most
+                         << " points, got " << tile;
+  }
+  if (road == GPURoad::TensorCore)
+    return verifyTensorCore(emitError, threads, getEntries(tile),
+                            getEntries(block), depth, padding, stages,
+                            precision);
+  if (road == GPURoad::Warpgroup)
+    return verifyWarpgroup(emitError, threads, getEntries(tile),
+                           getEntries(block), depth, padding, stages,
+                           precision);
+  if (precision != GPUPrecision::F32) // C9
+    return emitError() << "expected a precision of f32 for "
+                       << stringifyEnum(road) << " kernels, got "
+                       << stringifyEnum(precision);
+  if (road == GPURoad::Direct)
+    return verifyDirect(emitError, block, depth, padding, stages);
+  return verifyStaged(emitError, threads, getEntries(tile), getEntries(block),
+                      depth, padding, stages);
+}
+
+int64_t GPUScheduleAttr::getSharedBytes() const {
+  if (getRoad() == GPURoad::Direct)
+    return 0;
+  // Barriers are in front, and the buffers begin at a multiple of 1024.
+  if (getRoad() == GPURoad::Warpgroup)
+    return (getBlock()[0] + getBlock()[1]) * getDepth() * getStages() * 2 +
+           1024;
+  int64_t elements = 0;
+  bool isStaged = getRoad() == GPURoad::Staged;
+  bool isTF32 = getPrecision() == GPUPrecision::TF32;
+  for (int64_t lines : getBlock().asArrayRef()) {
+    int64_t padding = getDepth() * getPadding();
+    // Which way the lines go depends on the tensors.
+    if (!isStaged)
+      padding = std::max(padding * (isTF32 ? 2 : 1), lines * getPadding());
+    elements += lines * getDepth() + padding;
+  }
+  return elements * getStages() * (isStaged || isTF32 ? 4 : 2);
+}
+
+//===----------------------------------------------------------------------===//
+// Devices
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+GPUDeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                      StringRef name, int64_t processors, int64_t maxThreads,
+                      int64_t sharedBytes, int64_t maxBlocks, int64_t maxBytes,
+                      int64_t processorThreads, int64_t processorSharedBytes,
+                      int64_t registers, int64_t threadRegisters,
+                      int64_t subgroup) {
+  std::pair<StringRef, int64_t> numbers[] = {
+      {"processors", processors},
+      {"max_threads", maxThreads},
+      {"shared_bytes", sharedBytes},
+      {"max_blocks", maxBlocks},
+      {"max_bytes", maxBytes},
+      {"processor_threads", processorThreads},
+      {"processor_shared_bytes", processorSharedBytes},
+      {"registers", registers},
+      {"thread_registers", threadRegisters},
+      {"subgroup", subgroup}};
+  for (auto [number, value] : numbers)
+    if (value < 1) // D1
+      return emitError() << "expected " << number << " of at least 1, got "
+                         << value;
+  if (maxThreads > 1024) // D1
+    return emitError() << "expected max_threads of at most 1024, got "
+                       << maxThreads;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes of operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+KasGPUDialect::verifyOperationAttribute(Operation *op,
+                                        NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name == scheduleName) {
+    if (!isa<GPUScheduleAttr>(attribute.getValue())) // C7
+      return op->emitError()
+             << "expected a #kas_gpu.schedule as " << scheduleName << ", got "
+             << attribute.getValue();
+    if (!isa<ApplyOp, linalg::GenericOp>(op)) // C8
+      return op->emitError()
+             << "expected " << scheduleName
+             << " on a kas.apply or a linalg.generic, got " << op->getName();
+    return success();
+  }
+  if (name == deviceName) {
+    if (!isa<GPUDeviceAttr>(attribute.getValue())) // D2
+      return op->emitError() << "expected a #kas_gpu.device as " << deviceName
+                             << ", got " << attribute.getValue();
+    if (!isa<ModuleOp>(op)) // D3
+      return op->emitError() << "expected " << deviceName
+                             << " on a module, got " << op->getName();
+    return success();
+  }
+  if (name == scratchName || name == manifestName || name == dynamicBytesName ||
+      name == numTensorMapsName)
+    return success();
+  return op->emitError() << "expected no attribute of this dialect but "
+                         << scheduleName << ", " << deviceName << " and "
+                         << scratchName << ", got " << name;
+}

@@ -1,0 +1,165 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the operations of warpgroups require.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace kas;
+using namespace mlir;
+
+#define GET_OP_CLASSES
+#include "kas/Dialect/KasGPU/IR/KasGPUOps.cpp.inc"
+
+void KasGPUDialect::addKasGPUOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "kas/Dialect/KasGPU/IR/KasGPUOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor maps
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                      DenseI64ArrayAttr sizes, DenseI64ArrayAttr strides,
+                      DenseI64ArrayAttr box) {
+  ArrayRef<int64_t> outer;
+  if (strides)
+    outer = strides;
+  if (sizes.empty() || sizes.size() > 5) // T1
+    return emitError() << "expected 1 to 5 sizes of a tensor map, got "
+                       << sizes.size();
+  if (outer.size() + 1 != static_cast<size_t>(sizes.size())) // T1
+    return emitError() << "expected " << sizes.size() - 1
+                       << " strides of a tensor map, got " << outer.size();
+  if (box.size() != sizes.size()) // T1
+    return emitError() << "expected " << sizes.size()
+                       << " entries of box of a tensor map, got " << box.size();
+  for (int64_t size : sizes.asArrayRef())
+    if (size < 1 || size > (int64_t(1) << 32)) // T2
+      return emitError() << "expected sizes of a tensor map of 1 to 2^32, got "
+                         << size;
+  int64_t before = 1;
+  for (auto [size, stride] : llvm::zip(sizes.asArrayRef(), outer)) {
+    if (stride < before * size || stride % before != 0) // T3
+      return emitError() << "expected strides of a tensor map of at least "
+                         << before * size << " that are multiples of " << before
+                         << ", got " << stride;
+    before = stride;
+  }
+  for (int64_t entry : box.asArrayRef())
+    if (entry < 1 || entry > 256) // T4
+      return emitError()
+             << "expected entries of box of a tensor map of 1 to 256, got "
+             << entry;
+  return success();
+}
+
+ArrayRef<int64_t> TensorMapAttr::getOuterStrides() const {
+  return getStrides() ? getStrides().asArrayRef() : ArrayRef<int64_t>();
+}
+
+int64_t TensorMapAttr::getBoxElements() const {
+  int64_t elements = 1;
+  for (int64_t entry : getBox().asArrayRef())
+    elements *= entry;
+  return elements;
+}
+
+int64_t TensorMapAttr::getEnd() const {
+  int64_t end = getSizes()[0];
+  for (auto [size, stride] :
+       llvm::zip_equal(getSizes().asArrayRef().drop_front(), getOuterStrides()))
+    end += (size - 1) * stride;
+  return end;
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult ExpectBytesOp::verify() {
+  auto bytes = static_cast<int64_t>(getBytes());
+  if (bytes < 1 || bytes >= (1 << 20)) // E1
+    return emitOpError() << "expected 1 to " << (1 << 20) - 1 << " bytes, got "
+                         << bytes;
+  return success();
+}
+
+LogicalResult TensorCopyOp::verify() {
+  TensorMapAttr map = getMap();
+  if (getCoordinates().size() !=
+      static_cast<size_t>(map.getSizes().size())) // K1
+    return emitOpError() << "expected " << map.getSizes().size()
+                         << " coordinates, got " << getCoordinates().size();
+  auto type = cast<MemRefType>(getBuffer().getType());
+  int64_t elementBytes = type.getElementTypeBitWidth() / 8;
+  if (int64_t bytes = map.getBox()[0] * elementBytes; bytes != 128) // K2
+    return emitOpError()
+           << "expected 128 bytes of the innermost dimension in the box, got "
+           << bytes;
+  for (int64_t stride : map.getOuterStrides())
+    if (int64_t bytes = stride * elementBytes;
+        bytes % 16 != 0 || bytes >= (int64_t(1) << 40)) // K3
+      return emitOpError() << "expected strides that are multiples of 16 bytes "
+                              "and less than 2^40, got "
+                           << bytes;
+  if (type.hasStaticShape() && map.getEnd() > type.getNumElements()) // K4
+    return emitOpError() << "expected a tensor inside of the buffer of "
+                         << type.getNumElements() << " elements, got one of "
+                         << map.getEnd();
+  Type target = cast<MemRefType>(getMemory().getType()).getElementType();
+  if (type.getElementType() != target) // K5
+    return emitOpError() << "expected memory of " << type.getElementType()
+                         << ", got " << target;
+  return success();
+}
+
+LogicalResult MatrixDescriptorOp::verify() {
+  for (uint64_t bytes : {getLeading(), getStride()})
+    if (bytes % 16 != 0 || bytes >= (1 << 18)) // M1
+      return emitOpError() << "expected distances that are multiples of 16 "
+                              "bytes and less than 2^18, got "
+                           << static_cast<int64_t>(bytes);
+  return success();
+}
+
+int64_t MatrixDescriptorOp::getFixedBits() {
+  uint64_t bits =
+      (getLeading() / 16) << 16 | (getStride() / 16) << 32 | uint64_t(1) << 62;
+  return static_cast<int64_t>(bits);
+}
+
+LogicalResult WarpgroupMmaOp::verify() {
+  auto type = cast<VectorType>(getSums().getType());
+  if (type.getDimSize(0) > 32 || type.getDimSize(1) != 2 ||
+      type.getDimSize(2) != 2) // W1
+    return emitOpError()
+           << "expected sums of at most 32 by 2 by 2 numbers, got " << type;
+  Type rows = cast<MemRefType>(getRowMemory().getType()).getElementType();
+  Type columns = cast<MemRefType>(getColumnMemory().getType()).getElementType();
+  if (rows != columns) // W2
+    return emitOpError() << "expected columns of " << rows << ", got "
+                         << columns;
+  return success();
+}
+
+LogicalResult WarpgroupWaitOp::verify() {
+  if (getGroups() > 7) // G1
+    return emitOpError() << "expected 0 to 7 groups, got "
+                         << static_cast<int64_t>(getGroups());
+  return success();
+}

@@ -1,0 +1,106 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/ExecutionEngine/Timing.h"
+#include "kas/Support/RunPasses.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace kas;
+using namespace mlir;
+using llvm::Expected;
+void CompiledFunction::prepare(llvm::ArrayRef<Tensor> arguments) {
+  if (!prepareFunction)
+    return;
+  if (packed.getNumElements() != numPrepared)
+    packed = Tensor({numPrepared});
+  SmallVector<void *> pointers;
+  for (const Tensor &weight : arguments.drop_front())
+    pointers.push_back(const_cast<float *>(weight.data()));
+  pointers.push_back(packed.data());
+  prepareFunction(pointers.data());
+}
+
+void CompiledFunction::operator()(llvm::ArrayRef<Tensor> arguments,
+                                  llvm::MutableArrayRef<Tensor> results) const {
+  assert(arguments.size() == signature.arguments.size() &&
+         results.size() == signature.results.size() && "wrong signature");
+  SmallVector<void *> pointers;
+  for (const Tensor &argument : arguments)
+    pointers.push_back(const_cast<float *>(argument.data()));
+  for (Tensor &result : results)
+    pointers.push_back(result.data());
+  assert((!prepareFunction || packed.getNumElements() == numPrepared) &&
+         "weights are not prepared");
+  if (prepareFunction)
+    pointers.push_back(const_cast<float *>(packed.data()));
+  function(pointers.data());
+}
+
+void CompiledFunction::operator()(llvm::ArrayRef<float *> tensors) const {
+  assert(tensors.size() ==
+             signature.arguments.size() + signature.results.size() &&
+         "wrong signature");
+  assert(!prepareFunction && "weights must be prepared");
+  SmallVector<void *> pointers(tensors.begin(), tensors.end());
+  function(pointers.data());
+}
+
+int64_t kas::getNumPreparedElements(ModuleOp module, llvm::StringRef name) {
+  auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(
+      (name + "_prepared_elements").str());
+  if (!function)
+    return 0;
+  APInt count;
+  bool isConstant =
+      matchPattern(function.getBody().front().getTerminator()->getOperand(0),
+                   m_ConstantInt(&count));
+  assert(isConstant && "kas-prepare-weights returns a constant");
+  return isConstant ? count.getSExtValue() : 0;
+}
+
+Expected<CompiledFunction>
+kas::compileForCPU(ModuleOp module, llvm::StringRef name,
+                   const CPUPipelineOptions &pipeline, const JITOptions &jit) {
+  double start = monotonicSeconds();
+  CompiledFunction compiled;
+  auto signature = FunctionSignature::get(module, name);
+  if (!signature)
+    return signature.takeError();
+  compiled.signature = std::move(*signature);
+
+  OwningOpRef<ModuleOp> clone = module.clone();
+  // Only what the function needs: everything else is dead then.
+  for (auto function : clone->getOps<func::FuncOp>())
+    function.setVisibility(function.getName() == name
+                               ? SymbolTable::Visibility::Public
+                               : SymbolTable::Visibility::Private);
+  if (llvm::Error error = runPasses(
+          *clone, "the function cannot be compiled for the CPU",
+          [&](OpPassManager &manager) { buildCPUPipeline(manager, pipeline); }))
+    return error;
+  compiled.numPrepared = getNumPreparedElements(*clone, name);
+  auto compiledModule = CompiledModule::compile(*clone, jit);
+  if (!compiledModule)
+    return compiledModule.takeError();
+  compiled.module = std::move(*compiledModule);
+  auto function = compiled.module->lookup(name);
+  if (!function)
+    return function.takeError();
+  compiled.function = *function;
+  if (compiled.numPrepared) {
+    auto prepare = compiled.module->lookup((name + "_prepare").str());
+    if (!prepare)
+      return prepare.takeError();
+    compiled.prepareFunction = *prepare;
+  }
+  compiled.compileMilliseconds = (monotonicSeconds() - start) * 1e3;
+  return compiled;
+}

@@ -1,0 +1,313 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/ExecutionEngine/DeviceFunction.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cstring>
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using BufferKind = DeviceManifest::BufferKind;
+
+static Error check(KasRtStatus status) {
+  if (status == KAS_RT_SUCCESS)
+    return Error::success();
+  return createStringError(kasRtErrorText());
+}
+
+//===----------------------------------------------------------------------===//
+// Devices
+//===----------------------------------------------------------------------===//
+
+Expected<Device> Device::open(StringRef name) {
+  KasRtDevice handle = nullptr;
+  if (Error error = check(kasRtDeviceOpen(name.str().c_str(), &handle)))
+    return error;
+  Device device(handle);
+  if (Error error = check(kasRtDeviceGetInfo(handle, &device.info)))
+    return error;
+  return device;
+}
+
+Error Device::close() {
+  return check(kasRtDeviceClose(std::exchange(handle, nullptr)));
+}
+
+// Who wants to know of errors calls `close`.
+Device::~Device() { (void)kasRtDeviceClose(handle); }
+
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
+Expected<std::unique_ptr<DeviceFunction>>
+DeviceFunction::load(const Device &device, const DeviceManifest &manifest,
+                     StringRef binary, StringRef name) {
+  StringRef api = device.getInfo().backend == KAS_RT_CUDA ? "cuda" : "vulkan";
+  if (manifest.api != api)
+    return createStringError("expected a program for " + api +
+                             ", got one for " + manifest.api);
+  const DeviceManifest::Function *function = manifest.find(name);
+  if (!function)
+    return createStringError("the program has no function '" + name + "'");
+  std::unique_ptr<DeviceFunction> loaded(new DeviceFunction(device, *function));
+  if (Error error = loaded->createBuffers())
+    return error;
+  if (Error error = loaded->createKernels(manifest, binary))
+    return error;
+  return loaded;
+}
+
+/// In f32 and, twice, in f16 and bf16.
+static constexpr uint32_t notANumber = 0x7fff7fff;
+
+Error DeviceFunction::createBuffers() {
+  if (function.scratchBytes)
+    if (Error error = check(
+            kasRtBufferCreate(device.get(), function.scratchBytes, &scratch)))
+      return error;
+  if (scratch && function.scratchBytes % 4 == 0)
+    if (Error error = check(kasRtBufferFill(scratch, notANumber)))
+      return error;
+  buffers.assign(function.buffers.size(), nullptr);
+  for (auto [buffer, handle] : llvm::zip_equal(function.buffers, buffers)) {
+    if (buffer.kind == BufferKind::Scratch)
+      continue;
+    if (Error error =
+            check(kasRtBufferCreate(device.get(), buffer.bytes, &handle)))
+      return error;
+    if (buffer.kind == BufferKind::Constant)
+      if (Error error = check(
+              kasRtBufferWrite(handle, 0, buffer.data.data(), buffer.bytes)))
+        return error;
+    // Whatever no kernel writes is found out.
+    if (buffer.kind == BufferKind::Result && buffer.bytes % 4 == 0)
+      if (Error error = check(kasRtBufferFill(handle, notANumber)))
+        return error;
+  }
+  return Error::success();
+}
+
+static std::vector<KasRtTensorMap>
+getTensorMaps(const DeviceManifest::Kernel &kernel) {
+  std::vector<KasRtTensorMap> maps;
+  for (const DeviceManifest::TensorMap &map : kernel.tensorMaps) {
+    KasRtTensorMap &entry = maps.emplace_back();
+    entry = {};
+    entry.argument = static_cast<uint32_t>(map.argument);
+    entry.rank = static_cast<uint32_t>(map.sizes.size());
+    entry.isBFloat16 = map.isBFloat16;
+    llvm::copy(map.sizes, entry.sizes);
+    llvm::copy(map.strides, entry.strides);
+    llvm::copy(map.box, entry.box);
+  }
+  return maps;
+}
+
+Error DeviceFunction::createKernels(const DeviceManifest &manifest,
+                                    StringRef binary) {
+  if (Error error = check(
+          kasRtModuleLoad(device.get(), binary.data(), binary.size(), &module)))
+    return error;
+  for (const DeviceManifest::Launch &launch : function.launches) {
+    const DeviceManifest::Kernel &kernel = manifest.kernels[launch.kernel];
+    Launch &created = launches.emplace_back();
+    llvm::copy(kernel.grid, created.size.grid);
+    llvm::copy(kernel.block, created.size.block);
+    created.size.dynamicSharedBytes = kernel.dynamicSharedBytes;
+    for (size_t position : launch.arguments) {
+      const DeviceManifest::Buffer &buffer = function.buffers[position];
+      if (buffer.kind == BufferKind::Scratch)
+        created.arguments.push_back({scratch, buffer.offset, buffer.bytes});
+      else
+        created.arguments.push_back({buffers[position], 0, buffer.bytes});
+    }
+    std::vector<KasRtTensorMap> maps = getTensorMaps(kernel);
+    if (Error error = check(kasRtModuleGetKernelWithTensorMaps(
+            module, kernel.name.c_str(),
+            static_cast<uint32_t>(created.arguments.size()), maps.data(),
+            static_cast<uint32_t>(maps.size()), &created.kernel)))
+      return error;
+  }
+  return Error::success();
+}
+
+DeviceFunction::~DeviceFunction() {
+  (void)kasRtEventDestroy(start);
+  (void)kasRtEventDestroy(stop);
+  (void)kasRtModuleUnload(module);
+  for (KasRtBuffer buffer : buffers)
+    (void)kasRtBufferDestroy(buffer);
+  (void)kasRtBufferDestroy(scratch);
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+static const llvm::fltSemantics &getSemantics(StringRef dtype) {
+  return dtype == "f16" ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat();
+}
+
+/// The bytes of `values` as elements of 16 bits.
+static std::vector<uint16_t> narrow(llvm::ArrayRef<float> values,
+                                    StringRef dtype) {
+  std::vector<uint16_t> narrowed;
+  narrowed.reserve(values.size());
+  for (float value : values) {
+    llvm::APFloat number(value);
+    bool losesInfo;
+    number.convert(getSemantics(dtype), llvm::APFloat::rmNearestTiesToEven,
+                   &losesInfo);
+    narrowed.push_back(
+        static_cast<uint16_t>(number.bitcastToAPInt().getZExtValue()));
+  }
+  return narrowed;
+}
+
+static void widen(llvm::ArrayRef<uint16_t> narrowed, StringRef dtype,
+                  llvm::MutableArrayRef<float> values) {
+  for (auto [from, to] : llvm::zip_equal(narrowed, values)) {
+    llvm::APFloat number(getSemantics(dtype), llvm::APInt(16, from));
+    bool losesInfo;
+    number.convert(llvm::APFloat::IEEEsingle(),
+                   llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    to = number.convertToFloat();
+  }
+}
+
+static Error checkShape(const DeviceManifest::Function &function,
+                        const DeviceManifest::Buffer &buffer,
+                        const Tensor &tensor) {
+  if (tensor.getShape() == llvm::ArrayRef(buffer.shape))
+    return Error::success();
+  return createStringError("expected shape " + shapeToString(buffer.shape) +
+                           " for '" + buffer.name + "' of function '" +
+                           function.name + "', got " +
+                           shapeToString(tensor.getShape()));
+}
+
+/// The positions of the buffers of a kind; `got` must be as many.
+static Expected<std::vector<size_t>>
+getPositions(const DeviceManifest::Function &function, BufferKind kind,
+             StringRef what, size_t got) {
+  std::vector<size_t> positions;
+  for (auto [index, buffer] : llvm::enumerate(function.buffers))
+    if (buffer.kind == kind)
+      positions.push_back(index);
+  if (positions.size() != got)
+    return createStringError("expected " + llvm::Twine(positions.size()) + " " +
+                             what + " for function '" + function.name +
+                             "', got " + llvm::Twine(got));
+  return positions;
+}
+
+Error DeviceFunction::upload(llvm::ArrayRef<Tensor> arguments) {
+  auto positions = getPositions(function, BufferKind::Argument, "arguments",
+                                arguments.size());
+  if (!positions)
+    return positions.takeError();
+  for (auto [position, tensor] : llvm::zip_equal(*positions, arguments)) {
+    const DeviceManifest::Buffer &buffer = function.buffers[position];
+    if (Error error = checkShape(function, buffer, tensor))
+      return error;
+    std::vector<uint16_t> narrowed;
+    const void *data = tensor.data();
+    if (buffer.dtype != "f32") {
+      narrowed = narrow(tensor.getValues(), buffer.dtype);
+      data = narrowed.data();
+    }
+    if (Error error =
+            check(kasRtBufferWrite(buffers[position], 0, data, buffer.bytes)))
+      return error;
+  }
+  return Error::success();
+}
+
+Error DeviceFunction::download(llvm::MutableArrayRef<Tensor> results) {
+  auto positions =
+      getPositions(function, BufferKind::Result, "results", results.size());
+  if (!positions)
+    return positions.takeError();
+  for (auto [position, tensor] : llvm::zip_equal(*positions, results)) {
+    const DeviceManifest::Buffer &buffer = function.buffers[position];
+    if (Error error = checkShape(function, buffer, tensor))
+      return error;
+    std::vector<uint16_t> narrowed;
+    void *data = tensor.data();
+    if (buffer.dtype != "f32") {
+      narrowed.resize(tensor.getNumElements());
+      data = narrowed.data();
+    }
+    if (Error error =
+            check(kasRtBufferRead(buffers[position], 0, data, buffer.bytes)))
+      return error;
+    if (!narrowed.empty())
+      widen(narrowed, buffer.dtype, tensor.getValues());
+  }
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+Error DeviceFunction::launch() {
+  for (const Launch &launch : launches)
+    if (Error error = check(
+            kasRtLaunch(launch.kernel, &launch.size, launch.arguments.data(),
+                        static_cast<uint32_t>(launch.arguments.size()))))
+      return error;
+  return Error::success();
+}
+
+Error DeviceFunction::run(llvm::ArrayRef<Tensor> arguments,
+                          llvm::MutableArrayRef<Tensor> results) {
+  if (Error error = upload(arguments))
+    return error;
+  if (Error error = launch())
+    return error;
+  return download(results);
+}
+
+Error DeviceFunction::createEvents() {
+  for (KasRtEvent *event : {&start, &stop})
+    if (!*event)
+      if (Error error = check(kasRtEventCreate(device.get(), event)))
+        return error;
+  return Error::success();
+}
+
+Expected<Timing> DeviceFunction::measure(const TimingOptions &options) {
+  if (Error error = createEvents())
+    return error;
+  llvm::SmallVector<double> times;
+  for (int64_t i = 0; i < options.warmUpRuns; ++i)
+    if (Error error = launch())
+      return error;
+  double begin = monotonicSeconds();
+  for (int64_t count = 0; count < options.minRuns ||
+                          (monotonicSeconds() - begin < options.seconds &&
+                           count < options.maxRuns);
+       ++count) {
+    if (Error error = check(kasRtEventRecord(start)))
+      return error;
+    if (Error error = launch())
+      return error;
+    if (Error error = check(kasRtEventRecord(stop)))
+      return error;
+    if (Error error =
+            check(kasRtEventElapsed(start, stop, &times.emplace_back())))
+      return error;
+  }
+  return Timing::summarize(times);
+}

@@ -1,0 +1,337 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/ExecutionEngine/DeviceManifest.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Base64.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::json::ObjectMapper;
+using llvm::json::Path;
+using llvm::json::Value;
+
+//===----------------------------------------------------------------------===//
+// The JSON text
+//===----------------------------------------------------------------------===//
+
+namespace kas {
+
+/// Three numbers, in a type of this namespace so that ObjectMapper finds its
+/// `fromJSON`.
+struct ManifestSizes {
+  std::array<uint32_t, 3> values = {};
+};
+
+/// Found by ObjectMapper; each says in `path` what is wrong.
+static bool fromJSON(const Value &value, ManifestSizes &sizes, Path path) {
+  std::vector<uint64_t> numbers;
+  if (!llvm::json::fromJSON(value, numbers, path))
+    return false;
+  if (numbers.size() != 3 || !llvm::all_of(numbers, [](uint64_t number) {
+        return number > 0 && number <= UINT32_MAX;
+      })) {
+    path.report("expected three numbers from 1 to 4294967295");
+    return false;
+  }
+  llvm::copy(numbers, sizes.values.begin());
+  return true;
+}
+
+static bool fromJSON(const Value &value, DeviceManifest::BufferKind &kind,
+                     Path path) {
+  using Kind = DeviceManifest::BufferKind;
+  static constexpr std::pair<llvm::StringLiteral, Kind> kinds[] = {
+      {"argument", Kind::Argument},
+      {"result", Kind::Result},
+      {"constant", Kind::Constant},
+      {"scratch", Kind::Scratch}};
+  std::string text;
+  if (!llvm::json::fromJSON(value, text, path))
+    return false;
+  for (auto [name, known] : kinds)
+    if (text == name) {
+      kind = known;
+      return true;
+    }
+  path.report("expected argument, result, constant or scratch");
+  return false;
+}
+
+/// Bytes of an element, 0 for a type that is not known.
+static uint64_t getElementBytes(llvm::StringRef dtype) {
+  if (dtype == "f64" || dtype == "i64")
+    return 8;
+  if (dtype == "f32" || dtype == "i32")
+    return 4;
+  if (dtype == "f16" || dtype == "bf16" || dtype == "i16")
+    return 2;
+  return dtype == "i8" || dtype == "i1" ? 1 : 0;
+}
+
+/// Reads `dtype` and `shape`; the bytes that they take.
+static bool mapShape(const Value &value, std::string &dtype,
+                     std::vector<int64_t> &shape, uint64_t &bytes, Path path) {
+  ObjectMapper mapper(value, path);
+  if (!mapper || !mapper.map("dtype", dtype) || !mapper.map("shape", shape))
+    return false;
+  bytes = getElementBytes(dtype);
+  if (bytes == 0) {
+    path.field("dtype").report("expected f32, f16, bf16 or another type");
+    return false;
+  }
+  for (int64_t extent : shape) {
+    bool overflow = false;
+    if (extent > 0)
+      bytes = llvm::SaturatingMultiply(bytes, static_cast<uint64_t>(extent),
+                                       &overflow);
+    if (extent <= 0 || overflow) {
+      path.field("shape").report("expected positive extents that memory can "
+                                 "hold");
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool fromJSON(const Value &value, DeviceManifest::TensorMap &map,
+                     Path path) {
+  ObjectMapper mapper(value, path);
+  if (!mapper || !mapper.map("argument", map.argument) ||
+      !mapper.map("sizes", map.sizes) || !mapper.map("strides", map.strides) ||
+      !mapper.map("box", map.box))
+    return false;
+  if (map.sizes.empty() || map.sizes.size() > 5) {
+    path.field("sizes").report("expected 1 to 5 numbers");
+    return false;
+  }
+  if (map.strides.size() + 1 != map.sizes.size()) {
+    path.field("strides").report("expected one number less than sizes");
+    return false;
+  }
+  if (map.box.size() != map.sizes.size() ||
+      llvm::any_of(map.box, [](uint64_t entry) { return entry > 256; })) {
+    path.field("box").report(
+        "expected as many numbers of at most 256 as sizes");
+    return false;
+  }
+  return true;
+}
+
+static bool fromJSON(const Value &value, DeviceManifest::Kernel &kernel,
+                     Path path) {
+  ObjectMapper mapper(value, path);
+  uint64_t dynamicBytes = 0;
+  ManifestSizes grid, block;
+  if (!mapper || !mapper.map("name", kernel.name) ||
+      !mapper.map("grid", grid) || !mapper.map("block", block) ||
+      !mapper.mapOptional("dynamic_shared_bytes", dynamicBytes) ||
+      !mapper.mapOptional("tensor_maps", kernel.tensorMaps))
+    return false;
+  kernel.grid = grid.values;
+  kernel.block = block.values;
+  if (dynamicBytes > UINT32_MAX) {
+    path.field("dynamic_shared_bytes").report("expected 32 bits");
+    return false;
+  }
+  kernel.dynamicSharedBytes = static_cast<uint32_t>(dynamicBytes);
+  Path argumentsPath = path.field("arguments");
+  const llvm::json::Array *arguments =
+      value.getAsObject()->getArray("arguments");
+  if (!arguments) {
+    argumentsPath.report("expected array");
+    return false;
+  }
+  std::vector<std::string> dtypes;
+  for (auto [index, argument] : llvm::enumerate(*arguments)) {
+    std::vector<int64_t> shape;
+    if (!mapShape(argument, dtypes.emplace_back(), shape,
+                  kernel.argumentBytes.emplace_back(),
+                  argumentsPath.index(index)))
+      return false;
+  }
+  for (auto [index, map] : llvm::enumerate(kernel.tensorMaps)) {
+    llvm::StringRef dtype = map.argument < dtypes.size()
+                                ? llvm::StringRef(dtypes[map.argument])
+                                : "";
+    if (dtype != "f16" && dtype != "bf16") {
+      path.field("tensor_maps")
+          .index(index)
+          .field("argument")
+          .report("expected the position of an argument of f16 or bf16");
+      return false;
+    }
+    map.isBFloat16 = dtype == "bf16";
+  }
+  return true;
+}
+
+static bool fromJSON(const Value &value, DeviceManifest::Buffer &buffer,
+                     Path path) {
+  using Kind = DeviceManifest::BufferKind;
+  ObjectMapper mapper(value, path);
+  std::string data;
+  if (!mapper || !mapper.map("kind", buffer.kind) ||
+      !mapper.mapOptional("name", buffer.name) ||
+      !mapper.mapOptional("offset", buffer.offset) ||
+      !mapper.mapOptional("data", data) ||
+      !mapShape(value, buffer.dtype, buffer.shape, buffer.bytes, path))
+    return false;
+  if (buffer.offset % 256) {
+    path.field("offset").report("expected a multiple of 256");
+    return false;
+  }
+  bool isTensor = buffer.kind == Kind::Argument || buffer.kind == Kind::Result;
+  if (isTensor && buffer.dtype != "f32" && buffer.dtype != "f16" &&
+      buffer.dtype != "bf16") {
+    path.field("dtype").report("expected f32, f16 or bf16");
+    return false;
+  }
+  if (buffer.kind != Kind::Constant)
+    return true;
+  std::vector<char> bytes;
+  Error error = llvm::decodeBase64(data, bytes);
+  bool isValid = !error && bytes.size() == buffer.bytes;
+  llvm::consumeError(std::move(error));
+  if (!isValid) {
+    path.field("data").report("expected the constant's bytes in base64");
+    return false;
+  }
+  buffer.data.assign(bytes.begin(), bytes.end());
+  return true;
+}
+
+static bool fromJSON(const Value &value, DeviceManifest::Launch &launch,
+                     Path path) {
+  ObjectMapper mapper(value, path);
+  uint64_t kernel = 0;
+  std::vector<uint64_t> arguments;
+  if (!mapper || !mapper.map("kernel", kernel) ||
+      !mapper.map("arguments", arguments))
+    return false;
+  launch.kernel = kernel;
+  launch.arguments.assign(arguments.begin(), arguments.end());
+  return true;
+}
+
+static bool fromJSON(const Value &value, DeviceManifest::Function &function,
+                     Path path) {
+  ObjectMapper mapper(value, path);
+  return mapper && mapper.map("name", function.name) &&
+         mapper.map("buffers", function.buffers) &&
+         mapper.mapOptional("scratch_bytes", function.scratchBytes) &&
+         mapper.map("launches", function.launches);
+}
+
+static bool fromJSON(const Value &value, DeviceManifest &manifest, Path path) {
+  ObjectMapper mapper(value, path);
+  int64_t version = 0;
+  if (!mapper || !mapper.map("version", version))
+    return false;
+  if (version != 1) {
+    path.field("version").report("expected version 1");
+    return false;
+  }
+  const llvm::json::Object *target = value.getAsObject()->getObject("target");
+  if (!target) {
+    path.field("target").report("expected object");
+    return false;
+  }
+  manifest.api = target->getString("api").value_or("").str();
+  manifest.chip = target->getString("chip").value_or("").str();
+  if (manifest.api != "cuda" && manifest.api != "vulkan") {
+    path.field("target").field("api").report("expected cuda or vulkan");
+    return false;
+  }
+  return mapper.map("kernels", manifest.kernels) &&
+         mapper.map("functions", manifest.functions);
+}
+
+} // namespace kas
+
+//===----------------------------------------------------------------------===//
+// Consistency
+//===----------------------------------------------------------------------===//
+
+static Error checkLaunch(const DeviceManifest &manifest,
+                         const DeviceManifest::Function &function,
+                         const DeviceManifest::Launch &launch) {
+  auto fail = [&](const llvm::Twine &text) {
+    return createStringError("malformed manifest: function '" + function.name +
+                             "': " + text);
+  };
+  if (launch.kernel >= manifest.kernels.size())
+    return fail("expected a kernel below " +
+                llvm::Twine(manifest.kernels.size()) + ", got " +
+                llvm::Twine(launch.kernel));
+  const DeviceManifest::Kernel &kernel = manifest.kernels[launch.kernel];
+  if (launch.arguments.size() != kernel.argumentBytes.size())
+    return fail("expected " + llvm::Twine(kernel.argumentBytes.size()) +
+                " arguments for kernel '" + kernel.name + "', got " +
+                llvm::Twine(launch.arguments.size()));
+  for (auto [index, position] : llvm::enumerate(launch.arguments)) {
+    if (position >= function.buffers.size())
+      return fail("expected a buffer below " +
+                  llvm::Twine(function.buffers.size()) + ", got " +
+                  llvm::Twine(position));
+    uint64_t bytes = function.buffers[position].bytes;
+    if (kernel.argumentBytes[index] != bytes)
+      return fail("expected a buffer of " +
+                  llvm::Twine(kernel.argumentBytes[index]) +
+                  " bytes as argument " + llvm::Twine(index) + " of kernel '" +
+                  kernel.name + "', got " + llvm::Twine(bytes));
+  }
+  return Error::success();
+}
+
+static Error checkFunction(const DeviceManifest &manifest,
+                           const DeviceManifest::Function &function) {
+  for (const DeviceManifest::Buffer &buffer : function.buffers) {
+    if (buffer.kind != DeviceManifest::BufferKind::Scratch)
+      continue;
+    if (buffer.offset > function.scratchBytes ||
+        buffer.bytes > function.scratchBytes - buffer.offset)
+      return createStringError("malformed manifest: function '" +
+                               function.name +
+                               "': expected temporaries within " +
+                               llvm::Twine(function.scratchBytes) +
+                               " bytes, got " + llvm::Twine(buffer.bytes) +
+                               " from " + llvm::Twine(buffer.offset) + " on");
+  }
+  for (const DeviceManifest::Launch &launch : function.launches)
+    if (Error error = checkLaunch(manifest, function, launch))
+      return error;
+  return Error::success();
+}
+
+Expected<DeviceManifest> DeviceManifest::parse(llvm::StringRef json) {
+  Expected<Value> value = llvm::json::parse(json);
+  if (!value)
+    return createStringError("malformed manifest: " +
+                             llvm::toString(value.takeError()));
+  DeviceManifest manifest;
+  Path::Root root("manifest");
+  if (!fromJSON(*value, manifest, root))
+    return createStringError("malformed manifest: " +
+                             llvm::toString(root.getError()));
+  for (const Function &function : manifest.functions)
+    if (Error error = checkFunction(manifest, function))
+      return error;
+  return manifest;
+}
+
+const DeviceManifest::Function *
+DeviceManifest::find(llvm::StringRef name) const {
+  auto found = llvm::find_if(
+      functions, [&](const Function &it) { return it.name == name; });
+  return found == functions.end() ? nullptr : &*found;
+}

@@ -1,0 +1,85 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/ExecutionEngine/GPUProgram.h"
+#include "kas/Support/RunPasses.h"
+#include "kas/Codegen/GPU/Device.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+using namespace kas;
+using namespace mlir;
+
+static llvm::Expected<GPUProgram>
+compile(ModuleOp module, llvm::function_ref<void(OpPassManager &)> addPasses) {
+  OwningOpRef<ModuleOp> clone = module.clone();
+  if (llvm::Error error = runPasses(
+          *clone, "the module cannot be compiled for the GPU", addPasses))
+    return error;
+  auto manifest =
+      (*clone)->getAttrOfType<StringAttr>(KasGPUDialect::manifestName);
+  GPUProgram program{manifest.str(), ""};
+  // A module without launches has no kernels.
+  if (auto binary = clone->lookupSymbol<gpu::BinaryOp>(kernelModuleName))
+    program.binary = cast<gpu::ObjectAttr>(binary.getObjects()[0])
+                         .getObject()
+                         .getValue()
+                         .str();
+  return program;
+}
+
+llvm::Expected<GPUProgram>
+kas::compileForNVVM(ModuleOp module, const NVVMPipelineOptions &options) {
+  return compile(module, [&](OpPassManager &manager) {
+    buildNVVMPipeline(manager, options);
+  });
+}
+
+llvm::Expected<GPUProgram>
+kas::compileForSPIRV(ModuleOp module, const SPIRVPipelineOptions &options) {
+  return compile(module, [&](OpPassManager &manager) {
+    buildSPIRVPipeline(manager, options);
+  });
+}
+
+/// What schedules are chosen for.
+static StringRef getVulkanDevice(const KasRtDeviceInfo &info) {
+  return info.isHost ? "vulkan-cpu" : "vulkan";
+}
+
+llvm::Expected<GPUDeviceAttr> kas::getGPUDevice(MLIRContext *context,
+                                                const KasRtDeviceInfo &info) {
+  if (info.backend == KAS_RT_CUDA)
+    return getGPUDevice(context, getChipOfDevice(info.architecture));
+  auto device = getGPUDevice(context, getVulkanDevice(info));
+  if (!device)
+    return device.takeError();
+  return setLimits(*device, info.maxThreadsPerBlock, info.maxSharedBytes);
+}
+
+llvm::Expected<GPUProgram> kas::compileForDevice(ModuleOp module,
+                                                 const KasRtDeviceInfo &info,
+                                                 StringRef precision,
+                                                 StringRef elements) {
+  if (elements == "f16" && !info.hasFloat16)
+    return llvm::createStringError(
+        "expected a device with 16-bit floats for elements of f16, got '" +
+        StringRef(info.name) + "'");
+  if (info.backend == KAS_RT_CUDA) {
+    NVVMPipelineOptions options;
+    options.chip = getChipOfDevice(info.architecture).str();
+    options.front.precision = precision.str();
+    options.front.elements = elements.str();
+    return compileForNVVM(module, options);
+  }
+  SPIRVPipelineOptions options;
+  options.front.device = getVulkanDevice(info).str();
+  options.front.elements = elements.str();
+  options.front.maxThreads = info.maxThreadsPerBlock;
+  options.front.sharedBytes = info.maxSharedBytes;
+  return compileForSPIRV(module, options);
+}

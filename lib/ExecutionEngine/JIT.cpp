@@ -1,0 +1,216 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/ExecutionEngine/JIT.h"
+#include "LLVMModule.h"
+#include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
+#include "kas/ExecutionEngine/Timing.h"
+#include "kas/Support/Version.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/Support/BLAKE3.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+
+/// What `lookup` finds: takes the array of pointers and calls the function.
+static std::string getEntryName(StringRef name) {
+  return ("_kas_entry_" + name).str();
+}
+
+//===----------------------------------------------------------------------===//
+// LLVM IR
+//===----------------------------------------------------------------------===//
+
+/// Makes a function that unpacks an array of pointers and calls `function`,
+/// which becomes internal. It is not inlined: LLVM would describe by metadata
+/// at each access what the attributes of the arguments say once.
+static void createEntry(llvm::Function &function) {
+  llvm::LLVMContext &context = function.getContext();
+  auto *pointerType = llvm::PointerType::get(context, 0);
+  auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                       {pointerType}, /*isVarArg=*/false);
+  auto *entry = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
+                                       getEntryName(function.getName()),
+                                       function.getParent());
+  llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "", entry));
+  llvm::SmallVector<llvm::Value *> arguments;
+  addNoAlias(function);
+  for (llvm::Argument &argument : function.args()) {
+    llvm::Value *slot = builder.CreateConstGEP1_64(
+        pointerType, entry->getArg(0), argument.getArgNo());
+    arguments.push_back(builder.CreateLoad(pointerType, slot));
+  }
+  builder.CreateCall(&function, arguments);
+  builder.CreateRetVoid();
+  function.setLinkage(llvm::Function::InternalLinkage);
+  function.addFnAttr(llvm::Attribute::NoInline);
+}
+
+/// Code for another machine cannot be called.
+static Error checkRunsHere(const llvm::Triple &triple) {
+  llvm::Triple host(llvm::sys::getProcessTriple());
+  if (triple.getArch() == host.getArch() && triple.getOS() == host.getOS())
+    return Error::success();
+  return createStringError("expected code for this machine, '" + host.str() +
+                           "', got '" + triple.str() + "'");
+}
+
+/// Everything that the object depends on: the IR before optimization, the
+/// target, the level, the versions of kas and of LLVM.
+static std::string computeKey(const llvm::Module &module,
+                              const llvm::TargetMachine &machine,
+                              const JITOptions &options) {
+  llvm::SmallString<0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::WriteBitcodeToFile(module, stream);
+  stream << getVersion() << '\0' << LLVM_VERSION_STRING << '\0'
+         << machine.getTargetTriple().str() << '\0' << machine.getTargetCPU()
+         << '\0' << machine.getTargetFeatureString() << '\0'
+         << options.optLevel;
+  auto digest = llvm::BLAKE3::hash<16>(llvm::arrayRefFromStringRef(bytes));
+  return llvm::toHex(digest, /*LowerCase=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// Compilation
+//===----------------------------------------------------------------------===//
+
+struct CompiledModule::Impl {
+  /// What the session complained about; it outlives the session.
+  std::string complaints;
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+};
+
+CompiledModule::CompiledModule() : impl(std::make_unique<Impl>()) {}
+CompiledModule::~CompiledModule() = default;
+
+/// True if the module calls OpenMP's runtime library.
+static bool usesOpenMP(const llvm::Module &module) {
+  return llvm::any_of(module, [](const llvm::Function &function) {
+    return function.isDeclaration() &&
+           (function.getName().starts_with("__kmpc_") ||
+            function.getName().starts_with("omp_"));
+  });
+}
+
+/// Makes the symbols of OpenMP's runtime visible to the compiled code: of the
+/// library found at configuration, or of one on the loader's path.
+static Error addOpenMP(llvm::orc::LLJIT &jit) {
+  char prefix = jit.getDataLayout().getGlobalPrefix();
+  std::string failures;
+  for (const char *library : {KAS_OPENMP_LIBRARY, "libomp.so.5", "libomp.so"}) {
+    auto generator =
+        llvm::orc::DynamicLibrarySearchGenerator::Load(library, prefix);
+    if (generator) {
+      jit.getMainJITDylib().addGenerator(std::move(*generator));
+      return Error::success();
+    }
+    failures += "\n  " + llvm::toString(generator.takeError());
+  }
+  return createStringError(
+      "OpenMP's runtime library (libomp) cannot be loaded; install it, or "
+      "compile for one thread:" +
+      failures);
+}
+
+Expected<std::unique_ptr<CompiledModule>>
+CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options) {
+  std::unique_ptr<CompiledModule> compiled(new CompiledModule());
+  CompileTimes &times = compiled->times;
+  double last = monotonicSeconds();
+  auto lap = [&last](double &time) {
+    double now = monotonicSeconds();
+    time = (now - last) * 1e3;
+    last = now;
+  };
+
+  Expected<Target> target = chooseTarget(module);
+  if (!target)
+    return target.takeError();
+  if (Error error = checkRunsHere(llvm::Triple(target->triple)))
+    return error;
+  auto machine = createTargetMachine(*target, options.optLevel, /*jit=*/true);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  auto llvmModule = translateToLLVM(module, context, **machine);
+  if (!llvmModule)
+    return llvmModule.takeError();
+  llvm::SmallVector<llvm::Function *> callable;
+  for (llvm::Function &function : **llvmModule)
+    if (isCallable(function))
+      callable.push_back(&function);
+  for (llvm::Function *function : callable)
+    createEntry(*function);
+  lap(times.translate);
+
+  std::unique_ptr<llvm::MemoryBuffer> object;
+  std::string key;
+  if (options.cache) {
+    key = computeKey(**llvmModule, **machine, options);
+    object = options.cache->load(key);
+    times.cached = object != nullptr;
+  }
+  bool openMP = usesOpenMP(**llvmModule);
+  if (!object) {
+    optimize(**llvmModule, **machine, options.optLevel);
+    lap(times.optimize);
+    auto buffer = generateCode(**llvmModule, **machine);
+    if (!buffer)
+      return buffer.takeError();
+    object = std::move(*buffer);
+    if (options.cache)
+      options.cache->store(key, *object);
+    lap(times.codegen);
+  }
+
+  auto jit = llvm::orc::LLJITBuilder().create();
+  if (!jit)
+    return jit.takeError();
+  compiled->impl->jit = std::move(*jit);
+  llvm::orc::LLJIT &session = *compiled->impl->jit;
+  // Nothing is printed: `lookup` returns it all.
+  std::string &complaints = compiled->impl->complaints;
+  session.getExecutionSession().setErrorReporter([&complaints](Error error) {
+    complaints += ": " + llvm::toString(std::move(error));
+  });
+  llvm::orc::SymbolMap symbols;
+  for (const auto &[name, address] : options.symbols)
+    symbols[session.mangleAndIntern(name)] = {
+        llvm::orc::ExecutorAddr::fromPtr(address),
+        llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  if (!symbols.empty())
+    if (Error error = session.getMainJITDylib().define(
+            llvm::orc::absoluteSymbols(std::move(symbols))))
+      return error;
+  if (openMP)
+    if (Error error = addOpenMP(session))
+      return error;
+  if (Error error = session.addObjectFile(std::move(object)))
+    return error;
+  lap(times.link);
+  return compiled;
+}
+
+Expected<CompiledModule::Function> CompiledModule::lookup(StringRef name) {
+  auto address = impl->jit->lookup(getEntryName(name));
+  if (!address)
+    return createStringError("function '" + name + "' cannot be called: " +
+                             llvm::toString(address.takeError()) +
+                             impl->complaints);
+  return address->toPtr<Function>();
+}

@@ -1,0 +1,75 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/ExecutionEngine/JIT.h"
+#include "kas/Support/OutputFile.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/BLAKE3.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace kas;
+using llvm::MemoryBuffer;
+using llvm::StringRef;
+
+/// First in every file: what it is, so that foreign files are not linked.
+static constexpr StringRef magic("kasobj1\n", 8);
+
+static std::string checkSum(StringRef bytes) {
+  auto digest = llvm::BLAKE3::hash<16>(llvm::arrayRefFromStringRef(bytes));
+  return llvm::toHex(digest, /*LowerCase=*/true);
+}
+
+ObjectCache::ObjectCache(StringRef directory) : directory(directory) {}
+ObjectCache::~ObjectCache() = default;
+
+std::string ObjectCache::getPath(StringRef key) const {
+  llvm::SmallString<128> path(directory);
+  llvm::sys::path::append(path, key + ".kaso");
+  return std::string(path);
+}
+
+std::unique_ptr<MemoryBuffer> ObjectCache::load(StringRef key) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (auto found = entries.find(key); found != entries.end()) {
+    ++numHits;
+    return MemoryBuffer::getMemBuffer(found->second->getMemBufferRef(),
+                                      /*RequiresNullTerminator=*/false);
+  }
+  if (directory.empty())
+    return nullptr;
+  auto file = MemoryBuffer::getFile(getPath(key), /*IsText=*/false,
+                                    /*RequiresNullTerminator=*/false);
+  if (!file)
+    return nullptr;
+  StringRef content = (*file)->getBuffer();
+  std::string sum = content.consume_front(magic) ? content.take_front(32).str()
+                                                 : std::string();
+  content = content.drop_front(std::min<size_t>(32, content.size()));
+  if (sum.empty() || sum != checkSum(content))
+    return nullptr;
+  ++numHits;
+  auto object = MemoryBuffer::getMemBufferCopy(content, key);
+  auto view = MemoryBuffer::getMemBuffer(object->getMemBufferRef(), false);
+  entries[key] = std::move(object);
+  return view;
+}
+
+void ObjectCache::store(StringRef key, const MemoryBuffer &object) {
+  std::lock_guard<std::mutex> lock(mutex);
+  entries[key] = MemoryBuffer::getMemBufferCopy(object.getBuffer(), key);
+  if (directory.empty() || llvm::sys::fs::create_directories(directory))
+    return;
+  // A cache that cannot be written only costs time.
+  llvm::consumeError(writeFile(getPath(key), [&](llvm::raw_ostream &stream) {
+    stream << magic << checkSum(object.getBuffer()) << object.getBuffer();
+    return llvm::Error::success();
+  }));
+}

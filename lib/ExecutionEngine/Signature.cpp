@@ -1,0 +1,109 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/ExecutionEngine/Signature.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Expected;
+using llvm::SmallVector;
+using llvm::StringRef;
+using llvm::Twine;
+
+/// The shape of a static f32 tensor type; anything else is an error.
+static Expected<TensorSignature> getTensor(mlir::Type type,
+                                           const std::string &name) {
+  auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape() || !tensor.getElementType().isF32()) {
+    std::string text;
+    llvm::raw_string_ostream(text) << type;
+    return createStringError("'" + name +
+                             "' must be a statically shaped tensor of f32, "
+                             "got '" +
+                             text + "'");
+  }
+  return TensorSignature{name, SmallVector<int64_t>(tensor.getShape()),
+                         Initializer::defaultFor(tensor.getShape())};
+}
+
+Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
+                                                   StringRef name) {
+  auto function = module.lookupSymbol<mlir::func::FuncOp>(name);
+  if (!function)
+    return createStringError("no function '" + name + "' in the module");
+  if (function.isExternal())
+    return createStringError("function '" + name + "' has no body");
+
+  FunctionSignature signature{name.str(), {}, {}};
+  llvm::StringSet<> names;
+  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
+    auto nameAttr =
+        function.getArgAttrOfType<mlir::StringAttr>(index, nameAttribute);
+    auto argument = getTensor(type, nameAttr ? nameAttr.str()
+                                             : ("arg" + Twine(index)).str());
+    if (!argument)
+      return argument.takeError();
+    // The data has no fan-in; a unit deviation is what networks are made for.
+    if (index == 0 && !argument->shape.empty())
+      argument->initializer = {Initializer::Kind::Normal, 1};
+    if (auto init = function.getArgAttrOfType<mlir::StringAttr>(
+            index, initializerAttribute)) {
+      auto parsed = Initializer::parse(init.getValue());
+      if (!parsed)
+        return createStringError("argument '" + argument->name +
+                                 "': " + llvm::toString(parsed.takeError()));
+      argument->initializer = *parsed;
+    }
+    if (!names.insert(argument->name).second)
+      return createStringError("two arguments are named '" + argument->name +
+                               "'");
+    signature.arguments.push_back(std::move(*argument));
+  }
+  for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
+    auto result = getTensor(type, ("result" + Twine(index)).str());
+    if (!result)
+      return result.takeError();
+    signature.results.push_back(std::move(*result));
+  }
+  return signature;
+}
+
+Expected<SmallVector<Tensor>>
+FunctionSignature::makeArguments(const NamedTensors &given,
+                                 uint64_t seed) const {
+  SmallVector<Tensor> tensors;
+  for (const TensorSignature &argument : arguments) {
+    if (const auto *found = given.find(argument.name); found != given.end()) {
+      if (found->second.getShape() != llvm::ArrayRef(argument.shape))
+        return createStringError("argument '" + argument.name +
+                                 "' must have shape " +
+                                 shapeToString(argument.shape) + ", got " +
+                                 shapeToString(found->second.getShape()));
+      tensors.push_back(found->second.clone());
+      continue;
+    }
+    auto tensor = Tensor::create(argument.shape);
+    if (!tensor)
+      return tensor.takeError();
+    argument.initializer.fill(*tensor, RandomStream(seed, argument.name));
+    tensors.push_back(std::move(*tensor));
+  }
+  return tensors;
+}
+
+Expected<SmallVector<Tensor>> FunctionSignature::makeResults() const {
+  SmallVector<Tensor> tensors;
+  for (const TensorSignature &result : results) {
+    auto tensor = Tensor::create(result.shape);
+    if (!tensor)
+      return tensor.takeError();
+    tensors.push_back(std::move(*tensor));
+  }
+  return tensors;
+}

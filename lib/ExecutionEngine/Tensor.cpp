@@ -1,0 +1,169 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/ExecutionEngine/Tensor.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <unistd.h>
+
+using namespace kas;
+using llvm::ArrayRef;
+using llvm::Expected;
+using llvm::StringRef;
+
+Expected<int64_t> kas::numElements(ArrayRef<int64_t> shape) {
+  int64_t count = 1;
+  for (int64_t dimension : shape)
+    if (dimension < 0)
+      return llvm::createStringError("shape " + shapeToString(shape) +
+                                     " has a negative dimension");
+  // A zero anywhere makes an empty tensor, however large the rest.
+  if (llvm::is_contained(shape, 0))
+    return 0;
+  for (int64_t dimension : shape)
+    if (llvm::MulOverflow(count, dimension, count) ||
+        count > std::numeric_limits<int64_t>::max() / 8)
+      return llvm::createStringError("shape " + shapeToString(shape) +
+                                     " is too large");
+  return count;
+}
+
+std::string kas::shapeToString(ArrayRef<int64_t> shape) {
+  if (shape.empty())
+    return "scalar";
+  return llvm::join(
+      llvm::map_range(shape, [](int64_t d) { return std::to_string(d); }), "x");
+}
+
+/// Null if there cannot be enough memory: systems promise more than they have
+/// and then end the program that uses it.
+static float *allocate(int64_t size) {
+  static const int64_t physicalBytes =
+      static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  if (size > physicalBytes / static_cast<int64_t>(sizeof(float)))
+    return nullptr;
+  size_t bytes = llvm::alignTo(std::max<size_t>(size, 1) * sizeof(float),
+                               Tensor::alignment);
+  void *pointer = std::aligned_alloc(Tensor::alignment, bytes);
+  if (pointer)
+    std::memset(pointer, 0, bytes);
+  return static_cast<float *>(pointer);
+}
+
+void Tensor::Free::operator()(float *pointer) const { std::free(pointer); }
+
+Tensor::Tensor(ArrayRef<int64_t> shape)
+    : shape(shape), size(llvm::cantFail(numElements(shape))),
+      buffer(allocate(size)) {
+  if (!buffer)
+    llvm::report_bad_alloc_error("no memory for a tensor");
+}
+
+Expected<Tensor> Tensor::create(ArrayRef<int64_t> shape) {
+  Expected<int64_t> size = numElements(shape);
+  if (!size)
+    return size.takeError();
+  float *buffer = allocate(*size);
+  if (!buffer)
+    return llvm::createStringError("no memory for a tensor of shape " +
+                                   shapeToString(shape));
+  return Tensor(shape, *size, buffer);
+}
+
+Tensor Tensor::clone() const {
+  Tensor copy(shape);
+  std::copy_n(data(), size, copy.data());
+  return copy;
+}
+
+Expected<Initializer> Initializer::parse(StringRef text) {
+  auto fail = [&] {
+    return llvm::createStringError(
+        "expected zeros, ones, constant(V), normal(S), uniform(B) or "
+        "kaiming(F), got '" +
+        text + "'");
+  };
+  auto [name, rest] = text.split('(');
+  bool hasParameter = name.size() != text.size();
+  double value = 0;
+  if (hasParameter && (!rest.consume_back(")") || rest.getAsDouble(value) ||
+                       !std::isfinite(value)))
+    return fail();
+  auto parameterOr = [&](double other) { return hasParameter ? value : other; };
+
+  if (name == "zeros" && !hasParameter)
+    return Initializer{Kind::Constant, 0};
+  if (name == "ones" && !hasParameter)
+    return Initializer{Kind::Constant, 1};
+  if (name == "constant" && hasParameter)
+    return Initializer{Kind::Constant, value};
+  if (name == "normal" && parameterOr(1) >= 0)
+    return Initializer{Kind::Normal, parameterOr(1)};
+  if (name == "uniform" && parameterOr(1) >= 0)
+    return Initializer{Kind::Uniform, parameterOr(1)};
+  if (name == "kaiming" && (!hasParameter || value > 0))
+    return Initializer{Kind::Kaiming, parameterOr(0)};
+  return fail();
+}
+
+Initializer Initializer::defaultFor(ArrayRef<int64_t> shape) {
+  if (shape.size() >= 2)
+    return {Kind::Kaiming, 0};
+  return {Kind::Normal, 0.1};
+}
+
+void Initializer::fill(Tensor &tensor, const RandomStream &stream) const {
+  auto values = tensor.getValues();
+  float factor = static_cast<float>(parameter);
+  if (kind == Kind::Kaiming) {
+    double fanIn = parameter;
+    if (fanIn == 0) {
+      fanIn = 1;
+      for (int64_t dimension : tensor.getShape().drop_front(
+               std::min<size_t>(1, tensor.getShape().size())))
+        fanIn *= static_cast<double>(std::max<int64_t>(dimension, 1));
+    }
+    factor = static_cast<float>(std::sqrt(2 / fanIn));
+  }
+  for (auto [index, value] : llvm::enumerate(values)) {
+    switch (kind) {
+    case Kind::Constant:
+      value = factor;
+      break;
+    case Kind::Uniform:
+      value = factor * (2 * stream.uniform(index) - 1);
+      break;
+    case Kind::Normal:
+    case Kind::Kaiming:
+      value = factor * stream.normal(index);
+      break;
+    }
+  }
+}
+
+double kas::maxRelativeError(const Tensor &actual, const Tensor &expected) {
+  assert(actual.getShape() == expected.getShape() && "shapes must agree");
+  double error = 0, magnitude = 0;
+  for (auto [a, e] :
+       llvm::zip_equal(actual.getValues(), expected.getValues())) {
+    if (std::isfinite(e))
+      magnitude = std::max(magnitude, std::abs(static_cast<double>(e)));
+    if (a == e || (std::isnan(a) && std::isnan(e)))
+      continue;
+    if (!std::isfinite(a) || !std::isfinite(e))
+      return std::numeric_limits<double>::infinity();
+    error = std::max(error, std::abs(static_cast<double>(a) - e));
+  }
+  return magnitude > 0 ? error / magnitude : error;
+}

@@ -1,0 +1,253 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Networks/Differentiation/Differentiate.h"
+#include "StructuredGradient.h"
+#include "kas/Conversion/KasGradient.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace kas;
+
+namespace {
+
+/// Reverse accumulation over the operations of one block.
+class Reverse {
+public:
+  Reverse(OpBuilder &builder, ValueRange wanted);
+
+  void add(Value value, Value gradient);
+  LogicalResult run();
+  /// Zeros where there is none.
+  Value get(Value value);
+
+private:
+  LogicalResult propagate(Operation *op, Value gradient);
+  LogicalResult propagateOperator(ApplyOp apply, Value gradient);
+
+  OpBuilder &builder;
+  Block *block;
+  /// What depends on a wanted value.
+  DenseSet<Value> active;
+  DenseMap<Value, Value> gradients;
+  /// Forward operations, last first.
+  SmallVector<Operation *> operations;
+};
+
+} // namespace
+
+Reverse::Reverse(OpBuilder &builder, ValueRange wanted)
+    : builder(builder), block(builder.getInsertionBlock()),
+      active(wanted.begin(), wanted.end()) {
+  for (Operation &op :
+       llvm::make_range(block->begin(), builder.getInsertionPoint())) {
+    if (llvm::any_of(op.getOperands(),
+                     [&](Value operand) { return active.contains(operand); }))
+      active.insert(op.result_begin(), op.result_end());
+    operations.push_back(&op);
+  }
+  std::reverse(operations.begin(), operations.end());
+}
+
+void Reverse::add(Value value, Value gradient) {
+  if (!active.contains(value))
+    return;
+  Value &sum = gradients[value];
+  if (!sum) {
+    sum = gradient;
+    return;
+  }
+  auto type = cast<RankedTensorType>(value.getType());
+  Location loc = value.getLoc();
+  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                        type.getElementType());
+  sum = linalg::AddOp::create(builder, loc, ValueRange{sum, gradient}, empty)
+            .getResult(0);
+}
+
+Value Reverse::get(Value value) {
+  Value &gradient = gradients[value];
+  if (!gradient)
+    gradient = makeZeros(builder, value.getLoc(), value.getType());
+  return gradient;
+}
+
+/// The part of the gradient of a padded tensor that is not padding.
+static Value cutPadding(OpBuilder &builder, tensor::PadOp pad, Value gradient) {
+  RankedTensorType type = pad.getSourceType();
+  SmallVector<OpFoldResult> sizes,
+      steps(type.getRank(), builder.getIndexAttr(1));
+  for (int64_t size : type.getShape())
+    sizes.push_back(builder.getIndexAttr(size));
+  return tensor::ExtractSliceOp::create(builder, pad.getLoc(), type, gradient,
+                                        pad.getMixedLowPad(), sizes, steps);
+}
+
+LogicalResult Reverse::propagateOperator(ApplyOp apply, Value gradient) {
+  auto op = SymbolTable::lookupNearestSymbolFrom<OperatorOp>(
+      apply, apply.getCalleeAttr());
+  if (!op || !op.isConcrete())
+    return apply.emitError("to differentiate, requires a concrete operator "
+                           "(see -kas-specialize)");
+  SmallVector<Value> inputs = llvm::to_vector(apply->getOperands());
+  inputs.push_back(gradient);
+  for (auto [index, operand] : llvm::enumerate(apply->getOperands()))
+    if (active.contains(operand))
+      add(operand, emitGradient(builder, apply.getLoc(), op, index, inputs,
+                                cast<TensorType>(operand.getType())));
+  return success();
+}
+
+LogicalResult Reverse::propagate(Operation *op, Value gradient) {
+  Location loc = op->getLoc();
+  if (auto structured = dyn_cast<linalg::LinalgOp>(op)) {
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (!active.contains(operand.get()))
+        continue;
+      FailureOr<Value> share =
+          emitStructuredGradient(builder, structured, operand, gradient);
+      if (failed(share))
+        return failure();
+      add(operand.get(), *share);
+    }
+    return success();
+  }
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](tensor::PadOp pad) -> LogicalResult {
+        if (!pad.getConstantPaddingValue() ||
+            !pad.getSourceType().hasStaticShape())
+          return op->emitError("to differentiate, requires static shapes and "
+                               "padding with one value");
+        add(pad.getSource(), cutPadding(builder, pad, gradient));
+        return success();
+      })
+      .Case([&](ApplyOp apply) { return propagateOperator(apply, gradient); })
+      .Case([&](tensor::CollapseShapeOp collapse) {
+        add(collapse.getSrc(),
+            tensor::ExpandShapeOp::create(builder, loc, collapse.getSrcType(),
+                                          gradient,
+                                          collapse.getReassociationIndices()));
+        return success();
+      })
+      .Case([&](tensor::ExpandShapeOp expand) {
+        add(expand.getSrc(), tensor::CollapseShapeOp::create(
+                                 builder, loc, expand.getSrcType(), gradient,
+                                 expand.getReassociationIndices()));
+        return success();
+      })
+      .Case([&](tensor::ExtractSliceOp extract) {
+        Value zeros = makeZeros(builder, loc, extract.getSourceType());
+        add(extract.getSource(),
+            tensor::InsertSliceOp::create(
+                builder, loc, gradient, zeros, extract.getMixedOffsets(),
+                extract.getMixedSizes(), extract.getMixedStrides()));
+        return success();
+      })
+      .Case([&](tensor::InsertSliceOp insert) {
+        if (active.contains(insert.getSource()))
+          add(insert.getSource(),
+              tensor::ExtractSliceOp::create(
+                  builder, loc, insert.getSourceType(), gradient,
+                  insert.getMixedOffsets(), insert.getMixedSizes(),
+                  insert.getMixedStrides()));
+        if (active.contains(insert.getDest())) {
+          Value zeros = makeZeros(builder, loc, insert.getSourceType());
+          add(insert.getDest(),
+              tensor::InsertSliceOp::create(
+                  builder, loc, zeros, gradient, insert.getMixedOffsets(),
+                  insert.getMixedSizes(), insert.getMixedStrides()));
+        }
+        return success();
+      })
+      .Default([&](Operation *) -> LogicalResult {
+        return op->emitError("has no gradient here");
+      });
+}
+
+LogicalResult Reverse::run() {
+  for (Operation *op : operations) {
+    if (op->getNumResults() != 1)
+      continue;
+    Value gradient = gradients.lookup(op->getResult(0));
+    bool reads = llvm::any_of(op->getOperands(), [&](Value operand) {
+      return active.contains(operand);
+    });
+    if (gradient && reads && failed(propagate(op, gradient)))
+      return failure();
+  }
+  return success();
+}
+
+FailureOr<SmallVector<Value>> kas::emitGradients(OpBuilder &builder,
+                                                 ValueRange results,
+                                                 ValueRange resultGradients,
+                                                 ValueRange wanted) {
+  Reverse reverse(builder, wanted);
+  for (auto [result, gradient] : llvm::zip_equal(results, resultGradients))
+    reverse.add(result, gradient);
+  if (failed(reverse.run()))
+    return failure();
+  return llvm::map_to_vector(wanted,
+                             [&](Value value) { return reverse.get(value); });
+}
+
+FailureOr<func::FuncOp>
+kas::makeGradientFunction(func::FuncOp function, StringRef name,
+                          ArrayRef<unsigned> arguments) {
+  Operation *terminator = function.getBody().back().getTerminator();
+  if (!function.getBody().hasOneBlock() || !isa<func::ReturnOp>(terminator))
+    return function.emitError("to differentiate, requires a function with one "
+                              "block");
+  for (Type type : llvm::concat<const Type>(function.getArgumentTypes(),
+                                            function.getResultTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !tensor.hasStaticShape() ||
+        !isa<FloatType>(tensor.getElementType()))
+      return function.emitError("to differentiate, requires tensors of floats "
+                                "with static shapes, got ")
+             << type;
+  }
+  OpBuilder builder(function->getContext());
+  builder.setInsertionPointAfter(function);
+  func::FuncOp gradient = function.clone();
+  gradient.setName(name);
+  builder.insert(gradient);
+
+  Block &block = gradient.getBody().front();
+  Operation *end = block.getTerminator();
+  SmallVector<Value> results = llvm::to_vector(end->getOperands());
+  SmallVector<Value> resultGradients;
+  for (Value result : results) {
+    LogicalResult inserted =
+        gradient.insertArgument(gradient.getNumArguments(), result.getType(),
+                                DictionaryAttr(), result.getLoc());
+    assert(succeeded(inserted) && "a func.func takes arguments");
+    (void)inserted;
+    resultGradients.push_back(block.getArguments().back());
+  }
+  SmallVector<Value> wanted =
+      llvm::map_to_vector(arguments, [&](unsigned index) -> Value {
+        return block.getArgument(index);
+      });
+  builder.setInsertionPoint(end);
+  FailureOr<SmallVector<Value>> gradients =
+      emitGradients(builder, results, resultGradients, wanted);
+  if (failed(gradients)) {
+    gradient.erase();
+    return failure();
+  }
+  llvm::append_range(results, *gradients);
+  end->setOperands(results);
+  gradient.setType(builder.getFunctionType(gradient.getArgumentTypes(),
+                                           ValueRange(results).getTypes()));
+  gradient.removeResAttrsAttr();
+  return gradient;
+}

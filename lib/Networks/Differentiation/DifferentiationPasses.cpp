@@ -1,0 +1,143 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Networks/Differentiation/Passes.h"
+#include "kas/Networks/Differentiation/Differentiate.h"
+#include "kas/Networks/Scores/Fisher.h"
+#include "kas/Networks/Scores/Proxies.h"
+#include "kas/Networks/Sites/Site.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace kas {
+#define GEN_PASS_DEF_KASDIFFERENTIATEPASS
+#define GEN_PASS_DEF_KASFISHERPASS
+#define GEN_PASS_DEF_KASPROXIESPASS
+#include "kas/Networks/Differentiation/Passes.h.inc"
+} // namespace kas
+
+using namespace mlir;
+using namespace kas;
+
+/// The position of the argument that `text` names or numbers.
+static std::optional<unsigned> findArgument(func::FuncOp function,
+                                            StringRef text) {
+  for (unsigned index = 0; index < function.getNumArguments(); ++index) {
+    auto name =
+        function.getArgAttrOfType<StringAttr>(index, argumentNameAttributeName);
+    if (name && name.getValue() == text)
+      return index;
+  }
+  unsigned number;
+  if (text.getAsInteger(10, number) || number >= function.getNumArguments())
+    return std::nullopt;
+  return number;
+}
+
+/// The function `name` of `module`, to which one called `added` is to come.
+static func::FuncOp findFunction(ModuleOp module, StringRef name,
+                                 StringRef added) {
+  auto function = module.lookupSymbol<func::FuncOp>(name);
+  if (!function || function.isDeclaration()) {
+    module.emitError("option 'function' requires a function with a body, got '")
+        << name << "'";
+    return nullptr;
+  }
+  if (module.lookupSymbol(added)) {
+    module.emitError("requires a module without '") << added << "'";
+    return nullptr;
+  }
+  return function;
+}
+
+/// A body's derivative hardly needs all that the body has read.
+static LogicalResult eraseUnusedOperands(func::FuncOp function) {
+  RewritePatternSet patterns(function.getContext());
+  linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
+  return applyPatternsGreedily(function, std::move(patterns));
+}
+
+namespace {
+
+struct KasDifferentiatePass
+    : kas::impl::KasDifferentiatePassBase<KasDifferentiatePass> {
+  using KasDifferentiatePassBase::KasDifferentiatePassBase;
+
+  void runOnOperation() override {
+    std::string name = function + "_gradient";
+    func::FuncOp target = findFunction(getOperation(), function, name);
+    if (!target)
+      return signalPassFailure();
+    SmallVector<unsigned> positions;
+    for (const std::string &text : arguments) {
+      std::optional<unsigned> position = findArgument(target, text);
+      if (!position) {
+        target.emitError("option 'arguments' requires names or numbers of "
+                         "arguments, got '")
+            << text << "'";
+        return signalPassFailure();
+      }
+      positions.push_back(*position);
+    }
+    if (positions.empty())
+      llvm::append_range(positions,
+                         llvm::seq<unsigned>(target.getNumArguments()));
+    auto gradient = makeGradientFunction(target, name, positions);
+    if (failed(gradient) || failed(eraseUnusedOperands(*gradient)))
+      signalPassFailure();
+  }
+};
+
+struct KasFisherPass : kas::impl::KasFisherPassBase<KasFisherPass> {
+  using KasFisherPassBase::KasFisherPassBase;
+
+  void runOnOperation() override {
+    std::string name = function + "_fisher";
+    func::FuncOp target = findFunction(getOperation(), function, name);
+    if (!target)
+      return signalPassFailure();
+    FisherOptions options{residualOnly, normalize};
+    SmallVector<std::string> names;
+    auto fisher = makeFisherFunction(target, name, options, names);
+    if (failed(fisher) || failed(eraseUnusedOperands(*fisher)))
+      return signalPassFailure();
+    SmallVector<StringRef> layers(names.begin(), names.end());
+    (*fisher)->setAttr("kas.layers",
+                       Builder(&getContext()).getStrArrayAttr(layers));
+  }
+};
+
+static ArrayAttr getNames(MLIRContext *context, ArrayRef<std::string> names) {
+  return Builder(context).getStrArrayAttr(llvm::to_vector_of<StringRef>(names));
+}
+
+struct KasProxiesPass : kas::impl::KasProxiesPassBase<KasProxiesPass> {
+  using KasProxiesPassBase::KasProxiesPassBase;
+
+  void runOnOperation() override {
+    std::string name = function + "_proxies", flowName = function + "_synflow";
+    func::FuncOp target = findFunction(getOperation(), function, name);
+    if (!target || !findFunction(getOperation(), function, flowName))
+      return signalPassFailure();
+    ProxyNames names;
+    auto proxies =
+        makeProxyFunction(target, name, {residualOnly, normalize}, names);
+    if (failed(proxies))
+      return signalPassFailure();
+    auto synflow = makeSynflowFunction(target, flowName);
+    if (failed(synflow) || failed(eraseUnusedOperands(*proxies)) ||
+        failed(eraseUnusedOperands(*synflow)))
+      return signalPassFailure();
+    ArrayAttr parameters = getNames(&getContext(), names.parameters);
+    (*proxies)->setAttr("kas.layers", getNames(&getContext(), names.layers));
+    (*proxies)->setAttr("kas.parameters", parameters);
+    (*synflow)->setAttr("kas.parameters", parameters);
+  }
+};
+
+} // namespace

@@ -1,0 +1,33 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Gradients of single operations on tensors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_NETWORKS_DIFFERENTIATION_STRUCTUREDGRADIENT_H
+#define LIB_NETWORKS_DIFFERENTIATION_STRUCTUREDGRADIENT_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace kas {
+
+/// A tensor of zeros like `value`.
+mlir::Value makeZeros(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Type type);
+
+/// The gradient with respect to operand number `operand` of `op`, whose result
+/// has the gradient `gradient`. Fails with a diagnostic.
+mlir::FailureOr<mlir::Value> emitStructuredGradient(mlir::OpBuilder &builder,
+                                                    mlir::linalg::LinalgOp op,
+                                                    mlir::OpOperand &operand,
+                                                    mlir::Value gradient);
+
+} // namespace kas
+
+#endif // LIB_NETWORKS_DIFFERENTIATION_STRUCTUREDGRADIENT_H

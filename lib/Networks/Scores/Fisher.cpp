@@ -1,0 +1,87 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Networks/Scores/Fisher.h"
+#include "NetworkLayers.h"
+#include "../Differentiation/TensorEmitter.h"
+#include "kas/Networks/Differentiation/Differentiate.h"
+
+using namespace mlir;
+using namespace kas;
+
+Value kas::emitFisher(OpBuilder &builder, Value activation, Value gradient,
+                      unsigned batch, ArrayRef<unsigned> spatial) {
+  Location loc = activation.getLoc();
+  auto type = cast<RankedTensorType>(activation.getType());
+  Value sums = TensorEmitter(builder, loc, type)
+                   .reduce({activation, gradient}, spatial,
+                           /*isMaximum=*/false,
+                           [](OpBuilder &builder, Location loc, ValueRange v) {
+                             return multiply(builder, loc, v[0], v[1]);
+                           });
+  double factor = 0.5 / type.getDimSize(batch);
+  auto sumsType = cast<RankedTensorType>(sums.getType());
+  SmallVector<unsigned> all =
+      llvm::to_vector(llvm::seq<unsigned>(sumsType.getRank()));
+  return TensorEmitter(builder, loc, sumsType)
+      .reduce(sums, all, /*isMaximum=*/false,
+              [&](OpBuilder &builder, Location loc, ValueRange v) {
+                Value square = multiply(builder, loc, v[0], v[0]);
+                return scale(builder, loc, square, factor);
+              });
+}
+
+FailureOr<func::FuncOp>
+kas::makeFisherFunction(func::FuncOp function, StringRef name,
+                        const FisherOptions &options,
+                        SmallVectorImpl<std::string> &names) {
+  RankedTensorType resultType = checkClassifier(function, "Fisher Potential");
+  if (!resultType)
+    return failure();
+  OpBuilder builder(function->getContext());
+  func::FuncOp fisher = cloneBehind(builder, function, name);
+  Block &block = fisher.getBody().front();
+
+  SmallVector<Layer> layers;
+  for (auto op : block.getOps<linalg::LinalgOp>())
+    if (std::optional<Layer> layer = matchLayer(op);
+        layer && (!options.residualOnly || endsResidualBlock(*layer)))
+      layers.push_back(*layer);
+  auto fail = [&]() -> FailureOr<func::FuncOp> {
+    fisher.erase();
+    return failure();
+  };
+  if (layers.empty()) {
+    function.emitError(
+        "for Fisher Potential, requires a convolution, got none");
+    return fail();
+  }
+  SmallVector<Value> activations;
+  for (const Layer &layer : layers) {
+    names.push_back(layer.name);
+    activations.push_back(layer.op->getResult(0));
+    if (options.normalize)
+      normalizeLayer(builder, layer);
+  }
+  Value labels = addArgument(fisher, resultType, "labels");
+  Operation *end = block.getTerminator();
+  builder.setInsertionPoint(end);
+  Value logits = end->getOperand(0);
+  Value lossGradient = emitLossGradient(builder, logits, labels);
+  auto gradients = emitGradients(builder, logits, lossGradient, activations);
+  if (failed(gradients))
+    return fail();
+  SmallVector<Value> scores;
+  for (auto [layer, activation, gradient] :
+       llvm::zip_equal(layers, activations, *gradients))
+    scores.push_back(
+        emitFisher(builder, activation, gradient, layer.batch, layer.spatial));
+  Value all = collect(builder, function.getLoc(), scores);
+  setResults(fisher, {logits, all});
+  return fisher;
+}

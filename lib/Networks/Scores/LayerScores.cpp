@@ -1,0 +1,342 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Networks/Scores/LayerScores.h"
+#include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+
+using namespace kas;
+using namespace mlir;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+ArrayRef<llvm::StringLiteral> kas::getProxyNames() {
+  static constexpr llvm::StringLiteral names[] = {
+      "fisher", "snip",   "grad-norm", "synflow",
+      "naswot", "params", "flops",     "ensemble"};
+  return names;
+}
+
+double kas::getProxy(StringRef name, const LayerScore &score,
+                     const LayerScore &original) {
+  if (name == "fisher")
+    return score.fisher;
+  if (name == "snip")
+    return score.snip;
+  if (name == "grad-norm")
+    return score.gradNorm;
+  if (name == "synflow")
+    return score.synflow;
+  if (name == "naswot")
+    return score.naswot;
+  if (name == "params")
+    return score.params;
+  if (name == "flops")
+    return 2 * score.macs;
+  assert(name == "ensemble" && "the names are those of getProxyNames");
+  double sum = 0;
+  for (double LayerScore::*member :
+       {&LayerScore::fisher, &LayerScore::snip, &LayerScore::gradNorm,
+        &LayerScore::synflow})
+    sum += std::log(score.*member / original.*member);
+  return sum / 4;
+}
+
+//===----------------------------------------------------------------------===//
+// The network
+//===----------------------------------------------------------------------===//
+
+/// One class for each sample, in turn from one that the seed says.
+static Tensor makeLabels(ArrayRef<int64_t> shape, uint64_t seed) {
+  Tensor labels(shape);
+  RandomStream random(seed, "labels");
+  for (int64_t sample = 0; sample < shape[0]; ++sample) {
+    auto label =
+        std::min<int64_t>(random.uniform(sample) * shape[1], shape[1] - 1);
+    labels.getValues()[sample * shape[1] + label] = 1;
+  }
+  return labels;
+}
+
+/// What failed where a function reports by diagnostics.
+static Error takeDiagnostics(std::string &text, StringRef what) {
+  return createStringError(what + (text.empty() ? "" : ": " + text));
+}
+
+static LogicalResult clean(func::FuncOp function) {
+  RewritePatternSet patterns(function.getContext());
+  linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
+  return applyPatternsGreedily(function, std::move(patterns));
+}
+
+static CPUPipelineOptions getPipeline(const LayerScoreOptions &options) {
+  CPUPipelineOptions pipeline;
+  pipeline.threads = options.threads;
+  return pipeline;
+}
+
+Expected<std::vector<LayerScorer::Observed>>
+LayerScorer::observe(ModuleOp module, StringRef name, const NamedTensors &given,
+                     bool synflow) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  auto function = copy->lookupSymbol<func::FuncOp>(name);
+  if (!function || function.isDeclaration())
+    return createStringError("requires a function with a body, got '" + name +
+                             "'");
+  std::string text;
+  ScopedDiagnosticHandler handler(module.getContext(),
+                                  [&](Diagnostic &diagnostic) {
+                                    text = diagnostic.str();
+                                    return success();
+                                  });
+  llvm::SmallVector<CutLayer> cut;
+  auto observed = makeObservedFunction(
+      function, "observed", {.normalize = options.normalize}, synflow, cut);
+  if (failed(observed) || failed(clean(*observed)))
+    return takeDiagnostics(text, "cannot score the layers of the network");
+  function.erase();
+  // LLVM's loop passes take minutes for a function of dozens of layers that
+  // runs once; its back end alone takes seconds.
+  auto compiled = compileForCPU(*copy, "observed", getPipeline(options),
+                                {.optLevel = options.onlyFisher ? 0u : 1u});
+  if (!compiled)
+    return compiled.takeError();
+  NamedTensors all;
+  for (const auto &[key, tensor] : given)
+    all[key] = tensor.clone();
+  const FunctionSignature &signature = compiled->getSignature();
+  if (!synflow && !all.count("labels"))
+    all["labels"] = makeLabels(signature.arguments.back().shape, options.seed);
+  auto arguments = signature.makeArguments(all, options.seed);
+  if (!arguments)
+    return arguments.takeError();
+  auto results = signature.makeResults();
+  if (!results)
+    return results.takeError();
+  (*compiled)(*arguments, *results);
+  if (!synflow)
+    fisher = ArrayRef<float>((*results)[1].getValues()).vec();
+  auto share = [](SmallVector<Tensor> &tensors) {
+    return llvm::map_to_vector(tensors, [](Tensor &tensor) {
+      return std::make_shared<Tensor>(std::move(tensor));
+    });
+  };
+  auto taken = share(*arguments), returned = share(*results);
+  std::vector<Observed> result;
+  for (const CutLayer &layer : cut) {
+    auto get = [&](unsigned index) {
+      CutLayer::Place place = layer.places[index];
+      return (place.isArgument ? taken : returned)[place.index];
+    };
+    result.push_back({get(0), get(1), get(2), get(3)});
+  }
+  if (!synflow)
+    layers = std::move(cut);
+  return result;
+}
+
+Expected<std::unique_ptr<LayerScorer>>
+LayerScorer::create(ModuleOp module, StringRef function,
+                    const NamedTensors &given,
+                    const LayerScoreOptions &options) {
+  std::unique_ptr<LayerScorer> scorer(new LayerScorer(options));
+  auto plain = scorer->observe(module, function, given, /*synflow=*/false);
+  if (!plain)
+    return plain.takeError();
+  scorer->plain = std::move(*plain);
+  if (!options.onlyFisher) {
+    auto flow = scorer->observe(module, function, given, /*synflow=*/true);
+    if (!flow)
+      return flow.takeError();
+    scorer->flow = std::move(*flow);
+  }
+  for (unsigned layer = 0; layer < scorer->getNumLayers(); ++layer) {
+    auto score = scorer->score(layer, *scorer->layers[layer].module);
+    if (!score)
+      return score.takeError();
+    scorer->originals.push_back(*score);
+  }
+  return scorer;
+}
+
+OwningOpRef<ModuleOp> LayerScorer::getModule(unsigned layer) const {
+  return OwningOpRef<ModuleOp>(
+      cast<ModuleOp>(layers[layer].module.get()->clone()));
+}
+
+//===----------------------------------------------------------------------===//
+// Candidates
+//===----------------------------------------------------------------------===//
+
+/// Multiply-adds: points of operations that reduce, and of operators.
+static double countMacs(ModuleOp module) {
+  double macs = 0;
+  module.walk([&](ApplyOp apply) {
+    if (FailureOr<Cost> cost = getCost(apply); succeeded(cost))
+      macs += cost->macs;
+  });
+  module.walk([&](linalg::LinalgOp op) {
+    if (op.getNumReductionLoops() == 0)
+      return;
+    double points = 1;
+    for (int64_t size : op.getStaticLoopRanges())
+      points *= size;
+    macs += points;
+  });
+  return macs;
+}
+
+unsigned LayerScorer::getNumCompiled() const {
+  std::lock_guard<std::mutex> lock(cache->mutex);
+  return cache->entries.size();
+}
+
+std::unique_ptr<LayerScorer> LayerScorer::share(MLIRContext &context) const {
+  std::unique_ptr<LayerScorer> other(new LayerScorer(options));
+  for (const CutLayer &layer : layers) {
+    std::string text;
+    llvm::raw_string_ostream(text) << *layer.module;
+    other->layers.push_back({layer.name, layer.batch, layer.spatial,
+                             layer.places,
+                             parseSourceString<ModuleOp>(text, &context)});
+  }
+  other->plain = plain;
+  other->flow = flow;
+  other->fisher = fisher;
+  other->originals = originals;
+  other->cache = cache;
+  return other;
+}
+
+Expected<LayerScorer::Compiled *> LayerScorer::compile(unsigned layer,
+                                                       ModuleOp candidate) {
+  std::string key;
+  llvm::raw_string_ostream(key) << candidate;
+  {
+    std::lock_guard<std::mutex> lock(cache->mutex);
+    if (auto found = cache->entries.find(key); found != cache->entries.end())
+      return found->second.get();
+  }
+  auto made = compileAnew(layer, candidate);
+  if (!made)
+    return made.takeError();
+  // Another thread may have been faster.
+  std::lock_guard<std::mutex> lock(cache->mutex);
+  return cache->entries.try_emplace(key, std::move(*made)).first->second.get();
+}
+
+Expected<std::unique_ptr<LayerScorer::Compiled>>
+LayerScorer::compileAnew(unsigned layer, ModuleOp candidate) {
+  OwningOpRef<ModuleOp> copy = candidate.clone();
+  auto function = copy->lookupSymbol<func::FuncOp>(layerFunctionName);
+  if (!function || function.getNumArguments() < 2)
+    return createStringError("requires a candidate with a function '" +
+                             layerFunctionName + "' of data, weights and init");
+  double macs = countMacs(candidate), params = 0;
+  for (Type type : function.getArgumentTypes().drop_front().drop_back())
+    params += cast<ShapedType>(type).getNumElements();
+  std::string text;
+  ScopedDiagnosticHandler handler(candidate.getContext(),
+                                  [&](Diagnostic &diagnostic) {
+                                    text = diagnostic.str();
+                                    return success();
+                                  });
+  auto make = [&](StringRef name,
+                  bool normalize) -> Expected<CompiledFunction> {
+    auto scores = (options.onlyFisher ? makeLayerFisherFunction
+                                      : makeLayerScoreFunction)(
+        function, name, layers[layer].batch, layers[layer].spatial, normalize);
+    if (failed(scores) || failed(clean(*scores)))
+      return takeDiagnostics(text, "cannot score the candidate");
+    return compileForCPU(*copy, name, getPipeline(options),
+                         {.optLevel = options.onlyFisher ? 0u : 1u});
+  };
+  auto plain = make("scores", options.normalize);
+  if (!plain)
+    return plain.takeError();
+  auto made = std::make_unique<Compiled>(
+      Compiled{std::move(*plain), std::nullopt, params, macs});
+  if (options.normalize && !options.onlyFisher) {
+    auto bare = make("bare_scores", false);
+    if (!bare)
+      return bare.takeError();
+    made->bare.emplace(std::move(*bare));
+  }
+  return made;
+}
+
+Expected<SmallVector<Tensor>> LayerScorer::run(const CompiledFunction &function,
+                                               unsigned layer,
+                                               const Observed &observed,
+                                               bool magnitudes) {
+  NamedTensors given;
+  const FunctionSignature &signature = function.getSignature();
+  auto give = [&](StringRef name, const Tensor &tensor) {
+    if (llvm::any_of(signature.arguments, [&](const TensorSignature &argument) {
+          return argument.name == name;
+        }))
+      given[name.str()] = tensor.clone();
+  };
+  give("data", *observed.data);
+  give("weight", *observed.weight);
+  give("init", *observed.init);
+  give("gradient", *observed.gradient);
+  // Other weights for each layer.
+  auto arguments =
+      signature.makeArguments(given, options.seed + 1000003 * (layer + 1));
+  if (!arguments)
+    return arguments.takeError();
+  if (magnitudes)
+    for (Tensor &tensor : MutableArrayRef(*arguments).drop_front().drop_back(2))
+      for (float &value : tensor.getValues())
+        value = std::abs(value);
+  auto results = signature.makeResults();
+  if (!results)
+    return results.takeError();
+  function(*arguments, *results);
+  return std::move(*results);
+}
+
+Expected<LayerScore> LayerScorer::score(unsigned layer, ModuleOp candidate) {
+  Expected<Compiled *> compiled = compile(layer, candidate);
+  if (!compiled)
+    return compiled.takeError();
+  auto results = run((*compiled)->plain, layer, plain[layer], false);
+  if (!results)
+    return results.takeError();
+  if (options.onlyFisher)
+    return LayerScore{.fisher = (*results)[0].getValues()[0],
+                      .params = (*compiled)->params,
+                      .macs = (*compiled)->macs};
+  auto flowed = run((*compiled)->bare ? *(*compiled)->bare : (*compiled)->plain,
+                    layer, flow[layer], true);
+  if (!flowed)
+    return flowed.takeError();
+  ArrayRef<float> values = (*results)[0].getValues();
+  LayerScore score;
+  score.fisher = values[0];
+  score.snip = values[1];
+  score.gradNorm = std::sqrt(values[2]);
+  score.synflow = (*flowed)[0].getValues()[1];
+  score.naswot =
+      getLogDeterminant((*results)[1].getValues(), (*results)[1].getShape()[0]);
+  score.params = (*compiled)->params;
+  score.macs = (*compiled)->macs;
+  return score;
+}

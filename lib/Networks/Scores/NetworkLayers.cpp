@@ -1,0 +1,184 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NetworkLayers.h"
+#include "../Differentiation/TensorEmitter.h"
+#include "kas/Networks/Sites/Site.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace kas;
+
+std::optional<Layer> kas::matchLayer(linalg::LinalgOp op) {
+  if (!linalg::isaConvolutionOpInterface(op) || op->getNumResults() != 1)
+    return std::nullopt;
+  auto dims = linalg::inferConvolutionDims(op);
+  if (failed(dims) || dims->batch.size() != 1 || dims->filterLoop.empty() ||
+      dims->outputChannel.size() + dims->depth.size() == 0)
+    return std::nullopt;
+  Layer layer;
+  layer.op = op;
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  auto getDimension = [&](unsigned loop) {
+    return map.getResultPosition(getAffineDimExpr(loop, op->getContext()));
+  };
+  layer.batch = *getDimension(dims->batch.front());
+  for (unsigned loop : dims->outputImage)
+    layer.spatial.push_back(*getDimension(loop));
+  if (auto argument = dyn_cast<BlockArgument>(op.getDpsInputs()[1]))
+    if (auto function =
+            dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()))
+      if (auto name = function.getArgAttrOfType<StringAttr>(
+              argument.getArgNumber(), argumentNameAttributeName)) {
+        StringRef text = name.getValue();
+        text.consume_back(".weight");
+        layer.name = text.str();
+      }
+  return layer;
+}
+
+bool kas::endsResidualBlock(const Layer &layer) {
+  Value result = layer.op->getResult(0);
+  if (!result.hasOneUse())
+    return false;
+  auto reader = dyn_cast<linalg::LinalgOp>(*result.getUsers().begin());
+  if (!reader || reader.getNumDpsInputs() != 2 ||
+      reader.getNumReductionLoops() != 0)
+    return false;
+  Operation &first = reader.getBlock()->front();
+  return isa<arith::AddFOp>(first) &&
+         llvm::all_of(reader.getDpsInputs(), [&](Value input) {
+           return input.getType() == result.getType();
+         });
+}
+
+Value kas::emitNormalized(OpBuilder &builder, Value result, unsigned batch,
+                          ArrayRef<unsigned> spatial) {
+  Location loc = result.getLoc();
+  auto type = cast<RankedTensorType>(result.getType());
+  SmallVector<unsigned> dropped = llvm::to_vector(spatial);
+  dropped.push_back(batch);
+  double count = 1;
+  for (unsigned dimension : dropped)
+    count *= type.getDimSize(dimension);
+  TensorEmitter emitter(builder, loc, type);
+  Value mean =
+      emitter.reduce(result, dropped, /*isMaximum=*/false,
+                     [&](OpBuilder &builder, Location loc, ValueRange v) {
+                       return scale(builder, loc, v[0], 1 / count);
+                     });
+  Value centred =
+      emitter.map({{result, {}}, {mean, dropped}},
+                  [](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+                    return arith::SubFOp::create(builder, loc, v[0], v[1]);
+                  });
+  Value variance = emitter.reduce(
+      centred, dropped, /*isMaximum=*/false,
+      [&](OpBuilder &builder, Location loc, ValueRange v) {
+        return scale(builder, loc, multiply(builder, loc, v[0], v[0]),
+                     1 / count);
+      });
+  // The constant of torch.nn.BatchNorm2d.
+  return emitter.map(
+      {{centred, {}}, {variance, dropped}},
+      [](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+        Value epsilon = arith::ConstantOp::create(
+            builder, loc, builder.getFloatAttr(v[1].getType(), 1e-5));
+        Value sum = arith::AddFOp::create(builder, loc, v[1], epsilon);
+        Value factor = math::RsqrtOp::create(builder, loc, sum);
+        return multiply(builder, loc, v[0], factor);
+      });
+}
+
+Value kas::normalizeLayer(OpBuilder &builder, const Layer &layer) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfter(layer.op);
+  Value result = layer.op->getResult(0);
+  Value normalized =
+      emitNormalized(builder, result, layer.batch, layer.spatial);
+  Operation *last = normalized.getDefiningOp();
+  result.replaceUsesWithIf(normalized, [&](OpOperand &use) {
+    return last->isBeforeInBlock(use.getOwner());
+  });
+  return normalized;
+}
+
+//===----------------------------------------------------------------------===//
+// Backward
+//===----------------------------------------------------------------------===//
+
+Value kas::emitLossGradient(OpBuilder &builder, Value logits, Value labels) {
+  Location loc = logits.getLoc();
+  auto type = cast<RankedTensorType>(logits.getType());
+  TensorEmitter emitter(builder, loc, type);
+  auto first = [](OpBuilder &, Location, ValueRange v) { return v[0]; };
+  Value largest = emitter.reduce(logits, {1}, /*isMaximum=*/true, first);
+  Value powers =
+      emitter.map({{logits, {}}, {largest, {1}}},
+                  [](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+                    Value shifted =
+                        arith::SubFOp::create(builder, loc, v[0], v[1]);
+                    return math::ExpOp::create(builder, loc, shifted);
+                  });
+  Value sum = emitter.reduce(powers, {1}, /*isMaximum=*/false, first);
+  double factor = 1.0 / type.getDimSize(0);
+  return emitter.map(
+      {{powers, {}}, {sum, {1}}, {labels, {}}},
+      [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+        Value share = arith::DivFOp::create(builder, loc, v[0], v[1]);
+        Value excess = arith::SubFOp::create(builder, loc, share, v[2]);
+        return scale(builder, loc, excess, factor);
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+RankedTensorType kas::checkClassifier(func::FuncOp function, StringRef what) {
+  auto type = function.getNumResults() == 1
+                  ? dyn_cast<RankedTensorType>(function.getResultTypes()[0])
+                  : RankedTensorType();
+  if (function.getBody().hasOneBlock() && type && type.getRank() == 2 &&
+      type.hasStaticShape())
+    return type;
+  function.emitError("for ")
+      << what
+      << ", requires a function with one block and one result of static shape "
+         "samples x classes";
+  return nullptr;
+}
+
+func::FuncOp kas::cloneBehind(OpBuilder &builder, func::FuncOp function,
+                              StringRef name) {
+  builder.setInsertionPointAfter(function);
+  func::FuncOp clone = function.clone();
+  clone.setName(name);
+  builder.insert(clone);
+  return clone;
+}
+
+Value kas::addArgument(func::FuncOp function, Type type, StringRef name) {
+  Builder builder(function.getContext());
+  LogicalResult inserted = function.insertArgument(
+      function.getNumArguments(), type,
+      builder.getDictionaryAttr(builder.getNamedAttr(
+          argumentNameAttributeName, builder.getStringAttr(name))),
+      function.getLoc());
+  assert(succeeded(inserted) && "a func.func takes arguments");
+  (void)inserted;
+  return function.getArguments().back();
+}
+
+void kas::setResults(func::FuncOp function, ValueRange results) {
+  function.getBody().front().getTerminator()->setOperands(results);
+  function.setType(FunctionType::get(
+      function.getContext(), function.getArgumentTypes(), results.getTypes()));
+  function.removeResAttrsAttr();
+}

@@ -1,0 +1,227 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Networks/Sites/Extract.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace kas;
+
+namespace {
+
+/// The layers of one kind.
+struct Group {
+  LayerKind kind;
+  /// Per distinct binding the layers that have it, in the order of the module.
+  llvm::MapVector<BindingAttr, SmallVector<Site *>> layers;
+};
+
+} // namespace
+
+/// Adds the coefficients that the layer lacks, as many as a space can declare.
+static LogicalResult addCoefficients(Site &site, BindingAttr coefficients) {
+  if (!coefficients)
+    return success();
+  for (auto [name, value] :
+       llvm::zip_equal(coefficients.getNames(), coefficients.getValues())) {
+    if (llvm::is_contained(site.kind.primaries, name.getValue()))
+      return site.op.emitError()
+             << "requires other names than the sizes of layers for "
+                "coefficients, got '"
+             << name.getValue() << "'";
+    if (llvm::is_contained(site.kind.coefficients, name.getValue()))
+      continue;
+    if (site.binding.size() == SymbolSet::maxSymbols) {
+      site.op.emitWarning()
+          << "the space of this layer has " << SymbolSet::maxSymbols
+          << " symbols without coefficient '" << name.getValue()
+          << "', which is left out";
+      continue;
+    }
+    site.kind.coefficients.push_back(name.str());
+    site.binding.emplace_back(name.str(), value);
+  }
+  return success();
+}
+
+static BindingAttr getBindingAttr(const Site &site) {
+  SmallVector<std::pair<StringRef, int64_t>> entries;
+  for (auto &[name, value] : site.binding)
+    entries.emplace_back(name, value);
+  return BindingAttr::getNormal(site.op->getContext(), entries);
+}
+
+static std::vector<Group> groupByKind(MutableArrayRef<Site> sites) {
+  std::vector<Group> groups;
+  for (Site &site : sites) {
+    auto group = llvm::find_if(groups, [&](const Group &group) {
+      // Rectangular kinds of one name may differ in what is rectangular.
+      return group.kind.name == site.kind.name &&
+             group.kind.coefficients == site.kind.coefficients;
+    });
+    if (group == groups.end())
+      group = groups.insert(group, Group{site.kind, {}});
+    group->layers[getBindingAttr(site)].push_back(&site);
+  }
+  return groups;
+}
+
+//===----------------------------------------------------------------------===//
+// Writing a space
+//===----------------------------------------------------------------------===//
+
+static ArrayAttr getSizes(Builder &builder, ArrayRef<std::string> texts,
+                          const SymbolSet &symbols) {
+  return builder.getArrayAttr(
+      llvm::map_to_vector(texts, [&](const std::string &text) -> Attribute {
+        // The texts are our own.
+        Size size = llvm::cantFail(parseSize(text, symbols));
+        return SizeAttr::getNormal(builder.getContext(), size, symbols);
+      }));
+}
+
+/// What fits the layers themselves, and a bit more for what may replace them.
+/// No `expand`: it drops outputs or weights, which is hardly what a network
+/// gains from.
+static DictionaryAttr getDefaultLimits(Builder &builder,
+                                       const LayerKind &kind) {
+  unsigned numSpatial = kind.name.starts_with("conv2d")   ? 2
+                        : kind.name.starts_with("conv1d") ? 1
+                                                          : 0;
+  bool isStrided = StringRef(kind.name).contains("strided") ||
+                   StringRef(kind.name).contains("dilated");
+  NamedAttrList limits;
+  auto add = [&](StringRef name, int64_t value) {
+    limits.append(name, builder.getI64IntegerAttr(value));
+  };
+  add("depth", 8 + numSpatial);
+  add("reduce", 2 + numSpatial);
+  add("split", 2);
+  add("merge", 2);
+  add("shift", 1);
+  add("expand", 0);
+  add("unfold", numSpatial);
+  add("stride", isStrided ? 2 : 0);
+  add("weights", 2);
+  return limits.getDictionary(builder.getContext());
+}
+
+static DictionaryAttr getBudget(Builder &builder, const Group &group,
+                                const ExtractOptions &options) {
+  double flops = 0, parameters = 0;
+  for (auto &[binding, sites] : group.layers)
+    for (Site *site : sites) {
+      flops += 2.0 * site->macs;
+      parameters += site->parameters;
+    }
+  NamedAttrList budget;
+  // A double that is too large for an integer is written as what still fits.
+  auto getInteger = [&](double value) {
+    constexpr double largest = 9.2e18;
+    return builder.getI64IntegerAttr(std::min(value, largest));
+  };
+  budget.append("baseline_flops", getInteger(flops));
+  budget.append("baseline_params", getInteger(parameters));
+  budget.append("flops_ratio", builder.getF64FloatAttr(options.flopsRatio));
+  budget.append("min_flops_ratio",
+                builder.getF64FloatAttr(options.minFlopsRatio));
+  return budget.getDictionary(builder.getContext());
+}
+
+static SymbolSet getSymbols(const LayerKind &kind) {
+  SymbolSet symbols;
+  // The names are distinct, and there is room for them.
+  for (StringRef name : kind.primaries)
+    llvm::cantFail(symbols.add(name, SymbolKind::Primary));
+  for (StringRef name : kind.coefficients)
+    llvm::cantFail(symbols.add(name, SymbolKind::Coefficient));
+  return symbols;
+}
+
+static SpaceOp writeSpace(OpBuilder &builder, SymbolTable &symbolTable,
+                          Group &group, const ExtractOptions &options) {
+  const LayerKind &kind = group.kind;
+  SymbolSet symbols = getSymbols(kind);
+  auto getStrings = [&](ArrayRef<std::string> names) {
+    return builder.getStrArrayAttr(llvm::to_vector_of<StringRef>(names));
+  };
+  auto getUnordered = [&](size_t rank, unsigned channel) {
+    SmallVector<bool> flags(rank, false);
+    flags[channel] = kind.hasUnorderedChannels;
+    return builder.getDenseBoolArrayAttr(flags);
+  };
+  // Channels stand second in convolutions and last in products.
+  bool isConvolution = StringRef(kind.name).starts_with("conv");
+  unsigned channel = isConvolution ? 1 : kind.inputSizes.size() - 1;
+  SmallVector<Attribute> bindings;
+  SmallVector<int64_t> multiplicities;
+  SmallVector<Location> locations;
+  for (auto &[binding, sites] : group.layers) {
+    bindings.push_back(binding);
+    multiplicities.push_back(sites.size());
+    locations.push_back(sites.front()->op.getLoc());
+  }
+  auto space = SpaceOp::create(
+      builder, locations.front(), builder.getStringAttr(kind.name),
+      /*sym_visibility=*/nullptr, getStrings(kind.primaries),
+      getStrings(kind.coefficients),
+      getSizes(builder, kind.outputSizes, symbols),
+      getUnordered(kind.outputSizes.size(), channel),
+      getSizes(builder, kind.inputSizes, symbols),
+      getUnordered(kind.inputSizes.size(), channel),
+      builder.getArrayAttr(bindings),
+      builder.getDenseI64ArrayAttr(multiplicities),
+      getDefaultLimits(builder, kind), getBudget(builder, group, options));
+  if (!kind.namedOperator.empty())
+    space->setAttr(namedOperatorAttributeName,
+                   builder.getStringAttr(kind.namedOperator));
+  symbolTable.insert(space, builder.getInsertionPoint());
+  return space;
+}
+
+static void markSites(Builder &builder, SpaceOp space, const Group &group) {
+  for (auto [index, layer] : llvm::enumerate(group.layers))
+    for (Site *site : layer.second) {
+      NamedAttrList entries;
+      entries.append("space", FlatSymbolRefAttr::get(space.getSymNameAttr()));
+      entries.append("binding", builder.getI64IntegerAttr(index));
+      if (!site->name.empty())
+        entries.append("name", builder.getStringAttr(site->name));
+      site->op->setAttr(siteAttributeName,
+                        entries.getDictionary(builder.getContext()));
+    }
+}
+
+FailureOr<ExtractResult> kas::extractSpaces(ModuleOp module,
+                                            const ExtractOptions &options) {
+  ExtractResult result;
+  std::vector<Site> sites = findSites(
+      module,
+      [&](linalg::LinalgOp op, StringRef reason) {
+        ++result.numNearMisses;
+        op.emitRemark() << "not extracted: " << reason;
+      },
+      options.stemChannels);
+  llvm::erase_if(
+      sites, [](Site &site) { return site.op->hasAttr(siteAttributeName); });
+  result.numSites = sites.size();
+
+  for (Site &site : sites)
+    if (failed(addCoefficients(site, options.coefficients)))
+      return failure();
+  std::vector<Group> groups = groupByKind(sites);
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  SymbolTable symbolTable(module);
+  for (Group &group : groups) {
+    SpaceOp space = writeSpace(builder, symbolTable, group, options);
+    markSites(builder, space, group);
+    result.spaces.push_back(space);
+  }
+  return result;
+}

@@ -1,0 +1,61 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Networks/Sites/Extract.h"
+#include "kas/Networks/Sites/KernelSites.h"
+#include "kas/Networks/Passes.h"
+
+namespace kas {
+#define GEN_PASS_DEF_KASEXTRACTPASS
+#include "kas/Networks/Passes.h.inc"
+} // namespace kas
+
+using namespace mlir;
+using namespace kas;
+
+namespace {
+
+struct KasExtractPass : kas::impl::KasExtractPassBase<KasExtractPass> {
+  using KasExtractPassBase::KasExtractPassBase;
+
+  void runOnOperation() override {
+    ExtractOptions options;
+    options.stemChannels = stemChannels;
+    options.flopsRatio = flopsRatio;
+    options.minFlopsRatio = minFlopsRatio;
+    if (!(flopsRatio > 0) || !(minFlopsRatio > 0) ||
+        !(minFlopsRatio < flopsRatio)) {
+      mlir::emitError(getOperation().getLoc())
+          << "options require 0 < 'min-flops-ratio' < "
+             "'flops-ratio', got "
+          << minFlopsRatio << " and " << flopsRatio;
+      return signalPassFailure();
+    }
+    llvm::Expected<BindingAttr> binding =
+        parseBinding(&getContext(), coefficients);
+    if (!binding) {
+      mlir::emitError(getOperation().getLoc())
+          << "option 'coefficients': " << llvm::toString(binding.takeError());
+      return signalPassFailure();
+    }
+    options.coefficients = *binding;
+    if (kernel) {
+      ExtractKernelResult result = extractKernel(getOperation(), options);
+      numSites += result.numSites;
+      numNearMisses += result.numNearMisses;
+      return;
+    }
+    FailureOr<ExtractResult> result = extractSpaces(getOperation(), options);
+    if (failed(result))
+      return signalPassFailure();
+    numSites += result->numSites;
+    numNearMisses += result->numNearMisses;
+  }
+};
+
+} // namespace

@@ -1,0 +1,470 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Networks/Sites/Substitute.h"
+#include "Rewriting.h"
+#include "kas/Dialect/Kas/Analysis/FanIn.h"
+#include "kas/Library/Operators.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Format.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace kas;
+
+namespace {
+
+/// A layer with its mark, and what replaces it.
+struct MarkedSite {
+  linalg::LinalgOp op;
+  SpaceOp space;
+  BindingAttr binding;
+  OperatorOp replacement;
+};
+
+/// New weights, equal for layers that share their old weight and differ in
+/// nothing that matters for the new one.
+struct WeightGroup {
+  /// The name of the layer, if it has one, and of its space.
+  std::string layer, space;
+  BlockArgument oldWeight;
+  SmallVector<int64_t> oldShape;
+  SmallVector<Value> weights;
+};
+
+class Substituter {
+public:
+  Substituter(ModuleOp module, const SubstituteOptions &options)
+      : module(module), options(options), symbolTable(module),
+        builder(module.getContext()) {}
+
+  FailureOr<SubstituteResult> run();
+
+private:
+  FailureOr<SpaceOp> findSelectedSpace();
+  FailureOr<OperatorOp> findOperator(StringRef name);
+  LogicalResult checkBinding(OperatorOp op);
+  LogicalResult findMarkedSites();
+  FailureOr<MarkedSite> readMark(linalg::LinalgOp op, Attribute mark);
+
+  OperatorOp getDefinition(const Site &site);
+  bool replace(MarkedSite marked);
+  Value getData(const Site &site);
+  BindingAttr getApplyBinding(const MarkedSite &marked);
+  SmallVector<Value> getNewWeights(const MarkedSite &marked, const Site &site,
+                                   BindingAttr attr, const Binding &binding);
+  void replaceResult(const Site &site, Value value);
+  void finishArguments();
+  void nameWeights(WeightGroup &group, llvm::StringSet<> &names,
+                   unsigned &numUnnamed);
+
+  ModuleOp module;
+  const SubstituteOptions &options;
+  SymbolTable symbolTable;
+  OpBuilder builder;
+  SmallVector<MarkedSite> markedSites;
+  SmallVector<OperatorOp> imported;
+  llvm::StringMap<OperatorOp> definitions;
+  /// By function, old weight, operator and binding.
+  using GroupKey = std::tuple<Operation *, Value, Operation *, BindingAttr>;
+  std::vector<std::pair<GroupKey, WeightGroup>> groups;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// What the options and the marks name
+//===----------------------------------------------------------------------===//
+
+/// Null when no space is selected.
+FailureOr<SpaceOp> Substituter::findSelectedSpace() {
+  StringRef name = options.space;
+  name.consume_front("@");
+  if (name.empty())
+    return SpaceOp();
+  if (auto space = symbolTable.lookup<SpaceOp>(name))
+    return space;
+  return mlir::emitError(module.getLoc())
+         << "requires a kas.space, got '@" << name << "'";
+}
+
+FailureOr<OperatorOp> Substituter::findOperator(StringRef name) {
+  name.consume_front("@");
+  if (auto op = symbolTable.lookup<OperatorOp>(name))
+    return op;
+  if (!name.starts_with("kas.") || symbolTable.lookup(name))
+    return mlir::emitError(module.getLoc())
+           << "requires a kas.operator, got '@" << name << "'";
+  OwningOpRef<ModuleOp> library = parseNamedOperator(module.getContext(), name);
+  if (!library)
+    return mlir::emitError(module.getLoc())
+           << "requires an operator of the library, got '" << name << "'";
+  auto op = *library->getOps<OperatorOp>().begin();
+  op->remove();
+  op.setSymName(name);
+  symbolTable.insert(op, module.getBody()->begin());
+  imported.push_back(op);
+  return op;
+}
+
+FailureOr<MarkedSite> Substituter::readMark(linalg::LinalgOp op,
+                                            Attribute mark) {
+  auto entries = dyn_cast<DictionaryAttr>(mark);
+  auto symbol =
+      entries ? entries.getAs<FlatSymbolRefAttr>("space") : FlatSymbolRefAttr();
+  auto index = entries ? entries.getAs<IntegerAttr>("binding") : IntegerAttr();
+  if (!symbol || !index || !index.getType().isInteger(64))
+    return op.emitOpError("requires a space and a binding in '")
+           << siteAttributeName << "', got " << mark;
+  auto space = symbolTable.lookup<SpaceOp>(symbol.getValue());
+  if (!space)
+    return op.emitOpError("requires a kas.space in '")
+           << siteAttributeName << "', got " << symbol;
+  if (index.getValue().isNegative() ||
+      index.getValue().uge(space.getBindings().size()))
+    return op.emitOpError("requires one of ")
+           << space.getBindings().size() << " bindings of " << symbol << " in '"
+           << siteAttributeName << "', got " << Attribute(index);
+  auto binding =
+      cast<BindingAttr>(space.getBindings()[index.getValue().getZExtValue()]);
+  return MarkedSite{op, space, binding, nullptr};
+}
+
+/// `op` declares what the option gives values to.
+LogicalResult Substituter::checkBinding(OperatorOp op) {
+  SymbolSet symbols = op.getSymbolSet();
+  if (options.binding)
+    for (StringAttr name : options.binding.getNames())
+      if (!symbols.lookup(name.getValue()))
+        return mlir::emitError(module.getLoc())
+               << "requires symbols of operator '" << op.getSymName()
+               << "' in 'bind', got '" << name.getValue() << "'";
+  return success();
+}
+
+LogicalResult Substituter::findMarkedSites() {
+  FailureOr<SpaceOp> selected = findSelectedSpace();
+  if (failed(selected))
+    return failure();
+  OperatorOp common;
+  if (!options.operatorName.empty()) {
+    FailureOr<OperatorOp> found = findOperator(options.operatorName);
+    if (failed(found) || failed(checkBinding(*found)))
+      return failure();
+    common = *found;
+  } else if (options.binding && !options.binding.empty()) {
+    return mlir::emitError(module.getLoc())
+           << "requires an operator beside 'bind', got none";
+  }
+  WalkResult result = module.walk([&](linalg::LinalgOp op) {
+    Attribute mark = op->getAttr(siteAttributeName);
+    if (!mark)
+      return WalkResult::advance();
+    FailureOr<MarkedSite> marked = readMark(op, mark);
+    if (failed(marked))
+      return WalkResult::interrupt();
+    if (*selected && marked->space != *selected)
+      return WalkResult::advance();
+    marked->replacement = common;
+    auto named =
+        marked->space->getAttrOfType<StringAttr>(namedOperatorAttributeName);
+    if (!common && named) {
+      FailureOr<OperatorOp> found = findOperator(named);
+      if (failed(found))
+        return WalkResult::interrupt();
+      marked->replacement = *found;
+    }
+    markedSites.push_back(*marked);
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+//===----------------------------------------------------------------------===//
+// Replacing one layer
+//===----------------------------------------------------------------------===//
+
+/// The operator that computes what the layer computes; null, with a diagnostic,
+/// when its name is taken.
+OperatorOp Substituter::getDefinition(const Site &site) {
+  if (!site.kind.namedOperator.empty())
+    return findOperator(site.kind.namedOperator).value_or(OperatorOp());
+  auto [entry, isNew] = definitions.try_emplace(site.kind.definition);
+  if (!isNew)
+    return entry->second;
+  // The text is our own.
+  OwningOpRef<ModuleOp> parsed = parseSourceString<ModuleOp>(
+      site.kind.definition, ParserConfig(module.getContext()));
+  assert(parsed && "a definition of a kind of layer does not parse");
+  auto op = *parsed->getOps<OperatorOp>().begin();
+  op->remove();
+  symbolTable.insert(op, module.getBody()->begin());
+  imported.push_back(op);
+  return entry->second = op;
+}
+
+Value Substituter::getData(const Site &site) {
+  return reshape(builder, site.op->getLoc(), site.data, site.dataShape);
+}
+
+/// The symbols of the operator that the types do not bind.
+BindingAttr Substituter::getApplyBinding(const MarkedSite &marked) {
+  OperatorOp op = marked.replacement;
+  llvm::StringSet<> bound;
+  auto addBareSymbols = [&](ArrayRef<SizeAttr> sizes) {
+    for (SizeAttr size : sizes)
+      if (size.getNames().size() == 1 &&
+          size == SizeAttr::getSymbol(size.getContext(),
+                                      size.getNames().front().getValue()))
+        bound.insert(size.getNames().front().getValue());
+  };
+  addBareSymbols(op.getDataSizes());
+  addBareSymbols(op.getOutputSizes());
+  SmallVector<std::pair<StringRef, int64_t>> entries;
+  auto add = [&](StringRef name, bool isPrimary) {
+    std::optional<int64_t> value;
+    if (options.binding)
+      value = options.binding.lookup(name);
+    if (!value && !(isPrimary && bound.contains(name)))
+      value = marked.binding.lookup(name);
+    if (value)
+      entries.emplace_back(name, *value);
+  };
+  for (StringRef name : op.getPrimaries().getAsValueRange<StringAttr>())
+    add(name, /*isPrimary=*/true);
+  for (StringRef name : op.getCoefficients().getAsValueRange<StringAttr>())
+    add(name, /*isPrimary=*/false);
+  return BindingAttr::getNormal(op.getContext(), entries);
+}
+
+/// The text form of an initializer for one of `numWeights` weights.
+static std::string getInitializer(OperatorOp op, const Binding &binding) {
+  // The product of the variances is to be 2 / F, each variance the same.
+  double fanIn = 2 * std::pow(getFanIn(op, binding) / 2,
+                              1.0 / std::max(op.getNumWeights(), 1u));
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << "kaiming(" << llvm::format("%.6g", fanIn) << ")";
+  return text;
+}
+
+SmallVector<Value> Substituter::getNewWeights(const MarkedSite &marked,
+                                              const Site &site,
+                                              BindingAttr attr,
+                                              const Binding &binding) {
+  OperatorOp op = marked.replacement;
+  auto function = marked.op->getParentOfType<func::FuncOp>();
+  SymbolSet symbols = op.getSymbolSet();
+  Type elementType = cast<ShapedType>(site.weight.getType()).getElementType();
+  SmallVector<Type> types;
+  for (ArrayRef<SizeAttr> sizes : op.getWeightSizes()) {
+    SmallVector<int64_t> shape;
+    for (SizeAttr size : sizes)
+      shape.push_back(*kas::evaluate(size, symbols, binding));
+    types.push_back(RankedTensorType::get(shape, elementType));
+  }
+  GroupKey key(function, site.weightArgument, op, attr);
+  if (site.weightArgument)
+    for (auto &[otherKey, group] : groups)
+      if (otherKey == key &&
+          llvm::equal(ValueRange(group.weights).getTypes(), types))
+        return group.weights;
+
+  unsigned position = site.weightArgument
+                          ? site.weightArgument.getArgNumber() + 1
+                          : function.getNumArguments();
+  NamedAttrList attributes;
+  attributes.append(argumentInitAttributeName,
+                    builder.getStringAttr(getInitializer(op, binding)));
+  SpaceOp space = marked.space;
+  WeightGroup group{
+      site.name, space.getSymName().str(), site.weightArgument, {}, {}};
+  if (site.weightArgument)
+    llvm::append_range(
+        group.oldShape,
+        cast<ShapedType>(site.weightArgument.getType()).getShape());
+  for (auto [index, type] : llvm::enumerate(types)) {
+    // Inserting fails only where the type of the function is not our kind.
+    LogicalResult inserted = function.insertArgument(
+        position + index, type, attributes.getDictionary(builder.getContext()),
+        site.op->getLoc());
+    assert(succeeded(inserted) && "a func.func takes arguments");
+    (void)inserted;
+    group.weights.push_back(function.getArgument(position + index));
+  }
+  groups.emplace_back(key, group);
+  return group.weights;
+}
+
+/// Lets all users of the layer's result use `value`, which has its channels in
+/// one dimension.
+void Substituter::replaceResult(const Site &site, Value value) {
+  linalg::LinalgOp op = site.op;
+  Value result = op->getResult(0);
+  if (result.getType() == value.getType()) {
+    result.replaceAllUsesWith(value);
+    return;
+  }
+  for (Operation *user : llvm::make_early_inc_range(result.getUsers()))
+    if (isa<tensor::CollapseShapeOp>(user) &&
+        user->getResult(0).getType() == value.getType()) {
+      user->getResult(0).replaceAllUsesWith(value);
+      user->erase();
+    }
+  if (result.use_empty())
+    return;
+  ArrayRef<int64_t> shape = cast<ShapedType>(result.getType()).getShape();
+  result.replaceAllUsesWith(reshape(builder, op.getLoc(), value, shape));
+}
+
+bool Substituter::replace(MarkedSite marked) {
+  linalg::LinalgOp linalgOp = marked.op;
+  auto emitRemark = [&] { return linalgOp.emitRemark() << "not replaced: "; };
+  auto function = linalgOp->getParentOfType<func::FuncOp>();
+  if (!function || function->getParentOp() != module) {
+    emitRemark() << "requires a function of the module around the layer";
+    return false;
+  }
+  if (!options.sameWeights &&
+      !SymbolTable::symbolKnownUseEmpty(function, module)) {
+    emitRemark() << "requires a function that is not called, because its "
+                    "arguments change";
+    return false;
+  }
+  std::string reason;
+  FailureOr<Site> site = matchSite(linalgOp, reason);
+  if (failed(site)) {
+    emitRemark() << (reason.empty() ? "requires a layer" : reason);
+    return false;
+  }
+
+  if (!marked.replacement)
+    marked.replacement = getDefinition(*site);
+  if (!marked.replacement)
+    return false;
+  OperatorOp op = marked.replacement;
+  Type elementType = cast<ShapedType>(site->data.getType()).getElementType();
+  auto dataType = RankedTensorType::get(site->dataShape, elementType);
+  auto resultType = RankedTensorType::get(site->resultShape, elementType);
+  BindingAttr attr = getApplyBinding(marked);
+  FailureOr<Binding> binding =
+      inferBinding(op, dataType, resultType, attr, emitRemark);
+  if (failed(binding))
+    return false;
+
+  builder.setInsertionPoint(linalgOp);
+  SmallVector<Value> weights;
+  if (options.sameWeights) {
+    weights.push_back(adaptWeight(builder, *site, op, *binding, reason));
+    if (!weights.front()) {
+      emitRemark() << reason;
+      return false;
+    }
+  } else {
+    weights = getNewWeights(marked, *site, attr, *binding);
+  }
+  auto apply = ApplyOp::create(builder, linalgOp.getLoc(), resultType,
+                               op.getSymName(), attr, getData(*site), weights);
+  replaceResult(*site, addAccumulatorStart(builder, *site, apply.getResult()));
+  eraseWithDeadOperands(linalgOp);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+static std::string makeUnique(std::string name, llvm::StringSet<> &names) {
+  std::string result = name;
+  for (unsigned count = 1; !names.insert(result).second; ++count)
+    result = name + "_" + std::to_string(count);
+  return result;
+}
+
+/// One new weight of the old shape takes the old name, so that files with the
+/// old weights fit; else the names are the old one with a number.
+void Substituter::nameWeights(WeightGroup &group, llvm::StringSet<> &names,
+                              unsigned &numUnnamed) {
+  std::string name = group.layer;
+  if (name.empty())
+    name = group.space + ".unnamed" + std::to_string(numUnnamed++);
+  name += ".weight";
+  bool isSame = group.weights.size() == 1 && !group.oldShape.empty() &&
+                cast<ShapedType>(group.weights.front().getType()).getShape() ==
+                    ArrayRef<int64_t>(group.oldShape);
+  for (auto [index, weight] : llvm::enumerate(group.weights)) {
+    auto argument = cast<BlockArgument>(weight);
+    auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    std::string unique =
+        makeUnique(isSame ? name : name + "." + std::to_string(index), names);
+    function.setArgAttr(argument.getArgNumber(), argumentNameAttributeName,
+                        builder.getStringAttr(unique));
+  }
+}
+
+/// Drops the old weights that nothing uses any more, then names the new ones.
+void Substituter::finishArguments() {
+  llvm::MapVector<Operation *, llvm::SmallSetVector<Value, 8>> oldWeights;
+  for (auto &[key, group] : groups)
+    if (group.oldWeight)
+      oldWeights[std::get<0>(key)].insert(group.oldWeight);
+  for (auto &[operation, weights] : oldWeights) {
+    auto function = cast<func::FuncOp>(operation);
+    BitVector dead(function.getNumArguments());
+    for (Value weight : weights)
+      if (weight.use_empty())
+        dead.set(cast<BlockArgument>(weight).getArgNumber());
+    LogicalResult erased = function.eraseArguments(dead);
+    assert(succeeded(erased) && "a func.func takes arguments");
+    (void)erased;
+  }
+  llvm::MapVector<Operation *, std::pair<llvm::StringSet<>, unsigned>> names;
+  for (auto &[key, group] : groups) {
+    auto function = cast<func::FuncOp>(std::get<0>(key));
+    auto [entry, isNew] = names.insert({function, {}});
+    for (unsigned index = 0; isNew && index < function.getNumArguments();
+         ++index)
+      if (auto name = function.getArgAttrOfType<StringAttr>(
+              index, argumentNameAttributeName))
+        entry->second.first.insert(name.getValue());
+    nameWeights(group, entry->second.first, entry->second.second);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// substitute
+//===----------------------------------------------------------------------===//
+
+FailureOr<SubstituteResult> Substituter::run() {
+  LogicalResult found = findMarkedSites();
+  SubstituteResult result;
+  if (succeeded(found))
+    for (const MarkedSite &marked : markedSites)
+      ++(replace(marked) ? result.numReplaced : result.numLeft);
+  finishArguments();
+  for (OperatorOp op : imported)
+    if (SymbolTable::symbolKnownUseEmpty(op, module))
+      symbolTable.erase(op);
+  if (failed(found))
+    return failure();
+  if (markedSites.empty())
+    mlir::emitWarning(module.getLoc())
+        << "requires layers that are marked with '" << siteAttributeName
+        << "', got none; kas-extract marks them";
+  return result;
+}
+
+FailureOr<SubstituteResult> kas::substitute(ModuleOp module,
+                                            const SubstituteOptions &options) {
+  return Substituter(module, options).run();
+}

@@ -1,0 +1,57 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Networks/Sites/KernelSites.h"
+#include "kas/Networks/Passes.h"
+#include "kas/Networks/Sites/Substitute.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace kas {
+#define GEN_PASS_DEF_KASSUBSTITUTEPASS
+#include "kas/Networks/Passes.h.inc"
+} // namespace kas
+
+using namespace mlir;
+using namespace kas;
+
+namespace {
+
+struct KasSubstitutePass : kas::impl::KasSubstitutePassBase<KasSubstitutePass> {
+  using KasSubstitutePassBase::KasSubstitutePassBase;
+
+  void runOnOperation() override {
+    if (!kernel.empty() && !operatorName.empty()) {
+      mlir::emitError(getOperation().getLoc())
+          << "options require 'operator' or 'kernel', got both";
+      return signalPassFailure();
+    }
+    if (!kernel.empty())
+      return finish(substituteKernel(getOperation(), kernel, space));
+    SubstituteOptions options;
+    options.operatorName = operatorName;
+    options.space = space;
+    options.sameWeights = sameWeights;
+    llvm::Expected<BindingAttr> binding = parseBinding(&getContext(), bind);
+    if (!binding) {
+      mlir::emitError(getOperation().getLoc())
+          << "option 'bind': " << llvm::toString(binding.takeError());
+      return signalPassFailure();
+    }
+    options.binding = *binding;
+    finish(substitute(getOperation(), options));
+  }
+
+  void finish(FailureOr<SubstituteResult> result) {
+    if (failed(result))
+      return signalPassFailure();
+    numReplaced += result->numReplaced;
+    numLeft += result->numLeft;
+  }
+};
+
+} // namespace

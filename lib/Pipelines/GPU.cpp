@@ -1,0 +1,181 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Conversion/Passes.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/Codegen/GPU/GPU.h"
+#include "kas/Pipelines/NVVM.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "kas/Pipelines/SPIRV.h"
+#include "kas/Pipelines/CPU.h"
+#include "kas/Codegen/CPU/Passes.h"
+#include "kas/Codegen/Common/Passes.h"
+#include "kas/Pipelines/GPU.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace kas;
+using namespace mlir;
+
+/// Index arithmetic repeats itself, and much of it does not change in loops.
+static void addKernelCleanup(OpPassManager &manager) {
+  OpPassManager &modules = manager.nest<gpu::GPUModuleOp>();
+  modules.addPass(createGPUExpandMath());
+  OpPassManager &kernels = modules.nest<gpu::GPUFuncOp>();
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createLoopInvariantCodeMotionPass());
+  kernels.addPass(createCSEPass());
+}
+
+void kas::buildGPUKernelFormation(OpPassManager &manager, StringRef type) {
+  manager.addPass(createKasSpecializePass());
+  manager.addPass(createKasRFactorPass());
+  // Folds constants; what nothing reads needs no kernel.
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createGPUFormKernels());
+  GPUSetElementsOptions elements;
+  elements.elements = type.str();
+  manager.addNestedPass<func::FuncOp>(createGPUSetElements(elements));
+}
+
+void kas::buildGPUFrontHalf(OpPassManager &manager,
+                            const GPUFrontOptions &options) {
+  buildGPUKernelFormation(manager, options.elements);
+  GPUScheduleOptions schedule;
+  schedule.device = options.device;
+  schedule.maxThreads = options.maxThreads;
+  schedule.sharedBytes = options.sharedBytes;
+  schedule.road = options.road;
+  schedule.precision = options.precision;
+  manager.addPass(createGPUSchedule(schedule));
+  manager.addPass(createGPUOutline());
+  manager.addPass(createKasEraseOperatorsPass());
+  addKernelCleanup(manager);
+  manager.addPass(createSymbolDCEPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createBufferize());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createGPUPlanBuffers());
+}
+
+namespace {
+/// The text form of GPUFrontOptions.
+template <typename Options>
+struct FrontTextOptions : PassPipelineOptions<Options> {
+  using Base = PassPipelineOptions<Options>;
+  typename Base::template Option<std::string> device{
+      *this, "device",
+      llvm::cl::desc("What schedules are chosen for: sm_80, sm_90, ..., "
+                     "vulkan or vulkan-cpu; by default that of the module or "
+                     "the pipeline")};
+  typename Base::template Option<int64_t> maxThreads{
+      *this, "max-threads",
+      llvm::cl::desc("Most threads of a block; 0: those of the device"),
+      llvm::cl::init(0)};
+  typename Base::template Option<int64_t> sharedBytes{
+      *this, "shared-bytes",
+      llvm::cl::desc("Most bytes of workgroup memory; 0: those of the device"),
+      llvm::cl::init(0)};
+
+  typename Base::template Option<std::string> elements{
+      *this, "elements",
+      llvm::cl::desc("What tensors of f32 are kept in: f32, f16 or bf16"),
+      llvm::cl::init(GPUFrontOptions().elements)};
+  typename Base::template Option<std::string> road{
+      *this, "road",
+      llvm::cl::desc("direct, staged, tensor_core or warpgroup, for operators "
+                     "that can be computed so; by default the cheapest one")};
+  typename Base::template Option<std::string> precision{
+      *this, "precision",
+      llvm::cl::desc("What factors of products may be rounded to: f32, or "
+                     "tf32, f16 or bf16 for tensor cores"),
+      llvm::cl::init("f32")};
+
+  GPUFrontOptions getFront() const {
+    return {.device = device,
+            .maxThreads = maxThreads,
+            .sharedBytes = sharedBytes,
+            .road = road,
+            .precision = precision,
+            .elements = elements};
+  }
+};
+
+struct FrontHalfTextOptions : FrontTextOptions<FrontHalfTextOptions> {};
+
+/// The text form of NVVMPipelineOptions.
+struct NVVMTextOptions : FrontTextOptions<NVVMTextOptions> {
+  Option<std::string> chip{*this, "chip",
+                           llvm::cl::desc("sm_80, sm_90, sm_90a, ..."),
+                           llvm::cl::init(NVVMPipelineOptions().chip)};
+  Option<std::string> features{
+      *this, "features",
+      llvm::cl::desc("Such as +ptx80; by default a version of PTX that has all "
+                     "of the chip")};
+  Option<std::string> format{*this, "format",
+                             llvm::cl::desc("ptx, cubin or fatbin"),
+                             llvm::cl::init(NVVMPipelineOptions().format)};
+  Option<std::string> toolkit{
+      *this, "toolkit",
+      llvm::cl::desc("The folder of the CUDA toolkit, for formats other than "
+                     "ptx; by default it is looked for")};
+};
+
+/// The text form of SPIRVPipelineOptions.
+struct SPIRVTextOptions : FrontTextOptions<SPIRVTextOptions> {
+  Option<std::string> profile{
+      *this, "profile",
+      llvm::cl::desc("f32, or f16 for devices with 16-bit arithmetic and "
+                     "storage"),
+      llvm::cl::init(SPIRVPipelineOptions().profile)};
+};
+} // namespace
+
+void kas::registerGPUPipelines() {
+  registerKasCodegenGPUPasses();
+  PassPipelineRegistration<FrontHalfTextOptions>(
+      "kas-gpu-front-half",
+      "Lower operators on tensors to functions on buffers that launch kernels",
+      [](OpPassManager &manager, const FrontHalfTextOptions &options) {
+        buildGPUFrontHalf(manager, options.getFront());
+      });
+  PassPipelineRegistration<NVVMTextOptions>(
+      "kas-nvvm-pipeline",
+      "Lower operators on tensors to kernels for NVIDIA's GPUs",
+      [](OpPassManager &manager, const NVVMTextOptions &text) {
+        NVVMPipelineOptions options;
+        options.front = text.getFront();
+        options.chip = text.chip;
+        options.features = text.features;
+        options.format = text.format;
+        options.toolkit = text.toolkit;
+        buildNVVMPipeline(manager, options);
+      });
+  PassPipelineRegistration<SPIRVTextOptions>(
+      "kas-spirv-pipeline",
+      "Lower operators on tensors to kernels for devices with Vulkan",
+      [](OpPassManager &manager, const SPIRVTextOptions &text) {
+        SPIRVPipelineOptions options;
+        options.front = text.getFront();
+        options.profile = text.profile;
+        buildSPIRVPipeline(manager, options);
+      });
+}
+
+void kas::registerGPUPipelineDialects(DialectRegistry &registry) {
+  registerCPUPipelineDialects(registry);
+  registry.insert<KasDialect, KasGPUDialect>();
+  registerAllGPUToLLVMIRTranslations(registry);
+}

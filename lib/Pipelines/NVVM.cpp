@@ -1,0 +1,65 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Pipelines/NVVM.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "kas/Pipelines/GPU.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace kas;
+using namespace mlir;
+
+/// The oldest version of PTX that has all of the chip.
+static StringRef getDefaultFeatures(StringRef chip) {
+  int number = 0;
+  chip.drop_front(std::min<size_t>(3, chip.size()))
+      .take_while(llvm::isDigit)
+      .getAsInteger(10, number);
+  return number >= 100 ? "+ptx87" : "+ptx80";
+}
+
+void kas::buildNVVMPipeline(OpPassManager &manager,
+                            const NVVMPipelineOptions &options) {
+  GPUFrontOptions front = options.front;
+  if (front.device.empty())
+    front.device = options.chip;
+  buildGPUFrontHalf(manager, front);
+  GPUWriteManifestOptions manifest;
+  manifest.api = "cuda";
+  manifest.chip = options.chip;
+  manifest.format = options.format;
+  manager.addPass(createGPUWriteManifest(manifest));
+
+  GpuNVVMAttachTargetOptions target;
+  target.chip = options.chip;
+  target.features = options.features.empty()
+                        ? getDefaultFeatures(options.chip).str()
+                        : options.features;
+  target.optLevel = 3;
+  manager.addPass(createGpuNVVMAttachTarget(target));
+  OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createGPUPassTensorMaps());
+  kernels.addPass(createGPUPrepareNVVM());
+  kernels.addPass(createSCFToControlFlowPass());
+  ConvertGpuOpsToNVVMOpsOptions lowering;
+  // Half the registers and a quarter of the time of 64 bits.
+  lowering.indexBitwidth = 32;
+  lowering.useBarePtrCallConv = true;
+  kernels.addPass(createConvertGpuOpsToNVVMOps(lowering));
+  // What is PTX in NVVM.
+  kernels.addPass(createConvertNVVMToLLVMPass());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+  GPUSerializeNVVMOptions binary;
+  binary.format = options.format;
+  binary.toolkit = options.toolkit;
+  manager.addPass(createGPUSerializeNVVM(binary));
+}

@@ -1,0 +1,44 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Pipelines/SPIRV.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "kas/Codegen/GPU/SPIRV.h"
+#include "kas/Pipelines/GPU.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
+#include "mlir/Dialect/SPIRV/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace kas;
+using namespace mlir;
+
+void kas::buildSPIRVPipeline(OpPassManager &manager,
+                             const SPIRVPipelineOptions &options) {
+  GPUFrontOptions front = options.front;
+  if (front.device.empty())
+    front.device = "vulkan";
+  std::string profile = front.elements == "f16" ? "f16" : options.profile;
+  buildGPUFrontHalf(manager, front);
+  GPUWriteManifestOptions manifest;
+  manifest.api = "vulkan";
+  manifest.format = "spirv";
+  if (auto capabilities = getCapabilities(profile))
+    for (spirv::Capability capability : *capabilities)
+      manifest.capabilities.push_back(
+          spirv::stringifyCapability(capability).str());
+  manager.addPass(createGPUWriteManifest(manifest));
+  GPUToSPIRVOptions lowering;
+  lowering.profile = profile;
+  manager.addPass(createGPUToSPIRV(lowering));
+  OpPassManager &modules = manager.nest<spirv::ModuleOp>();
+  modules.addPass(spirv::createSPIRVLowerABIAttributesPass());
+  modules.addPass(createCanonicalizerPass());
+  modules.addPass(createCSEPass());
+  modules.addPass(spirv::createSPIRVUpdateVCEPass());
+  manager.addPass(createGPUSerializeSPIRV());
+}

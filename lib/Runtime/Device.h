@@ -1,0 +1,120 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a back end of the device runtime implements. The C functions check the
+// arguments and count what is alive; a back end talks to its driver.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_RUNTIME_DEVICE_H
+#define LIB_RUNTIME_DEVICE_H
+
+#include "Status.h"
+#include <memory>
+#include <vector>
+
+/// Whatever belongs to a device. `release` gives back what the driver holds and
+/// is called once, last; it does all it can even when something fails.
+struct KasRtObject {
+  explicit KasRtObject(KasRtDeviceImpl &device) : device(device) {}
+  virtual ~KasRtObject() = default;
+  virtual kas::rt::Status release() = 0;
+
+  KasRtDeviceImpl &device;
+};
+
+struct KasRtBufferImpl : KasRtObject {
+  KasRtBufferImpl(KasRtDeviceImpl &device, uint64_t bytes)
+      : KasRtObject(device), bytes(bytes) {}
+  virtual kas::rt::Status write(uint64_t offset, const void *source,
+                                uint64_t count) = 0;
+  virtual kas::rt::Status read(uint64_t offset, void *destination,
+                               uint64_t count) = 0;
+  virtual kas::rt::Status fill(uint32_t word) = 0;
+
+  uint64_t bytes;
+};
+
+struct KasRtKernelImpl {
+  KasRtKernelImpl(KasRtModuleImpl &module, std::string name,
+                  uint32_t bufferCount)
+      : module(module), name(std::move(name)), bufferCount(bufferCount) {}
+  virtual ~KasRtKernelImpl() = default;
+  virtual kas::rt::Status launch(const KasRtLaunchSize &size,
+                                 const KasRtArgument *arguments) = 0;
+
+  KasRtModuleImpl &module;
+  std::string name;
+  uint32_t bufferCount;
+  /// Of descriptors that the kernel takes behind the buffers.
+  std::vector<KasRtTensorMap> maps;
+};
+
+struct KasRtModuleImpl : KasRtObject {
+  using KasRtObject::KasRtObject;
+  virtual kas::rt::Status
+  createKernel(const std::string &name, uint32_t bufferCount,
+               const std::vector<KasRtTensorMap> &maps,
+               std::unique_ptr<KasRtKernelImpl> &kernel) = 0;
+
+  std::vector<std::unique_ptr<KasRtKernelImpl>> kernels;
+};
+
+struct KasRtEventImpl : KasRtObject {
+  using KasRtObject::KasRtObject;
+  virtual kas::rt::Status record() = 0;
+  /// Waits for this event; both have been recorded.
+  virtual kas::rt::Status elapsedSince(KasRtEventImpl &start,
+                                       double &milliseconds) = 0;
+
+  bool isRecorded = false;
+};
+
+struct KasRtDeviceImpl {
+  virtual ~KasRtDeviceImpl() = default;
+  /// Gives back what the driver holds; called once, last.
+  virtual kas::rt::Status close() = 0;
+  virtual kas::rt::Status synchronize() = 0;
+  virtual kas::rt::Status
+  createBuffer(uint64_t bytes, std::unique_ptr<KasRtBufferImpl> &buffer) = 0;
+  virtual kas::rt::Status
+  loadModule(const void *data, size_t bytes,
+             std::unique_ptr<KasRtModuleImpl> &module) = 0;
+  virtual kas::rt::Status
+  createEvent(std::unique_ptr<KasRtEventImpl> &event) = 0;
+  /// What a validation layer reported since the last call.
+  virtual kas::rt::Status takeMessages() { return {}; }
+
+  KasRtDeviceInfo info = {};
+  /// `cuda:0 (NVIDIA H200)`, for texts.
+  std::string label;
+  /// Set for good by the first error after which the device is of no use.
+  bool isLost = false;
+  uint64_t liveBuffers = 0, liveModules = 0, liveEvents = 0;
+};
+
+namespace kas::rt {
+
+Status countCudaDevices(int32_t &count);
+Status openCudaDevice(int32_t index, std::unique_ptr<KasRtDeviceImpl> &device);
+Status countVulkanDevices(int32_t &count);
+Status openVulkanDevice(int32_t index,
+                        std::unique_ptr<KasRtDeviceImpl> &device);
+
+/// Copies a name to where a C structure keeps it, cut to what fits.
+template <size_t N>
+void copyName(char (&to)[N], const std::string &from) {
+  to[from.copy(to, N - 1)] = '\0';
+}
+
+/// `text` with each line break and what surrounds it made one space.
+std::string makeOneLine(const std::string &text);
+
+} // namespace kas::rt
+
+#endif // LIB_RUNTIME_DEVICE_H

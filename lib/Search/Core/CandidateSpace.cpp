@@ -1,0 +1,317 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Core/CandidateSpace.h"
+#include "KeyMark.h"
+#include "llvm/ADT/STLExtras.h"
+#include <chrono>
+
+using namespace kas;
+
+/// Moves to make again where they are possible.
+struct CandidateSpace::Guide {
+  llvm::SmallVector<Move, 16> moves;
+  double keep = 0;
+
+  /// The index of the first move for which `isPossible`, if it is to be made
+  /// now.
+  template <typename Predicate>
+  std::optional<size_t> choose(Random &random, Predicate isPossible) const {
+    if (moves.empty() || random.uniform() >= keep)
+      return std::nullopt;
+    for (size_t index = 0; index < moves.size(); ++index)
+      if (isPossible(moves[index]))
+        return index;
+    return std::nullopt;
+  }
+};
+
+CandidateSpace::CandidateSpace(std::unique_ptr<State> rootState,
+                               const Options &options)
+    : root(std::move(rootState)), options(options) {}
+
+CandidateSpace::CandidateSpace(std::unique_ptr<State> rootState,
+                               const Options &options,
+                               std::shared_ptr<const LivingTree> known)
+    : CandidateSpace(std::move(rootState), options) {
+  assert(known->isComplete() && "candidates outside the tree would be lost");
+  isPrepared = true;
+  setTree(std::move(known));
+}
+
+void CandidateSpace::setTree(std::shared_ptr<const LivingTree> known) {
+  tree = std::move(known);
+  left.resize(tree->getNumNodes());
+  for (LivingTree::NodeId id = 0; id < left.size(); ++id)
+    left[id] = (*tree)[id].count;
+}
+
+void CandidateSpace::prepare() {
+  if (std::exchange(isPrepared, true) || options.treeExpansions == 0)
+    return;
+  Enumerator::Options settings;
+  settings.useTable = options.useTable;
+  settings.maxBytes = options.maxBytes;
+  Enumerator enumerator(root->clone(), settings);
+  auto begin = std::chrono::steady_clock::now();
+  auto isLate = [&] {
+    std::chrono::duration<double> elapsed =
+        std::chrono::steady_clock::now() - begin;
+    return options.treeSeconds > 0 && elapsed.count() >= options.treeSeconds;
+  };
+  // In small pieces, so that it can be stopped.
+  Enumerator::Limits limits;
+  auto status = Enumerator::Status::Interrupted;
+  while (status == Enumerator::Status::Interrupted && !stopped && !isLate()) {
+    uint64_t done = enumerator.getStatistics().expansions;
+    if (done >= options.treeExpansions)
+      break;
+    limits.expansions = std::min<uint64_t>(1000, options.treeExpansions - done);
+    status = enumerator.run(limits);
+  }
+  numExpansions += enumerator.getStatistics().expansions;
+  numDeadEnds += enumerator.getStatistics().deadEnds;
+  numDuplicates += enumerator.getStatistics().duplicates;
+  if (status == Enumerator::Status::Complete)
+    setTree(std::make_shared<const LivingTree>(enumerator.takeTree()));
+}
+
+bool CandidateSpace::isExhausted() const { return !isAlive({}); }
+
+bool CandidateSpace::isAlive(llvm::ArrayRef<Move> path) const {
+  if (!tree)
+    return !exhausted.contains(getMark(replay(path).key()));
+  LivingTree::NodeId id = tree->find(path);
+  return id != LivingTree::none && left[id] > 0;
+}
+
+void CandidateSpace::getMoves(llvm::ArrayRef<Move> path,
+                              llvm::SmallVectorImpl<Move> &moves) {
+  if (!tree) {
+    ++numExpansions;
+    replay(path).getMoves(moves);
+    return;
+  }
+  LivingTree::NodeId id = tree->find(path);
+  if (id == LivingTree::none)
+    return;
+  const LivingTree::Node &node = (*tree)[id];
+  for (unsigned child = 0; child < node.numChildren; ++child)
+    if (left[node.firstChild + child])
+      moves.push_back(tree->getMove(node.firstChild + child));
+}
+
+CandidateSpace::Draw CandidateSpace::draw(Path &path, Random &random) {
+  return drawNear(path, {}, 0, random);
+}
+
+CandidateSpace::Draw CandidateSpace::drawNear(Path &path,
+                                              llvm::ArrayRef<Move> moves,
+                                              double keep, Random &random) {
+  Guide guide{llvm::to_vector<16>(moves), keep};
+  if (tree)
+    return drawOnTree(path, guide, random);
+  Descent descent{path, guide, random, options.expansionsPerWalk};
+  size_t depth = path.size();
+  Draw result = Draw::GaveUp;
+  if (moves.empty() && replay(path).drawMove(random)) {
+    descent.isQuick = true;
+    result = descend(depth, descent);
+    descent.isQuick = false;
+  }
+  if (result == Draw::GaveUp) {
+    path.truncate(depth);
+    replay(path);
+    result = descend(depth, descent);
+  }
+  if (result != Draw::Found)
+    path.truncate(depth);
+  return result;
+}
+
+/// A child with candidates left.
+LivingTree::NodeId CandidateSpace::chooseChild(LivingTree::NodeId id,
+                                               Random &random) const {
+  const LivingTree::Node &node = (*tree)[id];
+  LivingTree::NodeId child = node.firstChild;
+  if (options.drawUniformly) {
+    uint64_t rank = random.below(left[id]);
+    for (; rank >= left[child]; ++child)
+      rank -= left[child];
+    return child;
+  }
+  llvm::SmallVector<llvm::SmallVector<LivingTree::NodeId, 16>, 8> kinds;
+  uint32_t last = LivingTree::maxKinds;
+  for (; child != node.firstChild + node.numChildren; ++child) {
+    if (left[child] == 0)
+      continue;
+    if (uint32_t kind = (*tree)[child].kind; kind != last) {
+      kinds.emplace_back();
+      last = kind;
+    }
+    kinds.back().push_back(child);
+  }
+  const auto &kind = kinds[random.below(kinds.size())];
+  return kind[random.below(kind.size())];
+}
+
+CandidateSpace::Draw CandidateSpace::drawOnTree(Path &path, Guide &guide,
+                                                Random &random) {
+  LivingTree::NodeId id = tree->find(path);
+  if (id == LivingTree::none || left[id] == 0)
+    return Draw::Exhausted;
+  while (!tree->isSolution(id)) {
+    LivingTree::NodeId child = LivingTree::none;
+    if (auto index = guide.choose(random, [&](Move move) {
+          child = tree->getChild(id, move);
+          return child != LivingTree::none && left[child] > 0;
+        })) {
+      guide.moves.erase(guide.moves.begin() + *index);
+    } else {
+      child = chooseChild(id, random);
+    }
+    path.push_back(tree->getMove(child));
+    id = child;
+  }
+  return Draw::Found;
+}
+
+State &CandidateSpace::getState(size_t depth) const {
+  while (states.size() <= depth)
+    states.push_back(root->clone());
+  return *states[depth];
+}
+
+State &CandidateSpace::replay(llvm::ArrayRef<Move> path) const {
+  State &state = getState(path.size());
+  state.assign(*root);
+  for (Move move : path)
+    state.apply(move);
+  return state;
+}
+
+void CandidateSpace::markExhausted(uint64_t key) {
+  size_t buckets = exhausted.getMemorySize() / sizeof(uint64_t);
+  bool grows = (exhausted.size() + 1) * 4 >= buckets * 3;
+  if (!grows || 3 * exhausted.getMemorySize() <= options.maxBytes)
+    exhausted.insert(key);
+}
+
+/// Goes on after `move` from the state at `depth`.
+CandidateSpace::Draw CandidateSpace::enter(unsigned depth, Move move,
+                                           Descent &descent) {
+  State &child = getState(depth + 1);
+  child.assign(getState(depth));
+  child.apply(move);
+  descent.path.push_back(move);
+  Draw draw = descend(depth + 1, descent);
+  if (draw != Draw::Found)
+    descent.path.pop_back();
+  return draw;
+}
+
+/// The problem's own choice, and again when it leads nowhere, but not until all
+/// is known: the walk then goes back further.
+CandidateSpace::Draw CandidateSpace::drawQuickly(unsigned depth,
+                                                 Descent &descent) {
+  constexpr unsigned attempts = 3;
+  for (unsigned attempt = 0; attempt < attempts; ++attempt) {
+    std::optional<Move> move = getState(depth).drawMove(descent.random);
+    if (!move) {
+      ++numDeadEnds;
+      markExhausted(getMark(getState(depth).key()));
+      return Draw::Exhausted;
+    }
+    if (enter(depth, *move, descent) == Draw::Found)
+      return Draw::Found;
+    if (descent.budget == 0)
+      break;
+  }
+  return Draw::GaveUp;
+}
+
+CandidateSpace::Draw CandidateSpace::descend(unsigned depth, Descent &descent) {
+  State &state = getState(depth);
+  uint64_t mark = getMark(state.key());
+  if (exhausted.contains(mark)) {
+    numDuplicates += state.isTerminal();
+    return Draw::Exhausted;
+  }
+  if (state.isTerminal())
+    return Draw::Found;
+  if (descent.budget == 0 || stopped)
+    return Draw::GaveUp;
+  --descent.budget;
+  ++numExpansions;
+
+  if (descent.isQuick)
+    return drawQuickly(depth, descent);
+
+  llvm::SmallVector<Move, 32> moves;
+  state.getMoves(moves);
+  llvm::SmallVector<llvm::SmallVector<Move, 8>, 8> kinds;
+  for (Move move : moves) {
+    if (kinds.empty() || kinds.back().front().kind != move.kind)
+      kinds.emplace_back();
+    kinds.back().push_back(move);
+  }
+  numDeadEnds += moves.empty();
+  Guide &guide = descent.guide;
+  while (!kinds.empty()) {
+    size_t kind = 0, index = 0;
+    if (auto guided = guide.choose(descent.random, [&](Move move) {
+          for (kind = 0; kind < kinds.size(); ++kind) {
+            auto *found = llvm::find(kinds[kind], move);
+            index = found - kinds[kind].begin();
+            if (found != kinds[kind].end())
+              return true;
+          }
+          return false;
+        })) {
+      guide.moves.erase(guide.moves.begin() + *guided);
+    } else {
+      kind = descent.random.below(kinds.size());
+      index = descent.random.below(kinds[kind].size());
+    }
+    std::swap(kinds[kind][index], kinds[kind].back());
+    Move move = kinds[kind].pop_back_val();
+    if (Draw draw = enter(depth, move, descent); draw != Draw::Exhausted)
+      return draw;
+    if (kinds[kind].empty())
+      kinds.erase(kinds.begin() + kind);
+  }
+  markExhausted(mark);
+  return Draw::Exhausted;
+}
+
+std::shared_ptr<const Solution>
+CandidateSpace::getSolution(llvm::ArrayRef<Move> path) const {
+  return replay(path).getSolution();
+}
+
+std::shared_ptr<const Solution>
+CandidateSpace::take(llvm::ArrayRef<Move> path) {
+  if (!tree) {
+    const State &state = replay(path);
+    // Whatever the memory: a candidate may not come twice.
+    return exhausted.insert(getMark(state.key())).second ? state.getSolution()
+                                                         : nullptr;
+  }
+  LivingTree::NodeId id = tree->find(path);
+  if (id == LivingTree::none || !tree->isSolution(id) || left[id] == 0)
+    return nullptr;
+  for (LivingTree::NodeId node = id; node != LivingTree::none;
+       node = (*tree)[node].parent)
+    --left[node];
+  return getSolution(path);
+}
+
+size_t CandidateSpace::getNumBytes() const {
+  return (tree ? tree->getNumBytes() : 0) + left.size() * sizeof(left[0]) +
+         exhausted.getMemorySize();
+}

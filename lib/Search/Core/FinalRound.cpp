@@ -1,0 +1,82 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Core/FinalRound.h"
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+using namespace kas;
+using llvm::Error;
+
+static Outcome evaluate(const Candidate &candidate,
+                        llvm::ArrayRef<Evaluator *> evaluators) {
+  Metrics metrics;
+  for (Evaluator *evaluator : evaluators) {
+    llvm::Expected<Metrics> some = evaluator->evaluate(*candidate.solution);
+    if (!some)
+      return Failure{evaluator->getName().str() + ": " +
+                     llvm::toString(some.takeError())};
+    metrics.merge(*some);
+  }
+  return metrics;
+}
+
+/// Joins what the final round found to `result`.
+static void join(SearchResult &result, const Outcome &found) {
+  if (const auto *more = std::get_if<Metrics>(&found))
+    std::get<Metrics>(result.outcome).insert(more->begin(), more->end());
+  else
+    result.outcome = found;
+}
+
+Error kas::runFinalRound(
+    llvm::MutableArrayRef<SearchResult> results,
+    llvm::ArrayRef<Evaluator *> evaluators, unsigned threads,
+    const std::map<uint64_t, Outcome> &known,
+    llvm::function_ref<Error(const SearchResult &, double)> record) {
+  std::mutex mutex;
+  size_t next = 0;
+  std::optional<std::string> failure;
+  auto work = [&] {
+    for (;;) {
+      SearchResult *result = nullptr;
+      {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (next == results.size() || failure)
+          return;
+        result = &results[next++];
+      }
+      if (auto found = known.find(result->candidate.id); found != known.end()) {
+        join(*result, found->second);
+        continue;
+      }
+      auto start = std::chrono::steady_clock::now();
+      Outcome outcome = evaluate(result->candidate, evaluators);
+      double seconds = std::chrono::duration<double>(
+                           std::chrono::steady_clock::now() - start)
+                           .count();
+      std::lock_guard<std::mutex> lock(mutex);
+      if (Error error = record({result->candidate, outcome}, seconds)) {
+        std::string message = llvm::toString(std::move(error));
+        if (!failure)
+          failure = std::move(message);
+      }
+      join(*result, outcome);
+    }
+  };
+  std::vector<std::thread> others;
+  for (unsigned index = 1; index < threads; ++index)
+    others.emplace_back(work);
+  work();
+  for (std::thread &thread : others)
+    thread.join();
+  if (failure)
+    return llvm::createStringError(*failure);
+  return Error::success();
+}

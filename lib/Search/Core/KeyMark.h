@@ -1,0 +1,28 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Keys of states as elements of llvm::DenseSet.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_SEARCH_CORE_KEYMARK_H
+#define LIB_SEARCH_CORE_KEYMARK_H
+
+#include "kas/Support/Random.h"
+
+namespace kas {
+
+/// DenseSet reserves the two largest values; keys need not be mixed otherwise.
+constexpr uint64_t getMark(uint64_t key) {
+  constexpr uint64_t reserved = ~uint64_t(1);
+  return key < reserved ? key : mixBits(key) >> 1;
+}
+
+} // namespace kas
+
+#endif // LIB_SEARCH_CORE_KEYMARK_H

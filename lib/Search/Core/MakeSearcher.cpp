@@ -1,0 +1,243 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Core/MakeSearcher.h"
+#include "kas/Search/Core/EvolutionSearcher.h"
+#include "kas/Search/Core/ExhaustiveSearcher.h"
+#include "kas/Search/Core/MCTSSearcher.h"
+#include "kas/Search/Core/RandomSearcher.h"
+#include "kas/Search/Core/SurrogateSearcher.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cmath>
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::StringLiteral;
+using llvm::StringRef;
+
+static constexpr StringLiteral names[] = {"random",    "uniform", "exhaustive",
+                                          "evolution", "mcts",    "surrogate"};
+
+llvm::ArrayRef<StringLiteral> kas::getSearcherNames() { return names; }
+
+namespace {
+
+/// All that any algorithm can be told.
+struct AllOptions {
+  CandidateSpace::Options space;
+  SpaceSearcher::Options common;
+  ExhaustiveSearcher::Options exhaustive;
+  EvolutionSearcher::Options evolution;
+  MCTSSearcher::Options mcts;
+  SurrogateSearcher::Options surrogate;
+};
+
+/// A constant and where it is kept.
+struct Entry {
+  SearcherParameter parameter;
+  std::function<void(double)> set;
+};
+
+class Entries {
+public:
+  template <typename T>
+  void add(StringLiteral name, T &value, double least, double most,
+           StringLiteral description) {
+    list.push_back({{name, description, static_cast<double>(value), least, most,
+                     std::is_integral_v<T>},
+                    [&value](double given) { value = static_cast<T>(given); }});
+  }
+  std::vector<Entry> list;
+};
+
+} // namespace
+
+static constexpr double many = 1e9;
+
+static void addSpaceEntries(AllOptions &options, Entries &entries) {
+  CandidateSpace::Options &space = options.space;
+  entries.add("tree-expansions", space.treeExpansions, 0, 1e15,
+              "Build the tree of living states if it takes no more expansions");
+  entries.add("tree-seconds", space.treeSeconds, 0, many,
+              "The same in seconds; 0: no limit");
+  entries.add("max-bytes", space.maxBytes, 0, 1e15,
+              "The most memory for the tree and for marks");
+  entries.add("table", space.useTable, 0, 1,
+              "Keep a table of states while the tree is built");
+  entries.add("draw-uniformly", space.drawUniformly, 0, 1,
+              "With the tree, draw all candidates with the same probability");
+  entries.add("expansions-per-walk", space.expansionsPerWalk, 1, 1e15,
+              "Without a tree, give a walk up after so many states");
+  entries.add("expansions-per-ask", options.common.expansionsPerAsk, 1, 1e15,
+              "Without a tree, return after so many states");
+}
+
+static void addEvolutionEntries(EvolutionSearcher::Options &options,
+                                Entries &entries) {
+  entries.add("population", options.population, 1, many,
+              "Members of the population");
+  entries.add("tournament", options.tournament, 1, many,
+              "Members that are compared for each child");
+  entries.add("keep", options.keep, 0, 1,
+              "Probability that a later move of the parent is made again");
+  entries.add("attempts", options.attempts, 1, many,
+              "Depths that are tried for a child");
+}
+
+static void addMCTSEntries(MCTSSearcher::Options &options, Entries &entries) {
+  entries.add("exploration", options.exploration, 0, many,
+              "Factor of the confidence interval");
+  entries.add("virtual-loss", options.virtualLoss, 0, many,
+              "Loss of a visit in flight");
+  entries.add("widening-factor", options.wideningFactor, 0, many,
+              "Moves in play after one visit");
+  entries.add("widening", options.widening, 0, 1,
+              "Exponent of the moves in play");
+  entries.add("local-rave", options.localRave, 1e-9, many,
+              "Records of a state that count as much as those of the space");
+  entries.add("rave-noise", options.raveNoise, 0, 1,
+              "Share of chance in which move comes next");
+  entries.add("rave-equivalence", options.raveEquivalence, 0, many,
+              "Visits after which a choice's own mean counts half");
+  entries.add("walks", options.walks, 1, many,
+              "Walks to choose a candidate from");
+  entries.add("walk-noise", options.walkNoise, 0, 1,
+              "Share of proposals whose walk is not chosen");
+}
+
+static void addSurrogateEntries(SurrogateSearcher::Options &options,
+                                Entries &entries) {
+  entries.add("initial", options.initial, 1, many,
+              "Candidates drawn at random at first");
+  entries.add("pool", options.pool, 1, 1e6, "Candidates that are compared");
+  entries.add("random-share", options.randomShare, 0, 1,
+              "Share of proposals drawn at random later");
+  entries.add("refit", options.refit, 0, many,
+              "Growth of the outcomes after which there is a new model");
+  entries.add("places", options.places, 0, 1000,
+              "Depths up to which moves are features");
+  entries.add("buckets", options.buckets, 0, 1e6,
+              "Features that count moves by their hash");
+  entries.add("trees", options.forest.trees, 1, 1e6, "Trees of the model");
+  entries.add("min-leaf", options.forest.minLeaf, 1, many,
+              "Fewest samples at a leaf");
+  entries.add("feature-share", options.forest.featureShare, 0, 1,
+              "Share of features tried at a split");
+}
+
+static AllOptions getDefaults(StringRef algorithm,
+                              const CandidateSpace::Options &space) {
+  AllOptions options;
+  options.space = space;
+  // The others do better with more variety (docs/SearchAlgorithms.md).
+  options.space.drawUniformly = algorithm == "uniform";
+  return options;
+}
+
+static Entries getEntries(StringRef algorithm, AllOptions &options) {
+  Entries entries;
+  addSpaceEntries(options, entries);
+  if (algorithm == "evolution")
+    addEvolutionEntries(options.evolution, entries);
+  else if (algorithm == "mcts")
+    addMCTSEntries(options.mcts, entries);
+  else if (algorithm == "surrogate")
+    addSurrogateEntries(options.surrogate, entries);
+  return entries;
+}
+
+std::vector<SearcherParameter> kas::getSearcherParameters(StringRef algorithm) {
+  AllOptions options = getDefaults(algorithm, {});
+  std::vector<SearcherParameter> result;
+  for (const Entry &entry : getEntries(algorithm, options).list)
+    result.push_back(entry.parameter);
+  return result;
+}
+
+static llvm::Error setParameter(const Entries &entries, StringRef algorithm,
+                                StringRef text) {
+  auto [name, value] = text.split('=');
+  for (const Entry &entry : entries.list) {
+    const SearcherParameter &parameter = entry.parameter;
+    if (parameter.name != name)
+      continue;
+    double number = 0;
+    bool isNumber = !value.getAsDouble(number) && std::isfinite(number);
+    if (!isNumber || number < parameter.least || number > parameter.most ||
+        (parameter.isInteger && number != std::floor(number)))
+      return createStringError("expected %s %g <= %s <= %g, got '%s'",
+                               parameter.isInteger ? "an integer" : "a number",
+                               parameter.least, parameter.name.str().c_str(),
+                               parameter.most, value.str().c_str());
+    entry.set(number);
+    return llvm::Error::success();
+  }
+  std::string known = llvm::join(
+      llvm::map_range(entries.list,
+                      [](const Entry &entry) { return entry.parameter.name; }),
+      ", ");
+  return createStringError("expected a parameter of '" + algorithm + "' (" +
+                           known + "), got '" + name + "'");
+}
+
+/// What all algorithms are given, in the place where this one looks.
+template <typename Options>
+static Options withCommon(Options options, const SpaceSearcher::Options &from) {
+  static_cast<SpaceSearcher::Options &>(options) = from;
+  return options;
+}
+
+static std::unique_ptr<Searcher>
+makeKnown(StringRef name, std::unique_ptr<CandidateSpace> space,
+          const AllOptions &options) {
+  const SpaceSearcher::Options &common = options.common;
+  if (name == "exhaustive")
+    return std::make_unique<ExhaustiveSearcher>(
+        std::move(space), withCommon(options.exhaustive, common));
+  if (name == "evolution")
+    return std::make_unique<EvolutionSearcher>(
+        std::move(space), withCommon(options.evolution, common));
+  if (name == "mcts")
+    return std::make_unique<MCTSSearcher>(std::move(space),
+                                          withCommon(options.mcts, common));
+  if (name == "surrogate")
+    return std::make_unique<SurrogateSearcher>(
+        std::move(space), withCommon(options.surrogate, common));
+  return std::make_unique<UniformSearcher>(std::move(space), common);
+}
+
+llvm::Expected<std::unique_ptr<Searcher>>
+kas::makeSearcher(StringRef name, std::unique_ptr<State> root,
+                  const SearcherSettings &settings,
+                  llvm::ArrayRef<std::string> parameters) {
+  if (!llvm::is_contained(names, name))
+    return createStringError("expected an algorithm (" +
+                             llvm::join(getSearcherNames(), ", ") + "), got '" +
+                             name + "'");
+  AllOptions options = getDefaults(name, settings.space);
+  Entries entries = getEntries(name, options);
+  for (const std::string &parameter : parameters)
+    if (llvm::Error error = setParameter(entries, name, parameter))
+      return error;
+  options.common.seed = settings.seed;
+  if (settings.objective)
+    options.common.reward = [objective =
+                                 settings.objective](const Metrics &metrics) {
+      return -objective(metrics);
+    };
+  options.exhaustive.cost = settings.cost;
+  // Plain walks are what a random search is.
+  if (name == "random")
+    options.space.treeExpansions = 0;
+  auto space =
+      settings.tree && name != "random"
+          ? std::make_unique<CandidateSpace>(std::move(root), options.space,
+                                             settings.tree)
+          : std::make_unique<CandidateSpace>(std::move(root), options.space);
+  return makeKnown(name, std::move(space), options);
+}

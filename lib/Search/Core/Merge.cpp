@@ -1,0 +1,112 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Core/SearchStore.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/FileSystem.h"
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+
+/// How much is known: nothing, a failure, metrics.
+static int getRank(const StoredCandidate &candidate) {
+  if (!candidate.outcome)
+    return 0;
+  return std::holds_alternative<Failure>(*candidate.outcome) ? 1 : 2;
+}
+
+/// Takes what is better known of `other` into `candidate`.
+static void improve(StoredCandidate &candidate, const StoredCandidate &other) {
+  int rank = getRank(candidate), otherRank = getRank(other);
+  if (otherRank > rank) {
+    candidate.outcome = other.outcome;
+    candidate.finalOutcome = other.finalOutcome;
+    candidate.seconds = other.seconds;
+    candidate.askedAt = other.askedAt;
+  } else if (rank == 2 && otherRank == 2) {
+    const Metrics &more = std::get<Metrics>(*other.outcome);
+    std::get<Metrics>(*candidate.outcome).insert(more.begin(), more.end());
+    if (!candidate.finalOutcome)
+      candidate.finalOutcome = other.finalOutcome;
+  }
+}
+
+/// What both have; the algorithm of what no search made is `merge`.
+static SearchSettings mergeSettings(const SearchSettings &first,
+                                    const SearchSettings &second) {
+  SearchSettings result;
+  for (const auto &[name, value] : first)
+    if (auto other = second.find(name);
+        other != second.end() && other->second == value)
+      result[name] = value;
+  result["algorithm"] = "merge";
+  return result;
+}
+
+Expected<MergeCounts> kas::mergeSearches(const SearchStore &first,
+                                         const SearchStore &second,
+                                         llvm::StringRef output) {
+  auto getSpace = [](const SearchStore &store) {
+    auto space = store.getSettings().find("space");
+    return space == store.getSettings().end() ? "" : space->second;
+  };
+  if (getSpace(first) != getSpace(second))
+    return createStringError("requires two searches of one space, got those "
+                             "of '" +
+                             first.getPath() + "' and '" + second.getPath() +
+                             "'");
+  if (llvm::sys::fs::exists(output))
+    return createStringError("'" + output + "' exists already");
+  MergeCounts counts;
+  std::vector<StoredCandidate> merged;
+  std::map<uint64_t, size_t> byKey;
+  for (const SearchStore *store : {&first, &second}) {
+    Expected<std::vector<StoredCandidate>> candidates = store->readCandidates();
+    if (!candidates)
+      return candidates.takeError();
+    // From the identifiers of this file to those of the result.
+    llvm::DenseMap<uint64_t, uint64_t> ids;
+    for (StoredCandidate &candidate : *candidates) {
+      auto [known, isNew] = byKey.try_emplace(candidate.key, merged.size());
+      ids[candidate.id] = known->second;
+      if (!isNew) {
+        ++counts.duplicates;
+        improve(merged[known->second], candidate);
+        continue;
+      }
+      candidate.id = merged.size();
+      if (candidate.parent)
+        candidate.parent = ids.lookup(*candidate.parent);
+      merged.push_back(std::move(candidate));
+    }
+  }
+  // Outcomes follow proposals.
+  uint64_t event = merged.size();
+  for (StoredCandidate &candidate : merged) {
+    candidate.askEvent = candidate.id;
+    candidate.tellEvent.reset();
+    if (candidate.outcome)
+      candidate.tellEvent = event++;
+  }
+  counts.candidates = merged.size();
+  Expected<std::unique_ptr<SearchStore>> store = SearchStore::open(
+      output, mergeSettings(first.getSettings(), second.getSettings()));
+  if (!store)
+    return store.takeError();
+  Error error = (*store)->insert(merged);
+  if (error) {
+    store->reset();
+    for (const char *suffix : {"", "-wal", "-shm"})
+      llvm::sys::fs::remove(output + suffix);
+    return error;
+  }
+  (*store)->close();
+  return counts;
+}

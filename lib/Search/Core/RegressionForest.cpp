@@ -1,0 +1,139 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Core/RegressionForest.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+#include <numbers>
+
+using namespace kas;
+
+struct RegressionForest::Fit {
+  llvm::ArrayRef<std::vector<float>> rows;
+  llvm::ArrayRef<double> targets;
+  const Options &options;
+  Random &random;
+  std::vector<uint32_t> features;
+};
+
+namespace {
+/// The best split found so far; the gain is the fall of the squared error.
+struct Split {
+  uint32_t feature = 0;
+  float threshold = 0;
+  double gain = 0;
+};
+} // namespace
+
+/// Tries all thresholds of `feature`; `samples` are left in its order.
+static void trySplits(llvm::ArrayRef<std::vector<float>> rows,
+                      llvm::ArrayRef<double> targets, uint32_t feature,
+                      unsigned minLeaf, llvm::MutableArrayRef<uint32_t> samples,
+                      Split &best) {
+  llvm::sort(samples, [&](uint32_t a, uint32_t b) {
+    return std::pair(rows[a][feature], a) < std::pair(rows[b][feature], b);
+  });
+  double total = 0, sum = 0;
+  for (uint32_t sample : samples)
+    total += targets[sample];
+  double size = samples.size();
+  double base = total * total / size;
+  for (size_t count = 1; count < samples.size(); ++count) {
+    sum += targets[samples[count - 1]];
+    float low = rows[samples[count - 1]][feature];
+    float high = rows[samples[count]][feature];
+    if (low == high || count < minLeaf || samples.size() - count < minLeaf)
+      continue;
+    double part = count, rest = total - sum;
+    double gain = sum * sum / part + rest * rest / (size - part) - base;
+    if (gain > best.gain)
+      best = {feature, low + (high - low) / 2, gain};
+  }
+}
+
+void RegressionForest::grow(Fit &fit, uint32_t at,
+                            llvm::MutableArrayRef<uint32_t> samples) {
+  double sum = 0;
+  for (uint32_t sample : samples)
+    sum += fit.targets[sample];
+  nodes[at].value = sum / static_cast<double>(samples.size());
+  if (samples.size() < 2 * fit.options.minLeaf)
+    return;
+  size_t numTried = std::max<size_t>(
+      1, static_cast<size_t>(fit.options.featureShare *
+                             static_cast<double>(fit.features.size())));
+  Split best;
+  for (size_t index = 0; index < fit.features.size(); ++index) {
+    // Go on beyond the share while nothing was found.
+    if (index >= numTried && best.gain > 0)
+      break;
+    size_t other = index + fit.random.below(fit.features.size() - index);
+    std::swap(fit.features[index], fit.features[other]);
+    trySplits(fit.rows, fit.targets, fit.features[index], fit.options.minLeaf,
+              samples, best);
+  }
+  // Less is rounding.
+  if (best.gain <= 1e-12 * std::max(1.0, sum * sum))
+    return;
+  auto *middle = llvm::partition(samples, [&](uint32_t sample) {
+    return fit.rows[sample][best.feature] <= best.threshold;
+  });
+  uint32_t left = nodes.size();
+  nodes[at].feature = best.feature;
+  nodes[at].threshold = best.threshold;
+  nodes[at].left = left;
+  nodes.resize(left + 2);
+  size_t count = middle - samples.begin();
+  grow(fit, left, samples.take_front(count));
+  grow(fit, left + 1, samples.drop_front(count));
+}
+
+void RegressionForest::fit(llvm::ArrayRef<std::vector<float>> rows,
+                           llvm::ArrayRef<double> targets,
+                           const Options &options, Random &random) {
+  nodes.clear();
+  roots.clear();
+  if (rows.empty())
+    return;
+  Fit fit{rows, targets, options, random, {}};
+  for (uint32_t feature = 0; feature < rows.front().size(); ++feature)
+    fit.features.push_back(feature);
+  size_t size = std::min<size_t>(rows.size(), options.maxSamples);
+  for (unsigned tree = 0; tree < options.trees; ++tree) {
+    std::vector<uint32_t> samples;
+    for (size_t index = 0; index < size; ++index)
+      samples.push_back(random.below(rows.size()));
+    roots.push_back(nodes.size());
+    nodes.emplace_back();
+    grow(fit, roots.back(), samples);
+  }
+}
+
+RegressionForest::Prediction
+RegressionForest::predict(llvm::ArrayRef<float> row) const {
+  double sum = 0, squares = 0;
+  for (uint32_t at : roots) {
+    while (nodes[at].left)
+      at = nodes[at].left + (row[nodes[at].feature] > nodes[at].threshold);
+    sum += nodes[at].value;
+    squares += nodes[at].value * nodes[at].value;
+  }
+  double count = std::max<double>(roots.size(), 1);
+  double mean = sum / count;
+  return {mean, std::max(0.0, squares / count - mean * mean)};
+}
+
+double kas::getExpectedImprovement(double mean, double variance, double best) {
+  double deviation = std::sqrt(variance);
+  if (!(deviation > 0))
+    return std::max(0.0, mean - best);
+  double z = (mean - best) / deviation;
+  double density = std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi);
+  double share = 0.5 * std::erfc(-z / std::numbers::sqrt2);
+  return (mean - best) * share + deviation * density;
+}

@@ -1,0 +1,33 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Core/Score.h"
+#include "mlir/IR/Builders.h"
+
+using namespace kas;
+
+/// Counts are exact up to 2^53.
+static mlir::Attribute getAttribute(mlir::Builder &builder,
+                                    llvm::StringRef name, double value) {
+  if (name == "flops" || name == "params" || name == "bytes")
+    return builder.getI64IntegerAttr(static_cast<int64_t>(value));
+  return builder.getF64FloatAttr(value);
+}
+
+void kas::setScore(mlir::Operation *op, const Metrics &metrics,
+                   llvm::StringRef space, std::optional<uint64_t> candidate) {
+  mlir::Builder builder(op->getContext());
+  mlir::NamedAttrList score;
+  for (const auto &[name, value] : metrics)
+    score.append(name, getAttribute(builder, name, value));
+  op->setAttr("kas.score", score.getDictionary(op->getContext()));
+  op->setAttr("kas.origin", builder.getStringAttr(space));
+  if (candidate)
+    op->setAttr("kas.candidate",
+                builder.getI64IntegerAttr(static_cast<int64_t>(*candidate)));
+}

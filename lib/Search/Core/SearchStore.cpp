@@ -1,0 +1,373 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Core/SearchStore.h"
+#include "SearchStoreImpl.h"
+#include <cmath>
+#include <unistd.h>
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+
+SearchStore::Impl::~Impl() {
+  sqlite3_close_v2(connection);
+  if (lock >= 0)
+    ::close(lock);
+}
+
+Error SearchStore::Impl::locate(const llvm::Twine &what) const {
+  return createStringError("search database '" + path + "': " + what);
+}
+
+Error SearchStore::Impl::locate(Error error) const {
+  if (!error)
+    return error;
+  return locate(llvm::toString(std::move(error)));
+}
+
+SearchStore::SearchStore(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
+SearchStore::~SearchStore() = default;
+
+llvm::StringRef SearchStore::getPath() const { return impl->path; }
+
+const SearchSettings &SearchStore::getSettings() const {
+  return impl->settings;
+}
+
+std::optional<Outcome> StoredCandidate::getOutcome() const {
+  if (!outcome || std::holds_alternative<Failure>(*outcome) || !finalOutcome)
+    return outcome;
+  if (std::holds_alternative<Failure>(*finalOutcome))
+    return finalOutcome;
+  Metrics all = std::get<Metrics>(*outcome);
+  const Metrics &more = std::get<Metrics>(*finalOutcome);
+  all.insert(more.begin(), more.end());
+  return all;
+}
+
+Expected<std::map<uint64_t, Metrics>>
+SearchStore::Impl::readMetrics(const char *table) const {
+  SqliteStatement rows(
+      connection, (llvm::Twine("SELECT candidate, name, value FROM ") + table)
+                      .str()
+                      .c_str());
+  std::map<uint64_t, Metrics> known;
+  while (rows.step())
+    known[static_cast<uint64_t>(rows.getInteger(0))][rows.getText(1)] =
+        rows.getReal(2);
+  if (Error error = rows.takeError())
+    return locate(std::move(error));
+  return known;
+}
+
+Error SearchStore::Impl::readFinals(
+    std::vector<StoredCandidate> &candidates) const {
+  Expected<std::map<uint64_t, Metrics>> known = readMetrics("final_metric");
+  if (!known)
+    return known.takeError();
+  SqliteStatement rows(connection,
+                       "SELECT candidate, failure FROM final_candidate");
+  std::map<uint64_t, Outcome> finals;
+  while (rows.step()) {
+    auto id = static_cast<uint64_t>(rows.getInteger(0));
+    if (rows.isNull(1))
+      finals[id] = (*known)[id];
+    else
+      finals[id] = Failure{rows.getText(1)};
+  }
+  for (StoredCandidate &candidate : candidates)
+    if (auto found = finals.find(candidate.id); found != finals.end())
+      candidate.finalOutcome = found->second;
+  return locate(rows.takeError());
+}
+
+Expected<std::vector<StoredCandidate>> SearchStore::readCandidates() const {
+  Expected<std::map<uint64_t, Metrics>> known = impl->readMetrics("metric");
+  if (!known)
+    return known.takeError();
+  SqliteStatement rows(
+      impl->connection,
+      "SELECT id, key, operator, parent, ask_event, tell_event, failure, "
+      "asked_at, seconds FROM candidate ORDER BY id");
+  std::vector<StoredCandidate> result;
+  while (rows.step()) {
+    StoredCandidate &candidate = result.emplace_back();
+    candidate.id = static_cast<uint64_t>(rows.getInteger(0));
+    candidate.key = static_cast<uint64_t>(rows.getInteger(1));
+    candidate.text = rows.getText(2);
+    if (!rows.isNull(3))
+      candidate.parent = static_cast<uint64_t>(rows.getInteger(3));
+    candidate.askEvent = static_cast<uint64_t>(rows.getInteger(4));
+    candidate.askedAt = rows.getReal(7);
+    candidate.seconds = rows.getReal(8);
+    if (rows.isNull(5))
+      continue;
+    candidate.tellEvent = static_cast<uint64_t>(rows.getInteger(5));
+    if (rows.isNull(6))
+      candidate.outcome = (*known)[candidate.id];
+    else
+      candidate.outcome = Failure{rows.getText(6)};
+  }
+  if (Error error = rows.takeError())
+    return impl->locate(std::move(error));
+  if (Error error = impl->readFinals(result))
+    return error;
+  return result;
+}
+
+Expected<std::map<std::string, uint64_t>> SearchStore::readStatistics() const {
+  std::map<std::string, uint64_t> result;
+  SqliteStatement rows(impl->connection, "SELECT name, value FROM statistic");
+  while (rows.step())
+    result[rows.getText(0)] = static_cast<uint64_t>(rows.getInteger(1));
+  if (Error error = rows.takeError())
+    return impl->locate(std::move(error));
+  return result;
+}
+
+/// One transaction. The log keeps all that is committed when the process ends;
+/// it is brought to the disk, which is slow, once a second.
+Error SearchStore::Impl::write(llvm::function_ref<Error()> change) {
+  auto now = std::chrono::steady_clock::now();
+  bool isDue = now - synchronized >= std::chrono::seconds(1);
+  if (Error error =
+          executeSqlite(connection, isDue ? "PRAGMA synchronous = FULL"
+                                          : "PRAGMA synchronous = "
+                                            "NORMAL"))
+    return locate(std::move(error));
+  if (Error error = runTransaction(connection, change))
+    return locate(std::move(error));
+  if (isDue)
+    synchronized = now;
+  return Error::success();
+}
+
+Error SearchStore::recordAsk(const StoredCandidate &candidate) {
+  auto insert = [&]() -> Error {
+    SqliteStatement row(impl->connection,
+                        "INSERT INTO candidate(id, key, operator, parent, "
+                        "ask_event, asked_at) VALUES (?, ?, ?, ?, ?, ?)");
+    return row.bind(static_cast<int64_t>(candidate.id))
+        .bind(static_cast<int64_t>(candidate.key))
+        .bind(llvm::StringRef(candidate.text))
+        .bind(std::optional<int64_t>(candidate.parent))
+        .bind(impl->events)
+        .bind(candidate.askedAt)
+        .run();
+  };
+  if (Error error = impl->write(insert))
+    return error;
+  ++impl->events;
+  return Error::success();
+}
+
+Error SearchStore::Impl::insertMetrics(const char *table, uint64_t id,
+                                       const Metrics &metrics) {
+  SqliteStatement insert(
+      connection, (llvm::Twine("INSERT INTO ") + table + " VALUES (?, ?, ?)")
+                      .str()
+                      .c_str());
+  for (const auto &[name, value] : metrics) {
+    if (!std::isfinite(value))
+      return createStringError("metric '" + llvm::Twine(name) +
+                               "' must be finite");
+    if (Error error = insert.bind(static_cast<int64_t>(id))
+                          .bind(llvm::StringRef(name))
+                          .bind(value)
+                          .run())
+      return error;
+  }
+  return Error::success();
+}
+
+Error SearchStore::Impl::insertOutcome(uint64_t id, const Outcome &outcome,
+                                       double seconds, uint64_t event) {
+  const auto *failure = std::get_if<Failure>(&outcome);
+  SqliteStatement row(connection,
+                      failure ? "UPDATE candidate SET tell_event = ?, seconds "
+                                "= ?, failure = ? "
+                                "WHERE id = ? AND tell_event IS NULL"
+                              : "UPDATE candidate SET tell_event = ?, seconds "
+                                "= ? WHERE id = ? AND tell_event IS NULL");
+  row.bind(static_cast<int64_t>(event)).bind(seconds);
+  if (failure)
+    row.bind(llvm::StringRef(failure->reason));
+  if (Error error = row.bind(static_cast<int64_t>(id)).run())
+    return error;
+  if (sqlite3_changes(connection) != 1)
+    return createStringError("candidate " + llvm::Twine(id) +
+                             " is not waiting for an outcome");
+  if (failure)
+    return Error::success();
+  return insertMetrics("metric", id, std::get<Metrics>(outcome));
+}
+
+Error SearchStore::Impl::insertFinal(uint64_t id, const Outcome &outcome,
+                                     double seconds) {
+  const auto *failure = std::get_if<Failure>(&outcome);
+  SqliteStatement row(connection,
+                      failure ? "INSERT INTO final_candidate(candidate, "
+                                "seconds, failure) VALUES (?, ?, ?)"
+                              : "INSERT INTO final_candidate(candidate, "
+                                "seconds) VALUES (?, ?)");
+  row.bind(static_cast<int64_t>(id)).bind(seconds);
+  if (failure)
+    row.bind(llvm::StringRef(failure->reason));
+  if (Error error = row.run())
+    return error;
+  if (failure)
+    return Error::success();
+  return insertMetrics("final_metric", id, std::get<Metrics>(outcome));
+}
+
+Error SearchStore::recordTell(uint64_t id, const Outcome &outcome,
+                              double seconds) {
+  if (Error error = impl->write([&] {
+        return impl->insertOutcome(id, outcome, seconds,
+                                   static_cast<uint64_t>(impl->events));
+      }))
+    return error;
+  ++impl->events;
+  return Error::success();
+}
+
+Error SearchStore::recordFinal(uint64_t id, const Outcome &outcome,
+                               double seconds) {
+  return impl->write([&] { return impl->insertFinal(id, outcome, seconds); });
+}
+
+// Not part of the schema: searches without training have none.
+static constexpr const char *trainingTable = R"(
+CREATE TABLE IF NOT EXISTS training(
+  candidate INTEGER NOT NULL,
+  seed INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  value REAL NOT NULL,
+  PRIMARY KEY (candidate, seed, epoch, name)
+) WITHOUT ROWID;
+)";
+
+Error SearchStore::recordTraining(llvm::ArrayRef<TrainingPoint> points) {
+  return impl->write([&]() -> Error {
+    if (Error error = executeSqlite(impl->connection, trainingTable))
+      return error;
+    SqliteStatement row(
+        impl->connection,
+        "INSERT OR REPLACE INTO training VALUES (?, ?, ?, ?, ?)");
+    for (const TrainingPoint &point : points)
+      if (Error error = row.bind(point.candidate)
+                            .bind(static_cast<int64_t>(point.seed))
+                            .bind(static_cast<int64_t>(point.epoch))
+                            .bind(llvm::StringRef(point.name))
+                            .bind(point.value)
+                            .run())
+        return error;
+    return Error::success();
+  });
+}
+
+Expected<std::vector<TrainingPoint>> SearchStore::readTraining() const {
+  std::vector<TrainingPoint> points;
+  Expected<int64_t> tables =
+      querySqliteInteger(impl->connection, "SELECT count(*) FROM sqlite_schema "
+                                           "WHERE name = 'training'");
+  if (!tables)
+    return impl->locate(tables.takeError());
+  if (*tables == 0)
+    return points;
+  SqliteStatement rows(impl->connection,
+                       "SELECT candidate, seed, epoch, name, value FROM "
+                       "training ORDER BY candidate, seed, epoch, name");
+  while (rows.step())
+    points.push_back({rows.getInteger(0),
+                      static_cast<uint64_t>(rows.getInteger(1)),
+                      static_cast<uint64_t>(rows.getInteger(2)),
+                      rows.getText(3), rows.getReal(4)});
+  if (Error error = rows.takeError())
+    return impl->locate(std::move(error));
+  return points;
+}
+
+Error SearchStore::recordStatistics(const SearchStatistics &statistics) {
+  return impl->write([&]() -> Error {
+    SqliteStatement row(impl->connection,
+                        "INSERT INTO statistic VALUES (?, ?) ON CONFLICT "
+                        "(name) DO UPDATE SET value = excluded.value");
+    for (const auto &[name, value] : {std::pair<llvm::StringRef, uint64_t>(
+                                          "expansions", statistics.expansions),
+                                      {"walks", statistics.walks},
+                                      {"dead_ends", statistics.deadEnds},
+                                      {"duplicates", statistics.duplicates},
+                                      {"asked", statistics.asked},
+                                      {"evaluated", statistics.evaluated},
+                                      {"failed", statistics.failed}})
+      if (Error error = row.bind(name).bind(static_cast<int64_t>(value)).run())
+        return error;
+    return Error::success();
+  });
+}
+
+Error SearchStore::insert(llvm::ArrayRef<StoredCandidate> candidates) {
+  return impl->write([&]() -> Error {
+    SqliteStatement row(impl->connection,
+                        "INSERT INTO candidate(id, key, operator, parent, "
+                        "ask_event, asked_at) VALUES (?, ?, ?, ?, ?, ?)");
+    for (const StoredCandidate &candidate : candidates) {
+      if (Error error = row.bind(static_cast<int64_t>(candidate.id))
+                            .bind(static_cast<int64_t>(candidate.key))
+                            .bind(llvm::StringRef(candidate.text))
+                            .bind(std::optional<int64_t>(candidate.parent))
+                            .bind(static_cast<int64_t>(candidate.askEvent))
+                            .bind(candidate.askedAt)
+                            .run())
+        return error;
+      if (candidate.outcome)
+        if (Error error =
+                impl->insertOutcome(candidate.id, *candidate.outcome,
+                                    candidate.seconds, *candidate.tellEvent))
+          return error;
+      if (candidate.finalOutcome)
+        if (Error error =
+                impl->insertFinal(candidate.id, *candidate.finalOutcome, 0))
+          return error;
+    }
+    return Error::success();
+  });
+}
+
+Error SearchStore::checkIntegrity() const {
+  SqliteStatement rows(impl->connection, "PRAGMA integrity_check");
+  std::string problems;
+  while (rows.step())
+    if (std::string row = rows.getText(0); row != "ok")
+      problems += (problems.empty() ? "" : "; ") + row;
+  if (Error error = rows.takeError())
+    return impl->locate(std::move(error));
+  SqliteStatement dangling(impl->connection, "PRAGMA foreign_key_check");
+  if (dangling.step())
+    problems += (problems.empty() ? "" : "; ") +
+                ("a row of " + dangling.getText(0)) + " refers to no candidate";
+  if (Error error = dangling.takeError())
+    return impl->locate(std::move(error));
+  if (!problems.empty())
+    return impl->locate("the file is damaged: " + problems);
+  return Error::success();
+}
+
+void SearchStore::close() {
+  // Somebody may be reading; then the log stays, which is no harm.
+  sqlite3_busy_timeout(impl->connection, 0);
+  llvm::consumeError(
+      executeSqlite(impl->connection, "PRAGMA synchronous = FULL"));
+  llvm::consumeError(
+      executeSqlite(impl->connection, "PRAGMA journal_mode = DELETE"));
+  impl.reset();
+}

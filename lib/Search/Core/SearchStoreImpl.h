@@ -1,0 +1,59 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a search database holds while it is open. Private to the library.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_SEARCH_CORE_SEARCHSTOREIMPL_H
+#define LIB_SEARCH_CORE_SEARCHSTOREIMPL_H
+
+#include "Sqlite.h"
+#include "kas/Search/Core/SearchStore.h"
+#include <chrono>
+
+namespace kas {
+
+struct SearchStore::Impl {
+  ~Impl();
+
+  std::string path;
+  /// Holds the lock against other searches; -1 when only reading. It is open
+  /// as long as the connection: closing it would drop SQLite's own locks.
+  int lock = -1;
+  sqlite3 *connection = nullptr;
+  SearchSettings settings;
+  int64_t events = 0;
+  std::chrono::steady_clock::time_point synchronized;
+
+  llvm::Error locate(const llvm::Twine &what) const;
+  llvm::Error locate(llvm::Error error) const;
+  llvm::Error lockFile();
+  llvm::Error checkHeader() const;
+  llvm::Error connect(int flags, const std::string &name);
+  /// Nothing was ever written to the file.
+  llvm::Expected<bool> isNew();
+  llvm::Error checkKind();
+  llvm::Error readSettings();
+  llvm::Error compareSettings(const SearchSettings &wanted);
+  llvm::Error create(const SearchSettings &wanted,
+                     const SearchSettings &information);
+  llvm::Error write(llvm::function_ref<llvm::Error()> change);
+  llvm::Error insertMetrics(const char *table, uint64_t id,
+                            const Metrics &metrics);
+  llvm::Error insertOutcome(uint64_t id, const Outcome &outcome, double seconds,
+                            uint64_t event);
+  llvm::Error insertFinal(uint64_t id, const Outcome &outcome, double seconds);
+  llvm::Expected<std::map<uint64_t, Metrics>>
+  readMetrics(const char *table) const;
+  llvm::Error readFinals(std::vector<StoredCandidate> &candidates) const;
+};
+
+} // namespace kas
+
+#endif // LIB_SEARCH_CORE_SEARCHSTOREIMPL_H

@@ -1,0 +1,162 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Core/StoredSearcher.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Error;
+
+StoredSearcher::StoredSearcher(Searcher &searcher, SearchStore &store,
+                               Printer print)
+    : searcher(searcher), store(store), print(std::move(print)) {}
+
+Error StoredSearcher::replayAsk(const StoredCandidate &stored,
+                                llvm::DenseMap<uint64_t, Candidate> &inFlight) {
+  auto differs = [&](const llvm::Twine &got) {
+    return createStringError(
+        "search database '" + store.getPath() + "': candidate " +
+        llvm::Twine(stored.id) + " requires the one that the file has, got " +
+        got + "; the program or its limits on effort have changed");
+  };
+  std::vector<Candidate> asked = searcher.ask(1);
+  if (asked.empty())
+    return differs("none");
+  Candidate &candidate = asked.front();
+  if (candidate.id != stored.id || candidate.solution->key() != stored.key)
+    return differs("another");
+  inFlight.try_emplace(stored.id, std::move(candidate));
+  return Error::success();
+}
+
+Error StoredSearcher::replay() {
+  std::lock_guard<std::mutex> lock(mutex);
+  llvm::Expected<std::vector<StoredCandidate>> stored = store.readCandidates();
+  if (!stored)
+    return stored.takeError();
+  // By event: the candidate, and whether it is its outcome that came.
+  std::vector<std::tuple<uint64_t, bool, StoredCandidate *>> events;
+  for (StoredCandidate &candidate : *stored) {
+    events.emplace_back(candidate.askEvent, false, &candidate);
+    if (candidate.tellEvent)
+      events.emplace_back(*candidate.tellEvent, true, &candidate);
+  }
+  llvm::sort(events, llvm::less_first());
+  llvm::DenseMap<uint64_t, Candidate> inFlight;
+  for (auto [event, isOutcome, candidate] : events) {
+    if (!isOutcome) {
+      if (Error error = replayAsk(*candidate, inFlight))
+        return error;
+      continue;
+    }
+    if (Error error = searcher.tell(candidate->id, *candidate->outcome))
+      return error;
+    auto told = inFlight.find(candidate->id);
+    replayed.push_back({told->second, std::move(*candidate->outcome)});
+    inFlight.erase(told);
+  }
+  llvm::sort(replayed, [](const SearchResult &a, const SearchResult &b) {
+    return a.candidate.id < b.candidate.id;
+  });
+  for (const StoredCandidate &candidate : *stored)
+    if (auto found = inFlight.find(candidate.id); found != inFlight.end())
+      pending.push_back(found->second);
+  return Error::success();
+}
+
+void StoredSearcher::fail(Error error) {
+  std::string message = llvm::toString(std::move(error));
+  if (!failure)
+    failure = std::move(message);
+  stopped = true;
+}
+
+Error StoredSearcher::takeError() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!failure)
+    return Error::success();
+  std::string message = std::move(*failure);
+  failure.reset();
+  return createStringError(message);
+}
+
+static double getUnixTime() {
+  return std::chrono::duration<double>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::vector<Candidate> StoredSearcher::ask(unsigned count) {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::vector<Candidate> result;
+  while (result.size() < count && !stopped) {
+    Candidate candidate;
+    if (!pending.empty()) {
+      candidate = std::move(pending.front());
+      pending.pop_front();
+    } else {
+      std::vector<Candidate> asked = searcher.ask(1);
+      if (asked.empty())
+        break;
+      candidate = std::move(asked.front());
+      StoredCandidate row;
+      row.id = candidate.id;
+      row.key = candidate.solution->key();
+      row.text = print(*candidate.solution);
+      row.parent = candidate.parent;
+      row.askedAt = getUnixTime();
+      if (Error error = store.recordAsk(row)) {
+        fail(std::move(error));
+        break;
+      }
+    }
+    started[candidate.id] = Clock::now();
+    result.push_back(std::move(candidate));
+  }
+  return result;
+}
+
+Error StoredSearcher::tell(uint64_t id, Outcome outcome) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto start = started.find(id);
+  double seconds =
+      start == started.end()
+          ? 0
+          : std::chrono::duration<double>(Clock::now() - start->second).count();
+  started.erase(id);
+  if (Error error = searcher.tell(id, outcome))
+    return error;
+  // What follows a gap could not be replayed.
+  if (failure)
+    return Error::success();
+  if (Error error = store.recordTell(id, outcome, seconds)) {
+    fail(std::move(error));
+    return Error::success();
+  }
+  if (Clock::now() - statisticsRecorded >= std::chrono::seconds(1)) {
+    if (Error error = store.recordStatistics(searcher.getStatistics()))
+      fail(std::move(error));
+    statisticsRecorded = Clock::now();
+  }
+  return Error::success();
+}
+
+bool StoredSearcher::isExhausted() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return pending.empty() && searcher.isExhausted();
+}
+
+void StoredSearcher::stop() {
+  stopped = true;
+  searcher.stop();
+}
+
+SearchStatistics StoredSearcher::getStatistics() const {
+  return searcher.getStatistics();
+}

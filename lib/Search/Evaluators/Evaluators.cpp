@@ -1,0 +1,124 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Evaluators/Evaluators.h"
+#include "kas/Search/Evaluators/ExternalEvaluator.h"
+#include "kas/Search/Evaluators/ImitationEvaluator.h"
+#include "kas/Search/Evaluators/LatencyEvaluator.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace kas;
+
+namespace {
+
+/// One number of `GraphCost`.
+class CostEvaluator final : public Evaluator {
+public:
+  CostEvaluator(std::shared_ptr<const SearchProblem> problem,
+                llvm::StringRef name, uint64_t GraphCost::*number)
+      : problem(std::move(problem)), name(name), number(number) {}
+
+  llvm::StringRef getName() const override { return name; }
+  bool isDeterministic() const override { return true; }
+
+  llvm::Expected<Metrics> evaluate(const Solution &solution) override {
+    std::optional<GraphCost> cost =
+        getCost(*problem, static_cast<const OperatorGraph &>(solution));
+    if (!cost)
+      return llvm::createStringError("does not fit 63 bits");
+    return Metrics{{name, static_cast<double>((*cost).*number)}};
+  }
+
+private:
+  std::shared_ptr<const SearchProblem> problem;
+  std::string name;
+  uint64_t GraphCost::*number;
+};
+
+class BytesEvaluator final : public Evaluator {
+public:
+  explicit BytesEvaluator(std::shared_ptr<const SearchProblem> problem)
+      : problem(std::move(problem)) {}
+
+  llvm::StringRef getName() const override { return "bytes"; }
+  bool isDeterministic() const override { return true; }
+
+  llvm::Expected<Metrics> evaluate(const Solution &solution) override {
+    std::optional<uint64_t> bytes =
+        getBytes(*problem, static_cast<const OperatorGraph &>(solution));
+    if (!bytes)
+      return llvm::createStringError("does not fit 63 bits");
+    return Metrics{{"bytes", static_cast<double>(*bytes)}};
+  }
+
+private:
+  std::shared_ptr<const SearchProblem> problem;
+};
+
+using Factories = std::map<std::string, EvaluatorFactory, std::less<>>;
+
+} // namespace
+
+std::optional<uint64_t> kas::getBytes(const SearchProblem &problem,
+                                      const OperatorGraph &graph) {
+  std::optional<GraphCost> cost = getCost(problem, graph);
+  if (!cost)
+    return std::nullopt;
+  uint64_t elements = cost->params;
+  for (auto [binding, multiplicity] :
+       llvm::zip_equal(problem.bindings, problem.multiplicities))
+    for (llvm::ArrayRef<Dimension> shape :
+         {llvm::ArrayRef(problem.inputs), llvm::ArrayRef(problem.outputs)}) {
+      auto product = static_cast<uint64_t>(multiplicity);
+      for (const Dimension &dimension : shape)
+        product = llvm::SaturatingMultiply(
+            product, static_cast<uint64_t>(
+                         dimension.size.evaluate(binding).value_or(0)));
+      elements = llvm::SaturatingAdd(elements, product);
+    }
+  uint64_t bytes = llvm::SaturatingMultiply<uint64_t>(elements, 4);
+  return bytes > INT64_MAX ? std::nullopt : std::optional(bytes);
+}
+
+static EvaluatorFactory makeCostFactory(llvm::StringRef name,
+                                        uint64_t GraphCost::*number) {
+  return [=](const EvaluatorSettings &settings) {
+    return std::make_unique<CostEvaluator>(settings.problem, name, number);
+  };
+}
+
+static Factories &getFactories() {
+  static Factories factories = {
+      {"flops", makeCostFactory("flops", &GraphCost::flops)},
+      {"params", makeCostFactory("params", &GraphCost::params)},
+      {"bytes",
+       [](const EvaluatorSettings &settings) {
+         return std::make_unique<BytesEvaluator>(settings.problem);
+       }},
+      {"imitation", makeImitationEvaluator},
+      {"latency", makeLatencyEvaluator},
+      {"external", makeExternalEvaluator}};
+  return factories;
+}
+
+void kas::registerEvaluator(llvm::StringRef name, EvaluatorFactory factory) {
+  getFactories()[name.str()] = std::move(factory);
+}
+
+llvm::Expected<std::unique_ptr<Evaluator>>
+kas::makeEvaluator(llvm::StringRef name, const EvaluatorSettings &settings) {
+  Factories &factories = getFactories();
+  if (auto factory = factories.find(name); factory != factories.end())
+    return factory->second(settings);
+  return llvm::createStringError(
+      "requires an evaluator among " +
+      llvm::join(llvm::make_first_range(factories), ", ") + ", got '" + name +
+      "'");
+}

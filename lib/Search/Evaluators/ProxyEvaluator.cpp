@@ -1,0 +1,289 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Evaluators/ProxyEvaluator.h"
+#include "kas/Conversion/Passes.h"
+#include "kas/Dialect/Kas/Transforms/Specialize.h"
+#include "kas/Search/Operators/OperatorPrinter.h"
+#include "kas/Dialect/Kas/Analysis/FanIn.h"
+#include "kas/Networks/Sites/Site.h"
+#include "kas/Networks/Scores/LayerScores.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/Format.h"
+#include <cmath>
+#include <map>
+#include <mutex>
+
+using namespace kas;
+using namespace mlir;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+
+namespace {
+
+/// A layer of the space, and the symbols' values there.
+struct Place {
+  unsigned layer;
+  Binding binding;
+};
+
+/// A network, run once for all evaluators of a search.
+class ProxyNetwork {
+public:
+  ProxyNetwork(const DialectRegistry &registry,
+               std::shared_ptr<const SearchProblem> problem)
+      : context(registry, MLIRContext::Threading::DISABLED), problem(problem),
+        printer(problem) {
+    context.loadAllAvailableDialects();
+  }
+
+  /// Runs the network of the module `text`.
+  Error observe(StringRef text, StringRef space);
+  /// The proxy, summed or averaged over the layers. From any thread.
+  Expected<double> evaluate(StringRef proxy, const OperatorGraph &graph);
+
+private:
+  /// `@layer` with `op` in the place of the layer.
+  Expected<OwningOpRef<ModuleOp>> makeCandidate(StringRef text,
+                                                const Place &place);
+  Expected<OperatorOp> makeConcrete(ModuleOp module, const Place &place);
+  Error score(const std::string &text);
+
+  /// Of its own: the one of a pass may not allow what compiling needs.
+  MLIRContext context;
+  std::shared_ptr<const SearchProblem> problem;
+  OperatorPrinter printer;
+  std::unique_ptr<LayerScorer> scorer;
+  std::vector<Place> places;
+  std::mutex mutex;
+  /// What has been scored: the evaluators ask one after the other.
+  std::map<std::string, std::vector<LayerScore>> scores;
+};
+
+class ProxyEvaluator final : public Evaluator {
+public:
+  ProxyEvaluator(StringRef name, StringRef proxy,
+                 std::shared_ptr<ProxyNetwork> network)
+      : name(name), proxy(proxy), network(std::move(network)) {}
+
+  llvm::StringRef getName() const override { return name; }
+  bool isDeterministic() const override { return true; }
+  Expected<Metrics> evaluate(const Solution &solution) override;
+
+private:
+  std::string name, proxy;
+  std::shared_ptr<ProxyNetwork> network;
+};
+
+} // namespace
+
+/// The binding of the space that the convolution of `layer` is marked with.
+static std::optional<int64_t> findBinding(ModuleOp layer, StringRef space) {
+  std::optional<int64_t> found;
+  layer.walk([&](Operation *op) {
+    auto mark = op->getAttrOfType<DictionaryAttr>(siteAttributeName);
+    auto symbol = mark ? mark.getAs<FlatSymbolRefAttr>("space") : nullptr;
+    auto index = mark ? mark.getAs<IntegerAttr>("binding") : nullptr;
+    if (symbol && index && symbol.getValue() == space)
+      found = index.getInt();
+  });
+  return found;
+}
+
+Error ProxyNetwork::observe(StringRef text, StringRef space) {
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+  auto made = LayerScorer::create(*module, "forward", {}, {});
+  if (!made)
+    return createStringError("cannot run the network for zero-cost proxies: " +
+                             llvm::toString(made.takeError()));
+  scorer = std::move(*made);
+  for (unsigned layer = 0; layer < scorer->getNumLayers(); ++layer)
+    if (auto index = findBinding(*scorer->getModule(layer), space);
+        index && *index >= 0 && *index < int64_t(problem->bindings.size()))
+      places.push_back({layer, problem->bindings[*index]});
+  if (places.empty())
+    return createStringError(
+        "requires convolutions of '@forward' that are marked as layers of @" +
+        space + " (-kas-extract) for zero-cost proxies, got none");
+  return Error::success();
+}
+
+Expected<OperatorOp> ProxyNetwork::makeConcrete(ModuleOp module,
+                                                const Place &place) {
+  OperatorOp op = *module.getOps<OperatorOp>().begin();
+  SymbolSet symbols = op.getSymbolSet();
+  Binding own;
+  for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
+    own.push_back(
+        place.binding[*problem->symbols.lookup(symbols.getName(symbol))]);
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  std::string reason;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    reason = diagnostic.str();
+    return success();
+  });
+  auto concrete =
+      specialize(builder, op, own, "concrete", [&] { return op.emitError(); });
+  if (failed(concrete))
+    return createStringError(reason);
+  op.erase();
+  return *concrete;
+}
+
+/// As `-kas-substitute` writes it.
+static std::string getInitializer(OperatorOp op) {
+  std::string text;
+  double fanIn = 2 * std::pow(getFanIn(op, {}) / 2,
+                              1.0 / std::max(op.getNumWeights(), 1u));
+  llvm::raw_string_ostream(text)
+      << "kaiming(" << llvm::format("%.6g", fanIn) << ")";
+  return text;
+}
+
+static RankedTensorType getTensorType(ArrayRef<SizeAttr> sizes, Type element) {
+  return RankedTensorType::get(
+      llvm::map_to_vector(
+          sizes, [](SizeAttr size) { return *size.getConstantValue(); }),
+      element);
+}
+
+Expected<OwningOpRef<ModuleOp>>
+ProxyNetwork::makeCandidate(StringRef text, const Place &place) {
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+  Expected<OperatorOp> op = makeConcrete(*module, place);
+  if (!op)
+    return op.takeError();
+  OwningOpRef<ModuleOp> layer = scorer->getModule(place.layer);
+  FunctionType old =
+      layer->lookupSymbol<func::FuncOp>(layerFunctionName).getFunctionType();
+  Type element = cast<ShapedType>(old.getInput(0)).getElementType();
+  SmallVector<Type> types{getTensorType(op->getDataSizes(), element)};
+  for (ArrayRef<SizeAttr> sizes : op->getWeightSizes())
+    types.push_back(getTensorType(sizes, element));
+  Type result = getTensorType(op->getOutputSizes(), element);
+  types.push_back(result);
+  if (types.front() != old.getInput(0) || result != old.getResult(0))
+    return createStringError("requires operators of the shapes of layer '" +
+                             scorer->getName(place.layer) + "'");
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  Location loc = op->getLoc();
+  auto function = func::FuncOp::create(builder, loc, layerFunctionName,
+                                       builder.getFunctionType(types, result));
+  Block *block = function.addEntryBlock();
+  unsigned last = types.size() - 1;
+  for (unsigned index = 0; index <= last; ++index) {
+    std::string argument = index == 0 ? "data"
+                           : index == last
+                               ? "init"
+                               : "weight" + std::to_string(index - 1);
+    function.setArgAttr(index, argumentNameAttributeName,
+                        builder.getStringAttr(argument));
+    if (index != 0 && index != last)
+      function.setArgAttr(index, argumentInitAttributeName,
+                          builder.getStringAttr(getInitializer(*op)));
+  }
+  builder.setInsertionPointToEnd(block);
+  Value applied = ApplyOp::create(
+      builder, loc, result, op->getSymName(),
+      BindingAttr::getNormal(&context, {}), block->getArgument(0),
+      ValueRange(block->getArguments()).drop_front().drop_back());
+  Value init = block->getArgument(last);
+  Value sum =
+      linalg::AddOp::create(builder, loc, ValueRange{applied, init}, init)
+          .getResult(0);
+  func::ReturnOp::create(builder, loc, sum);
+  PassManager manager(&context);
+  manager.addPass(createKasToLinalgPass());
+  manager.addPass(createKasEraseOperatorsPass());
+  if (failed(manager.run(*module)))
+    return createStringError("cannot be lowered to linalg");
+  return module;
+}
+
+Error ProxyNetwork::score(const std::string &text) {
+  std::vector<LayerScore> found;
+  for (const Place &place : places) {
+    Expected<OwningOpRef<ModuleOp>> candidate = makeCandidate(text, place);
+    if (!candidate)
+      return candidate.takeError();
+    Expected<LayerScore> score = scorer->score(place.layer, **candidate);
+    if (!score)
+      return score.takeError();
+    found.push_back(*score);
+  }
+  scores[text] = std::move(found);
+  return Error::success();
+}
+
+Expected<double> ProxyNetwork::evaluate(StringRef proxy,
+                                        const OperatorGraph &graph) {
+  std::string text = printer.print(graph);
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!scores.count(text))
+    if (Error error = score(text))
+      return error;
+  double sum = 0;
+  for (auto [place, score] : llvm::zip_equal(places, scores[text]))
+    sum += getProxy(proxy, score, scorer->getOriginal(place.layer));
+  if (proxy == "ensemble" || proxy == "naswot")
+    sum /= places.size();
+  if (!std::isfinite(sum))
+    return createStringError("requires a finite score, got %g", sum);
+  return sum;
+}
+
+Expected<Metrics> ProxyEvaluator::evaluate(const Solution &solution) {
+  Expected<double> value =
+      network->evaluate(proxy, static_cast<const OperatorGraph &>(solution));
+  if (!value)
+    return value.takeError();
+  return Metrics{{proxy == "fisher" ? "fisher" : "proxy_" + proxy, *value}};
+}
+
+/// The network around `space`, shared by all evaluators that are alive.
+static Expected<std::shared_ptr<ProxyNetwork>>
+getNetwork(SpaceOp space, std::shared_ptr<const SearchProblem> problem) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<ProxyNetwork>> known;
+  std::string text;
+  llvm::raw_string_ostream(text) << *space->getParentOfType<ModuleOp>();
+  std::lock_guard<std::mutex> lock(mutex);
+  std::weak_ptr<ProxyNetwork> &entry =
+      known[space.getSymName().str() + "\n" + text];
+  if (std::shared_ptr<ProxyNetwork> network = entry.lock())
+    return network;
+  auto network = std::make_shared<ProxyNetwork>(
+      space->getContext()->getDialectRegistry(), std::move(problem));
+  if (Error error = network->observe(text, space.getSymName()))
+    return error;
+  entry = network;
+  return network;
+}
+
+void kas::registerProxyEvaluators() {
+  auto add = [](const std::string &name, StringRef proxy) {
+    registerEvaluator(
+        name,
+        [name, proxy](const EvaluatorSettings &settings)
+            -> Expected<std::unique_ptr<Evaluator>> {
+          if (!settings.problem || !settings.space)
+            return createStringError(
+                "requires a kas.space for the evaluator '" + name + "'");
+          auto network = getNetwork(settings.space, settings.problem);
+          if (!network)
+            return network.takeError();
+          return std::make_unique<ProxyEvaluator>(name, proxy,
+                                                  std::move(*network));
+        });
+  };
+  add("fisher", "fisher");
+  for (StringRef proxy : getProxyNames())
+    add(("proxy=" + proxy).str(), proxy);
+}

@@ -1,0 +1,316 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Networks/LayerProgram.h"
+#include "kas/Codegen/CPU/ScheduleSpace.h"
+#include "kas/Support/Reason.h"
+#include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "llvm/Support/raw_ostream.h"
+#include <tuple>
+
+using namespace kas;
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+StringRef kas::getName(StepKind kind) {
+  static constexpr llvm::StringLiteral names[numStepKinds] = {
+      "split", "restrict",  "bottleneck", "slabs",
+      "group", "depthwise", "schedule"};
+  return names[static_cast<unsigned>(kind)];
+}
+
+bool kas::isNeural(StepKind kind) {
+  return kind != StepKind::Split && kind != StepKind::Schedule;
+}
+
+static bool isSplit(ArrayRef<ProgramStep> program) {
+  return !program.empty() && program.front().kind == StepKind::Split;
+}
+
+std::string kas::toString(ArrayRef<ProgramStep> program) {
+  if (program.empty())
+    return "keep";
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleave(
+      program, stream,
+      [&](const ProgramStep &step) {
+        if (isSplit(program) && step.kind != StepKind::Split)
+          stream << step.part << ": ";
+        stream << getName(step.kind);
+        switch (step.kind) {
+        case StepKind::Restrict:
+          stream << " " << step.iterator << " from " << step.number;
+          break;
+        case StepKind::Bottleneck:
+        case StepKind::Slabs:
+          stream << " " << step.iterator << " by " << step.number;
+          break;
+        case StepKind::Split:
+        case StepKind::Group:
+          stream << " " << step.number;
+          break;
+        case StepKind::Schedule:
+          stream << " " << stringifyRoad(static_cast<Road>(step.number));
+          break;
+        case StepKind::Depthwise:
+          break;
+        }
+      },
+      "; ");
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Application
+//===----------------------------------------------------------------------===//
+
+/// The output channels of a named convolution are its second iterator.
+static constexpr unsigned channelIterator = 1;
+
+static LogicalResult splitOutputs(RewriterBase &rewriter,
+                                  SmallVectorImpl<linalg::LinalgOp> &parts,
+                                  int64_t first, std::string &reason) {
+  linalg::LinalgOp op = parts.front();
+  auto tileable = dyn_cast<TilingInterface>(op.getOperation());
+  if (parts.size() != 1 || !tileable)
+    return miss(reason, "requires an operation that is not split yet");
+  int64_t size = op.getStaticLoopRanges()[channelIterator];
+  if (first < 1 || first >= size)
+    return miss(reason, "requires a part of 1 to ", size - 1, " of ", size,
+                " outputs, got ", first);
+  rewriter.setInsertionPoint(op);
+  auto [head, tail] = linalg::splitOp(rewriter, tileable, channelIterator,
+                                      rewriter.getIndexAttr(first));
+  if (!head || !tail)
+    return miss(reason, "requires an operation that can be split");
+  parts.assign({cast<linalg::LinalgOp>(head.getOperation()),
+                cast<linalg::LinalgOp>(tail.getOperation())});
+  return success();
+}
+
+static LogicalResult setRoad(linalg::LinalgOp op, int64_t number,
+                             std::string &reason) {
+  auto road = symbolizeRoad(number);
+  auto space = getScheduleSpace(op);
+  if (!space)
+    return miss(reason, llvm::toString(space.takeError()));
+  if (!road || llvm::none_of(space->points, [&](const PlannedSchedule &point) {
+        return point.schedule.getRoad() == *road;
+      }))
+    return miss(reason, "requires a road that suits the operation");
+  op->setAttr(KasCPUDialect::scheduleName,
+              getSchedule(op->getContext(), *road, {}));
+  return success();
+}
+
+static FailureOr<linalg::LinalgOp> transform(RewriterBase &rewriter,
+                                             linalg::LinalgOp op,
+                                             const ProgramStep &step,
+                                             std::string &reason) {
+  auto onChannels = [&](auto change) -> FailureOr<linalg::LinalgOp> {
+    auto iterators = inferChannelIterators(op, reason);
+    if (failed(iterators))
+      return failure();
+    return change(iterators->first, iterators->second);
+  };
+  switch (step.kind) {
+  case StepKind::Restrict:
+    return restrictReduction(rewriter, op, step.iterator, step.number, reason);
+  case StepKind::Bottleneck:
+    return bottleneckIterator(rewriter, op, step.iterator, step.number, reason);
+  case StepKind::Slabs:
+    return splitIntoSlabs(rewriter, op, step.iterator, step.number, reason);
+  case StepKind::Group:
+    return onChannels([&](int64_t first, int64_t second) {
+      return groupIterators(rewriter, op, first, second, step.number, reason);
+    });
+  case StepKind::Depthwise:
+    return onChannels([&](int64_t first, int64_t second) {
+      return depthwiseIterators(rewriter, op, first, second, reason);
+    });
+  case StepKind::Schedule:
+    if (failed(setRoad(op, step.number, reason)))
+      return failure();
+    return op;
+  case StepKind::Split:
+    break;
+  }
+  llvm_unreachable("a split makes two parts");
+}
+
+LogicalResult kas::applyStep(RewriterBase &rewriter,
+                             SmallVectorImpl<linalg::LinalgOp> &parts,
+                             const ProgramStep &step, std::string &reason) {
+  if (step.kind == StepKind::Split)
+    return splitOutputs(rewriter, parts, step.number, reason);
+  if (step.part >= parts.size())
+    return miss(reason, "requires a split for part ", step.part);
+  auto changed = transform(rewriter, parts[step.part], step, reason);
+  if (failed(changed))
+    return failure();
+  parts[step.part] = *changed;
+  return success();
+}
+
+LogicalResult kas::finishProgram(RewriterBase &rewriter,
+                                 ArrayRef<linalg::LinalgOp> parts,
+                                 ArrayRef<ProgramStep> program,
+                                 std::string &reason) {
+  if (llvm::none_of(
+          program, [](const ProgramStep &step) { return isNeural(step.kind); }))
+    return success();
+  for (linalg::LinalgOp part : parts)
+    if (failed(renewWeights(rewriter, part, reason)))
+      return failure();
+  return success();
+}
+
+FailureOr<SmallVector<linalg::LinalgOp, 2>>
+kas::applyProgram(RewriterBase &rewriter, linalg::LinalgOp op,
+                  ArrayRef<ProgramStep> program, std::string &reason) {
+  SmallVector<linalg::LinalgOp, 2> parts{op};
+  for (const ProgramStep &step : program)
+    if (failed(applyStep(rewriter, parts, step, reason)))
+      return failure();
+  if (failed(finishProgram(rewriter, parts, program, reason)))
+    return failure();
+  return parts;
+}
+
+//===----------------------------------------------------------------------===//
+// Choices
+//===----------------------------------------------------------------------===//
+
+static void listSteps(linalg::LinalgOp op, unsigned part, int64_t splitAt,
+                      const StepChoices &choices,
+                      std::vector<ProgramStep> &steps) {
+  auto types = op.getIteratorTypesArray();
+  // The first iterator is the batch, which is not a matter of the layer.
+  auto forEach = [&](auto use) {
+    for (unsigned iterator = 1; iterator < types.size(); ++iterator)
+      use(iterator, types[iterator] == utils::IteratorType::parallel);
+  };
+  // The outputs of the first part are the inputs that the second one leaves
+  // out, as in the paper.
+  if (part == 1)
+    forEach([&](unsigned iterator, bool isParallel) {
+      if (!isParallel)
+        steps.push_back({StepKind::Restrict, part, iterator, splitAt});
+    });
+  forEach([&](unsigned iterator, bool) {
+    for (int64_t factor = 2; factor <= choices.factor; factor *= 2)
+      steps.push_back({StepKind::Bottleneck, part, iterator, factor});
+  });
+  forEach([&](unsigned iterator, bool isParallel) {
+    for (int64_t slabs = 2; isParallel && slabs <= choices.slabs; slabs *= 2)
+      steps.push_back({StepKind::Slabs, part, iterator, slabs});
+  });
+  for (int64_t groups = 2; groups <= choices.groups; groups *= 2)
+    steps.push_back({StepKind::Group, part, 0, groups});
+  steps.push_back({StepKind::Depthwise, part, 0, 0});
+  if (choices.schedules)
+    for (Road road : {Road::Panels, Road::Direct, Road::RowVectors})
+      steps.push_back(
+          {StepKind::Schedule, part, 0, static_cast<int64_t>(road)});
+}
+
+std::vector<ProgramStep> kas::listSteps(ArrayRef<linalg::LinalgOp> parts,
+                                        ArrayRef<ProgramStep> program,
+                                        const StepChoices &choices) {
+  std::vector<ProgramStep> steps;
+  if (program.empty()) {
+    linalg::LinalgOp op = parts.front();
+    int64_t outputs = op.getStaticLoopRanges()[channelIterator];
+    steps.push_back({StepKind::Split, 0, 0, 16});
+    if (outputs / 2 != 16)
+      steps.push_back({StepKind::Split, 0, 0, outputs / 2});
+  }
+  // Parts are transformed one after the other, and scheduled last.
+  unsigned first = program.empty() ? 0 : program.back().part;
+  int64_t splitAt = isSplit(program) ? program.front().number : 0;
+  for (unsigned part = first; part < parts.size(); ++part)
+    if (program.empty() || program.back().part != part ||
+        program.back().kind != StepKind::Schedule)
+      ::listSteps(parts[part], part, splitAt, choices, steps);
+  llvm::sort(steps, [](const ProgramStep &a, const ProgramStep &b) {
+    return std::tie(a.kind, a.part, a.iterator, a.number) <
+           std::tie(b.kind, b.part, b.iterator, b.number);
+  });
+  return steps;
+}
+
+//===----------------------------------------------------------------------===//
+// Scripts
+//===----------------------------------------------------------------------===//
+
+static void printStep(raw_ostream &stream, const ProgramStep &step,
+                      std::string &handle, std::string next) {
+  constexpr llvm::StringLiteral type =
+      " : (!transform.any_op) -> !transform.any_op\n";
+  stream << next << " = transform.kas." << getName(step.kind) << " " << handle;
+  switch (step.kind) {
+  case StepKind::Restrict:
+    stream << " iterator " << step.iterator << " from " << step.number;
+    break;
+  case StepKind::Bottleneck:
+  case StepKind::Slabs:
+    stream << " iterator " << step.iterator << " by " << step.number;
+    break;
+  case StepKind::Group:
+    stream << " by " << step.number;
+    break;
+  default:
+    break;
+  }
+  stream << type;
+  handle = std::move(next);
+}
+
+std::string kas::printTransforms(ArrayRef<ProgramStep> program, StringRef name,
+                                 StringRef indent) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  SmallVector<std::string, 2> handles{("%" + name).str()};
+  unsigned count = 0;
+  auto getNext = [&] { return ("%" + name + "_" + Twine(count++)).str(); };
+  for (const ProgramStep &step : program) {
+    stream << indent;
+    if (step.kind == StepKind::Split) {
+      std::string both = getNext();
+      stream << both << " = transform.structured.split " << handles[0]
+             << " after " << step.number << " {dimension = " << channelIterator
+             << "} : !transform.any_op\n";
+      handles = {getNext(), getNext()};
+      stream << indent << handles[0] << ", " << handles[1]
+             << " = transform.split_handle " << both
+             << " : (!transform.any_op) -> (!transform.any_op, "
+                "!transform.any_op)\n";
+    } else if (step.kind == StepKind::Schedule) {
+      std::string road = getNext();
+      stream << road << " = transform.param.constant #kas_cpu.schedule<road = "
+             << stringifyRoad(static_cast<Road>(step.number))
+             << "> -> !transform.any_param\n"
+             << indent << "transform.annotate " << handles[step.part] << " \""
+             << KasCPUDialect::scheduleName << "\" = " << road
+             << " : !transform.any_op, !transform.any_param\n";
+    } else {
+      printStep(stream, step, handles[step.part], getNext());
+    }
+  }
+  if (llvm::any_of(program,
+                   [](const ProgramStep &step) { return isNeural(step.kind); }))
+    for (const std::string &handle : handles)
+      stream << indent << getNext() << " = transform.kas.new_weights " << handle
+             << " : (!transform.any_op) -> !transform.any_op\n";
+  return text;
+}

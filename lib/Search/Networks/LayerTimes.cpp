@@ -1,0 +1,185 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Networks/LayerTimes.h"
+#include "kas/Networks/Scores/Proxies.h"
+#include "kas/Pipelines/CPU.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace kas;
+using namespace mlir;
+using llvm::createStringError;
+using llvm::Expected;
+
+namespace {
+
+/// A layer as an evaluator takes it.
+struct LayerText final : Solution {
+  explicit LayerText(StringRef text) : text(text) {}
+
+  std::string text;
+
+  uint64_t key() const override { return 0; }
+};
+
+} // namespace
+
+/// What makes texts, one at a time.
+struct LayerTimes::Maker {
+  explicit Maker(const DialectRegistry &registry)
+      : context(registry, MLIRContext::Threading::DISABLED) {
+    context.loadAllAvailableDialects();
+  }
+
+  std::mutex mutex;
+  MLIRContext context;
+  /// By shape.
+  std::vector<OwningOpRef<ModuleOp>> modules;
+};
+
+LayerTimes::LayerTimes(std::shared_ptr<const NetworkProblem> problem)
+    : problem(std::move(problem)) {}
+
+LayerTimes::~LayerTimes() = default;
+
+/// Lets `@layer(data, weight, init)` add to a value per channel, as networks
+/// do, instead of to a tensor.
+static void makeBias(ModuleOp module) {
+  auto layer = module.lookupSymbol<func::FuncOp>(layerFunctionName);
+  Block &block = layer.getBody().front();
+  unsigned index = layer.getNumArguments() - 1;
+  BlockArgument init = block.getArgument(index);
+  auto type = cast<RankedTensorType>(init.getType());
+  OpBuilder builder = OpBuilder::atBlockBegin(&block);
+  Location loc = layer.getLoc();
+  auto biasType =
+      RankedTensorType::get(type.getDimSize(1), type.getElementType());
+  Value bias = block.addArgument(biasType, loc);
+  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                        type.getElementType());
+  SmallVector<int64_t> dimensions;
+  for (int64_t dimension = 0; dimension < type.getRank(); ++dimension)
+    if (dimension != 1)
+      dimensions.push_back(dimension);
+  Value filled =
+      linalg::BroadcastOp::create(builder, loc, bias, empty, dimensions)
+          ->getResult(0);
+  init.replaceAllUsesWith(filled);
+  block.eraseArgument(index);
+  layer.setFunctionType(builder.getFunctionType(
+      block.getArgumentTypes(), layer.getFunctionType().getResults()));
+}
+
+Expected<std::unique_ptr<LayerTimes>>
+LayerTimes::create(std::shared_ptr<const NetworkProblem> problem,
+                   const DialectRegistry &registry,
+                   const EvaluatorSettings &settings,
+                   const EvaluatorFactory &factory) {
+  std::unique_ptr<LayerTimes> times(new LayerTimes(problem));
+  times->maker = std::make_unique<Maker>(registry);
+  for (const std::string &text : problem->modules) {
+    auto module = parseSourceString<ModuleOp>(text, &times->maker->context);
+    assert(module && "a layer was printed before");
+    makeBias(*module);
+    times->maker->modules.push_back(std::move(module));
+  }
+  EvaluatorSettings own = settings;
+  own.describe = [](const Solution &solution) -> Expected<CandidateText> {
+    return CandidateText{
+        "function", static_cast<const LayerText &>(solution).text, {}, {}};
+  };
+  auto evaluator = factory(own);
+  if (!evaluator)
+    return evaluator.takeError();
+  times->evaluator = std::move(*evaluator);
+  NetworkConfiguration dense;
+  dense.programs.resize(problem->layers.size());
+  Expected<double> original = times->getTime(dense);
+  if (!original)
+    return createStringError("cannot time the layers of the network: " +
+                             llvm::toString(original.takeError()));
+  times->original = *original;
+  return times;
+}
+
+Expected<std::string> LayerTimes::print(unsigned shape,
+                                        ArrayRef<ProgramStep> program) {
+  std::lock_guard<std::mutex> lock(maker->mutex);
+  OwningOpRef<ModuleOp> module =
+      cast<ModuleOp>(ModuleOp(*maker->modules[shape])->clone());
+  auto layer = module->lookupSymbol<func::FuncOp>(layerFunctionName);
+  IRRewriter rewriter(&maker->context);
+  std::string reason;
+  if (failed(applyProgram(rewriter, findConvolutions(layer).front(), program,
+                          reason)))
+    return createStringError(reason);
+  std::string text;
+  llvm::raw_string_ostream(text) << *module;
+  return text;
+}
+
+LayerTimes::Outcome LayerTimes::measure(const std::string &text) {
+  Expected<Metrics> metrics = evaluator->evaluate(LayerText(text));
+  if (!metrics)
+    return {0, llvm::toString(metrics.takeError())};
+  auto latency = metrics->find("latency_ms");
+  if (latency == metrics->end())
+    return {0, "the runner reports no latency_ms"};
+  return {latency->second, {}};
+}
+
+LayerTimes::Outcome LayerTimes::getOutcome(unsigned shape,
+                                           ArrayRef<ProgramStep> program) {
+  auto key = std::pair(shape, toString(program));
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (auto found = known.find(key); found != known.end())
+      return found->second;
+  }
+  Expected<std::string> text = print(shape, program);
+  if (!text)
+    return {0, llvm::toString(text.takeError())};
+  std::promise<Outcome> promise;
+  std::shared_future<Outcome> future;
+  bool isFirst = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto [entry, isNew] = timed.try_emplace(*text);
+    if (isNew)
+      entry->second = promise.get_future().share();
+    future = entry->second;
+    isFirst = isNew;
+  }
+  if (isFirst)
+    promise.set_value(measure(*text));
+  Outcome outcome = future.get();
+  std::lock_guard<std::mutex> lock(mutex);
+  known[key] = outcome;
+  return outcome;
+}
+
+Expected<double>
+LayerTimes::getTime(const NetworkConfiguration &configuration) {
+  double sum = 0;
+  for (auto [layer, program] :
+       llvm::zip_equal(problem->layers, configuration.programs)) {
+    Outcome outcome = getOutcome(layer.shape, program);
+    if (!outcome.failure.empty())
+      return createStringError("layer '" + layer.name + "' by '" +
+                               toString(program) + "': " + outcome.failure);
+    sum += outcome.milliseconds;
+  }
+  return sum;
+}
+
+uint64_t LayerTimes::getNumTimed() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return timed.size();
+}

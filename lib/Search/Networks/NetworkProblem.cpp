@@ -1,0 +1,166 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Networks/Scores/Proxies.h"
+#include "kas/Search/Networks/NetworkState.h"
+#include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace kas;
+using namespace mlir;
+
+llvm::Error kas::parseNetworkLimit(StringRef text, NetworkLimits &limits) {
+  auto [name, number] = text.split('=');
+  int64_t value = -1;
+  if (number.getAsInteger(10, value) || value < 0 || value > 1 << 20)
+    return llvm::createStringError(
+        "requires name=integer with an integer from 0 to 2^20, got '" + text +
+        "'");
+  if (name == "steps" && value <= 8)
+    limits.steps = value;
+  else if (name == "groups")
+    limits.choices.groups = value;
+  else if (name == "slabs")
+    limits.choices.slabs = value;
+  else if (name == "factor")
+    limits.choices.factor = value;
+  else if (name == "schedules" && value <= 1)
+    limits.choices.schedules = value;
+  else if (name == "kernel")
+    limits.kernel = value;
+  else if (name == "normalize" && value <= 1)
+    limits.normalize = value;
+  else
+    return llvm::createStringError(
+        "requires one of steps (at most 8), groups, slabs, factor, schedules "
+        "(0 or 1), kernel, normalize (0 or 1), got '" +
+        text + "'");
+  return llvm::Error::success();
+}
+
+SmallVector<linalg::LinalgOp> kas::findConvolutions(func::FuncOp function) {
+  SmallVector<linalg::LinalgOp> found;
+  for (linalg::LinalgOp op :
+       function.getBody().front().getOps<linalg::LinalgOp>())
+    if (matchConvolution(op))
+      found.push_back(op);
+  return found;
+}
+
+double kas::countProducts(Operation *op) {
+  double macs = 0;
+  op->walk([&](linalg::LinalgOp inner) {
+    if (inner.getNumReductionLoops() == 0 ||
+        inner.getBlock()->getOps<arith::MulFOp>().empty())
+      return;
+    double points = 1;
+    for (int64_t size : inner.getStaticLoopRanges())
+      points *= static_cast<double>(size);
+    macs += points;
+  });
+  return macs;
+}
+
+static double countElements(TypeRange types) {
+  double elements = 0;
+  for (Type type : types)
+    elements += static_cast<double>(cast<ShapedType>(type).getNumElements());
+  return elements;
+}
+
+FailureOr<NetworkProblem> NetworkProblem::get(func::FuncOp function,
+                                              const NetworkLimits &limits) {
+  NetworkProblem problem;
+  problem.limits = limits;
+  auto report = [&](const Twine &got) {
+    return function.emitError("requires a network of one block with "
+                              "'linalg.conv_2d_nchw_fchw' of a kernel of at "
+                              "least ")
+           << limits.kernel << " rows, by arguments, got " << got; // N1
+  };
+  if (function.isDeclaration() || !function.getBody().hasOneBlock())
+    return report("no such block");
+  problem.otherMacs = countProducts(function);
+  problem.otherParams = countElements(function.getArgumentTypes().drop_front());
+  llvm::MapVector<std::string, unsigned, llvm::StringMap<unsigned>> shapes;
+  llvm::StringMap<unsigned> names;
+  for (auto [index, op] : llvm::enumerate(findConvolutions(function))) {
+    auto weight = cast<ShapedType>(op.getDpsInputs()[1].getType());
+    if (!isa<linalg::Conv2DNchwFchwOp>(op) ||
+        !isa<BlockArgument>(op.getDpsInputs()[1]) || !weight.hasStaticShape() ||
+        weight.getDimSize(2) < limits.kernel)
+      continue;
+    CutLayer cut = cutLayer(op);
+    std::string text;
+    llvm::raw_string_ostream(text) << *cut.module;
+    auto [shape, isNew] = shapes.insert({text, shapes.size()});
+    if (isNew)
+      problem.modules.push_back(text);
+    std::string name =
+        cut.name.empty() ? "layer" + std::to_string(index) : cut.name;
+    if (unsigned count = names[name]++)
+      name += "#" + std::to_string(count);
+    problem.layers.push_back(
+        {name, static_cast<unsigned>(index), shape->second});
+    problem.otherMacs -= countProducts(op);
+    problem.otherParams -= countElements(weight);
+  }
+  if (problem.layers.empty())
+    return report("none");
+  return problem;
+}
+
+LogicalResult
+kas::applyConfiguration(func::FuncOp function, const NetworkProblem &problem,
+                        const NetworkConfiguration &configuration) {
+  SmallVector<linalg::LinalgOp> convolutions = findConvolutions(function);
+  IRRewriter rewriter(function.getContext());
+  NamedAttrList programs;
+  for (auto [layer, program] :
+       llvm::zip_equal(problem.layers, configuration.programs)) {
+    if (program.empty())
+      continue;
+    std::string reason;
+    if (failed(
+            applyProgram(rewriter, convolutions[layer.index], program, reason)))
+      return function.emitError("cannot transform layer '")
+             << layer.name << "' by '" << toString(program) << "': " << reason;
+    programs.append(layer.name, rewriter.getStringAttr(toString(program)));
+  }
+  function->setAttr(programsAttributeName,
+                    programs.getDictionary(function.getContext()));
+  return success();
+}
+
+std::string kas::printScript(const NetworkProblem &problem,
+                             const NetworkConfiguration &configuration) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << "module attributes {transform.with_named_sequence} {\n"
+            "  transform.named_sequence @__transform_main(%root: "
+            "!transform.any_op {transform.readonly}) {\n";
+  for (auto [number, layer, program] :
+       llvm::enumerate(problem.layers, configuration.programs)) {
+    if (program.empty())
+      continue;
+    std::string name = "layer" + std::to_string(number);
+    stream << "    // " << layer.name << ": " << toString(program) << "\n    %"
+           << name
+           << " = transform.structured.match "
+              "ops{[\"linalg.conv_2d_nchw_fchw\"]} attributes {"
+           << layerAttributeName << " = \"" << layer.name
+           << "\"} in %root : (!transform.any_op) -> !transform.any_op\n"
+           << printTransforms(program, name, "    ");
+  }
+  stream << "    transform.yield\n  }\n}\n";
+  return text;
+}

@@ -1,0 +1,137 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Operators/SearchProblem.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace kas;
+
+static llvm::SmallVector<Dimension> getShape(mlir::ArrayAttr sizes,
+                                             llvm::ArrayRef<bool> unordered,
+                                             const SymbolSet &symbols) {
+  llvm::SmallVector<Dimension> shape;
+  for (auto [size, flag] :
+       llvm::zip_equal(sizes.getAsRange<SizeAttr>(), unordered))
+    shape.push_back({*size.toSize(symbols), flag});
+  return shape;
+}
+
+static bool occursIn(llvm::ArrayRef<Dimension> shape, unsigned symbol,
+                     bool onlyUnordered = false) {
+  return llvm::any_of(shape, [&](const Dimension &dimension) {
+    return dimension.size.getExponent(symbol) != 0 &&
+           (dimension.isUnordered || !onlyUnordered);
+  });
+}
+
+static unsigned getDefaultOccurrences(const SearchProblem &problem,
+                                      unsigned symbol) {
+  if (problem.symbols.getKind(symbol) == SymbolKind::Coefficient)
+    return 6;
+  bool isChannel =
+      occursIn(problem.outputs, symbol, true) ||
+      occursIn(problem.inputs, symbol, true) ||
+      occursIn(problem.outputs, symbol) != occursIn(problem.inputs, symbol);
+  return isChannel ? 4 : 0;
+}
+
+static SearchBudget getBudget(SpaceOp space) {
+  SearchBudget budget;
+  auto scale = [&](llvm::StringRef ratio,
+                   llvm::StringRef baseline) -> std::optional<double> {
+    std::optional<double> value = space.getBudgetValue(ratio);
+    return value ? std::optional(*value * *space.getBudgetValue(baseline))
+                 : std::nullopt;
+  };
+  auto tighten = [](std::optional<double> a, std::optional<double> b) {
+    return a && b ? std::min(*a, *b) : a ? a : b;
+  };
+  auto loosen = [](std::optional<double> a, std::optional<double> b) {
+    return a && b ? std::max(*a, *b) : a ? a : b;
+  };
+  budget.minFlops = loosen(space.getBudgetValue("min_flops"),
+                           scale("min_flops_ratio", "baseline_flops"));
+  budget.maxFlops = tighten(space.getBudgetValue("flops"),
+                            scale("flops_ratio", "baseline_flops"));
+  budget.maxParams = tighten(space.getBudgetValue("params"),
+                             scale("params_ratio", "baseline_params"));
+  budget.maxLatencyMs = space.getBudgetValue("latency_ms");
+  return budget;
+}
+
+static SpaceLimits getLimits(SpaceOp space) {
+  SpaceLimits limits;
+  for (auto [name, limit] :
+       {std::pair<llvm::StringRef, unsigned *>("depth", &limits.depth),
+        {"reduce", &limits.reduce},
+        {"split", &limits.split},
+        {"merge", &limits.merge},
+        {"shift", &limits.shift},
+        {"expand", &limits.expand},
+        {"unfold", &limits.unfold},
+        {"stride", &limits.stride},
+        {"weights", &limits.weights},
+        {"chain", &limits.chain},
+        {"size_symbols", &limits.sizeSymbols},
+        {"size_powers", &limits.sizePowers}})
+    *limit = space.getLimit(name, *limit);
+  for (auto [name, limit] :
+       {std::pair<llvm::StringRef, int64_t *>("pooling", &limits.pooling),
+        {"rank_min", &limits.rankMin},
+        {"rank_max", &limits.rankMax},
+        {"weight_elements", &limits.weightElements},
+        {"merge_elements", &limits.mergeElements},
+        {"window", &limits.window},
+        {"stride_size", &limits.strideSize},
+        {"shift_block", &limits.shiftBlock}})
+    *limit = space.getLimit(name, *limit);
+  for (auto [name, limit] : {std::pair<llvm::StringRef, bool *>(
+                                 "shift_backward", &limits.shiftBackward),
+                             {"weight_takes", &limits.weightTakes},
+                             {"weight_shares", &limits.weightShares},
+                             {"weights_by_position", &limits.weightsByPosition},
+                             {"swap_axes", &limits.swapAxes}})
+    *limit = space.getLimit(name, *limit) != 0;
+  for (auto [name, limit] : {std::pair<llvm::StringRef, double *>(
+                                 "reduce_ratio", &limits.reduceRatio),
+                             {"unfold_ratio", &limits.unfoldRatio}})
+    *limit = space.getLimitRatio(name).value_or(*limit);
+  return limits;
+}
+
+SearchProblem SearchProblem::get(SpaceOp space) {
+  SearchProblem problem;
+  problem.symbols = space.getSymbolSet();
+  problem.bindings = space.getBindingValues();
+  llvm::append_range(problem.multiplicities, space.getMultiplicities());
+  problem.outputs = getShape(space.getOutputSizes(), space.getOutputUnordered(),
+                             problem.symbols);
+  problem.inputs = getShape(space.getInputSizes(), space.getInputUnordered(),
+                            problem.symbols);
+  problem.limits = getLimits(space);
+  for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol) {
+    llvm::StringRef name = problem.symbols.getName(symbol);
+    problem.occurrences.push_back(space.getLimit(
+        ("occurrences." + name).str(), getDefaultOccurrences(problem, symbol)));
+  }
+  problem.budget = getBudget(space);
+  return problem;
+}
+
+bool SearchProblem::hasBatch() const {
+  if (outputs.empty() || inputs.empty() ||
+      outputs.front().size != inputs.front().size ||
+      outputs.front().isUnordered || inputs.front().isUnordered)
+    return false;
+  for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
+    if (outputs.front().size == Size::symbol(symbol))
+      return symbols.getKind(symbol) == SymbolKind::Primary &&
+             !occursIn(llvm::ArrayRef(outputs).drop_front(), symbol) &&
+             !occursIn(llvm::ArrayRef(inputs).drop_front(), symbol);
+  return false;
+}

@@ -1,0 +1,183 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Operators/SizeTable.h"
+#include "kas/Support/PrimeFactors.h"
+#include "kas/Support/Random.h"
+#include <cstdlib>
+
+using namespace kas;
+
+/// Exponents beyond this are no sizes; so sums and differences of two do not
+/// wrap.
+static constexpr int maxExponent = 63;
+
+SizeTable::SizeTable(const SearchProblem &problem) : problem(problem) {
+  unsigned numSymbols = problem.symbols.size();
+  for (const auto *shape : {&problem.outputs, &problem.inputs})
+    for (const Dimension &dimension : *shape) {
+      addPrimeFactors(dimension.size.getNumerator(), primes);
+      addPrimeFactors(dimension.size.getDenominator(), primes);
+    }
+  llvm::sort(primes);
+  numPowers = numSymbols + primes.size();
+  assert(numPowers <= maxPowers && "the verifier of kas.space bounds them");
+  for (unsigned i = 0; i < numPowers; ++i) {
+    bool isSymbol = i < numSymbols;
+    if (!isSymbol || problem.symbols.getKind(i) == SymbolKind::Primary)
+      primaryMask.set(i, -1);
+    occurrences.set(i, std::min(isSymbol ? problem.occurrences[i] : 4u, 127u));
+  }
+  infos.push_back(describe(Powers()));
+  ids[mixBits(0)] = one;
+  auto nothing = std::make_unique<SizeInfo>();
+  nothing->powers = {~uint64_t(0), ~uint64_t(0)};
+  nothing->isShareable = false;
+  infos.push_back(std::move(nothing));
+}
+
+std::optional<Powers> SizeTable::getPowers(const Size &size) const {
+  Powers powers;
+  unsigned numSymbols = problem.symbols.size();
+  for (unsigned symbol = 0; symbol < numSymbols; ++symbol)
+    powers.set(symbol, size.getExponent(symbol));
+  int64_t numerator = size.getNumerator(), denominator = size.getDenominator();
+  for (auto [index, prime] : llvm::enumerate(primes)) {
+    int exponent = 0;
+    for (; numerator % prime == 0; numerator /= prime)
+      ++exponent;
+    for (; denominator % prime == 0; denominator /= prime)
+      --exponent;
+    powers.set(numSymbols + index, exponent);
+  }
+  if (numerator != 1 || denominator != 1)
+    return std::nullopt;
+  return powers;
+}
+
+std::optional<Size> SizeTable::getSize(const Powers &powers) const {
+  std::optional<Size> size = Size();
+  unsigned numSymbols = problem.symbols.size();
+  for (unsigned index = 0; size && index < numPowers; ++index) {
+    int exponent = powers.get(index);
+    if (index < numSymbols) {
+      size = size->multiply(Size::symbol(index, exponent));
+      continue;
+    }
+    std::optional<Size> prime = Size::constant(primes[index - numSymbols]);
+    prime = prime ? prime->power(exponent) : prime;
+    size = prime ? size->multiply(*prime) : std::nullopt;
+  }
+  return size;
+}
+
+std::unique_ptr<SizeInfo> SizeTable::describe(const Powers &powers) const {
+  auto info = std::make_unique<SizeInfo>();
+  info->powers = powers;
+  info->hash = mixBits(mixBits(powers.low + 0x9e3779b97f4a7c15ull) ^
+                       (powers.high * 0xd6e8feb86659fd93ull));
+  std::optional<Size> size = getSize(powers);
+  unsigned symbols = 0, sum = 0;
+  bool hasCoefficientBelow = false, isPositive = true;
+  for (unsigned i = 0; i < numPowers; ++i) {
+    int exponent = powers.get(i);
+    info->usage.set(i, std::abs(exponent));
+    symbols += exponent != 0;
+    sum += std::abs(exponent);
+    if (primaryMask.get(i)) {
+      info->hasPrimary |= exponent > 0;
+      isPositive &= exponent >= 0;
+      info->isShareable &= std::abs(exponent) <= occurrences.get(i);
+    } else {
+      hasCoefficientBelow |= exponent < 0;
+    }
+  }
+  if (!size)
+    return info;
+  info->size = *size;
+  info->isLegal = isPositive && (info->hasPrimary || !hasCoefficientBelow) &&
+                  symbols <= problem.limits.sizeSymbols &&
+                  sum <= problem.limits.sizePowers &&
+                  size->hasIntegerConstant();
+  info->isOdd = true;
+  for (const Binding &binding : problem.bindings) {
+    if (!info->isLegal)
+      break;
+    std::optional<int64_t> value = size->evaluate(binding);
+    if (!value || *value > Size::maxInteger) {
+      info->isLegal = false;
+      break;
+    }
+    info->isOdd &= *value % 2 == 1;
+    info->min = info->values.empty() ? *value : std::min(info->min, *value);
+    info->max = std::max(info->max, *value);
+    info->values.push_back(*value);
+  }
+  const SpaceLimits &limits = problem.limits;
+  while (info->isLegal &&
+         info->maxWindow < std::min<int64_t>(limits.window, UINT8_MAX) &&
+         static_cast<double>(info->min) >=
+             limits.unfoldRatio * (info->maxWindow + 1.0))
+    ++info->maxWindow;
+  return info;
+}
+
+SizeId SizeTable::intern(const Powers &powers) {
+  uint64_t key = mixBits(powers.low ^ mixBits(powers.high));
+  if (const SizeId *id = ids.find(key))
+    return *id;
+  SizeId id = infos.size();
+  for (unsigned i = 0; i < numPowers; ++i)
+    if (std::abs(powers.get(i)) > maxExponent)
+      id = invalid;
+  if (id != invalid)
+    infos.push_back(describe(powers));
+  ids[key] = id;
+  return id;
+}
+
+SizeId SizeTable::intern(const Size &size) {
+  std::optional<Powers> powers = getPowers(size);
+  return powers ? intern(*powers) : invalid;
+}
+
+void SizeTable::collectBlocks(SizeId size, unsigned index, Powers powers,
+                              llvm::SmallVectorImpl<SizeId> &list) {
+  if (index == numPowers) {
+    SizeId block = intern(powers), quotient = divide(size, block);
+    if (block != one && quotient != one && infos[block]->isLegal &&
+        infos[quotient]->isLegal)
+      list.push_back(block);
+    return;
+  }
+  int whole = infos[size]->powers.get(index), allowed = occurrences.get(index);
+  int least = whole / 2 - 2, most = whole / 2 + 2;
+  if (primaryMask.get(index))
+    allowed = 0;
+  least = std::max(least, std::min(0, whole) - allowed);
+  most = std::min(most, std::max(0, whole) + allowed);
+  for (int exponent = least; exponent <= most; ++exponent) {
+    powers.set(index, exponent);
+    collectBlocks(size, index + 1, powers, list);
+  }
+}
+
+llvm::ArrayRef<SizeId> SizeTable::getBlocks(SizeId size) {
+  if (blocks.size() <= size)
+    blocks.resize(infos.size() + size);
+  if (!blocks[size]) {
+    auto list = std::make_unique<llvm::SmallVector<SizeId, 8>>();
+    if (infos[size]->isLegal)
+      collectBlocks(size, 0, Powers(), *list);
+    llvm::sort(*list, [&](SizeId a, SizeId b) {
+      return infos[a]->size < infos[b]->size;
+    });
+    blocks[size] = std::move(list);
+  }
+  return *blocks[size];
+}

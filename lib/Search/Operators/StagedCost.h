@@ -1,0 +1,135 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What an operator costs when it is computed in its best stages.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_SEARCH_OPERATORS_STAGEDCOST_H
+#define LIB_SEARCH_OPERATORS_STAGEDCOST_H
+
+#include "kas/Search/Operators/OperatorGraph.h"
+#include "kas/Search/Operators/SizeTable.h"
+
+namespace kas {
+
+/// The multiply-adds of the best stages of an operator under all bindings at
+/// once: the value of `planStages` (kas/Solver/StagePlan.h), which finds the
+/// stages themselves, in a few microseconds. Dynamic programming over the sets
+/// of reductions and weights that are done; what a set leaves behind is indexed
+/// by the smallest cut of the expressions that does not separate what is done
+/// from what needs it. Exact while all numbers are below 2^53.
+class StagedCost {
+public:
+  StagedCost(const SearchProblem &problem, const SizeTable &sizes);
+
+  /// A coordinate; operands come first.
+  struct Node {
+    CoordKind kind = CoordKind::Output;
+    SizeId size = SizeTable::one;
+    unsigned first = 0, second = 0;
+  };
+
+  /// Starts a new operator.
+  void clear() {
+    nodes.clear();
+    data.clear();
+    weights.clear();
+  }
+
+  llvm::SmallVector<Node, 24> nodes;
+  llvm::SmallVector<unsigned, 6> data;
+  llvm::SmallVector<llvm::SmallVector<unsigned, 6>, 4> weights;
+
+  /// FLOPs and parameters, or nothing when a number does not fit 63 bits.
+  std::optional<GraphCost> compute();
+
+  /// The FLOPs only. Of an operator that has all its weights but is not
+  /// finished, with the coordinates that are left as data, it is the most that
+  /// they may come to: views make no intermediate tensor larger.
+  double computeFlops() { return 2 * computeMacs(); }
+  /// The least that they may come to: the most that views do is to remove
+  /// coordinates of the data, the nodes `removable` (one bit each), from the
+  /// tensors in which they are not summed yet.
+  double computeLeastFlops(uint64_t removable);
+  /// After `compute`: the weights in the order in which the stages take them,
+  /// from the data to the output. Weights that share a coordinate have one
+  /// order for all bindings, which the order of shares in the operator fixes.
+  llvm::ArrayRef<unsigned> getWeightOrder() const { return weightOrder; }
+
+private:
+  /// A set of reductions (low bits) and weights (above them) that are done.
+  using Choice = uint32_t;
+
+  /// The multiply-adds, summed over the bindings times their multiplicities.
+  double computeMacs();
+  /// The same when shares allow one order of weights only.
+  double computeMacsInOneOrder();
+  template <unsigned Lanes>
+  double computeMacsInOneOrder();
+  template <unsigned Lanes>
+  void relax(Choice to, bool isLast, const double *elements,
+             double *least) const;
+  unsigned findPrevious(Choice to, bool isLast, const double *elements,
+                        double least, unsigned binding) const;
+  double getTensors(Choice taken) const;
+  Choice getAll() const {
+    return (Choice(1) << (numReductions + weights.size())) - 1;
+  }
+  /// The weights in the order in which the best stages of a binding take them,
+  /// with the number of the stage, from the data to the output.
+  llvm::SmallVector<std::pair<unsigned, unsigned>, 4>
+  traceWeights(unsigned binding) const;
+  void orderShares(llvm::ArrayRef<unsigned> order);
+  void findDependences();
+  void findConflicts();
+  void findChoices();
+  bool isInOrder(Choice done) const;
+  /// Elements of what is left when `done` is done, by binding.
+  void computeElements(Choice done, double *elements);
+  void multiplyCut(unsigned node, Choice done, double *elements);
+  void multiplySmallestCut(unsigned node, double *elements);
+  bool isBinary(unsigned node) const {
+    return nodes[node].kind == CoordKind::Split ||
+           nodes[node].kind == CoordKind::Unfold;
+  }
+  bool isLeaf(unsigned node) const {
+    return nodes[node].kind == CoordKind::Output ||
+           nodes[node].kind == CoordKind::Reduce;
+  }
+
+  const SearchProblem &problem;
+  const SizeTable &sizes;
+  /// Bindings, and places for them: the rest is 0.
+  unsigned numBindings, lanes;
+  /// By binding: elements of the output, and those of a batch in it.
+  llvm::SmallVector<double, 8> outputs, batch;
+  unsigned numReductions = 0;
+  /// By node: what the operands need, and the same with the node's own
+  /// reduction and weights.
+  llvm::SmallVector<Choice, 24> needed, above;
+  llvm::SmallVector<unsigned, 8> reductions;
+  uint64_t visited = 0, removed = 0;
+  /// By weight: those that must be done when it is.
+  llvm::SmallVector<uint32_t, 4> before;
+  /// By weight: what must not be done when it is not.
+  llvm::SmallVector<Choice, 4> conflicts;
+  /// The sets that may be done; indices of those in the order of shares.
+  std::vector<Choice> choices;
+  llvm::SmallVector<uint32_t, 0> inOrder;
+  llvm::SmallVector<unsigned, 4> weightOrder;
+  bool hasCut = false;
+  /// By index of `choices` and binding; the last of `best` is the whole.
+  std::vector<double> best, elementsOf;
+  /// By set of reductions and binding: the product of their sizes.
+  std::vector<double> points;
+};
+
+} // namespace kas
+
+#endif // LIB_SEARCH_OPERATORS_STAGEDCOST_H

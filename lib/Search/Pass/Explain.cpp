@@ -1,0 +1,145 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Pass/Explain.h"
+#include "kas/Search/Operators/GraphState.h"
+#include "kas/Search/Core/MakeSearcher.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace kas;
+
+/// Some operators of a variant.
+static std::vector<std::shared_ptr<const Solution>>
+findOperators(const SearchProblem &problem, uint64_t expansions,
+              unsigned count) {
+  auto searcher = llvm::cantFail(makeSearcher(
+      "random", makeGraphState(std::make_shared<const SearchProblem>(problem)),
+      {}, {"expansions-per-ask=" + std::to_string(expansions)}));
+  std::vector<std::shared_ptr<const Solution>> found;
+  for (const Candidate &candidate : searcher->ask(count))
+    found.push_back(candidate.solution);
+  return found;
+}
+
+static bool hasOperator(const SearchProblem &problem, uint64_t expansions) {
+  return !findOperators(problem, expansions, 1).empty();
+}
+
+/// `0.1 GFLOP`, `384 FLOP`.
+static std::string formatCount(double value, llvm::StringRef unit) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  const char *prefix = "";
+  for (const char *next : {"k", "M", "G", "T"}) {
+    if (value < 1e4)
+      break;
+    value /= 1e3;
+    prefix = next;
+  }
+  stream << llvm::format("%.4g ", value) << prefix << unit;
+  return text;
+}
+
+/// One number of the budget: without it there are operators.
+static void explainBudget(const SearchProblem &problem, uint64_t expansions,
+                          std::optional<double> SearchBudget::*bound,
+                          uint64_t GraphCost::*number, llvm::StringRef unit,
+                          bool isLeast, std::vector<std::string> &reasons) {
+  if (!(problem.budget.*bound))
+    return;
+  SearchProblem variant = problem;
+  variant.budget.*bound = std::nullopt;
+  auto found = findOperators(variant, expansions, 100);
+  if (found.empty())
+    return;
+  std::optional<uint64_t> best;
+  for (const auto &solution : found)
+    if (auto cost =
+            getCost(variant, static_cast<const OperatorGraph &>(*solution))) {
+      uint64_t value = (*cost).*number;
+      best = !best     ? value
+             : isLeast ? std::max(*best, value)
+                       : std::min(*best, value);
+    }
+  if (best)
+    reasons.push_back(
+        "the budget of " + std::string(isLeast ? "at least " : "") +
+        formatCount(*(problem.budget.*bound), unit) +
+        " excludes every operator: without it the " +
+        (isLeast ? "largest" : "smallest") + " that was found has " +
+        formatCount(static_cast<double>(*best), unit));
+}
+
+static void explainLimit(const SearchProblem &problem, uint64_t expansions,
+                         llvm::StringRef name, unsigned SpaceLimits::*limit,
+                         unsigned most, std::vector<std::string> &reasons) {
+  SearchProblem variant = problem;
+  for (unsigned more = 1; more <= most; ++more) {
+    variant.limits.*limit = problem.limits.*limit + more;
+    if (!hasOperator(variant, expansions))
+      continue;
+    unsigned allowed = problem.limits.*limit;
+    std::string needed = std::to_string(allowed + more);
+    if (name == "depth")
+      reasons.push_back("an operator needs " + needed +
+                        " steps, depth allows " + std::to_string(allowed));
+    else
+      reasons.push_back("an operator needs " + name.str() + " = " + needed +
+                        ", the limit is " + std::to_string(allowed));
+    return;
+  }
+}
+
+std::vector<std::string> kas::explainEmptySpace(const SearchProblem &problem,
+                                                uint64_t expansions) {
+  std::vector<std::string> reasons;
+  explainBudget(problem, expansions, &SearchBudget::maxFlops, &GraphCost::flops,
+                "FLOP", false, reasons);
+  explainBudget(problem, expansions, &SearchBudget::minFlops, &GraphCost::flops,
+                "FLOP", true, reasons);
+  explainBudget(problem, expansions, &SearchBudget::maxParams,
+                &GraphCost::params, "parameters", false, reasons);
+  explainLimit(problem, expansions, "depth", &SpaceLimits::depth, 8, reasons);
+  for (const auto &[name, limit] :
+       {std::pair<llvm::StringRef, unsigned SpaceLimits::*>(
+            "reduce", &SpaceLimits::reduce),
+        {"split", &SpaceLimits::split},
+        {"merge", &SpaceLimits::merge},
+        {"shift", &SpaceLimits::shift},
+        {"expand", &SpaceLimits::expand},
+        {"unfold", &SpaceLimits::unfold},
+        {"stride", &SpaceLimits::stride},
+        {"weights", &SpaceLimits::weights}})
+    explainLimit(problem, expansions, name, limit, 2, reasons);
+  for (unsigned symbol = 0; symbol < problem.occurrences.size(); ++symbol) {
+    SearchProblem variant = problem;
+    for (unsigned more = 1; more <= 4; ++more) {
+      variant.occurrences[symbol] = problem.occurrences[symbol] + more;
+      if (!hasOperator(variant, expansions))
+        continue;
+      reasons.push_back("an operator needs occurrences." +
+                        problem.symbols.getName(symbol).str() + " = " +
+                        std::to_string(variant.occurrences[symbol]) +
+                        ", the limit is " +
+                        std::to_string(problem.occurrences[symbol]));
+      break;
+    }
+  }
+  if (reasons.empty()) {
+    SearchProblem variant = problem;
+    variant.budget = {};
+    reasons.push_back(
+        hasOperator(variant, expansions)
+            ? "no single bound of the budget excludes every operator, but all "
+              "of them together do"
+            : "no single limit is to blame; nothing was found with any of "
+              "them a little larger");
+  }
+  return reasons;
+}

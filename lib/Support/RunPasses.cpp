@@ -1,0 +1,33 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Support/RunPasses.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace kas;
+using namespace mlir;
+
+llvm::Error
+kas::runPasses(ModuleOp module, llvm::StringRef failure,
+               llvm::function_ref<void(OpPassManager &)> addPasses) {
+  std::string complaints;
+  ScopedDiagnosticHandler handler(
+      module.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+          return mlir::failure();
+        llvm::raw_string_ostream stream(complaints);
+        stream << "\n" << diagnostic.getLocation() << ": " << diagnostic;
+        return success();
+      });
+  PassManager manager(module.getContext(), ModuleOp::getOperationName());
+  manager.enableVerifier(false);
+  addPasses(manager);
+  if (mlir::failed(manager.run(module)))
+    return llvm::createStringError(failure + ":" + complaints);
+  return llvm::Error::success();
+}

@@ -1,0 +1,313 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Support/Target.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/AArch64TargetParser.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/RISCVTargetParser.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+#include "llvm/TargetParser/X86TargetParser.h"
+#include <array>
+#include <map>
+#include <mutex>
+#include <unistd.h>
+
+using namespace kas;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::SmallVector;
+using llvm::StringRef;
+using llvm::Triple;
+
+/// Makes LLVM's tables for `triple` available; those of this machine's
+/// architecture alone are ready sooner.
+static void initializeLLVM(const Triple &triple) {
+  if (triple.getArch() == Triple(llvm::sys::getProcessTriple()).getArch()) {
+    static const bool native = [] {
+      llvm::InitializeNativeTarget();
+      llvm::InitializeNativeTargetAsmPrinter();
+      return true;
+    }();
+    (void)native;
+    return;
+  }
+  static const bool all = [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+    return true;
+  }();
+  (void)all;
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+/// The CPUs of an architecture, sorted; none if it is not one of ours.
+static SmallVector<StringRef> getCPUs(const Triple &triple) {
+  SmallVector<StringRef> names{"generic"};
+  switch (triple.getArch()) {
+  case Triple::x86_64:
+    llvm::X86::fillValidCPUArchList(names, /*Only64Bit=*/true);
+    break;
+  case Triple::aarch64:
+    llvm::AArch64::fillValidCPUArchList(names);
+    break;
+  case Triple::riscv64:
+    llvm::RISCV::fillValidCPUArchList(names, /*IsRV64=*/true);
+    break;
+  default:
+    return {};
+  }
+  llvm::sort(names);
+  names.erase(llvm::unique(names), names.end());
+  return names;
+}
+
+static Expected<Triple> chooseTriple(const TargetNames &names) {
+  const StringRef linuxTriples[] = {"x86_64-unknown-linux-gnu",
+                                    "aarch64-unknown-linux-gnu",
+                                    "riscv64-unknown-linux-gnu"};
+  if (names.triple.empty()) {
+    if (names.cpu == "host")
+      return Triple(llvm::sys::getProcessTriple());
+    Triple host(llvm::sys::getProcessTriple());
+    for (StringRef text : linuxTriples) {
+      Triple triple(text);
+      if (names.cpu == "generic"
+              ? triple.getArch() == host.getArch()
+              : llvm::is_contained(getCPUs(triple), StringRef(names.cpu)))
+        return triple;
+    }
+    std::string known;
+    for (StringRef text : linuxTriples)
+      known += "\n  " + Triple(text).getArchName().str() + ": " +
+               llvm::join(getCPUs(Triple(text)), ", ");
+    return createStringError("expected the CPU 'host' or one of:" + known +
+                             "\ngot '" + names.cpu + "'");
+  }
+  Triple triple(Triple::normalize(names.triple));
+  if (getCPUs(triple).empty() || !triple.isOSBinFormatELF())
+    return createStringError("expected the triple of an x86_64, aarch64 or "
+                             "riscv64 system with ELF objects, such as " +
+                             llvm::join(llvm::ArrayRef(linuxTriples), " or ") +
+                             ", got '" + names.triple + "'");
+  return triple;
+}
+
+static Error checkCPU(const Triple &triple, StringRef cpu) {
+  if (llvm::is_contained(getCPUs(triple), cpu))
+    return Error::success();
+  return createStringError("expected a CPU of '" + triple.str() + "', one of " +
+                           llvm::join(getCPUs(triple), ", ") + ", got '" + cpu +
+                           "'");
+}
+
+static Error checkFeatures(const llvm::MCSubtargetInfo &info,
+                           StringRef features) {
+  for (StringRef feature : llvm::split(features, ',')) {
+    if (feature.empty())
+      continue;
+    bool known = feature.starts_with("+") || feature.starts_with("-");
+    known = known && llvm::any_of(info.getAllProcessorFeatures(),
+                                  [&](const llvm::SubtargetFeatureKV &entry) {
+                                    return feature.drop_front() == entry.Key;
+                                  });
+    if (known)
+      continue;
+    SmallVector<StringRef> names;
+    for (const llvm::SubtargetFeatureKV &entry : info.getAllProcessorFeatures())
+      names.push_back(entry.Key);
+    return createStringError("expected features with '+' or '-' before one "
+                             "of " +
+                             llvm::join(names, ", ") + ", got '" + feature +
+                             "'");
+  }
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Descriptions
+//===----------------------------------------------------------------------===//
+
+/// The level 2 cache of one core in KiB, where it is not the usual 512.
+static int64_t getLevel2KiB(StringRef cpu) {
+  static constexpr std::pair<StringRef, int64_t> table[] = {
+      {"apple-m1", 3072},       {"broadwell", 256},
+      {"cascadelake", 1024},    {"cooperlake", 1024},
+      {"cortex-a72", 256},      {"emeraldrapids", 2048},
+      {"graniterapids", 2048},  {"haswell", 256},
+      {"ivybridge", 256},       {"neoverse-n1", 1024},
+      {"neoverse-n2", 1024},    {"neoverse-v1", 1024},
+      {"neoverse-v2", 2048},    {"sandybridge", 256},
+      {"sapphirerapids", 2048}, {"skylake", 256},
+      {"skylake-avx512", 1024}, {"x86-64-v4", 1024},
+      {"znver4", 1024},         {"znver5", 1024}};
+  for (auto [name, size] : table)
+    if (name == cpu)
+      return size;
+  return 512;
+}
+
+/// Whether two operations on 512 bits begin per cycle: on Intel's servers and
+/// AMD's cores from Zen 5 on. Elsewhere such vectors are halved, or there is
+/// one unit for them. A virtual machine may have a server's instructions under
+/// another name.
+static bool hasWideArithmetic(StringRef cpu,
+                              const llvm::MCSubtargetInfo &info) {
+  static constexpr StringRef wide[] = {
+      "cascadelake",    "cooperlake", "icelake-server",
+      "skylake-avx512", "skx",        "znver5"};
+  return info.getTargetTriple().isX86() &&
+         (llvm::is_contained(wide, cpu) || info.checkFeatures("+amx-tile"));
+}
+
+/// Asks the system for the caches of this machine.
+static void measureCaches(Target &target) {
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  if (long bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE); bytes > 0)
+    target.l1Bytes = bytes;
+  if (long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0)
+    target.l2Bytes = bytes;
+#endif
+}
+
+/// The width and number of the registers, as LLVM's own vectorizers see them.
+static Error describeRegisters(Target &target) {
+  auto machine = createTargetMachine(target, /*optLevel=*/2, /*jit=*/false);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  llvm::Module module("", context);
+  module.setTargetTriple((*machine)->getTargetTriple());
+  module.setDataLayout((*machine)->createDataLayout());
+  auto *function = llvm::Function::Create(
+      llvm::FunctionType::get(llvm::Type::getVoidTy(context), false),
+      llvm::Function::ExternalLinkage, "", module);
+  // Some CPUs with 512 bits prefer 256 for short loops; ours are long.
+  function->addFnAttr("prefer-vector-width", "512");
+  llvm::TargetTransformInfo info =
+      (*machine)->getTargetTransformInfo(*function);
+  auto bits =
+      info.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector);
+  // Without vectors, LLVM takes these apart.
+  target.vectorBits = std::max<int64_t>(128, bits.getFixedValue());
+  auto *vectorType = llvm::FixedVectorType::get(llvm::Type::getFloatTy(context),
+                                                target.vectorBits / 32);
+  target.vectorRegisters = std::max<int64_t>(
+      16, info.getNumberOfRegisters(
+              info.getRegisterClassForType(/*Vector=*/true, vectorType)));
+  return Error::success();
+}
+
+static Expected<Target> lookUpTarget(const TargetNames &names) {
+  Expected<Triple> triple = chooseTriple(names);
+  if (!triple)
+    return triple.takeError();
+  initializeLLVM(*triple);
+  Target target;
+  target.triple = triple->str();
+  target.features = names.features;
+  bool isHost = names.cpu == "host";
+  if (isHost) {
+    if (triple->getArch() != Triple(llvm::sys::getProcessTriple()).getArch())
+      return checkCPU(*triple, names.cpu);
+    target.cpu = llvm::sys::getHostCPUName().str();
+    llvm::SubtargetFeatures features;
+    for (auto &[feature, enabled] : llvm::sys::getHostCPUFeatures())
+      features.AddFeature(feature, enabled);
+    // The order of a hash table.
+    std::vector<std::string> sorted = features.getFeatures();
+    llvm::sort(sorted, [](StringRef a, StringRef b) {
+      return a.drop_front() < b.drop_front();
+    });
+    target.features = llvm::join(sorted, ",");
+    if (!names.features.empty())
+      target.features += (target.features.empty() ? "" : ",") + names.features;
+  } else {
+    if (Error error = checkCPU(*triple, names.cpu))
+      return error;
+    target.cpu = names.cpu;
+  }
+
+  std::string message;
+  const llvm::Target *llvmTarget =
+      llvm::TargetRegistry::lookupTarget(*triple, message);
+  if (!llvmTarget)
+    return createStringError(message);
+  std::unique_ptr<llvm::MCSubtargetInfo> plain(
+      llvmTarget->createMCSubtargetInfo(*triple, "", ""));
+  if (Error error = checkFeatures(*plain, names.features))
+    return error;
+  std::unique_ptr<llvm::MCSubtargetInfo> info(
+      llvmTarget->createMCSubtargetInfo(*triple, target.cpu, target.features));
+  StringRef needed = triple->isX86()       ? "+64bit,+sse2"
+                     : triple->isAArch64() ? "+neon"
+                                           : "+f,+d";
+  if (!isHost && !info->checkFeatures(needed))
+    return createStringError("expected a target with the features '" + needed +
+                             "', got '" + target.cpu + "' with '" +
+                             target.features + "'");
+  target.hasFMA = !triple->isX86() || info->checkFeatures("+fma") ||
+                  info->checkFeatures("+avx512f");
+  if (hasWideArithmetic(target.cpu, *info))
+    target.arithmeticBits = 512;
+  target.l2Bytes = getLevel2KiB(target.cpu) << 10;
+  if (isHost)
+    measureCaches(target);
+  if (Error error = describeRegisters(target))
+    return error;
+  return target;
+}
+
+Expected<Target> kas::getTarget(const TargetNames &names) {
+  // A compilation asks twice, a search compiles thousands of times.
+  static std::mutex mutex;
+  static std::map<std::array<std::string, 3>, Target> known;
+  std::array<std::string, 3> key{names.cpu, names.triple, names.features};
+  std::lock_guard<std::mutex> lock(mutex);
+  if (auto found = known.find(key); found != known.end())
+    return found->second;
+  Expected<Target> target = lookUpTarget(names);
+  if (target)
+    known.emplace(std::move(key), *target);
+  return target;
+}
+
+Expected<std::unique_ptr<llvm::TargetMachine>>
+kas::createTargetMachine(const Target &target, unsigned optLevel, bool jit) {
+  Triple triple(target.triple);
+  initializeLLVM(triple);
+  std::string message;
+  const llvm::Target *llvmTarget =
+      llvm::TargetRegistry::lookupTarget(triple, message);
+  if (!llvmTarget)
+    return createStringError(message);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  std::optional<llvm::Reloc::Model> relocation;
+  if (!jit)
+    relocation = llvm::Reloc::PIC_;
+  auto level = llvm::CodeGenOpt::getLevel(std::min(optLevel, 3u))
+                   .value_or(llvm::CodeGenOptLevel::Aggressive);
+  return std::unique_ptr<llvm::TargetMachine>(llvmTarget->createTargetMachine(
+      triple, target.cpu, target.features, options, relocation, std::nullopt,
+      level, jit));
+}

@@ -1,0 +1,149 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Names.h"
+#include "kas/Target/Text.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace kas;
+using namespace mlir;
+
+namespace {
+/// A part of the formula; `isSum` where a factor needs it in parentheses.
+struct Term {
+  std::string text;
+  bool isSum = false;
+
+  std::string asFactor() const { return isSum ? "(" + text + ")" : text; }
+};
+
+class FormulaWriter {
+public:
+  FormulaWriter(OperatorOp op, llvm::raw_ostream &os) : op(op), os(os) {}
+
+  void write() {
+    for (auto &[loop, name] : nameLoops(op))
+      terms[loop] = {name};
+    for (Operation &primitive : op.getBody().front().without_terminator())
+      llvm::TypeSwitch<Operation *>(&primitive)
+          .Case<SplitOp, MergeOp, ShiftOp, UnfoldOp, StrideOp, ShareOp>(
+              [&](auto each) { add(each); });
+    writeTensor("Y", op.getOutputs());
+    os << " = ";
+    writeReductions();
+    YieldOp yield = op.getYield();
+    writeTensor("X", yield.getData());
+    for (auto [index, weight] : llvm::enumerate(yield.getWeights())) {
+      os << " * ";
+      writeTensor(nameWeight(op, index), weight);
+    }
+    for (auto [index, condition] : llvm::enumerate(conditions))
+      os << (index ? ", " : "; a term counts where ") << condition;
+  }
+
+private:
+  static std::string print(SizeAttr size) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    SmallVector<StringRef> names;
+    for (StringAttr name : size.getNames())
+      names.push_back(name.getValue());
+    printSize(stream, size.getValue(), names);
+    return text;
+  }
+  /// A size that is a factor or a divisor.
+  static std::string printFactor(SizeAttr size) {
+    std::string text = print(size);
+    return llvm::all_of(text, llvm::isAlnum) ? text : "(" + text + ")";
+  }
+  static std::string multiply(SizeAttr size, const Term &term) {
+    std::string factor = printFactor(size);
+    return factor == "1" ? term.text : factor + "*" + term.asFactor();
+  }
+
+  void add(SplitOp split) {
+    const Term &inner = terms[split.getInner()];
+    terms[split.getResult()] = {
+        multiply(getSize(split.getInner()), terms[split.getOuter()]) + "+" +
+            inner.text,
+        true};
+  }
+  void add(MergeOp merge) {
+    std::string block = printFactor(merge.getBlock());
+    Term whole = terms[merge.getCoord()];
+    terms[merge.getQuotient()] = {"floor(" + whole.asFactor() + "/" + block +
+                                  ")"};
+    terms[merge.getRemainder()] = {whole.asFactor() + " mod " + block, true};
+  }
+  void add(ShiftOp shift) {
+    int64_t amount = shift.getAmount();
+    terms[shift.getResult()] = {
+        "(" + terms[shift.getCoord()].text + (amount < 0 ? "-" : "+") +
+            std::to_string(std::abs(amount)) + ") mod " +
+            printFactor(getSize(shift.getCoord())),
+        true};
+  }
+  void add(UnfoldOp unfold) {
+    std::string text =
+        terms[unfold.getCoord()].text + "+" + terms[unfold.getWindow()].text;
+    Attribute low = unfold.getLowAttr();
+    if (!low)
+      text += "-floor(" + print(getSize(unfold.getWindow())) + "/2)";
+    else if (auto number = dyn_cast<IntegerAttr>(low); !number)
+      text += "-" + printFactor(cast<SizeAttr>(low));
+    else if (number.getInt() != 0)
+      text += "-" + std::to_string(number.getInt());
+    terms[unfold.getResult()] = {text, true};
+    // The data says by itself that nothing is outside.
+    if (!llvm::is_contained(op.getYield().getData(), unfold.getResult()))
+      conditions.push_back("0 <= " + text + " < " +
+                           print(getSize(unfold.getResult())));
+  }
+  void add(StrideOp stride) {
+    terms[stride.getResult()] = {
+        multiply(stride.getFactor(), terms[stride.getCoord()])};
+  }
+  void add(ShareOp share) {
+    terms[share.getData()] = terms[share.getWeight()] =
+        Term(terms[share.getCoord()]);
+  }
+
+  void writeReductions() {
+    SmallVector<ReduceOp> reductions = getReductions(op);
+    for (auto [index, reduce] : llvm::enumerate(reductions)) {
+      bool isNew =
+          index == 0 || reductions[index - 1].getKind() != reduce.getKind();
+      if (isNew)
+        os << stringifyReduceKind(reduce.getKind()) << " over ";
+      os << terms[reduce.getResult()].text << "<"
+         << print(getSize(reduce.getResult()));
+      bool isLast = index + 1 == reductions.size() ||
+                    reductions[index + 1].getKind() != reduce.getKind();
+      os << (isLast ? " of " : ", ");
+    }
+  }
+
+  void writeTensor(StringRef name, ValueRange coordinates) {
+    os << name << '[';
+    llvm::interleave(
+        coordinates, os, [&](Value i) { os << terms[i].text; }, ",");
+    os << ']';
+  }
+
+  OperatorOp op;
+  llvm::raw_ostream &os;
+  llvm::DenseMap<Value, Term> terms;
+  SmallVector<std::string> conditions;
+};
+} // namespace
+
+void kas::writeFormula(OperatorOp op, llvm::raw_ostream &os) {
+  FormulaWriter(op, os).write();
+}

@@ -1,0 +1,49 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Target/ObjectTranslations.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Pipelines/CPU.h"
+#include "kas/ExecutionEngine/ObjectFile.h"
+#include "mlir/Tools/mlir-translate/Translation.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace kas;
+using namespace mlir;
+
+static LogicalResult fail(ModuleOp module, llvm::Error error) {
+  return emitError(module.getLoc(), llvm::toString(std::move(error)));
+}
+
+static void registerDialects(DialectRegistry &registry) {
+  registerCPUPipelineDialects(registry);
+  registry.insert<KasDialect>();
+}
+
+void kas::registerTranslations() {
+  TranslateFromMLIRRegistration object(
+      "kas-to-object",
+      "compile the LLVM dialect to an ELF object for the module's target",
+      [](ModuleOp module, llvm::raw_ostream &stream) -> LogicalResult {
+        auto object = compileToObject(module);
+        if (!object)
+          return fail(module, object.takeError());
+        stream << (*object)->getBuffer();
+        return success();
+      },
+      registerDialects);
+  TranslateFromMLIRRegistration header(
+      "kas-to-c-header",
+      "declare the public functions on tensors in C, before lowering",
+      [](ModuleOp module, llvm::raw_ostream &stream) -> LogicalResult {
+        if (llvm::Error error = writeCHeader(module, stream))
+          return fail(module, std::move(error));
+        return success();
+      },
+      registerDialects);
+}

@@ -1,0 +1,125 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch.h"
+#include "kas/Dialect/Kas/Analysis/FanIn.h"
+#include "kas/Reference/Evaluator.h"
+#include "kas/Target/Text.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+using namespace kas;
+using namespace mlir;
+
+std::string kas::listNumbers(ArrayRef<int64_t> numbers, bool isTuple) {
+  std::string text = llvm::join(
+      llvm::map_range(numbers,
+                      [](int64_t number) { return std::to_string(number); }),
+      ", ");
+  return isTuple && numbers.size() == 1 ? text + "," : text;
+}
+
+std::string kas::getTorchClassName(StringRef name) {
+  std::string result;
+  bool isUpper = true;
+  for (char c : name) {
+    if (!llvm::isAlnum(c)) {
+      isUpper = true;
+      continue;
+    }
+    result += isUpper ? llvm::toUpper(c) : c;
+    isUpper = false;
+  }
+  return result.empty() || llvm::isDigit(result[0]) ? "Operator" + result
+                                                    : result;
+}
+
+std::string kas::getTorchFunctionName(StringRef name) {
+  static constexpr StringRef reserved[] = {
+      "and",      "as",       "assert", "async", "await",  "break",  "class",
+      "continue", "def",      "del",    "elif",  "else",   "except", "finally",
+      "for",      "from",     "global", "if",    "import", "in",     "is",
+      "lambda",   "nonlocal", "not",    "or",    "pass",   "raise",  "return",
+      "try",      "while",    "with",   "yield", "None",   "True",   "False",
+      "torch",    "nn",       "F",      "data"};
+  std::string result;
+  for (char c : name)
+    result += llvm::isAlnum(c) ? c : '_';
+  if (result.empty() || llvm::isDigit(result[0]) ||
+      llvm::is_contained(reserved, result) ||
+      StringRef(result).starts_with("weight"))
+    result = "operator_" + result;
+  return result;
+}
+
+void kas::writeTorchFunction(OperatorOp op, StringRef name,
+                             const OperatorShapes &shapes,
+                             StringRef description, llvm::raw_ostream &os) {
+  os << "def " << name << "(data";
+  for (size_t index = 0; index < shapes.weights.size(); ++index)
+    os << ", weight" << index;
+  os << "):\n    \"\"\"";
+  if (description.empty())
+    writeFormula(op, os);
+  os << description << "\n\n    data: " << listNumbers(shapes.data);
+  for (auto [index, shape] : llvm::enumerate(shapes.weights))
+    os << "; weight" << index << ": " << listNumbers(shape);
+  os << "; result: "
+     << (shapes.output.empty() ? "a number" : listNumbers(shapes.output))
+     << "\n    \"\"\"\n";
+  if (failed(writeTorchContraction(op, os)))
+    writeTorchGather(op, os);
+}
+
+static void writeClass(OperatorOp op, StringRef function,
+                       const OperatorShapes &shapes, llvm::raw_ostream &os) {
+  size_t numWeights = shapes.weights.size();
+  os << "class " << getTorchClassName(op.getSymName()) << "(nn.Module):\n";
+  if (numWeights > 0) {
+    os << "    def __init__(self):\n        super().__init__()\n";
+    for (auto [index, shape] : llvm::enumerate(shapes.weights))
+      os << "        self.weight" << index << " = nn.Parameter(torch.empty("
+         << listNumbers(shape) << "))\n";
+    os << "        self.reset_parameters()\n\n"
+       << "    def reset_parameters(self):\n"
+       << "        # Rectified data keeps its mean square: the product of the "
+          "weights has variance 2 / fan-in.\n";
+    // Each of W independent factors has the W-th root of the variance.
+    double deviation =
+        std::pow(2 / getFanIn(op, {}), 0.5 / static_cast<double>(numWeights));
+    for (size_t index = 0; index < numWeights; ++index)
+      os << "        nn.init.normal_(self.weight" << index
+         << ", std=" << llvm::format("%.8g", deviation) << ")\n";
+    os << "\n";
+  }
+  os << "    def forward(self, data):\n        return " << function << "(data";
+  for (size_t index = 0; index < numWeights; ++index)
+    os << ", self.weight" << index;
+  os << ")\n";
+}
+
+std::string kas::describeForPyTorch(OperatorOp op, StringRef binding) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  writeFormula(op, stream);
+  if (!op.isConcrete())
+    stream << "; at " << binding;
+  return text;
+}
+
+void kas::writePyTorch(OperatorOp op, llvm::raw_ostream &os,
+                       StringRef description) {
+  assert(op.isConcrete() && "PyTorch code needs numbers");
+  OperatorShapes shapes = getShapes(op);
+  std::string function = getTorchFunctionName(op.getSymName());
+  os << "import torch\nimport torch.nn.functional as F\nfrom torch import "
+        "nn\n\n\n";
+  writeTorchFunction(op, function, shapes, description, os);
+  os << "\n\n";
+  writeClass(op, function, shapes, os);
+}

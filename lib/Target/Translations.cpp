@@ -1,0 +1,146 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Conversion/KasKernelToLinalg.h"
+#include "kas/Dialect/Kas/Transforms/Specialize.h"
+#include "kas/Target/Text.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/Tools/mlir-translate/Translation.h"
+
+using namespace kas;
+using namespace mlir;
+
+/// Writes an operator, which may be concrete, made from the second one at the
+/// binding.
+using Writer = void (*)(OperatorOp op, OperatorOp source, StringRef binding,
+                        llvm::raw_ostream &os);
+
+/// A copy of `op` at the binding of the command line, in `scratch`.
+static FailureOr<OperatorOp> makeConcrete(OperatorOp op, ModuleOp scratch,
+                                          StringRef binding) {
+  auto emitError = [&] { return op.emitError(); };
+  if (!op.isConcrete() && binding.empty()) {
+    emitError() << "requires values for the symbols of '" << op.getSymName()
+                << "', such as --kas-bind=N=1,C=64, got none";
+    return failure();
+  }
+  auto attr =
+      parseBinding(op.getContext(), op.isConcrete() ? StringRef() : binding);
+  if (!attr) {
+    emitError() << llvm::toString(attr.takeError());
+    return failure();
+  }
+  FailureOr<Binding> values = getBinding(op, *attr, emitError);
+  if (failed(values) || failed(verifyBinding(op, *values, emitError)))
+    return failure();
+  OpBuilder builder = OpBuilder::atBlockEnd(scratch.getBody());
+  return specialize(builder, op, *values, op.getSymName(), emitError);
+}
+
+static LogicalResult
+writeOperators(ModuleOp module, llvm::raw_ostream &os, Writer writer,
+               const std::function<std::string()> *getBinding) {
+  OwningOpRef<ModuleOp> scratch = ModuleOp::create(module.getLoc());
+  bool isFirst = true;
+  for (auto op : module.getOps<OperatorOp>()) {
+    FailureOr<OperatorOp> chosen =
+        getBinding ? makeConcrete(op, *scratch, (*getBinding)())
+                   : FailureOr<OperatorOp>(op);
+    if (failed(chosen))
+      return failure();
+    // Whole files are told apart by empty lines.
+    os << (isFirst || !getBinding ? "" : "\n\n");
+    isFirst = false;
+    writer(*chosen, op, getBinding ? (*getBinding)() : "", os);
+  }
+  if (isFirst)
+    return emitError(module.getLoc())
+           << "requires a kas.operator in the module, got none";
+  return success();
+}
+
+/// Whole files, told apart by empty lines.
+static LogicalResult writeTorchFiles(ModuleOp module, llvm::raw_ostream &os,
+                                     StringRef text) {
+  llvm::SmallPtrSet<Operation *, 4> applied;
+  module.walk([&](DagApplyOp op) { applied.insert(op.getOperator()); });
+  OwningOpRef<ModuleOp> scratch = ModuleOp::create(module.getLoc());
+  bool isFirst = true;
+  for (Operation &op : *module.getBody()) {
+    if (!isa<OperatorOp, KernelOp>(op) || applied.contains(&op))
+      continue;
+    os << (isFirst ? "" : "\n\n");
+    isFirst = false;
+    if (auto kernel = dyn_cast<KernelOp>(op)) {
+      auto emitError = [&] { return kernel.emitError(); };
+      auto given = parseBinding(op.getContext(), text);
+      if (!given)
+        return emitError() << llvm::toString(given.takeError());
+      FailureOr<Binding> binding = completeBinding(kernel, *given, emitError);
+      if (failed(binding) || failed(writePyTorch(kernel, *binding, os)))
+        return failure();
+      continue;
+    }
+    auto source = cast<OperatorOp>(op);
+    FailureOr<OperatorOp> concrete = makeConcrete(source, *scratch, text);
+    if (failed(concrete))
+      return failure();
+    writePyTorch(*concrete, os, describeForPyTorch(source, text));
+  }
+  if (isFirst)
+    return emitError(module.getLoc())
+           << "requires a kas.operator or a kas.kernel in the module, got none";
+  return success();
+}
+
+void kas::registerTextTranslations(std::function<std::string()> getBinding) {
+  auto registerDialects = [](DialectRegistry &registry) {
+    registerAllDialects(registry);
+    registry.insert<KasDialect>();
+  };
+  auto makeSymbolic = [](Writer writer) {
+    return [writer](ModuleOp module, llvm::raw_ostream &os) {
+      return writeOperators(module, os, writer, nullptr);
+    };
+  };
+  auto makeConcreteWriter = [&](Writer writer) {
+    return [writer, getBinding](ModuleOp module, llvm::raw_ostream &os) {
+      return writeOperators(module, os, writer, &getBinding);
+    };
+  };
+  TranslateFromMLIRRegistration formula(
+      "kas-to-formula", "write operators as formulas",
+      makeSymbolic(
+          [](OperatorOp op, OperatorOp, StringRef, llvm::raw_ostream &os) {
+            os << op.getSymName() << ": ";
+            writeFormula(op, os);
+            os << "\n";
+          }),
+      registerDialects);
+  TranslateFromMLIRRegistration graph(
+      "kas-to-dot", "draw operators as graphs, for Graphviz",
+      makeSymbolic([](OperatorOp op, OperatorOp, StringRef,
+                      llvm::raw_ostream &os) { writeGraph(op, os); }),
+      registerDialects);
+  TranslateFromMLIRRegistration loops(
+      "kas-to-c", "write operators as plain loops in C, at --kas-bind",
+      makeConcreteWriter(
+          [](OperatorOp op, OperatorOp source, StringRef,
+             llvm::raw_ostream &os) { writeLoopNest(op, os, source); }),
+      registerDialects);
+  TranslateFromMLIRRegistration pytorch(
+      "kas-to-pytorch",
+      "write operators and kernels as PyTorch code that needs no kas, at "
+      "--kas-bind",
+      [getBinding](ModuleOp module, llvm::raw_ostream &os) {
+        return writeTorchFiles(module, os, getBinding());
+      },
+      registerDialects);
+}

@@ -1,0 +1,392 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Gradients against differences: along random directions, a compiled gradient
+// is the slope of the compiled function.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Networks/Differentiation/Differentiate.h"
+#include "Properties.h"
+#include "RandomKernel.h"
+#include "kas/Conversion/KasKernelToLinalg.h"
+#include "kas/Conversion/Passes.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/InitAll.h"
+#include "kas/Pipelines/CPU.h"
+#include "kas/Conversion/OperatorModule.h"
+#include "kas/Support/Random.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "gtest/gtest.h"
+#include <cmath>
+
+using namespace kas;
+using namespace kas::test;
+using namespace mlir;
+
+namespace {
+
+/// What comparisons have found.
+struct Slopes {
+  unsigned compared = 0;
+  /// Differences of half the width, or of both sides, are others: a corner.
+  unsigned cornered = 0;
+};
+
+class DifferentiateTest : public testing::Test {
+protected:
+  DifferentiateTest() {
+    DialectRegistry registry;
+    registerCPUPipelineDialects(registry);
+    kas::registerAllDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+
+  /// `@name` of `module` against its gradient by all arguments.
+  void check(ModuleOp module, StringRef name, uint64_t seed,
+             double width = 1e-2);
+  void checkText(StringRef text) {
+    auto module = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(module);
+    check(*module, "f", 1);
+  }
+
+  /// Operators to linalg.
+  void lower(ModuleOp module) {
+    PassManager manager(&context);
+    manager.addPass(createKasSpecializePass());
+    manager.addPass(createKasToLinalgPass());
+    manager.addPass(createKasEraseOperatorsPass());
+    ASSERT_TRUE(succeeded(manager.run(module)));
+  }
+
+  MLIRContext context;
+  Slopes slopes;
+};
+
+} // namespace
+
+/// The products of `a` and `b`, and of their magnitudes, summed.
+static std::pair<double, double> dot(ArrayRef<Tensor> a, ArrayRef<Tensor> b) {
+  double sum = 0, magnitude = 0;
+  for (auto [x, y] : llvm::zip_equal(a, b))
+    for (auto [u, v] : llvm::zip_equal(x.getValues(), y.getValues())) {
+      sum += double(u) * v;
+      magnitude += std::abs(double(u) * v);
+    }
+  return {sum, magnitude};
+}
+
+/// Values in [-1, 1).
+static SmallVector<Tensor> makeRandom(ArrayRef<TensorSignature> signatures,
+                                      uint64_t seed) {
+  RandomStream random(seed);
+  uint64_t index = 0;
+  SmallVector<Tensor> result;
+  for (const TensorSignature &signature : signatures) {
+    Tensor tensor(signature.shape);
+    for (float &value : tensor.getValues())
+      value = 2 * random.uniform(index++) - 1;
+    result.push_back(std::move(tensor));
+  }
+  return result;
+}
+
+/// `a + factor * b`.
+static SmallVector<Tensor> step(ArrayRef<Tensor> a, ArrayRef<Tensor> b,
+                                double factor) {
+  SmallVector<Tensor> result;
+  for (auto [x, y] : llvm::zip_equal(a, b)) {
+    Tensor sum = x.clone();
+    for (auto [value, change] : llvm::zip_equal(sum.getValues(), y.getValues()))
+      value += factor * change;
+    result.push_back(std::move(sum));
+  }
+  return result;
+}
+
+static SmallVector<Tensor> call(const CompiledFunction &function,
+                                ArrayRef<Tensor> arguments) {
+  SmallVector<Tensor> results =
+      llvm::cantFail(function.getSignature().makeResults());
+  function(arguments, results);
+  return results;
+}
+
+static SmallVector<Tensor> cloneAll(ArrayRef<Tensor> tensors) {
+  return llvm::map_to_vector(
+      tensors, [](const Tensor &tensor) { return tensor.clone(); });
+}
+
+void DifferentiateTest::check(ModuleOp module, StringRef name, uint64_t seed,
+                              double width) {
+  auto function = module.lookupSymbol<func::FuncOp>(name);
+  ASSERT_TRUE(function);
+  SmallVector<unsigned> positions =
+      llvm::to_vector(llvm::seq<unsigned>(function.getNumArguments()));
+  std::string gradientName = (name + "_gradient").str();
+  auto made = makeGradientFunction(function, gradientName, positions);
+  ASSERT_TRUE(succeeded(made)) << print(module);
+  ASSERT_TRUE(succeeded(verify(module))) << print(module);
+  CPUPipelineOptions pipeline;
+  pipeline.threads = 1;
+  auto forward = compileForCPU(module, name, pipeline, {.optLevel = 0});
+  ASSERT_TRUE(bool(forward)) << llvm::toString(forward.takeError());
+  auto backward =
+      compileForCPU(module, gradientName, pipeline, {.optLevel = 0});
+  ASSERT_TRUE(bool(backward))
+      << llvm::toString(backward.takeError()) << print(module);
+
+  const FunctionSignature &signature = forward->getSignature();
+  SmallVector<Tensor> arguments = makeRandom(signature.arguments, seed);
+  SmallVector<Tensor> weights = makeRandom(signature.results, seed + 1);
+  SmallVector<Tensor> given = cloneAll(arguments);
+  for (const Tensor &weight : weights)
+    given.push_back(weight.clone());
+  SmallVector<Tensor> results = call(*backward, given);
+  SmallVector<Tensor> value = call(*forward, arguments);
+  unsigned numResults = signature.results.size();
+  for (auto [expected, actual] :
+       llvm::zip_equal(value, ArrayRef(results).take_front(numResults)))
+    EXPECT_EQ(expected.getValues(), actual.getValues()) << print(module);
+
+  ArrayRef<Tensor> gradients = ArrayRef(results).drop_front(numResults);
+  for (unsigned direction = 0; direction < 2; ++direction) {
+    SmallVector<Tensor> along =
+        makeRandom(signature.arguments, seed + 2 + direction);
+    // Forward and backward differences.
+    double here = dot(value, weights).first;
+    auto getSlopes = [&](double width) {
+      auto getValue = [&](double at) {
+        return dot(call(*forward, step(arguments, along, at)), weights).first;
+      };
+      return std::pair((getValue(width) - here) / width,
+                       (here - getValue(-width)) / width);
+    };
+    auto [slope, magnitude] = dot(gradients, along);
+    double rounding = 1e-6 * dot(value, weights).second / width;
+    auto [wideAfter, wideBefore] = getSlopes(width);
+    auto [narrowAfter, narrowBefore] = getSlopes(width / 2);
+    double wide = (wideAfter + wideBefore) / 2;
+    double narrow = (narrowAfter + narrowBefore) / 2;
+    // What the slopes of both sides differ by at a corner right here: the
+    // curvature's part of it halves with the width.
+    double jump = 2 * (narrowAfter - narrowBefore) - (wideAfter - wideBefore);
+    double tolerance = 3e-3 * magnitude + 4 * rounding + 1e-6;
+    if (!(std::abs(wide - narrow) <= tolerance &&
+          std::abs(jump) <= 3 * tolerance)) {
+      ++slopes.cornered;
+      continue;
+    }
+    ++slopes.compared;
+    // What the difference of third order may leave.
+    EXPECT_LE(std::abs(slope - narrow), 3 * tolerance)
+        << "seed " << seed << ": gradient " << slope << ", difference "
+        << narrow << "\n"
+        << print(module);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Bodies
+//===----------------------------------------------------------------------===//
+
+/// `@f` with one operation element by element, on positive and negative
+/// numbers, or positive ones where it wants that.
+static std::string makeElementwise(StringRef body) {
+  return (R"(
+func.func @f(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
+  %e = tensor.empty() : tensor<4x6xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %y : tensor<4x6xf32>, tensor<6xf32>) outs(%e : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %two = arith.constant 2.0 : f32
+    %q = arith.mulf %a, %a : f32
+    %positive = arith.addf %q, %two : f32
+    )" + body +
+          R"(
+    linalg.yield %v : f32
+  } -> tensor<4x6xf32>
+  return %r : tensor<4x6xf32>
+})")
+      .str();
+}
+
+TEST_F(DifferentiateTest, Bodies) {
+  for (StringRef body :
+       {"%v = arith.addf %a, %b : f32",
+        "%v = arith.subf %a, %b : f32",
+        "%v = arith.mulf %a, %b : f32",
+        "%v = arith.divf %b, %positive : f32",
+        "%v = arith.divf %positive, %two : f32",
+        "%v = arith.negf %a : f32",
+        "%v = arith.maximumf %a, %b : f32",
+        "%v = arith.maxnumf %a, %b : f32",
+        "%v = arith.minimumf %a, %b : f32",
+        "%v = arith.minnumf %b, %a : f32",
+        "%t = arith.cmpf ugt, %a, %b : f32\n%v = arith.select %t, %a, %two : "
+        "f32",
+        "%v = math.exp %a : f32",
+        "%v = math.log %positive : f32",
+        "%v = math.sqrt %positive : f32",
+        "%v = math.rsqrt %positive : f32",
+        "%v = math.tanh %a : f32",
+        "%v = math.erf %b : f32",
+        "%v = math.sin %a : f32",
+        "%v = math.cos %a : f32",
+        "%v = math.absf %a : f32",
+        "%w = arith.extf %a : f32 to f64\n%v = arith.truncf %w : f64 to f32",
+        "%s = arith.mulf %a, %b : f32\n%t = math.tanh %s : f32\n"
+        "%u = arith.mulf %t, %a : f32\n%v = arith.addf %u, %s : f32"}) {
+    SCOPED_TRACE(body.str());
+    checkText(makeElementwise(body));
+  }
+  // 22 bodies, two directions each; few of them lie on a corner.
+  EXPECT_GE(slopes.compared, 36u);
+}
+
+//===----------------------------------------------------------------------===//
+// Operations on tensors
+//===----------------------------------------------------------------------===//
+
+/// `@f(%x: x, %w: w) -> r`, whose body ends in `%r`.
+static std::string makeFunction(StringRef x, StringRef w, StringRef r,
+                                StringRef body) {
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << "func.func @f(%x: " << x << ", %w: " << w << ") -> " << r
+      << " {\n%zero = arith.constant 0.0 : f32\n"
+         "%least = arith.constant 0xFF800000 : f32\n%empty = tensor.empty() : "
+      << r << "\n%init = linalg.fill ins(%zero : f32) outs(%empty : " << r
+      << ") -> " << r << "\n"
+      << body << "\nreturn %r : " << r << "\n}";
+  return text;
+}
+
+TEST_F(DifferentiateTest, Convolutions) {
+  for (auto [stride, data, result] :
+       {std::tuple(1, "tensor<2x3x7x6xf32>", "tensor<2x4x5x4xf32>"),
+        std::tuple(2, "tensor<2x3x7x8xf32>", "tensor<2x4x3x3xf32>")})
+    checkText(makeFunction(
+        data, "tensor<4x3x3x3xf32>", result,
+        (Twine("%r = linalg.conv_2d_nchw_fchw {strides = dense<") +
+         Twine(stride) + "> : tensor<2xi64>} ins(%x, %w : " + data +
+         ", tensor<4x3x3x3xf32>) outs(%init : " + result + ") -> " + result)
+            .str()));
+  // Dilated, and channels last: by scattering.
+  checkText(makeFunction("tensor<2x3x7x7xf32>", "tensor<4x3x3x3xf32>",
+                         "tensor<2x4x3x3xf32>",
+                         "%r = linalg.conv_2d_nchw_fchw {dilations = dense<2> "
+                         ": tensor<2xi64>} ins(%x, %w : tensor<2x3x7x7xf32>, "
+                         "tensor<4x3x3x3xf32>) outs(%init : "
+                         "tensor<2x4x3x3xf32>) -> tensor<2x4x3x3xf32>"));
+  checkText(makeFunction("tensor<2x5x5x3xf32>", "tensor<3x3x3x4xf32>",
+                         "tensor<2x3x3x4xf32>",
+                         "%r = linalg.conv_2d_nhwc_hwcf ins(%x, %w : "
+                         "tensor<2x5x5x3xf32>, tensor<3x3x3x4xf32>) "
+                         "outs(%init : tensor<2x3x3x4xf32>) -> "
+                         "tensor<2x3x3x4xf32>"));
+  EXPECT_EQ(slopes.cornered, 0u);
+}
+
+TEST_F(DifferentiateTest, TensorOperations) {
+  checkText(makeFunction("tensor<5x6xf32>", "tensor<6x4xf32>",
+                         "tensor<5x4xf32>",
+                         "%r = linalg.matmul ins(%x, %w : tensor<5x6xf32>, "
+                         "tensor<6x4xf32>) outs(%init : tensor<5x4xf32>) -> "
+                         "tensor<5x4xf32>"));
+  // What a sum begins with has a gradient, too.
+  checkText(
+      makeFunction("tensor<5x4xf32>", "tensor<6x4xf32>", "tensor<5x4xf32>", R"(
+    %a = tensor.empty() : tensor<5x6xf32>
+    %b = linalg.fill ins(%zero : f32) outs(%a : tensor<5x6xf32>) -> tensor<5x6xf32>
+    %e = tensor.empty() : tensor<4x6xf32>
+    %t = linalg.transpose ins(%w : tensor<6x4xf32>) outs(%e : tensor<4x6xf32>) permutation = [1, 0]
+    %c = linalg.matmul ins(%x, %t : tensor<5x4xf32>, tensor<4x6xf32>) outs(%b : tensor<5x6xf32>) -> tensor<5x6xf32>
+    %r = linalg.matmul ins(%c, %w : tensor<5x6xf32>, tensor<6x4xf32>) outs(%x : tensor<5x4xf32>) -> tensor<5x4xf32>)"));
+  checkText(makeFunction("tensor<3x4xf32>", "tensor<4xf32>", "tensor<24xf32>",
+                         R"(
+    %p = tensor.pad %x low[1, 0] high[0, 2] {
+    ^bb0(%i: index, %j: index):
+      tensor.yield %zero : f32
+    } : tensor<3x4xf32> to tensor<4x6xf32>
+    %s = tensor.extract_slice %p[0, 1] [4, 2] [1, 2] : tensor<4x6xf32> to tensor<4x2xf32>
+    %e = tensor.empty() : tensor<4x2xf32>
+    %b = linalg.broadcast ins(%w : tensor<4xf32>) outs(%e : tensor<4x2xf32>) dimensions = [1]
+    %m = linalg.mul ins(%s, %b : tensor<4x2xf32>, tensor<4x2xf32>) outs(%e : tensor<4x2xf32>) -> tensor<4x2xf32>
+    %q = tensor.insert_slice %m into %p[0, 2] [4, 2] [1, 1] : tensor<4x2xf32> into tensor<4x6xf32>
+    %c = tensor.collapse_shape %q [[0, 1]] : tensor<4x6xf32> into tensor<24xf32>
+    %d = tensor.expand_shape %c [[0, 1]] output_shape [6, 4] : tensor<24xf32> into tensor<6x4xf32>
+    %r = tensor.collapse_shape %d [[0, 1]] : tensor<6x4xf32> into tensor<24xf32>)"));
+  checkText(makeFunction("tensor<1x2x6x6xf32>", "tensor<2xf32>",
+                         "tensor<1x2x3x3xf32>", R"(
+    %i = linalg.fill ins(%least : f32) outs(%empty : tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>
+    %k = tensor.empty() : tensor<2x2xf32>
+    %r = linalg.pooling_nchw_max {strides = dense<2> : tensor<2xi64>}
+        ins(%x, %k : tensor<1x2x6x6xf32>, tensor<2x2xf32>) outs(%i : tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>)"));
+  EXPECT_EQ(slopes.cornered, 0u);
+}
+
+/// Copies of one element are a maximum together; each counts once in all.
+TEST_F(DifferentiateTest, MaximumOfCopies) {
+  checkText(makeFunction("tensor<5xf32>", "tensor<5xf32>", "tensor<5xf32>", R"(
+    %e = tensor.empty() : tensor<5x3xf32>
+    %c = linalg.broadcast ins(%x : tensor<5xf32>) outs(%e : tensor<5x3xf32>) dimensions = [1]
+    %i = linalg.fill ins(%least : f32) outs(%empty : tensor<5xf32>) -> tensor<5xf32>
+    %m = linalg.reduce ins(%c : tensor<5x3xf32>) outs(%i : tensor<5xf32>) dimensions = [1]
+      (%a: f32, %b: f32) {
+        %l = arith.maximumf %a, %b : f32
+        linalg.yield %l : f32
+      }
+    %r = linalg.mul ins(%m, %w : tensor<5xf32>, tensor<5xf32>) outs(%empty : tensor<5xf32>) -> tensor<5xf32>)"));
+  EXPECT_EQ(slopes.cornered, 0u);
+}
+
+//===----------------------------------------------------------------------===//
+// Random operators and kernels
+//===----------------------------------------------------------------------===//
+
+TEST_F(DifferentiateTest, RandomOperators) {
+  unsigned count = getNumOperators(15, 300);
+  RandomOperatorOptions options;
+  options.maxPoints = 1000;
+  for (uint64_t seed = getFirstSeed(); seed < getFirstSeed() + count; ++seed) {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+    OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+    RandomOperator random =
+        makeRandomOperator(builder, "random", seed, options);
+    OperatorOp concrete = makeConcrete(random.op, random.binding);
+    OwningOpRef<ModuleOp> applied = createOperatorModule(concrete);
+    lower(*applied);
+    check(*applied, operatorFunctionName, seed);
+    ASSERT_FALSE(HasFailure()) << seed;
+  }
+  EXPECT_GE(slopes.compared, 3 * count / 2);
+}
+
+TEST_F(DifferentiateTest, RandomKernels) {
+  unsigned count = getNumOperators(15, 300);
+  RandomKernelOptions options;
+  options.maxElements = 256;
+  for (uint64_t seed = getFirstSeed(); seed < getFirstSeed() + count; ++seed) {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+    KernelOp kernel = addRandomKernel(*module, "k", seed, options);
+    OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+    ASSERT_TRUE(succeeded(createKernelFunction(
+        builder, kernel, getSizeRules(kernel).bindings.front(), "f")));
+    lower(*module);
+    check(*module, "f", seed);
+    ASSERT_FALSE(HasFailure()) << seed;
+  }
+  EXPECT_GE(slopes.compared, count);
+}

@@ -1,0 +1,59 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The controls of the two stand-ins for drivers, looked up by name in their
+// libraries. Each stand-in makes the Nth call of a function fail on request.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TEST_UNITTESTS_RUNTIME_STANDIN_H
+#define TEST_UNITTESTS_RUNTIME_STANDIN_H
+
+#include <cstdint>
+
+/// A kernel as the stand-in for CUDA runs it: its parameters as addresses.
+using StandInKernel = void (*)(void *const *parameters, const uint32_t *grid,
+                               const uint32_t *block);
+
+/// What both libraries export as `standInControls`, of type
+/// `const StandInControls *`.
+struct StandInControls {
+  /// Forgets calls and requests.
+  void (*reset)();
+  /// Lets the call number `nth` (from 1) of `function` return `error`.
+  void (*fail)(const char *function, int nth, int error);
+  /// Whether the requested failure has happened.
+  bool (*hasFailed)();
+  /// Hides a function, as a driver that is too old would; CUDA: lets those that
+  /// describe errors know none.
+  void (*hide)(const char *function);
+  int (*countCalls)(const char *function);
+
+  // CUDA only.
+  /// Each call with its arguments, one on a line.
+  const char *(*getLog)();
+  /// What the caller did that the driver does not allow; empty when all is
+  /// well.
+  const char *(*getViolations)();
+  /// Objects and allocations that exist.
+  int (*countLive)();
+  /// What kernels of this name compute.
+  void (*setKernel)(const char *name, StandInKernel kernel);
+
+  // Vulkan only.
+  /// Memory of the device is out of the host's sight, as on a graphics card.
+  void (*setDiscrete)(bool discrete);
+  /// The device has no clock.
+  void (*setClock)(bool clock);
+  /// The system has no device.
+  void (*setDevices)(bool devices);
+  /// No memory of the device can be that of a buffer.
+  void (*setMemory)(bool memory);
+};
+
+#endif // TEST_UNITTESTS_RUNTIME_STANDIN_H

@@ -1,0 +1,89 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Problems of the kernel search for tests, and kernels drawn from them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TEST_UNITTESTS_SEARCH_KERNELS_KERNELPROBLEMS_H
+#define TEST_UNITTESTS_SEARCH_KERNELS_KERNELPROBLEMS_H
+
+#include "kas/Search/Kernels/KernelState.h"
+#include "kas/Search/Core/RandomSearcher.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+namespace kas {
+
+/// The problem of the only kernel in a text or a file.
+class KernelProblemTest : public testing::Test {
+protected:
+  KernelProblemTest() { context.loadDialect<KasDialect>(); }
+
+  std::shared_ptr<const KernelProblem> parse(llvm::StringRef text,
+                                             const KernelLimits &limits = {},
+                                             llvm::StringRef groups = "G") {
+    return get(mlir::parseSourceString<mlir::ModuleOp>(text, &context), limits,
+               groups);
+  }
+  std::shared_ptr<const KernelProblem> load(llvm::StringRef name,
+                                            const KernelLimits &limits = {},
+                                            llvm::StringRef groups = "G") {
+    return get(
+        mlir::parseSourceFile<mlir::ModuleOp>(
+            (llvm::Twine(KAS_SPACES_DIRECTORY) + "/" + name).str(), &context),
+        limits, groups);
+  }
+
+  /// Different kernels, drawn at random.
+  static std::vector<std::shared_ptr<const KernelGraph>>
+  sample(std::shared_ptr<const KernelProblem> problem, unsigned count,
+         uint64_t seed = 0) {
+    RandomSearcher::Options options;
+    options.seed = seed;
+    RandomSearcher searcher(makeKernelState(std::move(problem)), options);
+    std::vector<std::shared_ptr<const KernelGraph>> graphs;
+    for (const Candidate &candidate : searcher.ask(count))
+      graphs.push_back(
+          std::static_pointer_cast<const KernelGraph>(candidate.solution));
+    return graphs;
+  }
+
+  static std::string print(KernelOp kernel) {
+    std::string text;
+    llvm::raw_string_ostream(text) << kernel;
+    return text;
+  }
+  static std::string print(const KernelGraph &graph) {
+    mlir::MLIRContext context;
+    context.loadDialect<KasDialect>();
+    mlir::OpBuilder builder(&context);
+    mlir::OwningOpRef<mlir::ModuleOp> module =
+        mlir::ModuleOp::create(builder.getUnknownLoc());
+    builder.setInsertionPointToEnd(module->getBody());
+    return print(buildKernel(builder, builder.getUnknownLoc(), "k", graph));
+  }
+
+  mlir::MLIRContext context;
+
+private:
+  static std::shared_ptr<const KernelProblem>
+  get(mlir::OwningOpRef<mlir::ModuleOp> module, const KernelLimits &limits,
+      llvm::StringRef groups) {
+    auto kernels = module->getOps<KernelOp>();
+    auto problem = KernelProblem::get(*kernels.begin(), limits, groups);
+    EXPECT_TRUE(llvm::succeeded(problem));
+    return std::make_shared<const KernelProblem>(std::move(*problem));
+  }
+};
+
+} // namespace kas
+
+#endif // TEST_UNITTESTS_SEARCH_KERNELS_KERNELPROBLEMS_H

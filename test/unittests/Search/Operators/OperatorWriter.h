@@ -1,0 +1,135 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// States and operators of the search, step by step.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TEST_UNITTESTS_SEARCH_OPERATORS_OPERATORWRITER_H
+#define TEST_UNITTESTS_SEARCH_OPERATORS_OPERATORWRITER_H
+
+#include "GraphRules.h"
+#include "gtest/gtest.h"
+
+namespace kas {
+
+/// Makes the steps of an operator whatever the rules say of them.
+class OperatorWriter {
+public:
+  explicit OperatorWriter(std::shared_ptr<const SearchProblem> problem,
+                          const GraphStateOptions &options = {})
+      : space(problem, options) {
+    GraphState root(std::shared_ptr<GraphSpace>(&space, [](GraphSpace *) {}));
+    state.assign(root.getData());
+  }
+
+  /// Coordinates are named by the expressions they are.
+  ExprId output(unsigned index) { return state.live[index].expr; }
+  ExprId reduce(llvm::StringRef size) {
+    apply(ReduceMove, getReduceCode(size));
+    return state.getLive().back().expr;
+  }
+  void contract(llvm::ArrayRef<ExprId> shared, llvm::ArrayRef<ExprId> taken) {
+    apply(ContractMove, getContractCode(shared, taken));
+  }
+  ExprId split(ExprId a, ExprId b) { return binary(SplitMove, a, b); }
+  ExprId unfold(ExprId a, ExprId b) { return binary(UnfoldMove, a, b); }
+  ExprId shift(ExprId a) {
+    unsigned index = find(a);
+    apply(ShiftMove, index << 8);
+    return state.live[index].expr;
+  }
+  std::pair<ExprId, ExprId> merge(ExprId a, llvm::StringRef block) {
+    unsigned index = find(a);
+    SizeId id = size(block);
+    llvm::ArrayRef<SizeId> blocks =
+        space.sizes.getBlocks(state.live[index].size);
+    apply(MergeMove, index << 8 | (llvm::find(blocks, id) - blocks.begin()));
+    return {state.live[index].expr, state.getLive().back().expr};
+  }
+  ExprId stride(ExprId a, llvm::StringRef factor) {
+    unsigned index = find(a);
+    llvm::ArrayRef<SizeId> factors = space.distance.getStrideFactors();
+    apply(StrideMove,
+          index << 8 | (llvm::find(factors, size(factor)) - factors.begin()));
+    return state.live[index].expr;
+  }
+  void expand(ExprId a) { apply(ExpandMove, find(a) << 8); }
+  ExprId shiftBack(ExprId a) {
+    unsigned index = find(a);
+    apply(ShiftMove, index << 8 | 1);
+    return state.live[index].expr;
+  }
+  uint64_t finish() {
+    apply(FinishMove, 0);
+    return state.finalKey;
+  }
+
+  const LiveCoord &get(ExprId expr) { return state.live[find(expr)]; }
+  SizeId size(llvm::StringRef text) {
+    return space.sizes.intern(
+        llvm::cantFail(parseSize(text, space.problem->symbols)));
+  }
+
+  /// Whether the search makes this move here.
+  bool lists(unsigned kind, uint32_t code) {
+    bool isListed = false;
+    forEachMove(space, state, kind, kind, code, [&](Move move) {
+      isListed = move.code == code;
+      return true;
+    });
+    return isListed;
+  }
+  unsigned countMoves(unsigned kind) {
+    unsigned count = 0;
+    forEachMove(space, state, kind, kind, 0, [&](Move) {
+      ++count;
+      return false;
+    });
+    return count;
+  }
+
+  GraphSpace space;
+  GraphStateData state;
+
+protected:
+  uint32_t getReduceCode(llvm::StringRef text) {
+    return llvm::find(space.reduceSizes, size(text)) -
+           space.reduceSizes.begin();
+  }
+  uint32_t getContractCode(llvm::ArrayRef<ExprId> shared,
+                           llvm::ArrayRef<ExprId> taken) {
+    uint32_t code = 0;
+    for (ExprId coord : shared)
+      code |= Shared << (2 * find(coord));
+    for (ExprId coord : taken)
+      code |= Taken << (2 * find(coord));
+    return code;
+  }
+  unsigned find(ExprId expr) {
+    for (auto [index, coord] : llvm::enumerate(state.getLive()))
+      if (coord.expr == expr)
+        return index;
+    ADD_FAILURE() << "no such coordinate";
+    return 0;
+  }
+
+private:
+  ExprId binary(unsigned kind, ExprId a, ExprId b) {
+    unsigned first = find(a), second = find(b);
+    apply(kind, first << 8 | second);
+    return state.live[first - (second < first)].expr;
+  }
+  void apply(unsigned kind, uint32_t code) {
+    applyMove(space, state, kind, code, getMoveKey(space, state, kind, code));
+  }
+};
+
+} // namespace kas
+
+#endif // TEST_UNITTESTS_SEARCH_OPERATORS_OPERATORWRITER_H
