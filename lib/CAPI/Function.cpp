@@ -12,6 +12,7 @@
 #include "kas/ExecutionEngine/CPUFunction.h"
 
 using namespace kas;
+using namespace kas::execution;
 using namespace mlir;
 
 KasFunction *kas::compile(ModuleAccess &access, ModuleOp module, StringRef name,

@@ -18,6 +18,9 @@
 #include "mlir/Transforms/Passes.h"
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::networks;
+using namespace kas::reference;
 using namespace mlir;
 
 /// How often an element is used, on average: multiply-adds per element of all

@@ -33,7 +33,7 @@ struct KasModule {
 };
 
 struct KasFunction {
-  kas::CompiledFunction function;
+  kas::execution::CompiledFunction function;
 };
 
 namespace kas {

@@ -24,6 +24,9 @@
 #include "llvm/Support/JSON.h"
 
 using namespace kas;
+using namespace kas::networks;
+using namespace kas::reference;
+using namespace kas::target;
 using namespace mlir;
 
 static KernelOp lookupKernel(ModuleAccess &access, StringRef name) {

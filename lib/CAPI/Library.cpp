@@ -11,6 +11,7 @@
 #include "kas/Support/Version.h"
 
 using namespace kas;
+using namespace kas::library;
 
 const char *kasGetVersion(void) { return getVersion(); }
 

@@ -17,6 +17,8 @@
 #include <ctime>
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::tuning;
 using namespace mlir;
 
 //===----------------------------------------------------------------------===//

@@ -17,6 +17,8 @@
 #include "llvm/Support/JSON.h"
 
 using namespace kas;
+using namespace kas::reference;
+using namespace kas::target;
 using namespace mlir;
 
 //===----------------------------------------------------------------------===//

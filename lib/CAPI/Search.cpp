@@ -22,6 +22,8 @@
 #include <shared_mutex>
 
 using namespace kas;
+using namespace kas::networks;
+using namespace kas::search;
 using namespace mlir;
 
 /// A searcher with its database; each part refers to those before it.

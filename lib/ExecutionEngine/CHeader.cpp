@@ -12,6 +12,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::StringRef;
@@ -80,7 +81,7 @@ static void writeDeclaration(const FunctionSignature &signature,
          << ");\n";
 }
 
-Error kas::writeCHeader(mlir::ModuleOp module, llvm::raw_ostream &stream) {
+Error kas::execution::writeCHeader(mlir::ModuleOp module, llvm::raw_ostream &stream) {
   std::vector<FunctionSignature> signatures;
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
     if (!function.isPublic() || function.isExternal())

@@ -14,6 +14,7 @@
 #include "mlir/IR/Matchers.h"
 
 using namespace kas;
+using namespace kas::execution;
 using namespace mlir;
 using llvm::Expected;
 void CompiledFunction::prepare(llvm::ArrayRef<Tensor> arguments) {
@@ -53,7 +54,7 @@ void CompiledFunction::operator()(llvm::ArrayRef<float *> tensors) const {
   function(pointers.data());
 }
 
-int64_t kas::getNumPreparedElements(ModuleOp module, llvm::StringRef name) {
+int64_t kas::execution::getNumPreparedElements(ModuleOp module, llvm::StringRef name) {
   auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(
       (name + "_prepared_elements").str());
   if (!function)
@@ -67,7 +68,7 @@ int64_t kas::getNumPreparedElements(ModuleOp module, llvm::StringRef name) {
 }
 
 Expected<CompiledFunction>
-kas::compileForCPU(ModuleOp module, llvm::StringRef name,
+kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
                    const CPUPipelineOptions &pipeline, const JITOptions &jit) {
   double start = monotonicSeconds();
   CompiledFunction compiled;

@@ -12,6 +12,7 @@
 #include <cstring>
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;

@@ -13,6 +13,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
@@ -24,7 +25,7 @@ using llvm::json::Value;
 // The JSON text
 //===----------------------------------------------------------------------===//
 
-namespace kas {
+namespace kas::execution {
 
 /// Three numbers, in a type of this namespace so that ObjectMapper finds its
 /// `fromJSON`.
@@ -256,7 +257,7 @@ static bool fromJSON(const Value &value, DeviceManifest &manifest, Path path) {
          mapper.map("functions", manifest.functions);
 }
 
-} // namespace kas
+} // namespace kas::execution
 
 //===----------------------------------------------------------------------===//
 // Consistency

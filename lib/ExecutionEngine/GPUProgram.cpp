@@ -12,6 +12,8 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 using namespace kas;
+using namespace kas::codegen;
+using namespace kas::execution;
 using namespace mlir;
 
 static llvm::Expected<GPUProgram>
@@ -33,14 +35,14 @@ compile(ModuleOp module, llvm::function_ref<void(OpPassManager &)> addPasses) {
 }
 
 llvm::Expected<GPUProgram>
-kas::compileForNVVM(ModuleOp module, const NVVMPipelineOptions &options) {
+kas::execution::compileForNVVM(ModuleOp module, const NVVMPipelineOptions &options) {
   return compile(module, [&](OpPassManager &manager) {
     buildNVVMPipeline(manager, options);
   });
 }
 
 llvm::Expected<GPUProgram>
-kas::compileForSPIRV(ModuleOp module, const SPIRVPipelineOptions &options) {
+kas::execution::compileForSPIRV(ModuleOp module, const SPIRVPipelineOptions &options) {
   return compile(module, [&](OpPassManager &manager) {
     buildSPIRVPipeline(manager, options);
   });
@@ -51,7 +53,7 @@ static StringRef getVulkanDevice(const KasRtDeviceInfo &info) {
   return info.isHost ? "vulkan-cpu" : "vulkan";
 }
 
-llvm::Expected<GPUDeviceAttr> kas::getGPUDevice(MLIRContext *context,
+llvm::Expected<GPUDeviceAttr> kas::execution::getGPUDevice(MLIRContext *context,
                                                 const KasRtDeviceInfo &info) {
   if (info.backend == KAS_RT_CUDA)
     return getGPUDevice(context, getChipOfDevice(info.architecture));
@@ -61,7 +63,7 @@ llvm::Expected<GPUDeviceAttr> kas::getGPUDevice(MLIRContext *context,
   return setLimits(*device, info.maxThreadsPerBlock, info.maxSharedBytes);
 }
 
-llvm::Expected<GPUProgram> kas::compileForDevice(ModuleOp module,
+llvm::Expected<GPUProgram> kas::execution::compileForDevice(ModuleOp module,
                                                  const KasRtDeviceInfo &info,
                                                  StringRef precision,
                                                  StringRef elements) {

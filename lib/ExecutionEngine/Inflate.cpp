@@ -17,8 +17,9 @@
 #include <zlib.h>
 
 using namespace kas;
+using namespace kas::execution;
 
-llvm::Expected<std::string> kas::inflate(llvm::StringRef compressed,
+llvm::Expected<std::string> kas::execution::inflate(llvm::StringRef compressed,
                                          uint64_t size) {
   auto broken = [] {
     return llvm::createStringError("the compressed data is broken");

@@ -21,6 +21,7 @@
 #include "llvm/TargetParser/Host.h"
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;

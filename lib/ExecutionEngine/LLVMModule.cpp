@@ -23,10 +23,11 @@
 #include "llvm/Transforms/Utils/LoopUtils.h"
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::createStringError;
 using llvm::Expected;
 
-Expected<Target> kas::chooseTarget(mlir::ModuleOp module) {
+Expected<Target> kas::execution::chooseTarget(mlir::ModuleOp module) {
   std::optional<Target> target = getModuleTarget(module);
   if (!target)
     return getTarget();
@@ -34,7 +35,7 @@ Expected<Target> kas::chooseTarget(mlir::ModuleOp module) {
 }
 
 Expected<std::unique_ptr<llvm::Module>>
-kas::translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
+kas::execution::translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
                      const llvm::TargetMachine &machine) {
   mlir::DialectRegistry registry;
   mlir::registerBuiltinDialectTranslation(registry);
@@ -57,7 +58,7 @@ kas::translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
   return llvmModule;
 }
 
-bool kas::isCallable(const llvm::Function &function) {
+bool kas::execution::isCallable(const llvm::Function &function) {
   return !function.isDeclaration() && function.hasExternalLinkage() &&
          function.getReturnType()->isVoidTy() && !function.isVarArg() &&
          llvm::all_of(function.args(), [](const llvm::Argument &argument) {
@@ -65,7 +66,7 @@ bool kas::isCallable(const llvm::Function &function) {
          });
 }
 
-void kas::addNoAlias(llvm::Function &function) {
+void kas::execution::addNoAlias(llvm::Function &function) {
   for (llvm::Argument &argument : function.args())
     argument.addAttr(llvm::Attribute::NoAlias);
 }
@@ -88,7 +89,7 @@ struct FinishUnrolling : llvm::PassInfoMixin<FinishUnrolling> {
 };
 } // namespace
 
-void kas::optimize(llvm::Module &module, llvm::TargetMachine &machine,
+void kas::execution::optimize(llvm::Module &module, llvm::TargetMachine &machine,
                    unsigned level) {
   const llvm::OptimizationLevel levels[] = {
       llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
@@ -139,7 +140,7 @@ struct FixedInductionVariables : llvm::OptPassGate {
 } // namespace
 
 Expected<std::unique_ptr<llvm::MemoryBuffer>>
-kas::generateCode(llvm::Module &module, llvm::TargetMachine &machine) {
+kas::execution::generateCode(llvm::Module &module, llvm::TargetMachine &machine) {
   FixedInductionVariables gate;
   llvm::LLVMContext &context = module.getContext();
   llvm::OptPassGate &before = context.getOptPassGate();

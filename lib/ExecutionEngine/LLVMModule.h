@@ -22,7 +22,7 @@ namespace mlir {
 class ModuleOp;
 } // namespace mlir
 
-namespace kas {
+namespace kas::execution {
 
 /// The target that the module names, with its names checked, because people may
 /// have written them; else the host.
@@ -49,6 +49,6 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine,
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 generateCode(llvm::Module &module, llvm::TargetMachine &machine);
 
-} // namespace kas
+} // namespace kas::execution
 
 #endif // LIB_EXECUTIONENGINE_LLVMMODULE_H

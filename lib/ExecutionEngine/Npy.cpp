@@ -17,6 +17,7 @@
 #include <cstring>
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::ArrayRef;
 using llvm::createStringError;
 using llvm::Error;
@@ -179,7 +180,7 @@ void copyFromFortranOrder(Tensor &to, const float *from) {
 
 } // namespace
 
-Expected<Tensor> kas::parseNpy(StringRef bytes) {
+Expected<Tensor> kas::execution::parseNpy(StringRef bytes) {
   auto split = splitNpy(bytes);
   if (!split)
     return split.takeError();
@@ -210,7 +211,7 @@ Expected<Tensor> kas::parseNpy(StringRef bytes) {
   return tensor;
 }
 
-std::string kas::formatNpy(const Tensor &tensor) {
+std::string kas::execution::formatNpy(const Tensor &tensor) {
   std::string shape;
   for (int64_t dimension : tensor.getShape())
     shape += std::to_string(dimension) + ", ";
@@ -400,7 +401,7 @@ Error inFile(StringRef path, Error error) {
 
 } // namespace
 
-Expected<Tensor> kas::readNpy(StringRef path) {
+Expected<Tensor> kas::execution::readNpy(StringRef path) {
   auto buffer = openFile(path);
   if (!buffer)
     return buffer.takeError();
@@ -410,7 +411,7 @@ Expected<Tensor> kas::readNpy(StringRef path) {
   return tensor;
 }
 
-Expected<NamedTensors> kas::readNpz(StringRef path) {
+Expected<NamedTensors> kas::execution::readNpz(StringRef path) {
   auto buffer = openFile(path);
   if (!buffer)
     return buffer.takeError();
@@ -438,7 +439,7 @@ Expected<NamedTensors> kas::readNpz(StringRef path) {
   return tensors;
 }
 
-Error kas::writeNpy(StringRef path, const Tensor &tensor) {
+Error kas::execution::writeNpy(StringRef path, const Tensor &tensor) {
   return writeFile(path, [&](llvm::raw_ostream &stream) {
     stream << formatNpy(tensor);
     return Error::success();
@@ -452,7 +453,7 @@ static void appendLittleEndian(std::string &bytes, uint64_t value,
     bytes += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
-Error kas::writeNpz(StringRef path, const NamedTensors &tensors) {
+Error kas::execution::writeNpz(StringRef path, const NamedTensors &tensors) {
   std::string bytes, directory;
   for (const auto &[name, tensor] : tensors) {
     std::string content = formatNpy(tensor), member = name + ".npy";

@@ -16,6 +16,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::MemoryBuffer;
 using llvm::StringRef;
 

@@ -13,6 +13,7 @@
 #include "llvm/Target/TargetMachine.h"
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
@@ -29,7 +30,7 @@ static Error checkOperations(mlir::ModuleOp module) {
 }
 
 Expected<std::unique_ptr<llvm::MemoryBuffer>>
-kas::compileToObject(mlir::ModuleOp module, unsigned optLevel) {
+kas::execution::compileToObject(mlir::ModuleOp module, unsigned optLevel) {
   if (Error error = checkOperations(module))
     return error;
   Expected<Target> target = chooseTarget(module);

@@ -13,8 +13,9 @@
 #include <cassert>
 
 using namespace kas;
+using namespace kas::execution;
 
-double kas::timeReferenceKernel() {
+double kas::execution::timeReferenceKernel() {
   constexpr int size = 1024, repetitions = 1000;
   alignas(64) float values[size];
   for (int i = 0; i < size; ++i)
@@ -30,14 +31,14 @@ double kas::timeReferenceKernel() {
   return (end - start) * 1e3;
 }
 
-double kas::calibrateReferenceKernel(int64_t runs) {
+double kas::execution::calibrateReferenceKernel(int64_t runs) {
   double least = timeReferenceKernel();
   for (int64_t run = 1; run < runs; ++run)
     least = std::min(least, timeReferenceKernel());
   return least;
 }
 
-double kas::getDriftFreeMedian(llvm::ArrayRef<double> times,
+double kas::execution::getDriftFreeMedian(llvm::ArrayRef<double> times,
                                llvm::ArrayRef<double> references,
                                double nominal) {
   assert(references.size() == times.size() + 1 && "one before and one after");
@@ -48,7 +49,7 @@ double kas::getDriftFreeMedian(llvm::ArrayRef<double> times,
   return Timing::summarize(corrected).median;
 }
 
-double kas::measureAgainstReference(llvm::function_ref<void()> function,
+double kas::execution::measureAgainstReference(llvm::function_ref<void()> function,
                                     double nominal,
                                     const TimingOptions &options) {
   for (int64_t run = 0; run < options.warmUpRuns; ++run)

@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringSet.h"
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::createStringError;
 using llvm::Expected;
 using llvm::SmallVector;

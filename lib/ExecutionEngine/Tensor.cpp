@@ -18,11 +18,12 @@
 #include <unistd.h>
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::ArrayRef;
 using llvm::Expected;
 using llvm::StringRef;
 
-Expected<int64_t> kas::numElements(ArrayRef<int64_t> shape) {
+Expected<int64_t> kas::execution::numElements(ArrayRef<int64_t> shape) {
   int64_t count = 1;
   for (int64_t dimension : shape)
     if (dimension < 0)
@@ -39,7 +40,7 @@ Expected<int64_t> kas::numElements(ArrayRef<int64_t> shape) {
   return count;
 }
 
-std::string kas::shapeToString(ArrayRef<int64_t> shape) {
+std::string kas::execution::shapeToString(ArrayRef<int64_t> shape) {
   if (shape.empty())
     return "scalar";
   return llvm::join(
@@ -152,7 +153,7 @@ void Initializer::fill(Tensor &tensor, const RandomStream &stream) const {
   }
 }
 
-double kas::maxRelativeError(const Tensor &actual, const Tensor &expected) {
+double kas::execution::maxRelativeError(const Tensor &actual, const Tensor &expected) {
   assert(actual.getShape() == expected.getShape() && "shapes must agree");
   double error = 0, magnitude = 0;
   for (auto [a, e] :

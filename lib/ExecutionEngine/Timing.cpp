@@ -16,15 +16,16 @@
 #endif
 
 using namespace kas;
+using namespace kas::execution;
 
-void kas::keepFreedMemory() {
+void kas::execution::keepFreedMemory() {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 #endif
 }
 
-double kas::monotonicSeconds() {
+double kas::execution::monotonicSeconds() {
   using Clock = std::chrono::steady_clock;
   return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
@@ -57,7 +58,7 @@ static void run(llvm::function_ref<void()> function,
   }
 }
 
-Timing kas::measure(llvm::function_ref<void()> function,
+Timing kas::execution::measure(llvm::function_ref<void()> function,
                     const TimingOptions &options) {
   llvm::SmallVector<double> times;
   run(function, options, times);
@@ -65,7 +66,7 @@ Timing kas::measure(llvm::function_ref<void()> function,
 }
 
 llvm::SmallVector<Timing>
-kas::measureInTurn(llvm::ArrayRef<std::function<void()>> functions,
+kas::execution::measureInTurn(llvm::ArrayRef<std::function<void()>> functions,
                    const TimingOptions &options, int64_t rounds) {
   assert(rounds > 0 && "nothing would be timed");
   TimingOptions part = options;

@@ -14,6 +14,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 using namespace kas;
+using namespace kas::library;
 using namespace mlir;
 
 static constexpr NamedOperator operators[] = {
@@ -55,9 +56,9 @@ std::string NamedOperator::getSource() const {
   return getParagraph(text, "Source: ");
 }
 
-ArrayRef<NamedOperator> kas::getNamedOperators() { return operators; }
+ArrayRef<NamedOperator> kas::library::getNamedOperators() { return operators; }
 
-ArrayRef<NamedOperator> kas::getNamedKernels() { return kernels; }
+ArrayRef<NamedOperator> kas::library::getNamedKernels() { return kernels; }
 
 static const NamedOperator *lookup(ArrayRef<NamedOperator> list,
                                    StringRef name) {
@@ -68,11 +69,11 @@ static const NamedOperator *lookup(ArrayRef<NamedOperator> list,
   return found != list.end() && found->name == name ? found : nullptr;
 }
 
-const NamedOperator *kas::lookupNamedOperator(StringRef name) {
+const NamedOperator *kas::library::lookupNamedOperator(StringRef name) {
   return lookup(operators, name);
 }
 
-const NamedOperator *kas::lookupNamedKernel(StringRef name) {
+const NamedOperator *kas::library::lookupNamedKernel(StringRef name) {
   return lookup(kernels, name);
 }
 
@@ -95,20 +96,20 @@ static OwningOpRef<ModuleOp> parseAll(MLIRContext *context,
   return module;
 }
 
-OwningOpRef<ModuleOp> kas::parseNamedOperator(MLIRContext *context,
+OwningOpRef<ModuleOp> kas::library::parseNamedOperator(MLIRContext *context,
                                               StringRef name) {
   if (const NamedOperator *op = lookupNamedOperator(name))
     return parseAll(context, *op);
   return nullptr;
 }
 
-OwningOpRef<ModuleOp> kas::parseNamedKernel(MLIRContext *context,
+OwningOpRef<ModuleOp> kas::library::parseNamedKernel(MLIRContext *context,
                                             StringRef name) {
   if (const NamedOperator *kernel = lookupNamedKernel(name))
     return parseAll(context, *kernel);
   return nullptr;
 }
 
-OwningOpRef<ModuleOp> kas::parseNamedOperators(MLIRContext *context) {
+OwningOpRef<ModuleOp> kas::library::parseNamedOperators(MLIRContext *context) {
   return parseAll(context, operators);
 }

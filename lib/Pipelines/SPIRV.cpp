@@ -15,6 +15,7 @@
 #include "mlir/Transforms/Passes.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 void kas::buildSPIRVPipeline(OpPassManager &manager,

@@ -18,8 +18,9 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::reference;
 
-OperatorShapes kas::getShapes(OperatorOp op) {
+OperatorShapes kas::reference::getShapes(OperatorOp op) {
   assert(op.isConcrete() && "shapes are numbers in concrete operators only");
   auto toShape = [](ArrayRef<SizeAttr> sizes) {
     return llvm::map_to_vector(
@@ -33,7 +34,7 @@ OperatorShapes kas::getShapes(OperatorOp op) {
   return shapes;
 }
 
-std::optional<int64_t> kas::getNumElements(ArrayRef<int64_t> shape) {
+std::optional<int64_t> kas::reference::getNumElements(ArrayRef<int64_t> shape) {
   int64_t count = 1;
   for (int64_t extent : shape)
     if (llvm::MulOverflow(count, extent, count))
@@ -365,7 +366,7 @@ static LogicalResult verifyTensors(OperatorOp op, ReferenceTensor data,
                       emitError);
 }
 
-LogicalResult kas::evaluateOperator(OperatorOp op, ReferenceTensor data,
+LogicalResult kas::reference::evaluateOperator(OperatorOp op, ReferenceTensor data,
                                     ArrayRef<ReferenceTensor> weights,
                                     MutableArrayRef<float> output,
                                     EmitErrorFn emitError) {

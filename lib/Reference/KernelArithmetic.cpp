@@ -20,6 +20,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::reference;
 
 using Shape = KernelShape;
 
@@ -193,7 +194,7 @@ LogicalResult KernelEvaluation::evaluate(DagApplyOp op) {
   FailureOr<Shape> shape = sizes.get(op.getResult().getType());
   if (failed(concrete) || failed(shape))
     return failure();
-  OperatorShapes shapes = kas::getShapes(*concrete);
+  OperatorShapes shapes = kas::reference::getShapes(*concrete);
   const Dense &input = get(op.getInput());
   std::vector<float> data(input.values.begin(), input.values.end());
   SmallVector<ReferenceTensor> weights;

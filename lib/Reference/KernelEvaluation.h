@@ -19,7 +19,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include <vector>
 
-namespace kas {
+namespace kas::reference {
 /// The value of a tensor of one sample, row-major.
 struct Dense {
   KernelShape shape;
@@ -173,6 +173,6 @@ private:
   llvm::DenseMap<mlir::Value, Dense> tensors;
 };
 
-} // namespace kas
+} // namespace kas::reference
 
 #endif // KAS_LIB_REFERENCE_KERNELEVALUATION_H

@@ -16,6 +16,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::reference;
 
 using Shape = KernelShape;
 
@@ -171,7 +172,7 @@ static LogicalResult verifyTensors(ArrayRef<ReferenceTensor> tensors,
   return success();
 }
 
-LogicalResult kas::evaluateKernel(KernelOp kernel, const Binding &binding,
+LogicalResult kas::reference::evaluateKernel(KernelOp kernel, const Binding &binding,
                                   ArrayRef<ReferenceTensor> inputs,
                                   ArrayRef<ReferenceTensor> weights,
                                   MutableArrayRef<float> output,

@@ -14,6 +14,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::reference;
 
 using Shape = KernelShape;
 
@@ -37,7 +38,7 @@ static LogicalResult verifyBlocks(KernelOp kernel, const SizeValues &sizes) {
                             : success();
 }
 
-FailureOr<KernelShapes> kas::getShapes(KernelOp kernel, const Binding &binding,
+FailureOr<KernelShapes> kas::reference::getShapes(KernelOp kernel, const Binding &binding,
                                        EmitErrorFn emitError) {
   if (binding.size() < kernel.getSymbolSet().size())
     return emitError() << "requires a value for each of "

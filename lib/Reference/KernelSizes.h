@@ -15,7 +15,7 @@
 
 #include "kas/Reference/KernelEvaluator.h"
 
-namespace kas {
+namespace kas::reference {
 
 /// No step may have more elements: 2 GiB of values.
 inline constexpr int64_t maxElements = int64_t(1) << 28;
@@ -61,6 +61,6 @@ inline int64_t product(llvm::ArrayRef<int64_t> extents) {
   return *getNumElements(extents);
 }
 
-} // namespace kas
+} // namespace kas::reference
 
 #endif // KAS_LIB_REFERENCE_KERNELSIZES_H

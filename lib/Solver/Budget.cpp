@@ -12,6 +12,7 @@
 #include "llvm/ADT/Sequence.h"
 
 using namespace kas;
+using namespace kas::solver;
 
 llvm::Error BudgetProblem::check() const {
   return BudgetModel::create(*this).takeError();
@@ -108,7 +109,7 @@ findStaticConflict(const BudgetModel &model) {
   return solution;
 }
 
-BudgetSolution kas::solveBudget(const BudgetProblem &problem,
+BudgetSolution kas::solver::solveBudget(const BudgetProblem &problem,
                                 const BudgetOptions &options) {
   BudgetModel model = llvm::cantFail(BudgetModel::create(problem));
   if (std::optional<BudgetSolution> solution = findStaticConflict(model))
@@ -249,7 +250,7 @@ static llvm::Error verifyConflict(const BudgetModel &model,
   return llvm::Error::success();
 }
 
-llvm::Error kas::verify(const BudgetProblem &problem,
+llvm::Error kas::solver::verify(const BudgetProblem &problem,
                         const BudgetSolution &solution) {
   llvm::Expected<BudgetModel> model = BudgetModel::create(problem);
   if (!model)

@@ -11,6 +11,7 @@
 #include "llvm/ADT/Sequence.h"
 
 using namespace kas;
+using namespace kas::solver;
 
 namespace {
 /// The heuristic of Canvas, section 6.3, in the order of its steps.
@@ -162,7 +163,7 @@ private:
 };
 } // namespace
 
-BudgetSolution kas::solveBudgetLikeCanvas(const BudgetProblem &problem) {
+BudgetSolution kas::solver::solveBudgetLikeCanvas(const BudgetProblem &problem) {
   BudgetModel model = llvm::cantFail(BudgetModel::create(problem));
   llvm::SmallVector<BudgetConflict> conflicts = model.findStaticConflicts();
   if (conflicts.empty())

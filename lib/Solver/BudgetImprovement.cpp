@@ -17,6 +17,7 @@
 #include <numeric>
 
 using namespace kas;
+using namespace kas::solver;
 
 /// The largest point in proportion to the channels of the layers that is within
 /// the upper budgets.

@@ -14,6 +14,7 @@
 #include <numeric>
 
 using namespace kas;
+using namespace kas::solver;
 
 namespace {
 /// A positive fraction in lowest terms.

@@ -16,7 +16,7 @@
 
 #include "kas/Solver/Budget.h"
 
-namespace kas {
+namespace kas::solver {
 
 /// Sums and products that stop at the ceiling of costs, so that they stay
 /// monotone. Operands lie between 0 and the ceiling.
@@ -101,6 +101,6 @@ private:
   llvm::SmallVector<BudgetConflict> illegalSizes;
 };
 
-} // namespace kas
+} // namespace kas::solver
 
 #endif // KAS_LIB_SOLVER_BUDGETMODEL_H

@@ -12,6 +12,7 @@
 #include <numeric>
 
 using namespace kas;
+using namespace kas::solver;
 
 BudgetSearch::BudgetSearch(const BudgetModel &model,
                            const BudgetProblem &problem, BudgetRange range,

@@ -15,7 +15,7 @@
 
 #include "BudgetModel.h"
 
-namespace kas {
+namespace kas::solver {
 
 /// The largest position from `first` to `last` with `holds`, which holds at
 /// `first` and, once false, stays so.
@@ -133,6 +133,6 @@ private:
   llvm::SmallVector<__int128, 2> totals[2];
 };
 
-} // namespace kas
+} // namespace kas::solver
 
 #endif // KAS_LIB_SOLVER_BUDGETSEARCH_H

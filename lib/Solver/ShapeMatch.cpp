@@ -10,8 +10,9 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::solver;
 
-CommonDims kas::getCommonDims(llvm::ArrayRef<Size> left,
+CommonDims kas::solver::getCommonDims(llvm::ArrayRef<Size> left,
                               llvm::ArrayRef<Size> right) {
   CommonDims common;
   while (!left.empty() && !right.empty() && left.back() == right.back()) {
@@ -248,7 +249,7 @@ private:
 };
 } // namespace
 
-ShapeMatches kas::matchShapes(const ShapeMatchProblem &problem) {
+ShapeMatches kas::solver::matchShapes(const ShapeMatchProblem &problem) {
   return Matcher(problem).run();
 }
 
@@ -272,7 +273,7 @@ static llvm::Error verifySubstitutions(const SizeRules &rules,
   return llvm::Error::success();
 }
 
-llvm::Error kas::verify(const ShapeMatchProblem &problem,
+llvm::Error kas::solver::verify(const ShapeMatchProblem &problem,
                         const ShapeMatch &match) {
   if (llvm::Error error = verifySubstitutions(problem.rules, match))
     return error;

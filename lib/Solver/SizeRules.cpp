@@ -12,9 +12,10 @@
 #include <numeric>
 
 using namespace kas;
+using namespace kas::solver;
 
 std::optional<Size>
-kas::substitute(const Size &size, llvm::ArrayRef<Substitution> substitutions) {
+kas::solver::substitute(const Size &size, llvm::ArrayRef<Substitution> substitutions) {
   // All variables leave before any value enters: a value may be large.
   Size rest = size;
   for (const Substitution &substitution : substitutions) {
@@ -188,7 +189,7 @@ llvm::SmallVector<Size> SizeRules::factors(const Size &size) const {
 //===----------------------------------------------------------------------===//
 
 std::optional<TheoremViolation>
-kas::findTheoremViolation(const TensorShape &shape, const SizeRules &rules) {
+kas::solver::findTheoremViolation(const TensorShape &shape, const SizeRules &rules) {
   auto channels = llvm::ArrayRef(shape.dims).take_front(shape.numChannelDims);
   for (auto [dim, size] : llvm::enumerate(shape.dims))
     if (dim >= shape.numChannelDims && rules.hasVariable(size))
@@ -216,7 +217,7 @@ kas::findTheoremViolation(const TensorShape &shape, const SizeRules &rules) {
 }
 
 llvm::SmallVector<int64_t>
-kas::groupCandidates(llvm::ArrayRef<int64_t> channels) {
+kas::solver::groupCandidates(llvm::ArrayRef<int64_t> channels) {
   int64_t common = 0;
   for (int64_t count : channels)
     common = std::gcd(common, count);

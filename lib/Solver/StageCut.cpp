@@ -12,6 +12,7 @@
 #include <optional>
 
 using namespace kas;
+using namespace kas::solver;
 
 namespace {
 
@@ -135,7 +136,7 @@ static bool isConsumedAbove(const StageGraph::Coordinate &coordinate,
   return coordinate.consumer == 0 || weights >> (coordinate.consumer - 1) & 1;
 }
 
-bool kas::crosses(const StageGraph::Coordinate &coordinate, uint64_t primitives,
+bool kas::solver::crosses(const StageGraph::Coordinate &coordinate, uint64_t primitives,
                   uint32_t reductions, uint32_t weights) {
   return !isProducedAbove(coordinate, primitives, reductions) &&
          isConsumedAbove(coordinate, primitives, weights);
@@ -198,7 +199,7 @@ findSmallestCut(const StageGraph &graph, uint32_t reductions, uint32_t weights,
   return cut;
 }
 
-llvm::SmallVector<StageCut, 1> kas::findCuts(const StageGraph &graph,
+llvm::SmallVector<StageCut, 1> kas::solver::findCuts(const StageGraph &graph,
                                              uint32_t reductions,
                                              uint32_t weights,
                                              uint64_t primitives) {

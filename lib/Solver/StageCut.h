@@ -16,7 +16,7 @@
 
 #include "kas/Solver/StagePlan.h"
 
-namespace kas {
+namespace kas::solver {
 
 /// The primitives above a cut, as a bit set, and the elements of the
 /// intermediate: the product of the sizes of the coordinates that cross it.
@@ -40,6 +40,6 @@ llvm::SmallVector<StageCut, 1> findCuts(const StageGraph &graph,
 bool crosses(const StageGraph::Coordinate &coordinate, uint64_t primitives,
              uint32_t reductions, uint32_t weights);
 
-} // namespace kas
+} // namespace kas::solver
 
 #endif // KAS_LIB_SOLVER_STAGECUT_H

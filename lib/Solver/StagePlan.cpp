@@ -16,6 +16,7 @@
 #include <vector>
 
 using namespace kas;
+using namespace kas::solver;
 using llvm::ArrayRef;
 
 namespace {
@@ -255,7 +256,7 @@ private:
 
 } // namespace
 
-StagePlan kas::planStages(const StageGraph &graph,
+StagePlan kas::solver::planStages(const StageGraph &graph,
                           const StagePlanOptions &options) {
   return Planner(graph, options).plan();
 }

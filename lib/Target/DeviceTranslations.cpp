@@ -13,6 +13,8 @@
 #include "mlir/Tools/mlir-translate/Translation.h"
 
 using namespace kas;
+using namespace kas::codegen;
+using namespace kas::target;
 using namespace mlir;
 
 static LogicalResult writeBinary(ModuleOp module, llvm::raw_ostream &stream) {
@@ -40,7 +42,7 @@ static LogicalResult writeManifest(ModuleOp module, llvm::raw_ostream &stream) {
   return success();
 }
 
-void kas::registerGPUTranslations() {
+void kas::target::registerGPUTranslations() {
   TranslateFromMLIRRegistration binary(
       "kas-gpu-to-binary", "write the PTX, machine code or SPIR-V of kernels",
       writeBinary, registerGPUPipelineDialects);

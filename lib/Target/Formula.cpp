@@ -13,6 +13,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace kas;
+using namespace kas::target;
 using namespace mlir;
 
 namespace {
@@ -144,6 +145,6 @@ private:
 };
 } // namespace
 
-void kas::writeFormula(OperatorOp op, llvm::raw_ostream &os) {
+void kas::target::writeFormula(OperatorOp op, llvm::raw_ostream &os) {
   FormulaWriter(op, os).write();
 }

@@ -11,6 +11,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace kas;
+using namespace kas::target;
 using namespace mlir;
 
 static std::string print(SizeAttr size) {
@@ -40,7 +41,7 @@ static std::string getLabel(Operation *primitive) {
       .Default([&](Operation *) { return name; });
 }
 
-void kas::writeGraph(OperatorOp op, llvm::raw_ostream &os) {
+void kas::target::writeGraph(OperatorOp op, llvm::raw_ostream &os) {
   os << "digraph " << op.getSymName() << " {\n"
      << "  rankdir=TB\n"
      << "  node [shape=box, style=rounded, fontname=\"Helvetica\"]\n"

@@ -12,6 +12,8 @@
 #include "llvm/ADT/StringExtras.h"
 
 using namespace kas;
+using namespace kas::reference;
+using namespace kas::target;
 using namespace mlir;
 
 namespace {
@@ -225,7 +227,7 @@ private:
 };
 } // namespace
 
-void kas::writeLoopNest(OperatorOp op, llvm::raw_ostream &os,
+void kas::target::writeLoopNest(OperatorOp op, llvm::raw_ostream &os,
                         OperatorOp source) {
   assert(op.isConcrete() && "loops need numbers");
   LoopNestWriter(op, source, os).write();

@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringSet.h"
 
 using namespace kas;
+using namespace kas::target;
 using namespace mlir;
 
 namespace {
@@ -50,7 +51,7 @@ static std::string nameOutput(Value output, NamePool &pool) {
   return pool.takeNumbered("o");
 }
 
-llvm::MapVector<Value, std::string> kas::nameLoops(OperatorOp op) {
+llvm::MapVector<Value, std::string> kas::target::nameLoops(OperatorOp op) {
   NamePool pool(op);
   llvm::MapVector<Value, std::string> names;
   for (Value output : op.getOutputs())
@@ -65,7 +66,7 @@ llvm::MapVector<Value, std::string> kas::nameLoops(OperatorOp op) {
   return names;
 }
 
-std::string kas::nameWeight(OperatorOp op, unsigned index) {
+std::string kas::target::nameWeight(OperatorOp op, unsigned index) {
   return op.getNumWeights() == 1 ? "W" : "W" + std::to_string(index + 1);
 }
 
@@ -133,7 +134,7 @@ private:
 };
 } // namespace
 
-std::string kas::printExpr(AffineExpr expr, ArrayRef<std::string> names,
+std::string kas::target::printExpr(AffineExpr expr, ArrayRef<std::string> names,
                            ArrayRef<Interval> ranges, ExprSyntax syntax) {
   return ExprPrinter(names, ranges, syntax).print(expr, 0);
 }

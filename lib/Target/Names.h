@@ -17,7 +17,7 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "llvm/ADT/MapVector.h"
 
-namespace kas {
+namespace kas::target {
 
 /// Names for the outputs and the reductions of `op`: an output is called like
 /// a symbol of its size, in small letters, where there is one, else o0, o1,
@@ -36,6 +36,6 @@ enum class ExprSyntax { C, Python };
 std::string printExpr(mlir::AffineExpr expr, llvm::ArrayRef<std::string> names,
                       llvm::ArrayRef<Interval> ranges, ExprSyntax syntax);
 
-} // namespace kas
+} // namespace kas::target
 
 #endif // LIB_TARGET_NAMES_H

@@ -14,6 +14,8 @@
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::target;
 using namespace mlir;
 
 static LogicalResult fail(ModuleOp module, llvm::Error error) {
@@ -25,7 +27,7 @@ static void registerDialects(DialectRegistry &registry) {
   registry.insert<KasDialect>();
 }
 
-void kas::registerTranslations() {
+void kas::target::registerTranslations() {
   TranslateFromMLIRRegistration object(
       "kas-to-object",
       "compile the LLVM dialect to an ELF object for the module's target",

@@ -14,9 +14,11 @@
 #include "llvm/Support/Format.h"
 
 using namespace kas;
+using namespace kas::reference;
+using namespace kas::target;
 using namespace mlir;
 
-std::string kas::listNumbers(ArrayRef<int64_t> numbers, bool isTuple) {
+std::string kas::target::listNumbers(ArrayRef<int64_t> numbers, bool isTuple) {
   std::string text = llvm::join(
       llvm::map_range(numbers,
                       [](int64_t number) { return std::to_string(number); }),
@@ -24,7 +26,7 @@ std::string kas::listNumbers(ArrayRef<int64_t> numbers, bool isTuple) {
   return isTuple && numbers.size() == 1 ? text + "," : text;
 }
 
-std::string kas::getTorchClassName(StringRef name) {
+std::string kas::target::getTorchClassName(StringRef name) {
   std::string result;
   bool isUpper = true;
   for (char c : name) {
@@ -39,7 +41,7 @@ std::string kas::getTorchClassName(StringRef name) {
                                                     : result;
 }
 
-std::string kas::getTorchFunctionName(StringRef name) {
+std::string kas::target::getTorchFunctionName(StringRef name) {
   static constexpr StringRef reserved[] = {
       "and",      "as",       "assert", "async", "await",  "break",  "class",
       "continue", "def",      "del",    "elif",  "else",   "except", "finally",
@@ -57,7 +59,7 @@ std::string kas::getTorchFunctionName(StringRef name) {
   return result;
 }
 
-void kas::writeTorchFunction(OperatorOp op, StringRef name,
+void kas::target::writeTorchFunction(OperatorOp op, StringRef name,
                              const OperatorShapes &shapes,
                              StringRef description, llvm::raw_ostream &os) {
   os << "def " << name << "(data";
@@ -103,7 +105,7 @@ static void writeClass(OperatorOp op, StringRef function,
   os << ")\n";
 }
 
-std::string kas::describeForPyTorch(OperatorOp op, StringRef binding) {
+std::string kas::target::describeForPyTorch(OperatorOp op, StringRef binding) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   writeFormula(op, stream);
@@ -112,7 +114,7 @@ std::string kas::describeForPyTorch(OperatorOp op, StringRef binding) {
   return text;
 }
 
-void kas::writePyTorch(OperatorOp op, llvm::raw_ostream &os,
+void kas::target::writePyTorch(OperatorOp op, llvm::raw_ostream &os,
                        StringRef description) {
   assert(op.isConcrete() && "PyTorch code needs numbers");
   OperatorShapes shapes = getShapes(op);

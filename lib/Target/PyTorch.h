@@ -16,7 +16,7 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Reference/Evaluator.h"
 
-namespace kas {
+namespace kas::target {
 
 /// Writes the body of a function of `data`, `weight0`, ... as views, pads and
 /// one einsum, each line indented by four spaces. Fails, having written
@@ -30,7 +30,7 @@ void writeTorchGather(OperatorOp op, llvm::raw_ostream &os);
 /// Writes the function `name` of the concrete operator `op`. `description` is
 /// the first line of its documentation, by default the formula.
 void writeTorchFunction(OperatorOp op, llvm::StringRef name,
-                        const OperatorShapes &shapes,
+                        const reference::OperatorShapes &shapes,
                         llvm::StringRef description, llvm::raw_ostream &os);
 
 /// `conv2d_grouped` as `Conv2dGrouped`; what is no identifier is left out.
@@ -41,6 +41,6 @@ std::string getTorchFunctionName(llvm::StringRef name);
 /// `2, 3`, or `2,` for one number where `isTuple`.
 std::string listNumbers(llvm::ArrayRef<int64_t> numbers, bool isTuple = false);
 
-} // namespace kas
+} // namespace kas::target
 
 #endif // LIB_TARGET_PYTORCH_H

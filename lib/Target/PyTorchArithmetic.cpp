@@ -15,6 +15,7 @@
 #include <numbers>
 
 using namespace kas;
+using namespace kas::target;
 using namespace kas::torch;
 using namespace mlir;
 

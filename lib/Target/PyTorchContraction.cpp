@@ -16,6 +16,8 @@
 #include <limits>
 
 using namespace kas;
+using namespace kas::reference;
+using namespace kas::target;
 using namespace mlir;
 
 namespace {
@@ -534,7 +536,7 @@ private:
 };
 } // namespace
 
-LogicalResult kas::writeTorchContraction(OperatorOp op, llvm::raw_ostream &os) {
+LogicalResult kas::target::writeTorchContraction(OperatorOp op, llvm::raw_ostream &os) {
   std::string reason;
   if (failed(checkIsContraction(op, reason)))
     return failure();

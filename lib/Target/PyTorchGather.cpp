@@ -12,6 +12,8 @@
 #include "llvm/ADT/StringExtras.h"
 
 using namespace kas;
+using namespace kas::reference;
+using namespace kas::target;
 using namespace mlir;
 
 namespace {
@@ -129,6 +131,6 @@ private:
 };
 } // namespace
 
-void kas::writeTorchGather(OperatorOp op, llvm::raw_ostream &os) {
+void kas::target::writeTorchGather(OperatorOp op, llvm::raw_ostream &os) {
   GatherWriter(op, os).write();
 }

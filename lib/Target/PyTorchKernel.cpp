@@ -21,6 +21,8 @@
 #include "llvm/Support/Format.h"
 
 using namespace kas;
+using namespace kas::reference;
+using namespace kas::target;
 using namespace mlir;
 
 /// `prefix0, prefix1, ...`
@@ -117,7 +119,7 @@ static void writeClass(StringRef name, StringRef function,
   os << ")\n";
 }
 
-LogicalResult kas::writePyTorch(KernelOp kernel, const Binding &binding,
+LogicalResult kas::target::writePyTorch(KernelOp kernel, const Binding &binding,
                                 llvm::raw_ostream &os) {
   auto emitError = [&] { return kernel.emitOpError(); };
   FailureOr<KernelShapes> shapes = getShapes(kernel, binding, emitError);

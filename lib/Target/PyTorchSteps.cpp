@@ -16,6 +16,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace kas;
+using namespace kas::target;
 using namespace kas::torch;
 using namespace mlir;
 

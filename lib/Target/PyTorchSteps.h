@@ -17,7 +17,7 @@
 #include "kas/Dialect/Kas/IR/KasDag.h"
 #include "llvm/ADT/DenseMap.h"
 
-namespace kas {
+namespace kas::target {
 
 /// A function on one sample.
 struct AppliedOperator {
@@ -105,6 +105,6 @@ private:
   unsigned numLines = 0;
 };
 
-} // namespace kas
+} // namespace kas::target
 
 #endif // LIB_TARGET_PYTORCHSTEPS_H

@@ -11,6 +11,7 @@
 #include "llvm/Support/Format.h"
 
 using namespace kas;
+using namespace kas::target;
 using namespace kas::torch;
 using llvm::ArrayRef;
 using llvm::SmallVector;

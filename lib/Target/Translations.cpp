@@ -15,6 +15,7 @@
 #include "mlir/Tools/mlir-translate/Translation.h"
 
 using namespace kas;
+using namespace kas::target;
 using namespace mlir;
 
 /// Writes an operator, which may be concrete, made from the second one at the
@@ -100,7 +101,7 @@ static LogicalResult writeTorchFiles(ModuleOp module, llvm::raw_ostream &os,
   return success();
 }
 
-void kas::registerTextTranslations(std::function<std::string()> getBinding) {
+void kas::target::registerTextTranslations(std::function<std::string()> getBinding) {
   auto registerDialects = [](DialectRegistry &registry) {
     registerAllDialects(registry);
     registry.insert<KasDialect>();

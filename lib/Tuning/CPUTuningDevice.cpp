@@ -19,6 +19,8 @@
 #include "mlir/Pass/PassManager.h"
 
 using namespace kas;
+using namespace kas::codegen;
+using namespace kas::tuning;
 using llvm::Error;
 using llvm::Expected;
 
@@ -30,7 +32,7 @@ public:
   AdaptedPoint adapt(mlir::Attribute recorded) const override;
   std::optional<size_t> getFixed() const override;
   double getLoopDistance(llvm::ArrayRef<float> features) const override {
-    return kas::getLoopDistance(features, points.front().features);
+    return kas::tuning::getLoopDistance(features, points.front().features);
   }
   std::unique_ptr<KernelSpace> forgetCostModel() const override;
 
@@ -145,7 +147,7 @@ CPUTuningDevice::getEnvironment(const MeasureOptions &options) const {
   return TuningEnvironment::get(*target, options.getProtocol());
 }
 
-std::unique_ptr<TuningDevice> kas::makeCPUTuningDevice(unsigned threads) {
+std::unique_ptr<TuningDevice> kas::tuning::makeCPUTuningDevice(unsigned threads) {
   return std::make_unique<CPUTuningDevice>(threads);
 }
 

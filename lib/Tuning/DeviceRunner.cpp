@@ -15,10 +15,12 @@
 #include <limits>
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::tuning;
 using llvm::Error;
 using llvm::Expected;
 
-Expected<KasRtDeviceInfo> kas::readDeviceInfo(llvm::StringRef name) {
+Expected<KasRtDeviceInfo> kas::tuning::readDeviceInfo(llvm::StringRef name) {
   Expected<std::string> bytes = runForked([&]() -> Expected<std::string> {
     Expected<Device> device = Device::open(name);
     if (!device)

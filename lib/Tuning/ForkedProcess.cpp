@@ -38,7 +38,7 @@ static void writeAll(int output, llvm::StringRef text) {
 /// Ends the process.
 [[noreturn]] static void
 runWork(int output, llvm::function_ref<Expected<std::string>()> work,
-        const kas::ProcessLimits &limits) {
+        const kas::tuning::ProcessLimits &limits) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // Stack traces and messages of candidates are of no use to anybody.
   for (int stream : {STDOUT_FILENO, STDERR_FILENO})
@@ -85,7 +85,7 @@ static std::optional<std::string> readAll(int input,
 }
 
 Expected<std::string>
-kas::runForked(llvm::function_ref<Expected<std::string>()> work,
+kas::tuning::runForked(llvm::function_ref<Expected<std::string>()> work,
                const ProcessLimits &limits) {
   auto fail = [] {
     return createStringError(std::string("cannot start a worker: ") +

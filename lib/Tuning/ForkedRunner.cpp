@@ -17,6 +17,8 @@
 #include <time.h>
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::tuning;
 using llvm::Error;
 using llvm::Expected;
 

@@ -18,6 +18,8 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::codegen;
+using namespace kas::tuning;
 using llvm::Error;
 using llvm::Expected;
 
@@ -180,7 +182,7 @@ GPUTuningDevice::getEnvironment(const MeasureOptions &options) const {
 }
 
 Expected<std::unique_ptr<TuningDevice>>
-kas::makeGPUTuningDevice(llvm::StringRef name) {
+kas::tuning::makeGPUTuningDevice(llvm::StringRef name) {
   Expected<KasRtDeviceInfo> info = readDeviceInfo(name);
   if (!info)
     return info.takeError();

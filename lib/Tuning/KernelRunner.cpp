@@ -12,6 +12,8 @@
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::tuning;
 using llvm::Expected;
 
 std::string MeasureOptions::getProtocol() const {

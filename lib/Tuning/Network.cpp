@@ -13,6 +13,8 @@
 #include <sys/resource.h>
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::tuning;
 using llvm::Error;
 using llvm::Expected;
 
@@ -282,7 +284,7 @@ NetworkTuning::run(llvm::function_ref<void(const KernelReport &)> progress) {
   return report;
 }
 
-KernelSums kas::getKernelSums(const NetworkReport &report) {
+KernelSums kas::tuning::getKernelSums(const NetworkReport &report) {
   KernelSums sums;
   for (const KernelReport &kernel : report.kernels) {
     double ms = static_cast<double>(kernel.uses) * kernel.tuned.defaultMs;
@@ -294,7 +296,7 @@ KernelSums kas::getKernelSums(const NetworkReport &report) {
 }
 
 Expected<NetworkReport>
-kas::tuneNetwork(mlir::func::FuncOp function, const TuningDevice &device,
+kas::tuning::tuneNetwork(mlir::func::FuncOp function, const TuningDevice &device,
                  TuningStore &store, const NetworkOptions &options,
                  llvm::function_ref<void(const KernelReport &)> progress) {
   return NetworkTuning(function, device, store, options).run(progress);

@@ -10,6 +10,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace kas;
+using namespace kas::tuning;
 using llvm::Expected;
 
 ScheduleTable::ScheduleTable(std::vector<std::optional<double>> given)
@@ -19,7 +20,7 @@ ScheduleTable::ScheduleTable(std::vector<std::optional<double>> given)
       best = *time;
 }
 
-Expected<ScheduleTable> kas::readTable(const TuningTask &task,
+Expected<ScheduleTable> kas::tuning::readTable(const TuningTask &task,
                                        TuningStore &store) {
   Expected<int64_t> kernel =
       store.addKernel({task.getClassKey(), task.classText, task.shape});
@@ -50,7 +51,7 @@ Expected<ScheduleTable> kas::readTable(const TuningTask &task,
   return ScheduleTable(std::move(times));
 }
 
-std::vector<size_t> kas::replaySearch(llvm::ArrayRef<SchedulePoint> space,
+std::vector<size_t> kas::tuning::replaySearch(llvm::ArrayRef<SchedulePoint> space,
                                       const ScheduleTable &table,
                                       ProposalAlgorithm algorithm,
                                       uint64_t seed, int64_t trials) {
@@ -70,7 +71,7 @@ std::vector<size_t> kas::replaySearch(llvm::ArrayRef<SchedulePoint> space,
   return measured;
 }
 
-std::optional<int64_t> kas::countTrials(const ScheduleTable &table,
+std::optional<int64_t> kas::tuning::countTrials(const ScheduleTable &table,
                                         llvm::ArrayRef<size_t> points,
                                         double share) {
   for (auto [index, point] : llvm::enumerate(points))

@@ -12,6 +12,9 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::codegen;
+using namespace kas::search;
+using namespace kas::tuning;
 
 /// How much of the last of `extent / block` blocks is used.
 static float getFill(int64_t extent, int64_t block) {
@@ -28,7 +31,7 @@ static float getLog(int64_t value) {
 // Where features tell the iterations of loops.
 static constexpr size_t firstLoopFeature = 10, numLoopFeatures = 5;
 
-std::vector<float> kas::getFeatures(const ScheduleSpace &space,
+std::vector<float> kas::tuning::getFeatures(const ScheduleSpace &space,
                                     const PlannedSchedule &point) {
   std::vector<float> features;
   ScheduleAttr schedule = point.schedule;
@@ -75,7 +78,7 @@ std::vector<float> kas::getFeatures(const ScheduleSpace &space,
   return features;
 }
 
-double kas::getLoopDistance(llvm::ArrayRef<float> a, llvm::ArrayRef<float> b) {
+double kas::tuning::getLoopDistance(llvm::ArrayRef<float> a, llvm::ArrayRef<float> b) {
   double sum = 0;
   for (size_t i = firstLoopFeature; i < firstLoopFeature + numLoopFeatures; ++i)
     sum += std::pow(static_cast<double>(a[i]) - b[i], 2);

@@ -12,9 +12,10 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::tuning;
 
 std::optional<ProposalAlgorithm>
-kas::parseProposalAlgorithm(llvm::StringRef name) {
+kas::tuning::parseProposalAlgorithm(llvm::StringRef name) {
   return llvm::StringSwitch<std::optional<ProposalAlgorithm>>(name)
       .Case("evolution", ProposalAlgorithm::Evolution)
       .Case("random", ProposalAlgorithm::Random)
@@ -22,7 +23,7 @@ kas::parseProposalAlgorithm(llvm::StringRef name) {
       .Default(std::nullopt);
 }
 
-llvm::StringRef kas::getName(ProposalAlgorithm algorithm) {
+llvm::StringRef kas::tuning::getName(ProposalAlgorithm algorithm) {
   switch (algorithm) {
   case ProposalAlgorithm::Evolution:
     return "evolution";

@@ -11,8 +11,9 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::tuning;
 
-double kas::getSourceScore(const NetworkProfile &target,
+double kas::tuning::getSourceScore(const NetworkProfile &target,
                            const NetworkProfile &source) {
   double score = 0;
   for (const KernelClassProfile &wanted : target.classes)
@@ -24,7 +25,7 @@ double kas::getSourceScore(const NetworkProfile &target,
 }
 
 llvm::SmallVector<RankedSource>
-kas::rankSources(const NetworkProfile &target,
+kas::tuning::rankSources(const NetworkProfile &target,
                  llvm::ArrayRef<NetworkProfile> sources) {
   llvm::SmallVector<RankedSource> ranked;
   for (auto [index, source] : llvm::enumerate(sources))

@@ -21,6 +21,8 @@
 #include "llvm/Support/xxhash.h"
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::tuning;
 using namespace mlir;
 using llvm::Expected;
 
@@ -32,7 +34,7 @@ uint64_t TuningTask::getSeed(uint64_t seed) const {
   return RandomStream(seed, shape).bits(0);
 }
 
-std::string kas::abstractNumbers(llvm::StringRef text,
+std::string kas::tuning::abstractNumbers(llvm::StringRef text,
                                  std::vector<std::string> &numbers) {
   std::string result;
   bool wasNumber = false;
@@ -223,7 +225,7 @@ TuningTask KernelCut::makeTask(const TuningDevice &device) const {
   return task;
 }
 
-Expected<std::vector<TuningTask>> kas::findTasks(func::FuncOp function,
+Expected<std::vector<TuningTask>> kas::tuning::findTasks(func::FuncOp function,
                                                  const TuningDevice &device) {
   std::vector<TuningTask> tasks;
   llvm::MapVector<std::pair<std::string, std::string>, size_t,

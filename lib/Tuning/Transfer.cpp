@@ -12,6 +12,8 @@
 #include <set>
 
 using namespace kas;
+using namespace kas::codegen;
+using namespace kas::tuning;
 
 namespace {
 enum Number { Rows, Columns, Vectors, Tile, Depth };
@@ -61,7 +63,7 @@ choose(int64_t recorded, const std::set<int64_t> &allowed, int64_t extent) {
   return {0, ScheduleFit::Invalid};
 }
 
-AdaptedSchedule kas::adaptSchedule(ScheduleAttr recorded,
+AdaptedSchedule kas::tuning::adaptSchedule(ScheduleAttr recorded,
                                    const ScheduleSpace &space) {
   std::vector<ScheduleNumbers> left;
   for (const PlannedSchedule &point : space.points)

@@ -15,6 +15,8 @@
 #include <limits>
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::tuning;
 using llvm::Error;
 using llvm::Expected;
 
@@ -381,7 +383,7 @@ Expected<TunedKernel> KernelSession::finish(int64_t confirmed, int64_t scale) {
   return result;
 }
 
-Expected<TunedKernel> kas::tuneKernel(TuningTask &task,
+Expected<TunedKernel> kas::tuning::tuneKernel(TuningTask &task,
                                       const TuningDevice &device,
                                       TuningStore &store,
                                       const TunerOptions &options) {
@@ -400,7 +402,7 @@ Expected<TunedKernel> kas::tuneKernel(TuningTask &task,
                         /*scale=*/3);
 }
 
-Expected<TunedKernel> kas::transferKernel(TuningTask &task,
+Expected<TunedKernel> kas::tuning::transferKernel(TuningTask &task,
                                           const TuningDevice &device,
                                           TuningStore &store,
                                           const TunerOptions &options,

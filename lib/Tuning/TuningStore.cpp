@@ -21,6 +21,8 @@
 #include <unistd.h>
 
 using namespace kas;
+using namespace kas::search;
+using namespace kas::tuning;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;

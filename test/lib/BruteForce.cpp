@@ -14,6 +14,7 @@
 #include <set>
 
 using namespace kas;
+using namespace kas::search;
 using namespace kas::test;
 
 namespace {

@@ -47,8 +47,8 @@ struct BruteForceStatistics {
 /// Budgets must be absent. Parameters have the ranges that the search gives
 /// them, listed in docs/SearchSpaceCounts.md.
 BruteForceStatistics enumerateByBruteForce(
-    const SearchProblem &problem, const BruteForceOptions &options,
-    llvm::function_ref<void(const OperatorGraph &, unsigned)> visit);
+    const search::SearchProblem &problem, const BruteForceOptions &options,
+    llvm::function_ref<void(const search::OperatorGraph &, unsigned)> visit);
 
 } // namespace kas::test
 

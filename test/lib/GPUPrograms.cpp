@@ -15,6 +15,8 @@
 #include "llvm/Support/Regex.h"
 
 using namespace kas;
+using namespace kas::codegen;
+using namespace kas::execution;
 using namespace kas::test;
 using namespace llvm;
 

@@ -22,7 +22,7 @@ namespace kas::test {
 /// device, with the validation layer on. `arguments` are those of the manifest,
 /// in order.
 llvm::Expected<std::vector<std::vector<float>>>
-runOnVulkan(const GPUProgram &program, unsigned function,
+runOnVulkan(const execution::GPUProgram &program, unsigned function,
             llvm::ArrayRef<llvm::ArrayRef<float>> arguments);
 
 /// Closes the device of `runOnVulkan` and says what the validation layer has to
@@ -31,7 +31,7 @@ runOnVulkan(const GPUProgram &program, unsigned function,
 llvm::Error closeVulkanDevice();
 
 /// What `spirv-val` says of the binary; empty: nothing.
-std::string validateSPIRV(const GPUProgram &program);
+std::string validateSPIRV(const execution::GPUProgram &program);
 
 /// What `ptxas` needs for the kernels of a program in PTX.
 struct Assembly {
@@ -46,7 +46,7 @@ struct Assembly {
 };
 
 /// Assembles the binary for `chip`; nothing where there is no `ptxas`.
-llvm::Expected<std::optional<Assembly>> assemblePTX(const GPUProgram &program,
+llvm::Expected<std::optional<Assembly>> assemblePTX(const execution::GPUProgram &program,
                                                     llvm::StringRef chip);
 
 } // namespace kas::test

@@ -14,6 +14,8 @@
 #include <set>
 
 using namespace kas;
+using namespace kas::search;
+using namespace kas::solver;
 using namespace kas::test;
 
 namespace {

@@ -30,8 +30,8 @@ namespace kas::test {
 /// A visited kernel has steps, operands, parameters and shapes; its costs and
 /// its hash are not set.
 void enumerateKernelsByBruteForce(
-    std::shared_ptr<const KernelProblem> problem,
-    llvm::function_ref<void(const KernelGraph &)> visit);
+    std::shared_ptr<const search::KernelProblem> problem,
+    llvm::function_ref<void(const search::KernelGraph &)> visit);
 
 } // namespace kas::test
 

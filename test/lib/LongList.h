@@ -32,12 +32,12 @@ struct LongListOptions {
 /// that lead to them: a million fit into little memory.
 class LongList {
 public:
-  LongList(std::shared_ptr<const SearchProblem> problem,
+  LongList(std::shared_ptr<const search::SearchProblem> problem,
            const LongListOptions &options);
 
   /// Calls `visit` with the number of each operator, as it is listed. Those
   /// for which it returns false are left out.
-  void enumerate(llvm::function_ref<bool(size_t, const OperatorGraph &)> visit);
+  void enumerate(llvm::function_ref<bool(size_t, const search::OperatorGraph &)> visit);
 
   size_t size() const { return ends.size(); }
   size_t getNumLeftOut() const { return numLeftOut; }
@@ -45,7 +45,7 @@ public:
   size_t getNumReductionSets() const { return numReductionSets; }
   /// Some limit of the options has been reached.
   bool isCut() const { return isCutShort; }
-  std::shared_ptr<const OperatorGraph> getGraph(size_t number) const;
+  std::shared_ptr<const search::OperatorGraph> getGraph(size_t number) const;
 
 private:
   /// Of one multiset of reductions.
@@ -53,27 +53,27 @@ private:
     size_t operators = 0, states = 0;
   };
   void walk(size_t depth, Counts *counts);
-  void add(const State &state, Counts *counts);
+  void add(const search::State &state, Counts *counts);
 
   const LongListOptions options;
-  std::unique_ptr<State> root;
+  std::unique_ptr<search::State> root;
   /// By depth of the walk.
-  std::vector<std::unique_ptr<State>> states;
-  std::vector<Move> path;
+  std::vector<std::unique_ptr<search::State>> states;
+  std::vector<search::Move> path;
   /// The paths of all operators, one after the other, and where each ends.
-  std::vector<Move> moves;
+  std::vector<search::Move> moves;
   std::vector<size_t> ends;
   FlatMap<uint8_t> keys;
   size_t numReductionSets = 0, numLeftOut = 0;
   bool isCutShort = false;
-  llvm::function_ref<bool(size_t, const OperatorGraph &)> visit = nullptr;
+  llvm::function_ref<bool(size_t, const search::OperatorGraph &)> visit = nullptr;
 };
 
 /// Lists the operators and returns the groups that share every fingerprint, as
 /// described below: the same ones are in one group, but not all of a group need
 /// be the same. An operator with a size that is no integer at the first binding
 /// is left out; the other bindings tell apart only those defined there.
-std::vector<std::vector<size_t>> findUndecided(const SearchProblem &problem,
+std::vector<std::vector<size_t>> findUndecided(const search::SearchProblem &problem,
                                                LongList &list,
                                                llvm::ArrayRef<Binding> bindings,
                                                llvm::raw_ostream &log);
@@ -84,7 +84,7 @@ std::vector<std::vector<size_t>> findUndecided(const SearchProblem &problem,
 /// does not tell apart. Writes to `log` how many operators are left at each
 /// step.
 std::vector<std::pair<size_t, size_t>>
-findDuplicates(const SearchProblem &problem, LongList &list,
+findDuplicates(const search::SearchProblem &problem, LongList &list,
                llvm::ArrayRef<Binding> bindings, llvm::raw_ostream &log);
 
 } // namespace kas::test

@@ -12,6 +12,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace kas;
+using namespace kas::search;
 using namespace kas::test;
 
 namespace {

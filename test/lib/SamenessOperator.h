@@ -99,8 +99,8 @@ std::optional<ConcreteOperator> makeConcrete(OperatorOp op,
                                              const Binding &binding);
 
 /// A solution of `problem` at `binding`.
-ConcreteOperator makeConcrete(const SearchProblem &problem,
-                              const OperatorGraph &graph,
+ConcreteOperator makeConcrete(const search::SearchProblem &problem,
+                              const search::OperatorGraph &graph,
                               const Binding &binding);
 
 } // namespace kas::test

@@ -11,6 +11,7 @@
 #include <functional>
 
 using namespace kas;
+using namespace kas::search;
 using namespace kas::test;
 
 llvm::StringRef kas::test::getLimitName(SearchLimit limit) {

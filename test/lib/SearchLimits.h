@@ -74,8 +74,8 @@ llvm::StringRef getLimitName(SearchLimit limit);
 
 /// The limits that `graph` does not keep to; `numWeights` of its weights are
 /// not redundant.
-LimitSet getViolatedLimits(const SearchProblem &problem,
-                           const OperatorGraph &graph, unsigned numWeights);
+LimitSet getViolatedLimits(const search::SearchProblem &problem,
+                           const search::OperatorGraph &graph, unsigned numWeights);
 
 } // namespace kas::test
 

@@ -13,6 +13,7 @@
 #include <unordered_set>
 
 using namespace kas;
+using namespace kas::search;
 using namespace kas::test;
 
 OperatorGraphs

@@ -20,17 +20,17 @@
 
 namespace kas::test {
 
-using OperatorGraphs = std::vector<std::shared_ptr<const OperatorGraph>>;
+using OperatorGraphs = std::vector<std::shared_ptr<const search::OperatorGraph>>;
 
 /// The solutions of `problem` that the search reaches, each key once, in the
 /// order of a walk through all moves.
-OperatorGraphs enumerateBySearch(std::shared_ptr<const SearchProblem> problem);
+OperatorGraphs enumerateBySearch(std::shared_ptr<const search::SearchProblem> problem);
 
 /// What is known about a class of operators.
 struct OperatorClass {
   /// The smallest operator by brute force: fewest steps, then fewest
   /// parameters, then fewest violated limits; with the limits it violates.
-  OperatorGraph smallest;
+  search::OperatorGraph smallest;
   unsigned steps = ~0u;
   uint64_t params = 0;
   LimitSet violated;
@@ -53,7 +53,7 @@ struct SpaceProof {
 };
 
 /// Lists `problem` by the search and, if `options` are given, by brute force.
-SpaceProof proveSpace(std::shared_ptr<const SearchProblem> problem,
+SpaceProof proveSpace(std::shared_ptr<const search::SearchProblem> problem,
                       const std::optional<BruteForceOptions> &options);
 
 } // namespace kas::test

@@ -21,6 +21,7 @@
 #include <map>
 
 using namespace kas;
+using namespace kas::search;
 using namespace kas::test;
 
 static llvm::cl::opt<std::string> inputFile(llvm::cl::Positional,

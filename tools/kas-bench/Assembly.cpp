@@ -26,6 +26,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;

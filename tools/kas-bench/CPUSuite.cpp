@@ -15,6 +15,8 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::reference;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::StringRef;

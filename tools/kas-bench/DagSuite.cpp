@@ -18,6 +18,8 @@
 #include <ctime>
 
 using namespace kas;
+using namespace kas::search;
+using namespace kas::solver;
 using llvm::Error;
 using llvm::StringRef;
 

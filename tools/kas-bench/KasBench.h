@@ -44,7 +44,7 @@ struct BenchLine {
   double value = 0;
   std::string unit;
   /// For times: all of them; the value is the median.
-  std::optional<Timing> timing = {};
+  std::optional<execution::Timing> timing = {};
   std::optional<double> maxRelativeError = {};
   std::optional<bool> ok = {};
   /// Whose number it is.

@@ -14,6 +14,7 @@
 #endif
 
 using namespace kas;
+using namespace kas::execution;
 
 PeerLayer::~PeerLayer() = default;
 

@@ -12,6 +12,7 @@
 #include "mlir/Parser/Parser.h"
 
 using namespace kas;
+using namespace kas::execution;
 
 /// Twelve accumulators hide the latency of the units of today's cores and fit
 /// the registers of AVX2; narrower machines split the vectors.

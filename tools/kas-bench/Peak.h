@@ -31,13 +31,13 @@ public:
   static constexpr double flops = 2.0 * 16 * 12 * 5000;
 
 private:
-  PeakKernel(CompiledFunction function, llvm::SmallVector<Tensor> arguments,
-             llvm::SmallVector<Tensor> results)
+  PeakKernel(execution::CompiledFunction function, llvm::SmallVector<execution::Tensor> arguments,
+             llvm::SmallVector<execution::Tensor> results)
       : function(std::move(function)), arguments(std::move(arguments)),
         results(std::move(results)) {}
 
-  CompiledFunction function;
-  llvm::SmallVector<Tensor> arguments, results;
+  execution::CompiledFunction function;
+  llvm::SmallVector<execution::Tensor> arguments, results;
 };
 
 } // namespace kas

@@ -39,7 +39,7 @@ public:
   virtual llvm::StringRef getName() const = 0;
   /// From the input, in its natural layout, to the output, likewise. Weights
   /// were packed before.
-  virtual void run(Tensor &output) = 0;
+  virtual void run(execution::Tensor &output) = 0;
 };
 
 /// The names of the peers that this program was built with.
@@ -48,8 +48,8 @@ llvm::ArrayRef<llvm::StringLiteral> getPeerNames();
 /// All variants of `layer` by oneDNN; none for other kinds, or when kas-bench
 /// was built without it. The tensors must live as long as the result.
 std::vector<std::unique_ptr<PeerLayer>> makeOneDNNLayers(const Layer &layer,
-                                                         const Tensor &input,
-                                                         const Tensor &weight,
+                                                         const execution::Tensor &input,
+                                                         const execution::Tensor &weight,
                                                          unsigned threads);
 
 } // namespace kas

@@ -22,6 +22,8 @@
 #include <ctime>
 
 using namespace kas;
+using namespace kas::library;
+using namespace kas::search;
 using llvm::Error;
 using llvm::StringRef;
 using llvm::Twine;

@@ -15,6 +15,7 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::library;
 using llvm::createStringError;
 using llvm::StringRef;
 

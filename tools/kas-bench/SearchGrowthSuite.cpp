@@ -19,6 +19,7 @@
 #include <ctime>
 
 using namespace kas;
+using namespace kas::search;
 using llvm::Error;
 using llvm::StringRef;
 using llvm::Twine;

@@ -18,7 +18,7 @@
 namespace kas {
 
 /// The problem of the only `kas.space` in `text`.
-llvm::Expected<std::shared_ptr<const SearchProblem>>
+llvm::Expected<std::shared_ptr<const search::SearchProblem>>
 parseSearchProblem(mlir::MLIRContext &context, llvm::StringRef text);
 
 struct BenchSpace {

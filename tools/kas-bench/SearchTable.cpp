@@ -12,6 +12,7 @@
 #include "llvm/Support/Format.h"
 
 using namespace kas;
+using namespace kas::search;
 using llvm::StringRef;
 
 //===----------------------------------------------------------------------===//

@@ -26,7 +26,7 @@ namespace kas {
 /// from.
 struct SearchTable {
   struct Row {
-    Path path;
+    search::Path path;
     double reward = 0;
     llvm::SmallVector<double, 8> features;
   };
@@ -40,7 +40,7 @@ struct SearchTable {
 
 /// The root of a space of which `table` lists the candidates. The key of a
 /// solution is the number of its row.
-std::unique_ptr<State>
+std::unique_ptr<search::State>
 makeTabulatedState(std::shared_ptr<const SearchTable> table);
 
 } // namespace kas

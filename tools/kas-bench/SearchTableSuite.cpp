@@ -16,6 +16,8 @@
 #include "mlir/Parser/Parser.h"
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::search;
 using llvm::createStringError;
 using llvm::Error;
 

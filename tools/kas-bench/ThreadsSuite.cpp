@@ -18,6 +18,7 @@
 #include <thread>
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::Error;
 using llvm::StringRef;
 

@@ -24,6 +24,7 @@
 #include "llvm/Support/WithColor.h"
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::createStringError;
 using llvm::Error;
 namespace cl = llvm::cl;

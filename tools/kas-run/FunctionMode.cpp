@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::createStringError;
 using llvm::Expected;
 using llvm::SmallVector;
@@ -149,7 +150,7 @@ static llvm::Error compare(const FunctionSignature &signature,
       return createStringError("the result to compare with must have shape " +
                                shapeToString(a.getShape()) + ", got " +
                                shapeToString(e.getShape()));
-    maxRelativeError = std::max(maxRelativeError, kas::maxRelativeError(a, e));
+    maxRelativeError = std::max(maxRelativeError, kas::execution::maxRelativeError(a, e));
   }
   return llvm::Error::success();
 }

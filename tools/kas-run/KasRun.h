@@ -60,7 +60,7 @@ struct RunReport {
   /// `N=1,C=64`, for operators and kernels.
   std::optional<std::string> binding;
   std::optional<int64_t> macs, params;
-  std::optional<Timing> timing;
+  std::optional<execution::Timing> timing;
   std::optional<double> compileMilliseconds;
   CompileTimes compileTimes;
   /// How many elements of packed weights were made before the runs; none on
@@ -89,7 +89,7 @@ private:
 };
 
 /// How the settings want code to be timed.
-TimingOptions getTimingOptions(const RunSettings &settings);
+execution::TimingOptions getTimingOptions(const RunSettings &settings);
 
 /// Parses `path`; diagnostics have been printed when it fails.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>

@@ -18,6 +18,8 @@
 #include "llvm/ADT/StringExtras.h"
 
 using namespace kas;
+using namespace kas::library;
+using namespace kas::reference;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;

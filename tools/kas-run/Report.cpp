@@ -15,6 +15,7 @@
 #include "llvm/Support/SourceMgr.h"
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::createStringError;
 using llvm::StringRef;
 

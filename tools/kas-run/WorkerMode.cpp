@@ -18,6 +18,7 @@
 #include <iostream>
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;

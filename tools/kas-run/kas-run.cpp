@@ -23,6 +23,7 @@
 #include "llvm/Support/WithColor.h"
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::createStringError;
 namespace cl = llvm::cl;
 

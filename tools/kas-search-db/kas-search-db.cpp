@@ -30,6 +30,7 @@
 #include <set>
 
 using namespace kas;
+using namespace kas::search;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;

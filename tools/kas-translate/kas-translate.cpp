@@ -108,14 +108,14 @@ int main(int argc, char **argv) {
   kas::ignoreFileSizeSignal();
   kas::addVersionPrinter();
   mlir::registerAllTranslations();
-  kas::registerTranslations();
+  kas::target::registerTranslations();
   llvm::cl::opt<std::string> binding(
       "kas-bind",
       llvm::cl::desc("Values for the symbols of operators, for -kas-to-pytorch "
                      "and -kas-to-c"),
       llvm::cl::value_desc("N=1,C=64"));
-  kas::registerTextTranslations([&] { return binding.getValue(); });
-  kas::registerGPUTranslations();
+  kas::target::registerTextTranslations([&] { return binding.getValue(); });
+  kas::target::registerGPUTranslations();
   llvm::SmallVector<const char *> arguments(argv, argv + argc);
   OutputArgument output;
   if (std::error_code error = output.replace(arguments))

@@ -32,6 +32,8 @@
 #include "llvm/Support/WithColor.h"
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::tuning;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;

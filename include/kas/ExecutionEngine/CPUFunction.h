@@ -17,7 +17,7 @@
 #include "kas/ExecutionEngine/Signature.h"
 #include "kas/Pipelines/CPU.h"
 
-namespace kas {
+namespace kas::execution {
 
 /// A function that was compiled for the CPU.
 class CompiledFunction {
@@ -70,6 +70,6 @@ compileForCPU(mlir::ModuleOp module, llvm::StringRef name,
               const CPUPipelineOptions &pipeline = {},
               const JITOptions &jit = {});
 
-} // namespace kas
+} // namespace kas::execution
 
 #endif // KAS_EXECUTIONENGINE_CPUFUNCTION_H

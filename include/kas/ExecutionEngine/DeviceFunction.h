@@ -19,7 +19,7 @@
 #include "kas/ExecutionEngine/Timing.h"
 #include <utility>
 
-namespace kas {
+namespace kas::execution {
 
 /// An open device of the runtime, closed when it goes. What uses it must go
 /// before.
@@ -102,6 +102,6 @@ private:
   KasRtEvent start = nullptr, stop = nullptr;
 };
 
-} // namespace kas
+} // namespace kas::execution
 
 #endif // KAS_EXECUTIONENGINE_DEVICEFUNCTION_H

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace kas {
+namespace kas::execution {
 
 /// The manifest of `-kas-nvvm-pipeline` and `-kas-spirv-pipeline`: kernels, and
 /// functions that launch them one after another on buffers. All sizes are
@@ -87,6 +87,6 @@ struct DeviceManifest {
   const Function *find(llvm::StringRef name) const;
 };
 
-} // namespace kas
+} // namespace kas::execution
 
 #endif // KAS_EXECUTIONENGINE_DEVICEMANIFEST_H

@@ -20,7 +20,7 @@
 #include "kas/Pipelines/GPU.h"
 #include "kas/Codegen/GPU/Device.h"
 
-namespace kas {
+namespace kas::execution {
 
 /// What a runtime needs: the kernels, and how they are launched.
 struct GPUProgram {
@@ -49,6 +49,6 @@ llvm::Expected<GPUProgram> compileForDevice(mlir::ModuleOp module,
 llvm::Expected<GPUDeviceAttr> getGPUDevice(mlir::MLIRContext *context,
                                            const KasRtDeviceInfo &info);
 
-} // namespace kas
+} // namespace kas::execution
 
 #endif // KAS_EXECUTIONENGINE_GPUPROGRAM_H

@@ -32,7 +32,7 @@ namespace mlir {
 class ModuleOp;
 } // namespace mlir
 
-namespace kas {
+namespace kas::execution {
 
 /// Compiled objects by the hash of what they were compiled from. Looks in
 /// memory first, then, if a directory is given, on disk. Entries are written
@@ -107,6 +107,6 @@ private:
   CompileTimes times;
 };
 
-} // namespace kas
+} // namespace kas::execution
 
 #endif // KAS_EXECUTIONENGINE_JIT_H

@@ -19,7 +19,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
-namespace kas {
+namespace kas::execution {
 
 /// Arrays by name, in the order of the file.
 using NamedTensors =
@@ -52,6 +52,6 @@ llvm::Error writeNpz(llvm::StringRef path, const NamedTensors &tensors);
 /// Decompresses a raw DEFLATE stream (RFC 1951) of exactly `size` bytes.
 llvm::Expected<std::string> inflate(llvm::StringRef compressed, uint64_t size);
 
-} // namespace kas
+} // namespace kas::execution
 
 #endif // KAS_EXECUTIONENGINE_NPY_H

@@ -21,7 +21,7 @@ class MemoryBuffer;
 class raw_ostream;
 } // namespace llvm
 
-namespace kas {
+namespace kas::execution {
 
 /// Compiles `module`, which must be in the LLVM dialect, to a relocatable ELF
 /// object for the target that it names (see ModuleTarget.h), else for the host.
@@ -37,6 +37,6 @@ compileToObject(mlir::ModuleOp module, unsigned optLevel = 2);
 /// `FunctionSignature::get` says, names that C does not allow, no function.
 llvm::Error writeCHeader(mlir::ModuleOp module, llvm::raw_ostream &stream);
 
-} // namespace kas
+} // namespace kas::execution
 
 #endif // KAS_EXECUTIONENGINE_OBJECTFILE_H

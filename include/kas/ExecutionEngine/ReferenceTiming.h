@@ -16,7 +16,7 @@
 
 #include "kas/ExecutionEngine/Timing.h"
 
-namespace kas {
+namespace kas::execution {
 
 /// Milliseconds that the reference kernel takes now: some 10^6 multiply-adds on
 /// data in the first-level cache, about 0.1 ms.
@@ -39,6 +39,6 @@ double measureAgainstReference(llvm::function_ref<void()> function,
                                double nominal,
                                const TimingOptions &options = {});
 
-} // namespace kas
+} // namespace kas::execution
 
 #endif // KAS_EXECUTIONENGINE_REFERENCETIMING_H

@@ -17,7 +17,7 @@
 #include "kas/ExecutionEngine/Tensor.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace kas {
+namespace kas::execution {
 
 /// Argument attribute with the name of an argument, by which files and other
 /// functions refer to it, such as `conv1.weight`.
@@ -56,6 +56,6 @@ struct FunctionSignature {
   llvm::Expected<llvm::SmallVector<Tensor>> makeResults() const;
 };
 
-} // namespace kas
+} // namespace kas::execution
 
 #endif // KAS_EXECUTIONENGINE_SIGNATURE_H

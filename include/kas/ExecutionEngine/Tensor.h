@@ -22,7 +22,7 @@
 #include <memory>
 #include <string>
 
-namespace kas {
+namespace kas::execution {
 
 /// The number of elements of a shape, or an error if a dimension is negative or
 /// the bytes of such a tensor do not fit 63 bits.
@@ -106,6 +106,6 @@ struct Initializer {
 /// Infinities do not count for the largest magnitude. The shapes must agree.
 double maxRelativeError(const Tensor &actual, const Tensor &expected);
 
-} // namespace kas
+} // namespace kas::execution
 
 #endif // KAS_EXECUTIONENGINE_TENSOR_H

@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace kas {
+namespace kas::execution {
 
 /// Times in milliseconds.
 struct Timing {
@@ -61,6 +61,6 @@ void keepFreedMemory();
 /// Seconds of the monotonic clock, from an arbitrary start.
 double monotonicSeconds();
 
-} // namespace kas
+} // namespace kas::execution
 
 #endif // KAS_EXECUTIONENGINE_TIMING_H

@@ -19,7 +19,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
-namespace kas {
+namespace kas::library {
 
 /// An operator or a kernel of the library. `text` is the whole file: a comment
 /// with a title, the formula and its source, then one `kas.operator @name` or
@@ -66,6 +66,6 @@ const NamedOperator *lookupNamedKernel(llvm::StringRef name);
 mlir::OwningOpRef<mlir::ModuleOp> parseNamedKernel(mlir::MLIRContext *context,
                                                    llvm::StringRef name);
 
-} // namespace kas
+} // namespace kas::library
 
 #endif // KAS_LIBRARY_OPERATORS_H

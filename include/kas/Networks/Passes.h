@@ -20,7 +20,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
-namespace kas {
+namespace kas::networks {
 
 #define GEN_PASS_DECL
 #include "kas/Networks/Passes.h.inc"
@@ -28,6 +28,6 @@ namespace kas {
 #define GEN_PASS_REGISTRATION
 #include "kas/Networks/Passes.h.inc"
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // KAS_NETWORKS_PASSES_H

@@ -17,7 +17,7 @@
 
 #include "kas/Dialect/Kas/IR/Kas.h"
 
-namespace kas {
+namespace kas::reference {
 
 /// Dense row-major f32 values that somebody else owns.
 struct ReferenceTensor {
@@ -65,6 +65,6 @@ llvm::LogicalResult evaluateOperator(OperatorOp op, ReferenceTensor data,
                                      llvm::MutableArrayRef<float> output,
                                      EmitErrorFn emitError);
 
-} // namespace kas
+} // namespace kas::reference
 
 #endif // KAS_REFERENCE_EVALUATOR_H

@@ -17,7 +17,7 @@
 #include "kas/Dialect/Kas/IR/KasDag.h"
 #include "kas/Reference/Evaluator.h"
 
-namespace kas {
+namespace kas::reference {
 
 /// The shapes of the tensors of a kernel at one binding, for one sample.
 struct KernelShapes {
@@ -59,6 +59,6 @@ evaluateKernel(KernelOp kernel, const Binding &binding,
                llvm::MutableArrayRef<float> output, EmitErrorFn emitError,
                StepPrecision precision = StepPrecision::Double);
 
-} // namespace kas
+} // namespace kas::reference
 
 #endif // KAS_REFERENCE_KERNELEVALUATOR_H

@@ -22,7 +22,7 @@
 #include "kas/Support/Size.h"
 #include "llvm/Support/Error.h"
 
-namespace kas {
+namespace kas::solver {
 
 /// `factor` (at least 0) times `size`.
 struct CostTerm {
@@ -164,6 +164,6 @@ BudgetSolution solveBudgetLikeCanvas(const BudgetProblem &problem);
 llvm::Error verify(const BudgetProblem &problem,
                    const BudgetSolution &solution);
 
-} // namespace kas
+} // namespace kas::solver
 
 #endif // KAS_SOLVER_BUDGET_H

@@ -20,7 +20,7 @@
 
 #include "kas/Solver/SizeRules.h"
 
-namespace kas {
+namespace kas::solver {
 
 /// The dimensions that a broadcast leaves alone: as many at the front and at
 /// the back of both shapes. What is between is the block; the left one is
@@ -92,6 +92,6 @@ ShapeMatches matchShapes(const ShapeMatchProblem &problem);
 /// enumeration but the arithmetic of sizes and rules.
 llvm::Error verify(const ShapeMatchProblem &problem, const ShapeMatch &match);
 
-} // namespace kas
+} // namespace kas::solver
 
 #endif // KAS_SOLVER_SHAPEMATCH_H

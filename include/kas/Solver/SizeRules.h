@@ -18,7 +18,7 @@
 #include "kas/Support/Size.h"
 #include "llvm/Support/Error.h"
 
-namespace kas {
+namespace kas::solver {
 
 /// A value for a free variable.
 struct Substitution {
@@ -112,6 +112,6 @@ std::optional<TheoremViolation> findTheoremViolation(const TensorShape &shape,
 /// common divisor, ascending, or 1 alone when that is 1 (Canvas, section 6.3).
 llvm::SmallVector<int64_t> groupCandidates(llvm::ArrayRef<int64_t> channels);
 
-} // namespace kas
+} // namespace kas::solver
 
 #endif // KAS_SOLVER_SIZERULES_H

@@ -25,7 +25,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
 
-namespace kas {
+namespace kas::solver {
 
 /// The graph of an operator with linear reductions at concrete sizes. Every
 /// coordinate has one producer and one consumer.
@@ -92,6 +92,6 @@ struct StagePlanOptions {
 StagePlan planStages(const StageGraph &graph,
                      const StagePlanOptions &options = {});
 
-} // namespace kas
+} // namespace kas::solver
 
 #endif // KAS_SOLVER_STAGEPLAN_H

@@ -13,12 +13,12 @@
 #ifndef KAS_TARGET_DEVICETRANSLATIONS_H
 #define KAS_TARGET_DEVICETRANSLATIONS_H
 
-namespace kas {
+namespace kas::target {
 
 /// Registers `-kas-gpu-to-binary` and `-kas-gpu-to-manifest`, for what
 /// `-kas-nvvm-pipeline` and `-kas-spirv-pipeline` make.
 void registerGPUTranslations();
 
-} // namespace kas
+} // namespace kas::target
 
 #endif // KAS_TARGET_DEVICETRANSLATIONS_H

@@ -13,12 +13,12 @@
 #ifndef KAS_TARGET_OBJECTTRANSLATIONS_H
 #define KAS_TARGET_OBJECTTRANSLATIONS_H
 
-namespace kas {
+namespace kas::target {
 
 /// Registers `-kas-to-object`, from the LLVM dialect to an ELF object, and
 /// `-kas-to-c-header`, from functions on tensors to their C declarations.
 void registerTranslations();
 
-} // namespace kas
+} // namespace kas::target
 
 #endif // KAS_TARGET_OBJECTTRANSLATIONS_H

@@ -16,7 +16,7 @@
 #include "kas/Dialect/Kas/IR/KasDag.h"
 #include <functional>
 
-namespace kas {
+namespace kas::target {
 
 /// Writes what `op` computes in one line, over its symbols: `Y[n,c,h] =
 /// sum over i<k of X[n,c,h+i-floor(k/2)] * W[c,i]`. Data outside its shape
@@ -63,6 +63,6 @@ llvm::LogicalResult writePyTorch(KernelOp kernel, const Binding &binding,
 /// kernels with symbols are made concrete where that is needed.
 void registerTextTranslations(std::function<std::string()> getBinding);
 
-} // namespace kas
+} // namespace kas::target
 
 #endif // KAS_TARGET_TEXT_H

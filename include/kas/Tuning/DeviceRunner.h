@@ -18,7 +18,7 @@
 #include "kas/Tuning/KernelRunner.h"
 #include "mlir/IR/BuiltinOps.h"
 
-namespace kas {
+namespace kas::tuning {
 
 /// What the device called `name` (`vulkan`, `cuda:1`, ...) offers. It is opened
 /// by a process that ends, because a driver does not survive a fork.
@@ -40,15 +40,15 @@ private:
   using KernelRunner::KernelRunner;
   llvm::Error computeExpected();
   llvm::Expected<StoredMeasurement> compileAndTime(int64_t scale) override;
-  llvm::Expected<GPUProgram> compile() const;
+  llvm::Expected<execution::GPUProgram> compile() const;
 
   mlir::ModuleOp module;
   std::string name, deviceName;
   KasRtDeviceInfo info = {};
-  FunctionSignature signature;
-  GPUProgram unchanged;
+  execution::FunctionSignature signature;
+  execution::GPUProgram unchanged;
 };
 
-} // namespace kas
+} // namespace kas::tuning
 
 #endif // KAS_TUNING_DEVICERUNNER_H

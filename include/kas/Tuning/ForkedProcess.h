@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <string>
 
-namespace kas {
+namespace kas::tuning {
 
 struct ProcessLimits {
   /// Seconds until the process counts as one that hangs.
@@ -35,6 +35,6 @@ llvm::Expected<std::string>
 runForked(llvm::function_ref<llvm::Expected<std::string>()> work,
           const ProcessLimits &limits = {});
 
-} // namespace kas
+} // namespace kas::tuning
 
 #endif // KAS_TUNING_FORKEDPROCESS_H

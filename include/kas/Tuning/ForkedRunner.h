@@ -17,7 +17,7 @@
 #include "kas/Tuning/KernelRunner.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 
-namespace kas {
+namespace kas::tuning {
 
 /// Measures a function that was compiled for the CPU, in turn with what the
 /// cost model makes of it.
@@ -37,9 +37,9 @@ private:
   mlir::ModuleOp module;
   std::string name;
   CPUPipelineOptions pipeline;
-  std::unique_ptr<CompiledFunction> unchanged;
+  std::unique_ptr<execution::CompiledFunction> unchanged;
 };
 
-} // namespace kas
+} // namespace kas::tuning
 
 #endif // KAS_TUNING_FORKEDRUNNER_H

@@ -17,7 +17,7 @@
 #include "kas/Tuning/TuningStore.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
-namespace kas {
+namespace kas::tuning {
 
 struct MeasureOptions {
   unsigned threads = 1;
@@ -60,13 +60,13 @@ protected:
   /// process.
   virtual llvm::Expected<StoredMeasurement> compileAndTime(int64_t scale) = 0;
   /// The error of `results`; or a failure if it is not tolerated.
-  llvm::Expected<double> check(llvm::ArrayRef<Tensor> results) const;
+  llvm::Expected<double> check(llvm::ArrayRef<execution::Tensor> results) const;
 
   MeasureOptions options;
-  llvm::SmallVector<Tensor> arguments, expected;
+  llvm::SmallVector<execution::Tensor> arguments, expected;
   double plainMs = 0;
 };
 
-} // namespace kas
+} // namespace kas::tuning
 
 #endif // KAS_TUNING_KERNELRUNNER_H

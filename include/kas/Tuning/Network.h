@@ -16,7 +16,7 @@
 #include "kas/Tuning/Tuner.h"
 #include <optional>
 
-namespace kas {
+namespace kas::tuning {
 
 struct NetworkOptions {
   TunerOptions tuner;
@@ -72,6 +72,6 @@ tuneNetwork(mlir::func::FuncOp function, const TuningDevice &device,
             TuningStore &store, const NetworkOptions &options,
             llvm::function_ref<void(const KernelReport &)> progress);
 
-} // namespace kas
+} // namespace kas::tuning
 
 #endif // KAS_TUNING_NETWORK_H

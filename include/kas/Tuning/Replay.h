@@ -17,7 +17,7 @@
 #include "kas/Tuning/Task.h"
 #include "kas/Tuning/TuningStore.h"
 
-namespace kas {
+namespace kas::tuning {
 
 /// The times of all points of a space, relative to that without a schedule.
 struct ScheduleTable {
@@ -46,6 +46,6 @@ std::vector<size_t> replaySearch(llvm::ArrayRef<SchedulePoint> space,
 std::optional<int64_t> countTrials(const ScheduleTable &table,
                                    llvm::ArrayRef<size_t> points, double share);
 
-} // namespace kas
+} // namespace kas::tuning
 
 #endif // KAS_TUNING_REPLAY_H

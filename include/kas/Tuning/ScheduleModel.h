@@ -18,13 +18,13 @@
 #include "kas/Support/Random.h"
 #include <vector>
 
-namespace kas {
+namespace kas::tuning {
 
 /// What a model sees of a schedule: the road, the logarithms of its numbers, of
 /// the loops and of the cost model's times, the latter also relative to the
 /// least of the space, and how well tiles fill the loops.
-std::vector<float> getFeatures(const ScheduleSpace &space,
-                               const PlannedSchedule &schedule);
+std::vector<float> getFeatures(const codegen::ScheduleSpace &space,
+                               const codegen::PlannedSchedule &schedule);
 
 /// How far the loops of two kernels are from each other, by the features of a
 /// schedule of each: the distance of the logarithms of their iterations.
@@ -66,9 +66,9 @@ private:
   bool trained = false, isRidge = true;
   double ridgeError = 0, forestError = 0;
   RidgeRegression ridge;
-  RegressionForest forest;
+  search::RegressionForest forest;
 };
 
-} // namespace kas
+} // namespace kas::tuning
 
 #endif // KAS_TUNING_SCHEDULEMODEL_H

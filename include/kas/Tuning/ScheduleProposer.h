@@ -17,7 +17,7 @@
 #include "kas/Tuning/TuningDevice.h"
 #include <optional>
 
-namespace kas {
+namespace kas::tuning {
 
 /// How schedules are proposed.
 enum class ProposalAlgorithm {
@@ -76,6 +76,6 @@ private:
   ScheduleModel model;
 };
 
-} // namespace kas
+} // namespace kas::tuning
 
 #endif // KAS_TUNING_SCHEDULEPROPOSER_H

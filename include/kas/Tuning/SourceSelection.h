@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <string>
 
-namespace kas {
+namespace kas::tuning {
 
 /// The kernels of one class in a network: those with the same operations,
 /// whatever their sizes.
@@ -55,6 +55,6 @@ llvm::SmallVector<RankedSource>
 rankSources(const NetworkProfile &target,
             llvm::ArrayRef<NetworkProfile> sources);
 
-} // namespace kas
+} // namespace kas::tuning
 
 #endif // KAS_TUNING_SOURCESELECTION_H

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace kas {
+namespace kas::tuning {
 
 /// The name of the function of a task.
 constexpr llvm::StringLiteral taskFunctionName = "kernel";
@@ -62,6 +62,6 @@ std::string abstractNumbers(llvm::StringRef text,
 llvm::Expected<std::vector<TuningTask>> findTasks(mlir::func::FuncOp function,
                                                   const TuningDevice &device);
 
-} // namespace kas
+} // namespace kas::tuning
 
 #endif // KAS_TUNING_TASK_H

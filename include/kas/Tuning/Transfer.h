@@ -16,7 +16,7 @@
 #include "kas/Codegen/CPU/ScheduleSpace.h"
 #include "kas/Tuning/TuningDevice.h"
 
-namespace kas {
+namespace kas::tuning {
 
 struct AdaptedSchedule {
   ScheduleFit fit = ScheduleFit::Invalid;
@@ -30,8 +30,8 @@ struct AdaptedSchedule {
 /// half of it, else the number itself with a last tile that is not full, where
 /// that suits, else the largest number below that suits.
 AdaptedSchedule adaptSchedule(ScheduleAttr recorded,
-                              const ScheduleSpace &space);
+                              const codegen::ScheduleSpace &space);
 
-} // namespace kas
+} // namespace kas::tuning
 
 #endif // KAS_TUNING_TRANSFER_H

@@ -17,7 +17,7 @@
 #include "kas/Tuning/Task.h"
 #include "kas/Tuning/TuningStore.h"
 
-namespace kas {
+namespace kas::tuning {
 
 /// What a kernel is without a tuned schedule.
 enum class Baseline {
@@ -89,6 +89,6 @@ llvm::Expected<TunedKernel>
 transferKernel(TuningTask &task, const TuningDevice &device, TuningStore &store,
                const TunerOptions &options, const TransferOptions &transfer);
 
-} // namespace kas
+} // namespace kas::tuning
 
 #endif // KAS_TUNING_TUNER_H

@@ -18,7 +18,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include <optional>
 
-namespace kas {
+namespace kas::tuning {
 
 /// A schedule that suits a kernel, for code that treats those of all devices
 /// alike.
@@ -119,6 +119,6 @@ std::unique_ptr<TuningDevice> makeCPUTuningDevice(unsigned threads = 1);
 llvm::Expected<std::unique_ptr<TuningDevice>>
 makeGPUTuningDevice(llvm::StringRef name);
 
-} // namespace kas
+} // namespace kas::tuning
 
 #endif // KAS_TUNING_TUNINGDEVICE_H

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-namespace kas {
+namespace kas::tuning {
 
 struct Target;
 
@@ -134,6 +134,6 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-} // namespace kas
+} // namespace kas::tuning
 
 #endif // KAS_TUNING_TUNINGSTORE_H

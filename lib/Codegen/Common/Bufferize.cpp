@@ -15,10 +15,10 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_BUFFERIZE
 #include "kas/Codegen/Common/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace mlir;
 
@@ -45,7 +45,7 @@ void separateResults(func::ReturnOp op) {
   }
 }
 
-struct Bufferize : kas::impl::BufferizeBase<Bufferize> {
+struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     // Callers keep their arguments; callees inside the module may reuse them.

@@ -11,10 +11,10 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_FUSEELEMENTWISE
 #include "kas/Codegen/Common/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace mlir;
 
@@ -60,7 +60,7 @@ bool shouldFuse(OpOperand *operand) {
                               getOnlyOperation<arith::AddFOp>(consumer));
 }
 
-struct FuseElementwise : kas::impl::FuseElementwiseBase<FuseElementwise> {
+struct FuseElementwise : kas::codegen::impl::FuseElementwiseBase<FuseElementwise> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);

@@ -18,6 +18,7 @@
 #include "llvm/Support/Format.h"
 
 using namespace kas;
+using namespace kas::execution;
 using namespace mlir;
 
 static RankedTensorType getTensorType(ArrayRef<SizeAttr> sizes) {

@@ -16,6 +16,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 namespace {
 
@@ -186,7 +187,7 @@ LogicalResult Reverse::run() {
   return success();
 }
 
-FailureOr<SmallVector<Value>> kas::emitGradients(OpBuilder &builder,
+FailureOr<SmallVector<Value>> kas::networks::emitGradients(OpBuilder &builder,
                                                  ValueRange results,
                                                  ValueRange resultGradients,
                                                  ValueRange wanted) {
@@ -200,7 +201,7 @@ FailureOr<SmallVector<Value>> kas::emitGradients(OpBuilder &builder,
 }
 
 FailureOr<func::FuncOp>
-kas::makeGradientFunction(func::FuncOp function, StringRef name,
+kas::networks::makeGradientFunction(func::FuncOp function, StringRef name,
                           ArrayRef<unsigned> arguments) {
   Operation *terminator = function.getBody().back().getTerminator();
   if (!function.getBody().hasOneBlock() || !isa<func::ReturnOp>(terminator))

@@ -14,15 +14,16 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
-namespace kas {
+namespace kas::networks {
 #define GEN_PASS_DEF_KASDIFFERENTIATEPASS
 #define GEN_PASS_DEF_KASFISHERPASS
 #define GEN_PASS_DEF_KASPROXIESPASS
 #include "kas/Networks/Differentiation/Passes.h.inc"
-} // namespace kas
+} // namespace kas::networks
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 /// The position of the argument that `text` names or numbers.
 static std::optional<unsigned> findArgument(func::FuncOp function,
@@ -65,7 +66,7 @@ static LogicalResult eraseUnusedOperands(func::FuncOp function) {
 namespace {
 
 struct KasDifferentiatePass
-    : kas::impl::KasDifferentiatePassBase<KasDifferentiatePass> {
+    : kas::networks::impl::KasDifferentiatePassBase<KasDifferentiatePass> {
   using KasDifferentiatePassBase::KasDifferentiatePassBase;
 
   void runOnOperation() override {
@@ -93,7 +94,7 @@ struct KasDifferentiatePass
   }
 };
 
-struct KasFisherPass : kas::impl::KasFisherPassBase<KasFisherPass> {
+struct KasFisherPass : kas::networks::impl::KasFisherPassBase<KasFisherPass> {
   using KasFisherPassBase::KasFisherPassBase;
 
   void runOnOperation() override {
@@ -116,7 +117,7 @@ static ArrayAttr getNames(MLIRContext *context, ArrayRef<std::string> names) {
   return Builder(context).getStrArrayAttr(llvm::to_vector_of<StringRef>(names));
 }
 
-struct KasProxiesPass : kas::impl::KasProxiesPassBase<KasProxiesPass> {
+struct KasProxiesPass : kas::networks::impl::KasProxiesPassBase<KasProxiesPass> {
   using KasProxiesPassBase::KasProxiesPassBase;
 
   void runOnOperation() override {

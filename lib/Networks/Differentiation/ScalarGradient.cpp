@@ -17,6 +17,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 namespace {
 
@@ -202,7 +203,7 @@ Value ScalarReverse::run(Value result, Value gradient) {
   return found ? found : constant(gradient, 0);
 }
 
-Value kas::emitScalarGradient(OpBuilder &builder, Value result, Value gradient,
+Value kas::networks::emitScalarGradient(OpBuilder &builder, Value result, Value gradient,
                               Value argument, const IRMapping &mapping) {
   return ScalarReverse(builder, argument, mapping).run(result, gradient);
 }

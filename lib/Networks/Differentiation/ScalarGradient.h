@@ -16,7 +16,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
-namespace kas {
+namespace kas::networks {
 
 /// Emits the gradients of `result`, a value of a block of scalar operations
 /// that has been copied to the builder's insertion point by `mapping`, with
@@ -27,6 +27,6 @@ mlir::Value emitScalarGradient(mlir::OpBuilder &builder, mlir::Value result,
                                mlir::Value gradient, mlir::Value argument,
                                const mlir::IRMapping &mapping);
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // LIB_NETWORKS_DIFFERENTIATION_SCALARGRADIENT_H

@@ -13,8 +13,9 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
-Value kas::makeZeros(OpBuilder &builder, Location loc, Type type) {
+Value kas::networks::makeZeros(OpBuilder &builder, Location loc, Type type) {
   auto tensorType = cast<RankedTensorType>(type);
   Value zero = arith::ConstantOp::create(
       builder, loc, builder.getZeroAttr(tensorType.getElementType()));
@@ -331,7 +332,7 @@ FailureOr<Value> StructuredReverse::run() {
                                 : emitInputGradient(*body);
 }
 
-FailureOr<Value> kas::emitStructuredGradient(OpBuilder &builder,
+FailureOr<Value> kas::networks::emitStructuredGradient(OpBuilder &builder,
                                              linalg::LinalgOp op,
                                              OpOperand &operand,
                                              Value gradient) {

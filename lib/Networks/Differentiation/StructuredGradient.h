@@ -15,7 +15,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
-namespace kas {
+namespace kas::networks {
 
 /// A tensor of zeros like `value`.
 mlir::Value makeZeros(mlir::OpBuilder &builder, mlir::Location loc,
@@ -28,6 +28,6 @@ mlir::FailureOr<mlir::Value> emitStructuredGradient(mlir::OpBuilder &builder,
                                                     mlir::OpOperand &operand,
                                                     mlir::Value gradient);
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // LIB_NETWORKS_DIFFERENTIATION_STRUCTUREDGRADIENT_H

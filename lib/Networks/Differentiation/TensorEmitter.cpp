@@ -12,6 +12,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 AffineMap TensorEmitter::getMap(ArrayRef<unsigned> dropped) const {
   SmallVector<AffineExpr> exprs;
@@ -81,17 +82,17 @@ Value TensorEmitter::sum(ValueRange inputs, BodyFn body) {
                 /*isMaximum=*/false, body);
 }
 
-Value kas::multiply(OpBuilder &builder, Location loc, Value a, Value b) {
+Value kas::networks::multiply(OpBuilder &builder, Location loc, Value a, Value b) {
   return arith::MulFOp::create(builder, loc, a, b);
 }
 
-Value kas::scale(OpBuilder &builder, Location loc, Value a, double factor) {
+Value kas::networks::scale(OpBuilder &builder, Location loc, Value a, double factor) {
   Value constant = arith::ConstantOp::create(
       builder, loc, builder.getFloatAttr(a.getType(), factor));
   return arith::MulFOp::create(builder, loc, a, constant);
 }
 
-Value kas::collect(OpBuilder &builder, Location loc, ValueRange scalars) {
+Value kas::networks::collect(OpBuilder &builder, Location loc, ValueRange scalars) {
   Type element =
       cast<RankedTensorType>(scalars.front().getType()).getElementType();
   Value result = tensor::EmptyOp::create(

@@ -16,7 +16,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Builders.h"
 
-namespace kas {
+namespace kas::networks {
 
 using BodyFn = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location,
                                               mlir::ValueRange)>;
@@ -59,6 +59,6 @@ mlir::Value scale(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a,
 mlir::Value collect(mlir::OpBuilder &builder, mlir::Location loc,
                     mlir::ValueRange scalars);
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // LIB_NETWORKS_DIFFERENTIATION_TENSOREMITTER_H

@@ -13,8 +13,9 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
-Value kas::emitFisher(OpBuilder &builder, Value activation, Value gradient,
+Value kas::networks::emitFisher(OpBuilder &builder, Value activation, Value gradient,
                       unsigned batch, ArrayRef<unsigned> spatial) {
   Location loc = activation.getLoc();
   auto type = cast<RankedTensorType>(activation.getType());
@@ -37,7 +38,7 @@ Value kas::emitFisher(OpBuilder &builder, Value activation, Value gradient,
 }
 
 FailureOr<func::FuncOp>
-kas::makeFisherFunction(func::FuncOp function, StringRef name,
+kas::networks::makeFisherFunction(func::FuncOp function, StringRef name,
                         const FisherOptions &options,
                         SmallVectorImpl<std::string> &names) {
   RankedTensorType resultType = checkClassifier(function, "Fisher Potential");

@@ -17,6 +17,8 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::networks;
 using namespace mlir;
 using llvm::createStringError;
 using llvm::Error;
@@ -26,14 +28,14 @@ using llvm::Expected;
 // Names
 //===----------------------------------------------------------------------===//
 
-ArrayRef<llvm::StringLiteral> kas::getProxyNames() {
+ArrayRef<llvm::StringLiteral> kas::networks::getProxyNames() {
   static constexpr llvm::StringLiteral names[] = {
       "fisher", "snip",   "grad-norm", "synflow",
       "naswot", "params", "flops",     "ensemble"};
   return names;
 }
 
-double kas::getProxy(StringRef name, const LayerScore &score,
+double kas::networks::getProxy(StringRef name, const LayerScore &score,
                      const LayerScore &original) {
   if (name == "fisher")
     return score.fisher;

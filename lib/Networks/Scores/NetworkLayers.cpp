@@ -14,8 +14,9 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
-std::optional<Layer> kas::matchLayer(linalg::LinalgOp op) {
+std::optional<Layer> kas::networks::matchLayer(linalg::LinalgOp op) {
   if (!linalg::isaConvolutionOpInterface(op) || op->getNumResults() != 1)
     return std::nullopt;
   auto dims = linalg::inferConvolutionDims(op);
@@ -43,7 +44,7 @@ std::optional<Layer> kas::matchLayer(linalg::LinalgOp op) {
   return layer;
 }
 
-bool kas::endsResidualBlock(const Layer &layer) {
+bool kas::networks::endsResidualBlock(const Layer &layer) {
   Value result = layer.op->getResult(0);
   if (!result.hasOneUse())
     return false;
@@ -58,7 +59,7 @@ bool kas::endsResidualBlock(const Layer &layer) {
          });
 }
 
-Value kas::emitNormalized(OpBuilder &builder, Value result, unsigned batch,
+Value kas::networks::emitNormalized(OpBuilder &builder, Value result, unsigned batch,
                           ArrayRef<unsigned> spatial) {
   Location loc = result.getLoc();
   auto type = cast<RankedTensorType>(result.getType());
@@ -96,7 +97,7 @@ Value kas::emitNormalized(OpBuilder &builder, Value result, unsigned batch,
       });
 }
 
-Value kas::normalizeLayer(OpBuilder &builder, const Layer &layer) {
+Value kas::networks::normalizeLayer(OpBuilder &builder, const Layer &layer) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointAfter(layer.op);
   Value result = layer.op->getResult(0);
@@ -113,7 +114,7 @@ Value kas::normalizeLayer(OpBuilder &builder, const Layer &layer) {
 // Backward
 //===----------------------------------------------------------------------===//
 
-Value kas::emitLossGradient(OpBuilder &builder, Value logits, Value labels) {
+Value kas::networks::emitLossGradient(OpBuilder &builder, Value logits, Value labels) {
   Location loc = logits.getLoc();
   auto type = cast<RankedTensorType>(logits.getType());
   TensorEmitter emitter(builder, loc, type);
@@ -141,7 +142,7 @@ Value kas::emitLossGradient(OpBuilder &builder, Value logits, Value labels) {
 // Functions
 //===----------------------------------------------------------------------===//
 
-RankedTensorType kas::checkClassifier(func::FuncOp function, StringRef what) {
+RankedTensorType kas::networks::checkClassifier(func::FuncOp function, StringRef what) {
   auto type = function.getNumResults() == 1
                   ? dyn_cast<RankedTensorType>(function.getResultTypes()[0])
                   : RankedTensorType();
@@ -155,7 +156,7 @@ RankedTensorType kas::checkClassifier(func::FuncOp function, StringRef what) {
   return nullptr;
 }
 
-func::FuncOp kas::cloneBehind(OpBuilder &builder, func::FuncOp function,
+func::FuncOp kas::networks::cloneBehind(OpBuilder &builder, func::FuncOp function,
                               StringRef name) {
   builder.setInsertionPointAfter(function);
   func::FuncOp clone = function.clone();
@@ -164,7 +165,7 @@ func::FuncOp kas::cloneBehind(OpBuilder &builder, func::FuncOp function,
   return clone;
 }
 
-Value kas::addArgument(func::FuncOp function, Type type, StringRef name) {
+Value kas::networks::addArgument(func::FuncOp function, Type type, StringRef name) {
   Builder builder(function.getContext());
   LogicalResult inserted = function.insertArgument(
       function.getNumArguments(), type,
@@ -176,7 +177,7 @@ Value kas::addArgument(func::FuncOp function, Type type, StringRef name) {
   return function.getArguments().back();
 }
 
-void kas::setResults(func::FuncOp function, ValueRange results) {
+void kas::networks::setResults(func::FuncOp function, ValueRange results) {
   function.getBody().front().getTerminator()->setOperands(results);
   function.setType(FunctionType::get(
       function.getContext(), function.getArgumentTypes(), results.getTypes()));

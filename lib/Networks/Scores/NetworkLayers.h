@@ -18,7 +18,7 @@
 #include <optional>
 #include <string>
 
-namespace kas {
+namespace kas::networks {
 
 /// The result of a convolution, and what its dimensions are.
 struct Layer {
@@ -63,6 +63,6 @@ mlir::Value addArgument(mlir::func::FuncOp function, mlir::Type type,
 /// Returns `results` instead of what `function` returns.
 void setResults(mlir::func::FuncOp function, mlir::ValueRange results);
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // LIB_NETWORKS_SCORES_NETWORKLAYERS_H

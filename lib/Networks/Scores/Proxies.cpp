@@ -21,6 +21,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 //===----------------------------------------------------------------------===//
 // Scores of tensors
@@ -108,7 +109,7 @@ static Value makeKernel(OpBuilder &builder, Location loc, int64_t samples,
   return linalg::FillOp::create(builder, loc, zero, empty).getResult(0);
 }
 
-double kas::getLogDeterminant(ArrayRef<float> matrix, unsigned n) {
+double kas::networks::getLogDeterminant(ArrayRef<float> matrix, unsigned n) {
   SmallVector<double> rows(matrix.begin(), matrix.end());
   double sum = 0;
   for (unsigned column = 0; column < n; ++column) {
@@ -194,7 +195,7 @@ static LogicalResult checkLayers(func::FuncOp function,
   return function.emitError("for proxies, requires a convolution, got none");
 }
 
-FailureOr<func::FuncOp> kas::makeProxyFunction(func::FuncOp function,
+FailureOr<func::FuncOp> kas::networks::makeProxyFunction(func::FuncOp function,
                                                StringRef name,
                                                const FisherOptions &options,
                                                ProxyNames &names) {
@@ -286,7 +287,7 @@ static Value makeOnes(OpBuilder &builder, Value value) {
                    });
 }
 
-FailureOr<func::FuncOp> kas::makeSynflowFunction(func::FuncOp function,
+FailureOr<func::FuncOp> kas::networks::makeSynflowFunction(func::FuncOp function,
                                                  StringRef name) {
   if (!checkClassifier(function, "proxies"))
     return failure();
@@ -369,17 +370,17 @@ static OwningOpRef<ModuleOp> cutOut(linalg::LinalgOp op) {
   return module;
 }
 
-bool kas::matchConvolution(linalg::LinalgOp op) {
+bool kas::networks::matchConvolution(linalg::LinalgOp op) {
   return matchLayer(op).has_value();
 }
 
-CutLayer kas::cutLayer(linalg::LinalgOp convolution) {
+CutLayer kas::networks::cutLayer(linalg::LinalgOp convolution) {
   Layer layer = *matchLayer(convolution);
   return {layer.name, layer.batch, layer.spatial, {}, cutOut(layer.op)};
 }
 
 FailureOr<func::FuncOp>
-kas::makeObservedFunction(func::FuncOp function, StringRef name,
+kas::networks::makeObservedFunction(func::FuncOp function, StringRef name,
                           const FisherOptions &options, bool synflow,
                           SmallVectorImpl<CutLayer> &cut) {
   RankedTensorType resultType = checkClassifier(function, "proxies");
@@ -447,7 +448,7 @@ kas::makeObservedFunction(func::FuncOp function, StringRef name,
 }
 
 FailureOr<func::FuncOp>
-kas::makeLayerScoreFunction(func::FuncOp layer, StringRef name, unsigned batch,
+kas::networks::makeLayerScoreFunction(func::FuncOp layer, StringRef name, unsigned batch,
                             ArrayRef<unsigned> spatial, bool normalize) {
   OpBuilder builder(layer->getContext());
   func::FuncOp scores = cloneBehind(builder, layer, name);
@@ -498,7 +499,7 @@ kas::makeLayerScoreFunction(func::FuncOp layer, StringRef name, unsigned batch,
 }
 
 FailureOr<func::FuncOp>
-kas::makeLayerFisherFunction(func::FuncOp layer, StringRef name, unsigned batch,
+kas::networks::makeLayerFisherFunction(func::FuncOp layer, StringRef name, unsigned batch,
                              ArrayRef<unsigned> spatial, bool normalize) {
   OpBuilder builder(layer->getContext());
   func::FuncOp scores = cloneBehind(builder, layer, name);

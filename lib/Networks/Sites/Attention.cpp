@@ -23,6 +23,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 namespace {
 
@@ -496,7 +497,7 @@ FailureOr<KernelSite> AttentionMatcher::match() {
   return makeSite();
 }
 
-FailureOr<KernelSite> kas::matchAttention(linalg::LinalgOp op,
+FailureOr<KernelSite> kas::networks::matchAttention(linalg::LinalgOp op,
                                           std::string &reason) {
   std::string ignored;
   FailureOr<Site> site = matchSite(op, ignored);

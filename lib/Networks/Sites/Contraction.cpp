@@ -11,6 +11,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 namespace {
 
@@ -105,7 +106,7 @@ static void describeKind(Site &site, const Roles &roles,
   site.binding.emplace_back(columns.str(), loopSizes[roles.columns]);
 }
 
-FailureOr<Site> kas::matchContraction(linalg::LinalgOp op,
+FailureOr<Site> kas::networks::matchContraction(linalg::LinalgOp op,
                                       const linalg::ContractionDimensions &dims,
                                       std::string &reason) {
   unsigned weightOperand = findWeightOperand(op);

@@ -16,6 +16,8 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::library;
+using namespace kas::networks;
 
 namespace {
 
@@ -401,7 +403,7 @@ FailureOr<Site> ConvolutionMatcher::match(int64_t stemChannels) {
   return site;
 }
 
-FailureOr<Site> kas::matchConvolution(linalg::LinalgOp op,
+FailureOr<Site> kas::networks::matchConvolution(linalg::LinalgOp op,
                                       const linalg::ConvolutionDimensions &dims,
                                       int64_t stemChannels,
                                       std::string &reason) {

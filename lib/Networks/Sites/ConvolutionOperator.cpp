@@ -9,6 +9,7 @@
 #include "Matching.h"
 
 using namespace kas;
+using namespace kas::networks;
 
 namespace {
 
@@ -66,7 +67,7 @@ static void writeWindow(llvm::raw_ostream &os, BodyWriter &writer,
      << "\n";
 }
 
-std::string kas::writeConvolution(const LayerKind &kind, ChannelKind channels,
+std::string kas::networks::writeConvolution(const LayerKind &kind, ChannelKind channels,
                                   llvm::ArrayRef<WindowSymbols> windows) {
   std::string text;
   llvm::raw_string_ostream os(text);

@@ -12,6 +12,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 namespace {
 
@@ -198,7 +199,7 @@ static void markSites(Builder &builder, SpaceOp space, const Group &group) {
     }
 }
 
-FailureOr<ExtractResult> kas::extractSpaces(ModuleOp module,
+FailureOr<ExtractResult> kas::networks::extractSpaces(ModuleOp module,
                                             const ExtractOptions &options) {
   ExtractResult result;
   std::vector<Site> sites = findSites(

@@ -16,6 +16,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 namespace {
 /// The sites of one binding.
@@ -192,7 +193,7 @@ static KernelOp extractFamily(OpBuilder &builder, SymbolTable &symbolTable,
   return kernel;
 }
 
-ExtractKernelResult kas::extractKernel(ModuleOp module,
+ExtractKernelResult kas::networks::extractKernel(ModuleOp module,
                                        const ExtractOptions &options) {
   ExtractKernelResult result;
   std::vector<KernelSite> sites = findKernelSites(

@@ -10,17 +10,18 @@
 #include "kas/Networks/Sites/KernelSites.h"
 #include "kas/Networks/Passes.h"
 
-namespace kas {
+namespace kas::networks {
 #define GEN_PASS_DEF_KASEXTRACTPASS
 #include "kas/Networks/Passes.h.inc"
-} // namespace kas
+} // namespace kas::networks
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 namespace {
 
-struct KasExtractPass : kas::impl::KasExtractPassBase<KasExtractPass> {
+struct KasExtractPass : kas::networks::impl::KasExtractPassBase<KasExtractPass> {
   using KasExtractPassBase::KasExtractPassBase;
 
   void runOnOperation() override {

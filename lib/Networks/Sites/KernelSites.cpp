@@ -15,6 +15,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 int64_t KernelSite::getChannels() const { return std::gcd(inputs, outputs); }
 
@@ -86,7 +87,7 @@ static LogicalResult setLinear(KernelSite &site, std::string &reason) {
   return success();
 }
 
-FailureOr<KernelSite> kas::matchKernelSite(linalg::LinalgOp op,
+FailureOr<KernelSite> kas::networks::matchKernelSite(linalg::LinalgOp op,
                                            std::string &reason,
                                            int64_t stemChannels) {
   FailureOr<Site> layer = matchSite(op, reason, stemChannels);
@@ -108,7 +109,7 @@ FailureOr<KernelSite> kas::matchKernelSite(linalg::LinalgOp op,
   return site;
 }
 
-std::vector<KernelSite> kas::findKernelSites(ModuleOp module,
+std::vector<KernelSite> kas::networks::findKernelSites(ModuleOp module,
                                              NearMissFn onNearMiss,
                                              int64_t stemChannels) {
   std::vector<KernelSite> sites;

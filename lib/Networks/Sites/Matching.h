@@ -17,7 +17,7 @@
 #include "kas/Support/Reason.h"
 #include "llvm/ADT/STLExtras.h"
 
-namespace kas {
+namespace kas::networks {
 
 /// The argument or constant that `value` is made from by reshapes and
 /// transpositions alone, or null. The data of the model (`input`) is no weight.
@@ -56,6 +56,6 @@ matchContraction(mlir::linalg::LinalgOp op,
                  const mlir::linalg::ContractionDimensions &dims,
                  std::string &reason);
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // LIB_NETWORKS_SITES_MATCHING_H

@@ -17,12 +17,13 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 //===----------------------------------------------------------------------===//
 // Shapes
 //===----------------------------------------------------------------------===//
 
-Value kas::lookThroughChannelSplit(Value value) {
+Value kas::networks::lookThroughChannelSplit(Value value) {
   auto expand = value.getDefiningOp<tensor::ExpandShapeOp>();
   if (!expand ||
       expand.getSrcType().getRank() + 1 != expand.getResultType().getRank())
@@ -31,7 +32,7 @@ Value kas::lookThroughChannelSplit(Value value) {
                                                          : value;
 }
 
-Value kas::reshape(OpBuilder &builder, Location loc, Value value,
+Value kas::networks::reshape(OpBuilder &builder, Location loc, Value value,
                    ArrayRef<int64_t> shape) {
   auto type = cast<RankedTensorType>(value.getType());
   if (type.getShape() == shape)
@@ -82,7 +83,7 @@ static Value addElementwise(OpBuilder &builder, Location loc, Value value,
   return add.getResult(0);
 }
 
-Value kas::addAccumulatorStart(OpBuilder &builder, const Site &site,
+Value kas::networks::addAccumulatorStart(OpBuilder &builder, const Site &site,
                                Value value) {
   Location loc = site.op->getLoc();
   linalg::LinalgOp op = site.op;
@@ -200,7 +201,7 @@ matchDimensions(const Site &site, OperatorOp op, ArrayRef<SizeAttr> sizes,
   return result;
 }
 
-Value kas::adaptWeight(OpBuilder &builder, const Site &site, OperatorOp op,
+Value kas::networks::adaptWeight(OpBuilder &builder, const Site &site, OperatorOp op,
                        const Binding &binding, std::string &reason) {
   if (op.getNumWeights() != 1) {
     (void)miss(reason, "requires one weight to keep the old one, got ",
@@ -245,7 +246,7 @@ Value kas::adaptWeight(OpBuilder &builder, const Site &site, OperatorOp op,
   return weight;
 }
 
-void kas::eraseWithDeadOperands(Operation *op) {
+void kas::networks::eraseWithDeadOperands(Operation *op) {
   SmallVector<Operation *> worklist{op};
   while (!worklist.empty()) {
     Operation *dead = worklist.pop_back_val();

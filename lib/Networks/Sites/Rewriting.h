@@ -17,7 +17,7 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Networks/Sites/Site.h"
 
-namespace kas {
+namespace kas::networks {
 
 /// The value before `value` is split at dimension 1 into groups, or `value`.
 mlir::Value lookThroughChannelSplit(mlir::Value value);
@@ -41,6 +41,6 @@ mlir::Value adaptWeight(mlir::OpBuilder &builder, const Site &site,
 /// Erases `op` and what it alone has read.
 void eraseWithDeadOperands(mlir::Operation *op);
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // LIB_NETWORKS_SITES_REWRITING_H

@@ -14,6 +14,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 //===----------------------------------------------------------------------===//
 // Weights
@@ -28,7 +29,7 @@ static StringAttr getArgumentName(BlockArgument argument) {
                                                argumentNameAttributeName);
 }
 
-Value kas::traceWeight(Value value) {
+Value kas::networks::traceWeight(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<arith::ConstantOp>(op))
       return value;
@@ -56,7 +57,7 @@ static bool reordersEqualSizes(ArrayRef<int64_t> permutation,
   return false;
 }
 
-LogicalResult kas::setWeight(Site &site, Value operand,
+LogicalResult kas::networks::setWeight(Site &site, Value operand,
                              ArrayRef<std::string> sizes, std::string &reason) {
   Value root = traceWeight(operand);
   if (!root) {
@@ -138,7 +139,7 @@ static LogicalResult checkCount(linalg::LinalgOp op, std::string &reason) {
   return success();
 }
 
-FailureOr<Site> kas::matchSite(linalg::LinalgOp op, std::string &reason,
+FailureOr<Site> kas::networks::matchSite(linalg::LinalgOp op, std::string &reason,
                                int64_t stemChannels) {
   reason.clear();
   if (op.getNumReductionLoops() == 0 || op.getNumDpsInits() != 1)
@@ -166,7 +167,7 @@ FailureOr<Site> kas::matchSite(linalg::LinalgOp op, std::string &reason,
   return matchContraction(op, *contraction, reason);
 }
 
-std::vector<Site> kas::findSites(ModuleOp module, NearMissFn onNearMiss,
+std::vector<Site> kas::networks::findSites(ModuleOp module, NearMissFn onNearMiss,
                                  int64_t stemChannels) {
   std::vector<Site> sites;
   module.walk([&](linalg::LinalgOp op) {

@@ -21,6 +21,8 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::library;
+using namespace kas::networks;
 
 namespace {
 
@@ -464,7 +466,7 @@ FailureOr<SubstituteResult> Substituter::run() {
   return result;
 }
 
-FailureOr<SubstituteResult> kas::substitute(ModuleOp module,
+FailureOr<SubstituteResult> kas::networks::substitute(ModuleOp module,
                                             const SubstituteOptions &options) {
   return Substituter(module, options).run();
 }

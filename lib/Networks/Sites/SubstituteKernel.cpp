@@ -21,6 +21,8 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
+using namespace kas::solver;
 
 namespace {
 class KernelSubstituter {
@@ -377,7 +379,7 @@ static StringRef getFamily(ModuleOp module, KernelOp kernel) {
 }
 
 FailureOr<SubstituteResult>
-kas::substituteKernel(ModuleOp module, StringRef kernelName, StringRef family) {
+kas::networks::substituteKernel(ModuleOp module, StringRef kernelName, StringRef family) {
   kernelName.consume_front("@");
   family.consume_front("@");
   auto kernel = module.lookupSymbol<KernelOp>(kernelName);

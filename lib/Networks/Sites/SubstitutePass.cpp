@@ -11,17 +11,18 @@
 #include "kas/Networks/Sites/Substitute.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
-namespace kas {
+namespace kas::networks {
 #define GEN_PASS_DEF_KASSUBSTITUTEPASS
 #include "kas/Networks/Passes.h.inc"
-} // namespace kas
+} // namespace kas::networks
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 namespace {
 
-struct KasSubstitutePass : kas::impl::KasSubstitutePassBase<KasSubstitutePass> {
+struct KasSubstitutePass : kas::networks::impl::KasSubstitutePassBase<KasSubstitutePass> {
   using KasSubstitutePassBase::KasSubstitutePassBase;
 
   void runOnOperation() override {

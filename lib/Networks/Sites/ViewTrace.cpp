@@ -17,12 +17,13 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
-Operation *kas::getYielded(linalg::LinalgOp op, unsigned index) {
+Operation *kas::networks::getYielded(linalg::LinalgOp op, unsigned index) {
   return op.getBlock()->getTerminator()->getOperand(index).getDefiningOp();
 }
 
-OpOperand *kas::getInputOperand(linalg::LinalgOp op, Value value) {
+OpOperand *kas::networks::getInputOperand(linalg::LinalgOp op, Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument || argument.getOwner() != op.getBlock() ||
       int64_t(argument.getArgNumber()) >= op.getNumDpsInputs())
@@ -30,7 +31,7 @@ OpOperand *kas::getInputOperand(linalg::LinalgOp op, Value value) {
   return op.getDpsInputOperand(argument.getArgNumber());
 }
 
-std::optional<double> kas::getConstantNumber(linalg::LinalgOp op, Value value) {
+std::optional<double> kas::networks::getConstantNumber(linalg::LinalgOp op, Value value) {
   if (OpOperand *operand = getInputOperand(op, value)) {
     value = operand->get();
     if (auto fill = value.getDefiningOp<linalg::FillOp>())
@@ -141,7 +142,7 @@ static void follow(std::vector<int64_t> &elements,
     element = moves[element];
 }
 
-ViewTrace kas::traceViews(Value value,
+ViewTrace kas::networks::traceViews(Value value,
                           llvm::SmallSetVector<Operation *, 32> &ops) {
   constexpr int64_t maxElements = int64_t(1) << 25;
   ViewTrace trace;

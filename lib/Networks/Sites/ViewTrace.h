@@ -18,7 +18,7 @@
 #include "llvm/ADT/SetVector.h"
 #include <vector>
 
-namespace kas {
+namespace kas::networks {
 
 struct ViewTrace {
   /// Not the result of a step that is looked through.
@@ -48,6 +48,6 @@ mlir::Operation *getYielded(mlir::linalg::LinalgOp op, unsigned index = 0);
 /// none, or not an input.
 mlir::OpOperand *getInputOperand(mlir::linalg::LinalgOp op, mlir::Value value);
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // LIB_NETWORKS_SITES_VIEWTRACE_H

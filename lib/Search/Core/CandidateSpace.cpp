@@ -12,6 +12,7 @@
 #include <chrono>
 
 using namespace kas;
+using namespace kas::search;
 
 /// Moves to make again where they are possible.
 struct CandidateSpace::Guide {

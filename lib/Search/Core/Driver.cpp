@@ -14,6 +14,7 @@
 #include <thread>
 
 using namespace kas;
+using namespace kas::search;
 
 static Outcome evaluate(const Candidate &candidate,
                         llvm::ArrayRef<Evaluator *> evaluators) {
@@ -29,7 +30,7 @@ static Outcome evaluate(const Candidate &candidate,
 }
 
 std::vector<SearchResult>
-kas::runSearch(Searcher &searcher, llvm::ArrayRef<Evaluator *> evaluators,
+kas::search::runSearch(Searcher &searcher, llvm::ArrayRef<Evaluator *> evaluators,
                const SearchLimits &limits,
                llvm::function_ref<void(const SearchResult &)> progress) {
   std::vector<SearchResult> results;

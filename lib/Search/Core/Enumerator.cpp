@@ -11,6 +11,7 @@
 #include <chrono>
 
 using namespace kas;
+using namespace kas::search;
 
 /// An open state.
 struct Enumerator::Frame {

@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 
 const EvolutionSearcher::Member &EvolutionSearcher::chooseParent() {
   const Member *best = nullptr;

@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 
 void ExhaustiveSearcher::sortTree(const LivingTree &tree) {
   std::vector<std::pair<double, uint64_t>> ranks;

@@ -12,6 +12,7 @@
 #include <thread>
 
 using namespace kas;
+using namespace kas::search;
 using llvm::Error;
 
 static Outcome evaluate(const Candidate &candidate,
@@ -35,7 +36,7 @@ static void join(SearchResult &result, const Outcome &found) {
     result.outcome = found;
 }
 
-Error kas::runFinalRound(
+Error kas::search::runFinalRound(
     llvm::MutableArrayRef<SearchResult> results,
     llvm::ArrayRef<Evaluator *> evaluators, unsigned threads,
     const std::map<uint64_t, Outcome> &known,

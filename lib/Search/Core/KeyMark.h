@@ -15,7 +15,7 @@
 
 #include "kas/Support/Random.h"
 
-namespace kas {
+namespace kas::search {
 
 /// DenseSet reserves the two largest values; keys need not be mixed otherwise.
 constexpr uint64_t getMark(uint64_t key) {
@@ -23,6 +23,6 @@ constexpr uint64_t getMark(uint64_t key) {
   return key < reserved ? key : mixBits(key) >> 1;
 }
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // LIB_SEARCH_CORE_KEYMARK_H

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 using namespace kas;
+using namespace kas::search;
 
 LivingTree::NodeId LivingTree::append(llvm::ArrayRef<Node> siblings) {
   NodeId first = static_cast<NodeId>(numNodes);

@@ -11,6 +11,7 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::search;
 
 /// A move as the key of a map.
 static uint64_t getKey(Move move) {

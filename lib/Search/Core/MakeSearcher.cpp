@@ -16,6 +16,7 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::search;
 using llvm::createStringError;
 using llvm::StringLiteral;
 using llvm::StringRef;
@@ -23,7 +24,7 @@ using llvm::StringRef;
 static constexpr StringLiteral names[] = {"random",    "uniform", "exhaustive",
                                           "evolution", "mcts",    "surrogate"};
 
-llvm::ArrayRef<StringLiteral> kas::getSearcherNames() { return names; }
+llvm::ArrayRef<StringLiteral> kas::search::getSearcherNames() { return names; }
 
 namespace {
 
@@ -151,7 +152,7 @@ static Entries getEntries(StringRef algorithm, AllOptions &options) {
   return entries;
 }
 
-std::vector<SearcherParameter> kas::getSearcherParameters(StringRef algorithm) {
+std::vector<SearcherParameter> kas::search::getSearcherParameters(StringRef algorithm) {
   AllOptions options = getDefaults(algorithm, {});
   std::vector<SearcherParameter> result;
   for (const Entry &entry : getEntries(algorithm, options).list)
@@ -212,7 +213,7 @@ makeKnown(StringRef name, std::unique_ptr<CandidateSpace> space,
 }
 
 llvm::Expected<std::unique_ptr<Searcher>>
-kas::makeSearcher(StringRef name, std::unique_ptr<State> root,
+kas::search::makeSearcher(StringRef name, std::unique_ptr<State> root,
                   const SearcherSettings &settings,
                   llvm::ArrayRef<std::string> parameters) {
   if (!llvm::is_contained(names, name))

@@ -11,6 +11,7 @@
 #include "llvm/Support/FileSystem.h"
 
 using namespace kas;
+using namespace kas::search;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
@@ -50,7 +51,7 @@ static SearchSettings mergeSettings(const SearchSettings &first,
   return result;
 }
 
-Expected<MergeCounts> kas::mergeSearches(const SearchStore &first,
+Expected<MergeCounts> kas::search::mergeSearches(const SearchStore &first,
                                          const SearchStore &second,
                                          llvm::StringRef output) {
   auto getSpace = [](const SearchStore &store) {

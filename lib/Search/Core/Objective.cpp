@@ -13,6 +13,7 @@
 #include <set>
 
 using namespace kas;
+using namespace kas::search;
 using llvm::createStringError;
 using llvm::Expected;
 
@@ -230,14 +231,14 @@ private:
 } // namespace
 
 std::unique_ptr<Evaluator>
-kas::makeCheckedEvaluator(std::unique_ptr<Evaluator> evaluator,
+kas::search::makeCheckedEvaluator(std::unique_ptr<Evaluator> evaluator,
                           std::vector<MetricLimit> limits) {
   return std::make_unique<CheckedEvaluator>(std::move(evaluator),
                                             std::move(limits));
 }
 
 std::vector<std::string>
-kas::getMetricNames(llvm::ArrayRef<SearchResult> results) {
+kas::search::getMetricNames(llvm::ArrayRef<SearchResult> results) {
   std::set<std::string> names;
   for (const SearchResult &result : results)
     if (const auto *metrics = std::get_if<Metrics>(&result.outcome))
@@ -246,7 +247,7 @@ kas::getMetricNames(llvm::ArrayRef<SearchResult> results) {
   return std::vector<std::string>(names.begin(), names.end());
 }
 
-ParetoFront kas::getFront(const Objective &objective,
+ParetoFront kas::search::getFront(const Objective &objective,
                           llvm::ArrayRef<SearchResult> results) {
   std::vector<std::string> names = getMetricNames(results);
   ParetoFront front;

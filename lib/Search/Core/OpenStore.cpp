@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 using namespace kas;
+using namespace kas::search;
 using llvm::Error;
 using llvm::Expected;
 

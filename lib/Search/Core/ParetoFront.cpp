@@ -12,8 +12,9 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::search;
 
-bool kas::dominates(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b) {
+bool kas::search::dominates(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b) {
   bool isBetter = false;
   for (auto [x, y] : llvm::zip_equal(a, b)) {
     if (x > y)
@@ -87,7 +88,7 @@ static double getVolume(std::vector<llvm::ArrayRef<double>> points,
   return volume;
 }
 
-double kas::getHypervolume(llvm::ArrayRef<ObjectivePoint> points,
+double kas::search::getHypervolume(llvm::ArrayRef<ObjectivePoint> points,
                            llvm::ArrayRef<double> reference) {
   std::vector<llvm::ArrayRef<double>> inside;
   for (const ObjectivePoint &point : points)
@@ -98,7 +99,7 @@ double kas::getHypervolume(llvm::ArrayRef<ObjectivePoint> points,
   return getVolume(std::move(inside), reference, reference.size());
 }
 
-double kas::getNormalizedHypervolume(llvm::ArrayRef<ObjectivePoint> points) {
+double kas::search::getNormalizedHypervolume(llvm::ArrayRef<ObjectivePoint> points) {
   std::vector<ObjectivePoint> finite;
   for (const ObjectivePoint &point : points)
     if (llvm::all_of(point, [](double value) { return std::isfinite(value); }))

@@ -9,6 +9,7 @@
 #include "kas/Search/Core/RandomSearcher.h"
 
 using namespace kas;
+using namespace kas::search;
 
 static std::unique_ptr<CandidateSpace>
 makeSpace(std::unique_ptr<State> root, const RandomSearcher::Options &options) {

@@ -10,6 +10,7 @@
 #include "mlir/IR/Builders.h"
 
 using namespace kas;
+using namespace kas::search;
 
 /// Counts are exact up to 2^53.
 static mlir::Attribute getAttribute(mlir::Builder &builder,
@@ -19,7 +20,7 @@ static mlir::Attribute getAttribute(mlir::Builder &builder,
   return builder.getF64FloatAttr(value);
 }
 
-void kas::setScore(mlir::Operation *op, const Metrics &metrics,
+void kas::search::setScore(mlir::Operation *op, const Metrics &metrics,
                    llvm::StringRef space, std::optional<uint64_t> candidate) {
   mlir::Builder builder(op->getContext());
   mlir::NamedAttrList score;

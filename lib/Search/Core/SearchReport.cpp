@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 using namespace kas;
+using namespace kas::search;
 using Clock = std::chrono::steady_clock;
 
 SearchReport::SearchReport(llvm::raw_ostream &stream, Mode mode,

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 using namespace kas;
+using namespace kas::search;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;

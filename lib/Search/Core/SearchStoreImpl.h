@@ -17,7 +17,7 @@
 #include "kas/Search/Core/SearchStore.h"
 #include <chrono>
 
-namespace kas {
+namespace kas::search {
 
 struct SearchStore::Impl {
   ~Impl();
@@ -54,6 +54,6 @@ struct SearchStore::Impl {
   llvm::Error readFinals(std::vector<StoredCandidate> &candidates) const;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // LIB_SEARCH_CORE_SEARCHSTOREIMPL_H

@@ -10,12 +10,13 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::search;
 
 Solution::~Solution() = default;
 Evaluator::~Evaluator() = default;
 Searcher::~Searcher() = default;
 
-double kas::getDefaultReward(const Metrics &metrics) {
+double kas::search::getDefaultReward(const Metrics &metrics) {
   if (auto reward = metrics.find("reward"); reward != metrics.end())
     return reward->second;
   for (const char *name : {"latency_ms", "flops", "params"})

@@ -10,10 +10,11 @@
 #include <system_error>
 
 using namespace kas;
+using namespace kas::search;
 using llvm::createStringError;
 using llvm::Error;
 
-std::string kas::getSqliteMessage(sqlite3 *connection, int code) {
+std::string kas::search::getSqliteMessage(sqlite3 *connection, int code) {
   std::string message =
       connection ? sqlite3_errmsg(connection) : sqlite3_errstr(code);
   int reason = connection ? sqlite3_system_errno(connection) : 0;
@@ -23,14 +24,14 @@ std::string kas::getSqliteMessage(sqlite3 *connection, int code) {
   return message;
 }
 
-Error kas::executeSqlite(sqlite3 *connection, const char *text) {
+Error kas::search::executeSqlite(sqlite3 *connection, const char *text) {
   int code = sqlite3_exec(connection, text, nullptr, nullptr, nullptr);
   if (code == SQLITE_OK)
     return Error::success();
   return createStringError(getSqliteMessage(connection, code));
 }
 
-llvm::Expected<int64_t> kas::querySqliteInteger(sqlite3 *connection,
+llvm::Expected<int64_t> kas::search::querySqliteInteger(sqlite3 *connection,
                                                 const char *text) {
   SqliteStatement statement(connection, text);
   int64_t value = statement.step() ? statement.getInteger(0) : 0;

@@ -20,7 +20,7 @@
 #include <optional>
 #include <sqlite3.h>
 
-namespace kas {
+namespace kas::search {
 
 /// A prepared statement. Errors of binding and stepping are kept until
 /// `takeError`, so that loops stay readable.
@@ -83,6 +83,6 @@ llvm::Error runTransaction(sqlite3 *connection, Function all) {
   return error;
 }
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // LIB_SEARCH_CORE_SQLITE_H

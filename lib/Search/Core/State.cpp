@@ -9,6 +9,7 @@
 #include "kas/Search/Core/State.h"
 
 using namespace kas;
+using namespace kas::search;
 
 void Solution::getFeatures(llvm::SmallVectorImpl<double> &features) const {}
 

@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 
 std::vector<float>
 SurrogateSearcher::getFeatures(llvm::ArrayRef<Move> path,

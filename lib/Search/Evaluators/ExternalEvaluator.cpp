@@ -19,6 +19,7 @@
 #include <mutex>
 
 using namespace kas;
+using namespace kas::search;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
@@ -318,7 +319,7 @@ Expected<Metrics> ExternalEvaluator::evaluate(const Solution &solution) {
 }
 
 Expected<std::unique_ptr<Evaluator>>
-kas::makeExternalEvaluator(const EvaluatorSettings &settings) {
+kas::search::makeExternalEvaluator(const EvaluatorSettings &settings) {
   if (settings.command.empty())
     return createStringError(
         "requires the option 'external' for the evaluator 'external'");

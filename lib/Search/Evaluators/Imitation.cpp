@@ -14,6 +14,7 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::search;
 using llvm::createStringError;
 using llvm::Expected;
 
@@ -127,7 +128,7 @@ static int64_t evaluateExpr(mlir::AffineExpr expr,
   }
 }
 
-Expected<ProductList> kas::getProducts(OperatorOp op) {
+Expected<ProductList> kas::search::getProducts(OperatorOp op) {
   Coordinates coordinates = getCoordinates(op);
   if (coordinates.hasMax())
     return createStringError("requires an operator without max, got @" +
@@ -200,7 +201,7 @@ static std::optional<int64_t> evaluateCoord(const GraphCoord &coord,
   llvm_unreachable("loops have their values already");
 }
 
-Expected<ProductList> kas::getProducts(const SearchProblem &problem,
+Expected<ProductList> kas::search::getProducts(const SearchProblem &problem,
                                        const OperatorGraph &graph,
                                        const Binding &binding) {
   llvm::SmallVector<int64_t, 16> sizes, parameters, loops;
@@ -410,7 +411,7 @@ static double getError(const ProductList &products,
   return variance > 0 ? std::min(error / variance, 1.0) : 1.0;
 }
 
-double kas::getImitationError(const ProductList &products,
+double kas::search::getImitationError(const ProductList &products,
                               const ImitationSamples &fitted,
                               const ImitationSamples &held,
                               const ImitationOptions &options) {

@@ -15,6 +15,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
@@ -157,7 +158,7 @@ Expected<Metrics> ImitationEvaluator::evaluate(const Solution &solution) {
 }
 
 Expected<std::unique_ptr<Evaluator>>
-kas::makeImitationEvaluator(const EvaluatorSettings &settings) {
+kas::search::makeImitationEvaluator(const EvaluatorSettings &settings) {
   if (!settings.imitated)
     return createStringError(
         "requires an operator to imitate (the option 'imitate') for the "

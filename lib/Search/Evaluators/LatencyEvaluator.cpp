@@ -14,6 +14,7 @@
 #include "llvm/Support/Program.h"
 
 using namespace kas;
+using namespace kas::search;
 using llvm::createStringError;
 using llvm::Expected;
 
@@ -79,7 +80,7 @@ static std::string quote(llvm::StringRef text) {
 }
 
 Expected<std::unique_ptr<Evaluator>>
-kas::makeLatencyEvaluator(const EvaluatorSettings &settings) {
+kas::search::makeLatencyEvaluator(const EvaluatorSettings &settings) {
   llvm::StringRef device = llvm::StringRef(settings.device).split(':').first;
   bool isCPU = settings.device.empty() || settings.device == "cpu";
   if (!isCPU && device != "cuda" && device != "vulkan")

@@ -21,6 +21,8 @@
 #include <mutex>
 
 using namespace kas;
+using namespace kas::networks;
+using namespace kas::search;
 using namespace mlir;
 using llvm::createStringError;
 using llvm::Error;
@@ -267,7 +269,7 @@ getNetwork(SpaceOp space, std::shared_ptr<const SearchProblem> problem) {
   return network;
 }
 
-void kas::registerProxyEvaluators() {
+void kas::search::registerProxyEvaluators() {
   auto add = [](const std::string &name, StringRef proxy) {
     registerEvaluator(
         name,

@@ -22,6 +22,7 @@
 #include <vector>
 
 using namespace kas;
+using namespace kas::search;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;

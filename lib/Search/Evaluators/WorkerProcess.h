@@ -19,7 +19,7 @@
 #include <memory>
 #include <sys/types.h>
 
-namespace kas {
+namespace kas::search {
 
 struct WorkerSettings {
   /// A command of the shell.
@@ -66,6 +66,6 @@ private:
   std::string buffer;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // LIB_SEARCH_EVALUATORS_WORKERPROCESS_H

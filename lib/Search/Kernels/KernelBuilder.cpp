@@ -16,6 +16,8 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::search;
+using namespace kas::solver;
 
 namespace {
 class KernelBuilder {
@@ -235,7 +237,7 @@ private:
 };
 } // namespace
 
-KernelOp kas::buildKernel(OpBuilder &builder, Location location, StringRef name,
+KernelOp kas::search::buildKernel(OpBuilder &builder, Location location, StringRef name,
                           const KernelGraph &graph,
                           const BudgetSolution *solution) {
   return KernelBuilder(builder, location, graph, solution).build(name);

@@ -12,6 +12,8 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::search;
+using namespace kas::solver;
 
 //===----------------------------------------------------------------------===//
 // From a state

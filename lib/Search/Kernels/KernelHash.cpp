@@ -21,6 +21,7 @@
 #include "llvm/ADT/bit.h"
 
 using namespace kas;
+using namespace kas::search;
 
 static uint64_t combine(uint64_t a, uint64_t b) {
   return mixBits(a * 0x9e3779b97f4a7c15ull + b + 0x632be59bd9b4e019ull);
@@ -163,7 +164,7 @@ private:
 
 } // namespace
 
-uint64_t kas::getCanonicalHash(const KernelSpace &space,
+uint64_t kas::search::getCanonicalHash(const KernelSpace &space,
                                llvm::ArrayRef<FlatNode> nodes) {
   return CanonicalHash(space, nodes).run();
 }

@@ -14,6 +14,7 @@
 #include "llvm/ADT/bit.h"
 
 using namespace kas;
+using namespace kas::search;
 
 bool StepMaker::haveSameReorders() const {
   for (unsigned dim = 0; dim < left().shape.rank; ++dim) {

@@ -13,8 +13,9 @@
 #include "KernelSteps.h"
 
 using namespace kas;
+using namespace kas::search;
 
-std::optional<PendingStep> kas::makeStep(KernelSpace &space,
+std::optional<PendingStep> kas::search::makeStep(KernelSpace &space,
                                          const KernelStateData &data,
                                          KernelStep step, uint32_t code) {
   return StepMaker(space, data, step, code).make();
@@ -125,7 +126,7 @@ static bool isPossible(KernelSpace &space, const KernelStateData &data,
   return pending && isFeasible(space, data, *pending);
 }
 
-void kas::forEachMove(KernelSpace &space, const KernelStateData &data,
+void kas::search::forEachMove(KernelSpace &space, const KernelStateData &data,
                       unsigned kind, uint32_t first,
                       llvm::function_ref<bool(uint32_t)> found) {
   auto step = static_cast<KernelStep>(kind);
@@ -147,7 +148,7 @@ void kas::forEachMove(KernelSpace &space, const KernelStateData &data,
     }
 }
 
-std::optional<uint32_t> kas::drawStep(KernelSpace &space,
+std::optional<uint32_t> kas::search::drawStep(KernelSpace &space,
                                       const KernelStateData &data,
                                       KernelStep step, Random &random) {
   // Operands that can be afforded, with room for the most codes of any.

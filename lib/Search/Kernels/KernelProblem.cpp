@@ -12,6 +12,8 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::search;
+using namespace kas::solver;
 
 static constexpr StringLiteral stepNames[numKernelSteps] = {
     "fc",        "group",    "group_all",
@@ -26,7 +28,7 @@ static constexpr StringLiteral stepNames[numKernelSteps] = {
     "min",       "max",      "matmul",
     "norm",      "mix"};
 
-StringRef kas::getName(KernelStep step) {
+StringRef kas::search::getName(KernelStep step) {
   return step == KernelStep::Input ? "input"
                                    : stepNames[static_cast<unsigned>(step)];
 }
@@ -69,7 +71,7 @@ static constexpr NamedLimit namedLimits[] = {
     {"max-elements", 1, int64_t(1) << 58,
      [](KernelLimits &l, int64_t v) { l.maxElements = v; }}};
 
-llvm::Error kas::parseKernelLimit(StringRef text, KernelLimits &limits) {
+llvm::Error kas::search::parseKernelLimit(StringRef text, KernelLimits &limits) {
   auto [name, number] = text.split('=');
   int64_t value = 0;
   if (number.getAsInteger(10, value))

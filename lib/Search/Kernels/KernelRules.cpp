@@ -18,6 +18,8 @@
 #include <numeric>
 
 using namespace kas;
+using namespace kas::search;
+using namespace kas::solver;
 
 //===----------------------------------------------------------------------===//
 // Sizes
@@ -44,11 +46,11 @@ static bool isLegalShape(const KernelSpace &space, const FlatShape &shape,
   return degree <= 1;
 }
 
-bool kas::isLegalShape(const KernelSpace &space, const FlatShape &shape) {
+bool kas::search::isLegalShape(const KernelSpace &space, const FlatShape &shape) {
   return ::isLegalShape(space, shape, [](SizeId size) { return size; });
 }
 
-bool kas::isLegalImplied(const KernelSpace &space, SizeId size) {
+bool kas::search::isLegalImplied(const KernelSpace &space, SizeId size) {
   const KernelSizes &sizes = space.sizes;
   if (!sizes.isLegal(size))
     return false;
@@ -59,7 +61,7 @@ bool kas::isLegalImplied(const KernelSpace &space, SizeId size) {
          sizes.getExponent(size, llvm::countr_zero(used)) == -1;
 }
 
-bool kas::isSmallEnough(const KernelSpace &space, SizeId elements) {
+bool kas::search::isSmallEnough(const KernelSpace &space, SizeId elements) {
   const KernelLimits &limits = space.problem->limits;
   return elements != noSize &&
          space.sizes.getLargest(elements) * static_cast<double>(limits.batch) <=
@@ -90,7 +92,7 @@ static void forEachSize(Node &node, Visit visit) {
     visit(*size);
 }
 
-void kas::summarize(const KernelSpace &space, FlatNode &node) {
+void kas::search::summarize(const KernelSpace &space, FlatNode &node) {
   node.variables = 0;
   forEachSize(node, [&](SizeId size) {
     if (size != noSize)
@@ -130,7 +132,7 @@ static bool canSubstituteIn(const KernelSpace &space, KernelSizes &sizes,
          (node.params == noSize || put(node.params) != noSize);
 }
 
-bool kas::canSubstitute(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
+bool kas::search::canSubstitute(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
                         const FlatNode *last, unsigned variable, SizeId value) {
   KernelSizes &sizes = space.sizes;
   if (last && !canSubstituteIn(space, sizes, *last, variable, value))
@@ -166,7 +168,7 @@ bool kas::canSubstitute(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
   return true;
 }
 
-void kas::substitute(KernelSpace &space, KernelStateData &data,
+void kas::search::substitute(KernelSpace &space, KernelStateData &data,
                      unsigned variable, SizeId value) {
   data.flops = data.params = 0;
   for (FlatNode &node :
@@ -189,7 +191,7 @@ void kas::substitute(KernelSpace &space, KernelStateData &data,
 // Steps
 //===----------------------------------------------------------------------===//
 
-void kas::addStep(KernelSpace &space, KernelStateData &data,
+void kas::search::addStep(KernelSpace &space, KernelStateData &data,
                   const PendingStep &pending) {
   const FlatNode &node = data.nodes[data.numNodes++] = pending.node;
   auto [flops, params] = getTotals(space.sizes, node);
@@ -208,7 +210,7 @@ void kas::addStep(KernelSpace &space, KernelStateData &data,
     substitute(space, data, pending.variable, pending.value);
 }
 
-std::optional<std::pair<int, SizeId>> kas::matchOutput(KernelSpace &space,
+std::optional<std::pair<int, SizeId>> kas::search::matchOutput(KernelSpace &space,
                                                        const FlatShape &shape) {
   KernelSizes &sizes = space.sizes;
   unsigned numSpatial = space.outputSpatial.size();
@@ -387,7 +389,7 @@ private:
 
 } // namespace
 
-bool kas::isFeasible(KernelSpace &space, const KernelStateData &data,
+bool kas::search::isFeasible(KernelSpace &space, const KernelStateData &data,
                      const PendingStep &pending) {
   const KernelLimits &limits = space.problem->limits;
   const FlatNode &node = pending.node;
@@ -476,7 +478,7 @@ static bool isWithin(const KernelProblem &problem, const Totals &totals,
          isBetween(totals.params, problem.minParams, problem.maxParams);
 }
 
-bool kas::isWithinBudgets(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
+bool kas::search::isWithinBudgets(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
                           unsigned groups) {
   KernelSizes &sizes = space.sizes;
   const KernelProblem &problem = *space.problem;
@@ -547,7 +549,7 @@ bool kas::isWithinBudgets(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
   return isWithin(problem, totals, !isFree);
 }
 
-bool kas::usesGroups(const KernelSpace &space, llvm::ArrayRef<FlatNode> nodes) {
+bool kas::search::usesGroups(const KernelSpace &space, llvm::ArrayRef<FlatNode> nodes) {
   if (!space.problem->groups)
     return false;
   unsigned symbol = *space.problem->groups;

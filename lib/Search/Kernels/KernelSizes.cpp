@@ -14,6 +14,8 @@
 #include <numeric>
 
 using namespace kas;
+using namespace kas::search;
+using namespace kas::solver;
 
 KernelSizes::KernelSizes(const KernelProblem &problem)
     : problem(problem), rules(problem.rules),
@@ -118,7 +120,7 @@ llvm::ArrayRef<int64_t> KernelSizes::getSteps(SizeId id, unsigned groups) {
 SizeId KernelSizes::computeSubstitution(SizeId id, unsigned variable,
                                         SizeId value) {
   Substitution made{firstVariable + variable, (*this)[value]};
-  return intern(kas::substitute((*this)[id], made));
+  return intern(kas::solver::substitute((*this)[id], made));
 }
 
 /// Equal in variables and in the symbol whose value is chosen, and in numbers

@@ -17,7 +17,7 @@
 #include "kas/Search/Kernels/KernelProblem.h"
 #include "llvm/ADT/DenseMap.h"
 
-namespace kas {
+namespace kas::search {
 
 /// A position in `KernelSizes`.
 using SizeId = uint16_t;
@@ -148,7 +148,7 @@ private:
 
   const KernelProblem &problem;
   /// Those of the problem without bindings: what the facts prove.
-  SizeRules rules;
+  solver::SizeRules rules;
   unsigned firstVariable;
   std::vector<Entry> entries;
   std::map<Size, SizeId> ids;
@@ -159,6 +159,6 @@ private:
   std::vector<std::vector<int64_t>> steps;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // LIB_SEARCH_KERNELS_KERNELSIZES_H

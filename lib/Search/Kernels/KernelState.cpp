@@ -11,6 +11,8 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
+using namespace kas::solver;
 
 KernelSpace::KernelSpace(std::shared_ptr<const KernelProblem> given)
     : problem(std::move(given)), sizes(*problem) {
@@ -54,7 +56,7 @@ KernelState::KernelState(std::shared_ptr<KernelSpace> space)
     : space(space), data(space->root) {}
 
 std::unique_ptr<State>
-kas::makeKernelState(std::shared_ptr<const KernelProblem> problem) {
+kas::search::makeKernelState(std::shared_ptr<const KernelProblem> problem) {
   return std::make_unique<KernelState>(
       std::make_shared<KernelSpace>(std::move(problem)));
 }

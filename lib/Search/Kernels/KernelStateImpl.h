@@ -17,7 +17,7 @@
 #include "KernelSizes.h"
 #include "kas/Search/Kernels/KernelState.h"
 
-namespace kas {
+namespace kas::search {
 
 /// What a dimension is. `Window` and `Spatial` are followed by the number of
 /// the spatial dimension of the input that it belongs to.
@@ -216,6 +216,6 @@ private:
   KernelStateData data;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // LIB_SEARCH_KERNELS_KERNELSTATEIMPL_H

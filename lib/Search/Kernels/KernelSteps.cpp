@@ -14,6 +14,7 @@
 #include "llvm/ADT/bit.h"
 
 using namespace kas;
+using namespace kas::search;
 
 static bool isActivation(KernelStep step) {
   return step >= KernelStep::ReLU && step <= KernelStep::TanH;

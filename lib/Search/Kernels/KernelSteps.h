@@ -15,7 +15,7 @@
 
 #include "KernelStateImpl.h"
 
-namespace kas {
+namespace kas::search {
 
 inline bool isMerge(KernelStep step) {
   return step >= KernelStep::Add && step <= KernelStep::Max;
@@ -132,6 +132,6 @@ private:
   FlatNode &node = pending.node;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // LIB_SEARCH_KERNELS_KERNELSTEPS_H

@@ -11,6 +11,8 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace kas;
+using namespace kas::networks;
+using namespace kas::search;
 using namespace mlir;
 using llvm::createStringError;
 using llvm::Error;

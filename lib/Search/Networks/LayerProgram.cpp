@@ -15,20 +15,22 @@
 #include <tuple>
 
 using namespace kas;
+using namespace kas::codegen;
+using namespace kas::search;
 using namespace mlir;
 
 //===----------------------------------------------------------------------===//
 // Names
 //===----------------------------------------------------------------------===//
 
-StringRef kas::getName(StepKind kind) {
+StringRef kas::search::getName(StepKind kind) {
   static constexpr llvm::StringLiteral names[numStepKinds] = {
       "split", "restrict",  "bottleneck", "slabs",
       "group", "depthwise", "schedule"};
   return names[static_cast<unsigned>(kind)];
 }
 
-bool kas::isNeural(StepKind kind) {
+bool kas::search::isNeural(StepKind kind) {
   return kind != StepKind::Split && kind != StepKind::Schedule;
 }
 
@@ -36,7 +38,7 @@ static bool isSplit(ArrayRef<ProgramStep> program) {
   return !program.empty() && program.front().kind == StepKind::Split;
 }
 
-std::string kas::toString(ArrayRef<ProgramStep> program) {
+std::string kas::search::toString(ArrayRef<ProgramStep> program) {
   if (program.empty())
     return "keep";
   std::string text;
@@ -148,7 +150,7 @@ static FailureOr<linalg::LinalgOp> transform(RewriterBase &rewriter,
   llvm_unreachable("a split makes two parts");
 }
 
-LogicalResult kas::applyStep(RewriterBase &rewriter,
+LogicalResult kas::search::applyStep(RewriterBase &rewriter,
                              SmallVectorImpl<linalg::LinalgOp> &parts,
                              const ProgramStep &step, std::string &reason) {
   if (step.kind == StepKind::Split)
@@ -162,7 +164,7 @@ LogicalResult kas::applyStep(RewriterBase &rewriter,
   return success();
 }
 
-LogicalResult kas::finishProgram(RewriterBase &rewriter,
+LogicalResult kas::search::finishProgram(RewriterBase &rewriter,
                                  ArrayRef<linalg::LinalgOp> parts,
                                  ArrayRef<ProgramStep> program,
                                  std::string &reason) {
@@ -176,7 +178,7 @@ LogicalResult kas::finishProgram(RewriterBase &rewriter,
 }
 
 FailureOr<SmallVector<linalg::LinalgOp, 2>>
-kas::applyProgram(RewriterBase &rewriter, linalg::LinalgOp op,
+kas::search::applyProgram(RewriterBase &rewriter, linalg::LinalgOp op,
                   ArrayRef<ProgramStep> program, std::string &reason) {
   SmallVector<linalg::LinalgOp, 2> parts{op};
   for (const ProgramStep &step : program)
@@ -224,7 +226,7 @@ static void listSteps(linalg::LinalgOp op, unsigned part, int64_t splitAt,
           {StepKind::Schedule, part, 0, static_cast<int64_t>(road)});
 }
 
-std::vector<ProgramStep> kas::listSteps(ArrayRef<linalg::LinalgOp> parts,
+std::vector<ProgramStep> kas::search::listSteps(ArrayRef<linalg::LinalgOp> parts,
                                         ArrayRef<ProgramStep> program,
                                         const StepChoices &choices) {
   std::vector<ProgramStep> steps;
@@ -276,7 +278,7 @@ static void printStep(raw_ostream &stream, const ProgramStep &step,
   handle = std::move(next);
 }
 
-std::string kas::printTransforms(ArrayRef<ProgramStep> program, StringRef name,
+std::string kas::search::printTransforms(ArrayRef<ProgramStep> program, StringRef name,
                                  StringRef indent) {
   std::string text;
   llvm::raw_string_ostream stream(text);

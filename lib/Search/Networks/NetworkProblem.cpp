@@ -16,9 +16,11 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace kas;
+using namespace kas::networks;
+using namespace kas::search;
 using namespace mlir;
 
-llvm::Error kas::parseNetworkLimit(StringRef text, NetworkLimits &limits) {
+llvm::Error kas::search::parseNetworkLimit(StringRef text, NetworkLimits &limits) {
   auto [name, number] = text.split('=');
   int64_t value = -1;
   if (number.getAsInteger(10, value) || value < 0 || value > 1 << 20)
@@ -47,7 +49,7 @@ llvm::Error kas::parseNetworkLimit(StringRef text, NetworkLimits &limits) {
   return llvm::Error::success();
 }
 
-SmallVector<linalg::LinalgOp> kas::findConvolutions(func::FuncOp function) {
+SmallVector<linalg::LinalgOp> kas::search::findConvolutions(func::FuncOp function) {
   SmallVector<linalg::LinalgOp> found;
   for (linalg::LinalgOp op :
        function.getBody().front().getOps<linalg::LinalgOp>())
@@ -56,7 +58,7 @@ SmallVector<linalg::LinalgOp> kas::findConvolutions(func::FuncOp function) {
   return found;
 }
 
-double kas::countProducts(Operation *op) {
+double kas::search::countProducts(Operation *op) {
   double macs = 0;
   op->walk([&](linalg::LinalgOp inner) {
     if (inner.getNumReductionLoops() == 0 ||
@@ -120,7 +122,7 @@ FailureOr<NetworkProblem> NetworkProblem::get(func::FuncOp function,
 }
 
 LogicalResult
-kas::applyConfiguration(func::FuncOp function, const NetworkProblem &problem,
+kas::search::applyConfiguration(func::FuncOp function, const NetworkProblem &problem,
                         const NetworkConfiguration &configuration) {
   SmallVector<linalg::LinalgOp> convolutions = findConvolutions(function);
   IRRewriter rewriter(function.getContext());
@@ -141,7 +143,7 @@ kas::applyConfiguration(func::FuncOp function, const NetworkProblem &problem,
   return success();
 }
 
-std::string kas::printScript(const NetworkProblem &problem,
+std::string kas::search::printScript(const NetworkProblem &problem,
                              const NetworkConfiguration &configuration) {
   std::string text;
   llvm::raw_string_ostream stream(text);

@@ -15,6 +15,8 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace kas;
+using namespace kas::networks;
+using namespace kas::search;
 using namespace mlir;
 
 namespace {
@@ -282,7 +284,7 @@ std::shared_ptr<const Solution> NetworkState::getSolution() const {
 }
 
 std::unique_ptr<State>
-kas::makeNetworkState(std::shared_ptr<const NetworkProblem> problem) {
+kas::search::makeNetworkState(std::shared_ptr<const NetworkProblem> problem) {
   return std::make_unique<NetworkState>(
       std::make_shared<ProgramTable>(std::move(problem)));
 }

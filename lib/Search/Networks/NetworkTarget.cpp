@@ -17,6 +17,7 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::search;
 using namespace mlir;
 using llvm::createStringError;
 using llvm::Error;
@@ -161,7 +162,7 @@ NetworkTarget::makeEvaluator(StringRef name,
   own.describe = [this](const Solution &solution) {
     return describe(getConfiguration(solution));
   };
-  return kas::makeEvaluator(name, own);
+  return kas::search::makeEvaluator(name, own);
 }
 
 Expected<CandidateText>
@@ -194,7 +195,7 @@ Operation *NetworkTarget::build(OpBuilder &builder, StringRef name,
   return candidate;
 }
 
-void kas::registerNetworkSearch() {
+void kas::search::registerNetworkSearch() {
   registerNetworkTarget([](const NetworkRequest &request)
                             -> FailureOr<std::unique_ptr<SearchTarget>> {
     auto function = dyn_cast<func::FuncOp>(request.network);

@@ -12,6 +12,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 
 namespace {
 /// The least hash of an operator over all ways to number equal reductions (O4),
@@ -178,7 +179,7 @@ private:
   }
 
   bool isCarryVoid(const Expr &split) const {
-    return kas::isCarryVoid(space, atomsOfWeights, split);
+    return kas::search::isCarryVoid(space, atomsOfWeights, split);
   }
 
   /// What a coordinate is, up to what is added to it.
@@ -496,6 +497,6 @@ private:
 };
 } // namespace
 
-uint64_t kas::computeFinalKey(GraphSpace &space, const GraphStateData &state) {
+uint64_t kas::search::computeFinalKey(GraphSpace &space, const GraphStateData &state) {
   return FinalKey(space, state).compute();
 }

@@ -15,7 +15,7 @@
 
 #include "GraphStateImpl.h"
 
-namespace kas {
+namespace kas::search {
 
 /// The expressions of a state, each once, operands first.
 struct FlatGraph {
@@ -35,6 +35,6 @@ private:
   unsigned add(const GraphSpace &space, ExprId id);
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // LIB_SEARCH_OPERATORS_FLATGRAPH_H

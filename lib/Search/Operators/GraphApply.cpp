@@ -9,6 +9,7 @@
 #include "GraphRules.h"
 
 using namespace kas;
+using namespace kas::search;
 
 /// Every move is later than what the coordinates remember.
 static void age(GraphStateData &state, uint64_t key) {
@@ -116,7 +117,7 @@ static void finish(GraphSpace &space, GraphStateData &state, uint32_t code) {
   state.finalKey = computeFinalKey(space, state);
 }
 
-void kas::applyMove(GraphSpace &space, GraphStateData &state, unsigned kind,
+void kas::search::applyMove(GraphSpace &space, GraphStateData &state, unsigned kind,
                     uint32_t code, uint64_t key) {
   unsigned high = code >> 8, low = code & 0xff;
   ++state.counts[kind];

@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 
 //===----------------------------------------------------------------------===//
 // FlatGraph
@@ -99,7 +100,7 @@ private:
 };
 } // namespace
 
-void kas::forEachMatch(
+void kas::search::forEachMatch(
     const GraphSpace &space, const GraphStateData &state,
     llvm::function_ref<bool(llvm::ArrayRef<unsigned>)> visit) {
   // F1.
@@ -107,7 +108,7 @@ void kas::forEachMatch(
     Matcher(space, state, visit).match(0);
 }
 
-bool kas::isFinishable(GraphSpace &space, const GraphStateData &state) {
+bool kas::search::isFinishable(GraphSpace &space, const GraphStateData &state) {
   const SearchProblem &problem = *space.problem;
   if (state.numWeights == 0 && problem.limits.weights > 0) // F2
     return false;
@@ -139,7 +140,7 @@ static StagedCost &describeCost(GraphSpace &space, const FlatGraph &graph) {
   return cost;
 }
 
-std::optional<GraphCost> kas::computeCost(GraphSpace &space,
+std::optional<GraphCost> kas::search::computeCost(GraphSpace &space,
                                           const GraphStateData &state) {
   return describeCost(space, FlatGraph(space, state)).compute();
 }
@@ -157,14 +158,14 @@ static uint64_t getCostKey(const GraphSpace &space,
   return mixBits(hash);
 }
 
-double kas::getFlops(GraphSpace &space, const GraphStateData &state) {
+double kas::search::getFlops(GraphSpace &space, const GraphStateData &state) {
   GraphSpace::KnownFlops &known = space.getKnownFlops(getCostKey(space, state));
   if (known.value < 0)
     known.value = describeCost(space, FlatGraph(space, state)).computeFlops();
   return known.value;
 }
 
-bool kas::canMeetBudget(GraphSpace &space, const GraphStateData &state) {
+bool kas::search::canMeetBudget(GraphSpace &space, const GraphStateData &state) {
   const SearchBudget &budget = space.problem->budget;
   if (!space.options.useBudget || (!budget.minFlops && !budget.maxFlops))
     return true;

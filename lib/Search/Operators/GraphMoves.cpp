@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 
 //===----------------------------------------------------------------------===//
 // Order of moves
@@ -33,7 +34,7 @@ static uint64_t getContractKey(uint64_t sum) {
   return makeKey(ContractMove, mixBits(sum));
 }
 
-uint64_t kas::getMoveKey(GraphSpace &space, const GraphStateData &state,
+uint64_t kas::search::getMoveKey(GraphSpace &space, const GraphStateData &state,
                          unsigned kind, uint32_t code) {
   auto getHash = [&](unsigned index) {
     return space.getHash(state.live[index].expr);
@@ -184,7 +185,7 @@ private:
 
   bool canMeetBudget() {
     if (!isBudgetMet)
-      isBudgetMet = kas::canMeetBudget(space, state);
+      isBudgetMet = kas::search::canMeetBudget(space, state);
     return *isBudgetMet;
   }
 
@@ -540,7 +541,7 @@ private:
 
 } // namespace
 
-void kas::forEachMove(GraphSpace &space, const GraphStateData &state,
+void kas::search::forEachMove(GraphSpace &space, const GraphStateData &state,
                       unsigned firstKind, unsigned lastKind, uint32_t begin,
                       llvm::function_ref<bool(Move)> visit) {
   if (state.isFinished)

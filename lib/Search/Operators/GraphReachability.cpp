@@ -10,8 +10,9 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 
-ShapeItem kas::getShapeItem(const GraphSpace &space, const LiveCoord &coord) {
+ShapeItem kas::search::getShapeItem(const GraphSpace &space, const LiveCoord &coord) {
   const SpaceLimits &limits = space.problem->limits;
   ShapeItem item{coord.size, 0, 0, 0};
   if (coord.flags & LiveCoord::HasOutput)
@@ -87,7 +88,7 @@ static bool isContractionLeft(const GraphSpace &space,
   });
 }
 
-ShapeBudget kas::getShapeBudget(const GraphSpace &space,
+ShapeBudget kas::search::getShapeBudget(const GraphSpace &space,
                                 const GraphStateData &state) {
   const SpaceLimits &limits = space.problem->limits;
   auto rest = [&](unsigned limit, GraphMove move) -> uint8_t {
@@ -110,7 +111,7 @@ ShapeBudget kas::getShapeBudget(const GraphSpace &space,
   return budget;
 }
 
-bool kas::isReachable(GraphSpace &space, const GraphStateData &state) {
+bool kas::search::isReachable(GraphSpace &space, const GraphStateData &state) {
   if (!space.options.useDistance)
     return true;
   llvm::SmallVector<ShapeItem, GraphSpace::maxLive> items;
@@ -125,7 +126,7 @@ bool kas::isReachable(GraphSpace &space, const GraphStateData &state) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
-bool kas::isReachableByReductions(GraphSpace &space,
+bool kas::search::isReachableByReductions(GraphSpace &space,
                                   const GraphStateData &state) {
   if (!space.options.useDistance)
     return true;
@@ -156,7 +157,7 @@ static bool isWithinPoints(const GraphSpace &space, const GraphStateData &state,
   return true;
 }
 
-void kas::forEachReduce(GraphSpace &space, const GraphStateData &state,
+void kas::search::forEachReduce(GraphSpace &space, const GraphStateData &state,
                         uint32_t begin,
                         llvm::function_ref<bool(uint32_t)> visit) {
   const SpaceLimits &limits = space.problem->limits;

@@ -11,8 +11,9 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 
-bool kas::isTakeable(const GraphSpace &space, const LiveCoord &coord) {
+bool kas::search::isTakeable(const GraphSpace &space, const LiveCoord &coord) {
   if (coord.kind != CoordKind::Reduce)
     return isOutputPart(coord);
   const SpaceLimits &limits = space.problem->limits;
@@ -21,7 +22,7 @@ bool kas::isTakeable(const GraphSpace &space, const LiveCoord &coord) {
          info.max <= limits.rankMax;
 }
 
-bool kas::areTwins(const GraphSpace &space, const LiveCoord &a,
+bool kas::search::areTwins(const GraphSpace &space, const LiveCoord &a,
                    const LiveCoord &b) {
   if (a.size != b.size || a.kind != b.kind || a.weights != b.weights)
     return false;
@@ -47,7 +48,7 @@ static bool holdsAlways(const SizeInfo &a, const SizeInfo &b,
 // Stride
 //===----------------------------------------------------------------------===//
 
-bool kas::canStride(const GraphSpace &space, const GraphStateData &state,
+bool kas::search::canStride(const GraphSpace &space, const GraphStateData &state,
                     const LiveCoord &base, SizeId factor) {
   // T1: not twice, not above what it commutes with or what it would undo.
   if ((base.flags & LiveCoord::Strided) || base.kind == CoordKind::Unfold ||
@@ -62,7 +63,7 @@ bool kas::canStride(const GraphSpace &space, const GraphStateData &state,
          space.sizes.isWithinOccurrences(usage);
 }
 
-LiveCoord kas::makeStride(GraphSpace &space, const LiveCoord &base,
+LiveCoord kas::search::makeStride(GraphSpace &space, const LiveCoord &base,
                           SizeId factor) {
   LiveCoord result;
   result.size = space.sizes.multiply(base.size, factor);
@@ -82,7 +83,7 @@ LiveCoord kas::makeStride(GraphSpace &space, const LiveCoord &base,
 // Merge
 //===----------------------------------------------------------------------===//
 
-bool kas::canMerge(const GraphSpace &space, const GraphStateData &state,
+bool kas::search::canMerge(const GraphSpace &space, const GraphStateData &state,
                    const LiveCoord &whole) {
   // M1: a weight takes the whole as well as its halves; quotients are merged
   // first, sums of reductions not at all.
@@ -108,7 +109,7 @@ static bool isBlockAllowed(const GraphSpace &space, const Powers &usage,
   return true;
 }
 
-std::optional<ExprId> kas::getChannel(const GraphSpace &space, ExprId id) {
+std::optional<ExprId> kas::search::getChannel(const GraphSpace &space, ExprId id) {
   while (space.getExpr(id).kind == CoordKind::MergeQuotient ||
          space.getExpr(id).kind == CoordKind::MergeRemainder)
     id = space.getExpr(id).first;
@@ -119,7 +120,7 @@ std::optional<ExprId> kas::getChannel(const GraphSpace &space, ExprId id) {
   return id;
 }
 
-bool kas::areJoinable(GraphSpace &space, const GraphStateData &state, ExprId a,
+bool kas::search::areJoinable(GraphSpace &space, const GraphStateData &state, ExprId a,
                       ExprId b) {
   std::optional<ExprId> channel = getChannel(space, a);
   if (!channel || a == b || channel != getChannel(space, b))
@@ -146,7 +147,7 @@ static bool isUnfoldBlockUseful(GraphSpace &space, const LiveCoord &whole,
   return !isLarge && !(quotient & space.sizes.getPrimaryMask()).isZero();
 }
 
-bool kas::canMergeBy(GraphSpace &space, const GraphStateData &state,
+bool kas::search::canMergeBy(GraphSpace &space, const GraphStateData &state,
                      const LiveCoord &whole, SizeId block) {
   if (!isBlockAllowed(space, state.usage, whole.size, block))
     return false;
@@ -187,7 +188,7 @@ static LiveCoord makeHalf(const LiveCoord &whole, CoordKind kind, SizeId size) {
   return result;
 }
 
-LiveCoord kas::makeQuotient(GraphSpace &space, const LiveCoord &whole,
+LiveCoord kas::search::makeQuotient(GraphSpace &space, const LiveCoord &whole,
                             SizeId block) {
   LiveCoord result = makeHalf(whole, CoordKind::MergeQuotient,
                               space.sizes.divide(whole.size, block));
@@ -196,7 +197,7 @@ LiveCoord kas::makeQuotient(GraphSpace &space, const LiveCoord &whole,
   return result;
 }
 
-LiveCoord kas::makeRemainder(GraphSpace &space, const LiveCoord &whole,
+LiveCoord kas::search::makeRemainder(GraphSpace &space, const LiveCoord &whole,
                              SizeId block) {
   LiveCoord result = makeHalf(whole, CoordKind::MergeRemainder, block);
   result.left = LiveCoord::makeCut(LiveCoord::LowCut, whole.expr);
@@ -222,7 +223,7 @@ static bool isRenamedReduction(const GraphSpace &space,
          isRenamedReduction(space, state, split->first);
 }
 
-bool kas::canUnfold(const GraphSpace &space, const GraphStateData &state,
+bool kas::search::canUnfold(const GraphSpace &space, const GraphStateData &state,
                     const LiveCoord &base, const LiveCoord &window) {
   // U1: shifts and splits go above unfolds; a base has an output.
   if (!isUnfoldable(base) || isRenamedReduction(space, state, base.expr))
@@ -250,7 +251,7 @@ bool kas::canUnfold(const GraphSpace &space, const GraphStateData &state,
       [](int64_t outer, int64_t inner) { return outer >= inner; });
 }
 
-LiveCoord kas::makeUnfold(const LiveCoord &base, const LiveCoord &window) {
+LiveCoord kas::search::makeUnfold(const LiveCoord &base, const LiveCoord &window) {
   LiveCoord result;
   result.size = base.size;
   result.kind = CoordKind::Unfold;
@@ -314,7 +315,7 @@ static bool areHalvesOfChannel(GraphSpace &space, const GraphStateData &state,
 /// The factors stand in a fixed order: the highest first, since it is deepest
 /// in a chain of splits, then by what they are, whichever of equal reductions
 /// that is.
-bool kas::isAscending(const GraphSpace &space, const LiveCoord &outer,
+bool kas::search::isAscending(const GraphSpace &space, const LiveCoord &outer,
                       const LiveCoord &inner) {
   bool isSplit = inner.kind == CoordKind::Split;
   if (isSplit && !(inner.flags & LiveCoord::Ascending))
@@ -351,7 +352,7 @@ static bool isChannelCanonical(GraphSpace &space, const GraphStateData &state,
   return true;
 }
 
-bool kas::canSplit(GraphSpace &space, const GraphStateData &state,
+bool kas::search::canSplit(GraphSpace &space, const GraphStateData &state,
                    const LiveCoord &outer, const LiveCoord &inner) {
   // S1: splits of splits nest to the right.
   if (outer.kind == CoordKind::Split ||
@@ -364,7 +365,7 @@ bool kas::canSplit(GraphSpace &space, const GraphStateData &state,
           isChannelCanonical(space, state, outer, inner));
 }
 
-LiveCoord kas::makeSplit(GraphSpace &space, const LiveCoord &outer,
+LiveCoord kas::search::makeSplit(GraphSpace &space, const LiveCoord &outer,
                          const LiveCoord &inner) {
   LiveCoord result;
   result.size = space.sizes.multiply(outer.size, inner.size);
@@ -381,7 +382,7 @@ LiveCoord kas::makeSplit(GraphSpace &space, const LiveCoord &outer,
   return result;
 }
 
-bool kas::canPool(GraphSpace &space, const GraphStateData &state,
+bool kas::search::canPool(GraphSpace &space, const GraphStateData &state,
                   const LiveCoord &a, const LiveCoord &b) {
   double pooled = state.pooled;
   for (const LiveCoord *coord : {&a, &b})
@@ -395,7 +396,7 @@ bool kas::canPool(GraphSpace &space, const GraphStateData &state,
 // Shift, expand
 //===----------------------------------------------------------------------===//
 
-bool kas::canShift(const GraphSpace &space, const LiveCoord &base,
+bool kas::search::canShift(const GraphSpace &space, const LiveCoord &base,
                    bool isBackward) {
   // H1: shifts add up; those of channels and sums relabel.
   if ((base.flags & (LiveCoord::Unordered | LiveCoord::Strided)) ||
@@ -413,7 +414,7 @@ bool kas::canShift(const GraphSpace &space, const LiveCoord &base,
   return space.sizes[inner.size].max <= space.problem->limits.shiftBlock;
 }
 
-LiveCoord kas::makeShift(const LiveCoord &base) {
+LiveCoord kas::search::makeShift(const LiveCoord &base) {
   LiveCoord result;
   result.size = base.size;
   result.kind = CoordKind::Shift;
@@ -449,7 +450,7 @@ static bool isNeighborExpanded(GraphSpace &space, const GraphStateData &state,
       });
 }
 
-bool kas::canExpand(GraphSpace &space, const GraphStateData &state,
+bool kas::search::canExpand(GraphSpace &space, const GraphStateData &state,
                     const LiveCoord &coord) {
   return isOutputPart(coord) && !coord.weights && // E1
          !isNeighborExpanded(space, state, coord.expr);

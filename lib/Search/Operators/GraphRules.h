@@ -16,7 +16,7 @@
 
 #include "GraphStateImpl.h"
 
-namespace kas {
+namespace kas::search {
 
 /// An output, or a half of a merge.
 inline bool isOutputPart(const LiveCoord &coord) {
@@ -90,6 +90,6 @@ LiveCoord makeSplit(GraphSpace &space, const LiveCoord &outer,
                     const LiveCoord &inner);
 LiveCoord makeShift(const LiveCoord &base);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // LIB_SEARCH_OPERATORS_GRAPHRULES_H

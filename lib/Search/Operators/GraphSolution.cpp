@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 
 namespace {
 /// Copies the expressions of a finished state into an `OperatorGraph`: outputs,

@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 
 static llvm::SmallVector<SizeId, 4> getTargets(const SearchProblem &problem,
                                                SizeTable &sizes) {

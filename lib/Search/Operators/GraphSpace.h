@@ -19,7 +19,7 @@
 #include "kas/Support/FlatMap.h"
 #include <chrono>
 
-namespace kas {
+namespace kas::search {
 
 /// The number of an expression in a `GraphSpace`.
 using ExprId = uint32_t;
@@ -159,6 +159,6 @@ private:
   std::vector<KnownFlops> knownFlops;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // LIB_SEARCH_OPERATORS_GRAPHSPACE_H

@@ -10,9 +10,10 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 
 std::unique_ptr<State>
-kas::makeGraphState(std::shared_ptr<const SearchProblem> problem,
+kas::search::makeGraphState(std::shared_ptr<const SearchProblem> problem,
                     const GraphStateOptions &options) {
   return std::make_unique<GraphState>(
       std::make_shared<GraphSpace>(std::move(problem), options));
@@ -89,7 +90,7 @@ uint64_t GraphState::key() const {
   return mixBits(hash);
 }
 
-DistanceStatistics kas::getDistanceStatistics(const State &state) {
+DistanceStatistics kas::search::getDistanceStatistics(const State &state) {
   const GraphSpace &space = static_cast<const GraphState &>(state).getSpace();
   DistanceStatistics statistics;
   statistics.queries = space.queries.count;

@@ -17,7 +17,7 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <cstring>
 
-namespace kas {
+namespace kas::search {
 
 /// The kinds of moves, in canonical order.
 enum GraphMove : uint32_t {
@@ -195,6 +195,6 @@ bool canMeetBudget(GraphSpace &space, const GraphStateData &state);
 /// The key of the operator that the finished state is.
 uint64_t computeFinalKey(GraphSpace &space, const GraphStateData &state);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // LIB_SEARCH_OPERATORS_GRAPHSTATEIMPL_H

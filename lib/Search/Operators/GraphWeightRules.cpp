@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 
 //===----------------------------------------------------------------------===//
 // What is below a coordinate
@@ -21,7 +22,7 @@ static bool isView(CoordKind kind) {
          kind == CoordKind::Stride;
 }
 
-std::optional<ExprId> kas::getShiftedRemainder(const GraphSpace &space,
+std::optional<ExprId> kas::search::getShiftedRemainder(const GraphSpace &space,
                                                ExprId id) {
   const Expr &expr = space.getExpr(id);
   if (expr.kind != CoordKind::MergeRemainder)
@@ -36,7 +37,7 @@ std::optional<ExprId> kas::getShiftedRemainder(const GraphSpace &space,
   return split.second;
 }
 
-const Expr *kas::getCarriedSplit(const GraphSpace &space, ExprId id) {
+const Expr *kas::search::getCarriedSplit(const GraphSpace &space, ExprId id) {
   const Expr &quotient = space.getExpr(id);
   if (quotient.kind != CoordKind::MergeQuotient ||
       space.getExpr(quotient.first).kind != CoordKind::Shift)
@@ -91,7 +92,7 @@ static bool joinHalves(const GraphSpace &space,
 }
 
 llvm::SmallVector<ExprId, 8>
-kas::getWeightAtoms(const GraphSpace &space, llvm::ArrayRef<ExprId> coords) {
+kas::search::getWeightAtoms(const GraphSpace &space, llvm::ArrayRef<ExprId> coords) {
   llvm::SmallVector<ExprId, 8> parts(coords), atoms;
   while (joinHalves(space, parts)) {
   }
@@ -147,7 +148,7 @@ static bool isOfChannel(const GraphSpace &space, ExprId id, ExprId channel) {
           isOfChannel(space, expr.second, channel));
 }
 
-bool kas::isCarryVoid(const GraphSpace &space,
+bool kas::search::isCarryVoid(const GraphSpace &space,
                       llvm::ArrayRef<llvm::SmallVector<ExprId, 8>> weights,
                       const Expr &split) {
   if (split.kind != CoordKind::Split)
@@ -173,7 +174,7 @@ bool kas::isCarryVoid(const GraphSpace &space,
   return channel && isOfChannel(space, split.second, *channel);
 }
 
-bool kas::isDetermined(const GraphSpace &space, const GraphStateData &state,
+bool kas::search::isDetermined(const GraphSpace &space, const GraphStateData &state,
                        uint32_t code) {
   if (state.numWeights == 0)
     return false;
@@ -207,7 +208,7 @@ bool kas::isDetermined(const GraphSpace &space, const GraphStateData &state,
   return false;
 }
 
-bool kas::takesSummedShift(const GraphSpace &space, const GraphStateData &state,
+bool kas::search::takesSummedShift(const GraphSpace &space, const GraphStateData &state,
                            uint32_t code) {
   auto hasWeight = [&](ExprId id) {
     return llvm::any_of(
@@ -230,7 +231,7 @@ bool kas::takesSummedShift(const GraphSpace &space, const GraphStateData &state,
   return false;
 }
 
-bool kas::isAbsorbed(const GraphSpace &space, const GraphStateData &state,
+bool kas::search::isAbsorbed(const GraphSpace &space, const GraphStateData &state,
                      uint32_t code) {
   llvm::SmallVector<ExprId, 8> coords;
   for (unsigned index = 0; index < state.numLive; ++index)
@@ -265,7 +266,7 @@ static bool isRenamable(const GraphSpace &space, ExprId id) {
           space.problem->outputs[expr->first].isUnordered);
 }
 
-bool kas::takesRenamedShift(const GraphSpace &space,
+bool kas::search::takesRenamedShift(const GraphSpace &space,
                             const GraphStateData &state, uint32_t code) {
   llvm::SmallVector<ExprId, 8> coords;
   for (unsigned index = 0; index < state.numLive; ++index)
@@ -342,7 +343,7 @@ static bool takesEqualReductions(const GraphStateData &state, uint32_t code) {
   return false;
 }
 
-bool kas::isWeightCanonical(GraphSpace &space, const GraphStateData &state,
+bool kas::search::isWeightCanonical(GraphSpace &space, const GraphStateData &state,
                             uint32_t code) {
   return !takesBothHalves(space, state, code) &&
          !takesEqualReductions(state, code) &&

@@ -16,7 +16,7 @@
 
 #include "GraphStateImpl.h"
 
-namespace kas {
+namespace kas::search {
 
 /// `id` is the remainder by the size of b of the shift of a split of a and b:
 /// the shift of b. Returns b.
@@ -54,6 +54,6 @@ bool takesRenamedShift(const GraphSpace &space, const GraphStateData &state,
 bool isWeightCanonical(GraphSpace &space, const GraphStateData &state,
                        uint32_t code);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // LIB_SEARCH_OPERATORS_GRAPHWEIGHTRULES_H

@@ -12,12 +12,13 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::search;
 
 //===----------------------------------------------------------------------===//
 // Cost
 //===----------------------------------------------------------------------===//
 
-std::optional<GraphCost> kas::getCost(const SearchProblem &problem,
+std::optional<GraphCost> kas::search::getCost(const SearchProblem &problem,
                                       const OperatorGraph &graph) {
   return graph.cost;
 }
@@ -184,7 +185,7 @@ void BodyBuilder::build(Block *block) {
                   }));
 }
 
-OperatorOp kas::buildOperator(OpBuilder &builder, Location location,
+OperatorOp kas::search::buildOperator(OpBuilder &builder, Location location,
                               StringRef name, const SearchProblem &problem,
                               const OperatorGraph &graph) {
   OpBuilder::InsertionGuard guard(builder);

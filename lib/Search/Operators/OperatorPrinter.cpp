@@ -11,6 +11,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 using namespace kas;
+using namespace kas::search;
 
 OperatorPrinter::OperatorPrinter(std::shared_ptr<const SearchProblem> problem)
     : problem(std::move(problem)) {

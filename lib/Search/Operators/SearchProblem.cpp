@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 
 static llvm::SmallVector<Dimension> getShape(mlir::ArrayAttr sizes,
                                              llvm::ArrayRef<bool> unordered,

@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::search;
 
 ShapeDistance::ShapeDistance(const SearchProblem &problem, SizeTable &sizes,
                              llvm::ArrayRef<SizeId> targets, size_t maxBytes)
@@ -59,7 +60,7 @@ void ShapeDistance::findChannels() {
 // Partition
 //===----------------------------------------------------------------------===//
 
-namespace kas {
+namespace kas::search {
 /// The depth-first search over what each item becomes, until one way is found
 /// that takes at most `limit` steps.
 struct ShapePartition {
@@ -235,7 +236,7 @@ struct ShapePartition {
     return isFound;
   }
 };
-} // namespace kas
+} // namespace kas::search
 
 //===----------------------------------------------------------------------===//
 // Merges

@@ -12,6 +12,7 @@
 #include <cstdlib>
 
 using namespace kas;
+using namespace kas::search;
 
 /// Exponents beyond this are no sizes; so sums and differences of two do not
 /// wrap.

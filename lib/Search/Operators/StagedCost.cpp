@@ -13,6 +13,7 @@
 #include <limits>
 
 using namespace kas;
+using namespace kas::search;
 
 static constexpr double infinite = std::numeric_limits<double>::infinity();
 

@@ -16,7 +16,7 @@
 #include "kas/Search/Operators/OperatorGraph.h"
 #include "kas/Search/Operators/SizeTable.h"
 
-namespace kas {
+namespace kas::search {
 
 /// The multiply-adds of the best stages of an operator under all bindings at
 /// once: the value of `planStages` (kas/Solver/StagePlan.h), which finds the
@@ -130,6 +130,6 @@ private:
   std::vector<double> points;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // LIB_SEARCH_OPERATORS_STAGEDCOST_H

@@ -13,6 +13,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace kas;
+using namespace kas::search;
 
 /// Some operators of a variant.
 static std::vector<std::shared_ptr<const Solution>>
@@ -96,7 +97,7 @@ static void explainLimit(const SearchProblem &problem, uint64_t expansions,
   }
 }
 
-std::vector<std::string> kas::explainEmptySpace(const SearchProblem &problem,
+std::vector<std::string> kas::search::explainEmptySpace(const SearchProblem &problem,
                                                 uint64_t expansions) {
   std::vector<std::string> reasons;
   explainBudget(problem, expansions, &SearchBudget::maxFlops, &GraphCost::flops,

@@ -23,15 +23,16 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::search;
 
-namespace kas {
+namespace kas::search {
 #define GEN_PASS_DEF_SEARCHPASS
 #include "kas/Search/Pass/Passes.h.inc"
-} // namespace kas
+} // namespace kas::search
 
 namespace {
 
-class SearchPass : public kas::impl::SearchPassBase<SearchPass> {
+class SearchPass : public kas::search::impl::SearchPassBase<SearchPass> {
 public:
   using SearchPassBase::SearchPassBase;
   void runOnOperation() override;
@@ -223,7 +224,7 @@ LogicalResult SearchPass::makeSearcher(Run &run) {
   if (database.empty() && seconds > 0)
     settings.space.treeSeconds = seconds / 2;
   llvm::Expected<std::unique_ptr<Searcher>> searcher =
-      kas::makeSearcher(algorithm, run.target->makeState(), settings,
+      kas::search::makeSearcher(algorithm, run.target->makeState(), settings,
                         llvm::to_vector(parameters));
   if (!searcher)
     return emitError(searcher.takeError());

@@ -15,6 +15,8 @@
 #include <limits>
 
 using namespace kas;
+using namespace kas::search;
+using namespace kas::solver;
 
 llvm::StringRef SearchTarget::getName() const {
   return mlir::SymbolTable::getSymbolName(getOp()).getValue();
@@ -41,7 +43,7 @@ public:
     return CandidateSpace::Options().treeExpansions;
   }
   double getCost(const Solution &solution) const override {
-    std::optional<GraphCost> cost = kas::getCost(*problem, getGraph(solution));
+    std::optional<GraphCost> cost = kas::search::getCost(*problem, getGraph(solution));
     return cost ? static_cast<double>(cost->flops)
                 : std::numeric_limits<double>::infinity();
   }
@@ -51,7 +53,7 @@ public:
     EvaluatorSettings own = settings;
     own.problem = problem;
     own.space = space;
-    return kas::makeEvaluator(name, own);
+    return kas::search::makeEvaluator(name, own);
   }
   std::string getSettings() const override { return {}; }
   std::string print(const Solution &solution) override {
@@ -77,7 +79,7 @@ private:
 };
 } // namespace
 
-std::unique_ptr<SearchTarget> kas::makeSpaceTarget(SpaceOp space) {
+std::unique_ptr<SearchTarget> kas::search::makeSpaceTarget(SpaceOp space) {
   return std::make_unique<SpaceTarget>(space);
 }
 
@@ -158,7 +160,7 @@ public:
     own.describe = [this](const Solution &solution) {
       return describe(getKernel(solution));
     };
-    return kas::makeEvaluator(name, own);
+    return kas::search::makeEvaluator(name, own);
   }
   std::string getSettings() const override { return settings; }
   std::string print(const Solution &solution) override {
@@ -215,7 +217,7 @@ private:
 } // namespace
 
 llvm::FailureOr<std::unique_ptr<SearchTarget>>
-kas::makeKernelTarget(KernelOp kernel, llvm::ArrayRef<std::string> limits,
+kas::search::makeKernelTarget(KernelOp kernel, llvm::ArrayRef<std::string> limits,
                       llvm::StringRef groups) {
   KernelLimits parsed;
   for (const std::string &limit : limits)
@@ -243,12 +245,12 @@ static NetworkTargetFactory &getNetworkTargetFactory() {
   return factory;
 }
 
-void kas::registerNetworkTarget(NetworkTargetFactory factory) {
+void kas::search::registerNetworkTarget(NetworkTargetFactory factory) {
   getNetworkTargetFactory() = std::move(factory);
 }
 
 llvm::FailureOr<std::unique_ptr<SearchTarget>>
-kas::makeNetworkTarget(const NetworkRequest &request) {
+kas::search::makeNetworkTarget(const NetworkRequest &request) {
   if (const NetworkTargetFactory &factory = getNetworkTargetFactory())
     return factory(request);
   return request.network->emitError(

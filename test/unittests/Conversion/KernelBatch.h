@@ -33,7 +33,7 @@ struct KernelCase {
   KernelOp kernel;
   Binding binding;
   int64_t batch;
-  FunctionSignature signature;
+  execution::FunctionSignature signature;
 };
 
 /// Kernels that are compiled together: starting LLVM for each of them takes
@@ -69,7 +69,7 @@ public:
           lowered->lookupSymbol<KernelOp>(tested.kernel.getSymName())));
     for (KernelOp kernel : llvm::to_vector(lowered->getOps<KernelOp>()))
       kernel.erase();
-    std::unique_ptr<CompiledModule> compiled;
+    std::unique_ptr<execution::CompiledModule> compiled;
     ASSERT_NO_FATAL_FAILURE(compile(*lowered, compiled));
     for (KernelCase &tested : cases) {
       auto function = compiled->lookup(tested.signature.name);
@@ -88,12 +88,12 @@ private:
     ASSERT_TRUE(succeeded(
         createKernelFunction(builder, kernel, tested.binding, name, options)))
         << tested.text;
-    auto signature = FunctionSignature::get(module, name);
+    auto signature = execution::FunctionSignature::get(module, name);
     ASSERT_TRUE(bool(signature)) << llvm::toString(signature.takeError());
     tested.signature = std::move(*signature);
   }
 
-  void run(KernelCase &tested, CompiledModule::Function function) {
+  void run(KernelCase &tested, execution::CompiledModule::Function function) {
     auto arguments = tested.signature.makeArguments({}, tested.seed);
     ASSERT_TRUE(bool(arguments)) << llvm::toString(arguments.takeError());
     auto results = tested.signature.makeResults();
@@ -101,7 +101,7 @@ private:
     std::vector<float> expected = evaluate(tested, *arguments);
     double change = getChange(tested, expected);
     SmallVector<void *> pointers;
-    for (Tensor &argument : *arguments)
+    for (execution::Tensor &argument : *arguments)
       pointers.push_back(argument.data());
     pointers.push_back(results->front().data());
     function(pointers.data());
@@ -121,7 +121,7 @@ private:
   double getChange(KernelCase &tested, ArrayRef<float> expected) {
     auto moved = tested.signature.makeArguments({}, tested.seed);
     EXPECT_TRUE(bool(moved)) << llvm::toString(moved.takeError());
-    for (Tensor &argument : *moved)
+    for (execution::Tensor &argument : *moved)
       llvm::copy(perturb(argument.getValues()), argument.data());
     double change = getError(evaluate(tested, *moved), expected);
     bool isFinite = llvm::all_of(
@@ -131,9 +131,9 @@ private:
 
   /// The reference takes one sample at a time.
   static std::vector<float> evaluate(KernelCase &tested,
-                                     ArrayRef<Tensor> arguments) {
+                                     ArrayRef<execution::Tensor> arguments) {
     auto emitError = [&] { return tested.kernel.emitError(); };
-    FailureOr<KernelShapes> shapes =
+    FailureOr<reference::KernelShapes> shapes =
         getShapes(tested.kernel, tested.binding, emitError);
     std::vector<float> output;
     if (failed(shapes)) {
@@ -141,12 +141,12 @@ private:
       return output;
     }
     size_t numInputs = shapes->inputs.size();
-    SmallVector<ReferenceTensor> weights;
+    SmallVector<reference::ReferenceTensor> weights;
     for (auto [shape, weight] :
          llvm::zip_equal(shapes->weights, arguments.drop_front(numInputs)))
       weights.push_back({shape, weight.getValues()});
     for (int64_t sample = 0; sample < tested.batch; ++sample) {
-      SmallVector<ReferenceTensor> inputs;
+      SmallVector<reference::ReferenceTensor> inputs;
       for (auto [shape, input] :
            llvm::zip_equal(shapes->inputs, arguments.take_front(numInputs))) {
         size_t size = *getNumElements(shape);

@@ -13,6 +13,7 @@
 #include "mlir/Pass/PassManager.h"
 
 using namespace kas;
+using namespace kas::execution;
 using namespace kas::test;
 using namespace mlir;
 

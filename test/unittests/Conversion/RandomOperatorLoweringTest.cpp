@@ -20,6 +20,8 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::reference;
 using namespace kas::test;
 using namespace mlir;
 

@@ -17,6 +17,7 @@
 #include "mlir/Parser/Parser.h"
 
 using namespace kas;
+using namespace kas::search;
 using namespace kas::test;
 
 /// The layers of ResNet-18, of fewer channels and positions.

@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
+using namespace kas::execution;
 
 namespace {
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 using namespace kas;
+using namespace kas::execution;
 
 namespace {
 

@@ -19,6 +19,7 @@
 #include <limits>
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::StringRef;
 
 namespace {

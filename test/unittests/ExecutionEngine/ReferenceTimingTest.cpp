@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
+using namespace kas::execution;
 
 TEST(ReferenceTiming, DriftCancels) {
   // A machine that gets up to three times slower: times and references alike.

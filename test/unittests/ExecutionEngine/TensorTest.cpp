@@ -13,6 +13,7 @@
 #include <limits>
 
 using namespace kas;
+using namespace kas::execution;
 
 namespace {
 

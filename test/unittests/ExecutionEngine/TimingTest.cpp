@@ -15,6 +15,7 @@
 #include <string>
 
 using namespace kas;
+using namespace kas::execution;
 
 TEST(Timing, SummarizesByTheMedian) {
   Timing odd = Timing::summarize({3, 1, 2});

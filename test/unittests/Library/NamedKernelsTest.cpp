@@ -27,6 +27,9 @@
 #include <set>
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::library;
+using namespace kas::reference;
 using namespace mlir;
 using formulas::KernelFormula;
 using formulas::KernelSizes;

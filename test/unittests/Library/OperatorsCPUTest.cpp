@@ -19,6 +19,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::execution;
 using namespace mlir;
 
 /// In f32, with sums of up to a few hundred terms in any order.

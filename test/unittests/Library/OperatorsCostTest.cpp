@@ -15,6 +15,7 @@
 #include "kas/Library/Operators.h"
 
 using namespace kas;
+using namespace kas::library;
 using namespace mlir;
 
 static Cost getCostOf(StringRef name, const formulas::Sizes &sizes) {

@@ -27,6 +27,10 @@
 #include <random>
 
 using namespace kas;
+using namespace kas::codegen;
+using namespace kas::execution;
+using namespace kas::library;
+using namespace kas::reference;
 using namespace mlir;
 
 [[maybe_unused]] static auto *const environment =

@@ -15,6 +15,7 @@
 #include "kas/Reference/Evaluator.h"
 
 using namespace kas;
+using namespace kas::reference;
 using namespace mlir;
 
 /// In double precision inside, so that only the rounding to f32 remains.

@@ -15,6 +15,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::library;
 using namespace mlir;
 
 using OperatorShapes = testing::TestWithParam<formulas::Formula>;

@@ -23,6 +23,7 @@
 #include <set>
 
 using namespace kas;
+using namespace kas::library;
 using namespace mlir;
 
 static std::string print(Operation *op) {

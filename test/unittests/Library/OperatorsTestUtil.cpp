@@ -15,6 +15,7 @@
 #include <random>
 
 using namespace kas;
+using namespace kas::library;
 using namespace mlir;
 
 /// The array of the formula and the f32 tensor of the operator with the same

@@ -26,6 +26,7 @@
 #include <set>
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace kas::test;
 using namespace mlir;
 

@@ -17,6 +17,7 @@
 #include <cstring>
 
 using namespace kas;
+using namespace kas::reference;
 using namespace kas::test;
 using namespace mlir;
 

@@ -22,6 +22,7 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::reference;
 using namespace kas::test;
 using namespace mlir;
 

@@ -15,6 +15,7 @@
 #include <limits>
 
 using namespace kas;
+using namespace kas::reference;
 using namespace kas::test;
 using namespace mlir;
 

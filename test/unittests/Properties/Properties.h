@@ -44,9 +44,9 @@ std::string describe(const RandomOperator &random);
 
 /// Values for the tensors of an operator, in [-1, 1).
 struct Inputs {
-  Inputs(const OperatorShapes &shapes, uint64_t seed);
+  Inputs(const reference::OperatorShapes &shapes, uint64_t seed);
 
-  OperatorShapes shapes;
+  reference::OperatorShapes shapes;
   std::vector<float> data;
   std::vector<std::vector<float>> weights;
 };

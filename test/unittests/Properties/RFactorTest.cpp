@@ -12,6 +12,8 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
+using namespace kas::reference;
+using namespace kas::solver;
 using namespace kas::test;
 using namespace mlir;
 

@@ -14,6 +14,7 @@
 #include <map>
 
 using namespace kas;
+using namespace kas::reference;
 using namespace kas::test;
 using namespace mlir;
 

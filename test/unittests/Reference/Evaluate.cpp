@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
+using namespace kas::reference;
 using namespace mlir;
 
 Values evaluate(const std::string &text, const Values &data,

@@ -15,6 +15,8 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::reference;
+using namespace kas::solver;
 using namespace mlir;
 
 Values evaluateKernel(const std::string &text,
@@ -49,7 +51,7 @@ Values evaluateKernel(const std::string &text,
         return tensors;
       };
       output.resize(*getNumElements(shapes->output), -1.0f);
-      if (failed(kas::evaluateKernel(kernel, binding,
+      if (failed(kas::reference::evaluateKernel(kernel, binding,
                                      toTensors(inputs, shapes->inputs),
                                      toTensors(weights, shapes->weights),
                                      output, emitError, precision)))

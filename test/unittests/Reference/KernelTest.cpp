@@ -16,6 +16,7 @@
 #include <limits>
 
 using namespace kas;
+using namespace kas::reference;
 
 namespace {
 

@@ -13,6 +13,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
+using namespace kas::execution;
 
 /// out = twice(x) + constant, by way of a temporary: the kernels of
 /// `getSpirvKernels`. `target` is the API; `dtype` that of the function.

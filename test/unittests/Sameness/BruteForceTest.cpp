@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
+using namespace kas::search;
 using namespace kas::test;
 
 namespace {

@@ -14,6 +14,7 @@
 #include <ctime>
 
 using namespace kas;
+using namespace kas::solver;
 
 namespace {
 

@@ -55,7 +55,7 @@ struct KernelSymbols {
   std::string text(const Size &size) const { return toString(size, symbols); }
 
   SymbolSet symbols;
-  SizeRules rules;
+  solver::SizeRules rules;
 };
 
 } // namespace kas

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
+using namespace kas::solver;
 
 namespace {
 

@@ -15,6 +15,7 @@
 #include <random>
 
 using namespace kas;
+using namespace kas::solver;
 
 namespace {
 

@@ -14,6 +14,7 @@
 #include <csignal>
 
 using namespace kas;
+using namespace kas::tuning;
 
 namespace {
 

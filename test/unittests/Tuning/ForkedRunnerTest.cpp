@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 using namespace kas;
+using namespace kas::tuning;
 
 namespace {
 

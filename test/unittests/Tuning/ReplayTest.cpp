@@ -13,6 +13,7 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::tuning;
 
 namespace {
 

@@ -11,6 +11,8 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::codegen;
+using namespace kas::tuning;
 
 namespace {
 struct Samples {

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
+using namespace kas::tuning;
 
 /// Table 6.2 of Gibson's thesis: classes with their kernels and the percentage
 /// of the untuned time.

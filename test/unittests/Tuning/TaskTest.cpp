@@ -13,6 +13,8 @@
 #include <cstdlib>
 
 using namespace kas;
+using namespace kas::codegen;
+using namespace kas::tuning;
 
 TEST(AbstractNumbers, KeepsWhatIsNoSize) {
   std::vector<std::string> numbers;

@@ -12,6 +12,7 @@
 #include "llvm/Support/Path.h"
 
 using namespace kas;
+using namespace kas::tuning;
 
 namespace {
 

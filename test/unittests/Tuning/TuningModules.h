@@ -133,11 +133,11 @@ struct TuningModule {
   }
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp function;
-  std::vector<TuningTask> tasks;
-  std::unique_ptr<TuningDevice> device = makeCPUTuningDevice();
+  std::vector<tuning::TuningTask> tasks;
+  std::unique_ptr<tuning::TuningDevice> device = makeCPUTuningDevice();
 
   /// The CPU's space of the first kernel.
-  ScheduleSpace getSpace() {
+  codegen::ScheduleSpace getSpace() {
     return llvm::cantFail(getScheduleSpace(tasks.front().anchor));
   }
 };

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 using namespace kas;
+using namespace kas::tuning;
 
 namespace {
 

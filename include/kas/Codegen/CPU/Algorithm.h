@@ -13,7 +13,7 @@
 #ifndef KAS_CODEGEN_CPU_ALGORITHM_H
 #define KAS_CODEGEN_CPU_ALGORITHM_H
 
-namespace kas {
+namespace kas::codegen {
 
 /// How convolutions, and other sums of products, are computed where the
 /// algorithm suits them; what it does not suit is computed as by `Auto`.
@@ -34,6 +34,6 @@ enum class ConvolutionAlgorithm {
   Winograd
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // KAS_CODEGEN_CPU_ALGORITHM_H

@@ -19,7 +19,7 @@
 #include <array>
 #include <vector>
 
-namespace kas {
+namespace kas::codegen {
 
 /// The numbers of a schedule by position, for code that treats all alike.
 constexpr std::array<llvm::StringLiteral, 5> scheduleNumberNames = {
@@ -68,6 +68,6 @@ struct ScheduleSpaceOptions {
 llvm::Expected<ScheduleSpace>
 getScheduleSpace(mlir::Operation *op, const ScheduleSpaceOptions &options = {});
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // KAS_CODEGEN_CPU_SCHEDULESPACE_H

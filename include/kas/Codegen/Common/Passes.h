@@ -27,7 +27,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/Pass.h"
 
-namespace kas {
+namespace kas::codegen {
 
 #define GEN_PASS_DECL
 #include "kas/Codegen/Common/Passes.h.inc"
@@ -35,6 +35,6 @@ namespace kas {
 #define GEN_PASS_REGISTRATION
 #include "kas/Codegen/Common/Passes.h.inc"
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // KAS_CODEGEN_COMMON_PASSES_H

@@ -17,7 +17,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 
-namespace kas {
+namespace kas::codegen {
 
 
 /// The device called `name`: `sm_75` and later for NVIDIA's, `vulkan` for what
@@ -59,6 +59,6 @@ bool hasMatrixInstructions(GPUDeviceAttr device);
 /// warpgroup kernels run.
 llvm::StringRef getChipOfDevice(llvm::StringRef architecture);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // KAS_CODEGEN_GPU_DEVICE_H

@@ -17,7 +17,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// The name of the module with all kernels.
 constexpr llvm::StringLiteral kernelModuleName = "kernels";
@@ -37,6 +37,6 @@ struct OutlinedKernels {
 /// schedules that do not suit and limits of the device that are exceeded.
 mlir::FailureOr<OutlinedKernels> outlineKernels(mlir::ModuleOp module);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // KAS_CODEGEN_GPU_GPU_H

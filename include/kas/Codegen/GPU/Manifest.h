@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace kas {
+namespace kas::codegen {
 
 /// What a binary is made for.
 struct GPUTarget {
@@ -112,6 +112,6 @@ struct GPUManifest {
   std::string toJSON() const;
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // KAS_CODEGEN_GPU_MANIFEST_H

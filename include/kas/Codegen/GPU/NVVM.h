@@ -17,7 +17,7 @@ namespace mlir {
 class DialectRegistry;
 } // namespace mlir
 
-namespace kas {
+namespace kas::codegen {
 
 /// Lets `convert-gpu-to-nvvm` lower the operations of kas_gpu, and those of
 /// nvgpu that tensor-core kernels use: with indices of any width and with bf16
@@ -25,6 +25,6 @@ namespace kas {
 /// of tf32 are rounded to nearest, not truncated.
 void registerConvertKasGPUToNVVMInterface(mlir::DialectRegistry &registry);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // KAS_CODEGEN_GPU_NVVM_H

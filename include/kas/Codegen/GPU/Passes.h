@@ -30,7 +30,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/Pass.h"
 
-namespace kas {
+namespace kas::codegen {
 
 #define GEN_PASS_DECL
 #include "kas/Codegen/GPU/Passes.h.inc"
@@ -38,6 +38,6 @@ namespace kas {
 #define GEN_PASS_REGISTRATION
 #include "kas/Codegen/GPU/Passes.h.inc"
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // KAS_CODEGEN_GPU_PASSES_H

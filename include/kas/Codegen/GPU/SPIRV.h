@@ -17,13 +17,13 @@
 #include "mlir/Support/LLVM.h"
 #include <optional>
 
-namespace kas {
+namespace kas::codegen {
 
 /// What the device must have for `profile`; nothing for a profile that is not
 /// known.
 std::optional<llvm::SmallVector<mlir::spirv::Capability>>
 getCapabilities(llvm::StringRef profile);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // KAS_CODEGEN_GPU_SPIRV_H

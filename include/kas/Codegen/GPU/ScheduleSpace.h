@@ -18,7 +18,7 @@
 #include "mlir/IR/Operation.h"
 #include <vector>
 
-namespace kas {
+namespace kas::codegen {
 
 /// A schedule that suits a kernel.
 struct PlannedGPUSchedule {
@@ -44,6 +44,6 @@ GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
                                   std::optional<GPURoad> road = std::nullopt,
                                   GPUPrecision precision = GPUPrecision::F32);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // KAS_CODEGEN_GPU_SCHEDULESPACE_H

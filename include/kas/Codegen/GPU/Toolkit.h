@@ -17,7 +17,7 @@
 #include "llvm/Support/Error.h"
 #include <string>
 
-namespace kas {
+namespace kas::codegen {
 
 /// The folder with `bin/ptxas` and `nvvm/libdevice`: `given` if it is not
 /// empty; else that of the environment variables CUDA_ROOT, CUDA_HOME and
@@ -27,6 +27,6 @@ namespace kas {
 /// The error says where was looked.
 llvm::Expected<std::string> findCUDAToolkit(llvm::StringRef given = "");
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // KAS_CODEGEN_GPU_TOOLKIT_H

@@ -16,7 +16,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace kas {
+namespace kas::networks {
 
 /// Emits, at the builder's insertion point, the gradients of a scalar with
 /// respect to `wanted`, values of the block that the builder is in, given its
@@ -41,6 +41,6 @@ mlir::FailureOr<mlir::func::FuncOp>
 makeGradientFunction(mlir::func::FuncOp function, llvm::StringRef name,
                      llvm::ArrayRef<unsigned> arguments);
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // KAS_NETWORKS_DIFFERENTIATION_DIFFERENTIATE_H

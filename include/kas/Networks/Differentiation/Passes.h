@@ -19,7 +19,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Pass/Pass.h"
 
-namespace kas {
+namespace kas::networks {
 
 #define GEN_PASS_DECL
 #include "kas/Networks/Differentiation/Passes.h.inc"
@@ -27,6 +27,6 @@ namespace kas {
 #define GEN_PASS_REGISTRATION
 #include "kas/Networks/Differentiation/Passes.h.inc"
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // KAS_NETWORKS_DIFFERENTIATION_PASSES_H

@@ -16,7 +16,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace kas {
+namespace kas::networks {
 
 struct FisherOptions {
   /// Only the layers whose result goes into a sum with another activation: the
@@ -49,6 +49,6 @@ makeFisherFunction(mlir::func::FuncOp function, llvm::StringRef name,
                    const FisherOptions &options,
                    llvm::SmallVectorImpl<std::string> &names);
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // KAS_NETWORKS_SCORES_FISHER_H

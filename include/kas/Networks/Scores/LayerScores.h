@@ -27,7 +27,7 @@
 #include <memory>
 #include <mutex>
 
-namespace kas {
+namespace kas::networks {
 
 struct LayerScoreOptions {
   /// Of all weights and labels that are not given.
@@ -63,7 +63,7 @@ public:
   /// `labels`.
   static llvm::Expected<std::unique_ptr<LayerScorer>>
   create(mlir::ModuleOp module, llvm::StringRef function,
-         const NamedTensors &given, const LayerScoreOptions &options);
+         const execution::NamedTensors &given, const LayerScoreOptions &options);
 
   unsigned getNumLayers() const { return layers.size(); }
   llvm::StringRef getName(unsigned layer) const { return layers[layer].name; }
@@ -92,17 +92,17 @@ private:
 
   struct Observed {
     /// Shared by layers that read the same.
-    std::shared_ptr<Tensor> data, weight, init, gradient;
+    std::shared_ptr<execution::Tensor> data, weight, init, gradient;
   };
   struct Compiled {
-    CompiledFunction plain;
+    execution::CompiledFunction plain;
     /// Without normalization, for synaptic flow.
-    std::optional<CompiledFunction> bare;
+    std::optional<execution::CompiledFunction> bare;
     double params = 0, macs = 0;
   };
   llvm::Expected<std::vector<Observed>> observe(mlir::ModuleOp module,
                                                 llvm::StringRef function,
-                                                const NamedTensors &given,
+                                                const execution::NamedTensors &given,
                                                 bool synflow);
   /// Of all scorers of a network.
   struct Cache {
@@ -112,8 +112,8 @@ private:
   llvm::Expected<std::unique_ptr<Compiled>>
   compileAnew(unsigned layer, mlir::ModuleOp candidate);
   llvm::Expected<Compiled *> compile(unsigned layer, mlir::ModuleOp candidate);
-  llvm::Expected<llvm::SmallVector<Tensor>>
-  run(const CompiledFunction &function, unsigned layer,
+  llvm::Expected<llvm::SmallVector<execution::Tensor>>
+  run(const execution::CompiledFunction &function, unsigned layer,
       const Observed &observed, bool magnitudes);
 
   LayerScoreOptions options;
@@ -124,6 +124,6 @@ private:
   std::shared_ptr<Cache> cache = std::make_shared<Cache>();
 };
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // KAS_NETWORKS_SCORES_LAYERSCORES_H

@@ -24,7 +24,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
-namespace kas {
+namespace kas::networks {
 
 /// What the elements of the results of a proxy function belong to.
 struct ProxyNames {
@@ -121,6 +121,6 @@ makeLayerFisherFunction(mlir::func::FuncOp layer, llvm::StringRef name,
                         unsigned batch, llvm::ArrayRef<unsigned> spatial,
                         bool normalize);
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // KAS_NETWORKS_SCORES_PROXIES_H

@@ -17,7 +17,7 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Networks/Sites/Site.h"
 
-namespace kas {
+namespace kas::networks {
 
 struct ExtractOptions {
   int64_t stemChannels = defaultStemChannels;
@@ -43,6 +43,6 @@ struct ExtractResult {
 mlir::FailureOr<ExtractResult> extractSpaces(mlir::ModuleOp module,
                                              const ExtractOptions &options);
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // KAS_NETWORKS_SITES_EXTRACT_H

@@ -18,7 +18,7 @@
 #include "kas/Networks/Sites/Extract.h"
 #include "kas/Networks/Sites/Substitute.h"
 
-namespace kas {
+namespace kas::networks {
 
 /// What a kernel can stand for, and what it reads: C channels of an image, of
 /// a sequence of tokens, or of samples without neighbours.
@@ -111,6 +111,6 @@ mlir::FailureOr<SubstituteResult> substituteKernel(mlir::ModuleOp module,
                                                    llvm::StringRef kernelName,
                                                    llvm::StringRef family = {});
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // KAS_NETWORKS_SITES_KERNELSITES_H

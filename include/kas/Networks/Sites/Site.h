@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace kas {
+namespace kas::networks {
 
 /// On a marked operation: `{binding = 0 : i64, name = "conv1", space =
 /// @conv2d}` says which binding of which space the layer is, and its name if it
@@ -102,6 +102,6 @@ using NearMissFn =
 std::vector<Site> findSites(mlir::ModuleOp module, NearMissFn onNearMiss,
                             int64_t stemChannels = defaultStemChannels);
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // KAS_NETWORKS_SITES_SITE_H

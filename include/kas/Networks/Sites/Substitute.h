@@ -16,7 +16,7 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/IR/BuiltinOps.h"
 
-namespace kas {
+namespace kas::networks {
 
 struct SubstituteOptions {
   /// `x` or `@x`: a `kas.operator` of the module; `kas.x`: an operator of the
@@ -46,6 +46,6 @@ struct SubstituteResult {
 mlir::FailureOr<SubstituteResult> substitute(mlir::ModuleOp module,
                                              const SubstituteOptions &options);
 
-} // namespace kas
+} // namespace kas::networks
 
 #endif // KAS_NETWORKS_SITES_SUBSTITUTE_H

@@ -16,7 +16,7 @@
 
 #include "kas/Search/Core/Enumerator.h"
 
-namespace kas {
+namespace kas::search {
 
 /// The moves from the root to a candidate.
 using Path = llvm::SmallVector<Move, 16>;
@@ -140,6 +140,6 @@ private:
   uint64_t numExpansions = 0, numDeadEnds = 0, numDuplicates = 0;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_CANDIDATESPACE_H

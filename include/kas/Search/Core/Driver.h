@@ -16,7 +16,7 @@
 #include "kas/Search/Core/Searcher.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
-namespace kas {
+namespace kas::search {
 
 struct SearchLimits {
   /// The most candidates to evaluate.
@@ -43,6 +43,6 @@ runSearch(Searcher &searcher, llvm::ArrayRef<Evaluator *> evaluators,
           const SearchLimits &limits,
           llvm::function_ref<void(const SearchResult &)> progress = {});
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_DRIVER_H

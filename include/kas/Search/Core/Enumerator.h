@@ -18,7 +18,7 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <atomic>
 
-namespace kas {
+namespace kas::search {
 
 /// Lists the solutions of a space in canonical order, each once, and builds the
 /// tree of living states. It can be interrupted at any time and run on from
@@ -115,6 +115,6 @@ private:
   Statistics statistics;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_ENUMERATOR_H

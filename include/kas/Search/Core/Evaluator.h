@@ -18,7 +18,7 @@
 #include <map>
 #include <string>
 
-namespace kas {
+namespace kas::search {
 
 /// Metrics by name, e.g. `flops`, `params`, `latency_ms`. Smaller is better
 /// unless the name says otherwise.
@@ -42,6 +42,6 @@ public:
   virtual llvm::Expected<Metrics> evaluate(const Solution &solution) = 0;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_EVALUATOR_H

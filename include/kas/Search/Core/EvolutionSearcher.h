@@ -17,7 +17,7 @@
 #include <deque>
 #include <map>
 
-namespace kas {
+namespace kas::search {
 
 /// Regularized evolution (Real, Aggarwal, Huang, Le: "Regularized Evolution for
 /// Image Classifier Architecture Search", AAAI 2019, algorithm 1): the best of
@@ -68,6 +68,6 @@ private:
   std::map<uint64_t, Path> inFlight;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_EVOLUTIONSEARCHER_H

@@ -16,7 +16,7 @@
 #include "kas/Search/Core/SpaceSearcher.h"
 #include <deque>
 
-namespace kas {
+namespace kas::search {
 
 /// Proposes every candidate once: the cheapest first where the space has a tree
 /// and there is a cost, else in canonical order. What is told changes nothing.
@@ -47,6 +47,6 @@ private:
   bool isComplete = false;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_EXHAUSTIVESEARCHER_H

@@ -15,7 +15,7 @@
 
 #include "kas/Search/Core/Driver.h"
 
-namespace kas {
+namespace kas::search {
 
 /// Evaluates `results`, all evaluated before, by `evaluators` on `threads`
 /// threads, the first first. `known` has outcomes by identifier that an earlier
@@ -28,6 +28,6 @@ llvm::Error runFinalRound(
     const std::map<uint64_t, Outcome> &known,
     llvm::function_ref<llvm::Error(const SearchResult &, double)> record);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_FINALROUND_H

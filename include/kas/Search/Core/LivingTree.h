@@ -20,7 +20,7 @@
 #include <cassert>
 #include <vector>
 
-namespace kas {
+namespace kas::search {
 
 /// The states below which there is a solution that no earlier path leads to
 /// (paths in lexicographic order of their moves). Each node has its exact
@@ -118,6 +118,6 @@ private:
 
 static_assert(sizeof(LivingTree::Node) == 20);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_LIVINGTREE_H

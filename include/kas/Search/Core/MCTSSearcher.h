@@ -18,7 +18,7 @@
 #include <deque>
 #include <map>
 
-namespace kas {
+namespace kas::search {
 
 /// Monte-Carlo tree search with two levels for each state: first the kind of
 /// move is chosen, then the move. Both by UCB1-tuned (Auer, Cesa-Bianchi,
@@ -132,6 +132,6 @@ private:
   std::map<uint64_t, Proposal> inFlight;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_MCTSSEARCHER_H

@@ -16,7 +16,7 @@
 #include "kas/Search/Core/SpaceSearcher.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
-namespace kas {
+namespace kas::search {
 
 /// What an algorithm is given beside its constants.
 struct SearcherSettings {
@@ -52,6 +52,6 @@ makeSearcher(llvm::StringRef name, std::unique_ptr<State> root,
              const SearcherSettings &settings = {},
              llvm::ArrayRef<std::string> parameters = {});
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_MAKESEARCHER_H

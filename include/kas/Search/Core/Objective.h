@@ -16,7 +16,7 @@
 #include "kas/Search/Core/ParetoFront.h"
 #include "kas/Search/Core/Driver.h"
 
-namespace kas {
+namespace kas::search {
 
 /// Makes metrics comparable. Less is better; a metric of which more is better
 /// has a negative factor.
@@ -86,6 +86,6 @@ std::vector<std::string> getMetricNames(llvm::ArrayRef<SearchResult> results);
 ParetoFront getFront(const Objective &objective,
                      llvm::ArrayRef<SearchResult> results);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_OBJECTIVE_H

@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace kas {
+namespace kas::search {
 
 /// One value for each objective; less is better. Infinity where it is unknown.
 using ObjectivePoint = llvm::SmallVector<double, 4>;
@@ -61,6 +61,6 @@ double getHypervolume(llvm::ArrayRef<ObjectivePoint> points,
 /// count as reached; points with an infinity are left out.
 double getNormalizedHypervolume(llvm::ArrayRef<ObjectivePoint> points);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_PARETOFRONT_H

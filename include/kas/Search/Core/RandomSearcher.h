@@ -16,7 +16,7 @@
 
 #include "kas/Search/Core/SpaceSearcher.h"
 
-namespace kas {
+namespace kas::search {
 
 /// Walks from the root to a terminal state, choosing at each state a kind of
 /// move uniformly, then a move of it uniformly; steps back at dead ends. A
@@ -60,6 +60,6 @@ private:
   }
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_RANDOMSEARCHER_H

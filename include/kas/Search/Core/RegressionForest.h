@@ -17,7 +17,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include <vector>
 
-namespace kas {
+namespace kas::search {
 
 /// Regression trees on bootstrap samples, each split chosen among some random
 /// features for the least sum of squared errors (Breiman: "Random Forests",
@@ -67,6 +67,6 @@ private:
 /// Black-Box Functions", 1998, equation 15).
 double getExpectedImprovement(double mean, double variance, double best);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_REGRESSIONFOREST_H

@@ -16,7 +16,7 @@
 #include "kas/Search/Core/Evaluator.h"
 #include "mlir/IR/Operation.h"
 
-namespace kas {
+namespace kas::search {
 
 /// Sets `kas.score` (a dictionary of `metrics`, counts as integers),
 /// `kas.origin` (the name of the space) and, when the search has a database,
@@ -25,6 +25,6 @@ void setScore(mlir::Operation *op, const Metrics &metrics,
               llvm::StringRef space,
               std::optional<uint64_t> candidate = std::nullopt);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_SCORE_H

@@ -18,7 +18,7 @@
 #include <chrono>
 #include <mutex>
 
-namespace kas {
+namespace kas::search {
 
 /// All functions may be called by any thread.
 class SearchReport {
@@ -81,6 +81,6 @@ private:
   uint64_t evaluated = 0, failed = 0, replayed = 0, finals = 0;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_SEARCHREPORT_H

@@ -15,7 +15,7 @@
 
 #include "kas/Search/Core/Searcher.h"
 
-namespace kas {
+namespace kas::search {
 
 /// What a search is, by name: its space, algorithm, seed and all else that its
 /// candidates and their outcomes follow from. A file goes on only with the
@@ -147,6 +147,6 @@ llvm::Expected<MergeCounts> mergeSearches(const SearchStore &first,
                                           const SearchStore &second,
                                           llvm::StringRef output);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_SEARCHSTORE_H

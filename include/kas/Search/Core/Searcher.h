@@ -18,7 +18,7 @@
 #include <variant>
 #include <vector>
 
-namespace kas {
+namespace kas::search {
 
 /// A proposal. Identifiers count up from 0 in the order of proposal.
 struct Candidate {
@@ -74,6 +74,6 @@ public:
   virtual SearchStatistics getStatistics() const = 0;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_SEARCHER_H

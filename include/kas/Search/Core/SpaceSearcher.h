@@ -19,7 +19,7 @@
 #include <limits>
 #include <mutex>
 
-namespace kas {
+namespace kas::search {
 
 /// Makes one number of the metrics of a candidate; more is better. A result
 /// that is not finite counts as a failure.
@@ -98,6 +98,6 @@ private:
   double highest = -std::numeric_limits<double>::infinity();
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_SPACESEARCHER_H

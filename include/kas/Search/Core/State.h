@@ -22,7 +22,7 @@
 #include <memory>
 #include <optional>
 
-namespace kas {
+namespace kas::search {
 
 /// One step out of a state: plain data, the same on every machine. A move means
 /// something only together with the state that gave it.
@@ -113,6 +113,6 @@ public:
   virtual uint64_t key() const = 0;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_STATE_H

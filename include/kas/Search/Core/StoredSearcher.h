@@ -22,7 +22,7 @@
 #include <functional>
 #include <mutex>
 
-namespace kas {
+namespace kas::search {
 
 /// Wraps a searcher: each proposal is in the store before it is handed out,
 /// each outcome before `tell` returns. Candidates are asked for one by one, so
@@ -73,6 +73,6 @@ private:
   std::atomic<bool> stopped = false;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_STOREDSEARCHER_H

@@ -16,7 +16,7 @@
 #include "kas/Search/Core/RegressionForest.h"
 #include "kas/Search/Core/SpaceSearcher.h"
 
-namespace kas {
+namespace kas::search {
 
 /// Proposes the candidate whose reward is expected to exceed the best one by
 /// most (expected improvement), by a regression forest on features of all
@@ -86,6 +86,6 @@ private:
   size_t numFitted = 0;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_CORE_SURROGATESEARCHER_H

@@ -17,7 +17,7 @@
 #include "kas/Search/Core/Evaluator.h"
 #include <functional>
 
-namespace kas {
+namespace kas::search {
 
 /// A candidate as another process reads it.
 struct CandidateText {
@@ -85,6 +85,6 @@ void registerEvaluator(llvm::StringRef name, EvaluatorFactory factory);
 llvm::Expected<std::unique_ptr<Evaluator>>
 makeEvaluator(llvm::StringRef name, const EvaluatorSettings &settings);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_EVALUATORS_EVALUATORS_H

@@ -15,7 +15,7 @@
 
 #include "kas/Search/Evaluators/Evaluators.h"
 
-namespace kas {
+namespace kas::search {
 
 /// Hands candidates to `settings.workers` processes of the shell command
 /// `settings.command`, each of which reads one JSON object per line and answers
@@ -36,6 +36,6 @@ namespace kas {
 llvm::Expected<std::unique_ptr<Evaluator>>
 makeExternalEvaluator(const EvaluatorSettings &settings);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_EVALUATORS_EXTERNALEVALUATOR_H

@@ -18,7 +18,7 @@
 #include "llvm/Support/Error.h"
 #include <vector>
 
-namespace kas {
+namespace kas::search {
 
 /// A linear operator at one binding, as the products that it sums up.
 struct ProductList {
@@ -81,6 +81,6 @@ double getImitationError(const ProductList &products,
                          const ImitationSamples &held,
                          const ImitationOptions &options);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_EVALUATORS_IMITATION_H

@@ -16,7 +16,7 @@
 
 #include "kas/Search/Evaluators/Evaluators.h"
 
-namespace kas {
+namespace kas::search {
 
 /// Compares candidates with `settings.imitated` as sets of functions, on random
 /// data. Metrics, each the largest over the bindings and from 0 to 1:
@@ -38,6 +38,6 @@ namespace kas {
 llvm::Expected<std::unique_ptr<Evaluator>>
 makeImitationEvaluator(const EvaluatorSettings &settings);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_EVALUATORS_IMITATIONEVALUATOR_H

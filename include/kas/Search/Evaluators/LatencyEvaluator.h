@@ -15,7 +15,7 @@
 
 #include "kas/Search/Evaluators/Evaluators.h"
 
-namespace kas {
+namespace kas::search {
 
 /// The metric `latency_ms`: the median time of the compiled candidate on the
 /// CPU over 7 runs after 2 for warming up, one thread, summed over the bindings
@@ -30,6 +30,6 @@ namespace kas {
 llvm::Expected<std::unique_ptr<Evaluator>>
 makeLatencyEvaluator(const EvaluatorSettings &settings);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_EVALUATORS_LATENCYEVALUATOR_H

@@ -16,7 +16,7 @@
 
 #include "kas/Search/Evaluators/Evaluators.h"
 
-namespace kas {
+namespace kas::search {
 
 /// Lets `makeEvaluator` know them. They take the network `@forward` of the
 /// module of the settings, whose layers of the space `kas-extract` has marked,
@@ -25,6 +25,6 @@ namespace kas {
 /// of `ensemble` and `naswot` the mean. More is meant to be better.
 void registerProxyEvaluators();
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_EVALUATORS_PROXYEVALUATOR_H

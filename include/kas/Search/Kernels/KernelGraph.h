@@ -19,7 +19,7 @@
 #include "mlir/IR/Builders.h"
 #include <mutex>
 
-namespace kas {
+namespace kas::search {
 
 /// A tensor of a kernel and the primitive that makes it.
 struct KernelNode {
@@ -41,10 +41,10 @@ struct KernelNode {
   /// By unfolded dimension.
   llvm::SmallVector<Size, 2> windows;
 
-  TensorShape shape;
+  solver::TensorShape shape;
   /// `DagOpInterface::getImpliedSizes`, `getFlops`, `getParams`.
   llvm::SmallVector<Size, 2> impliedSizes;
-  std::optional<CostTerm> flops, params;
+  std::optional<solver::CostTerm> flops, params;
 
   /// A merge that repeats nothing, of two tensors of one shape, whose operands
   /// may be swapped.
@@ -72,22 +72,22 @@ public:
   /// The problem's layers with the number of groups, sizes, costs, limits and
   /// budgets: what `getBudgetProblem` says of the kernel's IR. With no upper
   /// budget, FLOPs have one that never binds.
-  BudgetProblem getBudgetProblem() const;
+  solver::BudgetProblem getBudgetProblem() const;
   /// Values for the variables that use as much of the budget as can be, with a
   /// certificate. Computed once; from any thread.
-  const BudgetSolution &solve() const;
+  const solver::BudgetSolution &solve() const;
 
 private:
   mutable std::once_flag solved;
-  mutable BudgetSolution solution;
+  mutable solver::BudgetSolution solution;
 };
 
 /// Builds `graph` as `kas.kernel @name`, with values for its variables if the
 /// solution has some.
 KernelOp buildKernel(mlir::OpBuilder &builder, mlir::Location location,
                      llvm::StringRef name, const KernelGraph &graph,
-                     const BudgetSolution *solution = nullptr);
+                     const solver::BudgetSolution *solution = nullptr);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_KERNELS_KERNELGRAPH_H

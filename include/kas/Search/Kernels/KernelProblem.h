@@ -17,7 +17,7 @@
 #include "kas/Dialect/Kas/IR/KasDag.h"
 #include <bitset>
 
-namespace kas {
+namespace kas::search {
 
 /// The primitives of the sampler. Each is a kind of move: a walk chooses the
 /// kind first, so that the many pairs of operands of a merge do not make merges
@@ -101,9 +101,9 @@ struct KernelProblem {
   SymbolSet symbols;
   unsigned numPrimaries = 0;
   /// Facts, bindings, variables.
-  SizeRules rules;
+  solver::SizeRules rules;
   llvm::SmallVector<int64_t> multiplicities;
-  TensorShape input, output;
+  solver::TensorShape input, output;
   /// By spatial dimension of the input, the windows that unfold it.
   llvm::SmallVector<llvm::SmallVector<unsigned, 2>, 2> windows;
   /// Symbols that groups and shuffles are made by: divisors of facts.
@@ -140,6 +140,6 @@ struct KernelProblem {
 /// name of a primitive with 0 or 1.
 llvm::Error parseKernelLimit(llvm::StringRef text, KernelLimits &limits);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_KERNELS_KERNELPROBLEM_H

@@ -15,7 +15,7 @@
 
 #include "kas/Search/Kernels/KernelGraph.h"
 
-namespace kas {
+namespace kas::search {
 
 /// The empty kernel of `problem`. The first move chooses the number of
 /// primitives, the last one the number of groups where it is open; the others
@@ -28,6 +28,6 @@ namespace kas {
 std::unique_ptr<State>
 makeKernelState(std::shared_ptr<const KernelProblem> problem);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_KERNELS_KERNELSTATE_H

@@ -18,7 +18,7 @@
 #include "kas/Networks/Scores/LayerScores.h"
 #include "kas/Search/Networks/NetworkState.h"
 
-namespace kas {
+namespace kas::search {
 
 class FisherJudge {
 public:
@@ -41,7 +41,7 @@ public:
 private:
   struct Bench;
   explicit FisherJudge(std::shared_ptr<const NetworkProblem> problem);
-  llvm::Error checkLayers(const LayerScorer &scorer) const;
+  llvm::Error checkLayers(const networks::LayerScorer &scorer) const;
   std::unique_ptr<Bench> takeBench();
   void giveBack(std::unique_ptr<Bench> bench);
   llvm::Expected<double> scoreLayer(const NetworkProblem::Layer &layer,
@@ -56,6 +56,6 @@ private:
   std::map<std::pair<unsigned, std::string>, double> scores;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_NETWORKS_FISHERJUDGE_H

@@ -20,7 +20,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include <string>
 
-namespace kas {
+namespace kas::search {
 
 /// Those of kas/TransformOps/IteratorDomain.h, and two that preserve values:
 /// `Split` cuts the convolution in two along its output channels, which makes
@@ -98,6 +98,6 @@ std::vector<ProgramStep> listSteps(llvm::ArrayRef<mlir::linalg::LinalgOp> parts,
 std::string printTransforms(llvm::ArrayRef<ProgramStep> program,
                             llvm::StringRef name, llvm::StringRef indent);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_NETWORKS_LAYERPROGRAM_H

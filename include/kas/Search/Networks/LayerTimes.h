@@ -19,7 +19,7 @@
 #include "kas/Search/Networks/NetworkState.h"
 #include <future>
 
-namespace kas {
+namespace kas::search {
 
 /// Milliseconds of configurations, kept by layer and program while it lives.
 class LayerTimes {
@@ -66,6 +66,6 @@ private:
   std::map<std::string, std::shared_future<Outcome>> timed;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_NETWORKS_LAYERTIMES_H

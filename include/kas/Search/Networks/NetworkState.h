@@ -19,7 +19,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <vector>
 
-namespace kas {
+namespace kas::search {
 
 /// What programs there are.
 struct NetworkLimits {
@@ -103,6 +103,6 @@ std::string printScript(const NetworkProblem &problem,
 /// Multiply-adds of operations that reduce products.
 double countProducts(mlir::Operation *op);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_NETWORKS_NETWORKSTATE_H

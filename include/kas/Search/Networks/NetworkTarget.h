@@ -13,7 +13,7 @@
 #ifndef KAS_SEARCH_NETWORKS_NETWORKTARGET_H
 #define KAS_SEARCH_NETWORKS_NETWORKTARGET_H
 
-namespace kas {
+namespace kas::search {
 
 /// Lets `makeNetworkTarget` make one. Evaluators are `flops`, `params`,
 /// `fisher`, which gives the Fisher Potential summed over the layers that are
@@ -21,6 +21,6 @@ namespace kas {
 /// was, `latency` and `external`.
 void registerNetworkSearch();
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_NETWORKS_NETWORKTARGET_H

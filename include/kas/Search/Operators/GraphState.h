@@ -17,7 +17,7 @@
 #include "kas/Search/Operators/OperatorGraph.h"
 #include "kas/Search/Core/State.h"
 
-namespace kas {
+namespace kas::search {
 
 struct GraphStateOptions {
   /// Cut by the shape distance. Off only to check that it loses nothing.
@@ -59,6 +59,6 @@ struct DistanceStatistics {
 /// Of the search that `state`, a state of `makeGraphState`, belongs to.
 DistanceStatistics getDistanceStatistics(const State &state);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_OPERATORS_GRAPHSTATE_H

@@ -18,7 +18,7 @@
 #include "kas/Search/Core/State.h"
 #include "mlir/IR/Builders.h"
 
-namespace kas {
+namespace kas::search {
 
 /// What makes a coordinate. The two results of a merge are two nodes; a share
 /// is none: a node may be used by any number of weights and at most once
@@ -90,6 +90,6 @@ OperatorOp buildOperator(mlir::OpBuilder &builder, mlir::Location location,
                          llvm::StringRef name, const SearchProblem &problem,
                          const OperatorGraph &graph);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_OPERATORS_OPERATORGRAPH_H

@@ -16,7 +16,7 @@
 #include "kas/Search/Operators/OperatorGraph.h"
 #include <mutex>
 
-namespace kas {
+namespace kas::search {
 
 /// Prints solutions of one problem as `kas.operator @candidate`, a whole file.
 class OperatorPrinter {
@@ -32,6 +32,6 @@ private:
   mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_OPERATORS_OPERATORPRINTER_H

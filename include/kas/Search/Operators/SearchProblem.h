@@ -15,7 +15,7 @@
 
 #include "kas/Dialect/Kas/IR/Kas.h"
 
-namespace kas {
+namespace kas::search {
 
 /// One dimension of the output or of the input.
 struct Dimension {
@@ -106,6 +106,6 @@ struct SearchProblem {
   bool hasBatch() const;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_OPERATORS_SEARCHPROBLEM_H

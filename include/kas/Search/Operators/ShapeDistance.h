@@ -17,7 +17,7 @@
 #include "kas/Support/FlatMap.h"
 #include "kas/Support/Random.h"
 
-namespace kas {
+namespace kas::search {
 
 /// A coordinate as the distance sees it.
 struct ShapeItem {
@@ -174,6 +174,6 @@ private:
   Statistics statistics;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_OPERATORS_SHAPEDISTANCE_H

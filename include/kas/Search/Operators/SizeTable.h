@@ -18,7 +18,7 @@
 #include <memory>
 #include <vector>
 
-namespace kas {
+namespace kas::search {
 
 /// The number of a size in a `SizeTable`.
 using SizeId = uint32_t;
@@ -147,6 +147,6 @@ private:
   std::vector<std::unique_ptr<llvm::SmallVector<SizeId, 8>>> blocks;
 };
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_OPERATORS_SIZETABLE_H

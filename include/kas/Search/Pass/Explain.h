@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace kas {
+namespace kas::search {
 
 /// What stands in the way of `problem`, which has no operator: sentences such
 /// as `an operator needs 9 steps, depth allows 7`. Each names one bound without
@@ -28,6 +28,6 @@ namespace kas {
 std::vector<std::string> explainEmptySpace(const SearchProblem &problem,
                                            uint64_t expansions = 20000);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_PASS_EXPLAIN_H

@@ -16,7 +16,7 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Pass/Pass.h"
 
-namespace kas {
+namespace kas::search {
 
 #define GEN_PASS_DECL
 #include "kas/Search/Pass/Passes.h.inc"
@@ -24,6 +24,6 @@ namespace kas {
 #define GEN_PASS_REGISTRATION
 #include "kas/Search/Pass/Passes.h.inc"
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_PASS_PASSES_H

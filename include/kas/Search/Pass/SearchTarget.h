@@ -18,7 +18,7 @@
 #include "kas/Search/Kernels/KernelState.h"
 #include "mlir/IR/BuiltinOps.h"
 
-namespace kas {
+namespace kas::search {
 
 class SearchTarget {
 public:
@@ -73,6 +73,6 @@ void registerNetworkTarget(NetworkTargetFactory factory);
 llvm::FailureOr<std::unique_ptr<SearchTarget>>
 makeNetworkTarget(const NetworkRequest &request);
 
-} // namespace kas
+} // namespace kas::search
 
 #endif // KAS_SEARCH_PASS_SEARCHTARGET_H

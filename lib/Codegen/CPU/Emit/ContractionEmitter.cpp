@@ -12,9 +12,10 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
-Attribute kas::getFinishedLoop(MLIRContext *context) {
+Attribute kas::codegen::getFinishedLoop(MLIRContext *context) {
   auto yes = BoolAttr::get(context, true);
   auto vectorize =
       LLVM::LoopVectorizeAttr::get(context, yes, {}, {}, {}, {}, {}, {});

@@ -20,7 +20,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// Tells LLVM neither to vectorize nor to unroll a loop.
 mlir::Attribute getFinishedLoop(mlir::MLIRContext *context);
@@ -151,6 +151,6 @@ protected:
   llvm::SmallVector<mlir::Value> vectorInputs, scalarInputs;
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_CPU_EMIT_CONTRACTIONEMITTER_H

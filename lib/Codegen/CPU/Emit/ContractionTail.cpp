@@ -15,6 +15,7 @@
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// The operation before or behind `op` that uses `buffer`, with nothing but

@@ -16,7 +16,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
-namespace kas {
+namespace kas::codegen {
 
 struct Contraction;
 
@@ -70,6 +70,6 @@ struct ContractionTail {
   void erase();
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_CPU_EMIT_CONTRACTIONTAIL_H

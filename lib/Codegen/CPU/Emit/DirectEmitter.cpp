@@ -13,6 +13,7 @@
 #include "DirectEmitter.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 //===----------------------------------------------------------------------===//
@@ -257,7 +258,7 @@ SmallVector<Value> DirectEmitter::emitStep(ValueRange start,
   return sums;
 }
 
-void kas::emitDirect(OpBuilder &builder, Location loc,
+void kas::codegen::emitDirect(OpBuilder &builder, Location loc,
                      const Contraction &contraction, const DirectPlan &plan,
                      const ContractionTarget &target,
                      const ContractionOptions &options) {

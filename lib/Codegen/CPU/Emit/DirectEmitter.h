@@ -20,7 +20,7 @@
 #include "../Strategy/DirectPlan.h"
 #include <map>
 
-namespace kas {
+namespace kas::codegen {
 
 class StepLoads;
 
@@ -140,6 +140,6 @@ private:
   std::map<std::pair<unsigned, llvm::SmallVector<Test>>, mlir::Value> masks;
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_CPU_EMIT_DIRECTEMITTER_H

@@ -17,6 +17,7 @@
 #include "mlir/IR/Matchers.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 StepLoads::StepLoads(DirectEmitter &tile, ArrayRef<Piece> pieces)

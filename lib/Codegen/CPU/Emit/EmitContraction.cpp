@@ -21,6 +21,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 static std::string toString(ScheduleAttr schedule) {
@@ -112,7 +113,7 @@ static std::optional<Road> getRoad(ConvolutionAlgorithm algorithm) {
   llvm_unreachable("all algorithms are above");
 }
 
-LogicalResult kas::emitContraction(OpBuilder &builder, Location loc,
+LogicalResult kas::codegen::emitContraction(OpBuilder &builder, Location loc,
                                    const Contraction &contraction,
                                    const ContractionOptions &options,
                                    function_ref<void(const Twine &)> because,

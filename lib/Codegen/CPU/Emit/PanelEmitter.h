@@ -25,7 +25,7 @@
 #include "ContractionEmitter.h"
 #include "../Strategy/PanelPlan.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// A loop over reductions around the products: how far its step moves in the
 /// panel, in rows, and in each scalar input.
@@ -100,6 +100,6 @@ private:
   int64_t numItems = 1;
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_CPU_EMIT_PANELEMITTER_H

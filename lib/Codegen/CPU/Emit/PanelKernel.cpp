@@ -9,6 +9,7 @@
 #include "PanelEmitter.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// All rows of the group, a register tile at a time.

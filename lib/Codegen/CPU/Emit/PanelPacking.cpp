@@ -9,6 +9,7 @@
 #include "PanelEmitter.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// Copies the products of the vector inputs at all reductions of the block and

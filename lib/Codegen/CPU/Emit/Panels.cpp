@@ -9,6 +9,7 @@
 #include "PanelEmitter.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 void PanelEmitter::emit() {
@@ -81,7 +82,7 @@ void PanelEmitter::emitItem(Value item, Value panelBase) {
   });
 }
 
-void kas::emitPanels(OpBuilder &builder, Location loc,
+void kas::codegen::emitPanels(OpBuilder &builder, Location loc,
                      const Contraction &contraction, const PanelPlan &plan,
                      const ContractionTarget &target,
                      const ContractionOptions &options) {

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 //===----------------------------------------------------------------------===//
@@ -314,7 +315,7 @@ RowVectorEmitter::getPresent(ArrayRef<TileColumn> columns,
   return present;
 }
 
-void kas::emitRowVectors(OpBuilder &builder, Location loc,
+void kas::codegen::emitRowVectors(OpBuilder &builder, Location loc,
                          const Contraction &contraction,
                          const RowVectorPlan &plan,
                          const ContractionTarget &target,

@@ -17,7 +17,7 @@
 #include "ContractionTail.h"
 #include "../Strategy/RowVectorPlan.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// A reduction, or several that are one: how far its step moves in the data and
 /// in the packed weights.
@@ -134,6 +134,6 @@ private:
       stepRanges;
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_CPU_EMIT_ROWVECTOREMITTER_H

@@ -14,6 +14,7 @@
 #include "llvm/ADT/Sequence.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 //===----------------------------------------------------------------------===//

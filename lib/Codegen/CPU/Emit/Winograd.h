@@ -17,7 +17,7 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// Outputs of a tile, and places of the window, along one axis.
 constexpr int64_t winogradTile = 4, winogradWindow = 3;
@@ -45,6 +45,6 @@ matchWinograd(mlir::linalg::Conv2DNchwFchwOp op);
 mlir::Value emitWinograd(mlir::Operation *op, const WinogradConvolution &conv,
                          const ContractionOptions &options);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_CPU_EMIT_WINOGRAD_H

@@ -21,6 +21,7 @@
 #include "llvm/ADT/Sequence.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -494,7 +495,7 @@ Value WinogradEmitter::emit() {
                                            /*writable=*/true);
 }
 
-Value kas::emitWinograd(Operation *op, const WinogradConvolution &conv,
+Value kas::codegen::emitWinograd(Operation *op, const WinogradConvolution &conv,
                         const ContractionOptions &options) {
   return WinogradEmitter(op, conv, options).emit();
 }

@@ -16,6 +16,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {

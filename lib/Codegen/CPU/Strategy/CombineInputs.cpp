@@ -13,6 +13,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 std::optional<CombinedInputs>

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// Adds `factor * expr` to the coefficients of the dimensions and the constant.
@@ -188,7 +189,7 @@ static void classifyLoops(Contraction &contraction) {
   });
 }
 
-std::optional<int64_t> kas::getCoefficient(AffineExpr expr, unsigned dim) {
+std::optional<int64_t> kas::codegen::getCoefficient(AffineExpr expr, unsigned dim) {
   if (!expr.isFunctionOfDim(dim))
     return 0;
   if (isa<AffineDimExpr>(expr))

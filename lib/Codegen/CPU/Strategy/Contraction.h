@@ -21,7 +21,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include <optional>
 
-namespace kas {
+namespace kas::codegen {
 
 /// A buffer and the address of its element at each point of the loops:
 /// `base + sum of stride * index`, in elements from the start of the
@@ -225,6 +225,6 @@ constexpr llvm::StringLiteral packingAttrName = "kas.packing";
 /// The category of the remarks on panels.
 constexpr llvm::StringLiteral panelRemarks = "kas-panels";
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_CPU_STRATEGY_CONTRACTION_H

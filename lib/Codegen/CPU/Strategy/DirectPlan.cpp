@@ -12,6 +12,7 @@
 #include <set>
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -315,7 +316,7 @@ int64_t getGroups(int64_t extent, int64_t block, bool mayOverlap, int64_t items,
 } // namespace
 
 FailureOr<DirectPlan>
-kas::makeDirectPlan(const Contraction &contraction,
+kas::codegen::makeDirectPlan(const Contraction &contraction,
                     const ContractionTarget &target, int64_t threads,
                     ScheduleAttr schedule,
                     function_ref<void(const Twine &)> because) {

@@ -16,7 +16,7 @@
 
 #include "Contraction.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// How the sums of a contraction are kept in registers while its inputs are
 /// read where they are: for operators that use a datum too few times to pay for
@@ -61,6 +61,6 @@ void emitDirect(mlir::OpBuilder &builder, mlir::Location loc,
                 const ContractionTarget &target,
                 const ContractionOptions &options);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_CPU_STRATEGY_DIRECTPLAN_H

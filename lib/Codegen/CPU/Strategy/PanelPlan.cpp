@@ -10,6 +10,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -150,7 +151,7 @@ int64_t estimate(const Contraction &contraction, const PanelPlan &plan,
 } // namespace
 
 FailureOr<PanelPlan>
-kas::makePanelPlan(const Contraction &contraction,
+kas::codegen::makePanelPlan(const Contraction &contraction,
                    const ContractionTarget &target, int64_t threads,
                    ScheduleAttr schedule,
                    function_ref<void(const Twine &)> because) {

@@ -15,7 +15,7 @@
 
 #include "Contraction.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// How a contraction is cut.
 struct PanelPlan {
@@ -56,6 +56,6 @@ void emitPanels(mlir::OpBuilder &builder, mlir::Location loc,
                 const ContractionTarget &target,
                 const ContractionOptions &options);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_CPU_STRATEGY_PANELPLAN_H

@@ -11,6 +11,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 void LinearExpr::add(const LinearExpr &other, int64_t factor) {
@@ -385,7 +386,7 @@ bool isBalanced(int64_t items, int64_t threads) {
 } // namespace
 
 FailureOr<RowVectorPlan>
-kas::makeRowVectorPlan(const Contraction &contraction,
+kas::codegen::makeRowVectorPlan(const Contraction &contraction,
                        const ContractionTarget &target, int64_t threads,
                        ScheduleAttr schedule,
                        function_ref<void(const Twine &)> because) {

@@ -17,7 +17,7 @@
 #include "Contraction.h"
 #include "llvm/Support/MathExtras.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// `base + sum of stride * loop`.
 struct LinearExpr {
@@ -112,6 +112,6 @@ void emitRowVectors(mlir::OpBuilder &builder, mlir::Location loc,
                     const ContractionTarget &target,
                     const ContractionOptions &options);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_CPU_STRATEGY_ROWVECTORPLAN_H

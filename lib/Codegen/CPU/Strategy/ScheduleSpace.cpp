@@ -23,15 +23,16 @@
 #include <set>
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 using llvm::Expected;
 
-ScheduleNumbers kas::getNumbers(ScheduleAttr schedule) {
+ScheduleNumbers kas::codegen::getNumbers(ScheduleAttr schedule) {
   return {schedule.getRows(), schedule.getColumns(), schedule.getVectors(),
           schedule.getTile(), schedule.getDepth()};
 }
 
-ScheduleAttr kas::getSchedule(MLIRContext *context, Road road,
+ScheduleAttr kas::codegen::getSchedule(MLIRContext *context, Road road,
                               const ScheduleNumbers &numbers) {
   return ScheduleAttr::get(context, road, numbers[0], numbers[1], numbers[2],
                            numbers[3], numbers[4]);
@@ -260,7 +261,7 @@ static FailureOr<Views> matchLinalg(linalg::LinalgOp op,
 }
 
 Expected<ScheduleSpace>
-kas::getScheduleSpace(Operation *op, const ScheduleSpaceOptions &options) {
+kas::codegen::getScheduleSpace(Operation *op, const ScheduleSpaceOptions &options) {
   std::string reason = "expected a kas.apply or a linalg operation";
   auto because = [&](const Twine &why) { reason = why.str(); };
   op->getContext()

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -75,7 +76,7 @@ matchWindow(AffineExpr index, unsigned axis, const Coordinates &operation) {
 
 } // namespace
 
-FailureOr<WinogradConvolution> kas::matchWinograd(ApplyOp apply) {
+FailureOr<WinogradConvolution> kas::codegen::matchWinograd(ApplyOp apply) {
   OperatorOp op = apply.getOperator();
   if (!op || !op.isConcrete() || apply->getNumOperands() != 2)
     return failure();
@@ -143,7 +144,7 @@ FailureOr<WinogradConvolution> kas::matchWinograd(ApplyOp apply) {
   return result;
 }
 
-FailureOr<WinogradConvolution> kas::matchWinograd(linalg::Conv2DNchwFchwOp op) {
+FailureOr<WinogradConvolution> kas::codegen::matchWinograd(linalg::Conv2DNchwFchwOp op) {
   auto isOne = [](DenseIntElementsAttr values) {
     return llvm::all_of(values.getValues<int64_t>(),
                         [](int64_t value) { return value == 1; });

@@ -9,16 +9,17 @@
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_ATTACHCPUTARGET
 #include "kas/Codegen/CPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 
 namespace {
 
-struct AttachCPUTarget : kas::impl::AttachCPUTargetBase<AttachCPUTarget> {
+struct AttachCPUTarget : kas::codegen::impl::AttachCPUTargetBase<AttachCPUTarget> {
   using AttachCPUTargetBase::AttachCPUTargetBase;
 
   void runOnOperation() override {

@@ -17,12 +17,13 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_DENSEOUTPUTS
 #include "kas/Codegen/CPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -267,7 +268,7 @@ getBatchesFirst(linalg::GenericOp op) {
 
 namespace {
 
-struct DenseOutputs : kas::impl::DenseOutputsBase<DenseOutputs> {
+struct DenseOutputs : kas::codegen::impl::DenseOutputsBase<DenseOutputs> {
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) {

@@ -14,16 +14,17 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_EXPANDMATH
 #include "kas/Codegen/CPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
-struct ExpandMath : kas::impl::ExpandMathBase<ExpandMath> {
+struct ExpandMath : kas::codegen::impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     Operation *module = getOperation()->getParentOp();
     // Else each of the multiply-adds would be a call.

@@ -15,10 +15,10 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_KEEPREADS
 #include "kas/Codegen/CPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace mlir;
 
@@ -49,7 +49,7 @@ static bool mayBeWritten(bufferization::ToTensorOp op) {
 
 namespace {
 
-struct KeepReads : kas::impl::KeepReadsBase<KeepReads> {
+struct KeepReads : kas::codegen::impl::KeepReadsBase<KeepReads> {
   void runOnOperation() override {
     Builder builder(&getContext());
     int64_t count = 0;

@@ -10,10 +10,10 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_LINALGTOCPULOOPS
 #include "kas/Codegen/CPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace mlir;
 
@@ -142,7 +142,7 @@ void makeParallel(IRRewriter &rewriter, ArrayRef<scf::ForOp> loops) {
   rewriter.eraseOp(outermost);
 }
 
-struct LinalgToCPULoops : kas::impl::LinalgToCPULoopsBase<LinalgToCPULoops> {
+struct LinalgToCPULoops : kas::codegen::impl::LinalgToCPULoopsBase<LinalgToCPULoops> {
   using LinalgToCPULoopsBase::LinalgToCPULoopsBase;
 
   void runOnOperation() override {

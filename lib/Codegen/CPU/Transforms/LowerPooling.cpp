@@ -21,12 +21,13 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_LOWERPOOLING
 #include "kas/Codegen/CPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -75,7 +76,7 @@ private:
                    ArrayRef<Value> rows, ArrayRef<Value> columns);
 };
 
-struct LowerPooling : kas::impl::LowerPoolingBase<LowerPooling> {
+struct LowerPooling : kas::codegen::impl::LowerPoolingBase<LowerPooling> {
   using LowerPoolingBase::LowerPoolingBase;
 
   void runOnOperation() override {

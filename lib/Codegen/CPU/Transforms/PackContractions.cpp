@@ -14,15 +14,16 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Remarks.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_PACKCONTRACTIONS
 #include "kas/Codegen/CPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
-Target kas::getContractionTarget(Operation *op, int64_t vectorBits) {
+Target kas::codegen::getContractionTarget(Operation *op, int64_t vectorBits) {
   Target target;
   // Without a target: what most have.
   target.vectorBits = 256;
@@ -36,11 +37,11 @@ Target kas::getContractionTarget(Operation *op, int64_t vectorBits) {
   return target;
 }
 
-ScheduleAttr kas::getSchedule(Operation *op) {
+ScheduleAttr kas::codegen::getSchedule(Operation *op) {
   return op->getAttrOfType<ScheduleAttr>(KasCPUDialect::scheduleName);
 }
 
-void kas::remarkNotPacked(Operation *op, StringRef name, const Twine &reason) {
+void kas::codegen::remarkNotPacked(Operation *op, StringRef name, const Twine &reason) {
   if (ScheduleAttr schedule = getSchedule(op))
     op->emitError() << "expected an operation that suits " << schedule << ": "
                     << reason;
@@ -52,7 +53,7 @@ void kas::remarkNotPacked(Operation *op, StringRef name, const Twine &reason) {
 
 namespace {
 
-struct PackContractions : kas::impl::PackContractionsBase<PackContractions> {
+struct PackContractions : kas::codegen::impl::PackContractionsBase<PackContractions> {
   using PackContractionsBase::PackContractionsBase;
 
   /// Those that alone fill a buffer may run once before the function, if what

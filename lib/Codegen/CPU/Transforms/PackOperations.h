@@ -20,7 +20,7 @@
 #include "mlir/IR/Operation.h"
 #include <optional>
 
-namespace kas {
+namespace kas::codegen {
 
 /// The target of the module; vectors of `vectorBits` if there are any.
 Target getContractionTarget(mlir::Operation *op, int64_t vectorBits);
@@ -41,6 +41,6 @@ std::optional<llvm::SmallVector<int64_t>> getZeros(mlir::tensor::PadOp op);
 /// zeros or to a value per channel.
 bool readsPadding(mlir::linalg::LinalgOp op);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_CPU_TRANSFORMS_PACKOPERATIONS_H

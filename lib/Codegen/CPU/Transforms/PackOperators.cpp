@@ -23,15 +23,16 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_PACKOPERATORS
 #include "kas/Codegen/CPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
-std::optional<SmallVector<int64_t>> kas::getZeros(tensor::PadOp op) {
+std::optional<SmallVector<int64_t>> kas::codegen::getZeros(tensor::PadOp op) {
   Value value = op.getConstantPaddingValue();
   std::optional<SmallVector<int64_t>> low =
       getConstantIntValues(op.getMixedLowPad());
@@ -95,7 +96,7 @@ private:
   SmallVector<Operation *> made;
 };
 
-struct PackOperators : kas::impl::PackOperatorsBase<PackOperators> {
+struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
   using PackOperatorsBase::PackOperatorsBase;
 
   void runOnOperation() override {
@@ -184,7 +185,7 @@ LogicalResult PackOperators::lower(ApplyOp apply) {
   return success();
 }
 
-bool kas::readsPadding(linalg::LinalgOp op) {
+bool kas::codegen::readsPadding(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics() || op.getNumReductionLoops() == 0 ||
       op.getNumDpsInits() != 1)
     return false;

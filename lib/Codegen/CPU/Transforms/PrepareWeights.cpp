@@ -23,12 +23,13 @@
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_PREPAREWEIGHTS
 #include "kas/Codegen/CPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -213,7 +214,7 @@ void Preparation::move() {
 }
 
 namespace {
-struct PrepareWeights : kas::impl::PrepareWeightsBase<PrepareWeights> {
+struct PrepareWeights : kas::codegen::impl::PrepareWeightsBase<PrepareWeights> {
   void runOnOperation() override {
     SmallVector<func::FuncOp> functions;
     for (auto function : getOperation().getOps<func::FuncOp>())

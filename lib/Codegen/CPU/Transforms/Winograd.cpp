@@ -17,12 +17,13 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_WINOGRAD
 #include "kas/Codegen/CPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// Whether there are enough tiles for vectors of them.
@@ -42,7 +43,7 @@ static bool isF32(Operation *op) {
 }
 
 namespace {
-struct Winograd : kas::impl::WinogradBase<Winograd> {
+struct Winograd : kas::codegen::impl::WinogradBase<Winograd> {
   using WinogradBase::WinogradBase;
 
   void runOnOperation() override {

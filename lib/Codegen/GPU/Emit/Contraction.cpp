@@ -9,6 +9,7 @@
 #include "Contraction.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// Counts the arguments of `body` that `value` is a product of.
@@ -27,7 +28,7 @@ static bool collectFactors(Value value, Block *body,
          collectFactors(product.getRhs(), body, uses);
 }
 
-bool kas::isContraction(linalg::GenericOp op) {
+bool kas::codegen::isContraction(linalg::GenericOp op) {
   if (op.getNumDpsInits() != 1 || op.getNumDpsInputs() < 2 ||
       op.getNumReductionLoops() == 0)
     return false;

@@ -17,7 +17,7 @@
 #include "KernelEmitter.h"
 #include "TensorAccess.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// Whether `op` adds products of all its inputs to its output, in f32; the
 /// inputs may be narrower.
@@ -34,6 +34,6 @@ struct ContractionProblem {
   static std::optional<ContractionProblem> get(mlir::linalg::GenericOp op);
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_EMIT_CONTRACTION_H

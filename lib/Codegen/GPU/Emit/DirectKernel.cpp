@@ -15,6 +15,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -326,7 +327,7 @@ private:
 
 } // namespace
 
-void kas::emitDirectKernel(OpBuilder &builder, Location loc,
+void kas::codegen::emitDirectKernel(OpBuilder &builder, Location loc,
                            const GPUKernelProblem &problem,
                            GPUScheduleAttr schedule, const LaunchShape &launch,
                            ValueRange arguments) {

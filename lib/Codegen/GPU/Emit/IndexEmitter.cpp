@@ -9,6 +9,7 @@
 #include "IndexEmitter.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 AffineExpr IndexEmitter::add(Value value, Interval range) {

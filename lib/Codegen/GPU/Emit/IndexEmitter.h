@@ -19,7 +19,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
-namespace kas {
+namespace kas::codegen {
 
 class IndexEmitter {
 public:
@@ -66,6 +66,6 @@ private:
   bool hasPromise = false;
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_EMIT_INDEXEMITTER_H

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 static SmallVector<int64_t> getSizes(ArrayRef<SizeAttr> sizes) {
@@ -42,7 +43,7 @@ FailureOr<LaunchShape> LaunchShape::get(int64_t blocks, int64_t threads,
   return shape;
 }
 
-AffineExpr kas::linearize(ArrayRef<AffineExpr> indices, ArrayRef<int64_t> shape,
+AffineExpr kas::codegen::linearize(ArrayRef<AffineExpr> indices, ArrayRef<int64_t> shape,
                           MLIRContext *context) {
   AffineExpr address = getAffineConstantExpr(0, context);
   for (auto [expr, size] : llvm::zip_equal(indices, shape))
@@ -50,7 +51,7 @@ AffineExpr kas::linearize(ArrayRef<AffineExpr> indices, ArrayRef<int64_t> shape,
   return address;
 }
 
-SmallVector<AffineExpr> kas::delinearize(AffineExpr expr,
+SmallVector<AffineExpr> kas::codegen::delinearize(AffineExpr expr,
                                          ArrayRef<int64_t> extents) {
   SmallVector<AffineExpr> digits(extents.size());
   int64_t stride = 1;
@@ -74,7 +75,7 @@ GPUKernelEmitter::GPUKernelEmitter(OpBuilder &builder, Location loc,
                     : elementType;
 }
 
-Value kas::emitBlockId(ImplicitLocOpBuilder &b, IndexEmitter &index,
+Value kas::codegen::emitBlockId(ImplicitLocOpBuilder &b, IndexEmitter &index,
                        const LaunchShape &launch) {
   Value id = gpu::BlockIdOp::create(b, gpu::Dimension::x);
   int64_t stride = launch.grid[0];

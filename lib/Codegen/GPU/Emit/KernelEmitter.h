@@ -18,7 +18,7 @@
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// One operator with the shapes of its tensors.
 struct GPUKernelProblem {
@@ -165,6 +165,6 @@ void emitWarpgroupKernel(mlir::OpBuilder &builder, mlir::Location loc,
                          GPUScheduleAttr schedule, const LaunchShape &launch,
                          mlir::gpu::GPUFuncOp kernel);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_EMIT_KERNELEMITTER_H

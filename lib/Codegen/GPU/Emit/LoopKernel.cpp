@@ -17,6 +17,7 @@
 #include "mlir/IR/IRMapping.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 LoopProblem LoopProblem::get(linalg::GenericOp op) {
@@ -232,7 +233,7 @@ void LoopKernelEmitter::emit() {
   }
 }
 
-void kas::emitLoopKernel(OpBuilder &builder, Location loc,
+void kas::codegen::emitLoopKernel(OpBuilder &builder, Location loc,
                          const LoopProblem &problem, const LaunchShape &launch,
                          ValueRange arguments) {
   LoopKernelEmitter(builder, loc, problem, launch, arguments).emit();

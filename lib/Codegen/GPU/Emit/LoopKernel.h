@@ -16,7 +16,7 @@
 #include "KernelEmitter.h"
 #include "TensorAccess.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// What a kernel of a `linalg.generic` reads, and how its points are numbered.
 struct LoopProblem {
@@ -49,6 +49,6 @@ void emitLoopKernel(mlir::OpBuilder &builder, mlir::Location loc,
                     const LoopProblem &problem, const LaunchShape &launch,
                     mlir::ValueRange arguments);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_EMIT_LOOPKERNEL_H

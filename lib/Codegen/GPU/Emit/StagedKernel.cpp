@@ -24,6 +24,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -517,7 +518,7 @@ void StagedKernelEmitter::finish(ArrayRef<Value> sums) {
   }
 }
 
-void kas::emitStagedKernel(OpBuilder &builder, Location loc,
+void kas::codegen::emitStagedKernel(OpBuilder &builder, Location loc,
                            const GPUKernelProblem &problem,
                            GPUScheduleAttr schedule, const LaunchShape &launch,
                            gpu::GPUFuncOp kernel) {

@@ -13,6 +13,7 @@
 #include "mlir/IR/Matchers.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -195,11 +196,11 @@ bool TensorAccess::isZero() const {
   return !source && fill && matchPattern(fill, m_AnyZeroFloat());
 }
 
-bool kas::isReshape(Operation *op) {
+bool kas::codegen::isReshape(Operation *op) {
   return isa_and_present<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op);
 }
 
-bool kas::isTensorView(Operation *op) {
+bool kas::codegen::isTensorView(Operation *op) {
   return isReshape(op) ||
          isa_and_present<linalg::FillOp, linalg::TransposeOp,
                          linalg::BroadcastOp, linalg::CopyOp, tensor::PadOp,

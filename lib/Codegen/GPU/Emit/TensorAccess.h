@@ -17,7 +17,7 @@
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// How an operation reads an operand, in terms of its loops.
 struct TensorAccess {
@@ -47,6 +47,6 @@ bool isTensorView(mlir::Operation *op);
 /// Whether `op` is a view of a whole buffer in its order.
 bool isReshape(mlir::Operation *op);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_EMIT_TENSORACCESS_H

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// The digits of `units * unit + offset`, where `offset` is less than a unit

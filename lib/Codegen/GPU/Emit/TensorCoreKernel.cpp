@@ -28,6 +28,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 TensorCoreKernelEmitter::TensorCoreKernelEmitter(
@@ -266,7 +267,7 @@ void TensorCoreKernelEmitter::emit() {
   finish(emitSteps(sums));
 }
 
-void kas::emitTensorCoreKernel(OpBuilder &builder, Location loc,
+void kas::codegen::emitTensorCoreKernel(OpBuilder &builder, Location loc,
                                const GPUKernelProblem &problem,
                                GPUScheduleAttr schedule,
                                const LaunchShape &launch,

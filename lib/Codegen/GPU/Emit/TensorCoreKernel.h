@@ -19,7 +19,7 @@
 #include "KernelEmitter.h"
 #include "../Strategy/MatrixView.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// One of the two matrices, and the part of it that a block holds for `depth`
 /// steps. Thread t copies the units t, t + threads, ... of `unit` elements.
@@ -137,6 +137,6 @@ private:
   bool hasAsync = false;
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_EMIT_TENSORCOREKERNEL_H

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// ldmatrix reads four matrices of eight lines of 16 bytes; lane l says where

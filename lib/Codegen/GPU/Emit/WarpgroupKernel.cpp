@@ -27,6 +27,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 WarpgroupKernelEmitter::WarpgroupKernelEmitter(OpBuilder &builder, Location loc,
@@ -237,7 +238,7 @@ void WarpgroupKernelEmitter::emit() {
   finish(values);
 }
 
-void kas::emitWarpgroupKernel(OpBuilder &builder, Location loc,
+void kas::codegen::emitWarpgroupKernel(OpBuilder &builder, Location loc,
                               const GPUKernelProblem &problem,
                               GPUScheduleAttr schedule,
                               const LaunchShape &launch,

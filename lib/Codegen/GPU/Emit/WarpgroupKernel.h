@@ -18,7 +18,7 @@
 #include "../Strategy/WarpgroupView.h"
 #include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
 
-namespace kas {
+namespace kas::codegen {
 
 class WarpgroupKernelEmitter : GPUKernelEmitter {
 public:
@@ -94,6 +94,6 @@ private:
   mlir::AffineExpr warp, lane;
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_EMIT_WARPGROUPKERNEL_H

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// Of the lines from `lines` on that the warpgroup multiplies. Eight lines of

@@ -12,12 +12,13 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/Matchers.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_GPUTOCPULOOPS
 #include "kas/Codegen/GPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -331,7 +332,7 @@ Value KernelSerializer::getMemory(Value value) {
 
 namespace {
 
-struct GPUToCPULoops : kas::impl::GPUToCPULoopsBase<GPUToCPULoops> {
+struct GPUToCPULoops : kas::codegen::impl::GPUToCPULoopsBase<GPUToCPULoops> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     OpBuilder builder(&getContext());

@@ -17,7 +17,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
-namespace kas {
+namespace kas::codegen {
 
 class LaneEmitter {
 public:
@@ -60,6 +60,6 @@ private:
   mlir::ImplicitLocOpBuilder &b;
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_EMULATION_LANEEMITTER_H

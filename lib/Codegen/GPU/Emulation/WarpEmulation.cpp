@@ -19,9 +19,10 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
-bool kas::isWarpOperation(Operation *op) {
+bool kas::codegen::isWarpOperation(Operation *op) {
   return isa<nvgpu::LdMatrixOp, nvgpu::MmaSyncOp, WarpgroupMmaOp>(op);
 }
 
@@ -204,7 +205,7 @@ static func::FuncOp getFunction(ImplicitLocOpBuilder &b, Operation *op,
   return function;
 }
 
-void kas::emulateWarpOperation(ImplicitLocOpBuilder &b, Operation *op,
+void kas::codegen::emulateWarpOperation(ImplicitLocOpBuilder &b, Operation *op,
                                ValueRange operands, Value result) {
   SmallVector<Value> arguments(operands);
   arguments.push_back(result);
@@ -237,7 +238,7 @@ static void emitCopy(nvgpu::DeviceAsyncCopyOp copy) {
   });
 }
 
-void kas::emulateAsyncCopies(gpu::GPUFuncOp kernel) {
+void kas::codegen::emulateAsyncCopies(gpu::GPUFuncOp kernel) {
   SmallVector<Operation *> waits, groups, copies;
   kernel.walk([&](Operation *op) {
     if (isa<nvgpu::DeviceAsyncWaitOp>(op))

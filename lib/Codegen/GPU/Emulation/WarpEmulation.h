@@ -19,7 +19,7 @@
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// Whether all lanes of a warp have to be there to compute `op`.
 bool isWarpOperation(mlir::Operation *op);
@@ -50,6 +50,6 @@ std::string getWarpgroupMmaName(WarpgroupMmaOp op);
 void emitWarpgroupMma(mlir::ImplicitLocOpBuilder &b, WarpgroupMmaOp op,
                       mlir::ValueRange arguments);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_EMULATION_WARPEMULATION_H

@@ -24,6 +24,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// Elements of 16 bits: bits 4 to 6 of the address in bytes are exchanged with
@@ -127,7 +128,7 @@ static Value emulate(ImplicitLocOpBuilder &b, MatrixDescriptorOp op) {
   return arith::OrIOp::create(b, address, createI64(b, op.getFixedBits()));
 }
 
-void kas::emulateTensorCopies(gpu::GPUFuncOp kernel) {
+void kas::codegen::emulateTensorCopies(gpu::GPUFuncOp kernel) {
   SmallVector<Operation *> done;
   kernel.walk([&](Operation *op) {
     OpBuilder builder(op);
@@ -229,7 +230,7 @@ static void emitTile(ImplicitLocOpBuilder &b, DescribedMatrix &rows,
   scf::YieldOp::create(b, next);
 }
 
-void kas::emitWarpgroupMma(ImplicitLocOpBuilder &b, WarpgroupMmaOp op,
+void kas::codegen::emitWarpgroupMma(ImplicitLocOpBuilder &b, WarpgroupMmaOp op,
                            ValueRange arguments) {
   LaneEmitter e(b);
   Value sums = arguments[4], results = arguments[5];
@@ -266,7 +267,7 @@ void kas::emitWarpgroupMma(ImplicitLocOpBuilder &b, WarpgroupMmaOp op,
   memref::StoreOp::create(b, vector, results, ValueRange(thread));
 }
 
-std::string kas::getWarpgroupMmaName(WarpgroupMmaOp op) {
+std::string kas::codegen::getWarpgroupMmaName(WarpgroupMmaOp op) {
   std::string name;
   llvm::raw_string_ostream text(name);
   text << "kas_wgmma_"

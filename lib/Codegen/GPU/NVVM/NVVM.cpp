@@ -25,13 +25,14 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringSwitch.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_GPUPREPARENVVM
 #define GEN_PASS_DEF_GPUSERIALIZENVVM
 #include "kas/Codegen/GPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// What loads of four f32 need.
@@ -41,7 +42,7 @@ static constexpr int64_t alignment = 16;
 static constexpr llvm::StringLiteral annotationName = "llvm.loop_annotation";
 
 namespace {
-struct GPUPrepareNVVM : kas::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
+struct GPUPrepareNVVM : kas::codegen::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
   void getDependentDialects(DialectRegistry &registry) const override {
     GPUPrepareNVVMBase::getDependentDialects(registry);
     registry.insert<KasGPUDialect>();
@@ -188,7 +189,7 @@ static void completeKernels(ModuleOp module) {
 }
 
 namespace {
-struct GPUSerializeNVVM : kas::impl::GPUSerializeNVVMBase<GPUSerializeNVVM> {
+struct GPUSerializeNVVM : kas::codegen::impl::GPUSerializeNVVMBase<GPUSerializeNVVM> {
   using GPUSerializeNVVMBase::GPUSerializeNVVMBase;
 
   void runOnOperation() override {

@@ -10,15 +10,16 @@
 #include "kas/Codegen/GPU/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_GPUPASSTENSORMAPS
 #include "kas/Codegen/GPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
-FailureOr<TensorMaps> kas::getTensorMaps(gpu::GPUFuncOp kernel) {
+FailureOr<TensorMaps> kas::codegen::getTensorMaps(gpu::GPUFuncOp kernel) {
   TensorMaps maps;
   WalkResult result = kernel.walk([&](TensorCopyOp copy) {
     auto argument = dyn_cast<BlockArgument>(copy.getBuffer());
@@ -59,7 +60,7 @@ static LogicalResult addParameters(gpu::GPUFuncOp kernel) {
 }
 
 namespace {
-struct GPUPassTensorMaps : kas::impl::GPUPassTensorMapsBase<GPUPassTensorMaps> {
+struct GPUPassTensorMaps : kas::codegen::impl::GPUPassTensorMapsBase<GPUPassTensorMaps> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
       if (failed(addParameters(kernel)))

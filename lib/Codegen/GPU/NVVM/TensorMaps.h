@@ -17,7 +17,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "llvm/ADT/MapVector.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// For each argument of `kernel` and map of it: the copies that need it, in the
 /// order of the parameters that the kernel gets for them.
@@ -27,6 +27,6 @@ using TensorMaps = llvm::MapVector<std::pair<unsigned, TensorMapAttr>,
 /// Fails, with an error, where a copy is not from an argument.
 mlir::FailureOr<TensorMaps> getTensorMaps(mlir::gpu::GPUFuncOp kernel);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_NVVM_TENSORMAPS_H

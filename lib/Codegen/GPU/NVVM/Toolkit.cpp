@@ -51,7 +51,7 @@ static void addVirtualEnvironment(StringRef root,
   }
 }
 
-Expected<std::string> kas::findCUDAToolkit(StringRef given) {
+Expected<std::string> kas::codegen::findCUDAToolkit(StringRef given) {
   SmallVector<std::string> folders;
   if (!given.empty()) {
     folders.push_back(given.str());

@@ -17,6 +17,7 @@
 #include "mlir/Transforms/DialectConversion.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// The `values` as elements of the array that a vector of vectors becomes.
@@ -234,7 +235,7 @@ struct WarpToNVVMInterface : ConvertToLLVMPatternInterface {
 
 } // namespace
 
-void kas::registerConvertKasGPUToNVVMInterface(DialectRegistry &registry) {
+void kas::codegen::registerConvertKasGPUToNVVMInterface(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *, KasGPUDialect *dialect) {
     dialect->addInterfaces<WarpToNVVMInterface>();
   });

@@ -20,12 +20,12 @@ class LLVMTypeConverter;
 class RewritePatternSet;
 } // namespace mlir
 
-namespace kas {
+namespace kas::codegen {
 
 /// The same for the operations of warpgroups.
 void addWarpgroupPatterns(const mlir::LLVMTypeConverter &converter,
                           mlir::RewritePatternSet &patterns);
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_NVVM_WARPTONVVM_H

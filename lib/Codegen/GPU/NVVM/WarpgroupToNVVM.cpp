@@ -18,6 +18,7 @@
 #include "mlir/Transforms/DialectConversion.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 static Value createConstant(ImplicitLocOpBuilder &b, Type type, int64_t value) {
@@ -296,7 +297,7 @@ struct WarpgroupWaitLowering : WarpgroupPattern<WarpgroupWaitOp> {
 
 } // namespace
 
-void kas::addWarpgroupPatterns(const LLVMTypeConverter &converter,
+void kas::codegen::addWarpgroupPatterns(const LLVMTypeConverter &converter,
                                RewritePatternSet &patterns) {
   patterns.add<
       InitBarriersLowering, ExpectBytesLowering, AwaitPhaseLowering,

@@ -29,13 +29,14 @@
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/Passes.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_GPUTOSPIRV
 #define GEN_PASS_DEF_GPUSERIALIZESPIRV
 #include "kas/Codegen/GPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 //===----------------------------------------------------------------------===//
@@ -266,7 +267,7 @@ static bool hasBF16(ModuleOp module) {
 }
 
 namespace {
-struct GPUToSPIRV : kas::impl::GPUToSPIRVBase<GPUToSPIRV> {
+struct GPUToSPIRV : kas::codegen::impl::GPUToSPIRVBase<GPUToSPIRV> {
   using GPUToSPIRVBase::GPUToSPIRVBase;
 
   void runOnOperation() override {
@@ -305,7 +306,7 @@ struct GPUToSPIRV : kas::impl::GPUToSPIRVBase<GPUToSPIRV> {
   }
 };
 
-struct GPUSerializeSPIRV : kas::impl::GPUSerializeSPIRVBase<GPUSerializeSPIRV> {
+struct GPUSerializeSPIRV : kas::codegen::impl::GPUSerializeSPIRVBase<GPUSerializeSPIRV> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     for (auto kernels :

@@ -10,9 +10,10 @@
 #include "kas/Codegen/GPU/Device.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
-int64_t kas::getDirectThreads(GPUDeviceAttr device, int64_t tiles) {
+int64_t kas::codegen::getDirectThreads(GPUDeviceAttr device, int64_t tiles) {
   int64_t threads = std::min<int64_t>(256, device.getMaxThreads());
   while (threads > device.getSubgroup() &&
          tiles < threads * device.getProcessors())

@@ -18,7 +18,7 @@
 #include "kas/Codegen/GPU/ScheduleSpace.h"
 #include <map>
 
-namespace kas {
+namespace kas::codegen {
 
 /// Threads in a block of a direct kernel of so many tiles. Small problems in
 /// small blocks, so that all processors get some.
@@ -95,6 +95,6 @@ private:
   std::map<std::tuple<const mlir::AffineExpr *, unsigned, int64_t>, bool> known;
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_STRATEGY_COSTMODEL_H

@@ -11,6 +11,7 @@
 #include "mlir/IR/Diagnostics.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -32,7 +33,7 @@ static constexpr DeviceNumbers nvidiaDevices[] = {
     {"sm_90a", 132, 2048, 228 << 10},  {"sm_100", 148, 2048, 228 << 10},
     {"sm_100a", 148, 2048, 228 << 10}, {"sm_120", 188, 1536, 100 << 10}};
 
-llvm::Expected<GPUDeviceAttr> kas::getGPUDevice(MLIRContext *context,
+llvm::Expected<GPUDeviceAttr> kas::codegen::getGPUDevice(MLIRContext *context,
                                                 StringRef name) {
   context->loadDialect<KasGPUDialect>();
   // What Vulkan 1.1 guarantees ("Required Limits"), and a small integrated GPU.
@@ -67,7 +68,7 @@ llvm::Expected<GPUDeviceAttr> kas::getGPUDevice(MLIRContext *context,
                                  name + "'");
 }
 
-GPUDeviceAttr kas::setLimits(GPUDeviceAttr device, int64_t maxThreads,
+GPUDeviceAttr kas::codegen::setLimits(GPUDeviceAttr device, int64_t maxThreads,
                              int64_t sharedBytes,
                              function_ref<InFlightDiagnostic()> emitError) {
   auto emitUnknown = [&] {
@@ -83,7 +84,7 @@ GPUDeviceAttr kas::setLimits(GPUDeviceAttr device, int64_t maxThreads,
       device.getThreadRegisters(), device.getSubgroup());
 }
 
-int64_t kas::getMaxSharedBytes(GPUDeviceAttr device, GPURoad road) {
+int64_t kas::codegen::getMaxSharedBytes(GPUDeviceAttr device, GPURoad road) {
   // A system takes 1 KiB of a processor's for each block.
   bool mayAskForMore =
       road == GPURoad::TensorCore || road == GPURoad::Warpgroup;
@@ -92,22 +93,22 @@ int64_t kas::getMaxSharedBytes(GPUDeviceAttr device, GPURoad road) {
   return device.getSharedBytes();
 }
 
-bool kas::isHostDevice(GPUDeviceAttr device) {
+bool kas::codegen::isHostDevice(GPUDeviceAttr device) {
   return device.getName() == hostDevice;
 }
 
-bool kas::hasWarpgroupInstructions(GPUDeviceAttr device) {
+bool kas::codegen::hasWarpgroupInstructions(GPUDeviceAttr device) {
   return device.getName() == "sm_90a";
 }
 
-bool kas::hasMatrixInstructions(GPUDeviceAttr device) {
+bool kas::codegen::hasMatrixInstructions(GPUDeviceAttr device) {
   StringRef name = device.getName();
   int capability = 0;
   return name.consume_front("sm_") && !name.consumeInteger(10, capability) &&
          capability >= 80;
 }
 
-GPUDeviceAttr kas::getGPUDevice(Operation *op) {
+GPUDeviceAttr kas::codegen::getGPUDevice(Operation *op) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     module = op->getParentOfType<ModuleOp>();
@@ -118,6 +119,6 @@ GPUDeviceAttr kas::getGPUDevice(Operation *op) {
   return nullptr;
 }
 
-StringRef kas::getChipOfDevice(StringRef architecture) {
+StringRef kas::codegen::getChipOfDevice(StringRef architecture) {
   return architecture == "sm_90" ? "sm_90a" : architecture;
 }

@@ -18,6 +18,7 @@
 #include "kas/Codegen/GPU/Device.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 static int64_t getNumTiles(const GPUKernelProblem &problem,
@@ -113,7 +114,7 @@ getLaunchShape(GPUScheduleAttr schedule, GPUDeviceAttr device,
 }
 
 FailureOr<LaunchShape>
-kas::getLaunchShape(const GPUKernelProblem &problem, Type elementType,
+kas::codegen::getLaunchShape(const GPUKernelProblem &problem, Type elementType,
                     GPUScheduleAttr schedule, GPUDeviceAttr device,
                     function_ref<InFlightDiagnostic()> emitError) {
   return ::getLaunchShape(
@@ -123,7 +124,7 @@ kas::getLaunchShape(const GPUKernelProblem &problem, Type elementType,
 }
 
 FailureOr<LaunchShape>
-kas::getLaunchShape(const LoopProblem &problem, GPUScheduleAttr schedule,
+kas::codegen::getLaunchShape(const LoopProblem &problem, GPUScheduleAttr schedule,
                     GPUDeviceAttr device,
                     function_ref<InFlightDiagnostic()> emitError) {
   return ::getLaunchShape(

@@ -9,6 +9,7 @@
 #include "MatrixView.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 static bool dependsOn(ArrayRef<AffineExpr> exprs, unsigned axis) {

@@ -17,7 +17,7 @@
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include <optional>
 
-namespace kas {
+namespace kas::codegen {
 
 /// `output[batch, row, column] = sum over steps of left[batch, row, step] *
 /// right[batch, step, column]`. Each index numbers some axes of the operator
@@ -48,6 +48,6 @@ struct MatrixView {
   void orderSteps(const Coordinates &coordinates, int64_t depth);
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_STRATEGY_MATRIXVIEW_H

@@ -9,6 +9,7 @@
 #include "WarpgroupView.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {

@@ -17,7 +17,7 @@
 #include "../Emit/KernelEmitter.h"
 #include "MatrixView.h"
 
-namespace kas {
+namespace kas::codegen {
 
 /// `output[batch, row, column] = sum over blocks and steps of left[batch, row,
 /// block, step] * right[batch, column, block, step]`. Rows, columns and steps
@@ -58,6 +58,6 @@ struct WarpgroupView {
   int64_t getNumBlocks(GPUScheduleAttr schedule) const;
 };
 
-} // namespace kas
+} // namespace kas::codegen
 
 #endif // LIB_CODEGEN_GPU_STRATEGY_WARPGROUPVIEW_H

@@ -12,16 +12,17 @@
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_GPUEXPANDMATH
 #include "kas/Codegen/GPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
-struct GPUExpandMath : kas::impl::GPUExpandMathBase<GPUExpandMath> {
+struct GPUExpandMath : kas::codegen::impl::GPUExpandMathBase<GPUExpandMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     // Not the ones that every device has.

@@ -28,12 +28,13 @@
 #include "mlir/Transforms/Passes.h"
 #include "mlir/Transforms/RegionUtils.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_GPUFORMKERNELS
 #include "kas/Codegen/GPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -392,7 +393,7 @@ LogicalResult KernelFormer::materialize() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct GPUFormKernels : kas::impl::GPUFormKernelsBase<GPUFormKernels> {
+struct GPUFormKernels : kas::codegen::impl::GPUFormKernelsBase<GPUFormKernels> {
   LogicalResult initialize(MLIRContext *context) override {
     fusion = OpPassManager(func::FuncOp::getOperationName());
     fusion.addPass(createFuseElementwise());

@@ -17,12 +17,14 @@
 #include "llvm/Support/Base64.h"
 #include "llvm/Support/JSON.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_GPUWRITEMANIFEST
 #include "kas/Codegen/GPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
+using namespace kas::execution;
 using namespace mlir;
 
 //===----------------------------------------------------------------------===//
@@ -395,7 +397,7 @@ std::string GPUManifest::toJSON() const {
 }
 
 namespace {
-struct GPUWriteManifest : kas::impl::GPUWriteManifestBase<GPUWriteManifest> {
+struct GPUWriteManifest : kas::codegen::impl::GPUWriteManifestBase<GPUWriteManifest> {
   using GPUWriteManifestBase::GPUWriteManifestBase;
 
   void runOnOperation() override {

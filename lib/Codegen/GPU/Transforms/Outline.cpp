@@ -12,12 +12,13 @@
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/Device.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_GPUOUTLINE
 #include "kas/Codegen/GPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -342,7 +343,7 @@ LogicalResult Outliner::outline(Operation *op) {
   return outline(cast<linalg::GenericOp>(op));
 }
 
-FailureOr<OutlinedKernels> kas::outlineKernels(ModuleOp module) {
+FailureOr<OutlinedKernels> kas::codegen::outlineKernels(ModuleOp module) {
   SmallVector<Operation *> ops;
   module->walk([&](Operation *op) {
     if (op->hasAttr(KasGPUDialect::scheduleName))
@@ -356,7 +357,7 @@ FailureOr<OutlinedKernels> kas::outlineKernels(ModuleOp module) {
 }
 
 namespace {
-struct GPUOutline : kas::impl::GPUOutlineBase<GPUOutline> {
+struct GPUOutline : kas::codegen::impl::GPUOutlineBase<GPUOutline> {
   void runOnOperation() override {
     FailureOr<OutlinedKernels> made = outlineKernels(getOperation());
     if (failed(made))

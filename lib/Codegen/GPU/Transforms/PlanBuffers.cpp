@@ -9,12 +9,13 @@
 #include "kas/Codegen/GPU/Passes.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_GPUPLANBUFFERS
 #include "kas/Codegen/GPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// Suits every device as the start of a buffer: Vulkan's
@@ -131,7 +132,7 @@ void BufferPlanner::rewrite(int64_t bytes) {
 }
 
 namespace {
-struct GPUPlanBuffers : kas::impl::GPUPlanBuffersBase<GPUPlanBuffers> {
+struct GPUPlanBuffers : kas::codegen::impl::GPUPlanBuffersBase<GPUPlanBuffers> {
   void runOnOperation() override {
     if (getOperation().isExternal() || !getOperation().getBody().hasOneBlock())
       return;

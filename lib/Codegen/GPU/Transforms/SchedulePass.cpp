@@ -18,12 +18,13 @@
 #include "kas/Codegen/GPU/ScheduleSpace.h"
 #include "kas/Codegen/GPU/Device.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_GPUSCHEDULE
 #include "kas/Codegen/GPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// Considers the tensor cores' roads, with a `view` of the problem if it has
@@ -63,7 +64,7 @@ static GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
   return model.getBest();
 }
 
-GPUScheduleAttr kas::chooseGPUSchedule(const Coordinates &coordinates,
+GPUScheduleAttr kas::codegen::chooseGPUSchedule(const Coordinates &coordinates,
                                        GPUDeviceAttr device,
                                        std::optional<GPURoad> road,
                                        GPUPrecision precision) {
@@ -127,7 +128,7 @@ static bool hasTensorsOfStaticShape(linalg::GenericOp op) {
 }
 
 llvm::Expected<std::vector<PlannedGPUSchedule>>
-kas::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
+kas::codegen::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
                          GPUPrecision precision) {
   std::optional<GPUKernelProblem> problem;
   if (auto apply = dyn_cast<ApplyOp>(op)) {
@@ -156,7 +157,7 @@ kas::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
   return model.getPoints().vec();
 }
 
-LogicalResult kas::scheduleForGPU(ModuleOp module, GPUDeviceAttr device,
+LogicalResult kas::codegen::scheduleForGPU(ModuleOp module, GPUDeviceAttr device,
                                   std::optional<GPURoad> road,
                                   GPUPrecision precision) {
   module->setAttr(KasGPUDialect::deviceName, device);
@@ -186,7 +187,7 @@ LogicalResult kas::scheduleForGPU(ModuleOp module, GPUDeviceAttr device,
 }
 
 namespace {
-struct GPUSchedule : kas::impl::GPUScheduleBase<GPUSchedule> {
+struct GPUSchedule : kas::codegen::impl::GPUScheduleBase<GPUSchedule> {
   using GPUScheduleBase::GPUScheduleBase;
 
   void runOnOperation() override {

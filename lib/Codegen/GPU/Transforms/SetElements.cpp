@@ -19,12 +19,13 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 
-namespace kas {
+namespace kas::codegen {
 #define GEN_PASS_DEF_GPUSETELEMENTS
 #include "kas/Codegen/GPU/Passes.h.inc"
-} // namespace kas
+} // namespace kas::codegen
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -280,7 +281,7 @@ LogicalResult ElementNarrower::narrow() {
 }
 
 namespace {
-struct GPUSetElements : kas::impl::GPUSetElementsBase<GPUSetElements> {
+struct GPUSetElements : kas::codegen::impl::GPUSetElementsBase<GPUSetElements> {
   using GPUSetElementsBase::GPUSetElementsBase;
 
   void runOnOperation() override {

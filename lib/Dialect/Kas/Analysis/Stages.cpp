@@ -12,6 +12,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::solver;
 
 namespace {
 /// Collects the coordinates of an operator with their producers and consumers.

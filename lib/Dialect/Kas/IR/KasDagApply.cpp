@@ -15,6 +15,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::solver;
 
 //===----------------------------------------------------------------------===//
 // Sizes of the operator in those of the kernel

@@ -17,6 +17,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::solver;
 
 //===----------------------------------------------------------------------===//
 // Text

@@ -25,6 +25,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::networks;
 
 /// Moves elements of its only input.
 static bool isCopy(linalg::LinalgOp op) {

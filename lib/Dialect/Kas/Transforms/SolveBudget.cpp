@@ -15,6 +15,7 @@
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::solver;
 
 namespace kas {
 #define GEN_PASS_DEF_KASSOLVEBUDGETPASS

@@ -29,6 +29,8 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::networks;
 using namespace kas::test;
 using namespace mlir;
 

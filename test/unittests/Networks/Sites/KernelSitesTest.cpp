@@ -18,6 +18,7 @@
 #include "mlir/Parser/Parser.h"
 
 using namespace kas;
+using namespace kas::networks;
 using namespace kas::test;
 using namespace mlir;
 

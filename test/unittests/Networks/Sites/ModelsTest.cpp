@@ -16,6 +16,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace kas;
+using namespace kas::execution;
 using namespace kas::test;
 using namespace mlir;
 

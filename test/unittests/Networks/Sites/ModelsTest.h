@@ -31,7 +31,7 @@ public:
                                                 unsigned optLevel);
 
   /// Runs on arguments that come from `seed`, but for those of `given`.
-  void run(uint64_t seed, const NamedTensors &given = {});
+  void run(uint64_t seed, const execution::NamedTensors &given = {});
 
   /// Of the last run.
   Arguments getArguments() const;
@@ -41,11 +41,11 @@ public:
   unsigned getNumResults() const { return results.size(); }
 
 private:
-  explicit RunnableModel(CompiledFunction function)
+  explicit RunnableModel(execution::CompiledFunction function)
       : function(std::move(function)) {}
 
-  CompiledFunction function;
-  llvm::SmallVector<Tensor> arguments, results;
+  execution::CompiledFunction function;
+  llvm::SmallVector<execution::Tensor> arguments, results;
 };
 
 /// What comparisons have found.

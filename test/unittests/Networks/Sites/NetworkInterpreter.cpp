@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
+using namespace kas::reference;
 using namespace kas::test;
 using namespace mlir;
 

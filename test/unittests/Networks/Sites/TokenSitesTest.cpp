@@ -20,6 +20,8 @@
 #include "mlir/Parser/Parser.h"
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::networks;
 using namespace kas::test;
 using namespace mlir;
 

@@ -22,14 +22,14 @@ namespace kas {
 /// A word of digits is appended to from left to right, so there is one path to
 /// each; one that is full is a candidate when the sum of its digits is a
 /// multiple of `divisor`, which is seen only at the end, else a dead end.
-class DigitState final : public State {
+class DigitState final : public search::State {
 public:
   struct Problem {
     unsigned base = 4, length = 5, divisor = 1;
     /// So many of the last digits do not tell candidates apart.
     unsigned numIgnored = 0;
   };
-  struct Word final : Solution {
+  struct Word final : search::Solution {
     uint64_t key() const override { return value; }
     uint64_t value = 0;
     std::vector<unsigned> digits;
@@ -37,10 +37,10 @@ public:
 
   explicit DigitState(const Problem &problem) : problem(problem) {}
 
-  std::unique_ptr<State> clone() const override {
+  std::unique_ptr<search::State> clone() const override {
     return std::make_unique<DigitState>(*this);
   }
-  void assign(const State &other) override {
+  void assign(const search::State &other) override {
     *this = static_cast<const DigitState &>(other);
   }
   /// Small digits and large ones.
@@ -48,16 +48,16 @@ public:
   llvm::StringRef getKindName(unsigned kind) const override {
     return kind ? "large" : "small";
   }
-  std::optional<Move> nextMove(unsigned kind,
-                               std::optional<Move> previous) const override {
+  std::optional<search::Move> nextMove(unsigned kind,
+                               std::optional<search::Move> previous) const override {
     uint32_t half = problem.base / 2;
     uint32_t code = previous ? previous->code + 1 : 0;
     uint32_t end = kind ? problem.base - half : half;
     if (digits.size() == problem.length || code >= end)
       return std::nullopt;
-    return Move{kind, code};
+    return search::Move{kind, code};
   }
-  void apply(Move move) override {
+  void apply(search::Move move) override {
     digits.push_back(move.code + (move.kind ? problem.base / 2 : 0));
   }
   bool isTerminal() const override {
@@ -66,7 +66,7 @@ public:
       sum += digit;
     return digits.size() == problem.length && sum % problem.divisor == 0;
   }
-  std::shared_ptr<const Solution> getSolution() const override {
+  std::shared_ptr<const search::Solution> getSolution() const override {
     auto word = std::make_shared<Word>();
     word->value = key();
     word->digits = digits;

@@ -14,6 +14,7 @@
 #include <thread>
 
 using namespace kas;
+using namespace kas::search;
 
 namespace {
 

@@ -13,6 +13,7 @@
 #include <thread>
 
 using namespace kas;
+using namespace kas::search;
 
 static RandomSearcher makeSearcher(uint64_t seed, unsigned alphabet = 9,
                                    unsigned length = 4) {

@@ -11,6 +11,7 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::search;
 
 /// A step in the first of three features, a slope in the second.
 static double getTarget(llvm::ArrayRef<float> row) {

@@ -17,6 +17,7 @@
 #include <thread>
 
 using namespace kas;
+using namespace kas::search;
 using llvm::StringRef;
 
 namespace {

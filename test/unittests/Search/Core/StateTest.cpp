@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
+using namespace kas::search;
 
 TEST(State, ListsTheMovesThatItGivesOneByOne) {
   WordState state(9, 4);

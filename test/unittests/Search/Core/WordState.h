@@ -18,7 +18,7 @@
 namespace kas {
 
 /// A set of letters.
-struct Word final : Solution {
+struct Word final : search::Solution {
   explicit Word(uint64_t letters) : letters(letters) {}
   uint64_t key() const override { return letters; }
   uint64_t letters;
@@ -27,15 +27,15 @@ struct Word final : Solution {
 /// Letters are added one by one, in any order; a set of `length` letters out of
 /// `alphabet` is a candidate unless it holds letter 0 but not letter 1. So
 /// every candidate is reached by many paths, and some states are dead ends.
-class WordState final : public State {
+class WordState final : public search::State {
 public:
   WordState(unsigned alphabet, unsigned length)
       : alphabet(alphabet), length(length) {}
 
-  std::unique_ptr<State> clone() const override {
+  std::unique_ptr<search::State> clone() const override {
     return std::make_unique<WordState>(*this);
   }
-  void assign(const State &other) override {
+  void assign(const search::State &other) override {
     *this = static_cast<const WordState &>(other);
   }
   /// Even letters and odd ones.
@@ -43,8 +43,8 @@ public:
   llvm::StringRef getKindName(unsigned kind) const override {
     return kind ? "odd" : "even";
   }
-  std::optional<Move> nextMove(unsigned kind,
-                               std::optional<Move> previous) const override {
+  std::optional<search::Move> nextMove(unsigned kind,
+                               std::optional<search::Move> previous) const override {
     if (count == length)
       return std::nullopt;
     bool isLast = count + 1 == length;
@@ -52,16 +52,16 @@ public:
          2 * code + kind < alphabet; ++code) {
       uint64_t next = letters | uint64_t(1) << (2 * code + kind);
       if (next != letters && !(isLast && (next & 1) && (next & 7) != 7))
-        return Move{kind, code};
+        return search::Move{kind, code};
     }
     return std::nullopt;
   }
-  void apply(Move move) override {
+  void apply(search::Move move) override {
     letters |= uint64_t(1) << (2 * move.code + move.kind);
     ++count;
   }
   bool isTerminal() const override { return count == length; }
-  std::shared_ptr<const Solution> getSolution() const override {
+  std::shared_ptr<const search::Solution> getSolution() const override {
     return std::make_shared<Word>(letters);
   }
   uint64_t key() const override { return letters; }

@@ -19,6 +19,8 @@
 #include "llvm/ADT/MapVector.h"
 
 using namespace kas;
+using namespace kas::search;
+using namespace kas::solver;
 
 namespace {
 

@@ -17,6 +17,7 @@
 #include "llvm/ADT/MapVector.h"
 
 using namespace kas;
+using namespace kas::search;
 
 namespace {
 

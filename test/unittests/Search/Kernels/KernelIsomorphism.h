@@ -23,7 +23,7 @@ namespace kas {
 /// Matches nodes from the outputs on; a commutative merge is tried both ways.
 class KernelIsomorphism {
 public:
-  static bool areSame(const KernelGraph &a, const KernelGraph &b) {
+  static bool areSame(const search::KernelGraph &a, const search::KernelGraph &b) {
     if (a.nodes.size() != b.nodes.size() || a.groups != b.groups)
       return false;
     KernelIsomorphism search(a, b);
@@ -32,7 +32,7 @@ public:
   }
 
 private:
-  KernelIsomorphism(const KernelGraph &a, const KernelGraph &b)
+  KernelIsomorphism(const search::KernelGraph &a, const search::KernelGraph &b)
       : a(a), b(b), there(a.nodes.size(), -1), back(b.nodes.size(), -1) {}
 
   bool match(std::vector<std::pair<int, int>> open) {
@@ -46,7 +46,7 @@ private:
         return false;
       there[i] = j;
       back[j] = i;
-      const KernelNode &x = a.nodes[i], &y = b.nodes[j];
+      const search::KernelNode &x = a.nodes[i], &y = b.nodes[j];
       if (x.right >= 0 && x.commutes) {
         KernelIsomorphism other = *this;
         auto swapped = open;
@@ -63,7 +63,7 @@ private:
     return true;
   }
 
-  bool haveSameStep(const KernelNode &x, const KernelNode &y) {
+  bool haveSameStep(const search::KernelNode &x, const search::KernelNode &y) {
     if (x.step != y.step || x.dims != y.dims || x.amount != y.amount ||
         x.transposesLeft != y.transposesLeft ||
         x.transposesRight != y.transposesRight || x.isScaled != y.isScaled ||
@@ -90,11 +90,11 @@ private:
       product = *product.multiply(dim);
     return product;
   }
-  static Size getRatio(const KernelGraph &graph, const KernelNode &node) {
+  static Size getRatio(const search::KernelGraph &graph, const search::KernelNode &node) {
     return *getProduct(graph.nodes[node.right].shape.dims)
                 .divide(getProduct(graph.nodes[node.left].shape.dims));
   }
-  static Size getPrefix(const KernelGraph &graph, const KernelNode &node) {
+  static Size getPrefix(const search::KernelGraph &graph, const search::KernelNode &node) {
     return getProduct(llvm::ArrayRef(graph.nodes[node.left].shape.dims)
                           .take_front(node.prefix));
   }
@@ -129,19 +129,19 @@ private:
     return to->second == right[0].first && from->second == left[0].first;
   }
 
-  const KernelGraph &a, &b;
+  const search::KernelGraph &a, &b;
   std::vector<int> there, back;
   std::map<unsigned, unsigned> names, namesBack;
 };
 
 /// The same for isomorphic kernels: colours of the nodes, refined by those of
 /// operands and users; says nothing of names and of which node is which.
-inline uint64_t getColours(const KernelGraph &graph) {
+inline uint64_t getColours(const search::KernelGraph &graph) {
   auto mix = [](uint64_t hash, uint64_t value) {
     return (hash ^ (value + 0x9e3779b97f4a7c15ull)) * 0x100000001b3ull;
   };
   std::vector<uint64_t> colours;
-  for (const KernelNode &node : graph.nodes) {
+  for (const search::KernelNode &node : graph.nodes) {
     uint64_t colour = mix(static_cast<uint64_t>(node.step), node.dims);
     colour = mix(mix(colour, node.amount), node.shape.dims.size());
     for (const Size &dim : node.shape.dims)
@@ -154,7 +154,7 @@ inline uint64_t getColours(const KernelGraph &graph) {
   for (unsigned round = 0; round < 4; ++round) {
     std::vector<uint64_t> next = colours;
     for (unsigned index = 0; index < graph.nodes.size(); ++index) {
-      const KernelNode &node = graph.nodes[index];
+      const search::KernelNode &node = graph.nodes[index];
       if (node.left < 0)
         continue;
       uint64_t left = colours[node.left];

@@ -27,14 +27,14 @@ class KernelProblemTest : public testing::Test {
 protected:
   KernelProblemTest() { context.loadDialect<KasDialect>(); }
 
-  std::shared_ptr<const KernelProblem> parse(llvm::StringRef text,
-                                             const KernelLimits &limits = {},
+  std::shared_ptr<const search::KernelProblem> parse(llvm::StringRef text,
+                                             const search::KernelLimits &limits = {},
                                              llvm::StringRef groups = "G") {
     return get(mlir::parseSourceString<mlir::ModuleOp>(text, &context), limits,
                groups);
   }
-  std::shared_ptr<const KernelProblem> load(llvm::StringRef name,
-                                            const KernelLimits &limits = {},
+  std::shared_ptr<const search::KernelProblem> load(llvm::StringRef name,
+                                            const search::KernelLimits &limits = {},
                                             llvm::StringRef groups = "G") {
     return get(
         mlir::parseSourceFile<mlir::ModuleOp>(
@@ -43,16 +43,16 @@ protected:
   }
 
   /// Different kernels, drawn at random.
-  static std::vector<std::shared_ptr<const KernelGraph>>
-  sample(std::shared_ptr<const KernelProblem> problem, unsigned count,
+  static std::vector<std::shared_ptr<const search::KernelGraph>>
+  sample(std::shared_ptr<const search::KernelProblem> problem, unsigned count,
          uint64_t seed = 0) {
-    RandomSearcher::Options options;
+    search::RandomSearcher::Options options;
     options.seed = seed;
-    RandomSearcher searcher(makeKernelState(std::move(problem)), options);
-    std::vector<std::shared_ptr<const KernelGraph>> graphs;
-    for (const Candidate &candidate : searcher.ask(count))
+    search::RandomSearcher searcher(makeKernelState(std::move(problem)), options);
+    std::vector<std::shared_ptr<const search::KernelGraph>> graphs;
+    for (const search::Candidate &candidate : searcher.ask(count))
       graphs.push_back(
-          std::static_pointer_cast<const KernelGraph>(candidate.solution));
+          std::static_pointer_cast<const search::KernelGraph>(candidate.solution));
     return graphs;
   }
 
@@ -61,7 +61,7 @@ protected:
     llvm::raw_string_ostream(text) << kernel;
     return text;
   }
-  static std::string print(const KernelGraph &graph) {
+  static std::string print(const search::KernelGraph &graph) {
     mlir::MLIRContext context;
     context.loadDialect<KasDialect>();
     mlir::OpBuilder builder(&context);
@@ -74,13 +74,13 @@ protected:
   mlir::MLIRContext context;
 
 private:
-  static std::shared_ptr<const KernelProblem>
-  get(mlir::OwningOpRef<mlir::ModuleOp> module, const KernelLimits &limits,
+  static std::shared_ptr<const search::KernelProblem>
+  get(mlir::OwningOpRef<mlir::ModuleOp> module, const search::KernelLimits &limits,
       llvm::StringRef groups) {
     auto kernels = module->getOps<KernelOp>();
-    auto problem = KernelProblem::get(*kernels.begin(), limits, groups);
+    auto problem = search::KernelProblem::get(*kernels.begin(), limits, groups);
     EXPECT_TRUE(llvm::succeeded(problem));
-    return std::make_shared<const KernelProblem>(std::move(*problem));
+    return std::make_shared<const search::KernelProblem>(std::move(*problem));
   }
 };
 

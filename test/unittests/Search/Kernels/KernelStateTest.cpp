@@ -15,6 +15,8 @@
 #include "mlir/IR/Verifier.h"
 
 using namespace kas;
+using namespace kas::search;
+using namespace kas::solver;
 
 namespace {
 

@@ -16,6 +16,7 @@
 #include "llvm/Support/Regex.h"
 
 using namespace kas;
+using namespace kas::search;
 
 namespace {
 

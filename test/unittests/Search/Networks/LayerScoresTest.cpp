@@ -24,6 +24,8 @@
 #include <regex>
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::networks;
 using namespace mlir;
 
 /// Three convolutions, the last two in a residual block, and a mean.

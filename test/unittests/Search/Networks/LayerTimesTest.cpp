@@ -21,6 +21,8 @@
 #include <thread>
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::search;
 using namespace mlir;
 using llvm::createStringError;
 using llvm::Expected;

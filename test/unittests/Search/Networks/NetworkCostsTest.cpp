@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
+using namespace kas::library;
 using namespace mlir;
 
 namespace {

@@ -22,6 +22,7 @@
 #include <set>
 
 using namespace kas;
+using namespace kas::search;
 using namespace mlir;
 
 namespace {

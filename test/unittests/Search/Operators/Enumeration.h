@@ -23,21 +23,21 @@ namespace kas {
 class Enumeration {
 public:
   /// `useTable`: no key twice, which replaces the ordering rule.
-  Enumeration(std::shared_ptr<const SearchProblem> problem,
-              const GraphStateOptions &options, bool useTable = false)
-      : space(std::make_shared<GraphSpace>(std::move(problem), options)),
+  Enumeration(std::shared_ptr<const search::SearchProblem> problem,
+              const search::GraphStateOptions &options, bool useTable = false)
+      : space(std::make_shared<search::GraphSpace>(std::move(problem), options)),
         useTable(useTable) {}
 
   void run() {
-    path.push_back(std::make_unique<GraphState>(space));
+    path.push_back(std::make_unique<search::GraphState>(space));
     visit(0);
     path.clear();
   }
 
-  std::shared_ptr<GraphSpace> space;
+  std::shared_ptr<search::GraphSpace> space;
   /// Called for each operator that is new, and for each way to one.
-  llvm::function_ref<void(const GraphState &)> onOperator = nullptr;
-  llvm::function_ref<void(llvm::ArrayRef<std::unique_ptr<GraphState>>)> onPath =
+  llvm::function_ref<void(const search::GraphState &)> onOperator = nullptr;
+  llvm::function_ref<void(llvm::ArrayRef<std::unique_ptr<search::GraphState>>)> onPath =
       nullptr;
   std::set<uint64_t> keys;
   uint64_t expansions = 0, finals = 0;
@@ -45,7 +45,7 @@ public:
 
 private:
   void visit(unsigned depth) {
-    const GraphState &state = *path[depth];
+    const search::GraphState &state = *path[depth];
     if (state.isTerminal()) {
       ++finals;
       if (onPath)
@@ -57,11 +57,11 @@ private:
     if (useTable && !table.insert(state.key()).second)
       return;
     ++expansions;
-    llvm::SmallVector<Move, 32> moves;
+    llvm::SmallVector<search::Move, 32> moves;
     state.getMoves(moves);
     if (path.size() == depth + 1)
-      path.push_back(std::make_unique<GraphState>(space));
-    for (Move move : moves) {
+      path.push_back(std::make_unique<search::GraphState>(space));
+    for (search::Move move : moves) {
       if (isStopped)
         return;
       path[depth + 1]->assign(*path[depth]);
@@ -72,7 +72,7 @@ private:
 
   bool useTable;
   std::set<uint64_t> table;
-  std::vector<std::unique_ptr<GraphState>> path;
+  std::vector<std::unique_ptr<search::GraphState>> path;
 };
 
 } // namespace kas

@@ -13,6 +13,7 @@
 #include <set>
 
 using namespace kas;
+using namespace kas::search;
 
 namespace {
 

@@ -16,6 +16,9 @@
 #include "mlir/IR/SymbolTable.h"
 
 using namespace kas;
+using namespace kas::library;
+using namespace kas::reference;
+using namespace kas::search;
 
 namespace {
 

@@ -16,6 +16,7 @@
 #include "Problems.h"
 
 using namespace kas;
+using namespace kas::search;
 
 namespace {
 

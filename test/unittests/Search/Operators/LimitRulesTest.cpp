@@ -15,6 +15,7 @@
 #include "RuleChecker.h"
 
 using namespace kas;
+using namespace kas::search;
 
 //===----------------------------------------------------------------------===//
 // All moves

@@ -19,6 +19,8 @@
 #include <cstdlib>
 
 using namespace kas;
+using namespace kas::library;
+using namespace kas::search;
 using namespace kas::test;
 
 namespace {

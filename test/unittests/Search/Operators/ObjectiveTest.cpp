@@ -12,6 +12,7 @@
 #include <limits>
 
 using namespace kas;
+using namespace kas::search;
 
 static const double unknown = std::numeric_limits<double>::infinity();
 

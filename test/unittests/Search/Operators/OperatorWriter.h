@@ -21,46 +21,46 @@ namespace kas {
 /// Makes the steps of an operator whatever the rules say of them.
 class OperatorWriter {
 public:
-  explicit OperatorWriter(std::shared_ptr<const SearchProblem> problem,
-                          const GraphStateOptions &options = {})
+  explicit OperatorWriter(std::shared_ptr<const search::SearchProblem> problem,
+                          const search::GraphStateOptions &options = {})
       : space(problem, options) {
-    GraphState root(std::shared_ptr<GraphSpace>(&space, [](GraphSpace *) {}));
+    search::GraphState root(std::shared_ptr<search::GraphSpace>(&space, [](search::GraphSpace *) {}));
     state.assign(root.getData());
   }
 
   /// Coordinates are named by the expressions they are.
-  ExprId output(unsigned index) { return state.live[index].expr; }
-  ExprId reduce(llvm::StringRef size) {
+  search::ExprId output(unsigned index) { return state.live[index].expr; }
+  search::ExprId reduce(llvm::StringRef size) {
     apply(ReduceMove, getReduceCode(size));
     return state.getLive().back().expr;
   }
-  void contract(llvm::ArrayRef<ExprId> shared, llvm::ArrayRef<ExprId> taken) {
+  void contract(llvm::ArrayRef<search::ExprId> shared, llvm::ArrayRef<search::ExprId> taken) {
     apply(ContractMove, getContractCode(shared, taken));
   }
-  ExprId split(ExprId a, ExprId b) { return binary(SplitMove, a, b); }
-  ExprId unfold(ExprId a, ExprId b) { return binary(UnfoldMove, a, b); }
-  ExprId shift(ExprId a) {
+  search::ExprId split(search::ExprId a, search::ExprId b) { return binary(SplitMove, a, b); }
+  search::ExprId unfold(search::ExprId a, search::ExprId b) { return binary(UnfoldMove, a, b); }
+  search::ExprId shift(search::ExprId a) {
     unsigned index = find(a);
     apply(ShiftMove, index << 8);
     return state.live[index].expr;
   }
-  std::pair<ExprId, ExprId> merge(ExprId a, llvm::StringRef block) {
+  std::pair<search::ExprId, search::ExprId> merge(search::ExprId a, llvm::StringRef block) {
     unsigned index = find(a);
-    SizeId id = size(block);
-    llvm::ArrayRef<SizeId> blocks =
+    search::SizeId id = size(block);
+    llvm::ArrayRef<search::SizeId> blocks =
         space.sizes.getBlocks(state.live[index].size);
     apply(MergeMove, index << 8 | (llvm::find(blocks, id) - blocks.begin()));
     return {state.live[index].expr, state.getLive().back().expr};
   }
-  ExprId stride(ExprId a, llvm::StringRef factor) {
+  search::ExprId stride(search::ExprId a, llvm::StringRef factor) {
     unsigned index = find(a);
-    llvm::ArrayRef<SizeId> factors = space.distance.getStrideFactors();
+    llvm::ArrayRef<search::SizeId> factors = space.distance.getStrideFactors();
     apply(StrideMove,
           index << 8 | (llvm::find(factors, size(factor)) - factors.begin()));
     return state.live[index].expr;
   }
-  void expand(ExprId a) { apply(ExpandMove, find(a) << 8); }
-  ExprId shiftBack(ExprId a) {
+  void expand(search::ExprId a) { apply(ExpandMove, find(a) << 8); }
+  search::ExprId shiftBack(search::ExprId a) {
     unsigned index = find(a);
     apply(ShiftMove, index << 8 | 1);
     return state.live[index].expr;
@@ -70,8 +70,8 @@ public:
     return state.finalKey;
   }
 
-  const LiveCoord &get(ExprId expr) { return state.live[find(expr)]; }
-  SizeId size(llvm::StringRef text) {
+  const search::LiveCoord &get(search::ExprId expr) { return state.live[find(expr)]; }
+  search::SizeId size(llvm::StringRef text) {
     return space.sizes.intern(
         llvm::cantFail(parseSize(text, space.problem->symbols)));
   }
@@ -79,7 +79,7 @@ public:
   /// Whether the search makes this move here.
   bool lists(unsigned kind, uint32_t code) {
     bool isListed = false;
-    forEachMove(space, state, kind, kind, code, [&](Move move) {
+    forEachMove(space, state, kind, kind, code, [&](search::Move move) {
       isListed = move.code == code;
       return true;
     });
@@ -87,31 +87,31 @@ public:
   }
   unsigned countMoves(unsigned kind) {
     unsigned count = 0;
-    forEachMove(space, state, kind, kind, 0, [&](Move) {
+    forEachMove(space, state, kind, kind, 0, [&](search::Move) {
       ++count;
       return false;
     });
     return count;
   }
 
-  GraphSpace space;
-  GraphStateData state;
+  search::GraphSpace space;
+  search::GraphStateData state;
 
 protected:
   uint32_t getReduceCode(llvm::StringRef text) {
     return llvm::find(space.reduceSizes, size(text)) -
            space.reduceSizes.begin();
   }
-  uint32_t getContractCode(llvm::ArrayRef<ExprId> shared,
-                           llvm::ArrayRef<ExprId> taken) {
+  uint32_t getContractCode(llvm::ArrayRef<search::ExprId> shared,
+                           llvm::ArrayRef<search::ExprId> taken) {
     uint32_t code = 0;
-    for (ExprId coord : shared)
+    for (search::ExprId coord : shared)
       code |= Shared << (2 * find(coord));
-    for (ExprId coord : taken)
+    for (search::ExprId coord : taken)
       code |= Taken << (2 * find(coord));
     return code;
   }
-  unsigned find(ExprId expr) {
+  unsigned find(search::ExprId expr) {
     for (auto [index, coord] : llvm::enumerate(state.getLive()))
       if (coord.expr == expr)
         return index;
@@ -120,7 +120,7 @@ protected:
   }
 
 private:
-  ExprId binary(unsigned kind, ExprId a, ExprId b) {
+  search::ExprId binary(unsigned kind, search::ExprId a, search::ExprId b) {
     unsigned first = find(a), second = find(b);
     apply(kind, first << 8 | second);
     return state.live[first - (second < first)].expr;

@@ -12,6 +12,7 @@
 #include <limits>
 
 using namespace kas;
+using namespace kas::search;
 
 static std::vector<ObjectivePoint> makePoints(uint64_t seed, unsigned count,
                                               unsigned axes, unsigned grid) {

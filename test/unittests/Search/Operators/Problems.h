@@ -50,17 +50,17 @@ kas.space @views<A, B | g>
 )";
 
 /// All solutions, in the order of `seed`.
-inline std::vector<std::shared_ptr<const OperatorGraph>>
-enumerate(std::shared_ptr<const SearchProblem> problem, uint64_t seed = 0,
-          GraphStateOptions stateOptions = {}) {
-  RandomSearcher::Options options;
+inline std::vector<std::shared_ptr<const search::OperatorGraph>>
+enumerate(std::shared_ptr<const search::SearchProblem> problem, uint64_t seed = 0,
+          search::GraphStateOptions stateOptions = {}) {
+  search::RandomSearcher::Options options;
   options.seed = seed;
   options.expansionsPerWalk = options.expansionsPerAsk = ~uint64_t(0) >> 1;
-  RandomSearcher searcher(makeGraphState(problem, stateOptions), options);
-  std::vector<std::shared_ptr<const OperatorGraph>> graphs;
-  for (const Candidate &candidate : searcher.ask(1000000))
+  search::RandomSearcher searcher(makeGraphState(problem, stateOptions), options);
+  std::vector<std::shared_ptr<const search::OperatorGraph>> graphs;
+  for (const search::Candidate &candidate : searcher.ask(1000000))
     graphs.push_back(
-        std::static_pointer_cast<const OperatorGraph>(candidate.solution));
+        std::static_pointer_cast<const search::OperatorGraph>(candidate.solution));
   EXPECT_TRUE(searcher.isExhausted());
   return graphs;
 }
@@ -70,10 +70,10 @@ class ProblemTest : public testing::Test {
 protected:
   ProblemTest() { context.loadDialect<KasDialect>(); }
 
-  std::shared_ptr<const SearchProblem> parse(llvm::StringRef text) {
+  std::shared_ptr<const search::SearchProblem> parse(llvm::StringRef text) {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-    return std::make_shared<const SearchProblem>(
-        SearchProblem::get(*module->getOps<SpaceOp>().begin()));
+    return std::make_shared<const search::SearchProblem>(
+        search::SearchProblem::get(*module->getOps<SpaceOp>().begin()));
   }
 
   mlir::MLIRContext context;

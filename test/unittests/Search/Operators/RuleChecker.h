@@ -32,7 +32,7 @@ kas.space @rules<N, C, D, H | k, s, g>
 )";
 
 /// Nothing but the rules decides on a move.
-constexpr GraphStateOptions onlyRules = {.useDistance = false,
+constexpr search::GraphStateOptions onlyRules = {.useDistance = false,
                                          .useBudget = false,
                                          .useOrdering = false,
                                          .useTwins = false};
@@ -41,57 +41,57 @@ constexpr GraphStateOptions onlyRules = {.useDistance = false,
 /// the output are a channel and two positions.
 class RuleChecker : public OperatorWriter {
 public:
-  explicit RuleChecker(std::shared_ptr<const SearchProblem> problem,
-                       const GraphStateOptions &options = onlyRules)
+  explicit RuleChecker(std::shared_ptr<const search::SearchProblem> problem,
+                       const search::GraphStateOptions &options = onlyRules)
       : OperatorWriter(problem, options), d(output(0)), h(output(1)),
         w(output(2)) {}
 
-  bool merges(ExprId whole, llvm::StringRef block) {
+  bool merges(search::ExprId whole, llvm::StringRef block) {
     return canMerge(space, state, get(whole)) &&
            canMergeBy(space, state, get(whole), size(block));
   }
-  bool unfolds(ExprId base, ExprId window) {
+  bool unfolds(search::ExprId base, search::ExprId window) {
     return canUnfold(space, state, get(base), get(window));
   }
-  bool splits(ExprId outer, ExprId inner) {
+  bool splits(search::ExprId outer, search::ExprId inner) {
     return canSplit(space, state, get(outer), get(inner));
   }
-  bool shifts(ExprId base, bool isBackward = false) {
+  bool shifts(search::ExprId base, bool isBackward = false) {
     return canShift(space, get(base), isBackward);
   }
-  bool strides(ExprId base) {
+  bool strides(search::ExprId base) {
     return canStride(space, state, get(base), size("s"));
   }
-  bool takesRenamed(llvm::ArrayRef<ExprId> taken,
-                    llvm::ArrayRef<ExprId> shared) {
+  bool takesRenamed(llvm::ArrayRef<search::ExprId> taken,
+                    llvm::ArrayRef<search::ExprId> shared) {
     return takesRenamedShift(space, state, getContractCode(shared, taken));
   }
-  bool takesDetermined(llvm::ArrayRef<ExprId> taken,
-                       llvm::ArrayRef<ExprId> shared) {
+  bool takesDetermined(llvm::ArrayRef<search::ExprId> taken,
+                       llvm::ArrayRef<search::ExprId> shared) {
     return isDetermined(space, state, getContractCode(shared, taken));
   }
-  bool takesSummed(llvm::ArrayRef<ExprId> taken,
-                   llvm::ArrayRef<ExprId> shared) {
+  bool takesSummed(llvm::ArrayRef<search::ExprId> taken,
+                   llvm::ArrayRef<search::ExprId> shared) {
     return takesSummedShift(space, state, getContractCode(shared, taken));
   }
-  bool expands(ExprId coord) { return canExpand(space, state, get(coord)); }
+  bool expands(search::ExprId coord) { return canExpand(space, state, get(coord)); }
 
   /// Whether the search lists the move.
   bool listsReduce(llvm::StringRef size) {
     return lists(ReduceMove, getReduceCode(size));
   }
-  bool contracts(llvm::ArrayRef<ExprId> shared, llvm::ArrayRef<ExprId> taken) {
+  bool contracts(llvm::ArrayRef<search::ExprId> shared, llvm::ArrayRef<search::ExprId> taken) {
     return lists(ContractMove, getContractCode(shared, taken));
   }
-  bool listsShift(ExprId base) { return lists(ShiftMove, find(base) << 8); }
-  bool listsMerge(ExprId whole, llvm::StringRef block) {
-    const SizeId *id =
+  bool listsShift(search::ExprId base) { return lists(ShiftMove, find(base) << 8); }
+  bool listsMerge(search::ExprId whole, llvm::StringRef block) {
+    const search::SizeId *id =
         llvm::find(space.sizes.getBlocks(get(whole).size), size(block));
     uint32_t low = id - space.sizes.getBlocks(get(whole).size).begin();
     return lists(MergeMove, find(whole) << 8 | low);
   }
 
-  ExprId d, h, w;
+  search::ExprId d, h, w;
 };
 
 /// A fresh state, and more of them under other limits.
@@ -101,15 +101,15 @@ protected:
   explicit RulesTest(llvm::StringRef text) : RuleChecker(parse(text)) {}
 
   /// The space with other limits.
-  std::shared_ptr<SearchProblem>
-  vary(llvm::function_ref<void(SearchProblem &)> change) {
-    auto problem = std::make_shared<SearchProblem>(*space.problem);
+  std::shared_ptr<search::SearchProblem>
+  vary(llvm::function_ref<void(search::SearchProblem &)> change) {
+    auto problem = std::make_shared<search::SearchProblem>(*space.problem);
     change(*problem);
     return problem;
   }
-  std::shared_ptr<SearchProblem>
-  limit(llvm::function_ref<void(SpaceLimits &)> change) {
-    return vary([&](SearchProblem &problem) { change(problem.limits); });
+  std::shared_ptr<search::SearchProblem>
+  limit(llvm::function_ref<void(search::SpaceLimits &)> change) {
+    return vary([&](search::SearchProblem &problem) { change(problem.limits); });
   }
 };
 

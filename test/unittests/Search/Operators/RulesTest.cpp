@@ -15,6 +15,7 @@
 #include <algorithm>
 
 using namespace kas;
+using namespace kas::search;
 
 //===----------------------------------------------------------------------===//
 // Weights

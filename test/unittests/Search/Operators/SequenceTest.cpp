@@ -23,6 +23,7 @@
 #include <cstdlib>
 
 using namespace kas;
+using namespace kas::search;
 
 namespace {
 

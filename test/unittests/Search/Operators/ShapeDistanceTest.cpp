@@ -10,6 +10,7 @@
 #include "Problems.h"
 
 using namespace kas;
+using namespace kas::search;
 
 namespace {
 

@@ -16,6 +16,7 @@
 #include <unordered_map>
 
 using namespace kas;
+using namespace kas::search;
 
 namespace {
 

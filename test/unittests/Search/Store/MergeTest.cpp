@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
+using namespace kas::search;
 
 namespace {
 

@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 
 using namespace kas;
+using namespace kas::search;
 
 static const SearchSettings settings = {{"space", "words\nof 5"},
                                         {"seed", "7"}};

@@ -16,6 +16,7 @@
 #include <thread>
 
 using namespace kas;
+using namespace kas::search;
 
 namespace {
 

@@ -20,7 +20,7 @@ namespace kas {
 
 /// The graph of an operator for the planner, with what its positions stand for.
 struct OperatorStageGraph {
-  StageGraph graph;
+  solver::StageGraph graph;
   llvm::SmallVector<mlir::Value> coordinates;
   /// Without the reductions.
   llvm::SmallVector<mlir::Operation *> primitives;

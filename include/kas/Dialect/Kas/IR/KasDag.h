@@ -42,10 +42,10 @@ SizeAttr getProduct(mlir::MLIRContext *context, llvm::ArrayRef<SizeAttr> sizes);
 
 /// What a verified kernel says about its symbols. The variables of a solved
 /// kernel are ordinary symbols.
-SizeRules getSizeRules(KernelOp kernel);
+solver::SizeRules getSizeRules(KernelOp kernel);
 
 /// The shape of a tensor of a verified kernel, over its symbols.
-TensorShape getShape(mlir::Value tensor, const SymbolSet &symbols);
+solver::TensorShape getShape(mlir::Value tensor, const SymbolSet &symbols);
 
 } // namespace kas
 

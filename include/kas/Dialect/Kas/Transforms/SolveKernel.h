@@ -24,12 +24,12 @@ namespace kas {
 /// no more. Fails, and leaves the kernel as it is, when a size then does not
 /// fit or the kernel is not legal.
 llvm::LogicalResult substitute(KernelOp kernel,
-                               llvm::ArrayRef<Substitution> substitutions);
+                               llvm::ArrayRef<solver::Substitution> substitutions);
 
 /// Which values let a broadcast or the output of `kernel` match, with the whole
 /// kernel in view. The kernel must be verified and not solved.
-ShapeMatchProblem getMatchProblem(KernelOp kernel, DagBroadcastOp op);
-ShapeMatchProblem getMatchProblem(KernelOp kernel, DagOutputOp op);
+solver::ShapeMatchProblem getMatchProblem(KernelOp kernel, DagBroadcastOp op);
+solver::ShapeMatchProblem getMatchProblem(KernelOp kernel, DagOutputOp op);
 
 struct SolveShapesOptions {
   /// Which match of each op is tried first, of those in order; `choice` on an
@@ -65,7 +65,7 @@ struct SolveBudgetOptions {
 /// The costs of `kernel` in the order FLOPs, parameters. Reports a kernel
 /// without bindings or upper budget and whatever is outside of the solver's
 /// class.
-llvm::FailureOr<BudgetProblem>
+llvm::FailureOr<solver::BudgetProblem>
 getBudgetProblem(KernelOp kernel, const SolveBudgetOptions &options = {});
 
 /// Gives the variables values in the bindings of `kernel`, and the kernel its

@@ -31,6 +31,10 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
+using namespace kas::execution;
+using namespace kas::library;
+using namespace kas::reference;
+using namespace kas::search;
 using namespace mlir;
 
 namespace {
