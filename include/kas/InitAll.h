@@ -42,12 +42,12 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
 /// Passes and pipelines.
 inline void registerAllPasses() {
   registerKasConversionPasses();
-  registerKasSearchPasses();
-  registerProxyEvaluators();
-  registerNetworkSearch();
+  search::registerKasSearchPasses();
+  search::registerProxyEvaluators();
+  search::registerNetworkSearch();
   registerKasAnalysisPasses();
-  registerKasNetworksPasses();
-  registerKasDifferentiationPasses();
+  networks::registerKasNetworksPasses();
+  networks::registerKasDifferentiationPasses();
   registerKasTransformsPasses();
   registerCPUPipeline();
   registerGPUPipelines();

@@ -56,8 +56,8 @@ static StringRef getVulkanDevice(const KasRtDeviceInfo &info) {
 llvm::Expected<GPUDeviceAttr> kas::execution::getGPUDevice(MLIRContext *context,
                                                 const KasRtDeviceInfo &info) {
   if (info.backend == KAS_RT_CUDA)
-    return getGPUDevice(context, getChipOfDevice(info.architecture));
-  auto device = getGPUDevice(context, getVulkanDevice(info));
+    return codegen::getGPUDevice(context, getChipOfDevice(info.architecture));
+  auto device = codegen::getGPUDevice(context, getVulkanDevice(info));
   if (!device)
     return device.takeError();
   return setLimits(*device, info.maxThreadsPerBlock, info.maxSharedBytes);

@@ -23,6 +23,7 @@
 #include "mlir/Transforms/Passes.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 using llvm::Expected;
 

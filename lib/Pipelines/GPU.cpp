@@ -24,6 +24,7 @@
 #include "mlir/Transforms/Passes.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// Index arithmetic repeats itself, and much of it does not change in loops.

@@ -14,6 +14,7 @@
 #include "mlir/Transforms/Passes.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace mlir;
 
 /// The oldest version of PTX that has all of the chip.

@@ -159,7 +159,7 @@ Error GPUTuningDevice::prepare(mlir::ModuleOp module) const {
 
 Expected<std::unique_ptr<KernelSpace>>
 GPUTuningDevice::getSpace(mlir::Operation *op) const {
-  auto device = getGPUDevice(op->getContext(), info);
+  auto device = execution::getGPUDevice(op->getContext(), info);
   if (!device)
     return device.takeError();
   auto schedules = getGPUScheduleSpace(op, *device);

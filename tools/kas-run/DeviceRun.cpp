@@ -15,6 +15,7 @@
 #include "kas/Pipelines/GPU.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace kas::execution;
 using llvm::Error;
 using llvm::Expected;

@@ -30,8 +30,8 @@ bool isEmulator(llvm::StringRef name);
 /// on the device.
 llvm::Error runOnDevice(mlir::ModuleOp module, llvm::StringRef function,
                         const RunSettings &settings,
-                        llvm::ArrayRef<Tensor> arguments,
-                        llvm::MutableArrayRef<Tensor> results,
+                        llvm::ArrayRef<execution::Tensor> arguments,
+                        llvm::MutableArrayRef<execution::Tensor> results,
                         RunReport &report);
 
 } // namespace kas

@@ -13,7 +13,7 @@
 #ifndef KAS_TOOLS_KASRUN_H
 #define KAS_TOOLS_KASRUN_H
 
-#include "kas/Pipelines/CPU.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/Timing.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/raw_ostream.h"
@@ -62,7 +62,7 @@ struct RunReport {
   std::optional<int64_t> macs, params;
   std::optional<execution::Timing> timing;
   std::optional<double> compileMilliseconds;
-  CompileTimes compileTimes;
+  execution::CompileTimes compileTimes;
   /// How many elements of packed weights were made before the runs; none on
   /// other devices.
   std::optional<int64_t> preparedElements;
@@ -97,11 +97,11 @@ parseModule(mlir::MLIRContext &context, llvm::StringRef path);
 
 /// Writes the results: one to a .npy file, any number to a .npz file.
 llvm::Error writeResults(llvm::StringRef path,
-                         const FunctionSignature &signature,
-                         llvm::MutableArrayRef<Tensor> results);
+                         const execution::FunctionSignature &signature,
+                         llvm::MutableArrayRef<execution::Tensor> results);
 
 /// The elements of all arguments but the first, which is the data.
-int64_t countParameters(const FunctionSignature &signature);
+int64_t countParameters(const execution::FunctionSignature &signature);
 
 /// `kas-run [FILE] --operator=NAME --bind=...`.
 llvm::Expected<RunReport> runOperator(mlir::MLIRContext &context,

@@ -15,6 +15,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 using namespace kas;
+using namespace kas::execution;
 using namespace kas::library;
 using namespace kas::reference;
 using llvm::createStringError;

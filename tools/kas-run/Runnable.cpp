@@ -15,6 +15,7 @@
 #include "DeviceRun.h"
 
 using namespace kas;
+using namespace kas::execution;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;

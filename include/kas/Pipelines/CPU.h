@@ -40,7 +40,7 @@ struct CPUPipelineOptions {
   /// as an independent way to compute the same.
   bool registerTiles = true;
   /// How convolutions are computed where it suits them.
-  ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::Auto;
+  codegen::ConvolutionAlgorithm algorithm = codegen::ConvolutionAlgorithm::Auto;
 };
 
 /// Lowers a module of functions on tensors (linalg, tensor, arith, math,

@@ -13,6 +13,7 @@
 #ifndef KAS_TUNING_TUNINGSTORE_H
 #define KAS_TUNING_TUNINGSTORE_H
 
+#include "kas/Support/Target.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
@@ -23,8 +24,6 @@
 #include <vector>
 
 namespace kas::tuning {
-
-struct Target;
 
 /// What a time depends on besides the kernel and its schedule. Times of one
 /// environment are never taken for those of another.

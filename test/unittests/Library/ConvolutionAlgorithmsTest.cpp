@@ -21,6 +21,7 @@
 #include <random>
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace kas::execution;
 using namespace mlir;
 

@@ -21,6 +21,7 @@
 #include "gtest/gtest.h"
 
 using namespace kas;
+using namespace kas::codegen;
 using namespace kas::execution;
 using namespace kas::reference;
 using namespace kas::test;

@@ -24,7 +24,7 @@ Values
 evaluateKernel(const std::string &text, const std::vector<Values> &inputs,
                const std::vector<Values> &weights = {},
                std::string *errors = nullptr,
-               kas::StepPrecision precision = kas::StepPrecision::Double);
+               kas::reference::StepPrecision precision = kas::reference::StepPrecision::Double);
 
 /// As many normally distributed values.
 Values randomValues(size_t count, uint64_t seed);

@@ -17,19 +17,19 @@
 include "mlir/Pass/PassBase.td"
 
 def KasPipelines_AlgorithmOption
-    : Option<"algorithm", "algorithm", "::kas::ConvolutionAlgorithm",
-             "::kas::ConvolutionAlgorithm::Auto",
+    : Option<"algorithm", "algorithm", "::kas::codegen::ConvolutionAlgorithm",
+             "::kas::codegen::ConvolutionAlgorithm::Auto",
              "The tiles to take where they suit: direct, im2col (panels), "
              "spatial-pack (vectors along the rows), or auto: those that take "
              "the least time by the cost model",
              [{::llvm::cl::values(
-               clEnumValN(::kas::ConvolutionAlgorithm::Auto, "auto",
+               clEnumValN(::kas::codegen::ConvolutionAlgorithm::Auto, "auto",
                           "the least time by the cost model"),
-               clEnumValN(::kas::ConvolutionAlgorithm::Direct, "direct",
+               clEnumValN(::kas::codegen::ConvolutionAlgorithm::Direct, "direct",
                           "direct tiles"),
-               clEnumValN(::kas::ConvolutionAlgorithm::Im2col, "im2col",
+               clEnumValN(::kas::codegen::ConvolutionAlgorithm::Im2col, "im2col",
                           "panels"),
-               clEnumValN(::kas::ConvolutionAlgorithm::SpatialPack,
+               clEnumValN(::kas::codegen::ConvolutionAlgorithm::SpatialPack,
                           "spatial-pack", "vectors along the rows"))}]>;
 
 def DenseOutputs : Pass<"kas-dense-outputs", "::mlir::func::FuncOp"> {

@@ -14,8 +14,6 @@
 #define KAS_CODEGEN_COMMON_PASSES_H
 
 #include "kas/Dialect/Kas/IR/Kas.h"
-#include "kas/Codegen/Common/Algorithm.h"
-#include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/DLTI/DLTI.h"

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Pipelines/SPIRV.h"
+#include "kas/Codegen/GPU/SPIRV.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "mlir/Conversion/ArithToSPIRV/ArithToSPIRV.h"
 #include "mlir/Conversion/FuncToSPIRV/FuncToSPIRV.h"
@@ -44,7 +44,7 @@ using namespace mlir;
 //===----------------------------------------------------------------------===//
 
 std::optional<SmallVector<spirv::Capability>>
-kas::getCapabilities(StringRef profile) {
+codegen::getCapabilities(StringRef profile) {
   if (profile == "f32")
     return SmallVector<spirv::Capability>{spirv::Capability::Shader};
   if (profile == "f16")

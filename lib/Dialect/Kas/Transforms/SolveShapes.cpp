@@ -38,7 +38,7 @@ static bool replaceSizes(KernelOp kernel,
   replacer.addReplacement(
       [&](SizeAttr attr) -> std::pair<Attribute, WalkResult> {
         std::optional<Size> size =
-            kas::substitute(*attr.toSize(symbols), substitutions);
+            solver::substitute(*attr.toSize(symbols), substitutions);
         fits &= size.has_value();
         return {size ? SizeAttr::getNormal(attr.getContext(), *size, symbols)
                      : attr,

@@ -26,7 +26,7 @@ namespace kas::test {
 std::vector<float>
 interpretNetwork(mlir::func::FuncOp function, KernelOp kernel,
                  const Arguments &arguments, unsigned numSites,
-                 StepPrecision precision = StepPrecision::Double);
+                 reference::StepPrecision precision = reference::StepPrecision::Double);
 
 } // namespace kas::test
 

@@ -24,6 +24,7 @@
 #include <cmath>
 
 using namespace kas;
+using namespace kas::reference;
 using namespace kas::execution;
 using namespace kas::networks;
 using namespace kas::test;

@@ -64,13 +64,13 @@ std::vector<float>
 evaluateCopies(KernelOp kernel, const Copies &copies,
                llvm::ArrayRef<float> input,
                llvm::ArrayRef<llvm::ArrayRef<float>> weights,
-               StepPrecision precision = StepPrecision::Double);
+               reference::StepPrecision precision = reference::StepPrecision::Double);
 
 /// The same for a convolution, with means of windows in front.
 std::vector<float>
 evaluateSite(KernelOp kernel, const Layer &layer, llvm::ArrayRef<float> input,
              llvm::ArrayRef<llvm::ArrayRef<float>> weights,
-             StepPrecision precision = StepPrecision::Double);
+             reference::StepPrecision precision = reference::StepPrecision::Double);
 
 /// Whether all values are finite.
 bool isFinite(llvm::ArrayRef<float> values);

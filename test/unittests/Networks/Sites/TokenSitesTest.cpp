@@ -20,6 +20,7 @@
 #include "mlir/Parser/Parser.h"
 
 using namespace kas;
+using namespace kas::reference;
 using namespace kas::execution;
 using namespace kas::networks;
 using namespace kas::test;

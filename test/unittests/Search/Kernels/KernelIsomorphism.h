@@ -75,7 +75,7 @@ private:
     for (unsigned dim = 0; dim < x.shape.dims.size(); ++dim)
       if (!isSame(x.shape.dims[dim], y.shape.dims[dim]))
         return false;
-    if (x.step < KernelStep::Add || x.step > KernelStep::Max)
+    if (x.step < search::KernelStep::Add || x.step > search::KernelStep::Max)
       return true;
     Size ratioX = getRatio(a, x), ratioY = getRatio(b, y);
     if (!isSame(ratioX, ratioY))
