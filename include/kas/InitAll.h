@@ -14,21 +14,21 @@
 #ifndef KAS_INITALL_H
 #define KAS_INITALL_H
 
+#include "kas/Codegen/GPU/GPU.h"
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Analysis/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
-#include "kas/Dialect/Kas/Transforms/Passes.h"
-#include "kas/Networks/Differentiation/Passes.h"
-#include "kas/Codegen/GPU/GPU.h"
-#include "kas/Search/Pass/Passes.h"
-#include "kas/Networks/Passes.h"
-#include "kas/Search/Networks/NetworkTarget.h"
-#include "kas/Search/Evaluators/ProxyEvaluator.h"
-#include "kas/Pipelines/CPU.h"
-#include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "kas/Dialect/Kas/TransformOps/KasTransformOps.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "kas/Networks/Differentiation/Passes.h"
+#include "kas/Networks/Passes.h"
+#include "kas/Pipelines/CPU.h"
 #include "kas/Pipelines/GPU.h"
+#include "kas/Search/Evaluators/ProxyEvaluator.h"
+#include "kas/Search/Networks/NetworkTarget.h"
+#include "kas/Search/Pass/Passes.h"
 
 namespace kas {
 

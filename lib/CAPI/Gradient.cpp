@@ -7,13 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Gradient.h"
+#include "kas/Conversion/OperatorModule.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
-#include "kas/Networks/Differentiation/Differentiate.h"
-#include "kas/Conversion/OperatorModule.h"
-#include "kas/Reference/Evaluator.h"
 #include "kas/ExecutionEngine/Signature.h"
+#include "kas/Networks/Differentiation/Differentiate.h"
+#include "kas/Reference/Evaluator.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 

@@ -15,8 +15,8 @@
 
 #include "kas-c/Kas.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
-#include "kas/Pipelines/CPU.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/Pipelines/CPU.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"

@@ -13,11 +13,11 @@
 
 #include "Handles.h"
 #include "kas/Conversion/KasKernelToLinalg.h"
+#include "kas/Conversion/OperatorModule.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
-#include "kas/Conversion/OperatorModule.h"
 #include "kas/Reference/KernelEvaluator.h"
 #include "kas/Target/Text.h"
 #include "mlir/Pass/PassManager.h"

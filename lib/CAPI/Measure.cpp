@@ -8,8 +8,8 @@
 
 #include "kas-c/Measure.h"
 #include "Handles.h"
-#include "kas/Tuning/Network.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/Tuning/Network.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/JSON.h"

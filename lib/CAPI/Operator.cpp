@@ -8,9 +8,9 @@
 
 #include "Handles.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/Dialect/Kas/Analysis/FanIn.h"
 #include "kas/Dialect/Kas/Analysis/WeightOutputs.h"
 #include "kas/Dialect/Kas/Transforms/Canonicalize.h"
-#include "kas/Dialect/Kas/Analysis/FanIn.h"
 #include "kas/Reference/Evaluator.h"
 #include "kas/Target/Text.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -81,7 +81,8 @@ static void writeDeclaration(const FunctionSignature &signature,
          << ");\n";
 }
 
-Error kas::execution::writeCHeader(mlir::ModuleOp module, llvm::raw_ostream &stream) {
+Error kas::execution::writeCHeader(mlir::ModuleOp module,
+                                   llvm::raw_ostream &stream) {
   std::vector<FunctionSignature> signatures;
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
     if (!function.isPublic() || function.isExternal())

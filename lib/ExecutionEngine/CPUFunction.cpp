@@ -54,7 +54,8 @@ void CompiledFunction::operator()(llvm::ArrayRef<float *> tensors) const {
   function(pointers.data());
 }
 
-int64_t kas::execution::getNumPreparedElements(ModuleOp module, llvm::StringRef name) {
+int64_t kas::execution::getNumPreparedElements(ModuleOp module,
+                                               llvm::StringRef name) {
   auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(
       (name + "_prepared_elements").str());
   if (!function)
@@ -69,7 +70,8 @@ int64_t kas::execution::getNumPreparedElements(ModuleOp module, llvm::StringRef 
 
 Expected<CompiledFunction>
 kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
-                   const CPUPipelineOptions &pipeline, const JITOptions &jit) {
+                              const CPUPipelineOptions &pipeline,
+                              const JITOptions &jit) {
   double start = monotonicSeconds();
   CompiledFunction compiled;
   auto signature = FunctionSignature::get(module, name);

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/GPUProgram.h"
-#include "kas/Support/RunPasses.h"
 #include "kas/Codegen/GPU/Device.h"
+#include "kas/Support/RunPasses.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 using namespace kas;
@@ -35,14 +35,16 @@ compile(ModuleOp module, llvm::function_ref<void(OpPassManager &)> addPasses) {
 }
 
 llvm::Expected<GPUProgram>
-kas::execution::compileForNVVM(ModuleOp module, const NVVMPipelineOptions &options) {
+kas::execution::compileForNVVM(ModuleOp module,
+                               const NVVMPipelineOptions &options) {
   return compile(module, [&](OpPassManager &manager) {
     buildNVVMPipeline(manager, options);
   });
 }
 
 llvm::Expected<GPUProgram>
-kas::execution::compileForSPIRV(ModuleOp module, const SPIRVPipelineOptions &options) {
+kas::execution::compileForSPIRV(ModuleOp module,
+                                const SPIRVPipelineOptions &options) {
   return compile(module, [&](OpPassManager &manager) {
     buildSPIRVPipeline(manager, options);
   });
@@ -53,8 +55,9 @@ static StringRef getVulkanDevice(const KasRtDeviceInfo &info) {
   return info.isHost ? "vulkan-cpu" : "vulkan";
 }
 
-llvm::Expected<GPUDeviceAttr> kas::execution::getGPUDevice(MLIRContext *context,
-                                                const KasRtDeviceInfo &info) {
+llvm::Expected<GPUDeviceAttr>
+kas::execution::getGPUDevice(MLIRContext *context,
+                             const KasRtDeviceInfo &info) {
   if (info.backend == KAS_RT_CUDA)
     return codegen::getGPUDevice(context, getChipOfDevice(info.architecture));
   auto device = codegen::getGPUDevice(context, getVulkanDevice(info));
@@ -63,10 +66,9 @@ llvm::Expected<GPUDeviceAttr> kas::execution::getGPUDevice(MLIRContext *context,
   return setLimits(*device, info.maxThreadsPerBlock, info.maxSharedBytes);
 }
 
-llvm::Expected<GPUProgram> kas::execution::compileForDevice(ModuleOp module,
-                                                 const KasRtDeviceInfo &info,
-                                                 StringRef precision,
-                                                 StringRef elements) {
+llvm::Expected<GPUProgram>
+kas::execution::compileForDevice(ModuleOp module, const KasRtDeviceInfo &info,
+                                 StringRef precision, StringRef elements) {
   if (elements == "f16" && !info.hasFloat16)
     return llvm::createStringError(
         "expected a device with 16-bit floats for elements of f16, got '" +

@@ -20,7 +20,7 @@ using namespace kas;
 using namespace kas::execution;
 
 llvm::Expected<std::string> kas::execution::inflate(llvm::StringRef compressed,
-                                         uint64_t size) {
+                                                    uint64_t size) {
   auto broken = [] {
     return llvm::createStringError("the compressed data is broken");
   };

@@ -35,8 +35,9 @@ Expected<Target> kas::execution::chooseTarget(mlir::ModuleOp module) {
 }
 
 Expected<std::unique_ptr<llvm::Module>>
-kas::execution::translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
-                     const llvm::TargetMachine &machine) {
+kas::execution::translateToLLVM(mlir::ModuleOp module,
+                                llvm::LLVMContext &context,
+                                const llvm::TargetMachine &machine) {
   mlir::DialectRegistry registry;
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
@@ -89,8 +90,8 @@ struct FinishUnrolling : llvm::PassInfoMixin<FinishUnrolling> {
 };
 } // namespace
 
-void kas::execution::optimize(llvm::Module &module, llvm::TargetMachine &machine,
-                   unsigned level) {
+void kas::execution::optimize(llvm::Module &module,
+                              llvm::TargetMachine &machine, unsigned level) {
   const llvm::OptimizationLevel levels[] = {
       llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
       llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
@@ -140,7 +141,8 @@ struct FixedInductionVariables : llvm::OptPassGate {
 } // namespace
 
 Expected<std::unique_ptr<llvm::MemoryBuffer>>
-kas::execution::generateCode(llvm::Module &module, llvm::TargetMachine &machine) {
+kas::execution::generateCode(llvm::Module &module,
+                             llvm::TargetMachine &machine) {
   FixedInductionVariables gate;
   llvm::LLVMContext &context = module.getContext();
   llvm::OptPassGate &before = context.getOptPassGate();

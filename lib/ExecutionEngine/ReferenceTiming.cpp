@@ -39,8 +39,8 @@ double kas::execution::calibrateReferenceKernel(int64_t runs) {
 }
 
 double kas::execution::getDriftFreeMedian(llvm::ArrayRef<double> times,
-                               llvm::ArrayRef<double> references,
-                               double nominal) {
+                                          llvm::ArrayRef<double> references,
+                                          double nominal) {
   assert(references.size() == times.size() + 1 && "one before and one after");
   llvm::SmallVector<double> corrected;
   for (auto [index, time] : llvm::enumerate(times))
@@ -49,9 +49,10 @@ double kas::execution::getDriftFreeMedian(llvm::ArrayRef<double> times,
   return Timing::summarize(corrected).median;
 }
 
-double kas::execution::measureAgainstReference(llvm::function_ref<void()> function,
-                                    double nominal,
-                                    const TimingOptions &options) {
+double
+kas::execution::measureAgainstReference(llvm::function_ref<void()> function,
+                                        double nominal,
+                                        const TimingOptions &options) {
   for (int64_t run = 0; run < options.warmUpRuns; ++run)
     function();
   llvm::SmallVector<double> times, references = {timeReferenceKernel()};

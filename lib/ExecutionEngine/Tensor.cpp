@@ -153,7 +153,8 @@ void Initializer::fill(Tensor &tensor, const RandomStream &stream) const {
   }
 }
 
-double kas::execution::maxRelativeError(const Tensor &actual, const Tensor &expected) {
+double kas::execution::maxRelativeError(const Tensor &actual,
+                                        const Tensor &expected) {
   assert(actual.getShape() == expected.getShape() && "shapes must agree");
   double error = 0, magnitude = 0;
   for (auto [a, e] :

@@ -59,7 +59,7 @@ static void run(llvm::function_ref<void()> function,
 }
 
 Timing kas::execution::measure(llvm::function_ref<void()> function,
-                    const TimingOptions &options) {
+                               const TimingOptions &options) {
   llvm::SmallVector<double> times;
   run(function, options, times);
   return Timing::summarize(times);
@@ -67,7 +67,7 @@ Timing kas::execution::measure(llvm::function_ref<void()> function,
 
 llvm::SmallVector<Timing>
 kas::execution::measureInTurn(llvm::ArrayRef<std::function<void()>> functions,
-                   const TimingOptions &options, int64_t rounds) {
+                              const TimingOptions &options, int64_t rounds) {
   assert(rounds > 0 && "nothing would be timed");
   TimingOptions part = options;
   part.minRuns = (options.minRuns + rounds - 1) / rounds;

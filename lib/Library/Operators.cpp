@@ -97,14 +97,14 @@ static OwningOpRef<ModuleOp> parseAll(MLIRContext *context,
 }
 
 OwningOpRef<ModuleOp> kas::library::parseNamedOperator(MLIRContext *context,
-                                              StringRef name) {
+                                                       StringRef name) {
   if (const NamedOperator *op = lookupNamedOperator(name))
     return parseAll(context, *op);
   return nullptr;
 }
 
 OwningOpRef<ModuleOp> kas::library::parseNamedKernel(MLIRContext *context,
-                                            StringRef name) {
+                                                     StringRef name) {
   if (const NamedOperator *kernel = lookupNamedKernel(name))
     return parseAll(context, *kernel);
   return nullptr;

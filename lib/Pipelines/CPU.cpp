@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Pipelines/CPU.h"
+#include "kas/Codegen/CPU/Passes.h"
+#include "kas/Codegen/Common/Passes.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
-#include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
-#include "kas/Codegen/Common/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"

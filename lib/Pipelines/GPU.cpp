@@ -6,16 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Conversion/Passes.h"
-#include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Codegen/GPU/GPU.h"
-#include "kas/Pipelines/NVVM.h"
-#include "kas/Codegen/GPU/Passes.h"
-#include "kas/Pipelines/SPIRV.h"
-#include "kas/Pipelines/CPU.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Codegen/Common/Passes.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "kas/Conversion/Passes.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/Pipelines/CPU.h"
 #include "kas/Pipelines/GPU.h"
+#include "kas/Pipelines/NVVM.h"
+#include "kas/Pipelines/SPIRV.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"

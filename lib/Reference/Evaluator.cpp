@@ -366,10 +366,9 @@ static LogicalResult verifyTensors(OperatorOp op, ReferenceTensor data,
                       emitError);
 }
 
-LogicalResult kas::reference::evaluateOperator(OperatorOp op, ReferenceTensor data,
-                                    ArrayRef<ReferenceTensor> weights,
-                                    MutableArrayRef<float> output,
-                                    EmitErrorFn emitError) {
+LogicalResult kas::reference::evaluateOperator(
+    OperatorOp op, ReferenceTensor data, ArrayRef<ReferenceTensor> weights,
+    MutableArrayRef<float> output, EmitErrorFn emitError) {
   if (!op.isConcrete())
     return emitError() << "requires an operator without symbols, got '"
                        << op.getSymName() << "': specialize it";

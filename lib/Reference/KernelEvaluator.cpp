@@ -172,12 +172,10 @@ static LogicalResult verifyTensors(ArrayRef<ReferenceTensor> tensors,
   return success();
 }
 
-LogicalResult kas::reference::evaluateKernel(KernelOp kernel, const Binding &binding,
-                                  ArrayRef<ReferenceTensor> inputs,
-                                  ArrayRef<ReferenceTensor> weights,
-                                  MutableArrayRef<float> output,
-                                  EmitErrorFn emitError,
-                                  StepPrecision precision) {
+LogicalResult kas::reference::evaluateKernel(
+    KernelOp kernel, const Binding &binding, ArrayRef<ReferenceTensor> inputs,
+    ArrayRef<ReferenceTensor> weights, MutableArrayRef<float> output,
+    EmitErrorFn emitError, StepPrecision precision) {
   FailureOr<KernelShapes> shapes = getShapes(kernel, binding, emitError);
   if (failed(shapes) ||
       failed(verifyTensors(inputs, shapes->inputs, "input", emitError)) ||

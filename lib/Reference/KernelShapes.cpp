@@ -38,8 +38,9 @@ static LogicalResult verifyBlocks(KernelOp kernel, const SizeValues &sizes) {
                             : success();
 }
 
-FailureOr<KernelShapes> kas::reference::getShapes(KernelOp kernel, const Binding &binding,
-                                       EmitErrorFn emitError) {
+FailureOr<KernelShapes> kas::reference::getShapes(KernelOp kernel,
+                                                  const Binding &binding,
+                                                  EmitErrorFn emitError) {
   if (binding.size() < kernel.getSymbolSet().size())
     return emitError() << "requires a value for each of "
                        << kernel.getSymbolSet().size() << " symbols, got "

@@ -110,7 +110,7 @@ findStaticConflict(const BudgetModel &model) {
 }
 
 BudgetSolution kas::solver::solveBudget(const BudgetProblem &problem,
-                                const BudgetOptions &options) {
+                                        const BudgetOptions &options) {
   BudgetModel model = llvm::cantFail(BudgetModel::create(problem));
   if (std::optional<BudgetSolution> solution = findStaticConflict(model))
     return *solution;
@@ -251,7 +251,7 @@ static llvm::Error verifyConflict(const BudgetModel &model,
 }
 
 llvm::Error kas::solver::verify(const BudgetProblem &problem,
-                        const BudgetSolution &solution) {
+                                const BudgetSolution &solution) {
   llvm::Expected<BudgetModel> model = BudgetModel::create(problem);
   if (!model)
     return model.takeError();

@@ -163,7 +163,8 @@ private:
 };
 } // namespace
 
-BudgetSolution kas::solver::solveBudgetLikeCanvas(const BudgetProblem &problem) {
+BudgetSolution
+kas::solver::solveBudgetLikeCanvas(const BudgetProblem &problem) {
   BudgetModel model = llvm::cantFail(BudgetModel::create(problem));
   llvm::SmallVector<BudgetConflict> conflicts = model.findStaticConflicts();
   if (conflicts.empty())

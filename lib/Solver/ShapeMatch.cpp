@@ -13,7 +13,7 @@ using namespace kas;
 using namespace kas::solver;
 
 CommonDims kas::solver::getCommonDims(llvm::ArrayRef<Size> left,
-                              llvm::ArrayRef<Size> right) {
+                                      llvm::ArrayRef<Size> right) {
   CommonDims common;
   while (!left.empty() && !right.empty() && left.back() == right.back()) {
     ++common.suffix;
@@ -274,7 +274,7 @@ static llvm::Error verifySubstitutions(const SizeRules &rules,
 }
 
 llvm::Error kas::solver::verify(const ShapeMatchProblem &problem,
-                        const ShapeMatch &match) {
+                                const ShapeMatch &match) {
   if (llvm::Error error = verifySubstitutions(problem.rules, match))
     return error;
   llvm::SmallVector<TensorShape, 0> shapes = problem.shapes;

@@ -15,7 +15,8 @@ using namespace kas;
 using namespace kas::solver;
 
 std::optional<Size>
-kas::solver::substitute(const Size &size, llvm::ArrayRef<Substitution> substitutions) {
+kas::solver::substitute(const Size &size,
+                        llvm::ArrayRef<Substitution> substitutions) {
   // All variables leave before any value enters: a value may be large.
   Size rest = size;
   for (const Substitution &substitution : substitutions) {
@@ -189,7 +190,8 @@ llvm::SmallVector<Size> SizeRules::factors(const Size &size) const {
 //===----------------------------------------------------------------------===//
 
 std::optional<TheoremViolation>
-kas::solver::findTheoremViolation(const TensorShape &shape, const SizeRules &rules) {
+kas::solver::findTheoremViolation(const TensorShape &shape,
+                                  const SizeRules &rules) {
   auto channels = llvm::ArrayRef(shape.dims).take_front(shape.numChannelDims);
   for (auto [dim, size] : llvm::enumerate(shape.dims))
     if (dim >= shape.numChannelDims && rules.hasVariable(size))

@@ -136,8 +136,9 @@ static bool isConsumedAbove(const StageGraph::Coordinate &coordinate,
   return coordinate.consumer == 0 || weights >> (coordinate.consumer - 1) & 1;
 }
 
-bool kas::solver::crosses(const StageGraph::Coordinate &coordinate, uint64_t primitives,
-                  uint32_t reductions, uint32_t weights) {
+bool kas::solver::crosses(const StageGraph::Coordinate &coordinate,
+                          uint64_t primitives, uint32_t reductions,
+                          uint32_t weights) {
   return !isProducedAbove(coordinate, primitives, reductions) &&
          isConsumedAbove(coordinate, primitives, weights);
 }
@@ -200,9 +201,9 @@ findSmallestCut(const StageGraph &graph, uint32_t reductions, uint32_t weights,
 }
 
 llvm::SmallVector<StageCut, 1> kas::solver::findCuts(const StageGraph &graph,
-                                             uint32_t reductions,
-                                             uint32_t weights,
-                                             uint64_t primitives) {
+                                                     uint32_t reductions,
+                                                     uint32_t weights,
+                                                     uint64_t primitives) {
   bool hasFrontier = false;
   std::optional<StageCut> cut = findSmallestCut(
       graph, reductions, weights, primitives, nullptr, hasFrontier);

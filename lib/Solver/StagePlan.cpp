@@ -257,6 +257,6 @@ private:
 } // namespace
 
 StagePlan kas::solver::planStages(const StageGraph &graph,
-                          const StagePlanOptions &options) {
+                                  const StagePlanOptions &options) {
   return Planner(graph, options).plan();
 }

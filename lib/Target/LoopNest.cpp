@@ -228,7 +228,7 @@ private:
 } // namespace
 
 void kas::target::writeLoopNest(OperatorOp op, llvm::raw_ostream &os,
-                        OperatorOp source) {
+                                OperatorOp source) {
   assert(op.isConcrete() && "loops need numbers");
   LoopNestWriter(op, source, os).write();
 }

@@ -135,6 +135,7 @@ private:
 } // namespace
 
 std::string kas::target::printExpr(AffineExpr expr, ArrayRef<std::string> names,
-                           ArrayRef<Interval> ranges, ExprSyntax syntax) {
+                                   ArrayRef<Interval> ranges,
+                                   ExprSyntax syntax) {
   return ExprPrinter(names, ranges, syntax).print(expr, 0);
 }

@@ -8,8 +8,8 @@
 
 #include "kas/Target/ObjectTranslations.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
-#include "kas/Pipelines/CPU.h"
 #include "kas/ExecutionEngine/ObjectFile.h"
+#include "kas/Pipelines/CPU.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "llvm/Support/MemoryBuffer.h"
 

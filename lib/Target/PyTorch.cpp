@@ -60,8 +60,9 @@ std::string kas::target::getTorchFunctionName(StringRef name) {
 }
 
 void kas::target::writeTorchFunction(OperatorOp op, StringRef name,
-                             const OperatorShapes &shapes,
-                             StringRef description, llvm::raw_ostream &os) {
+                                     const OperatorShapes &shapes,
+                                     StringRef description,
+                                     llvm::raw_ostream &os) {
   os << "def " << name << "(data";
   for (size_t index = 0; index < shapes.weights.size(); ++index)
     os << ", weight" << index;
@@ -115,7 +116,7 @@ std::string kas::target::describeForPyTorch(OperatorOp op, StringRef binding) {
 }
 
 void kas::target::writePyTorch(OperatorOp op, llvm::raw_ostream &os,
-                       StringRef description) {
+                               StringRef description) {
   assert(op.isConcrete() && "PyTorch code needs numbers");
   OperatorShapes shapes = getShapes(op);
   std::string function = getTorchFunctionName(op.getSymName());

@@ -536,7 +536,8 @@ private:
 };
 } // namespace
 
-LogicalResult kas::target::writeTorchContraction(OperatorOp op, llvm::raw_ostream &os) {
+LogicalResult kas::target::writeTorchContraction(OperatorOp op,
+                                                 llvm::raw_ostream &os) {
   std::string reason;
   if (failed(checkIsContraction(op, reason)))
     return failure();

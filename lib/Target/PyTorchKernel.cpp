@@ -120,7 +120,7 @@ static void writeClass(StringRef name, StringRef function,
 }
 
 LogicalResult kas::target::writePyTorch(KernelOp kernel, const Binding &binding,
-                                llvm::raw_ostream &os) {
+                                        llvm::raw_ostream &os) {
   auto emitError = [&] { return kernel.emitOpError(); };
   FailureOr<KernelShapes> shapes = getShapes(kernel, binding, emitError);
   FailureOr<SmallVector<KernelWeight>> weights =

@@ -101,7 +101,8 @@ static LogicalResult writeTorchFiles(ModuleOp module, llvm::raw_ostream &os,
   return success();
 }
 
-void kas::target::registerTextTranslations(std::function<std::string()> getBinding) {
+void kas::target::registerTextTranslations(
+    std::function<std::string()> getBinding) {
   auto registerDialects = [](DialectRegistry &registry) {
     registerAllDialects(registry);
     registry.insert<KasDialect>();

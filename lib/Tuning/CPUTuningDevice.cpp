@@ -6,15 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Codegen/CPU/Passes.h"
+#include "kas/Codegen/CPU/ScheduleSpace.h"
+#include "kas/Codegen/Common/Passes.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
-#include "kas/Codegen/CPU/Passes.h"
 #include "kas/Support/RunPasses.h"
-#include "kas/Codegen/CPU/ScheduleSpace.h"
 #include "kas/Tuning/ForkedRunner.h"
 #include "kas/Tuning/ScheduleModel.h"
 #include "kas/Tuning/Transfer.h"
-#include "kas/Codegen/Common/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -147,7 +147,8 @@ CPUTuningDevice::getEnvironment(const MeasureOptions &options) const {
   return TuningEnvironment::get(*target, options.getProtocol());
 }
 
-std::unique_ptr<TuningDevice> kas::tuning::makeCPUTuningDevice(unsigned threads) {
+std::unique_ptr<TuningDevice>
+kas::tuning::makeCPUTuningDevice(unsigned threads) {
   return std::make_unique<CPUTuningDevice>(threads);
 }
 

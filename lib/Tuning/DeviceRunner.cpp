@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/DeviceRunner.h"
-#include "kas/Pipelines/CPU.h"
-#include "kas/ExecutionEngine/DeviceFunction.h"
-#include "kas/Tuning/ForkedProcess.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/ExecutionEngine/DeviceFunction.h"
+#include "kas/Pipelines/CPU.h"
+#include "kas/Tuning/ForkedProcess.h"
 #include <cstring>
 #include <limits>
 

@@ -86,7 +86,7 @@ static std::optional<std::string> readAll(int input,
 
 Expected<std::string>
 kas::tuning::runForked(llvm::function_ref<Expected<std::string>()> work,
-               const ProcessLimits &limits) {
+                       const ProcessLimits &limits) {
   auto fail = [] {
     return createStringError(std::string("cannot start a worker: ") +
                              ::strerror(errno));

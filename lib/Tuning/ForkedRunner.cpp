@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/ForkedRunner.h"
-#include "kas/ExecutionEngine/Timing.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/ExecutionEngine/Timing.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <algorithm>

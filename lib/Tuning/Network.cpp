@@ -295,9 +295,9 @@ KernelSums kas::tuning::getKernelSums(const NetworkReport &report) {
   return sums;
 }
 
-Expected<NetworkReport>
-kas::tuning::tuneNetwork(mlir::func::FuncOp function, const TuningDevice &device,
-                 TuningStore &store, const NetworkOptions &options,
-                 llvm::function_ref<void(const KernelReport &)> progress) {
+Expected<NetworkReport> kas::tuning::tuneNetwork(
+    mlir::func::FuncOp function, const TuningDevice &device, TuningStore &store,
+    const NetworkOptions &options,
+    llvm::function_ref<void(const KernelReport &)> progress) {
   return NetworkTuning(function, device, store, options).run(progress);
 }

@@ -21,7 +21,7 @@ ScheduleTable::ScheduleTable(std::vector<std::optional<double>> given)
 }
 
 Expected<ScheduleTable> kas::tuning::readTable(const TuningTask &task,
-                                       TuningStore &store) {
+                                               TuningStore &store) {
   Expected<int64_t> kernel =
       store.addKernel({task.getClassKey(), task.classText, task.shape});
   if (!kernel)
@@ -51,10 +51,9 @@ Expected<ScheduleTable> kas::tuning::readTable(const TuningTask &task,
   return ScheduleTable(std::move(times));
 }
 
-std::vector<size_t> kas::tuning::replaySearch(llvm::ArrayRef<SchedulePoint> space,
-                                      const ScheduleTable &table,
-                                      ProposalAlgorithm algorithm,
-                                      uint64_t seed, int64_t trials) {
+std::vector<size_t> kas::tuning::replaySearch(
+    llvm::ArrayRef<SchedulePoint> space, const ScheduleTable &table,
+    ProposalAlgorithm algorithm, uint64_t seed, int64_t trials) {
   ScheduleProposer proposer(space, algorithm, seed);
   std::vector<size_t> measured;
   auto limit = static_cast<size_t>(trials);
@@ -72,8 +71,8 @@ std::vector<size_t> kas::tuning::replaySearch(llvm::ArrayRef<SchedulePoint> spac
 }
 
 std::optional<int64_t> kas::tuning::countTrials(const ScheduleTable &table,
-                                        llvm::ArrayRef<size_t> points,
-                                        double share) {
+                                                llvm::ArrayRef<size_t> points,
+                                                double share) {
   for (auto [index, point] : llvm::enumerate(points))
     if (std::optional<double> time = table.times[point];
         time && table.best >= share * *time)

@@ -32,7 +32,7 @@ static float getLog(int64_t value) {
 static constexpr size_t firstLoopFeature = 10, numLoopFeatures = 5;
 
 std::vector<float> kas::tuning::getFeatures(const ScheduleSpace &space,
-                                    const PlannedSchedule &point) {
+                                            const PlannedSchedule &point) {
   std::vector<float> features;
   ScheduleAttr schedule = point.schedule;
   for (Road road : {Road::Panels, Road::Direct, Road::RowVectors})
@@ -78,7 +78,8 @@ std::vector<float> kas::tuning::getFeatures(const ScheduleSpace &space,
   return features;
 }
 
-double kas::tuning::getLoopDistance(llvm::ArrayRef<float> a, llvm::ArrayRef<float> b) {
+double kas::tuning::getLoopDistance(llvm::ArrayRef<float> a,
+                                    llvm::ArrayRef<float> b) {
   double sum = 0;
   for (size_t i = firstLoopFeature; i < firstLoopFeature + numLoopFeatures; ++i)
     sum += std::pow(static_cast<double>(a[i]) - b[i], 2);

@@ -14,7 +14,7 @@ using namespace kas;
 using namespace kas::tuning;
 
 double kas::tuning::getSourceScore(const NetworkProfile &target,
-                           const NetworkProfile &source) {
+                                   const NetworkProfile &source) {
   double score = 0;
   for (const KernelClassProfile &wanted : target.classes)
     for (const KernelClassProfile &tuned : source.classes)
@@ -26,7 +26,7 @@ double kas::tuning::getSourceScore(const NetworkProfile &target,
 
 llvm::SmallVector<RankedSource>
 kas::tuning::rankSources(const NetworkProfile &target,
-                 llvm::ArrayRef<NetworkProfile> sources) {
+                         llvm::ArrayRef<NetworkProfile> sources) {
   llvm::SmallVector<RankedSource> ranked;
   for (auto [index, source] : llvm::enumerate(sources))
     if (source.name != target.name)

@@ -35,7 +35,7 @@ uint64_t TuningTask::getSeed(uint64_t seed) const {
 }
 
 std::string kas::tuning::abstractNumbers(llvm::StringRef text,
-                                 std::vector<std::string> &numbers) {
+                                         std::vector<std::string> &numbers) {
   std::string result;
   bool wasNumber = false;
   for (size_t at = 0; at < text.size();) {
@@ -225,8 +225,8 @@ TuningTask KernelCut::makeTask(const TuningDevice &device) const {
   return task;
 }
 
-Expected<std::vector<TuningTask>> kas::tuning::findTasks(func::FuncOp function,
-                                                 const TuningDevice &device) {
+Expected<std::vector<TuningTask>>
+kas::tuning::findTasks(func::FuncOp function, const TuningDevice &device) {
   std::vector<TuningTask> tasks;
   llvm::MapVector<std::pair<std::string, std::string>, size_t,
                   std::map<std::pair<std::string, std::string>, unsigned>>

@@ -64,7 +64,7 @@ choose(int64_t recorded, const std::set<int64_t> &allowed, int64_t extent) {
 }
 
 AdaptedSchedule kas::tuning::adaptSchedule(ScheduleAttr recorded,
-                                   const ScheduleSpace &space) {
+                                           const ScheduleSpace &space) {
   std::vector<ScheduleNumbers> left;
   for (const PlannedSchedule &point : space.points)
     if (point.schedule.getRoad() == recorded.getRoad())

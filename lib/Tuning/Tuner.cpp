@@ -384,9 +384,9 @@ Expected<TunedKernel> KernelSession::finish(int64_t confirmed, int64_t scale) {
 }
 
 Expected<TunedKernel> kas::tuning::tuneKernel(TuningTask &task,
-                                      const TuningDevice &device,
-                                      TuningStore &store,
-                                      const TunerOptions &options) {
+                                              const TuningDevice &device,
+                                              TuningStore &store,
+                                              const TunerOptions &options) {
   KernelSession session(task, device, store, options);
   if (Error error = session.begin())
     return error;
@@ -402,11 +402,10 @@ Expected<TunedKernel> kas::tuning::tuneKernel(TuningTask &task,
                         /*scale=*/3);
 }
 
-Expected<TunedKernel> kas::tuning::transferKernel(TuningTask &task,
-                                          const TuningDevice &device,
-                                          TuningStore &store,
-                                          const TunerOptions &options,
-                                          const TransferOptions &transfer) {
+Expected<TunedKernel>
+kas::tuning::transferKernel(TuningTask &task, const TuningDevice &device,
+                            TuningStore &store, const TunerOptions &options,
+                            const TransferOptions &transfer) {
   KernelSession session(task, device, store, options);
   if (Error error = session.begin())
     return error;

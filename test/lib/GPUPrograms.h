@@ -46,8 +46,8 @@ struct Assembly {
 };
 
 /// Assembles the binary for `chip`; nothing where there is no `ptxas`.
-llvm::Expected<std::optional<Assembly>> assemblePTX(const execution::GPUProgram &program,
-                                                    llvm::StringRef chip);
+llvm::Expected<std::optional<Assembly>>
+assemblePTX(const execution::GPUProgram &program, llvm::StringRef chip);
 
 } // namespace kas::test
 

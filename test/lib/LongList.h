@@ -37,7 +37,8 @@ public:
 
   /// Calls `visit` with the number of each operator, as it is listed. Those
   /// for which it returns false are left out.
-  void enumerate(llvm::function_ref<bool(size_t, const search::OperatorGraph &)> visit);
+  void enumerate(
+      llvm::function_ref<bool(size_t, const search::OperatorGraph &)> visit);
 
   size_t size() const { return ends.size(); }
   size_t getNumLeftOut() const { return numLeftOut; }
@@ -66,17 +67,17 @@ private:
   FlatMap<uint8_t> keys;
   size_t numReductionSets = 0, numLeftOut = 0;
   bool isCutShort = false;
-  llvm::function_ref<bool(size_t, const search::OperatorGraph &)> visit = nullptr;
+  llvm::function_ref<bool(size_t, const search::OperatorGraph &)> visit =
+      nullptr;
 };
 
 /// Lists the operators and returns the groups that share every fingerprint, as
 /// described below: the same ones are in one group, but not all of a group need
 /// be the same. An operator with a size that is no integer at the first binding
 /// is left out; the other bindings tell apart only those defined there.
-std::vector<std::vector<size_t>> findUndecided(const search::SearchProblem &problem,
-                                               LongList &list,
-                                               llvm::ArrayRef<Binding> bindings,
-                                               llvm::raw_ostream &log);
+std::vector<std::vector<size_t>>
+findUndecided(const search::SearchProblem &problem, LongList &list,
+              llvm::ArrayRef<Binding> bindings, llvm::raw_ostream &log);
 
 /// Lists the operators and looks for pairs that are the same at all `bindings`,
 /// each operator with the first one that it equals. The first binding is looked

@@ -75,7 +75,8 @@ llvm::StringRef getLimitName(SearchLimit limit);
 /// The limits that `graph` does not keep to; `numWeights` of its weights are
 /// not redundant.
 LimitSet getViolatedLimits(const search::SearchProblem &problem,
-                           const search::OperatorGraph &graph, unsigned numWeights);
+                           const search::OperatorGraph &graph,
+                           unsigned numWeights);
 
 } // namespace kas::test
 

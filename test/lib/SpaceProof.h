@@ -20,11 +20,13 @@
 
 namespace kas::test {
 
-using OperatorGraphs = std::vector<std::shared_ptr<const search::OperatorGraph>>;
+using OperatorGraphs =
+    std::vector<std::shared_ptr<const search::OperatorGraph>>;
 
 /// The solutions of `problem` that the search reaches, each key once, in the
 /// order of a walk through all moves.
-OperatorGraphs enumerateBySearch(std::shared_ptr<const search::SearchProblem> problem);
+OperatorGraphs
+enumerateBySearch(std::shared_ptr<const search::SearchProblem> problem);
 
 /// What is known about a class of operators.
 struct OperatorClass {

@@ -10,8 +10,8 @@
 #include "Peak.h"
 #include "Peer.h"
 #include "kas/Conversion/OperatorModule.h"
-#include "kas/Reference/Evaluator.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/Reference/Evaluator.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;

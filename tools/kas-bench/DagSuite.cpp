@@ -12,8 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasBench.h"
-#include "kas/Search/Kernels/KernelState.h"
 #include "kas/Search/Core/CandidateSpace.h"
+#include "kas/Search/Kernels/KernelState.h"
 #include "mlir/Parser/Parser.h"
 #include <ctime>
 

@@ -8,10 +8,11 @@
 
 #include "Assembly.h"
 #include "KasBench.h"
-#include "kas/ExecutionEngine/GPUProgram.h"
 #include "kas/Conversion/OperatorModule.h"
-#include "kas/Reference/Evaluator.h"
 #include "kas/ExecutionEngine/DeviceFunction.h"
+#include "kas/ExecutionEngine/GPUProgram.h"
+#include "kas/ExecutionEngine/Signature.h"
+#include "kas/Reference/Evaluator.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/STLExtras.h"
 

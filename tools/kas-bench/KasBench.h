@@ -14,8 +14,8 @@
 #define KAS_TOOLS_KASBENCH_H
 
 #include "kas/Dialect/Kas/IR/Kas.h"
-#include "kas/Pipelines/CPU.h"
 #include "kas/ExecutionEngine/Timing.h"
+#include "kas/Pipelines/CPU.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 

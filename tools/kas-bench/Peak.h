@@ -13,8 +13,8 @@
 #ifndef KAS_TOOLS_KASBENCH_PEAK_H
 #define KAS_TOOLS_KASBENCH_PEAK_H
 
-#include "kas/Pipelines/CPU.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/Pipelines/CPU.h"
 #include <memory>
 
 namespace kas {
@@ -31,7 +31,8 @@ public:
   static constexpr double flops = 2.0 * 16 * 12 * 5000;
 
 private:
-  PeakKernel(execution::CompiledFunction function, llvm::SmallVector<execution::Tensor> arguments,
+  PeakKernel(execution::CompiledFunction function,
+             llvm::SmallVector<execution::Tensor> arguments,
              llvm::SmallVector<execution::Tensor> results)
       : function(std::move(function)), arguments(std::move(arguments)),
         results(std::move(results)) {}

@@ -47,10 +47,9 @@ llvm::ArrayRef<llvm::StringLiteral> getPeerNames();
 
 /// All variants of `layer` by oneDNN; none for other kinds, or when kas-bench
 /// was built without it. The tensors must live as long as the result.
-std::vector<std::unique_ptr<PeerLayer>> makeOneDNNLayers(const Layer &layer,
-                                                         const execution::Tensor &input,
-                                                         const execution::Tensor &weight,
-                                                         unsigned threads);
+std::vector<std::unique_ptr<PeerLayer>>
+makeOneDNNLayers(const Layer &layer, const execution::Tensor &input,
+                 const execution::Tensor &weight, unsigned threads);
 
 } // namespace kas
 

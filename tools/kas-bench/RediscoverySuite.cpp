@@ -8,11 +8,11 @@
 
 #include "KasBench.h"
 #include "SearchSpaces.h"
-#include "kas/Search/Evaluators/Evaluators.h"
-#include "kas/Search/Operators/GraphState.h"
 #include "kas/Library/Operators.h"
 #include "kas/Search/Core/Driver.h"
 #include "kas/Search/Core/MakeSearcher.h"
+#include "kas/Search/Evaluators/Evaluators.h"
+#include "kas/Search/Operators/GraphState.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Parser/Parser.h"

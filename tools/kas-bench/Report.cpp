@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasBench.h"
+#include "kas/Conversion/OperatorModule.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Library/Operators.h"
-#include "kas/Conversion/OperatorModule.h"
 #include "llvm/Support/JSON.h"
 #include <cmath>
 

@@ -13,8 +13,8 @@
 
 #include "KasBench.h"
 #include "SearchSpaces.h"
-#include "kas/Search/Operators/GraphState.h"
 #include "kas/Search/Core/Enumerator.h"
+#include "kas/Search/Operators/GraphState.h"
 #include "llvm/ADT/STLExtras.h"
 #include <ctime>
 

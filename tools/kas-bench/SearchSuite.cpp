@@ -9,8 +9,8 @@
 #include "KasBench.h"
 #include "SearchSpaces.h"
 #include "SearchTable.h"
-#include "kas/Search/Operators/GraphState.h"
 #include "kas/Search/Core/MakeSearcher.h"
+#include "kas/Search/Operators/GraphState.h"
 #include "llvm/ADT/STLExtras.h"
 #include <ctime>
 

@@ -9,9 +9,9 @@
 #include "KasBench.h"
 #include "SearchSpaces.h"
 #include "SearchTable.h"
-#include "kas/Search/Operators/GraphState.h"
-#include "kas/Search/Evaluators/Imitation.h"
 #include "kas/ExecutionEngine/Npy.h"
+#include "kas/Search/Evaluators/Imitation.h"
+#include "kas/Search/Operators/GraphState.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 

@@ -8,11 +8,11 @@
 
 #include "DeviceRun.h"
 #include "kas/Codegen/GPU/Passes.h"
-#include "kas/ExecutionEngine/GPUProgram.h"
-#include "kas/Support/RunPasses.h"
-#include "kas/ExecutionEngine/DeviceFunction.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/ExecutionEngine/DeviceFunction.h"
+#include "kas/ExecutionEngine/GPUProgram.h"
 #include "kas/Pipelines/GPU.h"
+#include "kas/Support/RunPasses.h"
 
 using namespace kas;
 using namespace kas::codegen;

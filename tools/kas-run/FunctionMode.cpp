@@ -150,7 +150,8 @@ static llvm::Error compare(const FunctionSignature &signature,
       return createStringError("the result to compare with must have shape " +
                                shapeToString(a.getShape()) + ", got " +
                                shapeToString(e.getShape()));
-    maxRelativeError = std::max(maxRelativeError, kas::execution::maxRelativeError(a, e));
+    maxRelativeError =
+        std::max(maxRelativeError, kas::execution::maxRelativeError(a, e));
   }
   return llvm::Error::success();
 }

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Runnable.h"
+#include "kas/Conversion/OperatorModule.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Library/Operators.h"
-#include "kas/Conversion/OperatorModule.h"
 #include "kas/Reference/Evaluator.h"
 #include "llvm/ADT/StringExtras.h"
 

@@ -28,7 +28,8 @@ struct Runnable {
   llvm::StringRef function;
   size_t numInputs = 1;
   /// What the reference evaluator gives for arguments of the function.
-  std::function<llvm::Error(llvm::ArrayRef<execution::Tensor> arguments, execution::Tensor &result)>
+  std::function<llvm::Error(llvm::ArrayRef<execution::Tensor> arguments,
+                            execution::Tensor &result)>
       evaluate;
 };
 

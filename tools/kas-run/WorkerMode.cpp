@@ -8,10 +8,10 @@
 
 #include "DeviceRun.h"
 #include "Runnable.h"
-#include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Conversion/OperatorModule.h"
-#include "kas/ExecutionEngine/ReferenceTiming.h"
+#include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/ExecutionEngine/ReferenceTiming.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/JSON.h"

@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Target/DeviceTranslations.h"
-#include "kas/Target/ObjectTranslations.h"
 #include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
+#include "kas/Target/DeviceTranslations.h"
+#include "kas/Target/ObjectTranslations.h"
 #include "kas/Target/Text.h"
 #include "mlir/InitAllTranslations.h"
 #include "mlir/Support/LogicalResult.h"

@@ -13,15 +13,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/GPU/GPU.h"
-#include "kas/InitAll.h"
 #include "kas/ExecutionEngine/Timing.h"
+#include "kas/InitAll.h"
+#include "kas/Pipelines/GPU.h"
 #include "kas/Support/CommandLine.h"
 #include "kas/Support/OutputFile.h"
 #include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
 #include "kas/Tuning/Network.h"
 #include "kas/Tuning/Replay.h"
-#include "kas/Pipelines/GPU.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"

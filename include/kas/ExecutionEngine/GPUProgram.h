@@ -14,11 +14,11 @@
 #define KAS_EXECUTIONENGINE_GPUPROGRAM_H
 
 #include "kas-rt/kas-rt.h"
-#include "kas/Pipelines/NVVM.h"
-#include "kas/Pipelines/SPIRV.h"
+#include "kas/Codegen/GPU/Device.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "kas/Pipelines/GPU.h"
-#include "kas/Codegen/GPU/Device.h"
+#include "kas/Pipelines/NVVM.h"
+#include "kas/Pipelines/SPIRV.h"
 
 namespace kas::execution {
 

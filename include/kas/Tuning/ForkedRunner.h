@@ -13,9 +13,9 @@
 #ifndef KAS_TUNING_FORKEDRUNNER_H
 #define KAS_TUNING_FORKEDRUNNER_H
 
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Tuning/KernelRunner.h"
-#include "kas/ExecutionEngine/CPUFunction.h"
 
 namespace kas::tuning {
 

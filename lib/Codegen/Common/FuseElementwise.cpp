@@ -60,7 +60,8 @@ bool shouldFuse(OpOperand *operand) {
                               getOnlyOperation<arith::AddFOp>(consumer));
 }
 
-struct FuseElementwise : kas::codegen::impl::FuseElementwiseBase<FuseElementwise> {
+struct FuseElementwise
+    : kas::codegen::impl::FuseElementwiseBase<FuseElementwise> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);

@@ -187,10 +187,9 @@ LogicalResult Reverse::run() {
   return success();
 }
 
-FailureOr<SmallVector<Value>> kas::networks::emitGradients(OpBuilder &builder,
-                                                 ValueRange results,
-                                                 ValueRange resultGradients,
-                                                 ValueRange wanted) {
+FailureOr<SmallVector<Value>>
+kas::networks::emitGradients(OpBuilder &builder, ValueRange results,
+                             ValueRange resultGradients, ValueRange wanted) {
   Reverse reverse(builder, wanted);
   for (auto [result, gradient] : llvm::zip_equal(results, resultGradients))
     reverse.add(result, gradient);
@@ -202,7 +201,7 @@ FailureOr<SmallVector<Value>> kas::networks::emitGradients(OpBuilder &builder,
 
 FailureOr<func::FuncOp>
 kas::networks::makeGradientFunction(func::FuncOp function, StringRef name,
-                          ArrayRef<unsigned> arguments) {
+                                    ArrayRef<unsigned> arguments) {
   Operation *terminator = function.getBody().back().getTerminator();
   if (!function.getBody().hasOneBlock() || !isa<func::ReturnOp>(terminator))
     return function.emitError("to differentiate, requires a function with one "

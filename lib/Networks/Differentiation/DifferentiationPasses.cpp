@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Networks/Differentiation/Passes.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
+#include "kas/Networks/Differentiation/Passes.h"
 #include "kas/Networks/Scores/Fisher.h"
 #include "kas/Networks/Scores/Proxies.h"
 #include "kas/Networks/Sites/Site.h"
@@ -117,7 +117,8 @@ static ArrayAttr getNames(MLIRContext *context, ArrayRef<std::string> names) {
   return Builder(context).getStrArrayAttr(llvm::to_vector_of<StringRef>(names));
 }
 
-struct KasProxiesPass : kas::networks::impl::KasProxiesPassBase<KasProxiesPass> {
+struct KasProxiesPass
+    : kas::networks::impl::KasProxiesPassBase<KasProxiesPass> {
   using KasProxiesPassBase::KasProxiesPassBase;
 
   void runOnOperation() override {

@@ -203,7 +203,8 @@ Value ScalarReverse::run(Value result, Value gradient) {
   return found ? found : constant(gradient, 0);
 }
 
-Value kas::networks::emitScalarGradient(OpBuilder &builder, Value result, Value gradient,
-                              Value argument, const IRMapping &mapping) {
+Value kas::networks::emitScalarGradient(OpBuilder &builder, Value result,
+                                        Value gradient, Value argument,
+                                        const IRMapping &mapping) {
   return ScalarReverse(builder, argument, mapping).run(result, gradient);
 }

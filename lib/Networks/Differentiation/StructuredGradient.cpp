@@ -333,8 +333,8 @@ FailureOr<Value> StructuredReverse::run() {
 }
 
 FailureOr<Value> kas::networks::emitStructuredGradient(OpBuilder &builder,
-                                             linalg::LinalgOp op,
-                                             OpOperand &operand,
-                                             Value gradient) {
+                                                       linalg::LinalgOp op,
+                                                       OpOperand &operand,
+                                                       Value gradient) {
   return StructuredReverse(builder, op, operand, gradient).run();
 }

@@ -82,17 +82,20 @@ Value TensorEmitter::sum(ValueRange inputs, BodyFn body) {
                 /*isMaximum=*/false, body);
 }
 
-Value kas::networks::multiply(OpBuilder &builder, Location loc, Value a, Value b) {
+Value kas::networks::multiply(OpBuilder &builder, Location loc, Value a,
+                              Value b) {
   return arith::MulFOp::create(builder, loc, a, b);
 }
 
-Value kas::networks::scale(OpBuilder &builder, Location loc, Value a, double factor) {
+Value kas::networks::scale(OpBuilder &builder, Location loc, Value a,
+                           double factor) {
   Value constant = arith::ConstantOp::create(
       builder, loc, builder.getFloatAttr(a.getType(), factor));
   return arith::MulFOp::create(builder, loc, a, constant);
 }
 
-Value kas::networks::collect(OpBuilder &builder, Location loc, ValueRange scalars) {
+Value kas::networks::collect(OpBuilder &builder, Location loc,
+                             ValueRange scalars) {
   Type element =
       cast<RankedTensorType>(scalars.front().getType()).getElementType();
   Value result = tensor::EmptyOp::create(

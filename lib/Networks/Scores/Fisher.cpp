@@ -7,16 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Scores/Fisher.h"
-#include "NetworkLayers.h"
 #include "../Differentiation/TensorEmitter.h"
+#include "NetworkLayers.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
 
 using namespace mlir;
 using namespace kas;
 using namespace kas::networks;
 
-Value kas::networks::emitFisher(OpBuilder &builder, Value activation, Value gradient,
-                      unsigned batch, ArrayRef<unsigned> spatial) {
+Value kas::networks::emitFisher(OpBuilder &builder, Value activation,
+                                Value gradient, unsigned batch,
+                                ArrayRef<unsigned> spatial) {
   Location loc = activation.getLoc();
   auto type = cast<RankedTensorType>(activation.getType());
   Value sums = TensorEmitter(builder, loc, type)
@@ -39,8 +40,8 @@ Value kas::networks::emitFisher(OpBuilder &builder, Value activation, Value grad
 
 FailureOr<func::FuncOp>
 kas::networks::makeFisherFunction(func::FuncOp function, StringRef name,
-                        const FisherOptions &options,
-                        SmallVectorImpl<std::string> &names) {
+                                  const FisherOptions &options,
+                                  SmallVectorImpl<std::string> &names) {
   RankedTensorType resultType = checkClassifier(function, "Fisher Potential");
   if (!resultType)
     return failure();

@@ -36,7 +36,7 @@ ArrayRef<llvm::StringLiteral> kas::networks::getProxyNames() {
 }
 
 double kas::networks::getProxy(StringRef name, const LayerScore &score,
-                     const LayerScore &original) {
+                               const LayerScore &original) {
   if (name == "fisher")
     return score.fisher;
   if (name == "snip")

@@ -59,8 +59,9 @@ bool kas::networks::endsResidualBlock(const Layer &layer) {
          });
 }
 
-Value kas::networks::emitNormalized(OpBuilder &builder, Value result, unsigned batch,
-                          ArrayRef<unsigned> spatial) {
+Value kas::networks::emitNormalized(OpBuilder &builder, Value result,
+                                    unsigned batch,
+                                    ArrayRef<unsigned> spatial) {
   Location loc = result.getLoc();
   auto type = cast<RankedTensorType>(result.getType());
   SmallVector<unsigned> dropped = llvm::to_vector(spatial);
@@ -114,7 +115,8 @@ Value kas::networks::normalizeLayer(OpBuilder &builder, const Layer &layer) {
 // Backward
 //===----------------------------------------------------------------------===//
 
-Value kas::networks::emitLossGradient(OpBuilder &builder, Value logits, Value labels) {
+Value kas::networks::emitLossGradient(OpBuilder &builder, Value logits,
+                                      Value labels) {
   Location loc = logits.getLoc();
   auto type = cast<RankedTensorType>(logits.getType());
   TensorEmitter emitter(builder, loc, type);
@@ -142,7 +144,8 @@ Value kas::networks::emitLossGradient(OpBuilder &builder, Value logits, Value la
 // Functions
 //===----------------------------------------------------------------------===//
 
-RankedTensorType kas::networks::checkClassifier(func::FuncOp function, StringRef what) {
+RankedTensorType kas::networks::checkClassifier(func::FuncOp function,
+                                                StringRef what) {
   auto type = function.getNumResults() == 1
                   ? dyn_cast<RankedTensorType>(function.getResultTypes()[0])
                   : RankedTensorType();
@@ -156,8 +159,8 @@ RankedTensorType kas::networks::checkClassifier(func::FuncOp function, StringRef
   return nullptr;
 }
 
-func::FuncOp kas::networks::cloneBehind(OpBuilder &builder, func::FuncOp function,
-                              StringRef name) {
+func::FuncOp kas::networks::cloneBehind(OpBuilder &builder,
+                                        func::FuncOp function, StringRef name) {
   builder.setInsertionPointAfter(function);
   func::FuncOp clone = function.clone();
   clone.setName(name);
@@ -165,7 +168,8 @@ func::FuncOp kas::networks::cloneBehind(OpBuilder &builder, func::FuncOp functio
   return clone;
 }
 
-Value kas::networks::addArgument(func::FuncOp function, Type type, StringRef name) {
+Value kas::networks::addArgument(func::FuncOp function, Type type,
+                                 StringRef name) {
   Builder builder(function.getContext());
   LogicalResult inserted = function.insertArgument(
       function.getNumArguments(), type,

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Scores/Proxies.h"
-#include "NetworkLayers.h"
 #include "../Differentiation/TensorEmitter.h"
+#include "NetworkLayers.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
 #include "kas/Networks/Sites/Site.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -195,10 +195,10 @@ static LogicalResult checkLayers(func::FuncOp function,
   return function.emitError("for proxies, requires a convolution, got none");
 }
 
-FailureOr<func::FuncOp> kas::networks::makeProxyFunction(func::FuncOp function,
-                                               StringRef name,
-                                               const FisherOptions &options,
-                                               ProxyNames &names) {
+FailureOr<func::FuncOp>
+kas::networks::makeProxyFunction(func::FuncOp function, StringRef name,
+                                 const FisherOptions &options,
+                                 ProxyNames &names) {
   RankedTensorType resultType = checkClassifier(function, "proxies");
   if (!resultType)
     return failure();
@@ -287,8 +287,8 @@ static Value makeOnes(OpBuilder &builder, Value value) {
                    });
 }
 
-FailureOr<func::FuncOp> kas::networks::makeSynflowFunction(func::FuncOp function,
-                                                 StringRef name) {
+FailureOr<func::FuncOp>
+kas::networks::makeSynflowFunction(func::FuncOp function, StringRef name) {
   if (!checkClassifier(function, "proxies"))
     return failure();
   OpBuilder builder(function->getContext());
@@ -381,8 +381,8 @@ CutLayer kas::networks::cutLayer(linalg::LinalgOp convolution) {
 
 FailureOr<func::FuncOp>
 kas::networks::makeObservedFunction(func::FuncOp function, StringRef name,
-                          const FisherOptions &options, bool synflow,
-                          SmallVectorImpl<CutLayer> &cut) {
+                                    const FisherOptions &options, bool synflow,
+                                    SmallVectorImpl<CutLayer> &cut) {
   RankedTensorType resultType = checkClassifier(function, "proxies");
   if (!resultType)
     return failure();
@@ -447,9 +447,9 @@ kas::networks::makeObservedFunction(func::FuncOp function, StringRef name,
   return observed;
 }
 
-FailureOr<func::FuncOp>
-kas::networks::makeLayerScoreFunction(func::FuncOp layer, StringRef name, unsigned batch,
-                            ArrayRef<unsigned> spatial, bool normalize) {
+FailureOr<func::FuncOp> kas::networks::makeLayerScoreFunction(
+    func::FuncOp layer, StringRef name, unsigned batch,
+    ArrayRef<unsigned> spatial, bool normalize) {
   OpBuilder builder(layer->getContext());
   func::FuncOp scores = cloneBehind(builder, layer, name);
   Block &block = scores.getBody().front();
@@ -498,9 +498,9 @@ kas::networks::makeLayerScoreFunction(func::FuncOp layer, StringRef name, unsign
   return scores;
 }
 
-FailureOr<func::FuncOp>
-kas::networks::makeLayerFisherFunction(func::FuncOp layer, StringRef name, unsigned batch,
-                             ArrayRef<unsigned> spatial, bool normalize) {
+FailureOr<func::FuncOp> kas::networks::makeLayerFisherFunction(
+    func::FuncOp layer, StringRef name, unsigned batch,
+    ArrayRef<unsigned> spatial, bool normalize) {
   OpBuilder builder(layer->getContext());
   func::FuncOp scores = cloneBehind(builder, layer, name);
   Operation *end = scores.getBody().front().getTerminator();

@@ -498,7 +498,7 @@ FailureOr<KernelSite> AttentionMatcher::match() {
 }
 
 FailureOr<KernelSite> kas::networks::matchAttention(linalg::LinalgOp op,
-                                          std::string &reason) {
+                                                    std::string &reason) {
   std::string ignored;
   FailureOr<Site> site = matchSite(op, ignored);
   reason.clear();

@@ -106,9 +106,10 @@ static void describeKind(Site &site, const Roles &roles,
   site.binding.emplace_back(columns.str(), loopSizes[roles.columns]);
 }
 
-FailureOr<Site> kas::networks::matchContraction(linalg::LinalgOp op,
-                                      const linalg::ContractionDimensions &dims,
-                                      std::string &reason) {
+FailureOr<Site>
+kas::networks::matchContraction(linalg::LinalgOp op,
+                                const linalg::ContractionDimensions &dims,
+                                std::string &reason) {
   unsigned weightOperand = findWeightOperand(op);
   ArrayRef<unsigned> rows = weightOperand == 1 ? dims.m : dims.n;
   ArrayRef<unsigned> columns = weightOperand == 1 ? dims.n : dims.m;

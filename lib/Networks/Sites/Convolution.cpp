@@ -403,9 +403,9 @@ FailureOr<Site> ConvolutionMatcher::match(int64_t stemChannels) {
   return site;
 }
 
-FailureOr<Site> kas::networks::matchConvolution(linalg::LinalgOp op,
-                                      const linalg::ConvolutionDimensions &dims,
-                                      int64_t stemChannels,
-                                      std::string &reason) {
+FailureOr<Site>
+kas::networks::matchConvolution(linalg::LinalgOp op,
+                                const linalg::ConvolutionDimensions &dims,
+                                int64_t stemChannels, std::string &reason) {
   return ConvolutionMatcher(op, dims, reason).match(stemChannels);
 }

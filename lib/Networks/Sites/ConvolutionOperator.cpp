@@ -67,8 +67,9 @@ static void writeWindow(llvm::raw_ostream &os, BodyWriter &writer,
      << "\n";
 }
 
-std::string kas::networks::writeConvolution(const LayerKind &kind, ChannelKind channels,
-                                  llvm::ArrayRef<WindowSymbols> windows) {
+std::string
+kas::networks::writeConvolution(const LayerKind &kind, ChannelKind channels,
+                                llvm::ArrayRef<WindowSymbols> windows) {
   std::string text;
   llvm::raw_string_ostream os(text);
   BodyWriter writer(os);

@@ -199,8 +199,8 @@ static void markSites(Builder &builder, SpaceOp space, const Group &group) {
     }
 }
 
-FailureOr<ExtractResult> kas::networks::extractSpaces(ModuleOp module,
-                                            const ExtractOptions &options) {
+FailureOr<ExtractResult>
+kas::networks::extractSpaces(ModuleOp module, const ExtractOptions &options) {
   ExtractResult result;
   std::vector<Site> sites = findSites(
       module,

@@ -193,8 +193,8 @@ static KernelOp extractFamily(OpBuilder &builder, SymbolTable &symbolTable,
   return kernel;
 }
 
-ExtractKernelResult kas::networks::extractKernel(ModuleOp module,
-                                       const ExtractOptions &options) {
+ExtractKernelResult
+kas::networks::extractKernel(ModuleOp module, const ExtractOptions &options) {
   ExtractKernelResult result;
   std::vector<KernelSite> sites = findKernelSites(
       module,

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Networks/Passes.h"
 #include "kas/Networks/Sites/Extract.h"
 #include "kas/Networks/Sites/KernelSites.h"
-#include "kas/Networks/Passes.h"
 
 namespace kas::networks {
 #define GEN_PASS_DEF_KASEXTRACTPASS
@@ -21,7 +21,8 @@ using namespace kas::networks;
 
 namespace {
 
-struct KasExtractPass : kas::networks::impl::KasExtractPassBase<KasExtractPass> {
+struct KasExtractPass
+    : kas::networks::impl::KasExtractPassBase<KasExtractPass> {
   using KasExtractPassBase::KasExtractPassBase;
 
   void runOnOperation() override {

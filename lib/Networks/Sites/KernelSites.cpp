@@ -88,8 +88,8 @@ static LogicalResult setLinear(KernelSite &site, std::string &reason) {
 }
 
 FailureOr<KernelSite> kas::networks::matchKernelSite(linalg::LinalgOp op,
-                                           std::string &reason,
-                                           int64_t stemChannels) {
+                                                     std::string &reason,
+                                                     int64_t stemChannels) {
   FailureOr<Site> layer = matchSite(op, reason, stemChannels);
   if (failed(layer))
     return failure();
@@ -110,8 +110,8 @@ FailureOr<KernelSite> kas::networks::matchKernelSite(linalg::LinalgOp op,
 }
 
 std::vector<KernelSite> kas::networks::findKernelSites(ModuleOp module,
-                                             NearMissFn onNearMiss,
-                                             int64_t stemChannels) {
+                                                       NearMissFn onNearMiss,
+                                                       int64_t stemChannels) {
   std::vector<KernelSite> sites;
   llvm::MapVector<Operation *, KernelSite> blocks;
   llvm::SmallSetVector<Operation *, 32> insideBlocks;

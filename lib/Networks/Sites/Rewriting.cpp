@@ -33,7 +33,7 @@ Value kas::networks::lookThroughChannelSplit(Value value) {
 }
 
 Value kas::networks::reshape(OpBuilder &builder, Location loc, Value value,
-                   ArrayRef<int64_t> shape) {
+                             ArrayRef<int64_t> shape) {
   auto type = cast<RankedTensorType>(value.getType());
   if (type.getShape() == shape)
     return value;
@@ -84,7 +84,7 @@ static Value addElementwise(OpBuilder &builder, Location loc, Value value,
 }
 
 Value kas::networks::addAccumulatorStart(OpBuilder &builder, const Site &site,
-                               Value value) {
+                                         Value value) {
   Location loc = site.op->getLoc();
   linalg::LinalgOp op = site.op;
   Value start = op.getDpsInits()[0];
@@ -201,8 +201,9 @@ matchDimensions(const Site &site, OperatorOp op, ArrayRef<SizeAttr> sizes,
   return result;
 }
 
-Value kas::networks::adaptWeight(OpBuilder &builder, const Site &site, OperatorOp op,
-                       const Binding &binding, std::string &reason) {
+Value kas::networks::adaptWeight(OpBuilder &builder, const Site &site,
+                                 OperatorOp op, const Binding &binding,
+                                 std::string &reason) {
   if (op.getNumWeights() != 1) {
     (void)miss(reason, "requires one weight to keep the old one, got ",
                op.getNumWeights());

@@ -58,7 +58,8 @@ static bool reordersEqualSizes(ArrayRef<int64_t> permutation,
 }
 
 LogicalResult kas::networks::setWeight(Site &site, Value operand,
-                             ArrayRef<std::string> sizes, std::string &reason) {
+                                       ArrayRef<std::string> sizes,
+                                       std::string &reason) {
   Value root = traceWeight(operand);
   if (!root) {
     Operation *producer = operand.getDefiningOp();
@@ -139,8 +140,9 @@ static LogicalResult checkCount(linalg::LinalgOp op, std::string &reason) {
   return success();
 }
 
-FailureOr<Site> kas::networks::matchSite(linalg::LinalgOp op, std::string &reason,
-                               int64_t stemChannels) {
+FailureOr<Site> kas::networks::matchSite(linalg::LinalgOp op,
+                                         std::string &reason,
+                                         int64_t stemChannels) {
   reason.clear();
   if (op.getNumReductionLoops() == 0 || op.getNumDpsInits() != 1)
     return failure();
@@ -167,8 +169,9 @@ FailureOr<Site> kas::networks::matchSite(linalg::LinalgOp op, std::string &reaso
   return matchContraction(op, *contraction, reason);
 }
 
-std::vector<Site> kas::networks::findSites(ModuleOp module, NearMissFn onNearMiss,
-                                 int64_t stemChannels) {
+std::vector<Site> kas::networks::findSites(ModuleOp module,
+                                           NearMissFn onNearMiss,
+                                           int64_t stemChannels) {
   std::vector<Site> sites;
   module.walk([&](linalg::LinalgOp op) {
     if (!op->getParentOfType<func::FuncOp>())

@@ -466,7 +466,7 @@ FailureOr<SubstituteResult> Substituter::run() {
   return result;
 }
 
-FailureOr<SubstituteResult> kas::networks::substitute(ModuleOp module,
-                                            const SubstituteOptions &options) {
+FailureOr<SubstituteResult>
+kas::networks::substitute(ModuleOp module, const SubstituteOptions &options) {
   return Substituter(module, options).run();
 }

@@ -379,7 +379,8 @@ static StringRef getFamily(ModuleOp module, KernelOp kernel) {
 }
 
 FailureOr<SubstituteResult>
-kas::networks::substituteKernel(ModuleOp module, StringRef kernelName, StringRef family) {
+kas::networks::substituteKernel(ModuleOp module, StringRef kernelName,
+                                StringRef family) {
   kernelName.consume_front("@");
   family.consume_front("@");
   auto kernel = module.lookupSymbol<KernelOp>(kernelName);

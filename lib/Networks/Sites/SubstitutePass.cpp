@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Networks/Sites/KernelSites.h"
 #include "kas/Networks/Passes.h"
+#include "kas/Networks/Sites/KernelSites.h"
 #include "kas/Networks/Sites/Substitute.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -22,7 +22,8 @@ using namespace kas::networks;
 
 namespace {
 
-struct KasSubstitutePass : kas::networks::impl::KasSubstitutePassBase<KasSubstitutePass> {
+struct KasSubstitutePass
+    : kas::networks::impl::KasSubstitutePassBase<KasSubstitutePass> {
   using KasSubstitutePassBase::KasSubstitutePassBase;
 
   void runOnOperation() override {

@@ -31,7 +31,8 @@ OpOperand *kas::networks::getInputOperand(linalg::LinalgOp op, Value value) {
   return op.getDpsInputOperand(argument.getArgNumber());
 }
 
-std::optional<double> kas::networks::getConstantNumber(linalg::LinalgOp op, Value value) {
+std::optional<double> kas::networks::getConstantNumber(linalg::LinalgOp op,
+                                                       Value value) {
   if (OpOperand *operand = getInputOperand(op, value)) {
     value = operand->get();
     if (auto fill = value.getDefiningOp<linalg::FillOp>())
@@ -142,7 +143,8 @@ static void follow(std::vector<int64_t> &elements,
     element = moves[element];
 }
 
-ViewTrace kas::networks::traceViews(Value value,
+ViewTrace
+kas::networks::traceViews(Value value,
                           llvm::SmallSetVector<Operation *, 32> &ops) {
   constexpr int64_t maxElements = int64_t(1) << 25;
   ViewTrace trace;

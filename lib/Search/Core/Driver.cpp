@@ -29,10 +29,10 @@ static Outcome evaluate(const Candidate &candidate,
   return metrics;
 }
 
-std::vector<SearchResult>
-kas::search::runSearch(Searcher &searcher, llvm::ArrayRef<Evaluator *> evaluators,
-               const SearchLimits &limits,
-               llvm::function_ref<void(const SearchResult &)> progress) {
+std::vector<SearchResult> kas::search::runSearch(
+    Searcher &searcher, llvm::ArrayRef<Evaluator *> evaluators,
+    const SearchLimits &limits,
+    llvm::function_ref<void(const SearchResult &)> progress) {
   std::vector<SearchResult> results;
   std::mutex mutex;
   std::condition_variable done;

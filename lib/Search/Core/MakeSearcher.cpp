@@ -152,7 +152,8 @@ static Entries getEntries(StringRef algorithm, AllOptions &options) {
   return entries;
 }
 
-std::vector<SearcherParameter> kas::search::getSearcherParameters(StringRef algorithm) {
+std::vector<SearcherParameter>
+kas::search::getSearcherParameters(StringRef algorithm) {
   AllOptions options = getDefaults(algorithm, {});
   std::vector<SearcherParameter> result;
   for (const Entry &entry : getEntries(algorithm, options).list)
@@ -214,8 +215,8 @@ makeKnown(StringRef name, std::unique_ptr<CandidateSpace> space,
 
 llvm::Expected<std::unique_ptr<Searcher>>
 kas::search::makeSearcher(StringRef name, std::unique_ptr<State> root,
-                  const SearcherSettings &settings,
-                  llvm::ArrayRef<std::string> parameters) {
+                          const SearcherSettings &settings,
+                          llvm::ArrayRef<std::string> parameters) {
   if (!llvm::is_contained(names, name))
     return createStringError("expected an algorithm (" +
                              llvm::join(getSearcherNames(), ", ") + "), got '" +

@@ -52,8 +52,8 @@ static SearchSettings mergeSettings(const SearchSettings &first,
 }
 
 Expected<MergeCounts> kas::search::mergeSearches(const SearchStore &first,
-                                         const SearchStore &second,
-                                         llvm::StringRef output) {
+                                                 const SearchStore &second,
+                                                 llvm::StringRef output) {
   auto getSpace = [](const SearchStore &store) {
     auto space = store.getSettings().find("space");
     return space == store.getSettings().end() ? "" : space->second;

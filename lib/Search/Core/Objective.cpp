@@ -232,7 +232,7 @@ private:
 
 std::unique_ptr<Evaluator>
 kas::search::makeCheckedEvaluator(std::unique_ptr<Evaluator> evaluator,
-                          std::vector<MetricLimit> limits) {
+                                  std::vector<MetricLimit> limits) {
   return std::make_unique<CheckedEvaluator>(std::move(evaluator),
                                             std::move(limits));
 }
@@ -248,7 +248,7 @@ kas::search::getMetricNames(llvm::ArrayRef<SearchResult> results) {
 }
 
 ParetoFront kas::search::getFront(const Objective &objective,
-                          llvm::ArrayRef<SearchResult> results) {
+                                  llvm::ArrayRef<SearchResult> results) {
   std::vector<std::string> names = getMetricNames(results);
   ParetoFront front;
   for (const SearchResult &result : results)

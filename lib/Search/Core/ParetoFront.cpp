@@ -14,7 +14,8 @@
 using namespace kas;
 using namespace kas::search;
 
-bool kas::search::dominates(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b) {
+bool kas::search::dominates(llvm::ArrayRef<double> a,
+                            llvm::ArrayRef<double> b) {
   bool isBetter = false;
   for (auto [x, y] : llvm::zip_equal(a, b)) {
     if (x > y)
@@ -89,7 +90,7 @@ static double getVolume(std::vector<llvm::ArrayRef<double>> points,
 }
 
 double kas::search::getHypervolume(llvm::ArrayRef<ObjectivePoint> points,
-                           llvm::ArrayRef<double> reference) {
+                                   llvm::ArrayRef<double> reference) {
   std::vector<llvm::ArrayRef<double>> inside;
   for (const ObjectivePoint &point : points)
     if (llvm::all_of(llvm::zip_equal(point, reference), [](auto pair) {
@@ -99,7 +100,8 @@ double kas::search::getHypervolume(llvm::ArrayRef<ObjectivePoint> points,
   return getVolume(std::move(inside), reference, reference.size());
 }
 
-double kas::search::getNormalizedHypervolume(llvm::ArrayRef<ObjectivePoint> points) {
+double
+kas::search::getNormalizedHypervolume(llvm::ArrayRef<ObjectivePoint> points) {
   std::vector<ObjectivePoint> finite;
   for (const ObjectivePoint &point : points)
     if (llvm::all_of(point, [](double value) { return std::isfinite(value); }))

@@ -129,7 +129,8 @@ RegressionForest::predict(llvm::ArrayRef<float> row) const {
   return {mean, std::max(0.0, squares / count - mean * mean)};
 }
 
-double kas::search::getExpectedImprovement(double mean, double variance, double best) {
+double kas::search::getExpectedImprovement(double mean, double variance,
+                                           double best) {
   double deviation = std::sqrt(variance);
   if (!(deviation > 0))
     return std::max(0.0, mean - best);

@@ -21,7 +21,8 @@ static mlir::Attribute getAttribute(mlir::Builder &builder,
 }
 
 void kas::search::setScore(mlir::Operation *op, const Metrics &metrics,
-                   llvm::StringRef space, std::optional<uint64_t> candidate) {
+                           llvm::StringRef space,
+                           std::optional<uint64_t> candidate) {
   mlir::Builder builder(op->getContext());
   mlir::NamedAttrList score;
   for (const auto &[name, value] : metrics)

@@ -32,7 +32,7 @@ Error kas::search::executeSqlite(sqlite3 *connection, const char *text) {
 }
 
 llvm::Expected<int64_t> kas::search::querySqliteInteger(sqlite3 *connection,
-                                                const char *text) {
+                                                        const char *text) {
   SqliteStatement statement(connection, text);
   int64_t value = statement.step() ? statement.getInteger(0) : 0;
   if (Error error = statement.takeError())

@@ -68,7 +68,7 @@ using Factories = std::map<std::string, EvaluatorFactory, std::less<>>;
 } // namespace
 
 std::optional<uint64_t> kas::search::getBytes(const SearchProblem &problem,
-                                      const OperatorGraph &graph) {
+                                              const OperatorGraph &graph) {
   std::optional<GraphCost> cost = getCost(problem, graph);
   if (!cost)
     return std::nullopt;
@@ -109,12 +109,14 @@ static Factories &getFactories() {
   return factories;
 }
 
-void kas::search::registerEvaluator(llvm::StringRef name, EvaluatorFactory factory) {
+void kas::search::registerEvaluator(llvm::StringRef name,
+                                    EvaluatorFactory factory) {
   getFactories()[name.str()] = std::move(factory);
 }
 
 llvm::Expected<std::unique_ptr<Evaluator>>
-kas::search::makeEvaluator(llvm::StringRef name, const EvaluatorSettings &settings) {
+kas::search::makeEvaluator(llvm::StringRef name,
+                           const EvaluatorSettings &settings) {
   Factories &factories = getFactories();
   if (auto factory = factories.find(name); factory != factories.end())
     return factory->second(settings);

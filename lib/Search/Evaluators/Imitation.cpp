@@ -202,8 +202,8 @@ static std::optional<int64_t> evaluateCoord(const GraphCoord &coord,
 }
 
 Expected<ProductList> kas::search::getProducts(const SearchProblem &problem,
-                                       const OperatorGraph &graph,
-                                       const Binding &binding) {
+                                               const OperatorGraph &graph,
+                                               const Binding &binding) {
   llvm::SmallVector<int64_t, 16> sizes, parameters, loops;
   llvm::SmallVector<unsigned, 16> loopCoords;
   int64_t numReduced = 1;
@@ -412,9 +412,9 @@ static double getError(const ProductList &products,
 }
 
 double kas::search::getImitationError(const ProductList &products,
-                              const ImitationSamples &fitted,
-                              const ImitationSamples &held,
-                              const ImitationOptions &options) {
+                                      const ImitationSamples &fitted,
+                                      const ImitationSamples &held,
+                                      const ImitationOptions &options) {
   bool isLinear = products.weights.size() == 1;
   unsigned sweeps = isLinear ? 1 : options.sweeps;
   unsigned restarts = isLinear ? 1 : options.restarts;

@@ -237,8 +237,8 @@ private:
 };
 } // namespace
 
-KernelOp kas::search::buildKernel(OpBuilder &builder, Location location, StringRef name,
-                          const KernelGraph &graph,
-                          const BudgetSolution *solution) {
+KernelOp kas::search::buildKernel(OpBuilder &builder, Location location,
+                                  StringRef name, const KernelGraph &graph,
+                                  const BudgetSolution *solution) {
   return KernelBuilder(builder, location, graph, solution).build(name);
 }

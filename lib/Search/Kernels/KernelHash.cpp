@@ -165,6 +165,6 @@ private:
 } // namespace
 
 uint64_t kas::search::getCanonicalHash(const KernelSpace &space,
-                               llvm::ArrayRef<FlatNode> nodes) {
+                                       llvm::ArrayRef<FlatNode> nodes) {
   return CanonicalHash(space, nodes).run();
 }

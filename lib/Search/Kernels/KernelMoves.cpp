@@ -16,8 +16,9 @@ using namespace kas;
 using namespace kas::search;
 
 std::optional<PendingStep> kas::search::makeStep(KernelSpace &space,
-                                         const KernelStateData &data,
-                                         KernelStep step, uint32_t code) {
+                                                 const KernelStateData &data,
+                                                 KernelStep step,
+                                                 uint32_t code) {
   return StepMaker(space, data, step, code).make();
 }
 
@@ -127,8 +128,8 @@ static bool isPossible(KernelSpace &space, const KernelStateData &data,
 }
 
 void kas::search::forEachMove(KernelSpace &space, const KernelStateData &data,
-                      unsigned kind, uint32_t first,
-                      llvm::function_ref<bool(uint32_t)> found) {
+                              unsigned kind, uint32_t first,
+                              llvm::function_ref<bool(uint32_t)> found) {
   auto step = static_cast<KernelStep>(kind);
   if (!space.problem->limits.steps[kind] || data.getNumLeft() == 0)
     return;
@@ -149,8 +150,8 @@ void kas::search::forEachMove(KernelSpace &space, const KernelStateData &data,
 }
 
 std::optional<uint32_t> kas::search::drawStep(KernelSpace &space,
-                                      const KernelStateData &data,
-                                      KernelStep step, Random &random) {
+                                              const KernelStateData &data,
+                                              KernelStep step, Random &random) {
   // Operands that can be afforded, with room for the most codes of any.
   struct Operands {
     uint32_t base;

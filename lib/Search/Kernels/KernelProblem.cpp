@@ -71,7 +71,8 @@ static constexpr NamedLimit namedLimits[] = {
     {"max-elements", 1, int64_t(1) << 58,
      [](KernelLimits &l, int64_t v) { l.maxElements = v; }}};
 
-llvm::Error kas::search::parseKernelLimit(StringRef text, KernelLimits &limits) {
+llvm::Error kas::search::parseKernelLimit(StringRef text,
+                                          KernelLimits &limits) {
   auto [name, number] = text.split('=');
   int64_t value = 0;
   if (number.getAsInteger(10, value))

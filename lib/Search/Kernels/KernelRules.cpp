@@ -46,7 +46,8 @@ static bool isLegalShape(const KernelSpace &space, const FlatShape &shape,
   return degree <= 1;
 }
 
-bool kas::search::isLegalShape(const KernelSpace &space, const FlatShape &shape) {
+bool kas::search::isLegalShape(const KernelSpace &space,
+                               const FlatShape &shape) {
   return ::isLegalShape(space, shape, [](SizeId size) { return size; });
 }
 
@@ -132,8 +133,10 @@ static bool canSubstituteIn(const KernelSpace &space, KernelSizes &sizes,
          (node.params == noSize || put(node.params) != noSize);
 }
 
-bool kas::search::canSubstitute(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
-                        const FlatNode *last, unsigned variable, SizeId value) {
+bool kas::search::canSubstitute(KernelSpace &space,
+                                llvm::ArrayRef<FlatNode> nodes,
+                                const FlatNode *last, unsigned variable,
+                                SizeId value) {
   KernelSizes &sizes = space.sizes;
   if (last && !canSubstituteIn(space, sizes, *last, variable, value))
     return false;
@@ -169,7 +172,7 @@ bool kas::search::canSubstitute(KernelSpace &space, llvm::ArrayRef<FlatNode> nod
 }
 
 void kas::search::substitute(KernelSpace &space, KernelStateData &data,
-                     unsigned variable, SizeId value) {
+                             unsigned variable, SizeId value) {
   data.flops = data.params = 0;
   for (FlatNode &node :
        llvm::MutableArrayRef(data.nodes).take_front(data.numNodes)) {
@@ -192,7 +195,7 @@ void kas::search::substitute(KernelSpace &space, KernelStateData &data,
 //===----------------------------------------------------------------------===//
 
 void kas::search::addStep(KernelSpace &space, KernelStateData &data,
-                  const PendingStep &pending) {
+                          const PendingStep &pending) {
   const FlatNode &node = data.nodes[data.numNodes++] = pending.node;
   auto [flops, params] = getTotals(space.sizes, node);
   data.flops += flops;
@@ -210,8 +213,8 @@ void kas::search::addStep(KernelSpace &space, KernelStateData &data,
     substitute(space, data, pending.variable, pending.value);
 }
 
-std::optional<std::pair<int, SizeId>> kas::search::matchOutput(KernelSpace &space,
-                                                       const FlatShape &shape) {
+std::optional<std::pair<int, SizeId>>
+kas::search::matchOutput(KernelSpace &space, const FlatShape &shape) {
   KernelSizes &sizes = space.sizes;
   unsigned numSpatial = space.outputSpatial.size();
   if (shape.rank - shape.numChannels != numSpatial)
@@ -390,7 +393,7 @@ private:
 } // namespace
 
 bool kas::search::isFeasible(KernelSpace &space, const KernelStateData &data,
-                     const PendingStep &pending) {
+                             const PendingStep &pending) {
   const KernelLimits &limits = space.problem->limits;
   const FlatNode &node = pending.node;
   unsigned left = data.getNumLeft() - 1;
@@ -478,8 +481,9 @@ static bool isWithin(const KernelProblem &problem, const Totals &totals,
          isBetween(totals.params, problem.minParams, problem.maxParams);
 }
 
-bool kas::search::isWithinBudgets(KernelSpace &space, llvm::ArrayRef<FlatNode> nodes,
-                          unsigned groups) {
+bool kas::search::isWithinBudgets(KernelSpace &space,
+                                  llvm::ArrayRef<FlatNode> nodes,
+                                  unsigned groups) {
   KernelSizes &sizes = space.sizes;
   const KernelProblem &problem = *space.problem;
   size_t numLayers = problem.multiplicities.size();
@@ -549,7 +553,8 @@ bool kas::search::isWithinBudgets(KernelSpace &space, llvm::ArrayRef<FlatNode> n
   return isWithin(problem, totals, !isFree);
 }
 
-bool kas::search::usesGroups(const KernelSpace &space, llvm::ArrayRef<FlatNode> nodes) {
+bool kas::search::usesGroups(const KernelSpace &space,
+                             llvm::ArrayRef<FlatNode> nodes) {
   if (!space.problem->groups)
     return false;
   unsigned symbol = *space.problem->groups;

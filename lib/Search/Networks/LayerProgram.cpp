@@ -8,8 +8,8 @@
 
 #include "kas/Search/Networks/LayerProgram.h"
 #include "kas/Codegen/CPU/ScheduleSpace.h"
-#include "kas/Support/Reason.h"
 #include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
+#include "kas/Support/Reason.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "llvm/Support/raw_ostream.h"
 #include <tuple>
@@ -151,8 +151,9 @@ static FailureOr<linalg::LinalgOp> transform(RewriterBase &rewriter,
 }
 
 LogicalResult kas::search::applyStep(RewriterBase &rewriter,
-                             SmallVectorImpl<linalg::LinalgOp> &parts,
-                             const ProgramStep &step, std::string &reason) {
+                                     SmallVectorImpl<linalg::LinalgOp> &parts,
+                                     const ProgramStep &step,
+                                     std::string &reason) {
   if (step.kind == StepKind::Split)
     return splitOutputs(rewriter, parts, step.number, reason);
   if (step.part >= parts.size())
@@ -165,9 +166,9 @@ LogicalResult kas::search::applyStep(RewriterBase &rewriter,
 }
 
 LogicalResult kas::search::finishProgram(RewriterBase &rewriter,
-                                 ArrayRef<linalg::LinalgOp> parts,
-                                 ArrayRef<ProgramStep> program,
-                                 std::string &reason) {
+                                         ArrayRef<linalg::LinalgOp> parts,
+                                         ArrayRef<ProgramStep> program,
+                                         std::string &reason) {
   if (llvm::none_of(
           program, [](const ProgramStep &step) { return isNeural(step.kind); }))
     return success();
@@ -179,7 +180,7 @@ LogicalResult kas::search::finishProgram(RewriterBase &rewriter,
 
 FailureOr<SmallVector<linalg::LinalgOp, 2>>
 kas::search::applyProgram(RewriterBase &rewriter, linalg::LinalgOp op,
-                  ArrayRef<ProgramStep> program, std::string &reason) {
+                          ArrayRef<ProgramStep> program, std::string &reason) {
   SmallVector<linalg::LinalgOp, 2> parts{op};
   for (const ProgramStep &step : program)
     if (failed(applyStep(rewriter, parts, step, reason)))
@@ -226,9 +227,10 @@ static void listSteps(linalg::LinalgOp op, unsigned part, int64_t splitAt,
           {StepKind::Schedule, part, 0, static_cast<int64_t>(road)});
 }
 
-std::vector<ProgramStep> kas::search::listSteps(ArrayRef<linalg::LinalgOp> parts,
-                                        ArrayRef<ProgramStep> program,
-                                        const StepChoices &choices) {
+std::vector<ProgramStep>
+kas::search::listSteps(ArrayRef<linalg::LinalgOp> parts,
+                       ArrayRef<ProgramStep> program,
+                       const StepChoices &choices) {
   std::vector<ProgramStep> steps;
   if (program.empty()) {
     linalg::LinalgOp op = parts.front();
@@ -278,8 +280,8 @@ static void printStep(raw_ostream &stream, const ProgramStep &step,
   handle = std::move(next);
 }
 
-std::string kas::search::printTransforms(ArrayRef<ProgramStep> program, StringRef name,
-                                 StringRef indent) {
+std::string kas::search::printTransforms(ArrayRef<ProgramStep> program,
+                                         StringRef name, StringRef indent) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   SmallVector<std::string, 2> handles{("%" + name).str()};

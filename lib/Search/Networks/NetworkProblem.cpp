@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
 #include "kas/Networks/Scores/Proxies.h"
 #include "kas/Search/Networks/NetworkState.h"
-#include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -20,7 +20,8 @@ using namespace kas::networks;
 using namespace kas::search;
 using namespace mlir;
 
-llvm::Error kas::search::parseNetworkLimit(StringRef text, NetworkLimits &limits) {
+llvm::Error kas::search::parseNetworkLimit(StringRef text,
+                                           NetworkLimits &limits) {
   auto [name, number] = text.split('=');
   int64_t value = -1;
   if (number.getAsInteger(10, value) || value < 0 || value > 1 << 20)
@@ -49,7 +50,8 @@ llvm::Error kas::search::parseNetworkLimit(StringRef text, NetworkLimits &limits
   return llvm::Error::success();
 }
 
-SmallVector<linalg::LinalgOp> kas::search::findConvolutions(func::FuncOp function) {
+SmallVector<linalg::LinalgOp>
+kas::search::findConvolutions(func::FuncOp function) {
   SmallVector<linalg::LinalgOp> found;
   for (linalg::LinalgOp op :
        function.getBody().front().getOps<linalg::LinalgOp>())
@@ -122,8 +124,9 @@ FailureOr<NetworkProblem> NetworkProblem::get(func::FuncOp function,
 }
 
 LogicalResult
-kas::search::applyConfiguration(func::FuncOp function, const NetworkProblem &problem,
-                        const NetworkConfiguration &configuration) {
+kas::search::applyConfiguration(func::FuncOp function,
+                                const NetworkProblem &problem,
+                                const NetworkConfiguration &configuration) {
   SmallVector<linalg::LinalgOp> convolutions = findConvolutions(function);
   IRRewriter rewriter(function.getContext());
   NamedAttrList programs;
@@ -143,8 +146,9 @@ kas::search::applyConfiguration(func::FuncOp function, const NetworkProblem &pro
   return success();
 }
 
-std::string kas::search::printScript(const NetworkProblem &problem,
-                             const NetworkConfiguration &configuration) {
+std::string
+kas::search::printScript(const NetworkProblem &problem,
+                         const NetworkConfiguration &configuration) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << "module attributes {transform.with_named_sequence} {\n"

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Networks/NetworkState.h"
+#include "kas/Dialect/Kas/TransformOps/KasTransformOps.h"
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "kas/Networks/Scores/Proxies.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Dialect/KasCPU/IR/KasCPU.h"
-#include "kas/Dialect/Kas/TransformOps/KasTransformOps.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/raw_ostream.h"
 

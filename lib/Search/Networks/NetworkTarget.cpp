@@ -8,9 +8,9 @@
 
 #include "kas/Search/Networks/NetworkTarget.h"
 #include "kas/Search/Evaluators/LatencyEvaluator.h"
-#include "kas/Search/Pass/SearchTarget.h"
 #include "kas/Search/Networks/FisherJudge.h"
 #include "kas/Search/Networks/LayerTimes.h"
+#include "kas/Search/Pass/SearchTarget.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"

@@ -497,6 +497,7 @@ private:
 };
 } // namespace
 
-uint64_t kas::search::computeFinalKey(GraphSpace &space, const GraphStateData &state) {
+uint64_t kas::search::computeFinalKey(GraphSpace &space,
+                                      const GraphStateData &state) {
   return FinalKey(space, state).compute();
 }

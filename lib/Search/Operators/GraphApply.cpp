@@ -117,8 +117,8 @@ static void finish(GraphSpace &space, GraphStateData &state, uint32_t code) {
   state.finalKey = computeFinalKey(space, state);
 }
 
-void kas::search::applyMove(GraphSpace &space, GraphStateData &state, unsigned kind,
-                    uint32_t code, uint64_t key) {
+void kas::search::applyMove(GraphSpace &space, GraphStateData &state,
+                            unsigned kind, uint32_t code, uint64_t key) {
   unsigned high = code >> 8, low = code & 0xff;
   ++state.counts[kind];
   if (kind == FinishMove)

@@ -141,7 +141,7 @@ static StagedCost &describeCost(GraphSpace &space, const FlatGraph &graph) {
 }
 
 std::optional<GraphCost> kas::search::computeCost(GraphSpace &space,
-                                          const GraphStateData &state) {
+                                                  const GraphStateData &state) {
   return describeCost(space, FlatGraph(space, state)).compute();
 }
 
@@ -165,7 +165,8 @@ double kas::search::getFlops(GraphSpace &space, const GraphStateData &state) {
   return known.value;
 }
 
-bool kas::search::canMeetBudget(GraphSpace &space, const GraphStateData &state) {
+bool kas::search::canMeetBudget(GraphSpace &space,
+                                const GraphStateData &state) {
   const SearchBudget &budget = space.problem->budget;
   if (!space.options.useBudget || (!budget.minFlops && !budget.maxFlops))
     return true;

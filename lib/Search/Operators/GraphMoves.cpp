@@ -35,7 +35,7 @@ static uint64_t getContractKey(uint64_t sum) {
 }
 
 uint64_t kas::search::getMoveKey(GraphSpace &space, const GraphStateData &state,
-                         unsigned kind, uint32_t code) {
+                                 unsigned kind, uint32_t code) {
   auto getHash = [&](unsigned index) {
     return space.getHash(state.live[index].expr);
   };
@@ -542,8 +542,9 @@ private:
 } // namespace
 
 void kas::search::forEachMove(GraphSpace &space, const GraphStateData &state,
-                      unsigned firstKind, unsigned lastKind, uint32_t begin,
-                      llvm::function_ref<bool(Move)> visit) {
+                              unsigned firstKind, unsigned lastKind,
+                              uint32_t begin,
+                              llvm::function_ref<bool(Move)> visit) {
   if (state.isFinished)
     return;
   if (firstKind == ReduceMove) {

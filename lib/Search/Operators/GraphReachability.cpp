@@ -12,7 +12,8 @@
 using namespace kas;
 using namespace kas::search;
 
-ShapeItem kas::search::getShapeItem(const GraphSpace &space, const LiveCoord &coord) {
+ShapeItem kas::search::getShapeItem(const GraphSpace &space,
+                                    const LiveCoord &coord) {
   const SpaceLimits &limits = space.problem->limits;
   ShapeItem item{coord.size, 0, 0, 0};
   if (coord.flags & LiveCoord::HasOutput)
@@ -89,7 +90,7 @@ static bool isContractionLeft(const GraphSpace &space,
 }
 
 ShapeBudget kas::search::getShapeBudget(const GraphSpace &space,
-                                const GraphStateData &state) {
+                                        const GraphStateData &state) {
   const SpaceLimits &limits = space.problem->limits;
   auto rest = [&](unsigned limit, GraphMove move) -> uint8_t {
     return std::min(limit, 100u) -
@@ -127,7 +128,7 @@ bool kas::search::isReachable(GraphSpace &space, const GraphStateData &state) {
 //===----------------------------------------------------------------------===//
 
 bool kas::search::isReachableByReductions(GraphSpace &space,
-                                  const GraphStateData &state) {
+                                          const GraphStateData &state) {
   if (!space.options.useDistance)
     return true;
   uint64_t hash = 0;
@@ -158,8 +159,8 @@ static bool isWithinPoints(const GraphSpace &space, const GraphStateData &state,
 }
 
 void kas::search::forEachReduce(GraphSpace &space, const GraphStateData &state,
-                        uint32_t begin,
-                        llvm::function_ref<bool(uint32_t)> visit) {
+                                uint32_t begin,
+                                llvm::function_ref<bool(uint32_t)> visit) {
   const SpaceLimits &limits = space.problem->limits;
   if (state.isFinished || state.steps != state.counts[ReduceMove] ||
       state.steps >= limits.depth ||

@@ -23,7 +23,7 @@ bool kas::search::isTakeable(const GraphSpace &space, const LiveCoord &coord) {
 }
 
 bool kas::search::areTwins(const GraphSpace &space, const LiveCoord &a,
-                   const LiveCoord &b) {
+                           const LiveCoord &b) {
   if (a.size != b.size || a.kind != b.kind || a.weights != b.weights)
     return false;
   if (a.kind == CoordKind::Reduce)
@@ -48,8 +48,9 @@ static bool holdsAlways(const SizeInfo &a, const SizeInfo &b,
 // Stride
 //===----------------------------------------------------------------------===//
 
-bool kas::search::canStride(const GraphSpace &space, const GraphStateData &state,
-                    const LiveCoord &base, SizeId factor) {
+bool kas::search::canStride(const GraphSpace &space,
+                            const GraphStateData &state, const LiveCoord &base,
+                            SizeId factor) {
   // T1: not twice, not above what it commutes with or what it would undo.
   if ((base.flags & LiveCoord::Strided) || base.kind == CoordKind::Unfold ||
       base.kind == CoordKind::Split || base.kind == CoordKind::Stride)
@@ -64,7 +65,7 @@ bool kas::search::canStride(const GraphSpace &space, const GraphStateData &state
 }
 
 LiveCoord kas::search::makeStride(GraphSpace &space, const LiveCoord &base,
-                          SizeId factor) {
+                                  SizeId factor) {
   LiveCoord result;
   result.size = space.sizes.multiply(base.size, factor);
   result.kind = CoordKind::Stride;
@@ -84,7 +85,7 @@ LiveCoord kas::search::makeStride(GraphSpace &space, const LiveCoord &base,
 //===----------------------------------------------------------------------===//
 
 bool kas::search::canMerge(const GraphSpace &space, const GraphStateData &state,
-                   const LiveCoord &whole) {
+                           const LiveCoord &whole) {
   // M1: a weight takes the whole as well as its halves; quotients are merged
   // first, sums of reductions not at all.
   return !whole.weights && state.numLive < GraphSpace::maxLive &&
@@ -109,7 +110,8 @@ static bool isBlockAllowed(const GraphSpace &space, const Powers &usage,
   return true;
 }
 
-std::optional<ExprId> kas::search::getChannel(const GraphSpace &space, ExprId id) {
+std::optional<ExprId> kas::search::getChannel(const GraphSpace &space,
+                                              ExprId id) {
   while (space.getExpr(id).kind == CoordKind::MergeQuotient ||
          space.getExpr(id).kind == CoordKind::MergeRemainder)
     id = space.getExpr(id).first;
@@ -120,8 +122,8 @@ std::optional<ExprId> kas::search::getChannel(const GraphSpace &space, ExprId id
   return id;
 }
 
-bool kas::search::areJoinable(GraphSpace &space, const GraphStateData &state, ExprId a,
-                      ExprId b) {
+bool kas::search::areJoinable(GraphSpace &space, const GraphStateData &state,
+                              ExprId a, ExprId b) {
   std::optional<ExprId> channel = getChannel(space, a);
   if (!channel || a == b || channel != getChannel(space, b))
     return false;
@@ -148,7 +150,7 @@ static bool isUnfoldBlockUseful(GraphSpace &space, const LiveCoord &whole,
 }
 
 bool kas::search::canMergeBy(GraphSpace &space, const GraphStateData &state,
-                     const LiveCoord &whole, SizeId block) {
+                             const LiveCoord &whole, SizeId block) {
   if (!isBlockAllowed(space, state.usage, whole.size, block))
     return false;
   const SizeInfo &blockInfo = space.sizes[block];
@@ -189,7 +191,7 @@ static LiveCoord makeHalf(const LiveCoord &whole, CoordKind kind, SizeId size) {
 }
 
 LiveCoord kas::search::makeQuotient(GraphSpace &space, const LiveCoord &whole,
-                            SizeId block) {
+                                    SizeId block) {
   LiveCoord result = makeHalf(whole, CoordKind::MergeQuotient,
                               space.sizes.divide(whole.size, block));
   result.left = whole.left;
@@ -198,7 +200,7 @@ LiveCoord kas::search::makeQuotient(GraphSpace &space, const LiveCoord &whole,
 }
 
 LiveCoord kas::search::makeRemainder(GraphSpace &space, const LiveCoord &whole,
-                             SizeId block) {
+                                     SizeId block) {
   LiveCoord result = makeHalf(whole, CoordKind::MergeRemainder, block);
   result.left = LiveCoord::makeCut(LiveCoord::LowCut, whole.expr);
   result.right = whole.right;
@@ -223,8 +225,9 @@ static bool isRenamedReduction(const GraphSpace &space,
          isRenamedReduction(space, state, split->first);
 }
 
-bool kas::search::canUnfold(const GraphSpace &space, const GraphStateData &state,
-                    const LiveCoord &base, const LiveCoord &window) {
+bool kas::search::canUnfold(const GraphSpace &space,
+                            const GraphStateData &state, const LiveCoord &base,
+                            const LiveCoord &window) {
   // U1: shifts and splits go above unfolds; a base has an output.
   if (!isUnfoldable(base) || isRenamedReduction(space, state, base.expr))
     return false;
@@ -251,7 +254,8 @@ bool kas::search::canUnfold(const GraphSpace &space, const GraphStateData &state
       [](int64_t outer, int64_t inner) { return outer >= inner; });
 }
 
-LiveCoord kas::search::makeUnfold(const LiveCoord &base, const LiveCoord &window) {
+LiveCoord kas::search::makeUnfold(const LiveCoord &base,
+                                  const LiveCoord &window) {
   LiveCoord result;
   result.size = base.size;
   result.kind = CoordKind::Unfold;
@@ -316,7 +320,7 @@ static bool areHalvesOfChannel(GraphSpace &space, const GraphStateData &state,
 /// in a chain of splits, then by what they are, whichever of equal reductions
 /// that is.
 bool kas::search::isAscending(const GraphSpace &space, const LiveCoord &outer,
-                      const LiveCoord &inner) {
+                              const LiveCoord &inner) {
   bool isSplit = inner.kind == CoordKind::Split;
   if (isSplit && !(inner.flags & LiveCoord::Ascending))
     return false;
@@ -353,7 +357,7 @@ static bool isChannelCanonical(GraphSpace &space, const GraphStateData &state,
 }
 
 bool kas::search::canSplit(GraphSpace &space, const GraphStateData &state,
-                   const LiveCoord &outer, const LiveCoord &inner) {
+                           const LiveCoord &outer, const LiveCoord &inner) {
   // S1: splits of splits nest to the right.
   if (outer.kind == CoordKind::Split ||
       ((outer.flags | inner.flags) & LiveCoord::Strided) ||
@@ -366,7 +370,7 @@ bool kas::search::canSplit(GraphSpace &space, const GraphStateData &state,
 }
 
 LiveCoord kas::search::makeSplit(GraphSpace &space, const LiveCoord &outer,
-                         const LiveCoord &inner) {
+                                 const LiveCoord &inner) {
   LiveCoord result;
   result.size = space.sizes.multiply(outer.size, inner.size);
   result.kind = CoordKind::Split;
@@ -383,7 +387,7 @@ LiveCoord kas::search::makeSplit(GraphSpace &space, const LiveCoord &outer,
 }
 
 bool kas::search::canPool(GraphSpace &space, const GraphStateData &state,
-                  const LiveCoord &a, const LiveCoord &b) {
+                          const LiveCoord &a, const LiveCoord &b) {
   double pooled = state.pooled;
   for (const LiveCoord *coord : {&a, &b})
     if (coord->kind == CoordKind::Reduce && !coord->weights)
@@ -397,7 +401,7 @@ bool kas::search::canPool(GraphSpace &space, const GraphStateData &state,
 //===----------------------------------------------------------------------===//
 
 bool kas::search::canShift(const GraphSpace &space, const LiveCoord &base,
-                   bool isBackward) {
+                           bool isBackward) {
   // H1: shifts add up; those of channels and sums relabel.
   if ((base.flags & (LiveCoord::Unordered | LiveCoord::Strided)) ||
       !(base.flags & LiveCoord::HasOutput) || base.kind == CoordKind::Reduce ||
@@ -451,7 +455,7 @@ static bool isNeighborExpanded(GraphSpace &space, const GraphStateData &state,
 }
 
 bool kas::search::canExpand(GraphSpace &space, const GraphStateData &state,
-                    const LiveCoord &coord) {
+                            const LiveCoord &coord) {
   return isOutputPart(coord) && !coord.weights && // E1
          !isNeighborExpanded(space, state, coord.expr);
 }

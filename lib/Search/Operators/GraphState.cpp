@@ -14,7 +14,7 @@ using namespace kas::search;
 
 std::unique_ptr<State>
 kas::search::makeGraphState(std::shared_ptr<const SearchProblem> problem,
-                    const GraphStateOptions &options) {
+                            const GraphStateOptions &options) {
   return std::make_unique<GraphState>(
       std::make_shared<GraphSpace>(std::move(problem), options));
 }

@@ -23,7 +23,7 @@ static bool isView(CoordKind kind) {
 }
 
 std::optional<ExprId> kas::search::getShiftedRemainder(const GraphSpace &space,
-                                               ExprId id) {
+                                                       ExprId id) {
   const Expr &expr = space.getExpr(id);
   if (expr.kind != CoordKind::MergeRemainder)
     return std::nullopt;
@@ -92,7 +92,8 @@ static bool joinHalves(const GraphSpace &space,
 }
 
 llvm::SmallVector<ExprId, 8>
-kas::search::getWeightAtoms(const GraphSpace &space, llvm::ArrayRef<ExprId> coords) {
+kas::search::getWeightAtoms(const GraphSpace &space,
+                            llvm::ArrayRef<ExprId> coords) {
   llvm::SmallVector<ExprId, 8> parts(coords), atoms;
   while (joinHalves(space, parts)) {
   }
@@ -148,9 +149,9 @@ static bool isOfChannel(const GraphSpace &space, ExprId id, ExprId channel) {
           isOfChannel(space, expr.second, channel));
 }
 
-bool kas::search::isCarryVoid(const GraphSpace &space,
-                      llvm::ArrayRef<llvm::SmallVector<ExprId, 8>> weights,
-                      const Expr &split) {
+bool kas::search::isCarryVoid(
+    const GraphSpace &space,
+    llvm::ArrayRef<llvm::SmallVector<ExprId, 8>> weights, const Expr &split) {
   if (split.kind != CoordKind::Split)
     return false;
   auto isSeen = [&](ExprId outer) {
@@ -174,8 +175,8 @@ bool kas::search::isCarryVoid(const GraphSpace &space,
   return channel && isOfChannel(space, split.second, *channel);
 }
 
-bool kas::search::isDetermined(const GraphSpace &space, const GraphStateData &state,
-                       uint32_t code) {
+bool kas::search::isDetermined(const GraphSpace &space,
+                               const GraphStateData &state, uint32_t code) {
   if (state.numWeights == 0)
     return false;
   llvm::SmallVector<ExprId, 8> coords, kept;
@@ -208,8 +209,8 @@ bool kas::search::isDetermined(const GraphSpace &space, const GraphStateData &st
   return false;
 }
 
-bool kas::search::takesSummedShift(const GraphSpace &space, const GraphStateData &state,
-                           uint32_t code) {
+bool kas::search::takesSummedShift(const GraphSpace &space,
+                                   const GraphStateData &state, uint32_t code) {
   auto hasWeight = [&](ExprId id) {
     return llvm::any_of(
         llvm::ArrayRef(state.weights, state.numWeights), [&](uint32_t number) {
@@ -231,8 +232,8 @@ bool kas::search::takesSummedShift(const GraphSpace &space, const GraphStateData
   return false;
 }
 
-bool kas::search::isAbsorbed(const GraphSpace &space, const GraphStateData &state,
-                     uint32_t code) {
+bool kas::search::isAbsorbed(const GraphSpace &space,
+                             const GraphStateData &state, uint32_t code) {
   llvm::SmallVector<ExprId, 8> coords;
   for (unsigned index = 0; index < state.numLive; ++index)
     if (getUse(code, index) != Unused)
@@ -267,7 +268,8 @@ static bool isRenamable(const GraphSpace &space, ExprId id) {
 }
 
 bool kas::search::takesRenamedShift(const GraphSpace &space,
-                            const GraphStateData &state, uint32_t code) {
+                                    const GraphStateData &state,
+                                    uint32_t code) {
   llvm::SmallVector<ExprId, 8> coords;
   for (unsigned index = 0; index < state.numLive; ++index)
     if (getUse(code, index) != Unused)
@@ -343,8 +345,9 @@ static bool takesEqualReductions(const GraphStateData &state, uint32_t code) {
   return false;
 }
 
-bool kas::search::isWeightCanonical(GraphSpace &space, const GraphStateData &state,
-                            uint32_t code) {
+bool kas::search::isWeightCanonical(GraphSpace &space,
+                                    const GraphStateData &state,
+                                    uint32_t code) {
   return !takesBothHalves(space, state, code) &&
          !takesEqualReductions(state, code) &&
          !absorbsWeight(space, state, code) &&

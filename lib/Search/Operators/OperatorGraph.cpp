@@ -19,7 +19,7 @@ using namespace kas::search;
 //===----------------------------------------------------------------------===//
 
 std::optional<GraphCost> kas::search::getCost(const SearchProblem &problem,
-                                      const OperatorGraph &graph) {
+                                              const OperatorGraph &graph) {
   return graph.cost;
 }
 
@@ -186,8 +186,9 @@ void BodyBuilder::build(Block *block) {
 }
 
 OperatorOp kas::search::buildOperator(OpBuilder &builder, Location location,
-                              StringRef name, const SearchProblem &problem,
-                              const OperatorGraph &graph) {
+                                      StringRef name,
+                                      const SearchProblem &problem,
+                                      const OperatorGraph &graph) {
   OpBuilder::InsertionGuard guard(builder);
   MLIRContext *context = builder.getContext();
   SmallVector<StringRef> primaries, coefficients;

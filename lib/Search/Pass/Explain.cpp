@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Pass/Explain.h"
-#include "kas/Search/Operators/GraphState.h"
 #include "kas/Search/Core/MakeSearcher.h"
+#include "kas/Search/Operators/GraphState.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -97,8 +97,9 @@ static void explainLimit(const SearchProblem &problem, uint64_t expansions,
   }
 }
 
-std::vector<std::string> kas::search::explainEmptySpace(const SearchProblem &problem,
-                                                uint64_t expansions) {
+std::vector<std::string>
+kas::search::explainEmptySpace(const SearchProblem &problem,
+                               uint64_t expansions) {
   std::vector<std::string> reasons;
   explainBudget(problem, expansions, &SearchBudget::maxFlops, &GraphCost::flops,
                 "FLOP", false, reasons);

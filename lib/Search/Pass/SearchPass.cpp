@@ -6,15 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Search/Core/Driver.h"
 #include "kas/Search/Core/FinalRound.h"
+#include "kas/Search/Core/MakeSearcher.h"
 #include "kas/Search/Core/Objective.h"
-#include "kas/Search/Pass/Passes.h"
 #include "kas/Search/Core/Score.h"
 #include "kas/Search/Core/SearchReport.h"
-#include "kas/Search/Pass/SearchTarget.h"
-#include "kas/Search/Core/Driver.h"
-#include "kas/Search/Core/MakeSearcher.h"
 #include "kas/Search/Core/StoredSearcher.h"
+#include "kas/Search/Pass/Passes.h"
+#include "kas/Search/Pass/SearchTarget.h"
 #include "kas/Support/Version.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -225,7 +225,7 @@ LogicalResult SearchPass::makeSearcher(Run &run) {
     settings.space.treeSeconds = seconds / 2;
   llvm::Expected<std::unique_ptr<Searcher>> searcher =
       kas::search::makeSearcher(algorithm, run.target->makeState(), settings,
-                        llvm::to_vector(parameters));
+                                llvm::to_vector(parameters));
   if (!searcher)
     return emitError(searcher.takeError());
   run.searcher = std::move(*searcher);

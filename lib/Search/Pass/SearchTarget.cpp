@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Pass/SearchTarget.h"
-#include "kas/Search/Pass/Explain.h"
+#include "kas/Search/Core/CandidateSpace.h"
 #include "kas/Search/Operators/GraphState.h"
 #include "kas/Search/Operators/OperatorPrinter.h"
-#include "kas/Search/Core/CandidateSpace.h"
+#include "kas/Search/Pass/Explain.h"
 #include "llvm/ADT/StringExtras.h"
 #include <limits>
 
@@ -43,7 +43,8 @@ public:
     return CandidateSpace::Options().treeExpansions;
   }
   double getCost(const Solution &solution) const override {
-    std::optional<GraphCost> cost = kas::search::getCost(*problem, getGraph(solution));
+    std::optional<GraphCost> cost =
+        kas::search::getCost(*problem, getGraph(solution));
     return cost ? static_cast<double>(cost->flops)
                 : std::numeric_limits<double>::infinity();
   }
@@ -217,8 +218,9 @@ private:
 } // namespace
 
 llvm::FailureOr<std::unique_ptr<SearchTarget>>
-kas::search::makeKernelTarget(KernelOp kernel, llvm::ArrayRef<std::string> limits,
-                      llvm::StringRef groups) {
+kas::search::makeKernelTarget(KernelOp kernel,
+                              llvm::ArrayRef<std::string> limits,
+                              llvm::StringRef groups) {
   KernelLimits parsed;
   for (const std::string &limit : limits)
     if (llvm::Error error = parseKernelLimit(limit, parsed))

@@ -17,8 +17,8 @@
 #include "LoweringTest.h"
 #include "Properties.h"
 #include "kas/Conversion/KasKernelToLinalg.h"
-#include "kas/Reference/KernelEvaluator.h"
 #include "kas/ExecutionEngine/Signature.h"
+#include "kas/Reference/KernelEvaluator.h"
 #include "mlir/IR/Verifier.h"
 #include "gtest/gtest.h"
 #include <cmath>
@@ -134,7 +134,7 @@ private:
                                      ArrayRef<execution::Tensor> arguments) {
     auto emitError = [&] { return tested.kernel.emitError(); };
     FailureOr<reference::KernelShapes> shapes =
-        getShapes(tested.kernel, tested.binding, emitError);
+        reference::getShapes(tested.kernel, tested.binding, emitError);
     std::vector<float> output;
     if (failed(shapes)) {
       ADD_FAILURE() << tested.text;
@@ -149,10 +149,10 @@ private:
       SmallVector<reference::ReferenceTensor> inputs;
       for (auto [shape, input] :
            llvm::zip_equal(shapes->inputs, arguments.take_front(numInputs))) {
-        size_t size = *getNumElements(shape);
+        size_t size = *reference::getNumElements(shape);
         inputs.push_back({shape, input.getValues().slice(sample * size, size)});
       }
-      std::vector<float> part(*getNumElements(shapes->output));
+      std::vector<float> part(*reference::getNumElements(shapes->output));
       EXPECT_TRUE(succeeded(evaluateKernel(tested.kernel, tested.binding,
                                            inputs, weights, part, emitError)));
       output.insert(output.end(), part.begin(), part.end());

@@ -30,7 +30,8 @@ protected:
 
 /// Runs `module`, which is lowered to linalg or affine and changes, through the
 /// pipeline for one thread, and compiles it without optimizing.
-void compile(mlir::ModuleOp module, std::unique_ptr<execution::CompiledModule> &compiled);
+void compile(mlir::ModuleOp module,
+             std::unique_ptr<execution::CompiledModule> &compiled);
 
 } // namespace kas::test
 

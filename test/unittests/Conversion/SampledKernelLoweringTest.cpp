@@ -12,8 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelBatch.h"
-#include "kas/Search/Kernels/KernelState.h"
 #include "kas/Search/Core/RandomSearcher.h"
+#include "kas/Search/Kernels/KernelState.h"
 #include "mlir/Parser/Parser.h"
 
 using namespace kas;

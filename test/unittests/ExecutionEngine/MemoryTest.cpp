@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Pipelines/CPU.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/Pipelines/CPU.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/MemoryBuffer.h"

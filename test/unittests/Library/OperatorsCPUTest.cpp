@@ -11,10 +11,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "OperatorsTestUtil.h"
-#include "kas/Conversion/Passes.h"
-#include "kas/Pipelines/CPU.h"
 #include "kas/Conversion/OperatorModule.h"
+#include "kas/Conversion/Passes.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/Pipelines/CPU.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLExtras.h"
 

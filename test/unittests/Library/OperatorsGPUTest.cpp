@@ -13,16 +13,17 @@
 
 #include "OperatorsTestUtil.h"
 #include "VulkanEnvironment.h"
-#include "kas/Dialect/Kas/Transforms/Specialize.h"
+#include "kas/Codegen/GPU/Device.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
+#include "kas/Conversion/OperatorModule.h"
+#include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
+#include "kas/ExecutionEngine/JIT.h"
 #include "kas/Library/Operators.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Conversion/OperatorModule.h"
-#include "kas/Reference/Evaluator.h"
 #include "kas/Pipelines/GPU.h"
-#include "kas/Codegen/GPU/Device.h"
+#include "kas/Reference/Evaluator.h"
 #include "mlir/Pass/PassManager.h"
 #include <random>
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Batch.h"
-#include "kas/InitAll.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/InitAll.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "gtest/gtest.h"

@@ -15,6 +15,7 @@
 #define KAS_TEST_UNITTESTS_PROPERTIES_BATCH_H
 
 #include "Properties.h"
+#include "kas/ExecutionEngine/JIT.h"
 #include "kas/Pipelines/CPU.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -32,7 +33,7 @@ constexpr unsigned batchSize = 50;
 /// What is compiled how, and run how.
 struct BatchOptions {
   CPUPipelineOptions pipeline;
-  JITOptions jit = {.optLevel = 1};
+  execution::JITOptions jit = {.optLevel = 1};
   /// The largest relative error; 0: that of sums in f32.
   double tolerance = 0;
   /// Where factors are rounded: times `getCancellationFloor`, which is for f32.
@@ -41,7 +42,8 @@ struct BatchOptions {
   std::function<void(mlir::PassManager &)> prepare = nullptr;
   /// Calls the function, which takes `packed` as last argument if that is not
   /// empty, and returns its output; empty: with plain buffers.
-  std::function<std::vector<float>(CompiledModule::Function, const Inputs &,
+  std::function<std::vector<float>(execution::CompiledModule::Function,
+                                   const Inputs &,
                                    const std::vector<float> &packed)>
       call = nullptr;
 };

@@ -17,6 +17,7 @@
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
+#include "kas/ExecutionEngine/JIT.h"
 #include "kas/Pipelines/GPU.h"
 #include "gtest/gtest.h"
 

@@ -12,13 +12,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Batch.h"
-#include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/Codegen/GPU/Device.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/ScheduleSpace.h"
-#include "kas/Support/Random.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Pipelines/GPU.h"
-#include "kas/Codegen/GPU/Device.h"
+#include "kas/Support/Random.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"

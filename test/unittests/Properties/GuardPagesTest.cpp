@@ -9,6 +9,7 @@
 #include "Batch.h"
 #include "GuardedMemory.h"
 #include "kas/Conversion/Passes.h"
+#include "kas/ExecutionEngine/JIT.h"
 #include "kas/InitAll.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Parser/Parser.h"
@@ -17,6 +18,7 @@
 #include <cstring>
 
 using namespace kas;
+using namespace kas::execution;
 using namespace kas::reference;
 using namespace kas::test;
 using namespace mlir;

@@ -51,10 +51,10 @@ Values evaluateKernel(const std::string &text,
         return tensors;
       };
       output.resize(*getNumElements(shapes->output), -1.0f);
-      if (failed(kas::reference::evaluateKernel(kernel, binding,
-                                     toTensors(inputs, shapes->inputs),
-                                     toTensors(weights, shapes->weights),
-                                     output, emitError, precision)))
+      if (failed(kas::reference::evaluateKernel(
+              kernel, binding, toTensors(inputs, shapes->inputs),
+              toTensors(weights, shapes->weights), output, emitError,
+              precision)))
         output.clear();
     }
   }

@@ -20,11 +20,12 @@
 /// binding (all symbols 1 without one) on `inputs` and `weights` (row-major).
 /// When anything fails the result is empty, and the diagnostics are in `errors`
 /// if that is given, else failures of the test.
-Values
-evaluateKernel(const std::string &text, const std::vector<Values> &inputs,
-               const std::vector<Values> &weights = {},
-               std::string *errors = nullptr,
-               kas::reference::StepPrecision precision = kas::reference::StepPrecision::Double);
+Values evaluateKernel(const std::string &text,
+                      const std::vector<Values> &inputs,
+                      const std::vector<Values> &weights = {},
+                      std::string *errors = nullptr,
+                      kas::reference::StepPrecision precision =
+                          kas::reference::StepPrecision::Double);
 
 /// As many normally distributed values.
 Values randomValues(size_t count, uint64_t seed);

@@ -13,10 +13,10 @@
 #ifndef KAS_UNITTESTS_TUNING_TUNINGMODULES_H
 #define KAS_UNITTESTS_TUNING_TUNINGMODULES_H
 
+#include "kas/Codegen/CPU/ScheduleSpace.h"
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Codegen/CPU/ScheduleSpace.h"
 #include "kas/Tuning/Task.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -134,11 +134,11 @@ struct TuningModule {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp function;
   std::vector<tuning::TuningTask> tasks;
-  std::unique_ptr<tuning::TuningDevice> device = makeCPUTuningDevice();
+  std::unique_ptr<tuning::TuningDevice> device = tuning::makeCPUTuningDevice();
 
   /// The CPU's space of the first kernel.
   codegen::ScheduleSpace getSpace() {
-    return llvm::cantFail(getScheduleSpace(tasks.front().anchor));
+    return llvm::cantFail(codegen::getScheduleSpace(tasks.front().anchor));
   }
 };
 

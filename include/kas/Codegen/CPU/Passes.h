@@ -13,8 +13,8 @@
 #ifndef KAS_CODEGEN_CPU_PASSES_H
 #define KAS_CODEGEN_CPU_PASSES_H
 
-#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Codegen/CPU/Algorithm.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"

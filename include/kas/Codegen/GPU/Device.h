@@ -19,7 +19,6 @@
 
 namespace kas::codegen {
 
-
 /// The device called `name`: `sm_75` and later for NVIDIA's, `vulkan` for what
 /// nearly every device with Vulkan 1.1 offers. Errors list the known names.
 llvm::Expected<GPUDeviceAttr> getGPUDevice(mlir::MLIRContext *context,

@@ -20,9 +20,9 @@
 #ifndef KAS_NETWORKS_SCORES_LAYERSCORES_H
 #define KAS_NETWORKS_SCORES_LAYERSCORES_H
 
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/Networks/Scores/Proxies.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/ExecutionEngine/CPUFunction.h"
 #include <map>
 #include <memory>
 #include <mutex>
@@ -63,7 +63,8 @@ public:
   /// `labels`.
   static llvm::Expected<std::unique_ptr<LayerScorer>>
   create(mlir::ModuleOp module, llvm::StringRef function,
-         const execution::NamedTensors &given, const LayerScoreOptions &options);
+         const execution::NamedTensors &given,
+         const LayerScoreOptions &options);
 
   unsigned getNumLayers() const { return layers.size(); }
   llvm::StringRef getName(unsigned layer) const { return layers[layer].name; }
@@ -100,10 +101,9 @@ private:
     std::optional<execution::CompiledFunction> bare;
     double params = 0, macs = 0;
   };
-  llvm::Expected<std::vector<Observed>> observe(mlir::ModuleOp module,
-                                                llvm::StringRef function,
-                                                const execution::NamedTensors &given,
-                                                bool synflow);
+  llvm::Expected<std::vector<Observed>>
+  observe(mlir::ModuleOp module, llvm::StringRef function,
+          const execution::NamedTensors &given, bool synflow);
   /// Of all scorers of a network.
   struct Cache {
     std::mutex mutex;

@@ -13,8 +13,8 @@
 #ifndef KAS_SEARCH_CORE_OBJECTIVE_H
 #define KAS_SEARCH_CORE_OBJECTIVE_H
 
-#include "kas/Search/Core/ParetoFront.h"
 #include "kas/Search/Core/Driver.h"
+#include "kas/Search/Core/ParetoFront.h"
 
 namespace kas::search {
 

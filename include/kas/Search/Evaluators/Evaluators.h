@@ -13,8 +13,8 @@
 #ifndef KAS_SEARCH_EVALUATORS_EVALUATORS_H
 #define KAS_SEARCH_EVALUATORS_EVALUATORS_H
 
-#include "kas/Search/Operators/OperatorGraph.h"
 #include "kas/Search/Core/Evaluator.h"
+#include "kas/Search/Operators/OperatorGraph.h"
 #include <functional>
 
 namespace kas::search {

@@ -13,8 +13,8 @@
 #ifndef KAS_SEARCH_KERNELS_KERNELGRAPH_H
 #define KAS_SEARCH_KERNELS_KERNELGRAPH_H
 
-#include "kas/Search/Kernels/KernelProblem.h"
 #include "kas/Search/Core/State.h"
+#include "kas/Search/Kernels/KernelProblem.h"
 #include "kas/Solver/Budget.h"
 #include "mlir/IR/Builders.h"
 #include <mutex>

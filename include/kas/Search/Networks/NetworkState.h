@@ -14,8 +14,8 @@
 #ifndef KAS_SEARCH_NETWORKS_NETWORKSTATE_H
 #define KAS_SEARCH_NETWORKS_NETWORKSTATE_H
 
-#include "kas/Search/Networks/LayerProgram.h"
 #include "kas/Search/Core/State.h"
+#include "kas/Search/Networks/LayerProgram.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <vector>
 

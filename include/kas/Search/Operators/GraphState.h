@@ -14,8 +14,8 @@
 #ifndef KAS_SEARCH_OPERATORS_GRAPHSTATE_H
 #define KAS_SEARCH_OPERATORS_GRAPHSTATE_H
 
-#include "kas/Search/Operators/OperatorGraph.h"
 #include "kas/Search/Core/State.h"
+#include "kas/Search/Operators/OperatorGraph.h"
 
 namespace kas::search {
 

@@ -14,8 +14,8 @@
 #ifndef KAS_SEARCH_OPERATORS_OPERATORGRAPH_H
 #define KAS_SEARCH_OPERATORS_OPERATORGRAPH_H
 
-#include "kas/Search/Operators/SearchProblem.h"
 #include "kas/Search/Core/State.h"
+#include "kas/Search/Operators/SearchProblem.h"
 #include "mlir/IR/Builders.h"
 
 namespace kas::search {

@@ -259,8 +259,9 @@ SmallVector<Value> DirectEmitter::emitStep(ValueRange start,
 }
 
 void kas::codegen::emitDirect(OpBuilder &builder, Location loc,
-                     const Contraction &contraction, const DirectPlan &plan,
-                     const ContractionTarget &target,
-                     const ContractionOptions &options) {
+                              const Contraction &contraction,
+                              const DirectPlan &plan,
+                              const ContractionTarget &target,
+                              const ContractionOptions &options) {
   DirectEmitter(builder, loc, contraction, plan, target, options).emit();
 }

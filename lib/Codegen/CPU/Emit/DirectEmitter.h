@@ -16,8 +16,8 @@
 #ifndef LIB_CODEGEN_CPU_EMIT_DIRECTEMITTER_H
 #define LIB_CODEGEN_CPU_EMIT_DIRECTEMITTER_H
 
-#include "ContractionEmitter.h"
 #include "../Strategy/DirectPlan.h"
+#include "ContractionEmitter.h"
 #include <map>
 
 namespace kas::codegen {

@@ -11,10 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ContractionTail.h"
 #include "../Strategy/DirectPlan.h"
 #include "../Strategy/PanelPlan.h"
 #include "../Strategy/RowVectorPlan.h"
+#include "ContractionTail.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Remarks.h"
@@ -113,11 +113,10 @@ static std::optional<Road> getRoad(ConvolutionAlgorithm algorithm) {
   llvm_unreachable("all algorithms are above");
 }
 
-LogicalResult kas::codegen::emitContraction(OpBuilder &builder, Location loc,
-                                   const Contraction &contraction,
-                                   const ContractionOptions &options,
-                                   function_ref<void(const Twine &)> because,
-                                   bool *tookTail) {
+LogicalResult kas::codegen::emitContraction(
+    OpBuilder &builder, Location loc, const Contraction &contraction,
+    const ContractionOptions &options,
+    function_ref<void(const Twine &)> because, bool *tookTail) {
   ContractionTarget target(options.target);
   std::optional<CombinedInputs> combined = CombinedInputs::get(contraction);
   const Contraction &nest = combined ? combined->getRemainder() : contraction;

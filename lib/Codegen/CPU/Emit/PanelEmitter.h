@@ -22,8 +22,8 @@
 #ifndef LIB_CODEGEN_CPU_EMIT_PANELEMITTER_H
 #define LIB_CODEGEN_CPU_EMIT_PANELEMITTER_H
 
-#include "ContractionEmitter.h"
 #include "../Strategy/PanelPlan.h"
+#include "ContractionEmitter.h"
 
 namespace kas::codegen {
 

@@ -83,8 +83,9 @@ void PanelEmitter::emitItem(Value item, Value panelBase) {
 }
 
 void kas::codegen::emitPanels(OpBuilder &builder, Location loc,
-                     const Contraction &contraction, const PanelPlan &plan,
-                     const ContractionTarget &target,
-                     const ContractionOptions &options) {
+                              const Contraction &contraction,
+                              const PanelPlan &plan,
+                              const ContractionTarget &target,
+                              const ContractionOptions &options) {
   PanelEmitter(builder, loc, contraction, plan, target, options).emit();
 }

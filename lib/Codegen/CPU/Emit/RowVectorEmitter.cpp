@@ -316,10 +316,10 @@ RowVectorEmitter::getPresent(ArrayRef<TileColumn> columns,
 }
 
 void kas::codegen::emitRowVectors(OpBuilder &builder, Location loc,
-                         const Contraction &contraction,
-                         const RowVectorPlan &plan,
-                         const ContractionTarget &target,
-                         const ContractionOptions &options) {
+                                  const Contraction &contraction,
+                                  const RowVectorPlan &plan,
+                                  const ContractionTarget &target,
+                                  const ContractionOptions &options) {
   OpBuilder::InsertionGuard guard(builder);
   RowVectorEmitter(builder, loc, contraction, plan, target, options).emit();
 }

@@ -13,9 +13,9 @@
 #ifndef LIB_CODEGEN_CPU_EMIT_ROWVECTOREMITTER_H
 #define LIB_CODEGEN_CPU_EMIT_ROWVECTOREMITTER_H
 
+#include "../Strategy/RowVectorPlan.h"
 #include "ContractionEmitter.h"
 #include "ContractionTail.h"
-#include "../Strategy/RowVectorPlan.h"
 
 namespace kas::codegen {
 

@@ -496,6 +496,6 @@ Value WinogradEmitter::emit() {
 }
 
 Value kas::codegen::emitWinograd(Operation *op, const WinogradConvolution &conv,
-                        const ContractionOptions &options) {
+                                 const ContractionOptions &options) {
   return WinogradEmitter(op, conv, options).emit();
 }

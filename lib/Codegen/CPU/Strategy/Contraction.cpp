@@ -189,7 +189,8 @@ static void classifyLoops(Contraction &contraction) {
   });
 }
 
-std::optional<int64_t> kas::codegen::getCoefficient(AffineExpr expr, unsigned dim) {
+std::optional<int64_t> kas::codegen::getCoefficient(AffineExpr expr,
+                                                    unsigned dim) {
   if (!expr.isFunctionOfDim(dim))
     return 0;
   if (isa<AffineDimExpr>(expr))

@@ -14,8 +14,8 @@
 #ifndef LIB_CODEGEN_CPU_STRATEGY_CONTRACTION_H
 #define LIB_CODEGEN_CPU_STRATEGY_CONTRACTION_H
 
-#include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "kas/Codegen/CPU/Algorithm.h"
+#include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "kas/Support/Target.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

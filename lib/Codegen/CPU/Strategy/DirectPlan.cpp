@@ -317,9 +317,9 @@ int64_t getGroups(int64_t extent, int64_t block, bool mayOverlap, int64_t items,
 
 FailureOr<DirectPlan>
 kas::codegen::makeDirectPlan(const Contraction &contraction,
-                    const ContractionTarget &target, int64_t threads,
-                    ScheduleAttr schedule,
-                    function_ref<void(const Twine &)> because) {
+                             const ContractionTarget &target, int64_t threads,
+                             ScheduleAttr schedule,
+                             function_ref<void(const Twine &)> because) {
   auto fail = [&](const Twine &reason) {
     because(reason);
     return failure();

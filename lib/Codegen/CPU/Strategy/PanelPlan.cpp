@@ -152,9 +152,9 @@ int64_t estimate(const Contraction &contraction, const PanelPlan &plan,
 
 FailureOr<PanelPlan>
 kas::codegen::makePanelPlan(const Contraction &contraction,
-                   const ContractionTarget &target, int64_t threads,
-                   ScheduleAttr schedule,
-                   function_ref<void(const Twine &)> because) {
+                            const ContractionTarget &target, int64_t threads,
+                            ScheduleAttr schedule,
+                            function_ref<void(const Twine &)> because) {
   PanelPlan plan;
   if (contraction.reductions.empty() || contraction.rows.empty()) {
     because(contraction.reductions.empty()

@@ -387,9 +387,9 @@ bool isBalanced(int64_t items, int64_t threads) {
 
 FailureOr<RowVectorPlan>
 kas::codegen::makeRowVectorPlan(const Contraction &contraction,
-                       const ContractionTarget &target, int64_t threads,
-                       ScheduleAttr schedule,
-                       function_ref<void(const Twine &)> because) {
+                                const ContractionTarget &target,
+                                int64_t threads, ScheduleAttr schedule,
+                                function_ref<void(const Twine &)> because) {
   auto fail = [&](const Twine &reason) {
     because(reason);
     return failure();

@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/CPU/ScheduleSpace.h"
+#include "../Transforms/PackOperations.h"
 #include "Contraction.h"
 #include "DirectPlan.h"
-#include "../Transforms/PackOperations.h"
 #include "PanelPlan.h"
 #include "RowVectorPlan.h"
 #include "kas/Conversion/KasToAffine.h"
@@ -33,7 +33,7 @@ ScheduleNumbers kas::codegen::getNumbers(ScheduleAttr schedule) {
 }
 
 ScheduleAttr kas::codegen::getSchedule(MLIRContext *context, Road road,
-                              const ScheduleNumbers &numbers) {
+                                       const ScheduleNumbers &numbers) {
   return ScheduleAttr::get(context, road, numbers[0], numbers[1], numbers[2],
                            numbers[3], numbers[4]);
 }
@@ -261,7 +261,8 @@ static FailureOr<Views> matchLinalg(linalg::LinalgOp op,
 }
 
 Expected<ScheduleSpace>
-kas::codegen::getScheduleSpace(Operation *op, const ScheduleSpaceOptions &options) {
+kas::codegen::getScheduleSpace(Operation *op,
+                               const ScheduleSpaceOptions &options) {
   std::string reason = "expected a kas.apply or a linalg operation";
   auto because = [&](const Twine &why) { reason = why.str(); };
   op->getContext()

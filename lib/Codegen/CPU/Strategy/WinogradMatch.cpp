@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Transforms/PackOperations.h"
 #include "../Emit/Winograd.h"
+#include "../Transforms/PackOperations.h"
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -144,7 +144,8 @@ FailureOr<WinogradConvolution> kas::codegen::matchWinograd(ApplyOp apply) {
   return result;
 }
 
-FailureOr<WinogradConvolution> kas::codegen::matchWinograd(linalg::Conv2DNchwFchwOp op) {
+FailureOr<WinogradConvolution>
+kas::codegen::matchWinograd(linalg::Conv2DNchwFchwOp op) {
   auto isOne = [](DenseIntElementsAttr values) {
     return llvm::all_of(values.getValues<int64_t>(),
                         [](int64_t value) { return value == 1; });

@@ -19,7 +19,8 @@ using namespace kas::codegen;
 
 namespace {
 
-struct AttachCPUTarget : kas::codegen::impl::AttachCPUTargetBase<AttachCPUTarget> {
+struct AttachCPUTarget
+    : kas::codegen::impl::AttachCPUTargetBase<AttachCPUTarget> {
   using AttachCPUTargetBase::AttachCPUTargetBase;
 
   void runOnOperation() override {

@@ -142,7 +142,8 @@ void makeParallel(IRRewriter &rewriter, ArrayRef<scf::ForOp> loops) {
   rewriter.eraseOp(outermost);
 }
 
-struct LinalgToCPULoops : kas::codegen::impl::LinalgToCPULoopsBase<LinalgToCPULoops> {
+struct LinalgToCPULoops
+    : kas::codegen::impl::LinalgToCPULoopsBase<LinalgToCPULoops> {
   using LinalgToCPULoopsBase::LinalgToCPULoopsBase;
 
   void runOnOperation() override {

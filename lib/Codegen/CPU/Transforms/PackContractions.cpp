@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Strategy/Contraction.h"
 #include "../Emit/ContractionTail.h"
+#include "../Strategy/Contraction.h"
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
@@ -41,7 +41,8 @@ ScheduleAttr kas::codegen::getSchedule(Operation *op) {
   return op->getAttrOfType<ScheduleAttr>(KasCPUDialect::scheduleName);
 }
 
-void kas::codegen::remarkNotPacked(Operation *op, StringRef name, const Twine &reason) {
+void kas::codegen::remarkNotPacked(Operation *op, StringRef name,
+                                   const Twine &reason) {
   if (ScheduleAttr schedule = getSchedule(op))
     op->emitError() << "expected an operation that suits " << schedule << ": "
                     << reason;
@@ -53,7 +54,8 @@ void kas::codegen::remarkNotPacked(Operation *op, StringRef name, const Twine &r
 
 namespace {
 
-struct PackContractions : kas::codegen::impl::PackContractionsBase<PackContractions> {
+struct PackContractions
+    : kas::codegen::impl::PackContractionsBase<PackContractions> {
   using PackContractionsBase::PackContractionsBase;
 
   /// Those that alone fill a buffer may run once before the function, if what

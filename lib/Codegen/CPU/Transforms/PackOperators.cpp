@@ -11,11 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Strategy/Contraction.h"
 #include "../Emit/ContractionTail.h"
+#include "../Strategy/Contraction.h"
 #include "PackOperations.h"
-#include "kas/Conversion/KasToAffine.h"
 #include "kas/Codegen/CPU/Passes.h"
+#include "kas/Conversion/KasToAffine.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

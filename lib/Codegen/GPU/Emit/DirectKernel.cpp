@@ -328,9 +328,10 @@ private:
 } // namespace
 
 void kas::codegen::emitDirectKernel(OpBuilder &builder, Location loc,
-                           const GPUKernelProblem &problem,
-                           GPUScheduleAttr schedule, const LaunchShape &launch,
-                           ValueRange arguments) {
+                                    const GPUKernelProblem &problem,
+                                    GPUScheduleAttr schedule,
+                                    const LaunchShape &launch,
+                                    ValueRange arguments) {
   DirectKernelEmitter(builder, loc, problem, schedule, launch, arguments)
       .emit();
 }

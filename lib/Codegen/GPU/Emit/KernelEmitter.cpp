@@ -43,8 +43,9 @@ FailureOr<LaunchShape> LaunchShape::get(int64_t blocks, int64_t threads,
   return shape;
 }
 
-AffineExpr kas::codegen::linearize(ArrayRef<AffineExpr> indices, ArrayRef<int64_t> shape,
-                          MLIRContext *context) {
+AffineExpr kas::codegen::linearize(ArrayRef<AffineExpr> indices,
+                                   ArrayRef<int64_t> shape,
+                                   MLIRContext *context) {
   AffineExpr address = getAffineConstantExpr(0, context);
   for (auto [expr, size] : llvm::zip_equal(indices, shape))
     address = address * size + expr;
@@ -52,7 +53,7 @@ AffineExpr kas::codegen::linearize(ArrayRef<AffineExpr> indices, ArrayRef<int64_
 }
 
 SmallVector<AffineExpr> kas::codegen::delinearize(AffineExpr expr,
-                                         ArrayRef<int64_t> extents) {
+                                                  ArrayRef<int64_t> extents) {
   SmallVector<AffineExpr> digits(extents.size());
   int64_t stride = 1;
   for (size_t i = extents.size(); i-- > 0;) {
@@ -76,7 +77,7 @@ GPUKernelEmitter::GPUKernelEmitter(OpBuilder &builder, Location loc,
 }
 
 Value kas::codegen::emitBlockId(ImplicitLocOpBuilder &b, IndexEmitter &index,
-                       const LaunchShape &launch) {
+                                const LaunchShape &launch) {
   Value id = gpu::BlockIdOp::create(b, gpu::Dimension::x);
   int64_t stride = launch.grid[0];
   for (auto [dimension, size] :

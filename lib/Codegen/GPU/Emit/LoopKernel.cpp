@@ -234,7 +234,8 @@ void LoopKernelEmitter::emit() {
 }
 
 void kas::codegen::emitLoopKernel(OpBuilder &builder, Location loc,
-                         const LoopProblem &problem, const LaunchShape &launch,
-                         ValueRange arguments) {
+                                  const LoopProblem &problem,
+                                  const LaunchShape &launch,
+                                  ValueRange arguments) {
   LoopKernelEmitter(builder, loc, problem, launch, arguments).emit();
 }

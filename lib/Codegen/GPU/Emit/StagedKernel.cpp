@@ -16,8 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelEmitter.h"
 #include "../Strategy/MatrixView.h"
+#include "KernelEmitter.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -519,8 +519,9 @@ void StagedKernelEmitter::finish(ArrayRef<Value> sums) {
 }
 
 void kas::codegen::emitStagedKernel(OpBuilder &builder, Location loc,
-                           const GPUKernelProblem &problem,
-                           GPUScheduleAttr schedule, const LaunchShape &launch,
-                           gpu::GPUFuncOp kernel) {
+                                    const GPUKernelProblem &problem,
+                                    GPUScheduleAttr schedule,
+                                    const LaunchShape &launch,
+                                    gpu::GPUFuncOp kernel) {
   StagedKernelEmitter(builder, loc, problem, schedule, launch, kernel).emit();
 }

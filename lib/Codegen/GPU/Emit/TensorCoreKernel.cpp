@@ -268,10 +268,10 @@ void TensorCoreKernelEmitter::emit() {
 }
 
 void kas::codegen::emitTensorCoreKernel(OpBuilder &builder, Location loc,
-                               const GPUKernelProblem &problem,
-                               GPUScheduleAttr schedule,
-                               const LaunchShape &launch,
-                               gpu::GPUFuncOp kernel) {
+                                        const GPUKernelProblem &problem,
+                                        GPUScheduleAttr schedule,
+                                        const LaunchShape &launch,
+                                        gpu::GPUFuncOp kernel) {
   TensorCoreKernelEmitter(builder, loc, problem, schedule, launch, kernel)
       .emit();
 }

@@ -16,8 +16,8 @@
 #ifndef LIB_CODEGEN_GPU_EMIT_TENSORCOREKERNEL_H
 #define LIB_CODEGEN_GPU_EMIT_TENSORCOREKERNEL_H
 
-#include "KernelEmitter.h"
 #include "../Strategy/MatrixView.h"
+#include "KernelEmitter.h"
 
 namespace kas::codegen {
 

@@ -239,10 +239,10 @@ void WarpgroupKernelEmitter::emit() {
 }
 
 void kas::codegen::emitWarpgroupKernel(OpBuilder &builder, Location loc,
-                              const GPUKernelProblem &problem,
-                              GPUScheduleAttr schedule,
-                              const LaunchShape &launch,
-                              gpu::GPUFuncOp kernel) {
+                                       const GPUKernelProblem &problem,
+                                       GPUScheduleAttr schedule,
+                                       const LaunchShape &launch,
+                                       gpu::GPUFuncOp kernel) {
   WarpgroupKernelEmitter(builder, loc, problem, schedule, launch, kernel)
       .emit();
 }

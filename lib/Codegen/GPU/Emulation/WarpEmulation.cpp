@@ -206,7 +206,7 @@ static func::FuncOp getFunction(ImplicitLocOpBuilder &b, Operation *op,
 }
 
 void kas::codegen::emulateWarpOperation(ImplicitLocOpBuilder &b, Operation *op,
-                               ValueRange operands, Value result) {
+                                        ValueRange operands, Value result) {
   SmallVector<Value> arguments(operands);
   arguments.push_back(result);
   func::FuncOp function = getFunction(b, op, TypeRange(ValueRange(arguments)));

@@ -231,7 +231,7 @@ static void emitTile(ImplicitLocOpBuilder &b, DescribedMatrix &rows,
 }
 
 void kas::codegen::emitWarpgroupMma(ImplicitLocOpBuilder &b, WarpgroupMmaOp op,
-                           ValueRange arguments) {
+                                    ValueRange arguments) {
   LaneEmitter e(b);
   Value sums = arguments[4], results = arguments[5];
   auto type = cast<VectorType>(op.getSums().getType());

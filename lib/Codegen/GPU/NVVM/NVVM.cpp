@@ -12,8 +12,8 @@
 
 #include "kas/Pipelines/NVVM.h"
 #include "TensorMaps.h"
-#include "kas/Codegen/GPU/NVVM.h"
 #include "kas/Codegen/GPU/GPU.h"
+#include "kas/Codegen/GPU/NVVM.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/Toolkit.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
@@ -171,7 +171,8 @@ static void completeKernels(ModuleOp module) {
   // Descriptors of tensors are parameters of 128 bytes, used where they are and
   // not copied to memory of each thread.
   module->walk([](LLVM::LLVMFuncOp kernel) {
-    auto count = kernel->getAttrOfType<IntegerAttr>(KasGPUDialect::numTensorMapsName);
+    auto count =
+        kernel->getAttrOfType<IntegerAttr>(KasGPUDialect::numTensorMapsName);
     if (!count)
       return;
     Builder builder(kernel.getContext());
@@ -189,7 +190,8 @@ static void completeKernels(ModuleOp module) {
 }
 
 namespace {
-struct GPUSerializeNVVM : kas::codegen::impl::GPUSerializeNVVMBase<GPUSerializeNVVM> {
+struct GPUSerializeNVVM
+    : kas::codegen::impl::GPUSerializeNVVMBase<GPUSerializeNVVM> {
   using GPUSerializeNVVMBase::GPUSerializeNVVMBase;
 
   void runOnOperation() override {

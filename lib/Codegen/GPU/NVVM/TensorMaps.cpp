@@ -46,8 +46,9 @@ static LogicalResult addParameters(gpu::GPUFuncOp kernel) {
   Builder builder(kernel.getContext());
   auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
   // Upstream drops what is said of parameters here.
-  kernel->setAttr(KasGPUDialect::numTensorMapsName, builder.getI64IntegerAttr(
-                                         static_cast<int64_t>(maps->size())));
+  kernel->setAttr(
+      KasGPUDialect::numTensorMapsName,
+      builder.getI64IntegerAttr(static_cast<int64_t>(maps->size())));
   for (auto &[key, copies] : *maps) {
     unsigned number = kernel.getNumArguments();
     if (failed(kernel.insertArgument(
@@ -60,7 +61,8 @@ static LogicalResult addParameters(gpu::GPUFuncOp kernel) {
 }
 
 namespace {
-struct GPUPassTensorMaps : kas::codegen::impl::GPUPassTensorMapsBase<GPUPassTensorMaps> {
+struct GPUPassTensorMaps
+    : kas::codegen::impl::GPUPassTensorMapsBase<GPUPassTensorMaps> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
       if (failed(addParameters(kernel)))

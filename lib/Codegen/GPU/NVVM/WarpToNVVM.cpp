@@ -235,7 +235,8 @@ struct WarpToNVVMInterface : ConvertToLLVMPatternInterface {
 
 } // namespace
 
-void kas::codegen::registerConvertKasGPUToNVVMInterface(DialectRegistry &registry) {
+void kas::codegen::registerConvertKasGPUToNVVMInterface(
+    DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *, KasGPUDialect *dialect) {
     dialect->addInterfaces<WarpToNVVMInterface>();
   });

@@ -298,7 +298,7 @@ struct WarpgroupWaitLowering : WarpgroupPattern<WarpgroupWaitOp> {
 } // namespace
 
 void kas::codegen::addWarpgroupPatterns(const LLVMTypeConverter &converter,
-                               RewritePatternSet &patterns) {
+                                        RewritePatternSet &patterns) {
   patterns.add<
       InitBarriersLowering, ExpectBytesLowering, AwaitPhaseLowering,
       TensorCopyLowering, MatrixDescriptorLowering, WarpgroupMmaLowering,

@@ -306,7 +306,8 @@ struct GPUToSPIRV : kas::codegen::impl::GPUToSPIRVBase<GPUToSPIRV> {
   }
 };
 
-struct GPUSerializeSPIRV : kas::codegen::impl::GPUSerializeSPIRVBase<GPUSerializeSPIRV> {
+struct GPUSerializeSPIRV
+    : kas::codegen::impl::GPUSerializeSPIRVBase<GPUSerializeSPIRV> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     for (auto kernels :

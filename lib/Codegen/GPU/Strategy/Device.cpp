@@ -34,7 +34,7 @@ static constexpr DeviceNumbers nvidiaDevices[] = {
     {"sm_100a", 148, 2048, 228 << 10}, {"sm_120", 188, 1536, 100 << 10}};
 
 llvm::Expected<GPUDeviceAttr> kas::codegen::getGPUDevice(MLIRContext *context,
-                                                StringRef name) {
+                                                         StringRef name) {
   context->loadDialect<KasGPUDialect>();
   // What Vulkan 1.1 guarantees ("Required Limits"), and a small integrated GPU.
   if (name == "vulkan")
@@ -68,9 +68,10 @@ llvm::Expected<GPUDeviceAttr> kas::codegen::getGPUDevice(MLIRContext *context,
                                  name + "'");
 }
 
-GPUDeviceAttr kas::codegen::setLimits(GPUDeviceAttr device, int64_t maxThreads,
-                             int64_t sharedBytes,
-                             function_ref<InFlightDiagnostic()> emitError) {
+GPUDeviceAttr
+kas::codegen::setLimits(GPUDeviceAttr device, int64_t maxThreads,
+                        int64_t sharedBytes,
+                        function_ref<InFlightDiagnostic()> emitError) {
   auto emitUnknown = [&] {
     return emitError ? emitError()
                      : mlir::emitError(UnknownLoc::get(device.getContext()));

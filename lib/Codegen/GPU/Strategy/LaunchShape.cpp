@@ -14,8 +14,8 @@
 #include "../Emit/LoopKernel.h"
 #include "MatrixView.h"
 #include "WarpgroupView.h"
-#include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Device.h"
+#include "kas/Codegen/GPU/GPU.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -115,8 +115,8 @@ getLaunchShape(GPUScheduleAttr schedule, GPUDeviceAttr device,
 
 FailureOr<LaunchShape>
 kas::codegen::getLaunchShape(const GPUKernelProblem &problem, Type elementType,
-                    GPUScheduleAttr schedule, GPUDeviceAttr device,
-                    function_ref<InFlightDiagnostic()> emitError) {
+                             GPUScheduleAttr schedule, GPUDeviceAttr device,
+                             function_ref<InFlightDiagnostic()> emitError) {
   return ::getLaunchShape(
       schedule, device,
       [&] { return getNumBlocks(problem, elementType, schedule, emitError); },
@@ -124,9 +124,9 @@ kas::codegen::getLaunchShape(const GPUKernelProblem &problem, Type elementType,
 }
 
 FailureOr<LaunchShape>
-kas::codegen::getLaunchShape(const LoopProblem &problem, GPUScheduleAttr schedule,
-                    GPUDeviceAttr device,
-                    function_ref<InFlightDiagnostic()> emitError) {
+kas::codegen::getLaunchShape(const LoopProblem &problem,
+                             GPUScheduleAttr schedule, GPUDeviceAttr device,
+                             function_ref<InFlightDiagnostic()> emitError) {
   return ::getLaunchShape(
       schedule, device,
       [&]() -> FailureOr<int64_t> {

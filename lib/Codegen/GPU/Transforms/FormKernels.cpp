@@ -12,10 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Emit/Contraction.h"
-#include "kas/Dialect/Kas/IR/Kas.h"
-#include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Codegen/Common/Passes.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"

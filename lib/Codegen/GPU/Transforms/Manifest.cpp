@@ -397,7 +397,8 @@ std::string GPUManifest::toJSON() const {
 }
 
 namespace {
-struct GPUWriteManifest : kas::codegen::impl::GPUWriteManifestBase<GPUWriteManifest> {
+struct GPUWriteManifest
+    : kas::codegen::impl::GPUWriteManifestBase<GPUWriteManifest> {
   using GPUWriteManifestBase::GPUWriteManifestBase;
 
   void runOnOperation() override {

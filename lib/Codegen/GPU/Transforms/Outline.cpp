@@ -8,9 +8,9 @@
 
 #include "../Emit/Contraction.h"
 #include "../Emit/LoopKernel.h"
+#include "kas/Codegen/GPU/Device.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
-#include "kas/Codegen/GPU/Device.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_GPUOUTLINE

@@ -11,12 +11,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Emit/Contraction.h"
-#include "../Strategy/CostModel.h"
 #include "../Emit/LoopKernel.h"
+#include "../Strategy/CostModel.h"
+#include "kas/Codegen/GPU/Device.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/ScheduleSpace.h"
-#include "kas/Codegen/GPU/Device.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_GPUSCHEDULE
@@ -65,9 +65,9 @@ static GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
 }
 
 GPUScheduleAttr kas::codegen::chooseGPUSchedule(const Coordinates &coordinates,
-                                       GPUDeviceAttr device,
-                                       std::optional<GPURoad> road,
-                                       GPUPrecision precision) {
+                                                GPUDeviceAttr device,
+                                                std::optional<GPURoad> road,
+                                                GPUPrecision precision) {
   return ::chooseGPUSchedule(coordinates, nullptr, device, road, precision);
 }
 
@@ -129,7 +129,7 @@ static bool hasTensorsOfStaticShape(linalg::GenericOp op) {
 
 llvm::Expected<std::vector<PlannedGPUSchedule>>
 kas::codegen::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
-                         GPUPrecision precision) {
+                                  GPUPrecision precision) {
   std::optional<GPUKernelProblem> problem;
   if (auto apply = dyn_cast<ApplyOp>(op)) {
     OperatorOp callee = apply.getOperator();
@@ -157,9 +157,10 @@ kas::codegen::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
   return model.getPoints().vec();
 }
 
-LogicalResult kas::codegen::scheduleForGPU(ModuleOp module, GPUDeviceAttr device,
-                                  std::optional<GPURoad> road,
-                                  GPUPrecision precision) {
+LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
+                                           GPUDeviceAttr device,
+                                           std::optional<GPURoad> road,
+                                           GPUPrecision precision) {
   module->setAttr(KasGPUDialect::deviceName, device);
   module->walk([&](linalg::GenericOp op) {
     if (!op->hasAttr(KasGPUDialect::scheduleName) &&

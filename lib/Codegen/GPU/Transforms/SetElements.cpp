@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Emit/TensorAccess.h"
-#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

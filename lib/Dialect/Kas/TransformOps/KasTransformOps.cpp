@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/TransformOps/KasTransformOps.h"
-#include "kas/Support/Reason.h"
 #include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
 #include "kas/Dialect/Kas/TransformOps/OperatorDomain.h"
+#include "kas/Support/Reason.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 
-#include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"

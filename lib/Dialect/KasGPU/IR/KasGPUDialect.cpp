@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -12,11 +12,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Scores/Fisher.h"
-#include "kas/Networks/Scores/Proxies.h"
-#include "kas/InitAll.h"
-#include "kas/Pipelines/CPU.h"
-#include "kas/ExecutionEngine/Npy.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/ExecutionEngine/Npy.h"
+#include "kas/InitAll.h"
+#include "kas/Networks/Scores/Proxies.h"
+#include "kas/Pipelines/CPU.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"

@@ -8,8 +8,8 @@
 
 #include "ModelsTest.h"
 #include "Properties.h"
-#include "kas/InitAll.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/InitAll.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"

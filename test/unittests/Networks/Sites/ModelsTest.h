@@ -15,8 +15,8 @@
 #define TEST_UNITTESTS_NETWORKS_SITES_MODELSTEST_H
 
 #include "SiteReference.h"
-#include "kas/Pipelines/CPU.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/Pipelines/CPU.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "gtest/gtest.h"
 

@@ -23,10 +23,10 @@ namespace kas::test {
 /// `kernel` in its marked convolutions, of which there must be `numSites`; they
 /// give their bias alone without a kernel. Empty, with a failure of the test,
 /// when something is not known.
-std::vector<float>
-interpretNetwork(mlir::func::FuncOp function, KernelOp kernel,
-                 const Arguments &arguments, unsigned numSites,
-                 reference::StepPrecision precision = reference::StepPrecision::Double);
+std::vector<float> interpretNetwork(
+    mlir::func::FuncOp function, KernelOp kernel, const Arguments &arguments,
+    unsigned numSites,
+    reference::StepPrecision precision = reference::StepPrecision::Double);
 
 } // namespace kas::test
 

@@ -60,17 +60,16 @@ struct Copies {
 /// The kernel on blocks of `input`, means of blocks; `weights` are those of the
 /// first copy, then those of the next one. Empty, with a diagnostic, when the
 /// kernel cannot be evaluated.
-std::vector<float>
-evaluateCopies(KernelOp kernel, const Copies &copies,
-               llvm::ArrayRef<float> input,
-               llvm::ArrayRef<llvm::ArrayRef<float>> weights,
-               reference::StepPrecision precision = reference::StepPrecision::Double);
+std::vector<float> evaluateCopies(
+    KernelOp kernel, const Copies &copies, llvm::ArrayRef<float> input,
+    llvm::ArrayRef<llvm::ArrayRef<float>> weights,
+    reference::StepPrecision precision = reference::StepPrecision::Double);
 
 /// The same for a convolution, with means of windows in front.
-std::vector<float>
-evaluateSite(KernelOp kernel, const Layer &layer, llvm::ArrayRef<float> input,
-             llvm::ArrayRef<llvm::ArrayRef<float>> weights,
-             reference::StepPrecision precision = reference::StepPrecision::Double);
+std::vector<float> evaluateSite(
+    KernelOp kernel, const Layer &layer, llvm::ArrayRef<float> input,
+    llvm::ArrayRef<llvm::ArrayRef<float>> weights,
+    reference::StepPrecision precision = reference::StepPrecision::Double);
 
 /// Whether all values are finite.
 bool isFinite(llvm::ArrayRef<float> values);

@@ -48,8 +48,8 @@ public:
   llvm::StringRef getKindName(unsigned kind) const override {
     return kind ? "large" : "small";
   }
-  std::optional<search::Move> nextMove(unsigned kind,
-                               std::optional<search::Move> previous) const override {
+  std::optional<search::Move>
+  nextMove(unsigned kind, std::optional<search::Move> previous) const override {
     uint32_t half = problem.base / 2;
     uint32_t code = previous ? previous->code + 1 : 0;
     uint32_t end = kind ? problem.base - half : half;

@@ -43,8 +43,8 @@ public:
   llvm::StringRef getKindName(unsigned kind) const override {
     return kind ? "odd" : "even";
   }
-  std::optional<search::Move> nextMove(unsigned kind,
-                               std::optional<search::Move> previous) const override {
+  std::optional<search::Move>
+  nextMove(unsigned kind, std::optional<search::Move> previous) const override {
     if (count == length)
       return std::nullopt;
     bool isLast = count + 1 == length;

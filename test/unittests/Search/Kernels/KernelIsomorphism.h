@@ -23,7 +23,8 @@ namespace kas {
 /// Matches nodes from the outputs on; a commutative merge is tried both ways.
 class KernelIsomorphism {
 public:
-  static bool areSame(const search::KernelGraph &a, const search::KernelGraph &b) {
+  static bool areSame(const search::KernelGraph &a,
+                      const search::KernelGraph &b) {
     if (a.nodes.size() != b.nodes.size() || a.groups != b.groups)
       return false;
     KernelIsomorphism search(a, b);
@@ -90,11 +91,13 @@ private:
       product = *product.multiply(dim);
     return product;
   }
-  static Size getRatio(const search::KernelGraph &graph, const search::KernelNode &node) {
+  static Size getRatio(const search::KernelGraph &graph,
+                       const search::KernelNode &node) {
     return *getProduct(graph.nodes[node.right].shape.dims)
                 .divide(getProduct(graph.nodes[node.left].shape.dims));
   }
-  static Size getPrefix(const search::KernelGraph &graph, const search::KernelNode &node) {
+  static Size getPrefix(const search::KernelGraph &graph,
+                        const search::KernelNode &node) {
     return getProduct(llvm::ArrayRef(graph.nodes[node.left].shape.dims)
                           .take_front(node.prefix));
   }

@@ -13,8 +13,8 @@
 #ifndef TEST_UNITTESTS_SEARCH_KERNELS_KERNELPROBLEMS_H
 #define TEST_UNITTESTS_SEARCH_KERNELS_KERNELPROBLEMS_H
 
-#include "kas/Search/Kernels/KernelState.h"
 #include "kas/Search/Core/RandomSearcher.h"
+#include "kas/Search/Kernels/KernelState.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
@@ -27,15 +27,15 @@ class KernelProblemTest : public testing::Test {
 protected:
   KernelProblemTest() { context.loadDialect<KasDialect>(); }
 
-  std::shared_ptr<const search::KernelProblem> parse(llvm::StringRef text,
-                                             const search::KernelLimits &limits = {},
-                                             llvm::StringRef groups = "G") {
+  std::shared_ptr<const search::KernelProblem>
+  parse(llvm::StringRef text, const search::KernelLimits &limits = {},
+        llvm::StringRef groups = "G") {
     return get(mlir::parseSourceString<mlir::ModuleOp>(text, &context), limits,
                groups);
   }
-  std::shared_ptr<const search::KernelProblem> load(llvm::StringRef name,
-                                            const search::KernelLimits &limits = {},
-                                            llvm::StringRef groups = "G") {
+  std::shared_ptr<const search::KernelProblem>
+  load(llvm::StringRef name, const search::KernelLimits &limits = {},
+       llvm::StringRef groups = "G") {
     return get(
         mlir::parseSourceFile<mlir::ModuleOp>(
             (llvm::Twine(KAS_SPACES_DIRECTORY) + "/" + name).str(), &context),
@@ -48,11 +48,12 @@ protected:
          uint64_t seed = 0) {
     search::RandomSearcher::Options options;
     options.seed = seed;
-    search::RandomSearcher searcher(makeKernelState(std::move(problem)), options);
+    search::RandomSearcher searcher(makeKernelState(std::move(problem)),
+                                    options);
     std::vector<std::shared_ptr<const search::KernelGraph>> graphs;
     for (const search::Candidate &candidate : searcher.ask(count))
-      graphs.push_back(
-          std::static_pointer_cast<const search::KernelGraph>(candidate.solution));
+      graphs.push_back(std::static_pointer_cast<const search::KernelGraph>(
+          candidate.solution));
     return graphs;
   }
 
@@ -75,8 +76,8 @@ protected:
 
 private:
   static std::shared_ptr<const search::KernelProblem>
-  get(mlir::OwningOpRef<mlir::ModuleOp> module, const search::KernelLimits &limits,
-      llvm::StringRef groups) {
+  get(mlir::OwningOpRef<mlir::ModuleOp> module,
+      const search::KernelLimits &limits, llvm::StringRef groups) {
     auto kernels = module->getOps<KernelOp>();
     auto problem = search::KernelProblem::get(*kernels.begin(), limits, groups);
     EXPECT_TRUE(llvm::succeeded(problem));

@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Scores/LayerScores.h"
-#include "kas/InitAll.h"
 #include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/InitAll.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Networks/LayerTimes.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/InitAll.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/ExecutionEngine/CPUFunction.h"
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 #include <set>

@@ -13,8 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/InitAll.h"
-#include "kas/Search/Networks/FisherJudge.h"
 #include "kas/Search/Core/MakeSearcher.h"
+#include "kas/Search/Networks/FisherJudge.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"

@@ -25,7 +25,8 @@ public:
   /// `useTable`: no key twice, which replaces the ordering rule.
   Enumeration(std::shared_ptr<const search::SearchProblem> problem,
               const search::GraphStateOptions &options, bool useTable = false)
-      : space(std::make_shared<search::GraphSpace>(std::move(problem), options)),
+      : space(
+            std::make_shared<search::GraphSpace>(std::move(problem), options)),
         useTable(useTable) {}
 
   void run() {
@@ -37,8 +38,8 @@ public:
   std::shared_ptr<search::GraphSpace> space;
   /// Called for each operator that is new, and for each way to one.
   llvm::function_ref<void(const search::GraphState &)> onOperator = nullptr;
-  llvm::function_ref<void(llvm::ArrayRef<std::unique_ptr<search::GraphState>>)> onPath =
-      nullptr;
+  llvm::function_ref<void(llvm::ArrayRef<std::unique_ptr<search::GraphState>>)>
+      onPath = nullptr;
   std::set<uint64_t> keys;
   uint64_t expansions = 0, finals = 0;
   bool isStopped = false;

@@ -9,9 +9,9 @@
 #include "kas/Search/Evaluators/Imitation.h"
 #include "Problems.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
-#include "kas/Search/Evaluators/Evaluators.h"
 #include "kas/Library/Operators.h"
 #include "kas/Reference/Evaluator.h"
+#include "kas/Search/Evaluators/Evaluators.h"
 #include "kas/Support/Random.h"
 #include "mlir/IR/SymbolTable.h"
 

@@ -24,53 +24,63 @@ public:
   explicit OperatorWriter(std::shared_ptr<const search::SearchProblem> problem,
                           const search::GraphStateOptions &options = {})
       : space(problem, options) {
-    search::GraphState root(std::shared_ptr<search::GraphSpace>(&space, [](search::GraphSpace *) {}));
+    search::GraphState root(std::shared_ptr<search::GraphSpace>(
+        &space, [](search::GraphSpace *) {}));
     state.assign(root.getData());
   }
 
   /// Coordinates are named by the expressions they are.
   search::ExprId output(unsigned index) { return state.live[index].expr; }
   search::ExprId reduce(llvm::StringRef size) {
-    apply(ReduceMove, getReduceCode(size));
+    apply(search::ReduceMove, getReduceCode(size));
     return state.getLive().back().expr;
   }
-  void contract(llvm::ArrayRef<search::ExprId> shared, llvm::ArrayRef<search::ExprId> taken) {
-    apply(ContractMove, getContractCode(shared, taken));
+  void contract(llvm::ArrayRef<search::ExprId> shared,
+                llvm::ArrayRef<search::ExprId> taken) {
+    apply(search::ContractMove, getContractCode(shared, taken));
   }
-  search::ExprId split(search::ExprId a, search::ExprId b) { return binary(SplitMove, a, b); }
-  search::ExprId unfold(search::ExprId a, search::ExprId b) { return binary(UnfoldMove, a, b); }
+  search::ExprId split(search::ExprId a, search::ExprId b) {
+    return binary(search::SplitMove, a, b);
+  }
+  search::ExprId unfold(search::ExprId a, search::ExprId b) {
+    return binary(search::UnfoldMove, a, b);
+  }
   search::ExprId shift(search::ExprId a) {
     unsigned index = find(a);
-    apply(ShiftMove, index << 8);
+    apply(search::ShiftMove, index << 8);
     return state.live[index].expr;
   }
-  std::pair<search::ExprId, search::ExprId> merge(search::ExprId a, llvm::StringRef block) {
+  std::pair<search::ExprId, search::ExprId> merge(search::ExprId a,
+                                                  llvm::StringRef block) {
     unsigned index = find(a);
     search::SizeId id = size(block);
     llvm::ArrayRef<search::SizeId> blocks =
         space.sizes.getBlocks(state.live[index].size);
-    apply(MergeMove, index << 8 | (llvm::find(blocks, id) - blocks.begin()));
+    apply(search::MergeMove,
+          index << 8 | (llvm::find(blocks, id) - blocks.begin()));
     return {state.live[index].expr, state.getLive().back().expr};
   }
   search::ExprId stride(search::ExprId a, llvm::StringRef factor) {
     unsigned index = find(a);
     llvm::ArrayRef<search::SizeId> factors = space.distance.getStrideFactors();
-    apply(StrideMove,
+    apply(search::StrideMove,
           index << 8 | (llvm::find(factors, size(factor)) - factors.begin()));
     return state.live[index].expr;
   }
-  void expand(search::ExprId a) { apply(ExpandMove, find(a) << 8); }
+  void expand(search::ExprId a) { apply(search::ExpandMove, find(a) << 8); }
   search::ExprId shiftBack(search::ExprId a) {
     unsigned index = find(a);
-    apply(ShiftMove, index << 8 | 1);
+    apply(search::ShiftMove, index << 8 | 1);
     return state.live[index].expr;
   }
   uint64_t finish() {
-    apply(FinishMove, 0);
+    apply(search::FinishMove, 0);
     return state.finalKey;
   }
 
-  const search::LiveCoord &get(search::ExprId expr) { return state.live[find(expr)]; }
+  const search::LiveCoord &get(search::ExprId expr) {
+    return state.live[find(expr)];
+  }
   search::SizeId size(llvm::StringRef text) {
     return space.sizes.intern(
         llvm::cantFail(parseSize(text, space.problem->symbols)));
@@ -106,9 +116,9 @@ protected:
                            llvm::ArrayRef<search::ExprId> taken) {
     uint32_t code = 0;
     for (search::ExprId coord : shared)
-      code |= Shared << (2 * find(coord));
+      code |= search::Shared << (2 * find(coord));
     for (search::ExprId coord : taken)
-      code |= Taken << (2 * find(coord));
+      code |= search::Taken << (2 * find(coord));
     return code;
   }
   unsigned find(search::ExprId expr) {

@@ -13,8 +13,8 @@
 #ifndef TEST_UNITTESTS_SEARCH_OPERATORS_PROBLEMS_H
 #define TEST_UNITTESTS_SEARCH_OPERATORS_PROBLEMS_H
 
-#include "kas/Search/Operators/GraphState.h"
 #include "kas/Search/Core/RandomSearcher.h"
+#include "kas/Search/Operators/GraphState.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
@@ -51,16 +51,17 @@ kas.space @views<A, B | g>
 
 /// All solutions, in the order of `seed`.
 inline std::vector<std::shared_ptr<const search::OperatorGraph>>
-enumerate(std::shared_ptr<const search::SearchProblem> problem, uint64_t seed = 0,
-          search::GraphStateOptions stateOptions = {}) {
+enumerate(std::shared_ptr<const search::SearchProblem> problem,
+          uint64_t seed = 0, search::GraphStateOptions stateOptions = {}) {
   search::RandomSearcher::Options options;
   options.seed = seed;
   options.expansionsPerWalk = options.expansionsPerAsk = ~uint64_t(0) >> 1;
-  search::RandomSearcher searcher(makeGraphState(problem, stateOptions), options);
+  search::RandomSearcher searcher(makeGraphState(problem, stateOptions),
+                                  options);
   std::vector<std::shared_ptr<const search::OperatorGraph>> graphs;
   for (const search::Candidate &candidate : searcher.ask(1000000))
-    graphs.push_back(
-        std::static_pointer_cast<const search::OperatorGraph>(candidate.solution));
+    graphs.push_back(std::static_pointer_cast<const search::OperatorGraph>(
+        candidate.solution));
   EXPECT_TRUE(searcher.isExhausted());
   return graphs;
 }

@@ -33,9 +33,9 @@ kas.space @rules<N, C, D, H | k, s, g>
 
 /// Nothing but the rules decides on a move.
 constexpr search::GraphStateOptions onlyRules = {.useDistance = false,
-                                         .useBudget = false,
-                                         .useOrdering = false,
-                                         .useTwins = false};
+                                                 .useBudget = false,
+                                                 .useOrdering = false,
+                                                 .useTwins = false};
 
 /// A state of the space, and whether a move is made there. The coordinates of
 /// the output are a channel and two positions.
@@ -74,21 +74,26 @@ public:
                    llvm::ArrayRef<search::ExprId> shared) {
     return takesSummedShift(space, state, getContractCode(shared, taken));
   }
-  bool expands(search::ExprId coord) { return canExpand(space, state, get(coord)); }
+  bool expands(search::ExprId coord) {
+    return canExpand(space, state, get(coord));
+  }
 
   /// Whether the search lists the move.
   bool listsReduce(llvm::StringRef size) {
-    return lists(ReduceMove, getReduceCode(size));
+    return lists(search::ReduceMove, getReduceCode(size));
   }
-  bool contracts(llvm::ArrayRef<search::ExprId> shared, llvm::ArrayRef<search::ExprId> taken) {
-    return lists(ContractMove, getContractCode(shared, taken));
+  bool contracts(llvm::ArrayRef<search::ExprId> shared,
+                 llvm::ArrayRef<search::ExprId> taken) {
+    return lists(search::ContractMove, getContractCode(shared, taken));
   }
-  bool listsShift(search::ExprId base) { return lists(ShiftMove, find(base) << 8); }
+  bool listsShift(search::ExprId base) {
+    return lists(search::ShiftMove, find(base) << 8);
+  }
   bool listsMerge(search::ExprId whole, llvm::StringRef block) {
     const search::SizeId *id =
         llvm::find(space.sizes.getBlocks(get(whole).size), size(block));
     uint32_t low = id - space.sizes.getBlocks(get(whole).size).begin();
-    return lists(MergeMove, find(whole) << 8 | low);
+    return lists(search::MergeMove, find(whole) << 8 | low);
   }
 
   search::ExprId d, h, w;
@@ -109,7 +114,8 @@ protected:
   }
   std::shared_ptr<search::SearchProblem>
   limit(llvm::function_ref<void(search::SpaceLimits &)> change) {
-    return vary([&](search::SearchProblem &problem) { change(problem.limits); });
+    return vary(
+        [&](search::SearchProblem &problem) { change(problem.limits); });
   }
 };
 

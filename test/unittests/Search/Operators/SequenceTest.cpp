@@ -12,10 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Problems.h"
-#include "kas/Search/Evaluators/Evaluators.h"
-#include "kas/Search/Operators/OperatorPrinter.h"
 #include "kas/Search/Core/Driver.h"
 #include "kas/Search/Core/MakeSearcher.h"
+#include "kas/Search/Evaluators/Evaluators.h"
+#include "kas/Search/Operators/OperatorPrinter.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/LineIterator.h"

@@ -21,7 +21,8 @@ namespace kas {
 
 /// The best stages of a concrete operator; a single one when it cannot be
 /// factored or nothing is gained.
-solver::StagePlan planStages(OperatorOp op, const solver::StagePlanOptions &options = {});
+solver::StagePlan planStages(OperatorOp op,
+                             const solver::StagePlanOptions &options = {});
 
 /// Makes one concrete operator per stage of `plan`, from the data to the
 /// output, at the builder's insertion point, named `<op>_stage0` and so on.
@@ -29,7 +30,8 @@ solver::StagePlan planStages(OperatorOp op, const solver::StagePlanOptions &opti
 /// the order of `op`. Zero padding stays exact: a stage stores zeros where all
 /// of its points are clipped.
 llvm::SmallVector<OperatorOp> buildStages(mlir::OpBuilder &builder,
-                                          OperatorOp op, const solver::StagePlan &plan);
+                                          OperatorOp op,
+                                          const solver::StagePlan &plan);
 
 } // namespace kas
 

@@ -23,8 +23,8 @@ namespace kas {
 /// Puts values (over the symbols of `kernel`) for variables, which are declared
 /// no more. Fails, and leaves the kernel as it is, when a size then does not
 /// fit or the kernel is not legal.
-llvm::LogicalResult substitute(KernelOp kernel,
-                               llvm::ArrayRef<solver::Substitution> substitutions);
+llvm::LogicalResult
+substitute(KernelOp kernel, llvm::ArrayRef<solver::Substitution> substitutions);
 
 /// Which values let a broadcast or the output of `kernel` match, with the whole
 /// kernel in view. The kernel must be verified and not solved.

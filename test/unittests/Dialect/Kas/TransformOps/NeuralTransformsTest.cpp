@@ -12,11 +12,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/InitAll.h"
 #include "kas/Library/Operators.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Reference/Evaluator.h"
-#include "kas/ExecutionEngine/CPUFunction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/TransformOps/DialectExtension.h"
