@@ -248,7 +248,7 @@ class Operator:
         register tiles, "loops" for one loop nest, which every operator has, or "auto": the first where it exists and each
         element is used 5 times or more on average.
         """
-        roads = {name.lower(): value for name, value in _kas.GradientRoad.__members__.items()}
+        roads = {name.lower(): value for name, value in _kas.GradientStrategy.__members__.items()}
         if road not in roads:
             raise ValueError(f"the road must be 'auto', 'structured' or 'loops', got {road!r}")
         if device != "cpu":

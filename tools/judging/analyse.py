@@ -14,7 +14,7 @@ import statistics
 
 import numpy
 
-from kas.evaluate.judges import Combination, rank_correlation
+from kas.evaluate.evaluators import Combination, rank_correlation
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STATIC = ("params", "flops", "nest_flops", "bytes", "points_seen", "positions_seen", "channels_seen", "data_used", "points_seen_twice", "weights_indexed_by_position")
@@ -115,7 +115,7 @@ def judges_table(tasks: dict[str, Task]) -> list[str]:
         row = []
         seconds = []
         for task in tasks.values():
-            # Seed 0 judges the means of the other seeds.
+            # Seed 0 evaluators the means of the other seeds.
             scores = numpy.array([runs[0][f"validation{epochs}"] for runs in task.runs])
             other = task.test[:, 1:].mean(1)
             low, high = bootstrap(scores, other)
@@ -204,7 +204,7 @@ def policy_halving(task: Task, order, budget: float, size: int = 9):
 
 
 def judged_first(policy, score: str, seconds: str, sign: float):
-    """Half of the time judges, and the policy goes through what was judged, the best first."""
+    """Half of the time evaluators, and the policy goes through what was judged, the best first."""
 
     def run(task: Task, order, budget: float):
         left, judged = budget / 2, []

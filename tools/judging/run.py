@@ -2,7 +2,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains and judges operators drawn uniformly from the space of tools/judging/space.mlir, on two tasks.
+"""Trains and evaluators operators drawn uniformly from the space of tools/judging/space.mlir, on two tasks.
 
 Writes one JSON object per line and training (or set of scores) to the output file. It may be killed at any time: the
 same command goes on. Several processes may share the work, each with an --output and a --first of its own (all but one
@@ -21,7 +21,7 @@ import torch
 
 import kas
 from kas import evaluate
-from kas.evaluate import judges
+from kas.evaluate import evaluators
 
 ROOT = pathlib.Path(__file__).resolve().parent
 BINDING = {"k1": 3, "k2": 5, "s": 2, "g": 4}
@@ -51,16 +51,16 @@ def train(trainer: evaluate.Trainer, operator: str | None, seed: int) -> dict:
     return row
 
 
-def judge(trainer: evaluate.Trainer, teacher: judges.Teacher, candidate: kas.Candidate, space: kas.SearchSpace) -> dict:
+def judge(trainer: evaluate.Trainer, teacher: evaluators.Teacher, candidate: kas.Candidate, space: kas.SearchSpace) -> dict:
     """All scores, those at initialization as means of three, and what each group costs in CPU seconds."""
     clock = time.process_time
     start = clock()
-    row: dict = judges.static_features(candidate.operator, space.bindings, space.multiplicities)
+    row: dict = evaluators.static_features(candidate.operator, space.bindings, space.multiplicities)
     row["static_seconds"], start = clock() - start, clock()
-    several = [judges.initialization_scores(trainer, candidate.text, seed) for seed in range(3)]
+    several = [evaluators.initialization_scores(trainer, candidate.text, seed) for seed in range(3)]
     row |= {name: math.fsum(scores[name] for scores in several) / 3 for name in several[0]}
     row["initialization_seconds"], start = (clock() - start) / 3, clock()
-    row["fit25"] = judges.fit_error(trainer, candidate.text, teacher, steps=25)
+    row["fit25"] = evaluators.fit_error(trainer, candidate.text, teacher, steps=25)
     row["fit_seconds"] = clock() - start
     return row
 
@@ -96,7 +96,7 @@ def main() -> None:
     with kas.Searcher(space, "uniform", seed=7) as searcher:
         candidates = searcher.ask(arguments.operators)
     trainers = {task: make_trainer(task) for task in arguments.tasks.split(",")}
-    teachers: dict[str, judges.Teacher] = {}
+    teachers: dict[str, evaluators.Teacher] = {}
 
     with open(output, "a") as stream:
 
@@ -123,7 +123,7 @@ def main() -> None:
                 continue
             for task, trainer in trainers.items():
                 if task not in teachers:
-                    teachers[task] = judges.make_teacher(trainer)
+                    teachers[task] = evaluators.make_teacher(trainer)
                 for seed in range(arguments.seeds):
                     if not record(task, index, candidate.key, f"seed{seed}", lambda: train(trainer, candidate.text, seed)):
                         return

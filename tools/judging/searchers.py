@@ -22,7 +22,7 @@ import numpy
 
 import analyse
 import kas
-from kas.evaluate import judges
+from kas.evaluate import evaluators
 
 ROOT = pathlib.Path(__file__).resolve().parent
 NEIGHBORS = 3
@@ -66,7 +66,7 @@ class Features:
 
     def __call__(self, candidate: kas.Candidate) -> dict[str, float]:
         if candidate.key not in self._rows:
-            row = judges.static_features(candidate.operator, self._space.bindings, self._space.multiplicities)
+            row = evaluators.static_features(candidate.operator, self._space.bindings, self._space.multiplicities)
             self._rows[candidate.key] = {name: row[name] for name in analyse.STATIC if name in row}
         return self._rows[candidate.key]
 

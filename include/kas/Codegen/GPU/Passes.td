@@ -93,7 +93,7 @@ def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
            "Most threads of a block; 0: those of the device">,
     Option<"sharedBytes", "shared-bytes", "int64_t", /*default=*/"0",
            "Most bytes of workgroup memory; 0: those of the device">,
-    Option<"road", "road", "std::string", /*default=*/"",
+    Option<"strategy", "strategy", "std::string", /*default=*/"",
            "direct, staged, tensor_core or warpgroup, for operators that can be "
            "computed so; by default the cheapest one">,
     Option<"precision", "precision", "std::string", /*default=*/"\"f32\"",

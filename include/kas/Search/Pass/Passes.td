@@ -58,7 +58,7 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
 
     With `network=@f` the search is for sequences of transformations of the
     convolutions of `@f`: neural ones (`transform.kas`), which change what is
-    computed, mixed with splits and roads of the CPU, which do not, as in Turner
+    computed, mixed with splits and strategies of the CPU, which do not, as in Turner
     et al., "Neural Architecture Search as Program Transformation Exploration".
     What is appended are transformed functions, with the transformations in the
     attribute `kas.programs`; the database keeps the candidates as scripts of the

@@ -12,23 +12,23 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_SEARCH_NETWORKS_FISHERJUDGE_H
-#define KAS_SEARCH_NETWORKS_FISHERJUDGE_H
+#ifndef KAS_SEARCH_NETWORKS_FISHERSCORER_H
+#define KAS_SEARCH_NETWORKS_FISHERSCORER_H
 
 #include "kas/Networks/Scores/LayerScores.h"
 #include "kas/Search/Networks/NetworkState.h"
 
 namespace kas::search {
 
-class FisherJudge {
+class FisherScorer {
 public:
   /// Runs `function`, the network of `problem` for several samples, on random
   /// labels and weights. Errors: other convolutions than the problem has (N2),
   /// fewer than two samples (N3), whatever `LayerScorer::create` reports.
-  static llvm::Expected<std::unique_ptr<FisherJudge>>
+  static llvm::Expected<std::unique_ptr<FisherScorer>>
   create(mlir::func::FuncOp function,
          std::shared_ptr<const NetworkProblem> problem);
-  ~FisherJudge();
+  ~FisherScorer();
 
   /// The sum over the layers, to first order in what is changed. From any
   /// thread.
@@ -40,7 +40,7 @@ public:
 
 private:
   struct Bench;
-  explicit FisherJudge(std::shared_ptr<const NetworkProblem> problem);
+  explicit FisherScorer(std::shared_ptr<const NetworkProblem> problem);
   llvm::Error checkLayers(const networks::LayerScorer &scorer) const;
   std::unique_ptr<Bench> takeBench();
   void giveBack(std::unique_ptr<Bench> bench);
@@ -58,4 +58,4 @@ private:
 
 } // namespace kas::search
 
-#endif // KAS_SEARCH_NETWORKS_FISHERJUDGE_H
+#endif // KAS_SEARCH_NETWORKS_FISHERSCORER_H

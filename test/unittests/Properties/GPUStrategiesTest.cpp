@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Random operators through the roads to GPUs: kernels, run on the CPU and on
-// Vulkan devices, agree with the reference; binaries are valid.
+// Random operators through the strategies to GPUs: kernels, run on the CPU and
+// on Vulkan devices, agree with the reference; binaries are valid.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,28 +53,29 @@ void checkKernels(const GPUFrontOptions &front, unsigned count,
 }
 
 GPUFrontOptions onTensorCores(StringRef precision) {
-  return {
-      .device = "sm_90", .road = "tensor_core", .precision = precision.str()};
+  return {.device = "sm_90",
+          .strategy = "tensor_core",
+          .precision = precision.str()};
 }
 
 } // namespace
 
-TEST(GPURoads, KernelsForNVIDIAAgreeWithTheReference) {
+TEST(GPUStrategies, KernelsForNVIDIAAgreeWithTheReference) {
   checkKernels({.device = "sm_90"}, getNumOperators(200, 1000));
 }
 
-TEST(GPURoads, KernelsForVulkanAgreeWithTheReference) {
+TEST(GPUStrategies, KernelsForVulkanAgreeWithTheReference) {
   checkKernels({.device = "vulkan"}, getNumOperators(50, 1000));
 }
 
 // Kernels with workgroup memory, also where they are not the cheapest.
-TEST(GPURoads, StagedKernelsAgreeWithTheReference) {
-  checkKernels({.device = "vulkan", .road = "staged"},
+TEST(GPUStrategies, StagedKernelsAgreeWithTheReference) {
+  checkKernels({.device = "vulkan", .strategy = "staged"},
                getNumOperators(100, 1000));
 }
 
 // Enough points for tiles in registers and in workgroup memory.
-TEST(GPURoads, KernelsOfLargerOperatorsAgreeWithTheReference) {
+TEST(GPUStrategies, KernelsOfLargerOperatorsAgreeWithTheReference) {
   RandomOperatorOptions larger;
   larger.maxPoints = 300000;
   larger.maxExtent = 60;
@@ -84,7 +85,7 @@ TEST(GPURoads, KernelsOfLargerOperatorsAgreeWithTheReference) {
 // Lane by lane, with the fragments of matrix instructions.
 // All of up to four factors are rounded, and so are results of stages, to 10
 // bits behind the point or to 7.
-TEST(GPURoads, TensorCoreKernelsAgreeWithTheReference) {
+TEST(GPUStrategies, TensorCoreKernelsAgreeWithTheReference) {
   checkKernels(onTensorCores("f16"), getNumOperators(50, 1000), {}, 1e-2);
   checkKernels(onTensorCores("tf32"), getNumOperators(50, 1000), {}, 1e-2);
   checkKernels(onTensorCores("bf16"), getNumOperators(0, 1000), {}, 8e-2);
@@ -113,11 +114,11 @@ static void checkOnVulkan(StringRef elements, double tolerance) {
   });
 }
 
-TEST(GPURoads, KernelsOnVulkanDevicesAgreeWithTheReference) {
+TEST(GPUStrategies, KernelsOnVulkanDevicesAgreeWithTheReference) {
   checkOnVulkan("f32", 1e-4);
 }
 
-TEST(GPURoads, KernelsOnVulkanDevicesAgreeWithTheReferenceInHalves) {
+TEST(GPUStrategies, KernelsOnVulkanDevicesAgreeWithTheReferenceInHalves) {
   checkOnVulkan("f16", 1e-2);
 }
 
@@ -148,7 +149,7 @@ void checkAssembly(ModuleOp module, const NVVMPipelineOptions &options) {
 }
 } // namespace
 
-TEST(GPURoads, TensorCoreKernelsAreAssembledWithoutSpills) {
+TEST(GPUStrategies, TensorCoreKernelsAreAssembledWithoutSpills) {
   for (StringRef chip : {"sm_80", "sm_90", "sm_90a"})
     for (StringRef precision : {"f16", "bf16", "tf32"}) {
       unsigned quick = chip == "sm_90" && precision != "bf16" ? 50 : 0;
@@ -164,13 +165,13 @@ TEST(GPURoads, TensorCoreKernelsAreAssembledWithoutSpills) {
 }
 
 // With products of warpgroups where operators have the form for them.
-TEST(GPURoads, WarpgroupKernelsAreAssembledWithoutSpills) {
+TEST(GPUStrategies, WarpgroupKernelsAreAssembledWithoutSpills) {
   for (StringRef precision : {"f16", "bf16"})
     forEachBatch(getNumOperators(precision == "f16" ? 20 : 0, 1000), {},
                  [&](Batch &batch) {
                    NVVMPipelineOptions options;
                    options.chip = "sm_90a";
-                   options.front.road = "warpgroup";
+                   options.front.strategy = "warpgroup";
                    options.front.precision = options.front.elements =
                        precision.str();
                    checkAssembly(batch.getModule(), options);
@@ -192,7 +193,7 @@ OperatorMaker makeContractions(int64_t maxProducts) {
 /// Default schedules on sm_90a, of warpgroups where they can be.
 GPUFrontOptions onWarpgroups(StringRef precision) {
   return {.device = "sm_90a",
-          .road = "warpgroup",
+          .strategy = "warpgroup",
           .precision = precision.str(),
           .elements = precision.str()};
 }
@@ -251,7 +252,7 @@ unsigned countWarpgroupKernels(ModuleOp module) {
 } // namespace
 
 // Any order of dimensions, batches, several blocks of steps and edges.
-TEST(GPURoads, ContractionsOnWarpgroupsAgreeWithTheReference) {
+TEST(GPUStrategies, ContractionsOnWarpgroupsAgreeWithTheReference) {
   for (bool isBF16 : {false, true}) {
     const llvm::fltSemantics &type =
         isBF16 ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
@@ -283,7 +284,7 @@ TEST(GPURoads, ContractionsOnWarpgroupsAgreeWithTheReference) {
   }
 }
 
-TEST(GPURoads, ContractionsOnWarpgroupsAreAssembledWithoutSpills) {
+TEST(GPUStrategies, ContractionsOnWarpgroupsAreAssembledWithoutSpills) {
   for (StringRef precision : {"f16", "bf16"}) {
     unsigned count = getNumOperators(precision == "f16" ? 10 : 0, 1000);
     unsigned numKernels = 0;
@@ -305,7 +306,7 @@ TEST(GPURoads, ContractionsOnWarpgroupsAreAssembledWithoutSpills) {
   }
 }
 
-TEST(GPURoads, KernelsForNVIDIAAreAssembledWithoutSpills) {
+TEST(GPUStrategies, KernelsForNVIDIAAreAssembledWithoutSpills) {
   for (StringRef chip : {"sm_80", "sm_90", "sm_90a"}) {
     unsigned quick = chip == "sm_90" ? 200 : 50;
     forEachBatch(getNumOperators(quick, 1000), {}, [&](Batch &batch) {

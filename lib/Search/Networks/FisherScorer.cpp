@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Search/Networks/FisherJudge.h"
+#include "kas/Search/Networks/FisherScorer.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -19,7 +19,7 @@ using llvm::Error;
 using llvm::Expected;
 
 /// A context and a scorer with modules in it: what one thread needs.
-struct FisherJudge::Bench {
+struct FisherScorer::Bench {
   explicit Bench(const DialectRegistry &registry)
       : context(registry, MLIRContext::Threading::DISABLED) {
     context.loadAllAvailableDialects();
@@ -29,12 +29,12 @@ struct FisherJudge::Bench {
   std::unique_ptr<LayerScorer> scorer;
 };
 
-FisherJudge::FisherJudge(std::shared_ptr<const NetworkProblem> problem)
+FisherScorer::FisherScorer(std::shared_ptr<const NetworkProblem> problem)
     : problem(std::move(problem)) {}
 
-FisherJudge::~FisherJudge() = default;
+FisherScorer::~FisherScorer() = default;
 
-Error FisherJudge::checkLayers(const LayerScorer &scorer) const {
+Error FisherScorer::checkLayers(const LayerScorer &scorer) const {
   for (const NetworkProblem::Layer &layer : problem->layers) {
     if (layer.index >= scorer.getNumLayers()) // N2
       return createStringError(
@@ -63,13 +63,13 @@ Error FisherJudge::checkLayers(const LayerScorer &scorer) const {
   return Error::success();
 }
 
-Expected<std::unique_ptr<FisherJudge>>
-FisherJudge::create(func::FuncOp function,
-                    std::shared_ptr<const NetworkProblem> problem) {
-  std::unique_ptr<FisherJudge> judge(new FisherJudge(problem));
-  judge->first =
+Expected<std::unique_ptr<FisherScorer>>
+FisherScorer::create(func::FuncOp function,
+                     std::shared_ptr<const NetworkProblem> problem) {
+  std::unique_ptr<FisherScorer> result(new FisherScorer(problem));
+  result->first =
       std::make_unique<Bench>(function->getContext()->getDialectRegistry());
-  Bench &bench = *judge->first;
+  Bench &bench = *result->first;
   std::string text;
   llvm::raw_string_ostream(text) << *function;
   OwningOpRef<ModuleOp> module =
@@ -82,17 +82,18 @@ FisherJudge::create(func::FuncOp function,
   if (!scorer)
     return scorer.takeError();
   bench.scorer = std::move(*scorer);
-  if (Error error = judge->checkLayers(*bench.scorer))
+  if (Error error = result->checkLayers(*bench.scorer))
     return error;
-  judge->idle.push_back(
+  result->idle.push_back(
       std::make_unique<Bench>(function->getContext()->getDialectRegistry()));
-  judge->idle.back()->scorer = bench.scorer->share(judge->idle.back()->context);
+  result->idle.back()->scorer =
+      bench.scorer->share(result->idle.back()->context);
   for (const NetworkProblem::Layer &layer : problem->layers)
-    judge->original += bench.scorer->getOriginal(layer.index).fisher;
-  return judge;
+    result->original += bench.scorer->getOriginal(layer.index).fisher;
+  return result;
 }
 
-std::unique_ptr<FisherJudge::Bench> FisherJudge::takeBench() {
+std::unique_ptr<FisherScorer::Bench> FisherScorer::takeBench() {
   std::lock_guard<std::mutex> lock(mutex);
   if (!idle.empty()) {
     std::unique_ptr<Bench> bench = std::move(idle.back());
@@ -104,13 +105,13 @@ std::unique_ptr<FisherJudge::Bench> FisherJudge::takeBench() {
   return bench;
 }
 
-void FisherJudge::giveBack(std::unique_ptr<Bench> bench) {
+void FisherScorer::giveBack(std::unique_ptr<Bench> bench) {
   std::lock_guard<std::mutex> lock(mutex);
   idle.push_back(std::move(bench));
 }
 
-Expected<double> FisherJudge::scoreLayer(const NetworkProblem::Layer &layer,
-                                         ArrayRef<ProgramStep> program) {
+Expected<double> FisherScorer::scoreLayer(const NetworkProblem::Layer &layer,
+                                          ArrayRef<ProgramStep> program) {
   std::unique_ptr<Bench> bench = takeBench();
   OwningOpRef<ModuleOp> module = bench->scorer->getModule(layer.index);
   auto function = module->lookupSymbol<func::FuncOp>(layerFunctionName);
@@ -127,7 +128,8 @@ Expected<double> FisherJudge::scoreLayer(const NetworkProblem::Layer &layer,
   return score->fisher;
 }
 
-Expected<double> FisherJudge::score(const NetworkConfiguration &configuration) {
+Expected<double>
+FisherScorer::score(const NetworkConfiguration &configuration) {
   double sum = 0;
   for (auto [layer, all] :
        llvm::zip_equal(problem->layers, configuration.programs)) {
@@ -160,7 +162,7 @@ Expected<double> FisherJudge::score(const NetworkConfiguration &configuration) {
   return sum;
 }
 
-uint64_t FisherJudge::getNumScored() const {
+uint64_t FisherScorer::getNumScored() const {
   std::lock_guard<std::mutex> lock(mutex);
   return scores.size();
 }

@@ -19,19 +19,20 @@ using namespace mlir;
 
 namespace {
 
-void checkRoad(Road road, const CPUPipelineOptions &options,
-               unsigned count = getNumOperators(200, 1000),
-               const RandomOperatorOptions &operatorOptions = {}) {
-  forEachBatch(count, operatorOptions,
-               [&](Batch &batch) { batch.check(road, {.pipeline = options}); });
+void checkStrategy(CPUStrategy strategy, const CPUPipelineOptions &options,
+                   unsigned count = getNumOperators(200, 1000),
+                   const RandomOperatorOptions &operatorOptions = {}) {
+  forEachBatch(count, operatorOptions, [&](Batch &batch) {
+    batch.check(strategy, {.pipeline = options});
+  });
 }
 
 } // namespace
 
-TEST(Roads, AffineAgreesWithTheReference) {
+TEST(LoweringPaths, AffineAgreesWithTheReference) {
   CPUPipelineOptions serial;
   serial.threads = 1;
-  checkRoad(
+  checkStrategy(
       [](OpPassManager &manager) {
         manager.addPass(createKasSpecializePass());
         manager.addPass(createKasToAffinePass());
@@ -39,10 +40,10 @@ TEST(Roads, AffineAgreesWithTheReference) {
       serial);
 }
 
-TEST(Roads, ParallelAffineAgreesWithTheReference) {
+TEST(LoweringPaths, ParallelAffineAgreesWithTheReference) {
   CPUPipelineOptions parallel;
   parallel.threads = 2;
-  checkRoad(
+  checkStrategy(
       [](OpPassManager &manager) {
         manager.addPass(createKasSpecializePass());
         KasToAffinePassOptions loops;
@@ -54,7 +55,7 @@ TEST(Roads, ParallelAffineAgreesWithTheReference) {
 }
 
 /// What `kas-to-linalg` leaves, `kas-to-affine` takes.
-static void addLinalgRoad(OpPassManager &manager, bool namedOps) {
+static void addLinalgPath(OpPassManager &manager, bool namedOps) {
   manager.addPass(createKasSpecializePass());
   KasToLinalgPassOptions options;
   options.namedOps = namedOps;
@@ -62,25 +63,25 @@ static void addLinalgRoad(OpPassManager &manager, bool namedOps) {
   manager.addPass(createKasToAffinePass());
 }
 
-TEST(Roads, LinalgAgreesWithTheReference) {
+TEST(LoweringPaths, LinalgAgreesWithTheReference) {
   CPUPipelineOptions serial;
   serial.threads = 1;
-  checkRoad(
-      [](OpPassManager &manager) { addLinalgRoad(manager, /*namedOps=*/true); },
+  checkStrategy(
+      [](OpPassManager &manager) { addLinalgPath(manager, /*namedOps=*/true); },
       serial);
 }
 
-TEST(Roads, LinalgGenericAgreesWithTheReference) {
+TEST(LoweringPaths, LinalgGenericAgreesWithTheReference) {
   CPUPipelineOptions serial;
   serial.threads = 1;
-  checkRoad(
+  checkStrategy(
       [](OpPassManager &manager) {
-        addLinalgRoad(manager, /*namedOps=*/false);
+        addLinalgPath(manager, /*namedOps=*/false);
       },
       serial, getNumOperators(50, 1000));
 }
 
-TEST(Roads, LinalgTakesMostOperators) {
+TEST(LoweringPaths, LinalgTakesMostOperators) {
   unsigned numLeft = 0;
   forEachBatch(200, {}, [&](Batch &batch) {
     OwningOpRef<ModuleOp> lowered = batch.run([](PassManager &manager) {
@@ -95,15 +96,15 @@ TEST(Roads, LinalgTakesMostOperators) {
   EXPECT_LT(numLeft, 80u);
 }
 
-TEST(Roads, ThePipelineAgreesWithTheReference) {
-  checkRoad([](OpPassManager &) {}, CPUPipelineOptions(),
-            getNumOperators(100, 1000));
+TEST(LoweringPaths, ThePipelineAgreesWithTheReference) {
+  checkStrategy([](OpPassManager &) {}, CPUPipelineOptions(),
+                getNumOperators(100, 1000));
 }
 
-TEST(Roads, CanonicalizedOperatorsAgreeWithTheReference) {
+TEST(LoweringPaths, CanonicalizedOperatorsAgreeWithTheReference) {
   CPUPipelineOptions serial;
   serial.threads = 1;
-  checkRoad(
+  checkStrategy(
       [](OpPassManager &manager) {
         manager.addPass(createKasCanonicalizePass());
         manager.addPass(createKasSpecializePass());
@@ -113,16 +114,16 @@ TEST(Roads, CanonicalizedOperatorsAgreeWithTheReference) {
 }
 
 // Enough points for threads, and loops that are longer than vectors.
-TEST(Roads, ThePipelineAgreesOnLargerOperators) {
+TEST(LoweringPaths, ThePipelineAgreesOnLargerOperators) {
   RandomOperatorOptions larger;
   larger.maxPoints = 300000;
   larger.maxExtent = 60;
-  checkRoad([](OpPassManager &) {}, CPUPipelineOptions(),
-            getNumOperators(50, 500), larger);
+  checkStrategy([](OpPassManager &) {}, CPUPipelineOptions(),
+                getNumOperators(50, 500), larger);
 }
 
 // Short vectors fill with few rows: more operators get tiles along the rows.
-TEST(Roads, PreparedWeightsAgreeWithTheReference) {
+TEST(LoweringPaths, PreparedWeightsAgreeWithTheReference) {
   RandomOperatorOptions larger;
   larger.maxPoints = 100000;
   larger.maxExtent = 60;
@@ -131,7 +132,7 @@ TEST(Roads, PreparedWeightsAgreeWithTheReference) {
   for (unsigned threads : {1, 2}) {
     prepared.threads = threads;
     prepared.vectorBits = threads == 1 ? 128 : 256;
-    checkRoad([](OpPassManager &) {}, prepared, getNumOperators(50, 1000),
-              larger);
+    checkStrategy([](OpPassManager &) {}, prepared, getNumOperators(50, 1000),
+                  larger);
   }
 }
