@@ -69,7 +69,10 @@ def progress(directory):
             failed += metrics is None
             if metrics and metrics["latency_ms"] < best:
                 best = metrics["latency_ms"]
-                print(f"candidate {count:4}: {metrics['flops'] / 1e6:7.1f} MFLOP, {best:8.2f} ms, the fastest so far", flush=True)
+                print(
+                    f"candidate {count:4}: {metrics['flops'] / 1e6:7.1f} MFLOP, {best:8.2f} ms, the fastest so far",
+                    flush=True,
+                )
             elif count % 25 == 0:
                 print(f"candidate {count:4}: {failed} failed", flush=True)
 

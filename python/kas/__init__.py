@@ -9,8 +9,8 @@
 >>> y = run(x, w)                                               # NumPy arrays or torch tensors
 """
 
-from ._errors import Diagnostic, Error, MissingExtraError
 from ._builder import Coordinate, OperatorBuilder
+from ._errors import Diagnostic, Error, MissingExtraError
 from ._function import Function
 from ._kas import __version__
 from ._kernel import Kernel, KernelShapes, kernel

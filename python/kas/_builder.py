@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import re
-from typing import Sequence, Union
+from collections.abc import Sequence
+from typing import Union
 
 from ._module import Module, Operator
 

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._function import Function
 from ._module import Binding, Module, binding_to_text, find_entry, named_kernels
@@ -73,14 +74,13 @@ class Kernel:
         self, binding: Binding = None, *, batch: int = 1, threads: int = 0, opt_level: int = 2
     ) -> Function:
         """Compiles all gradients: the result takes the inputs, the weights and the gradient of the output, and gives a
-        list of the output and the gradient of each input and weight."""
+        list of the output and the gradient of each input and weight.
+        """
         return self._compile(binding, batch, True, threads, opt_level)
 
     def _compile(self, binding: Binding, batch: int, gradient: bool, threads: int, opt_level: int) -> Function:
         handle = self.module._handle
-        return Function(
-            handle.compile_kernel(self.name, binding_to_text(binding), batch, gradient, threads, opt_level)
-        )
+        return Function(handle.compile_kernel(self.name, binding_to_text(binding), batch, gradient, threads, opt_level))
 
     def evaluate(self, binding: Binding, inputs: Sequence[Any], weights: Sequence[Any] = ()) -> numpy.ndarray:
         """The output of one sample, without a batch, by the slow evaluator that defines what kernels mean, for tests."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Sequence, Union
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from . import _kas
 from ._errors import Diagnostic
@@ -223,7 +224,9 @@ class Operator:
         """The operator in canonical form, in a module of its own."""
         return Module(self._text(_kas.OperatorText.CANONICAL))[self.name]
 
-    def compile(self, binding: Binding = None, device: str = "cpu", *, threads: int = 0, opt_level: int = 2) -> Function:
+    def compile(
+        self, binding: Binding = None, device: str = "cpu", *, threads: int = 0, opt_level: int = 2
+    ) -> Function:
         """Compiles the operator: the result takes the data and the weights and gives the output.
 
         `threads`: 1 makes serial code, 0 leaves the number to OpenMP.
@@ -286,7 +289,7 @@ def parse(text: str, name: str = "<string>") -> Module:
     return Module(text, name)
 
 
-def load(path: Union[str, os.PathLike]) -> Module:
+def load(path: str | os.PathLike) -> Module:
     """Reads a file of MLIR."""
     with open(path, encoding="utf-8") as file:
         return Module(file.read(), os.fspath(path))

@@ -9,9 +9,10 @@ import json
 import math
 import os
 import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Iterator, Mapping, Optional, Sequence, Union
+from typing import Any
 
 from . import _kas
 from ._errors import Error
@@ -28,7 +29,7 @@ class SearchSpace:
     >>> space.bindings, space.multiplicities
     """
 
-    def __init__(self, module: Union[str, Module], name: Optional[str] = None):
+    def __init__(self, module: str | Module, name: str | None = None):
         if isinstance(module, str):
             module = Module(module, "<space>")
         if not isinstance(module, Module):
@@ -38,7 +39,7 @@ class SearchSpace:
         self.name: str = self._description["name"]
 
     @classmethod
-    def parse(cls, text: str, name: Optional[str] = None) -> SearchSpace:
+    def parse(cls, text: str, name: str | None = None) -> SearchSpace:
         """The space `name`, or the only one, of MLIR text."""
         return cls(Module(text, "<space>"), name)
 
@@ -107,7 +108,7 @@ class Candidate:
     """Two per multiply-add with the best stages, summed over the layers."""
     params: int
     """Elements of all weights, summed over the layers."""
-    parent: Optional[int] = None
+    parent: int | None = None
     """The candidate that it is a variation of, for algorithms that vary others."""
 
     @cached_property
@@ -127,7 +128,7 @@ class SearchResult:
 
     candidate: Candidate
     metrics: dict[str, float] = field(default_factory=dict)
-    failure: Optional[str] = None
+    failure: str | None = None
     """Why it has no metrics."""
 
     @property
@@ -153,11 +154,11 @@ class Searcher:
 
     def __init__(
         self,
-        space: Union[SearchSpace, Module, str],
+        space: SearchSpace | Module | str,
         algorithm: str = "surrogate",
         *,
         seed: int = 0,
-        database: Union[str, os.PathLike, None] = None,
+        database: str | os.PathLike | None = None,
         objective: str = "",
         parameters: Mapping[str, float] = {},
         settings: Mapping[str, str] = {},
@@ -210,7 +211,7 @@ class Searcher:
             self._in_flight.update((candidate.id, candidate) for candidate in candidates)
         return candidates
 
-    def tell(self, id: int, metrics: Optional[Mapping[str, float]] = None, *, error: Optional[str] = None) -> SearchResult:
+    def tell(self, id: int, metrics: Mapping[str, float] | None = None, *, error: str | None = None) -> SearchResult:
         """Returns the outcome of a candidate: its metrics, finite numbers by name, or the reason why it has none.
 
         Metrics that are NaN or infinite are an outcome, too: a failure that says which. `flops` and `params` are added
@@ -258,10 +259,11 @@ class Searcher:
             return [self._in_flight[id] for id in sorted(self._in_flight)]
 
     def record_final(
-        self, id: int, metrics: Optional[Mapping[str, float]] = None, *, error: Optional[str] = None, seconds: float = 0.0
+        self, id: int, metrics: Mapping[str, float] | None = None, *, error: str | None = None, seconds: float = 0.0
     ) -> None:
         """Keeps in the database what a closer look at a candidate gave, such as more trainings of the best. It replaces
-        nothing, and the algorithm does not learn of it."""
+        nothing, and the algorithm does not learn of it.
+        """
         if (metrics is None) == (error is None):
             raise TypeError("record either metrics or an error")
         numbers = _numbers(metrics or {})
@@ -278,8 +280,11 @@ class Searcher:
 
     def record_training(self, candidate: int, seed: int, curve: Sequence[tuple[int, str, float]]) -> None:
         """Keeps the curve of a training in the database: epoch, name and value of each of its numbers. `candidate` is -1
-        for the network that candidates are compared with."""
-        self._handle.record_training(candidate, seed, [(int(e), str(n), float(v)) for e, n, v in curve if math.isfinite(v)])
+        for the network that candidates are compared with.
+        """
+        self._handle.record_training(
+            candidate, seed, [(int(e), str(n), float(v)) for e, n, v in curve if math.isfinite(v)]
+        )
 
     @property
     def training(self) -> list[tuple[int, int, int, str, float]]:

@@ -70,12 +70,19 @@ def main(page, tools, folder, update=False):
             continue
         for command, expected in commands(lines):
             result = subprocess.run(
-                command, shell=True, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                command,
+                shell=True,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
             wanted, got = "\n".join(expected).strip(), result.stdout.strip()
             ran += 1
             if not matches(wanted, got) and update:
-                text = text.replace("\n".join(["$ " + command] + expected), f"$ {command}\n{got}", 1)
+                text = text.replace("\n".join(["$ " + command, *expected]), f"$ {command}\n{got}", 1)
                 with open(page, "w", encoding="utf-8") as file:
                     file.write(text)
             elif not matches(wanted, got):

@@ -151,7 +151,7 @@ def proxies(arguments, labels):
 
 
 def synflow(arguments):
-    """sum w dR/dw of each weight, for magnitudes and an input of ones."""
+    """Sum w dR/dw of each weight, for magnitudes and an input of ones."""
     taken = {
         name: (torch.ones_like(value) if name == "input" else value.detach().abs()).double().requires_grad_()
         for name, value in arguments.items()
@@ -165,7 +165,13 @@ def write_proxies(seed, source, target):
         arguments = make_arguments(seed, re.sub(r"tensor<1x(?=\d)", "tensor<2x", file.read()))
     snip, norms, kernel = proxies(arguments, torch.tensor([3, 8]))
     as_floats = lambda values: np.array(values, np.float32)
-    np.savez(target, snip=as_floats(snip), norms=as_floats(norms), kernel=as_floats(kernel), synflow=as_floats(synflow(arguments)))
+    np.savez(
+        target,
+        snip=as_floats(snip),
+        norms=as_floats(norms),
+        kernel=as_floats(kernel),
+        synflow=as_floats(synflow(arguments)),
+    )
 
 
 def make_arguments_again(arguments):

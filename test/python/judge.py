@@ -21,7 +21,7 @@ class Judge:
         first = not os.path.exists(mark)
         with open(mark, "a") as file:
             file.write(f"{os.getpid()}\n")
-        if request.id in self.dies and first or request.id in self.always:
+        if (request.id in self.dies and first) or request.id in self.always:
             os.kill(os.getpid(), signal.SIGKILL)
         if request.id in self.hangs and first:
             time.sleep(1000)

@@ -137,7 +137,10 @@ def test_wrong_metrics_are_failures(tmp_path):
     with make_searcher() as searcher:
         pool = SimulatedPool(lambda request: {"loss": "low" if request.id else float("nan")}, 1, lambda *_: 1.0)
         run(searcher, pool, evaluations=2)
-        assert [result.failure for result in searcher.results] == ["loss is nan", "the metric 'loss' must be a number, got 'low'"]
+        assert [result.failure for result in searcher.results] == [
+            "loss is nan",
+            "the metric 'loss' must be a number, got 'low'",
+        ]
 
 
 def test_training_pool(tmp_path):
@@ -228,14 +231,19 @@ def test_nodes_and_drivers_may_die(cluster, tmp_path, marks):
         assert 60 <= len(before) < count
         driver = start_driver(cluster, path, marks, count)
         output, _ = driver.communicate(timeout=200)
-        assert driver.returncode == 0 and f"evaluated={count - count // 10 - sum(1 for i in before if i % 10 != 9)}" in output
+        assert (
+            driver.returncode == 0
+            and f"evaluated={count - count // 10 - sum(1 for i in before if i % 10 != 9)}" in output
+        )
     finally:
         driver.kill()
     check(path, count)
     # What had an outcome was not evaluated again.
     for number in before:
         assert len((marks / str(number)).read_text().splitlines()) == times[str(number)]
-    assert subprocess.run([os.path.join(os.environ["KAS_BUILD"], "bin", "kas-search-db"), "check", path]).returncode == 0
+    assert (
+        subprocess.run([os.path.join(os.environ["KAS_BUILD"], "bin", "kas-search-db"), "check", path]).returncode == 0
+    )
 
 
 @pytest.mark.slow

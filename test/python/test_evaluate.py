@@ -114,7 +114,9 @@ def test_seeds(trainer, conv, runs):
     )
     one, other = (metrics for metrics, _ in runs)
     assert metrics["accuracy"] == pytest.approx((one["accuracy"] + other["accuracy"]) / 2)
-    assert metrics["test_accuracy_deviation"] == pytest.approx(abs(one["test_accuracy"] - other["test_accuracy"]) / math.sqrt(2))
+    assert metrics["test_accuracy_deviation"] == pytest.approx(
+        abs(one["test_accuracy"] - other["test_accuracy"]) / math.sqrt(2)
+    )
 
 
 class Broken(nn.Module):
@@ -153,7 +155,9 @@ def test_limits(trainer, conv):
 
 
 def test_sgd_with_label_smoothing(trainer, conv):
-    recipe = evaluate.Recipe(epochs=3, batch_size=10, optimizer="sgd", learning_rate=0.05, label_smoothing=0.1, clip_gradients=1.0)
+    recipe = evaluate.Recipe(
+        epochs=3, batch_size=10, optimizer="sgd", learning_rate=0.05, label_smoothing=0.1, clip_gradients=1.0
+    )
     assert evaluate.Trainer(trainer.model, trainer.data, recipe).evaluate(conv)["accuracy"] > 0.2
 
 

@@ -11,7 +11,23 @@ from operators import relative_error
 import kas
 import kas.torch
 
-VALUES = {"C": 4, "H": 6, "W": 6, "N": 6, "L": 6, "T": 6, "k": 3, "l": 3, "g": 2, "h": 2, "x": 2, "y": 2, "r": 2, "d": 2, "s": 2}
+VALUES = {
+    "C": 4,
+    "H": 6,
+    "W": 6,
+    "N": 6,
+    "L": 6,
+    "T": 6,
+    "k": 3,
+    "l": 3,
+    "g": 2,
+    "h": 2,
+    "x": 2,
+    "y": 2,
+    "r": 2,
+    "d": 2,
+    "s": 2,
+}
 
 
 def named_kernels():
@@ -97,7 +113,11 @@ def test_bad_input():
     module = kas.torch.KernelModule(kernel, "C=4,H=4,W=4,x=2")
     for call, error, message in [
         (lambda: kas.kernel("squeeze"), KeyError, "did you mean squeeze_excite"),
-        (lambda: kernel.compile({"C": 4}), kas.Error, "requires a value for symbol 'H' of kernel 'squeeze_excite', got none"),
+        (
+            lambda: kernel.compile({"C": 4}),
+            kas.Error,
+            "requires a value for symbol 'H' of kernel 'squeeze_excite', got none",
+        ),
         (lambda: kernel.compile("C=4,H=4,W=4,x=0"), kas.Error, "the value of symbol 'x' must be at least 1, got 0"),
         (lambda: kernel.compile("C=4,H=4,W=4,z=1"), kas.Error, "requires symbols of kernel .*got 'z'"),
         (lambda: kernel.shapes("C=4,H=4,W=4,x=2", batch=0), kas.Error, "requires a batch of at least 1, got 0"),

@@ -66,7 +66,9 @@ def opened(browser, url, scheme="light", width=1400):
     context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme)
     page = context.new_page()
     complaints, asked = [], []
-    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+    page.on(
+        "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+    )
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
     page.goto(url)
@@ -221,8 +223,9 @@ def test_nothing_is_clipped(browser, page_url, scheme, width):
         assert page.evaluate("document.documentElement.dataset.theme") == scheme
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
         # Texts of a plot are inside it, and those of an axis do not overlap.
-        assert page.evaluate(
-            """() => [...document.querySelectorAll(".chart")].flatMap((chart) => {
+        assert (
+            page.evaluate(
+                """() => [...document.querySelectorAll(".chart")].flatMap((chart) => {
               const outer = chart.getBoundingClientRect();
               const texts = [...chart.querySelectorAll(".xtick text, .ytick text, .xtitle, .ytitle, .legendtext")];
               const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]);
@@ -232,7 +235,9 @@ def test_nothing_is_clipped(browser, page_url, scheme, width):
                   if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) bad.push([one, two]);
               return bad.map(String);
             })"""
-        ) == []
+            )
+            == []
+        )
         page.click("#theme")
         assert page.evaluate("document.documentElement.dataset.theme") != scheme
 
@@ -241,12 +246,16 @@ def test_hostile_texts(browser, tmp_path):
     path = tmp_path / "<img src=x onerror=alert(1)>.db"
     fill(path, 20, HOSTILE)
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE metric SET name = ? WHERE name = 'params'", (f"<a href='javascript:alert(1)'>{HOSTILE}",))
+        connection.execute(
+            "UPDATE metric SET name = ? WHERE name = 'params'", (f"<a href='javascript:alert(1)'>{HOSTILE}",)
+        )
         connection.execute("UPDATE training SET name = ?, rung = ?", (HOSTILE, HOSTILE))
         connection.execute("UPDATE setting SET value = value || ? WHERE name != 'space'", (HOSTILE,))
         connection.execute("INSERT INTO setting VALUES (?, ?, 0)", (HOSTILE, HOSTILE))
         connection.execute("UPDATE candidate SET operator = ? || operator WHERE id = 0", (HOSTILE,))
-        connection.execute("UPDATE candidate SET operator = replace(operator, '@candidate', ?) WHERE id = 1", (f'@"{HOSTILE}"',))
+        connection.execute(
+            "UPDATE candidate SET operator = replace(operator, '@candidate', ?) WHERE id = 1", (f'@"{HOSTILE}"',)
+        )
     output = tmp_path / "page.html"
     report.write(path, output)
     # The summary, one part of the details, Plotly and the page's own script.
@@ -320,7 +329,9 @@ def test_ten_thousand(browser, tmp_path):
     for _ in range(3):
         with opened(browser, output.as_uri()) as page:
             times.append(page.evaluate("performance.getEntriesByName('kas-ready')[0].startTime") / 1000)
-    print(f"\n10 000 candidates: {output.stat().st_size / 1e6:.1f} MB, open in {', '.join(f'{t:.2f}' for t in times)} s")
+    print(
+        f"\n10 000 candidates: {output.stat().st_size / 1e6:.1f} MB, open in {', '.join(f'{t:.2f}' for t in times)} s"
+    )
     assert min(times) < 2
 
 

@@ -21,7 +21,13 @@ from kas.evaluate._workers import Job, Pool
 
 QUICK = evaluate.Recipe(epochs=2, batch_size=20)
 # Grouped convolutions and the like: 43 operators that train fast.
-OPTIONS = {"recipe": QUICK, "limits": {"shift": 0, "weights": 1}, "algorithm": "random", "workers": 1, "progress": False}
+OPTIONS = {
+    "recipe": QUICK,
+    "limits": {"shift": 0, "weights": 1},
+    "algorithm": "random",
+    "workers": 1,
+    "progress": False,
+}
 
 
 def data():
@@ -35,7 +41,10 @@ def small():
 
 
 def comparable(outcome):
-    return [(e.id, e.candidate.key, {k: v for k, v in e.metrics.items() if "seconds" not in k}, e.failure) for e in outcome.trained]
+    return [
+        (e.id, e.candidate.key, {k: v for k, v in e.metrics.items() if "seconds" not in k}, e.failure)
+        for e in outcome.trained
+    ]
 
 
 def test_halving():
@@ -92,7 +101,9 @@ def test_search_and_go_on(tmp_path):
     assert sum(isinstance(module, kas.torch.KasModule) for module in network.modules()) == 4
     assert network(data().test[0][:3]).shape == (3, 10)
     with pytest.raises(kas.Error, match="recipe"):
-        kas.search(small(), data(), "4 candidates", database=database, **{**options, "recipe": evaluate.Recipe(epochs=3)})
+        kas.search(
+            small(), data(), "4 candidates", database=database, **{**options, "recipe": evaluate.Recipe(epochs=3)}
+        )
 
     show = run_cli("show", str(database), "--top=2")
     assert show.stdout.splitlines()[0] == "4 evaluated" and len(show.stdout.splitlines()) == 4
@@ -109,8 +120,16 @@ def test_two_workers_and_latency():
             callbacks.append((candidate, epoch))
 
     outcome = kas.search(
-        small(), data(), "3 candidates", **{**OPTIONS, "workers": 2, "progress": "table"}, halving=Halving.off(), final=1, final_seeds=1,
-        latency=True, callbacks=[Record()], translation_equivariant=True,
+        small(),
+        data(),
+        "3 candidates",
+        **{**OPTIONS, "workers": 2, "progress": "table"},
+        halving=Halving.off(),
+        final=1,
+        final_seeds=1,
+        latency=True,
+        callbacks=[Record()],
+        translation_equivariant=True,
     )
     assert len(outcome.fully_trained) == 3
     assert outcome.best.metrics["final_latency_ms"] > 0
@@ -119,7 +138,9 @@ def test_two_workers_and_latency():
 
 def test_a_budget_of_time_holds(capsys):
     start = time.monotonic()
-    outcome = kas.search(small(), data(), 1.0, **{**OPTIONS, "progress": "lines"}, final=0, final_seeds=1, halving=Halving.off())
+    outcome = kas.search(
+        small(), data(), 1.0, **{**OPTIONS, "progress": "lines"}, final=0, final_seeds=1, halving=Halving.off()
+    )
     assert outcome.is_complete and not outcome.finalists
     assert time.monotonic() - start < 60
     assert "the network itself: test accuracy" in capsys.readouterr().err
@@ -170,7 +191,9 @@ def test_workers_end_with_their_parent():
     workers = [int(pid) for pid in process.stdout.split()]
     assert len(workers) == 2
     deadline = time.monotonic() + 60
-    while any(os.path.exists(f"/proc/{pid}") and "Z" not in open(f"/proc/{pid}/stat").read().split()[2] for pid in workers):
+    while any(
+        os.path.exists(f"/proc/{pid}") and "Z" not in open(f"/proc/{pid}/stat").read().split()[2] for pid in workers
+    ):
         assert time.monotonic() < deadline, "a worker outlives its parent"
         time.sleep(0.1)
 
@@ -191,7 +214,13 @@ def test_bad_input():
         kas.search(None)
     with pytest.raises(ValueError, match="no layer that an operator can take the place of"):
         kas.search(nn.Sequential(nn.Flatten(), nn.LayerNorm(100), nn.AdaptiveAvgPool1d(10)), data())
-    for budget, error in (([], TypeError), (True, TypeError), ("soon", ValueError), (-3, ValueError), (math.nan, ValueError)):
+    for budget, error in (
+        ([], TypeError),
+        (True, TypeError),
+        ("soon", ValueError),
+        (-3, ValueError),
+        (math.nan, ValueError),
+    ):
         with pytest.raises(error, match="the budget must"):
             kas.search(small(), data(), budget)
     with pytest.raises(ValueError, match="at least one limit"):
@@ -253,12 +282,25 @@ def test_command_line(capsys, tmp_path):
 def test_ctrl_c_keeps_everything(tmp_path):
     """In a space that is not exhausted while this looks."""
     command = [
-        sys.executable, "-m", "kas.cli", "search", "--budget=10m", "--algorithm=random", "--limit=shift=0",
-        "--epochs=1", "--no-halving", "--final-seeds=1", "--workers=1", f"--database={tmp_path / 'search.db'}",
+        sys.executable,
+        "-m",
+        "kas.cli",
+        "search",
+        "--budget=10m",
+        "--algorithm=random",
+        "--limit=shift=0",
+        "--epochs=1",
+        "--no-halving",
+        "--final-seeds=1",
+        "--workers=1",
+        f"--database={tmp_path / 'search.db'}",
     ]
     # A shell starts what it runs in the background with the signal ignored, and children inherit that.
     process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120

@@ -134,7 +134,9 @@ def test_custom_op_is_registered_rightly():
     x = torch.randn(2, 3, 6, 5, requires_grad=True)
     arguments = (x, module.weights, module.text, "N=2,Cin=3,Cout=4,H=6,W=5,k=3", 1)
     torch.library.opcheck(
-        torch.ops.kas.apply.default, arguments, test_utils=("test_schema", "test_autograd_registration", "test_faketensor")
+        torch.ops.kas.apply.default,
+        arguments,
+        test_utils=("test_schema", "test_autograd_registration", "test_faketensor"),
     )
 
 

@@ -27,7 +27,9 @@ def main() -> None:
     parser.add_argument("--train", type=int, default=300, help="training images (default 300)")
     parser.add_argument("--epochs", type=int, default=20, help="of the recipe (default 20)")
     parser.add_argument("--batch-size", type=int, default=50, help="of the recipe (default 50)")
-    parser.add_argument("--final-seeds", type=int, default=3, help="trainings of the best, for its test accuracy (default 3)")
+    parser.add_argument(
+        "--final-seeds", type=int, default=3, help="trainings of the best, for its test accuracy (default 3)"
+    )
     parser.add_argument("--no-tree", action="store_true", help="do not list the space first")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--output", default="algorithms", help="a folder for the databases")
@@ -36,7 +38,9 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     space = kas.SearchSpace((ROOT / "digits.mlir").read_text())
     recipe = evaluate.Recipe(epochs=arguments.epochs, batch_size=arguments.batch_size)
-    budget = kas.Budget(candidates=arguments.candidates) if arguments.candidates else kas.Budget(epochs=arguments.trainings)
+    budget = (
+        kas.Budget(candidates=arguments.candidates) if arguments.candidates else kas.Budget(epochs=arguments.trainings)
+    )
     rows: dict[str, list] = {}
     # Seed by seed, so that what an interrupted run leaves can be compared.
     for seed in range(1, arguments.seeds + 1):
@@ -64,7 +68,9 @@ def main() -> None:
                 finished.write_text(" ".join(map(str, numbers)) + "\n")
             rows.setdefault(algorithm, []).append([float(number) for number in finished.read_text().split()])
             print(algorithm, seed, *rows[algorithm][-1], flush=True)
-    print("\n| algorithm | candidates (failed) | trained to the end | best validation accuracy, by seed | its test accuracy, by seed | mean |")
+    print(
+        "\n| algorithm | candidates (failed) | trained to the end | best validation accuracy, by seed | its test accuracy, by seed | mean |"
+    )
     print("|---|---|---|---|---|---|")
     for algorithm, runs in rows.items():
         columns = list(zip(*runs))

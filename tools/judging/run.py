@@ -74,7 +74,9 @@ def main() -> None:
     parser.add_argument("--operators", type=int, default=300, help="how many operators to draw (default 300)")
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each on each task (default 3)")
     parser.add_argument("--dense-seeds", type=int, default=10, help="trainings of the network itself (default 10)")
-    parser.add_argument("--first", type=int, default=0, help="go on from this operator; for processes with outputs of their own")
+    parser.add_argument(
+        "--first", type=int, default=0, help="go on from this operator; for processes with outputs of their own"
+    )
     parser.add_argument("--tasks", default="digits,moved_digits", help="data sets (default digits,moved_digits)")
     parser.add_argument("--seconds", type=float, default=math.inf, help="start nothing after so many seconds")
     parser.add_argument("--output", default=str(ROOT.parents[1] / "docs" / "data" / "judging.jsonl"))
@@ -125,9 +127,13 @@ def main() -> None:
                 if task not in teachers:
                     teachers[task] = judges.make_teacher(trainer)
                 for seed in range(arguments.seeds):
-                    if not record(task, index, candidate.key, f"seed{seed}", lambda: train(trainer, candidate.text, seed)):
+                    if not record(
+                        task, index, candidate.key, f"seed{seed}", lambda: train(trainer, candidate.text, seed)
+                    ):
                         return
-                if not record(task, index, candidate.key, "scores", lambda: judge(trainer, teachers[task], candidate, space)):
+                if not record(
+                    task, index, candidate.key, "scores", lambda: judge(trainer, teachers[task], candidate, space)
+                ):
                     return
 
 

@@ -18,9 +18,9 @@ import math
 import pathlib
 import statistics
 
+import analyse
 import numpy
 
-import analyse
 import kas
 from kas.evaluate import judges
 
@@ -32,13 +32,18 @@ class ImputedTask:
     """Accuracy and training seconds of any operator of the space."""
 
     def __init__(self, task: analyse.Task):
-        self.outcomes = [(float(mean), statistics.fmean(run["seconds"] for run in runs)) for mean, runs in zip(task.mean, task.runs)]
+        self.outcomes = [
+            (float(mean), statistics.fmean(run["seconds"] for run in runs)) for mean, runs in zip(task.mean, task.runs)
+        ]
         self.mean_seconds = statistics.fmean(seconds for _, seconds in self.outcomes)
         self._known = dict(zip(task.operators, self.outcomes))
         points = self._get_points(analyse.features(task, analyse.STATIC))
         self._center, self._scale = points.mean(0), points.std(0) + 1e-9
         self._points = (points - self._center) / self._scale
-        imputed = [self.outcomes[self._get_donor(key, point, index)][0] for index, (key, point) in enumerate(zip(task.operators, self._points))]
+        imputed = [
+            self.outcomes[self._get_donor(key, point, index)][0]
+            for index, (key, point) in enumerate(zip(task.operators, self._points))
+        ]
         self.rank_correlation = analyse.rank_correlation(imputed, task.mean)
 
     @staticmethod
@@ -71,7 +76,9 @@ class Features:
         return self._rows[candidate.key]
 
 
-def run(space: kas.SearchSpace, features: Features, task: ImputedTask, algorithm: str, seed: int, trainings: list[int]) -> list[float]:
+def run(
+    space: kas.SearchSpace, features: Features, task: ImputedTask, algorithm: str, seed: int, trainings: list[int]
+) -> list[float]:
     """The best accuracy within the seconds of so many mean trainings."""
     budgets = [count * task.mean_seconds for count in trainings]
     found, best, spent = [], 0.0, 0.0
@@ -94,17 +101,23 @@ def main() -> None:
     parser.add_argument("--algorithms", default="random,uniform,evolution,mcts")
     parser.add_argument("--seeds", type=int, default=20, help="searches with each (default 20)")
     parser.add_argument("--least", type=int, default=30, help="refuse samples of fewer operators (default 30)")
-    parser.add_argument("--trainings", default="5,10,20,40", help="efforts, in whole trainings of mean length (default 5,10,20,40)")
+    parser.add_argument(
+        "--trainings", default="5,10,20,40", help="efforts, in whole trainings of mean length (default 5,10,20,40)"
+    )
     arguments = parser.parse_args()
     trainings = sorted(int(count) for count in arguments.trainings.split(","))
     tasks, _ = analyse.read(pathlib.Path(arguments.input))
     for name, task in tasks.items():
         if len(task.operators) < arguments.least:
-            parser.error(f"requires at least {arguments.least} operators with all trainings and scores on {name}, got {len(task.operators)}")
+            parser.error(
+                f"requires at least {arguments.least} operators with all trainings and scores on {name}, got {len(task.operators)}"
+            )
     imputed = {name: ImputedTask(task) for name, task in tasks.items()}
     for name, task in imputed.items():
         best, mean = max(task.outcomes)[0], statistics.fmean(accuracy for accuracy, _ in task.outcomes)
-        print(f"{name}: rank correlation of imputed accuracies {task.rank_correlation:.2f}; best {100 * best:.1f}, mean {100 * mean:.1f}.")
+        print(
+            f"{name}: rank correlation of imputed accuracies {task.rank_correlation:.2f}; best {100 * best:.1f}, mean {100 * mean:.1f}."
+        )
     space = kas.SearchSpace((ROOT / "space.mlir").read_text())
     features = Features(space)
     print("\n| algorithm | " + " | ".join(f"{name}: {count}" for name in imputed for count in trainings) + " |")

@@ -96,8 +96,12 @@ def run_kas(options, pattern):
 
 
 def write(case, implementation, metric, value, unit=""):
-    print(json.dumps({"suite": "gpu", "case": case, "impl": implementation, "metric": metric, "value": value,
-                      "unit": unit}), flush=True)
+    print(
+        json.dumps(
+            {"suite": "gpu", "case": case, "impl": implementation, "metric": metric, "value": value, "unit": unit}
+        ),
+        flush=True,
+    )
 
 
 def measure_case(torch, options, case):

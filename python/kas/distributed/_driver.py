@@ -9,11 +9,11 @@ import abc
 import statistics
 import time
 from collections import deque
-from typing import Any, Callable, Mapping, NamedTuple, Optional
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from .._request import Request
 from .._search import Candidate, Searcher, SearchResult
-
 
 # Seconds after which it is worth while to start an evaluation once more.
 _LEAST_LATE = 1.0
@@ -23,10 +23,10 @@ class Outcome(NamedTuple):
     """What became of a task of a pool: one of the three."""
 
     task: int
-    metrics: Optional[Mapping[str, float]] = None
-    error: Optional[str] = None
+    metrics: Mapping[str, float] | None = None
+    error: str | None = None
     """The evaluator raised this: the candidate has failed."""
-    lost: Optional[str] = None
+    lost: str | None = None
     """The worker is gone: the candidate is to be evaluated elsewhere."""
     begun: bool = True
     """The lost worker was at this task; otherwise it only waited there, and has no part in the loss."""
@@ -88,7 +88,7 @@ class _Task(NamedTuple):
 class _Run:
     """The state of one run."""
 
-    def __init__(self, searcher: Searcher, pool: Pool, retries: int, time_limit: Optional[float], straggler_factor: float):
+    def __init__(self, searcher: Searcher, pool: Pool, retries: int, time_limit: float | None, straggler_factor: float):
         self.searcher, self.pool = searcher, pool
         self.retries, self.time_limit, self.straggler_factor = retries, time_limit, straggler_factor
         self.tasks: dict[int, _Task] = {}
@@ -124,7 +124,9 @@ class _Run:
             # A call that gives less than it might is tried again after the next outcome.
             self.is_dry = not candidates
 
-    def finish(self, candidate: Candidate, metrics: Optional[Mapping[str, float]], error: Optional[str], keep: int = -1) -> SearchResult:
+    def finish(
+        self, candidate: Candidate, metrics: Mapping[str, float] | None, error: str | None, keep: int = -1
+    ) -> SearchResult:
         for task in self.tasks_of.pop(candidate.id):
             del self.tasks[task]
             if task != keep:
@@ -142,7 +144,7 @@ class _Run:
         self.is_dry = False
         return result
 
-    def take(self, outcome: Outcome) -> Optional[SearchResult]:
+    def take(self, outcome: Outcome) -> SearchResult | None:
         """Whatever ended; a result when that decides about a candidate."""
         task = self.tasks.get(outcome.task)
         if task is None:
@@ -159,7 +161,9 @@ class _Run:
         if others:
             return None
         if self.losses[candidate.id] > self.retries:
-            return self.finish(candidate, None, f"lost {self.losses[candidate.id]} workers, the last one: {outcome.lost}")
+            return self.finish(
+                candidate, None, f"lost {self.losses[candidate.id]} workers, the last one: {outcome.lost}"
+            )
         del self.tasks_of[candidate.id]
         self.again.append(candidate)
         return None
@@ -190,11 +194,11 @@ def run(
     pool: Pool,
     *,
     evaluations: int,
-    seconds: Optional[float] = None,
-    time_limit: Optional[float] = None,
+    seconds: float | None = None,
+    time_limit: float | None = None,
     retries: int = 2,
     straggler_factor: float = 4.0,
-    on_result: Optional[Callable[[SearchResult], object]] = None,
+    on_result: Callable[[SearchResult], object] | None = None,
 ) -> Summary:
     """Evaluates candidates of the searcher on the workers of the pool, until it has `evaluations` outcomes in all.
 
@@ -216,7 +220,7 @@ def run(
     state = _Run(searcher, pool, retries, time_limit, straggler_factor)
     begin, done = pool.get_time(), searcher.num_results
 
-    def report(result: Optional[SearchResult]) -> None:
+    def report(result: SearchResult | None) -> None:
         if result is not None and on_result is not None:
             on_result(result)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.connection
 from collections import deque
-from typing import Any, Callable, Mapping, Optional
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from .._request import Request
 from ._driver import Outcome, Pool

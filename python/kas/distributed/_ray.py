@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from typing import Any, Callable, Mapping, Optional
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from .._errors import need
 from .._request import Request
@@ -60,8 +61,8 @@ class RayPool(Pool):
         *,
         num_cpus: float = 1,
         num_gpus: float = 0,
-        resources: Optional[Mapping[str, float]] = None,
-        address: Optional[str] = None,
+        resources: Mapping[str, float] | None = None,
+        address: str | None = None,
         prefetch: int = 1,
     ):
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
@@ -141,7 +142,7 @@ class RayPool(Pool):
             _, worker = self._pending.pop(reference)
             worker.tasks.remove(task)
 
-    def _replace(self, worker: _Worker, reason: Optional[Exception] = None) -> None:
+    def _replace(self, worker: _Worker, reason: Exception | None = None) -> None:
         if worker not in self._workers:
             return
         text = f"{type(reason).__name__}: {str(reason).splitlines()[0]}" if reason else "the worker was ended"

@@ -14,7 +14,7 @@ import random
 import resource
 import tempfile
 import time
-from typing import Callable, Mapping, Optional
+from collections.abc import Callable, Mapping
 
 from .._request import Request
 from .._search import Searcher, SearchSpace
@@ -87,7 +87,7 @@ def simulate(
     evaluations: int,
     *,
     algorithm: str = "mcts",
-    database: Optional[str] = None,
+    database: str | None = None,
     loss: float = 0.001,
 ) -> dict[str, float]:
     """One row of the table: evaluations take `seconds` on average, from a half to twice as long."""
@@ -137,4 +137,7 @@ def main() -> None:
             if first:
                 print("| " + " | ".join(row) + " |\n" + "|---" * len(row) + "|")
             first = False
-            print("| " + " | ".join(f"{value:.3g}" if value < 1000 else f"{value:.0f}" for value in row.values()) + " |", flush=True)
+            print(
+                "| " + " | ".join(f"{value:.3g}" if value < 1000 else f"{value:.0f}" for value in row.values()) + " |",
+                flush=True,
+            )

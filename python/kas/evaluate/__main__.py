@@ -16,7 +16,8 @@ import importlib.util
 import json
 import os
 import sys
-from typing import Any, Iterable, TextIO
+from collections.abc import Iterable
+from typing import Any, TextIO
 
 import torch
 from torch import nn
@@ -47,18 +48,28 @@ def load_network(text: str) -> nn.Module:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the network, the data and the recipe."""
-    parser.add_argument("--network", default="digits", help="'digits' or FILE.py:NAME, a callable that gives a torch.nn.Module")
-    parser.add_argument("--data", default="digits", help="digits, moved_digits, cifar10, cifar100 or folder (default digits)")
+    parser.add_argument(
+        "--network", default="digits", help="'digits' or FILE.py:NAME, a callable that gives a torch.nn.Module"
+    )
+    parser.add_argument(
+        "--data", default="digits", help="digits, moved_digits, cifar10, cifar100 or folder (default digits)"
+    )
     parser.add_argument("--data-path", help="the folder of the data set, where it is not part of a package")
     parser.add_argument("--space", help="the kind of layers to replace (default: the one with the most FLOPs)")
-    parser.add_argument("--binding", help="values for symbols of operators, e.g. g=4,k=3 (default: those of the layers)")
-    parser.add_argument("--recipe", choices=("default", "cifar"), default="default", help="where the options below start from")
+    parser.add_argument(
+        "--binding", help="values for symbols of operators, e.g. g=4,k=3 (default: those of the layers)"
+    )
+    parser.add_argument(
+        "--recipe", choices=("default", "cifar"), default="default", help="where the options below start from"
+    )
     parser.add_argument("--epochs", type=int, help="passes over the training set")
     parser.add_argument("--batch-size", type=int)
     parser.add_argument("--optimizer", choices=("adamw", "sgd"))
     parser.add_argument("--learning-rate", type=float)
     parser.add_argument("--label-smoothing", type=float)
-    parser.add_argument("--milestone", action="append", default=[], metavar="EPOCH=ACCURACY", help="stop below it; may be repeated")
+    parser.add_argument(
+        "--milestone", action="append", default=[], metavar="EPOCH=ACCURACY", help="stop below it; may be repeated"
+    )
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default cpu)")
 
 
@@ -83,7 +94,10 @@ def answer(trainer: Trainer, line: str) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError, AttributeError):
         return {"id": None, "error": "requires a JSON object with 'id' and 'operator' in each line"}
     if not isinstance(operator, str):
-        return {"id": identifier, "error": "requires an operator, got " + ("a kernel" if "kernel" in request else "none")}
+        return {
+            "id": identifier,
+            "error": "requires an operator, got " + ("a kernel" if "kernel" in request else "none"),
+        }
     try:
         return {"id": identifier, "metrics": trainer.evaluate(operator)}
     except (TrainingFailure, Error, ValueError, MemoryError) as failure:

@@ -9,8 +9,9 @@ Jamieson, Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable, Optional, Sequence
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Halving:
     """
 
     size: int = 9
-    rungs: tuple[Optional[int], ...] = (1, 3, 6, None)
+    rungs: tuple[int | None, ...] = (1, 3, 6, None)
     keep: float = 1 / 3
 
     def __post_init__(self) -> None:
@@ -33,8 +34,15 @@ class Halving:
         if not 0 < self.keep <= 1:
             raise ValueError(f"the share to keep must be above 0 and at most 1, got {self.keep!r}")
         known = [rung for rung in self.rungs if rung is not None]
-        if not self.rungs or self.rungs[-1] is not None or len(known) != len(self.rungs) - 1 or known != sorted(set(known)):
-            raise ValueError(f"the rungs must be rising epochs and then None, such as (1, 3, 6, None), got {self.rungs!r}")
+        if (
+            not self.rungs
+            or self.rungs[-1] is not None
+            or len(known) != len(self.rungs) - 1
+            or known != sorted(set(known))
+        ):
+            raise ValueError(
+                f"the rungs must be rising epochs and then None, such as (1, 3, 6, None), got {self.rungs!r}"
+            )
 
     @staticmethod
     def off() -> Halving:
@@ -69,10 +77,10 @@ class Bracket:
         return not self.candidates
 
     @property
-    def epochs(self) -> Optional[int]:
+    def epochs(self) -> int | None:
         return self.policy.rungs[self.rung]
 
-    def take(self) -> Optional[int]:
+    def take(self) -> int | None:
         """The next candidate to train to the end of this rung."""
         if not self.waiting:
             return None
@@ -89,7 +97,8 @@ class Bracket:
 
     def advance(self, tell: Callable[[int, Any], None]) -> None:
         """Once all of a rung are trained: tells those that are out, and starts the next rung with the others. Equal
-        scores are ordered by identifier: the older is better."""
+        scores are ordered by identifier: the older is better.
+        """
         if self.waiting or self.running or self.is_done:
             return
         is_last = self.rung == len(self.policy.rungs) - 1

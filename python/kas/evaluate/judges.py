@@ -14,7 +14,8 @@ trained accuracy did not survive a change of the task. They are columns, and bre
 from __future__ import annotations
 
 import math
-from typing import Mapping, NamedTuple, Optional, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from .._errors import need
 
@@ -85,7 +86,7 @@ def _reach(operator: Operator, binding: Mapping[str, int]) -> Scores:
 
 
 def static_features(
-    operator: Operator, bindings: Sequence[Mapping[str, int]], multiplicities: Optional[Sequence[int]] = None
+    operator: Operator, bindings: Sequence[Mapping[str, int]], multiplicities: Sequence[int] | None = None
 ) -> Scores:
     """What needs neither data nor a network (symbols that the operator does not have are left out), summed over the layers: `flops` (of the best stages), `nest_flops` (as one
     loop nest), `params`, `bytes`; `weights`, `weight_outputs` (output dimensions that weights depend on, in all) and
@@ -241,7 +242,8 @@ def fit_error(
     trainer: Trainer, operator: Operator | str, teacher: Teacher, steps: int = 25, seed: int = 0, batch: int = 50
 ) -> float:
     """How badly the operator imitates the layers that it replaces after `steps` steps of least squares: the mean over
-    the layers of the mean squared error in units of the variance. Less is better."""
+    the layers of the mean squared error in units of the variance. Less is better.
+    """
     network = trainer.network(operator, seed)
     modules = dict(network.named_modules())
     total = 0.0
@@ -361,5 +363,7 @@ class Combination:
 def _ridge(matrix: numpy.ndarray, target: numpy.ndarray, penalty: float) -> tuple[numpy.ndarray, float]:
     center, offset = matrix.mean(0), float(target.mean())
     shifted = matrix - center
-    weights = numpy.linalg.solve(shifted.T @ shifted + penalty * numpy.eye(matrix.shape[1]), shifted.T @ (target - offset))
+    weights = numpy.linalg.solve(
+        shifted.T @ shifted + penalty * numpy.eye(matrix.shape[1]), shifted.T @ (target - offset)
+    )
     return weights, offset - float(center @ weights)

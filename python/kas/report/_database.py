@@ -12,7 +12,8 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
-from typing import Any, Iterable, Iterator, Optional, Union
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from .._errors import Error
 from .._module import Operator, parse
@@ -33,7 +34,7 @@ class Database:
     Raises `FileNotFoundError` or `ValueError` when the file is not a search database of this version.
     """
 
-    def __init__(self, path: Union[str, os.PathLike]):
+    def __init__(self, path: str | os.PathLike):
         self.path = os.fspath(path)
         if not os.path.isfile(self.path):
             raise FileNotFoundError(f"there is no search database '{self.path}'")
@@ -48,7 +49,9 @@ class Database:
             if kind != APPLICATION_ID:
                 raise ValueError(f"'{self.path}' is not a search database: it is of another program")
             if version != SCHEMA_VERSION:
-                raise ValueError(f"'{self.path}' has tables of version {version}; this kas reads version {SCHEMA_VERSION}")
+                raise ValueError(
+                    f"'{self.path}' has tables of version {version}; this kas reads version {SCHEMA_VERSION}"
+                )
             self.settings: dict[str, str] = dict(connection.execute("SELECT name, value FROM setting"))
         self.layers = self._read_layers()
 
@@ -121,7 +124,7 @@ class Database:
             "axes": _get_axes(self.settings.get("objective", ""), names),
         }
 
-    def read_details(self, ids: Iterable[int], drawn: Optional[set[int]] = None) -> Iterator[dict[str, Any]]:
+    def read_details(self, ids: Iterable[int], drawn: set[int] | None = None) -> Iterator[dict[str, Any]]:
         """Of each candidate what the page shows when it is chosen; a picture of its graph if it is in `drawn` (all)."""
         ids = list(ids)
         with self._open() as connection:
@@ -299,7 +302,9 @@ def _read_picture(text: str) -> list:
 
     for line in text.strip().splitlines():
         # Quotes stand where a field has other characters than letters and digits.
-        kind, *fields = (quoted[1:-1].replace('\\"', '"') if quoted[0] == '"' else quoted for quoted in _FIELDS.findall(line))
+        kind, *fields = (
+            quoted[1:-1].replace('\\"', '"') if quoted[0] == '"' else quoted for quoted in _FIELDS.findall(line)
+        )
         if kind == "graph":
             width, height = float(fields[1]), float(fields[2])
         elif kind == "node":

@@ -20,7 +20,7 @@ HOST = "127.0.0.1"
 class _Handler(BaseHTTPRequestHandler):
     """Answers GET: the page, the summary when it changed, the details of one candidate."""
 
-    server: "_HTTPServer"
+    server: _HTTPServer
     protocol_version = "HTTP/1.1"
     server_version = "kas"
     sys_version = ""

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Sequence
+from typing import Any
 
 import numpy
 
@@ -55,7 +56,9 @@ def convolve(layer: Layer, image: Array, weights: Array) -> Array:
     """The convolution in f64, by a matrix product."""
     pad, kernel = layer.padding, layer.kernel
     padded = numpy.pad(image[0].astype(numpy.float64), ((0, 0), (pad, pad), (pad, pad)))
-    windows = numpy.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), axis=(1, 2))[:, :: layer.stride, :: layer.stride]
+    windows = numpy.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), axis=(1, 2))[
+        :, :: layer.stride, :: layer.stride
+    ]
     if layer.depthwise:
         return numpy.einsum("chwij,cij->chw", windows, weights[:, 0].astype(numpy.float64))[None]
     return numpy.tensordot(weights.astype(numpy.float64), windows, axes=((1, 2, 3), (0, 3, 4)))[None]
@@ -63,7 +66,8 @@ def convolve(layer: Layer, image: Array, weights: Array) -> Array:
 
 def make_data(layer: Layer, element: str, sparsity: float, seed: int) -> Data:
     """Data of a layer. Weights are normal as He et al. initialize them; of those `sparsity` is the share of the smallest
-    that becomes zero. int8: uniform over all numbers but -128 for weights."""
+    that becomes zero. int8: uniform over all numbers but -128 for weights.
+    """
     generator = numpy.random.default_rng([seed, zlib.crc32(layer.name.encode())])
     image_shape = (1, layer.inputs, layer.size, layer.size)
     if element == "i8":

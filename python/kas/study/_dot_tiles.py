@@ -12,6 +12,7 @@ one long line, so that each place of the filter reads the same line a little shi
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 from ._models import Layer
 from ._programs import tensor
 
@@ -39,7 +40,8 @@ INSTRUCTIONS = {
 @dataclass(frozen=True)
 class Tile:
     """Sums in registers: so many outputs times so many vectors of pixels or, with `swapped`, pixels times vectors of
-    outputs, for images of few pixels."""
+    outputs, for images of few pixels.
+    """
 
     rows: int
     vectors: int
@@ -62,8 +64,13 @@ def get_tiles(layer: Layer, instruction: DotProduct) -> list[Tile]:
         transpose = 2.5 * pixels * layer.outputs if tile.swapped else 0.0
         return blocks * work * steps + transpose, tile.swapped, -tile.rows
 
-    tiles = [Tile(rows, vectors, swapped) for rows in range(1, 17) for vectors in range(1, 7) for swapped in (False, True)
-             if rows * vectors <= 24 and (swapped or layer.outputs % rows == 0)]
+    tiles = [
+        Tile(rows, vectors, swapped)
+        for rows in range(1, 17)
+        for vectors in range(1, 7)
+        for swapped in (False, True)
+        if rows * vectors <= 24 and (swapped or layer.outputs % rows == 0)
+    ]
     return sorted(tiles, key=cost)
 
 
@@ -84,7 +91,8 @@ def count_groups(layer: Layer, instruction: DotProduct) -> int:
 
 def write_dot_tiles(layer: Layer, instruction: DotProduct, tile: Tile) -> str:
     """`@forward` of the image, the weights and the first sums. Weights are 32 bits each: [outputs, groups of channels *
-    places] or, for swapped tiles, [groups * places, outputs] with outputs up to a multiple of the tile's."""
+    places] or, for swapped tiles, [groups * places, outputs] with outputs up to a multiple of the tile's.
+    """
     return _Writer(layer, instruction, tile).write()
 
 
@@ -119,8 +127,14 @@ class _Writer:
         self.add(f"func.func @forward(%x: {image}, %w: {self.weights}, %start: {self.start}) -> {self.result} {{")
         for number in range(max(3, self.tile.rows)):
             self.add(f"  %c{number} = arith.constant {number} : index")
-        for name, value in (("outputs", self.outputs), ("pixels", self.pixels), ("groups", self.groups), ("rows", self.tile.rows),
-                            ("block", LANES * self.tile.vectors), ("group", one.group)):
+        for name, value in (
+            ("outputs", self.outputs),
+            ("pixels", self.pixels),
+            ("groups", self.groups),
+            ("rows", self.tile.rows),
+            ("block", LANES * self.tile.vectors),
+            ("group", one.group),
+        ):
             self.add(f"  %{name} = arith.constant {value} : index")
         self.pack()
         self.multiply()
@@ -141,8 +155,10 @@ class _Writer:
         pad = layer.padding
         high = [0, padded[1] - layer.inputs, padded[2] - layer.size - pad, max(0, padded[3] - layer.size - pad)]
         padded = (1, padded[1], padded[2], layer.size + pad + high[3])
-        self.add(f"  %padded = tensor.pad %x low[0, 0, {pad}, {pad}] high{high} {{\n    ^bb0(%a: index, %b: index, %c: index, %d: index):\n"
-                 f"      tensor.yield %zero : {one.element}\n  }} : {tensor(source, one.element)} to {tensor(padded, one.element)}")
+        self.add(
+            f"  %padded = tensor.pad %x low[0, 0, {pad}, {pad}] high{high} {{\n    ^bb0(%a: index, %b: index, %c: index, %d: index):\n"
+            f"      tensor.yield %zero : {one.element}\n  }} : {tensor(source, one.element)} to {tensor(padded, one.element)}"
+        )
         shape = (self.phases, self.phases, self.groups, self.lines, self.pitch, one.group)
         packed = tensor(shape, one.element)
         body = "      linalg.yield %a : bf16"
@@ -152,9 +168,11 @@ class _Writer:
         place = f"0, q * {one.group} + g, h * {layer.stride} + a, w * {layer.stride} + b"
         dims = "a, b, q, h, w, g"
         kinds = ", ".join(['"parallel"'] * 6)
-        self.add(f"  %packed = linalg.generic {{indexing_maps = [affine_map<({dims}) -> ({place})>, affine_map<({dims}) -> ({dims})>], "
-                 f"iterator_types = [{kinds}]}} ins(%padded : {tensor(padded, one.element)}) outs(%room : {packed}) {{\n"
-                 f"    ^bb0(%a: {one.element}, %o: {one.element}):\n{body}\n  }} -> {packed}")
+        self.add(
+            f"  %packed = linalg.generic {{indexing_maps = [affine_map<({dims}) -> ({place})>, affine_map<({dims}) -> ({dims})>], "
+            f"iterator_types = [{kinds}]}} ins(%padded : {tensor(padded, one.element)}) outs(%room : {packed}) {{\n"
+            f"    ^bb0(%a: {one.element}, %o: {one.element}):\n{body}\n  }} -> {packed}"
+        )
         self.image = tensor((self.phases**2 * self.groups, self.row), one.element)
         self.add(f"  %image = tensor.collapse_shape %packed [[0, 1, 2], [3, 4, 5]] : {packed} into {self.image}")
 
@@ -171,7 +189,9 @@ class _Writer:
             self.add(f"    %f{row} = arith.addi %f, %c{row} : index")
         self.add(f"    %u = scf.for %n = %c0 to %{inner} step %block iter_args(%v = %t) -> ({self.sums}) {{")
         for vector in range(tile.vectors):
-            self.add(f"      %o{vector} = arith.constant {vector * LANES} : index\n      %n{vector} = arith.addi %n, %o{vector} : index")
+            self.add(
+                f"      %o{vector} = arith.constant {vector * LANES} : index\n      %n{vector} = arith.addi %n, %o{vector} : index"
+            )
         names = [f"%a{row}_{vector}" for row in range(tile.rows) for vector in range(tile.vectors)]
         self.begin(sums)
         firsts = [f"%b{vector if tile.swapped else row}" for row in range(tile.rows) for vector in range(tile.vectors)]
@@ -186,7 +206,9 @@ class _Writer:
         value = "%v"
         for number in range(len(names)):
             row, vector = divmod(number, tile.vectors)
-            self.add(f"      %v{number} = vector.transfer_write %r#{number}, {value}[%f{row}, %n{vector}] {{in_bounds = [true]}} : {sums}, {self.sums}")
+            self.add(
+                f"      %v{number} = vector.transfer_write %r#{number}, {value}[%f{row}, %n{vector}] {{in_bounds = [true]}} : {sums}, {self.sums}"
+            )
             value = f"%v{number}"
         self.add(f"      scf.yield {value} : {self.sums}\n    }}\n    scf.yield %u : {self.sums}\n  }}")
 
@@ -196,7 +218,9 @@ class _Writer:
         if self.tile.swapped:
             self.add(f"      %nothing = arith.constant {'0' if one.sums == 'i32' else '0.0'} : {one.sums}")
             for vector in range(self.tile.vectors):
-                self.add(f"      %b{vector} = vector.transfer_read %start[%n{vector}], %nothing {{in_bounds = [true]}} : {self.start}, {sums}")
+                self.add(
+                    f"      %b{vector} = vector.transfer_read %start[%n{vector}], %nothing {{in_bounds = [true]}} : {self.start}, {sums}"
+                )
             return
         for row in range(self.tile.rows):
             self.add(f"      %s{row} = tensor.extract %start[%f{row}] : {self.start}")
@@ -210,27 +234,41 @@ class _Writer:
         tag = f"{i}_{j}"
         phase = (i % layer.stride) * self.phases + j % layer.stride
         shift = (i // layer.stride) * self.pitch + j // layer.stride
-        self.add(f"        %ph{tag} = arith.constant {phase * self.groups} : index\n        %line{tag} = arith.addi %q, %ph{tag} : index")
-        self.add(f"        %k{tag} = arith.constant {layer.kernel**2} : index\n        %l{tag} = arith.muli %q, %k{tag} : index")
-        self.add(f"        %m{tag} = arith.constant {i * layer.kernel + j} : index\n        %place{tag} = arith.addi %l{tag}, %m{tag} : index")
+        self.add(
+            f"        %ph{tag} = arith.constant {phase * self.groups} : index\n        %line{tag} = arith.addi %q, %ph{tag} : index"
+        )
+        self.add(
+            f"        %k{tag} = arith.constant {layer.kernel**2} : index\n        %l{tag} = arith.muli %q, %k{tag} : index"
+        )
+        self.add(
+            f"        %m{tag} = arith.constant {i * layer.kernel + j} : index\n        %place{tag} = arith.addi %l{tag}, %m{tag} : index"
+        )
         self.add(f"        %shift{tag} = arith.constant {shift} : index")
         for vector in range(tile.vectors):
             if tile.swapped:
-                self.add(f"        %y{tag}_{vector} = vector.transfer_read %w[%place{tag}, %n{vector}], %noweight {{in_bounds = [true]}} : "
-                         f"{self.weights}, vector<{LANES}xi32>")
+                self.add(
+                    f"        %y{tag}_{vector} = vector.transfer_read %w[%place{tag}, %n{vector}], %noweight {{in_bounds = [true]}} : "
+                    f"{self.weights}, vector<{LANES}xi32>"
+                )
                 self.add(f"        %x{tag}_{vector} = vector.bitcast %y{tag}_{vector} : vector<{LANES}xi32> to {bits}")
                 continue
             self.add(f"        %d{tag}_{vector} = arith.addi %n{vector}, %shift{tag} : index")
             self.add(f"        %e{tag}_{vector} = arith.muli %d{tag}_{vector}, %group : index")
-            self.add(f"        %x{tag}_{vector} = vector.transfer_read %image[%line{tag}, %e{tag}_{vector}], %zero {{in_bounds = [true]}} : "
-                     f"{self.image}, {bits}")
+            self.add(
+                f"        %x{tag}_{vector} = vector.transfer_read %image[%line{tag}, %e{tag}_{vector}], %zero {{in_bounds = [true]}} : "
+                f"{self.image}, {bits}"
+            )
         for row in range(tile.rows):
             if tile.swapped:
                 self.add(f"        %d{tag}_{row}r = arith.addi %f{row}, %shift{tag} : index")
                 self.add(f"        %e{tag}_{row}r = arith.muli %d{tag}_{row}r, %group : index")
-                self.add(f"        %w{tag}_{row} = vector.transfer_read %image[%line{tag}, %e{tag}_{row}r], %zero {{in_bounds = [true]}} : "
-                         f"{self.image}, vector<{one.group}x{one.element}>")
-                self.add(f"        %g{tag}_{row} = vector.bitcast %w{tag}_{row} : vector<{one.group}x{one.element}> to vector<1xi32>")
+                self.add(
+                    f"        %w{tag}_{row} = vector.transfer_read %image[%line{tag}, %e{tag}_{row}r], %zero {{in_bounds = [true]}} : "
+                    f"{self.image}, vector<{one.group}x{one.element}>"
+                )
+                self.add(
+                    f"        %g{tag}_{row} = vector.bitcast %w{tag}_{row} : vector<{one.group}x{one.element}> to vector<1xi32>"
+                )
                 self.add(f"        %h{tag}_{row} = vector.extract %g{tag}_{row}[0] : i32 from vector<1xi32>")
             else:
                 self.add(f"        %h{tag}_{row} = tensor.extract %w[%f{row}, %place{tag}] : {self.weights}")
@@ -240,7 +278,9 @@ class _Writer:
                 name = f"%a{row}_{vector}"
                 # The image is the first factor: the one without a sign.
                 factors = f"%z{tag}_{row}, %x{tag}_{vector}" if tile.swapped else f"%x{tag}_{vector}, %z{tag}_{row}"
-                self.add(f"        %t{tag}_{row}_{vector} = func.call @{one.intrinsic}({current[name]}, {factors}) : ({sums}, {bits}, {bits}) -> {sums}")
+                self.add(
+                    f"        %t{tag}_{row}_{vector} = func.call @{one.intrinsic}({current[name]}, {factors}) : ({sums}, {bits}, {bits}) -> {sums}"
+                )
                 current[name] = f"%t{tag}_{row}_{vector}"
 
     def crop(self) -> None:
@@ -252,18 +292,28 @@ class _Writer:
             return (*lines, outputs) if swapped else (outputs, *lines)
 
         flat, lines, inner = shape(size * self.pitch), shape(size, self.pitch), shape(size, size)
-        self.add(f"  %flat = tensor.extract_slice %all[0, 0] {list(flat)} [1, 1] : {self.sums} to {tensor(flat, one.sums)}")
+        self.add(
+            f"  %flat = tensor.extract_slice %all[0, 0] {list(flat)} [1, 1] : {self.sums} to {tensor(flat, one.sums)}"
+        )
         groups = "[[0, 1], [2]]" if swapped else "[[0], [1, 2]]"
-        self.add(f"  %lines = tensor.expand_shape %flat {groups} output_shape {list(lines)} : {tensor(flat, one.sums)} into {tensor(lines, one.sums)}")
-        self.add(f"  %inner = tensor.extract_slice %lines[0, 0, 0] {list(inner)} [1, 1, 1] : {tensor(lines, one.sums)} to {tensor(inner, one.sums)}")
+        self.add(
+            f"  %lines = tensor.expand_shape %flat {groups} output_shape {list(lines)} : {tensor(flat, one.sums)} into {tensor(lines, one.sums)}"
+        )
+        self.add(
+            f"  %inner = tensor.extract_slice %lines[0, 0, 0] {list(inner)} [1, 1, 1] : {tensor(lines, one.sums)} to {tensor(inner, one.sums)}"
+        )
         body = "      linalg.yield %a : i32"
         if one.result != one.sums:
             body = f"      %r = arith.truncf %a : {one.sums} to {one.result}\n      linalg.yield %r : {one.result}"
         out = tensor((outputs, size, size), one.result)
         self.add(f"  %end = tensor.empty() : {out}")
         source = "h, w, f" if swapped else "f, h, w"
-        self.add(f"  %copy = linalg.generic {{indexing_maps = [affine_map<(f, h, w) -> ({source})>, affine_map<(f, h, w) -> (f, h, w)>], "
-                 f'iterator_types = ["parallel", "parallel", "parallel"]}} ins(%inner : {tensor(inner, one.sums)}) outs(%end : {out}) {{\n'
-                 f"    ^bb0(%a: {one.sums}, %o: {one.result}):\n{body}\n  }} -> {out}")
-        self.add(f"  %result = tensor.expand_shape %copy [[0, 1], [2], [3]] output_shape [1, {outputs}, {size}, {size}] : {out} into {self.result}")
+        self.add(
+            f"  %copy = linalg.generic {{indexing_maps = [affine_map<(f, h, w) -> ({source})>, affine_map<(f, h, w) -> (f, h, w)>], "
+            f'iterator_types = ["parallel", "parallel", "parallel"]}} ins(%inner : {tensor(inner, one.sums)}) outs(%end : {out}) {{\n'
+            f"    ^bb0(%a: {one.sums}, %o: {one.result}):\n{body}\n  }} -> {out}"
+        )
+        self.add(
+            f"  %result = tensor.expand_shape %copy [[0, 1], [2], [3]] output_shape [1, {outputs}, {size}, {size}] : {out} into {self.result}"
+        )
         self.add(f"  return %result : {self.result}")

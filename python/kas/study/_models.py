@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Callable, Iterator
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,17 @@ def _vgg16(net: _Network) -> None:
 def _mobilenet_v1(net: _Network) -> None:
     """Howard et al., "MobileNets", 2017, with a stem of stride 1 for small images."""
     net.add(net.scale(32), 3)
-    for outputs, stride in ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1)):
+    for outputs, stride in (
+        (64, 1),
+        (128, 2),
+        (128, 1),
+        (256, 2),
+        (256, 1),
+        (512, 2),
+        *[(512, 1)] * 5,
+        (1024, 2),
+        (1024, 1),
+    ):
         net.add(net.channels, 3, stride, depthwise=True)
         net.add(net.scale(outputs), 1)
     net.classify(10)
@@ -165,10 +176,13 @@ def _without_channels(layers: list[Layer], ratio: float) -> Iterator[Layer]:
 
     for place, layer in enumerate(layers):
         outputs = prune(layer.outputs, place + 1 == len(layers))
-        yield replace(layer, inputs=outputs if layer.depthwise else prune(layer.inputs, layer.inputs == 3), outputs=outputs)
+        yield replace(
+            layer, inputs=outputs if layer.depthwise else prune(layer.inputs, layer.inputs == 3), outputs=outputs
+        )
 
 
 def prune_channels(layers: list[Layer], ratio: float) -> list[Layer]:
     """The layers when a share `ratio` of a dense layer's weights goes with its channels: of both inputs and outputs the
-    square root of the rest stays. The image's channels and the classes stay. The order and the length are as before."""
+    square root of the rest stays. The image's channels and the classes stay. The order and the length are as before.
+    """
     return list(_without_channels(layers, ratio))

@@ -14,7 +14,8 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Optional, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ._spec import Configuration, Spec
 from ._store import Outcome, Store, StudyError
@@ -28,14 +29,15 @@ WORKER = ["-m", "kas.study._worker"]
 Progress = Callable[[int, int, Outcome], None]
 
 
-def find_baseline(configuration: Configuration, outcomes: dict[Configuration, Outcome]) -> Optional[Configuration]:
+def find_baseline(configuration: Configuration, outcomes: dict[Configuration, Outcome]) -> Configuration | None:
     """The fastest dense one of the same model, schedule and target."""
     dense = [
         outcome
         for candidate, outcome in outcomes.items()
         if outcome.ms is not None
         and candidate.compression == "dense"
-        and (candidate.model, candidate.schedule, candidate.target) == (configuration.model, configuration.schedule, configuration.target)
+        and (candidate.model, candidate.schedule, candidate.target)
+        == (configuration.model, configuration.schedule, configuration.target)
     ]
     return min(dense, key=lambda outcome: outcome.ms or 0.0).configuration if dense else None
 
@@ -74,7 +76,11 @@ def _start_worker(request: dict[str, Any], limit: float) -> dict[str, Any]:
 
 
 def measure(
-    spec: Spec, configuration: Configuration, baseline: Optional[Configuration], database: str, features: Sequence[str] = ()
+    spec: Spec,
+    configuration: Configuration,
+    baseline: Configuration | None,
+    database: str,
+    features: Sequence[str] = (),
 ) -> tuple[Outcome, list[dict[str, Any]]]:
     """What becomes of a configuration, and its layers. `features` are the processor's, each as `+NAME`."""
     start = time.monotonic()
@@ -99,14 +105,18 @@ def measure(
         return sum(layer[name] * layer["count"] for layer in layers)
 
     expected = total("dense_macs") / total("macs") * ELEMENT_FACTORS.get(configuration.compression, 1.0)
-    outcome = dataclasses.replace(outcome, ms=total("ms"), expected=expected, error=max(layer["error"] for layer in layers))
+    outcome = dataclasses.replace(
+        outcome, ms=total("ms"), expected=expected, error=max(layer["error"] for layer in layers)
+    )
     if request["baseline"] is not None and baseline is not None:
         dense = total("baseline_ms")
-        outcome = dataclasses.replace(outcome, baseline_ms=dense, baseline=baseline.algorithm, achieved=dense / total("ms"))
+        outcome = dataclasses.replace(
+            outcome, baseline_ms=dense, baseline=baseline.algorithm, achieved=dense / total("ms")
+        )
     return outcome, layers
 
 
-def run(spec: Spec, database: str, *, retry: bool = False, progress: Optional[Progress] = None) -> list[Outcome]:
+def run(spec: Spec, database: str, *, retry: bool = False, progress: Progress | None = None) -> list[Outcome]:
     """Measures all configurations that the database does not have, and gives the outcomes of all.
 
     A process that is killed loses the configuration that it was measuring: the same call goes on. `retry` measures those

@@ -11,7 +11,7 @@ filter would not do: the sparsifier makes the latter the inner loop, and nothing
 
 from __future__ import annotations
 
-from typing import Sequence
+from collections.abc import Sequence
 
 from ._dot_tiles import get_pitch
 from ._models import Layer
@@ -37,7 +37,8 @@ def count_phases(layer: Layer) -> int:
 
 def write_sparse(layer: Layer, algorithm: str, counts: Sequence[int]) -> str:
     """`@forward` of the image and, for each matrix, of its positions, coordinates and values. im2col: of [outputs, inputs *
-    places] one with `counts[0]` values. direct: for each place of the filter one of [outputs, phases * inputs]."""
+    places] one with `counts[0]` values. direct: for each place of the filter one of [outputs, phases * inputs].
+    """
     body = Body()
     if algorithm == "im2col" or layer.kernel == layer.stride == 1:
         shape = (layer.outputs, layer.inputs * layer.kernel**2)
@@ -51,13 +52,26 @@ def write_sparse(layer: Layer, algorithm: str, counts: Sequence[int]) -> str:
         shape = (layer.outputs, count_phases(layer) ** 2 * layer.inputs)
     arguments = [("x", image_type(layer, "f32"))]
     for number, count in enumerate(counts):
-        arguments += [(f"positions{number}", tensor((layer.outputs + 1,), "i32")), (f"coordinates{number}", tensor((count,), "i32")),
-                      (f"values{number}", tensor((count,), "f32"))]
+        arguments += [
+            (f"positions{number}", tensor((layer.outputs + 1,), "i32")),
+            (f"coordinates{number}", tensor((count,), "i32")),
+            (f"values{number}", tensor((count,), "f32")),
+        ]
     # So that what is read may stay in registers while sums are written.
     return function(body, arguments, result, tensor(output_shape(layer), "f32"), " {llvm.noalias}")
 
 
-def _multiply(body: Body, number: int, values: int, shape: tuple[int, int], image: str, length: int, pixels: int, shift: int, sums: str) -> str:
+def _multiply(
+    body: Body,
+    number: int,
+    values: int,
+    shape: tuple[int, int],
+    image: str,
+    length: int,
+    pixels: int,
+    shift: int,
+    sums: str,
+) -> str:
     """Adds the products of one matrix with what stands `shift` behind each pixel."""
     array, out = tensor((values,), "i32"), tensor((shape[0], pixels), "f32")
     weights = body.emit(
@@ -65,7 +79,7 @@ def _multiply(body: Body, number: int, values: int, shape: tuple[int, int], imag
         f"({tensor((shape[0] + 1,), 'i32')}, {array}), {tensor((values,), 'f32')} to {tensor(shape, 'f32', ROWS)}"
     )
     return body.emit(
-        f'linalg.generic {{indexing_maps = [{maps("i, k, n", "i, k", f"k, n + {shift}", "i, n")}], '
+        f"linalg.generic {{indexing_maps = [{maps('i, k, n', 'i, k', f'k, n + {shift}', 'i, n')}], "
         f'iterator_types = ["parallel", "reduction", "parallel"]}} '
         f"ins({weights}, {image} : {tensor(shape, 'f32', ROWS)}, {tensor((shape[1], length), 'f32')}) outs({sums} : {out}) {{\n"
         "    ^bb0(%a: f32, %b: f32, %o: f32):\n      %p = arith.mulf %a, %b : f32\n      %s = arith.addf %o, %p : f32\n"
@@ -90,10 +104,14 @@ def _write_places(body: Body, layer: Layer, counts: Sequence[int]) -> str:
             sums = _multiply(body, place, values, shape, image, lines * pitch, pixels, shift, sums)
     flat, rows, inner = (layer.outputs, size * pitch), (layer.outputs, size, pitch), (layer.outputs, size, size)
     if flat[1] != pixels:
-        sums = body.emit(f"tensor.extract_slice {sums}[0, 0] {list(flat)} [1, 1] : {tensor((layer.outputs, pixels), 'f32')} to {tensor(flat, 'f32')}")
+        sums = body.emit(
+            f"tensor.extract_slice {sums}[0, 0] {list(flat)} [1, 1] : {tensor((layer.outputs, pixels), 'f32')} to {tensor(flat, 'f32')}"
+        )
     sums = body.reshape(sums, flat, rows, "[[0], [1, 2]]", "f32")
     if pitch != size:
-        sums = body.emit(f"tensor.extract_slice {sums}[0, 0, 0] {list(inner)} [1, 1, 1] : {tensor(rows, 'f32')} to {tensor(inner, 'f32')}")
+        sums = body.emit(
+            f"tensor.extract_slice {sums}[0, 0, 0] {list(inner)} [1, 1, 1] : {tensor(rows, 'f32')} to {tensor(inner, 'f32')}"
+        )
     if flat[1] != pixels or pitch != size:
         type_ = tensor(inner, "f32")
         room = body.emit(f"tensor.empty() : {type_}")
@@ -109,8 +127,12 @@ def _pack(body: Body, layer: Layer, lines: int, pitch: int) -> str:
     zeros = body.zeros(target, "f32")
     place = f"[0, 0, {stride + pad}, {pad}] {list(source)} [1, 1, 1, 1]"
     middle = body.emit(f"tensor.extract_slice {zeros}{place} : {tensor(target, 'f32')} to {tensor(source, 'f32')}")
-    copy = body.emit(f"linalg.copy ins(%x : {tensor(source, 'f32')}) outs({middle} : {tensor(source, 'f32')}) -> {tensor(source, 'f32')}")
-    padded = body.emit(f"tensor.insert_slice {copy} into {zeros}{place} : {tensor(source, 'f32')} into {tensor(target, 'f32')}")
+    copy = body.emit(
+        f"linalg.copy ins(%x : {tensor(source, 'f32')}) outs({middle} : {tensor(source, 'f32')}) -> {tensor(source, 'f32')}"
+    )
+    padded = body.emit(
+        f"tensor.insert_slice {copy} into {zeros}{place} : {tensor(source, 'f32')} into {tensor(target, 'f32')}"
+    )
     if stride == 1:
         return body.reshape(padded, target, (layer.inputs, lines * pitch), "[[0, 1], [2, 3]]", "f32")
     shape = (phases, phases, layer.inputs, lines, pitch)

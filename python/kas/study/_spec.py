@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple
 
 from .._errors import need
 from ._models import NETWORKS, Layer, get_layers, prune_channels
@@ -38,7 +39,11 @@ class Model:
 
     @property
     def name(self) -> str:
-        return self.network + (f"@{self.image}" if self.image != 32 else "") + (f"*{self.width:g}" if self.width != 1 else "")
+        return (
+            self.network
+            + (f"@{self.image}" if self.image != 32 else "")
+            + (f"*{self.width:g}" if self.width != 1 else "")
+        )
 
     def get_layers(self) -> list[Layer]:
         return get_layers(self.network, self.image, self.width)
@@ -104,11 +109,13 @@ class Spec:
         """The layers of the dense network, and those that take their places."""
         (model,) = (m for m in self.models if m.name == configuration.model)
         layers = model.get_layers()
-        pruned = prune_channels(layers, configuration.ratio) if configuration.compression == "channel-pruning" else layers
+        pruned = (
+            prune_channels(layers, configuration.ratio) if configuration.compression == "channel-pruning" else layers
+        )
         return list(zip(layers, pruned))
 
 
-def get_objection(c: Configuration) -> Optional[str]:
+def get_objection(c: Configuration) -> str | None:
     """Why a configuration makes no sense, or nothing."""
     if c.schedule == "untuned" and c.algorithm not in ("direct", "im2col"):
         return "untuned code is plain loops, of direct or im2col"
@@ -119,7 +126,9 @@ def get_objection(c: Configuration) -> Optional[str]:
             return "there is no cost model of sparse weights"
         return "the study tunes for this machine" if c.schedule == "tuned" and c.target != "cpu" else None
     if c.compression in ("f16", "bf16", "int8"):
-        if c.algorithm not in ("auto", "direct") and not (c.compression == "int8" and c.algorithm == "im2col" and c.schedule == "untuned"):
+        if c.algorithm not in ("auto", "direct") and not (
+            c.compression == "int8" and c.algorithm == "im2col" and c.schedule == "untuned"
+        ):
             return "images of 16 and 8 bits are compiled as auto or, untuned, direct (int8: or im2col)"
         if c.algorithm == "direct" and c.schedule != "untuned":
             return "tiles of 16 and 8 bits are chosen by auto"
@@ -179,8 +188,12 @@ class _Reader:
     def distinct(self, nodes: Sequence[Any], values: Sequence[Any], what: str) -> tuple[Any, ...]:
         for place, value in enumerate(values):
             if value in values[:place]:
-                raise self.fail(nodes[place], f"requires each {what} once, got '{nodes[place].value}' again" if nodes[place].id == "scalar"
-                                else f"requires each {what} once, got one again")
+                raise self.fail(
+                    nodes[place],
+                    f"requires each {what} once, got '{nodes[place].value}' again"
+                    if nodes[place].id == "scalar"
+                    else f"requires each {what} once, got one again",
+                )
         return tuple(values)
 
     def choices(self, node: Any, names: Sequence[str], key: str, what: str) -> tuple[str, ...]:
@@ -217,7 +230,19 @@ class _Reader:
     def spec(self, node: Any) -> Spec:
         keys = self.mapping(
             node,
-            ("name", "models", "compressions", "algorithms", "schedules", "targets", "threads", "runs", "trials", "limit", "seed"),
+            (
+                "name",
+                "models",
+                "compressions",
+                "algorithms",
+                "schedules",
+                "targets",
+                "threads",
+                "runs",
+                "trials",
+                "limit",
+                "seed",
+            ),
             "a study",
         )
         for key in ("models", "compressions"):
@@ -259,7 +284,11 @@ class _Reader:
 def _describe(node: Any) -> str:
     if node.id == "scalar":
         return f"'{node.value}'"
-    return f"an empty {'list' if node.id == 'sequence' else node.id}" if not node.value else f"a {'list' if node.id == 'sequence' else node.id}"
+    return (
+        f"an empty {'list' if node.id == 'sequence' else node.id}"
+        if not node.value
+        else f"a {'list' if node.id == 'sequence' else node.id}"
+    )
 
 
 def parse_spec(text: str, path: str) -> Spec:

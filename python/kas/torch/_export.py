@@ -87,7 +87,11 @@ def to_mlir(model: nn.Module, example: Any, *, fold_batch_norms: bool = True) ->
         # Attention as products and a softmax.
         torch.backends.mha.set_fastpath_enabled(False)
         with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
-            text = str(importer.export_and_import(lifted, *data, *tensors.values(), output_type="linalg-on-tensors", func_name="forward"))
+            text = str(
+                importer.export_and_import(
+                    lifted, *data, *tensors.values(), output_type="linalg-on-tensors", func_name="forward"
+                )
+            )
     except Exception as error:
         raise ValueError(f"torch-mlir cannot express this network: {type(error).__name__}: {error}") from error
     finally:

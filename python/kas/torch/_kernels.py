@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import nn
@@ -15,7 +15,6 @@ from .._function import Function
 from .._kernel import Kernel, KernelShapes
 from .._module import Binding, Module, binding_to_text
 from ._modules import parse_binding
-
 
 # As for operators, the custom ops know kernels by their text, so that an exported graph holds all it needs.
 
@@ -39,7 +38,9 @@ def _compiled(text: str, binding: str, batch: int, gradient: bool, threads: int)
 
 
 @torch.library.custom_op("kas::apply_kernel", mutates_args=(), device_types="cpu")
-def _apply(inputs: Sequence[torch.Tensor], weights: Sequence[torch.Tensor], text: str, binding: str, threads: int) -> torch.Tensor:
+def _apply(
+    inputs: Sequence[torch.Tensor], weights: Sequence[torch.Tensor], text: str, binding: str, threads: int
+) -> torch.Tensor:
     function = _compiled(text, binding, len(inputs[0]), False, threads)
     return function(*(tensor.contiguous() for tensor in (*inputs, *weights)))
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from typing import Sequence
+from collections.abc import Sequence
 
 from torch import nn
 from torch.nn.utils import parametrize

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Callable, Mapping, Optional, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import nn
@@ -136,7 +136,7 @@ class KasModule(nn.Module):
         backend: str = "compiled",
         *,
         threads: int = 0,
-        bias_dim: Optional[int] = None,
+        bias_dim: int | None = None,
     ):
         super().__init__()
         if not isinstance(operator, Operator):
@@ -204,7 +204,9 @@ class KasModule(nn.Module):
         if shape == self._data_shape:
             return binding_to_text(self.binding)
         if len(shape) != len(self._data_shape):
-            raise ValueError(f"expected data with {len(self._data_shape)} dimensions, as {self._data_shape}, got {shape}")
+            raise ValueError(
+                f"expected data with {len(self._data_shape)} dimensions, as {self._data_shape}, got {shape}"
+            )
         binding = dict(self.binding)
         binding.update((size, extent) for size, extent in zip(self._data_sizes, shape) if size in self._primaries)
         text = binding_to_text(binding)

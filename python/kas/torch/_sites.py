@@ -8,7 +8,8 @@ from __future__ import annotations
 import copy
 import math
 import re
-from typing import Any, Mapping, NamedTuple, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -98,7 +99,9 @@ def _write(model: nn.Module, calls: dict[str, list[_Call]], misses: dict[str, st
             if not shapes:
                 raise NoLayer("the network does not call it for this example")
             if len(set(shapes)) > 1:
-                raise NoLayer(f"requires data of one shape, got {shapes[0].data} and {next(s.data for s in shapes if s != shapes[0])}")
+                raise NoLayer(
+                    f"requires data of one shape, got {shapes[0].data} and {next(s.data for s in shapes if s != shapes[0])}"
+                )
             for _ in shapes:
                 function = f"layer{len(functions)}"
                 text += (written := write_layer(function, name, module, *shapes[0]))
@@ -152,7 +155,13 @@ def extract(
         # Each output is a sum over what one output channel has of the weight.
         macs = math.prod(shapes[0].output) * (weight.numel() // weight.shape[0])
         sites[name] = Site(
-            name, mark[2], spaces[mark[2]].bindings[int(mark[1])], *shapes[0], 2 * macs * len(shapes), weight.numel(), len(shapes)
+            name,
+            mark[2],
+            spaces[mark[2]].bindings[int(mark[1])],
+            *shapes[0],
+            2 * macs * len(shapes),
+            weight.numel(),
+            len(shapes),
         )
     if not sites:
         reasons = "".join(f"\n  {name or 'the network itself'}: {reason}" for name, reason in misses.items())
@@ -182,10 +191,15 @@ def _get_binding(operator: Operator, site: Site, given: Mapping[str, int]) -> di
             binding[name] = given[name]
         elif name not in binding:
             if name not in site.binding:
-                raise ValueError(f"requires a value for symbol '{name}', which the layer does not have; give it by binding=")
+                raise ValueError(
+                    f"requires a value for symbol '{name}', which the layer does not have; give it by binding="
+                )
             binding[name] = site.binding[name]
     shapes = operator.shapes(binding)
-    for what, actual, expected in (("data", shapes.data, site.data_shape), ("output", shapes.output, site.output_shape)):
+    for what, actual, expected in (
+        ("data", shapes.data, site.data_shape),
+        ("output", shapes.output, site.output_shape),
+    ):
         if actual != expected:
             raise ValueError(f"requires the shape {actual} for the {what}, got {expected}")
     return binding
@@ -247,11 +261,15 @@ def substitute(
             misfits[site.name] = str(error)
     if not chosen or (misfits and asked and strict):
         reasons = "".join(f"\n  {name or 'the network itself'}: {reason}" for name, reason in misfits.items())
-        raise ValueError(f"the operator '{operator.name}' does not fit {'these' if chosen else 'any of these'} layers:{reasons}")
+        raise ValueError(
+            f"the operator '{operator.name}' does not fit {'these' if chosen else 'any of these'} layers:{reasons}"
+        )
     return _replace(model, operator, chosen, backend, threads)
 
 
-def _replace(model: nn.Module, operator: Operator, chosen: dict[str, dict[str, int]], backend: str, threads: int) -> nn.Module:
+def _replace(
+    model: nn.Module, operator: Operator, chosen: dict[str, dict[str, int]], backend: str, threads: int
+) -> nn.Module:
     result = copy.deepcopy(model)
     originals = dict(result.named_modules())
     replacements: dict[nn.Module, KasModule] = {}

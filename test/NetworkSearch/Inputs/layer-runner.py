@@ -3,6 +3,7 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Says 2 ms of each layer, dies of weights in two groups or slabs, and writes down in KAS_TEST_RECORD what it was asked for."""
+
 import hashlib
 import json
 import os

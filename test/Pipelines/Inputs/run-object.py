@@ -48,7 +48,7 @@ int main(void) {
 
 
 def write_npy(path, shape, values):
-    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }" % ", ".join(map(str, shape))
+    header = "{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}".format(", ".join(map(str, shape)))
     header += " " * (63 - (10 + len(header)) % 64) + "\n"
     with open(path, "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
@@ -75,7 +75,9 @@ def main(tools, compiler, library, path, cpu, threads, folder, *options):
     run(tool("kas-translate"), "-kas-to-object", "lowered.mlir", "-o", "layer.o")
 
     header = open(os.path.join(folder, "layer.h"), encoding="utf-8").read()
-    shapes = [[int(n) for n in re.findall(r"\[(\d+)\]", line)] for line in re.findall(r"^ \* (.*float.*)$", header, re.M)]
+    shapes = [
+        [int(n) for n in re.findall(r"\[(\d+)\]", line)] for line in re.findall(r"^ \* (.*float.*)$", header, re.M)
+    ]
     counts = []
     for shape in shapes:
         counts.append(1)

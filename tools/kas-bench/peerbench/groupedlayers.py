@@ -14,9 +14,27 @@ from . import cases
 # Network -> (channels, size of the image, stride, how often the network has it).
 LAYERS = {
     "wrn": [(16, 32, 1, 1), (32, 32, 1, 11), (32, 32, 2, 1), (64, 16, 1, 11), (64, 16, 2, 1), (128, 8, 1, 11)],
-    "resnet34": [(64, 56, 1, 6), (64, 56, 2, 1), (128, 28, 1, 7), (128, 28, 2, 1), (256, 14, 1, 11), (256, 14, 2, 1), (512, 7, 1, 5)],
-    "mobilenet": [(32, 112, 1, 1), (96, 112, 2, 1), (144, 56, 1, 1), (144, 56, 2, 1), (192, 28, 1, 2), (192, 28, 2, 1), (384, 14, 1, 4),
-                  (576, 14, 1, 2), (576, 14, 2, 1), (960, 7, 1, 3)],
+    "resnet34": [
+        (64, 56, 1, 6),
+        (64, 56, 2, 1),
+        (128, 28, 1, 7),
+        (128, 28, 2, 1),
+        (256, 14, 1, 11),
+        (256, 14, 2, 1),
+        (512, 7, 1, 5),
+    ],
+    "mobilenet": [
+        (32, 112, 1, 1),
+        (96, 112, 2, 1),
+        (144, 56, 1, 1),
+        (144, 56, 2, 1),
+        (192, 28, 1, 2),
+        (192, 28, 2, 1),
+        (384, 14, 1, 4),
+        (576, 14, 1, 2),
+        (576, 14, 2, 1),
+        (960, 7, 1, 3),
+    ],
 }
 
 
@@ -32,7 +50,9 @@ def make_cases():
             for groups in dict.fromkeys((1, 2, 4, 8, 16, channels)):
                 name = get_name(channels, size, stride, groups)
                 kind = "dense" if groups == 1 else "N groups" if groups == channels else f"{groups} groups"
-                made[name] = cases.make_convolution(name, network, kind, channels, channels, size, 3, stride=stride, groups=groups)
+                made[name] = cases.make_convolution(
+                    name, network, kind, channels, channels, size, 3, stride=stride, groups=groups
+                )
     return made
 
 

@@ -26,13 +26,38 @@ class Worker:
 
     def __init__(self, name, python, work, cores, log, extra=()):
         threads = str(len(cores))
-        environment = dict(os.environ, OMP_NUM_THREADS=threads, MKL_NUM_THREADS=threads, OPENBLAS_NUM_THREADS=threads, PYTHONWARNINGS="ignore",
-                           TORCHINDUCTOR_CACHE_DIR=str(work / "inductor"), TORCHINDUCTOR_COMPILE_THREADS="1")
-        command = ["taskset", "-c", ",".join(map(str, cores)), str(python), str(ENTRY), f"--worker={name}", f"--threads={threads}",
-                   f"--work={work}", *extra]
+        environment = dict(
+            os.environ,
+            OMP_NUM_THREADS=threads,
+            MKL_NUM_THREADS=threads,
+            OPENBLAS_NUM_THREADS=threads,
+            PYTHONWARNINGS="ignore",
+            TORCHINDUCTOR_CACHE_DIR=str(work / "inductor"),
+            TORCHINDUCTOR_COMPILE_THREADS="1",
+        )
+        command = [
+            "taskset",
+            "-c",
+            ",".join(map(str, cores)),
+            str(python),
+            str(ENTRY),
+            f"--worker={name}",
+            f"--threads={threads}",
+            f"--work={work}",
+            *extra,
+        ]
         self.name = name
-        self.open = lambda: subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1,
-                                             env=environment, cwd=work, start_new_session=True)
+        self.open = lambda: subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            bufsize=1,
+            env=environment,
+            cwd=work,
+            start_new_session=True,
+        )
         self.start()
 
     def start(self):
@@ -67,7 +92,10 @@ class Worker:
         ended = self.process.poll() is not None or select.select([self.process.stdout], [], [], 0)[0]
         code = self.kill()
         self.start()
-        return {"failure": f"the worker ended with {code}" if ended else f"the worker said nothing for {seconds:g} s", "lost": True}
+        return {
+            "failure": f"the worker ended with {code}" if ended else f"the worker said nothing for {seconds:g} s",
+            "lost": True,
+        }
 
     def stop(self):
         self.process.stdin.close()
@@ -89,9 +117,17 @@ def load_case(workers, case, settings):
     """All variants that are ready, and (variant, reason) of those that failed. One that takes a worker with it costs the others nothing."""
     variants, failures = [], []
     for worker in workers:
+
         def load(name, worker=worker):
             # The worker gives up by itself, but not inside of a library.
-            return worker.ask(settings.limit + GRACE, do="load", case=case.name, forms=list(case.forms), variant=name, limit=settings.limit)
+            return worker.ask(
+                settings.limit + GRACE,
+                do="load",
+                case=case.name,
+                forms=list(case.forms),
+                variant=name,
+                limit=settings.limit,
+            )
 
         def begin(worker=worker):
             return worker.ask(do="begin", case=case.name, forms=list(case.forms), variants=settings.variants)
@@ -119,8 +155,14 @@ def time_case(variants, settings):
     for turn in range(settings.rounds):
         start = turn % max(1, len(variants))
         for variant in variants[start:] + variants[:start]:
-            answer = variant.worker.ask(do="time", variant=variant.name, repetitions=settings.repetitions, start=turn * settings.repetitions,
-                                        least=-(-20 // settings.rounds), budget=settings.budget)
+            answer = variant.worker.ask(
+                do="time",
+                variant=variant.name,
+                repetitions=settings.repetitions,
+                start=turn * settings.repetitions,
+                least=-(-20 // settings.rounds),
+                budget=settings.budget,
+            )
             if "times" in answer:
                 variant.times += [t / 1e6 for t in answer["times"]]
             elif turn == 0:
@@ -134,7 +176,11 @@ def measure(workers, case, settings):
     variants, failures = load_case(workers, case, settings)
     if settings.warm:
         loads = ", ".join(sorted({variant.worker.name for variant in variants}))
-        print(f"# {case.name}: loaded {len(variants)} variants of {loads} in {time.time() - start:.1f} s", file=sys.stderr, flush=True)
+        print(
+            f"# {case.name}: loaded {len(variants)} variants of {loads} in {time.time() - start:.1f} s",
+            file=sys.stderr,
+            flush=True,
+        )
         return [], failures
     variants, more = time_case(variants, settings)
     return variants, failures + more

@@ -15,7 +15,9 @@ def read_spaces(text):
     spaces = {}
     for match in re.finditer(r"kas\.space @(\w+)<.*?\bbindings \[(.*?)\]", text, re.S):
         bindings = re.findall(r"<([^<>]*=[^<>]*)>", match[2])
-        spaces[match[1]] = [{k.strip(): int(v) for k, v in (part.split("=") for part in binding.split(","))} for binding in bindings]
+        spaces[match[1]] = [
+            {k.strip(): int(v) for k, v in (part.split("=") for part in binding.split(","))} for binding in bindings
+        ]
     return spaces
 
 
@@ -46,8 +48,10 @@ def make_function(name, source, binding):
     bound = ", ".join(f"{symbol} = {binding[symbol]}" for symbol in coefficients)
     types = ", ".join(cases.tensor(*shape) for shape in shapes)
     out = cases.tensor(*operator.shape)
-    return (f"{source}\nfunc.func @run({arguments}) -> {out} {{\n"
-            f"  %y = kas.apply @{name}{'<' + bound + '>' if bound else ''}({', '.join(operands)}) : ({types}) -> {out}\n  return %y : {out}\n}}\n")
+    return (
+        f"{source}\nfunc.func @run({arguments}) -> {out} {{\n"
+        f"  %y = kas.apply @{name}{'<' + bound + '>' if bound else ''}({', '.join(operands)}) : ({types}) -> {out}\n  return %y : {out}\n}}\n"
+    )
 
 
 def stage(tools, text):
@@ -61,6 +65,7 @@ def make_case(name, mlir, source, macs, shape, weight_shapes, out):
     def build(torch):
         if "Model" not in scope:
             import torch.nn.functional
+
             scope.update(torch=torch, F=torch.nn.functional)
             exec(source, scope)  # noqa: S102: written by torchcode
         # Of the size that keeps the sums of order 1.
@@ -71,7 +76,9 @@ def make_case(name, mlir, source, macs, shape, weight_shapes, out):
         return [getattr(module, f"w{i}").numpy() for i in range(len(weight_shapes))]
 
     elements = cases.product(shape) + cases.product(out) + sum(map(cases.product, weight_shapes))
-    return cases.Case(name, "searched", "searched", tuple(shape), mlir, macs, 1.0, {"written": build}, weights, elements)
+    return cases.Case(
+        name, "searched", "searched", tuple(shape), mlir, macs, 1.0, {"written": build}, weights, elements
+    )
 
 
 def make_cases(tools, path, work, count):

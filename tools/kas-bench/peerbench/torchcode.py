@@ -63,8 +63,11 @@ def make_size(text, binding):
     """The value of a size such as `C*k/(2*s)`."""
     if not re.fullmatch(r"[\w\s*/()]+", text):
         raise ValueError(f"expected a size, got '{text}'")
-    value = eval(re.sub(r"\b(\d+)\b", r"Fraction(\1)", text), {"Fraction": Fraction, "__builtins__": {}},  # noqa: S307
-                 {name: Fraction(v) for name, v in binding.items()})
+    value = eval(
+        re.sub(r"\b(\d+)\b", r"Fraction(\1)", text),
+        {"Fraction": Fraction, "__builtins__": {}},
+        {name: Fraction(v) for name, v in binding.items()},
+    )
     if value.denominator != 1:
         raise ValueError(f"expected '{text}' to be a whole number, got {value}")
     return int(value)
@@ -74,22 +77,34 @@ def split_commas(text):
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-OPERATOR = re.compile(r"kas\.operator (?:private )?@(?P<name>[\w.]+)(?P<symbols><[^>]*>)?\s*\((?P<outputs>[^)]*(?:\([^)]*\)[^)]*)*)\)\s*from \[(?P<inputs>[^\]]*)\]"
-                      r"(?P<attributes>[^\n]*)\{\n(?P<body>.*?)\n\s*\}", re.S)
+OPERATOR = re.compile(
+    r"kas\.operator (?:private )?@(?P<name>[\w.]+)(?P<symbols><[^>]*>)?\s*\((?P<outputs>[^)]*(?:\([^)]*\)[^)]*)*)\)\s*from \[(?P<inputs>[^\]]*)\]"
+    r"(?P<attributes>[^\n]*)\{\n(?P<body>.*?)\n\s*\}",
+    re.S,
+)
 YIELD = re.compile(r"(data|weight)\(([^)]*)\)")
 
 
 def parse_operators(text, binding=None):
     """Name -> operator for all kas.operator of the text, with sizes at the binding; without one for the concrete ones."""
-    return {match["name"]: parse_operator(match, binding or {}) for match in OPERATOR.finditer(text) if binding or not match["symbols"]}
+    return {
+        match["name"]: parse_operator(match, binding or {})
+        for match in OPERATOR.finditer(text)
+        if binding or not match["symbols"]
+    }
 
 
 def parse_operator(match, binding):
     def size(part):
         return make_size(part.replace("unordered", "").strip(), binding)
 
-    outputs = [(name.strip().lstrip("%"), size(value)) for name, value in (part.split(":") for part in split_commas(match["outputs"]))]
-    operator = Operator(match["name"], outputs, [size(part) for part in split_commas(match["inputs"])], [], [], [], dict(outputs))
+    outputs = [
+        (name.strip().lstrip("%"), size(value))
+        for name, value in (part.split(":") for part in split_commas(match["outputs"]))
+    ]
+    operator = Operator(
+        match["name"], outputs, [size(part) for part in split_commas(match["inputs"])], [], [], [], dict(outputs)
+    )
     for line in match["body"].splitlines():
         line = line.split("//")[0].strip()
         if line.startswith("kas.yield"):
@@ -111,7 +126,12 @@ def parse_primitive(line, size):
     results, equals, call = head.rpartition("=")
     names = [name.lstrip("%") for name in split_commas(results)] if equals else []
     words = call.split()
-    primitive = Primitive(words[0].removeprefix("kas."), names, re.findall(r"%([\w#]+)", call), [size(part) for part in split_commas(sizes)])
+    primitive = Primitive(
+        words[0].removeprefix("kas."),
+        names,
+        re.findall(r"%([\w#]+)", call),
+        [size(part) for part in split_commas(sizes)],
+    )
     if primitive.kind == "reduce":
         primitive.extra = words[1]
     elif primitive.kind in ("merge", "stride", "shift"):
@@ -185,7 +205,11 @@ class Writer:
 
     def open_shares(self, dims):
         """The shares behind `dims` that the walk has not come to."""
-        return [p for p in self.operator.primitives if p.kind == "share" and p not in self.passed and set(p.results) & set(dims)]
+        return [
+            p
+            for p in self.operator.primitives
+            if p.kind == "share" and p not in self.passed and set(p.results) & set(dims)
+        ]
 
     def multiply_ready(self):
         """Multiplies in what has met the data and waits for no share."""
@@ -241,13 +265,15 @@ class Writer:
         self.pending = [(name, renamed(dims)) for name, dims in self.pending]
 
     def expand(self, primitive):
-        self.emit(f"{self.t}.unsqueeze({len(self.dims)}).expand({', '.join(['-1'] * len(self.dims))}, {primitive.sizes[0]})")
+        self.emit(
+            f"{self.t}.unsqueeze({len(self.dims)}).expand({', '.join(['-1'] * len(self.dims))}, {primitive.sizes[0]})"
+        )
         self.dims.append(primitive.operands[0])
 
     def split(self, primitive):
         at = self.dims.index(primitive.results[0])
         self.emit(f"{self.t}.unflatten({at}, ({primitive.sizes[0]}, {primitive.sizes[1]}))")
-        self.dims[at:at + 1] = primitive.operands
+        self.dims[at : at + 1] = primitive.operands
 
     def merge(self, primitive):
         q, r = primitive.results
@@ -257,7 +283,7 @@ class Writer:
             self.emit(f"{self.t}.permute({', '.join(str(self.dims.index(c)) for c in order)})")
         at = order.index(q)
         self.emit(f"{self.t}.flatten({at}, {at + 1})")
-        self.dims = order[:at] + primitive.operands + order[at + 2:]
+        self.dims = order[:at] + primitive.operands + order[at + 2 :]
 
     def shift(self, primitive):
         at = self.dims.index(primitive.results[0])
@@ -307,7 +333,10 @@ def write_module(text):
         stage = Writer(operator, operands[0], operands[1:]).write()
         value = "t" if stage else operands[0]
         if constant:
-            constants += [*stage, f"self.register_buffer('{names[result].removeprefix('self.')}', {value}.contiguous())"]
+            constants += [
+                *stage,
+                f"self.register_buffer('{names[result].removeprefix('self.')}', {value}.contiguous())",
+            ]
         else:
             lines += [*stage, f"{names[result]} = {value}"]
     shapes = [tuple(map(int, dims.split("x"))) for _, dims in arguments[1:]]

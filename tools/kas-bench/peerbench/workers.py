@@ -35,6 +35,7 @@ class Kas:
 
     def __init__(self, threads):
         import numpy
+
         self.numpy, self.threads, self.keep = numpy, threads, []
 
     def versions(self):
@@ -49,7 +50,10 @@ class Kas:
             yield "kas-from-c", lambda: self.load(case, directory, from_c=True)
             if layer := groupedlayers.get_dense(case.name):
                 # Beside it in the same rounds; it has been checked as a case of its own.
-                yield "kas-dense-from-c", lambda: Loaded([], None, self.load(case, self.find_directory(layer[0]), from_c=True).timer)
+                yield (
+                    "kas-dense-from-c",
+                    lambda: Loaded([], None, self.load(case, self.find_directory(layer[0]), from_c=True).timer),
+                )
         for name in case.others:
             yield f"kas/{name}", lambda name=name: self.load_other(case, directory, name)
 
@@ -118,7 +122,7 @@ class Kas:
         size = count()
         # At the beginning of a line of the cache.
         memory = self.numpy.zeros(size + 16, self.numpy.float32)
-        packed = memory[-(memory.ctypes.data // 4) % 16:][:size]
+        packed = memory[-(memory.ctypes.data // 4) % 16 :][:size]
         prepare = getattr(library, f"{entry}_prepare")
         prepare.restype = None
         prepare(*weights, ctypes.c_void_p(packed.ctypes.data))
@@ -128,7 +132,15 @@ class Kas:
 class PyTorch:
     name = "pytorch"
     # What is measured of each form unless all variants are asked for; of convolutions the compiled ones are libraries' in either layout.
-    every = ["eager", "eager-nhwc", "compiled", "compiled-nhwc", "compiled-frozen", "compiled-frozen-nhwc", "compiled-autotuned"]
+    every = [
+        "eager",
+        "eager-nhwc",
+        "compiled",
+        "compiled-nhwc",
+        "compiled-frozen",
+        "compiled-frozen-nhwc",
+        "compiled-autotuned",
+    ]
     usual = {
         "searched": ["eager", "compiled"],
         "new": ["eager", "compiled", "compiled-frozen", "compiled-autotuned"],
@@ -139,6 +151,7 @@ class PyTorch:
         import numpy
         import torch
         import torch._dynamo
+
         self.numpy, self.torch = numpy, torch
         torch.set_num_threads(threads)
         torch.set_num_interop_threads(1)
@@ -168,6 +181,7 @@ class PyTorch:
         function = module
         if not name.startswith("eager"):
             import torch._inductor.config as inductor
+
             torch._dynamo.reset()
             inductor.freezing = "frozen" in name or "autotuned" in name
             mode = {"mode": "max-autotune-no-cudagraphs"} if "autotuned" in name else {}
@@ -183,6 +197,7 @@ class ONNXRuntime:
     def __init__(self, threads):
         import numpy
         import onnxruntime
+
         self.numpy, self.runtime, self.threads = numpy, onnxruntime, threads
 
     def versions(self):
@@ -190,7 +205,10 @@ class ONNXRuntime:
 
     def variants(self, case, directory, forms):
         for form in forms:
-            yield "onnxruntime" + ("" if form == "written" else "/" + form), lambda form=form: self.load(directory, form)
+            yield (
+                "onnxruntime" + ("" if form == "written" else "/" + form),
+                lambda form=form: self.load(directory, form),
+            )
 
     def load(self, directory, form):
         ort, np = self.runtime, self.numpy
@@ -223,6 +241,7 @@ class OpenVINO:
     def __init__(self, threads):
         import numpy
         import openvino
+
         self.numpy, self.openvino, self.threads = numpy, openvino, threads
         self.core = openvino.Core()
 
@@ -235,9 +254,17 @@ class OpenVINO:
 
     def load(self, directory, form):
         # f32 is asked for: by itself it takes a shorter format where the machine has one.
-        model = self.core.compile_model(str(directory / f"{form}.onnx"), "CPU", {
-            "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": str(self.threads),
-            "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": "NO"})
+        model = self.core.compile_model(
+            str(directory / f"{form}.onnx"),
+            "CPU",
+            {
+                "PERFORMANCE_HINT": "LATENCY",
+                "NUM_STREAMS": "1",
+                "INFERENCE_NUM_THREADS": str(self.threads),
+                "INFERENCE_PRECISION_HINT": "f32",
+                "ENABLE_CPU_PINNING": "NO",
+            },
+        )
         requests, calls = [], []
         for x in self.numpy.load(directory / "x.npy"):
             request = model.create_infer_request()
@@ -269,6 +296,7 @@ class IREE:
     def __init__(self, threads):
         import iree.runtime
         import numpy
+
         self.numpy, self.runtime = numpy, iree.runtime
         if threads == 1:
             self.config = iree.runtime.Config(driver_name="local-sync")
@@ -278,6 +306,7 @@ class IREE:
 
     def versions(self):
         from importlib.metadata import version
+
         return {package: version(package) for package in ("iree-base-compiler", "iree-base-runtime")}
 
     def variants(self, case, directory, forms):
@@ -290,13 +319,28 @@ class IREE:
 
     def compile(self, directory, name, flags, form):
         from pathlib import Path
+
         programs = Path(sys.executable).parent
         source, target = directory / f"{form}.iree.mlir", directory / f"{form}.{name}.vmfb"
         if not source.exists():
-            subprocess.run([programs / "iree-import-onnx", directory / f"{form}.onnx", "-o", source], check=True, capture_output=True, timeout=120)
+            subprocess.run(
+                [programs / "iree-import-onnx", directory / f"{form}.onnx", "-o", source],
+                check=True,
+                capture_output=True,
+                timeout=120,
+            )
         if not target.exists():
-            command = [programs / "iree-compile", source, "--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu",
-                       "--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3", *flags, "-o", target]
+            command = [
+                programs / "iree-compile",
+                source,
+                "--iree-hal-target-device=local",
+                "--iree-hal-local-target-device-backends=llvm-cpu",
+                "--iree-llvmcpu-target-cpu=host",
+                "--iree-opt-level=O3",
+                *flags,
+                "-o",
+                target,
+            ]
             done = subprocess.run(command, capture_output=True, text=True, timeout=240)
             if done.returncode:
                 raise RuntimeError("iree-compile: " + done.stderr.strip()[:300])
@@ -311,8 +355,12 @@ class IREE:
         arguments = []
         for x in np.load(directory / "x.npy"):
             view = device.allocator.allocate_buffer_copy(
-                memory_type=rt.MemoryType.DEVICE_LOCAL, allowed_usage=rt.BufferUsage.DEFAULT | rt.BufferUsage.MAPPING, device=device,
-                buffer=x.copy(), element_type=rt.HalElementType.FLOAT_32)
+                memory_type=rt.MemoryType.DEVICE_LOCAL,
+                allowed_usage=rt.BufferUsage.DEFAULT | rt.BufferUsage.MAPPING,
+                device=device,
+                buffer=x.copy(),
+                element_type=rt.HalElementType.FLOAT_32,
+            )
             operands = rt.VmVariantList(1)
             operands.push_ref(view)
             arguments.append(operands)
@@ -340,6 +388,7 @@ class Machine:
 
     def __init__(self, threads):
         import numpy
+
         self.numpy = numpy
 
     def versions(self):
@@ -387,19 +436,25 @@ def relative_error(numpy, output, expected):
 
 def find_variants(worker, case, directory, request):
     """Name -> what loads it."""
-    return {variant: make for variant, make in worker.variants(case, directory, request["forms"])
-            if re.search(request.get("variants", "."), variant) or worker.name in ("machine", "kas")}
+    return {
+        variant: make
+        for variant, make in worker.variants(case, directory, request["forms"])
+        if re.search(request.get("variants", "."), variant) or worker.name in ("machine", "kas")
+    }
 
 
 def load(worker, case, directory, request, live):
     """How far the outputs of a variant are off, or why there are none; what can be called is left in `live`."""
     import numpy
+
     expected, variant = numpy.load(directory / "y.npy"), request["variant"]
     try:
         make = find_variants(worker, case, directory, request)[variant]
         with Limit(request["limit"]):
             loaded = make()
-            error = max(relative_error(numpy, loaded.fetch(i), y) for i, y in enumerate(expected)) if loaded.fetch else 0.0
+            error = (
+                max(relative_error(numpy, loaded.fetch(i), y) for i, y in enumerate(expected)) if loaded.fetch else 0.0
+            )
         live[variant] = loaded
         return {"error": error}
     except Exception as problem:

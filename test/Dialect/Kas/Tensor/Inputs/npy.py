@@ -1,10 +1,11 @@
 """Writes values as one sample to a NumPy file, or prints those of a file: npy.py FILE [EXTENTS VALUE...], without NumPy."""
+
 import struct
 import sys
 
 path, *rest = sys.argv[1:]
 if rest:
-    shape = "".join(f"{extent}, " for extent in ["1"] + rest[0].split("x"))
+    shape = "".join(f"{extent}, " for extent in ["1", *rest[0].split("x")])
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape})}}"
     header += " " * (117 - len(header)) + "\n"
     with open(path, "wb") as file:
@@ -12,5 +13,5 @@ if rest:
         file.write(struct.pack(f"<{len(rest) - 1}f", *map(float, rest[1:])))
 else:
     data = open(path, "rb").read()
-    data = data[10 + struct.unpack("<H", data[8:10])[0]:]
+    data = data[10 + struct.unpack("<H", data[8:10])[0] :]
     print(*(f"{value:g}" for value in struct.unpack(f"<{len(data) // 4}f", data)))
