@@ -29,8 +29,8 @@ class KernelShapes(NamedTuple):
 class Kernel:
     """A kernel of a module.
 
-    Where a binding is asked for, it is a dictionary `{"C": 64}` or text `"C=64"`, with a value for each symbol, variables
-    included; those that are left out are taken from the kernel's own first binding, where it has one.
+    Where a binding is asked for, it is a dictionary `{"C": 64}` or text `"C=64"`, with a value for each symbol,
+    variables included; those that are left out are taken from the kernel's own first binding, where it has one.
     """
 
     def __init__(self, module: Module, name: str):

@@ -59,13 +59,15 @@ class Budget:
             budget = value
         elif isinstance(value, bool) or not isinstance(value, (int, float, str)):
             raise TypeError(
-                f"the budget must be a number of seconds, text such as '15m' or a kas.Budget, got {type(value).__name__}"
+                "the budget must be a number of seconds, text such as '15m' or a kas.Budget, got "
+                f"{type(value).__name__}"
             )
         elif isinstance(value, str):
             match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h|candidates|trainings)\s*", value)
             if not match:
                 raise ValueError(
-                    f"the budget must be text such as '90s', '15m', '8h', '500 candidates' or '40 trainings', got {value!r}"
+                    "the budget must be text such as '90s', '15m', '8h', '500 candidates' or '40 trainings', got "
+                    f"{value!r}"
                 )
             number, unit = float(match[1]), match[2]
             if unit == "candidates":
@@ -91,8 +93,8 @@ class Trained:
     candidate: Candidate
     metrics: dict[str, float] = field(default_factory=dict)
     """`accuracy` and `loss` on the validation set after `epochs` epochs, `flops` and `params` of the replaced layers,
-    `flops_ratio` to the network's own, `train_seconds`; of those in the final round also means over its seeds, each name
-    with `final_` before it."""
+    `flops_ratio` to the network's own, `train_seconds`; of those in the final round also means over its seeds, each
+    name with `final_` before it."""
     failure: str | None = None
 
     @property
@@ -118,7 +120,10 @@ class SearchOutcome:
 
     def __repr__(self) -> str:
         failed = sum(entry.failure is not None for entry in self.trained)
-        return f"<kas.SearchOutcome: {len(self.trained) - failed} trained, {failed} failed, {len(self.front)} on the front>"
+        return (
+            f"<kas.SearchOutcome: {len(self.trained) - failed} trained, {failed} failed, {len(self.front)} on the "
+            "front>"
+        )
 
     @property
     def failures(self) -> dict[str, int]:
@@ -238,13 +243,14 @@ def search(
 
     Candidates come from the engine (`algorithm`, `parameters`, `seed`; docs/Search.md), which minimizes `objective`, a
     weighted sum of metrics. They are trained by `recipe` under `halving`, each with seed 0, by `workers` processes (as
-    many as cores, or those of `pool`). Afterwards the `final` most accurate are trained whole with `final_seeds` seeds, as is the network
-    itself; `test_accuracy` is measured there only. With `latency` those are also compiled and timed. Trainings that need
-    more than `time_limit` seconds (by default ten times as many CPU seconds as the network itself) or `memory_limit` MiB, or whose
-    loss is no number, are failures.
+    many as cores, or those of `pool`). Afterwards the `final` most accurate are trained whole with `final_seeds` seeds,
+    as is the network itself; `test_accuracy` is measured there only. With `latency` those are also compiled and timed.
+    Trainings that need more than `time_limit` seconds (by default ten times as many CPU seconds as the network itself)
+    or `memory_limit` MiB, or whose loss is no number, are failures.
 
-    `database` is a file that keeps everything. Ctrl-C ends the search with the outcome so far, and the same call goes on
-    (with a larger budget also one that is complete). With one worker and no limit of time, equal calls give equal results.
+    `database` is a file that keeps everything. Ctrl-C ends the search with the outcome so far, and the same call goes
+    on (with a larger budget also one that is complete). With one worker and no limit of time, equal calls give equal
+    results.
 
     Raises `ValueError` and `TypeError` for a model without such layers, data that do not fit it, and wrong options;
     `kas.Error` for a space without operators and a database of another search.

@@ -247,9 +247,9 @@ class Operator:
     ) -> Function:
         """Compiles the gradient with respect to a tensor (0: the data, then the weights).
 
-        The result takes the data, the weights and the gradient of the output. `road` is "structured" for contractions in
-        register tiles, "loops" for one loop nest, which every operator has, or "auto": the first where it exists and each
-        element is used 5 times or more on average.
+        The result takes the data, the weights and the gradient of the output. `road` is "structured" for contractions
+        in register tiles, "loops" for one loop nest, which every operator has, or "auto": the first where it exists and
+        each element is used 5 times or more on average.
         """
         roads = {name.lower(): value for name, value in _kas.GradientRoad.__members__.items()}
         if road not in roads:

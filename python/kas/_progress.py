@@ -51,7 +51,8 @@ def _numbers(phase: str, outcome: SearchOutcome, seconds: float, budget: Budget,
     result = {
         "phase": phase,
         "candidates": f"{done} judged, {failed} failed, {len(outcome.fully_trained)} trained to the end",
-        "effort": f"{effort:.1f} whole trainings, {60 * len(outcome.trained) / max(seconds, 1e-9):.1f} candidates per minute",
+        "effort": f"{effort:.1f} whole trainings, {60 * len(outcome.trained) / max(seconds, 1e-9):.1f} candidates per "
+        "minute",
     }
     if outcome.dense:
         result["network itself"] = f"accuracy {outcome.dense['accuracy']:.3f}"

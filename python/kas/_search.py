@@ -144,8 +144,8 @@ class Searcher:
     are asked first. `settings` are further texts that must be the same to go on, such as how candidates are evaluated.
 
     `objective` says what is to be small, e.g. `"-accuracy"` or `"pareto(flops,-accuracy)"`; without one the algorithm
-    follows `latency_ms`, then `flops`. `parameters` are constants of the algorithm. Safe to use from any thread; calls do
-    not hold Python's lock. Wrong arguments, a damaged file or one of another search raise `kas.Error`.
+    follows `latency_ms`, then `flops`. `parameters` are constants of the algorithm. Safe to use from any thread; calls
+    do not hold Python's lock. Wrong arguments, a damaged file or one of another search raise `kas.Error`.
 
     >>> with kas.Searcher(space, "mcts", seed=1, database="search.db", objective="-accuracy") as searcher:
     ...     for candidate in searcher.ask(4):
@@ -279,8 +279,8 @@ class Searcher:
         }
 
     def record_training(self, candidate: int, seed: int, curve: Sequence[tuple[int, str, float]]) -> None:
-        """Keeps the curve of a training in the database: epoch, name and value of each of its numbers. `candidate` is -1
-        for the network that candidates are compared with.
+        """Keeps the curve of a training in the database: epoch, name and value of each of its numbers. `candidate` is
+        -1 for the network that candidates are compared with.
         """
         self._handle.record_training(
             candidate, seed, [(int(e), str(n), float(v)) for e, n, v in curve if math.isfinite(v)]

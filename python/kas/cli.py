@@ -359,8 +359,8 @@ def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code is 0; 1 for an error, whose message is on the standard error stream; 2 for wrong arguments; 130 for a
-    search that Ctrl-C ended.
+    """The exit code is 0; 1 for an error, whose message is on the standard error stream; 2 for wrong arguments; 130 for
+    a search that Ctrl-C ended.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:

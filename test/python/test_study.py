@@ -45,7 +45,8 @@ runs: 2
 
 def test_spec_is_the_product_of_its_axes():
     spec = study.parse_spec(
-        "models: [vgg16, {name: resnet18, image: 64, width: 0.5}]\ncompressions: [dense, {name: channel-pruning, ratios: [0.5, 0.8]}]\n"
+        "models: [vgg16, {name: resnet18, image: 64, width: 0.5}]\n"
+        "compressions: [dense, {name: channel-pruning, ratios: [0.5, 0.8]}]\n"
         "algorithms: [auto, im2col]\nschedules: [untuned, model]\ntargets: [cpu, x86-64-v3]\n",
         "s.yaml",
     )

@@ -69,7 +69,8 @@ def main() -> None:
             rows.setdefault(algorithm, []).append([float(number) for number in finished.read_text().split()])
             print(algorithm, seed, *rows[algorithm][-1], flush=True)
     print(
-        "\n| algorithm | candidates (failed) | trained to the end | best validation accuracy, by seed | its test accuracy, by seed | mean |"
+        "\n| algorithm | candidates (failed) | trained to the end | best validation accuracy, by seed | its test "
+        "accuracy, by seed | mean |"
     )
     print("|---|---|---|---|---|---|")
     for algorithm, runs in rows.items():
@@ -77,7 +78,8 @@ def main() -> None:
         percent = lambda values: ", ".join(f"{100 * value:.1f}" for value in values)  # noqa: E731
         print(
             f"| `{algorithm}` | {', '.join(f'{int(a)} ({int(b)})' for a, b in zip(columns[0], columns[1]))} | "
-            f"{', '.join(str(int(n)) for n in columns[2])} | {percent(columns[3])} | {percent(columns[4])} | {100 * statistics.fmean(columns[4]):.1f} |"
+            f"{', '.join(str(int(n)) for n in columns[2])} | {percent(columns[3])} | {percent(columns[4])} | "
+            f"{100 * statistics.fmean(columns[4]):.1f} |"
         )
 
 

@@ -140,7 +140,10 @@ def judges_table(tasks: dict[str, Task]) -> list[str]:
         if numpy.ptp(scores) == 0:
             return "the same for all | | "
         low, high = bootstrap(scores, task.mean)
-        return f"{rank_correlation(scores, task.mean):.2f} [{low:.2f}, {high:.2f}] | {kendall(scores, task.mean):.2f} | {task.regret(scores, 5):.1f}"
+        return (
+            f"{rank_correlation(scores, task.mean):.2f} [{low:.2f}, {high:.2f}] | {kendall(scores, task.mean):.2f} "
+            f"| {task.regret(scores, 5):.1f}"
+        )
 
     columns = {name: judge_columns(task) for name, task in tasks.items()}
     first = next(iter(columns.values()))
@@ -159,7 +162,8 @@ def judges_table(tasks: dict[str, Task]) -> list[str]:
             other = task.test[:, 1:].mean(1)
             low, high = bootstrap(scores, other)
             row.append(
-                f"{rank_correlation(scores, other):.2f} [{low:.2f}, {high:.2f}] | {kendall(scores, other):.2f} | {task.regret(scores, 5):.1f}"
+                f"{rank_correlation(scores, other):.2f} [{low:.2f}, {high:.2f}] | {kendall(scores, other):.2f} | "
+                f"{task.regret(scores, 5):.1f}"
             )
             seconds += [runs[0][f"seconds{epochs}"] for runs in task.runs]
         lines.append(
@@ -170,7 +174,8 @@ def judges_table(tasks: dict[str, Task]) -> list[str]:
         other = task.test[:, 1:].mean(1)
         low, high = bootstrap(task.test[:, 0], other)
         row.append(
-            f"{rank_correlation(task.test[:, 0], other):.2f} [{low:.2f}, {high:.2f}] | {kendall(task.test[:, 0], other):.2f} | {task.regret(task.test[:, 0], 5):.1f}"
+            f"{rank_correlation(task.test[:, 0], other):.2f} [{low:.2f}, {high:.2f}] | "
+            f"{kendall(task.test[:, 0], other):.2f} | {task.regret(task.test[:, 0], 5):.1f}"
         )
     seconds = [run["seconds"] for task in tasks.values() for runs in task.runs for run in runs]
     lines.append(f"| a whole training (ceiling) | {statistics.fmean(seconds):.2f} | " + " | ".join(row) + " |")
@@ -192,7 +197,8 @@ def transfer_lines(tasks: dict[str, Task]) -> list[str]:
         low, high = bootstrap(scores, tasks[b].mean)
         lines.append(
             f"* The combination of {a} (own rank correlation {learned.rank_correlation:.2f}) on {b}: "
-            f"**{rank_correlation(scores, tasks[b].mean):.2f}** [{low:.2f}, {high:.2f}], regret of its top 5 {tasks[b].regret(scores, 5):.1f} points. "
+            f"**{rank_correlation(scores, tasks[b].mean):.2f}** [{low:.2f}, {high:.2f}], regret of its top 5 "
+            f"{tasks[b].regret(scores, 5):.1f} points. "
             f"The accuracies of {a} themselves on {b}: {rank_correlation(tasks[a].mean, tasks[b].mean):.2f}."
         )
     return lines
@@ -354,7 +360,8 @@ def main() -> None:
     tasks, failed = read(pathlib.Path(arguments.input))
     first = next(iter(tasks.values()))
     print(
-        f"{len(first.operators)} operators with {first.seeds} seeds on {len(tasks)} tasks; {failed} drawn ones left out.\n"
+        f"{len(first.operators)} operators with {first.seeds} seeds on {len(tasks)} tasks; {failed} drawn ones left "
+        "out.\n"
     )
     print("| | " + " | ".join(tasks) + " |\n|---" + "|---" * len(tasks) + "|")
     quantiles = lambda task: " / ".join(f"{100 * q:.1f}" for q in numpy.quantile(task.mean, (0, 0.25, 0.5, 0.75, 1)))  # noqa: E731

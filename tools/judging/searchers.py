@@ -5,12 +5,12 @@
 """Compares the search algorithms of kas on tools/judging/space.mlir at equal training seconds, on accuracies that are
 imputed instead of trained.
 
-The algorithms choose their operators among all of the space, of which tools/judging/run.py trained a sample. An operator
-outside the sample takes accuracy and training seconds from one of the three of the sample that are nearest to it in
-their static features (standardized logarithms), which its key chooses: so that no operator is better than the best that
-was trained, and as many are bad. How much that says is shown first: the rank correlation of the sample's accuracies with
-those that the others would impute. The table shows the accuracy of the operator that each algorithm ends with, the mean
-of some seeds with its standard error.
+The algorithms choose their operators among all of the space, of which tools/judging/run.py trained a sample. An
+operator outside the sample takes accuracy and training seconds from one of the three of the sample that are nearest to
+it in their static features (standardized logarithms), which its key chooses: so that no operator is better than the
+best that was trained, and as many are bad. How much that says is shown first: the rank correlation of the sample's
+accuracies with those that the others would impute. The table shows the accuracy of the operator that each algorithm
+ends with, the mean of some seeds with its standard error.
 """
 
 import argparse
@@ -110,13 +110,15 @@ def main() -> None:
     for name, task in tasks.items():
         if len(task.operators) < arguments.least:
             parser.error(
-                f"requires at least {arguments.least} operators with all trainings and scores on {name}, got {len(task.operators)}"
+                f"requires at least {arguments.least} operators with all trainings and scores on {name}, got "
+                f"{len(task.operators)}"
             )
     imputed = {name: ImputedTask(task) for name, task in tasks.items()}
     for name, task in imputed.items():
         best, mean = max(task.outcomes)[0], statistics.fmean(accuracy for accuracy, _ in task.outcomes)
         print(
-            f"{name}: rank correlation of imputed accuracies {task.rank_correlation:.2f}; best {100 * best:.1f}, mean {100 * mean:.1f}."
+            f"{name}: rank correlation of imputed accuracies {task.rank_correlation:.2f}; best {100 * best:.1f}, mean "
+            f"{100 * mean:.1f}."
         )
     space = kas.SearchSpace((ROOT / "space.mlir").read_text())
     features = Features(space)

@@ -7,10 +7,11 @@
     tools/kas-bench/gpu-peers.py > gpu.jsonl
     tools/kas-bench/gpu-peers.py --filter='matmul.*f16' --rounds=3
 
-Case by case, in several rounds, kas and PyTorch (eager, which is cuBLAS and cuDNN, and `torch.compile` with max-autotune) are timed in
-turn by events of the device; inputs rotate, the median counts. Also measured in the run: the bandwidth of a copy, and as the
-peak the rate of cuBLAS at a product of 8192^3 in each precision. Prints lines of JSON like `kas-bench gpu`, and of kas ratio_to_best_peer:
-above 1 kas is faster. Needs PyTorch with CUDA and a GPU of NVIDIA's.
+Case by case, in several rounds, kas and PyTorch (eager, which is cuBLAS and cuDNN, and `torch.compile` with
+max-autotune) are timed in turn by events of the device; inputs rotate, the median counts. Also measured in the run: the
+bandwidth of a copy, and as the peak the rate of cuBLAS at a product of 8192^3 in each precision. Prints lines of JSON
+like `kas-bench gpu`, and of kas ratio_to_best_peer: above 1 kas is faster. Needs PyTorch with CUDA and a GPU of
+NVIDIA's.
 """
 
 import argparse

@@ -4,24 +4,25 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Measures kas beside PyTorch (eager and compiled), ONNX Runtime, OpenVINO and IREE, in one run.
 
-    tools/kas-bench/peers.py --setup                       installs the others into build/peers/venv (peers-requirements.txt)
-    tools/kas-bench/peers.py > peers.jsonl                 all operators, one thread
-    tools/kas-bench/peers.py --filter='^dw|^g' --rounds=2  some of them, quickly
-    tools/kas-bench/peers.py --networks --threads=2        ResNet-18 and what becomes of it with other operators
-    tools/kas-bench/peers.py --searched=found.mlir         what kas-search has found
-    tools/kas-bench/peers.py --transformed=found.mlir      networks that kas-search has transformed
-    tools/kas-bench/peers.py --grouped-layers              the 3x3 layers of three networks, dense and in groups
-    tools/kas-bench/peers.py --resume=peers.jsonl > all    what a run that was stopped has left
-    tools/kas-bench/peers.py --self-check                  tries everything out that needs no other packages
+    tools/kas-bench/peers.py --setup                       installs the others into build/peers/venv
+    (peers-requirements.txt) tools/kas-bench/peers.py > peers.jsonl                 all operators, one thread
+    tools/kas-bench/peers.py --filter='^dw|^g' --rounds=2  some of them, quickly tools/kas-bench/peers.py --networks
+    --threads=2        ResNet-18 and what becomes of it with other operators tools/kas-bench/peers.py
+    --searched=found.mlir         what kas-search has found tools/kas-bench/peers.py --transformed=found.mlir
+    networks that kas-search has transformed tools/kas-bench/peers.py --grouped-layers              the 3x3 layers of
+    three networks, dense and in groups tools/kas-bench/peers.py --resume=peers.jsonl > all    what a run that was
+    stopped has left tools/kas-bench/peers.py --self-check                  tries everything out that needs no other
+    packages
 
-Each implementation is a process of its own, pinned to the same cores. All variants of all of them are timed in turn, in several
-rounds, together with the peak of the machine and a copy of as many bytes; the median counts. The inputs rotate through more
-memory than the second-level cache has; weights stay. Every output is compared with the one of PyTorch in float64. kas, ONNX Runtime,
-OpenVINO and IREE take and give NCHW and pay for what they rearrange; PyTorch's channels-last variants (nhwc) do not.
+Each implementation is a process of its own, pinned to the same cores. All variants of all of them are timed in turn, in
+several rounds, together with the peak of the machine and a copy of as many bytes; the median counts. The inputs rotate
+through more memory than the second-level cache has; weights stay. Every output is compared with the one of PyTorch in
+float64. kas, ONNX Runtime, OpenVINO and IREE take and give NCHW and pay for what they rearrange; PyTorch's
+channels-last variants (nhwc) do not.
 
-Prints lines of JSON like `kas-bench cpu`: time_ms, gflops and share_of_peak of each variant, and of kas ratio_to_best_peer (above 1
-kas is faster), ratio_to_best_rewrite (where there is code that an expert wrote for the same function), share_of_copy_bandwidth;
-at the end geometric means. The first run compiles a lot; `--warm` does only that.
+Prints lines of JSON like `kas-bench cpu`: time_ms, gflops and share_of_peak of each variant, and of kas
+ratio_to_best_peer (above 1 kas is faster), ratio_to_best_rewrite (where there is code that an expert wrote for the same
+function), share_of_copy_bandwidth; at the end geometric means. The first run compiles a lot; `--warm` does only that.
 """
 
 import argparse
@@ -305,7 +306,8 @@ def main():
         return prepare(options.prepare.split(","), options)
     if not options.python.exists():
         sys.exit(
-            f"peers.py: expected the packages of {REQUIREMENTS.name} behind {options.python}; run peers.py --setup, or give --python"
+            f"peers.py: expected the packages of {REQUIREMENTS.name} behind {options.python}; run peers.py --setup, "
+            "or give --python"
         )
     return run(options)
 

@@ -187,7 +187,8 @@ def searched(cases):
             ]
             ratios = [case.peers() / case.times["kas"] for case in part if case.peers()]
             lines.append(
-                f"| {title} | {len(part)} | {100 * geomean(shares):.0f} | {ratio(geomean(ratios) if ratios else None)} |"
+                f"| {title} | {len(part)} | {100 * geomean(shares):.0f} | "
+                f"{ratio(geomean(ratios) if ratios else None)} |"
             )
     return lines
 
@@ -276,7 +277,8 @@ def roofline(cases):
         return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}"{extra}>{content}</text>'
 
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
+        'font-size="12">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
         text(LEFT, 22, "Operators compiled by kas under the roofs of one core", "start", "#111827", ' font-size="14"'),
     ]
@@ -295,7 +297,8 @@ def roofline(cases):
     ridge = peak / bandwidth
     start = max(low_x, low_y / bandwidth)
     out.append(
-        f'<polyline points="{px(start):.1f},{py(start * bandwidth):.1f} {px(ridge):.1f},{py(peak):.1f} {px(high_x):.1f},{py(peak):.1f}" fill="none" stroke="#111827" stroke-width="1.5"/>'
+        f'<polyline points="{px(start):.1f},{py(start * bandwidth):.1f} {px(ridge):.1f},{py(peak):.1f} '
+        f'{px(high_x):.1f},{py(peak):.1f}" fill="none" stroke="#111827" stroke-width="1.5"/>'
     )
     out.append(text(WIDTH - RIGHT - 4, py(peak) - 6, f"{peak:.0f} GFLOP/s", "end", "#111827"))
     out.append(text(px(ridge) + 4, py(peak) - 6, f"copy: {bandwidth:.0f} GB/s", "end", "#111827"))
@@ -303,7 +306,8 @@ def roofline(cases):
         color = COLORS.get(case.subgroup, COLORS.get(case.group, "#111827"))
         size = 2.2 if case.group == "searched" else 4
         out.append(
-            f'<circle cx="{px(x):.1f}" cy="{py(y):.1f}" r="{size}" fill="{color}" opacity="0.75"><title>{case.name}: {y:.1f} GFLOP/s</title></circle>'
+            f'<circle cx="{px(x):.1f}" cy="{py(y):.1f}" r="{size}" fill="{color}" opacity="0.75"><title>{case.name}: '
+            f"{y:.1f} GFLOP/s</title></circle>"
         )
     present = [name for name in COLORS if any(name in (case.subgroup, case.group) for case in chosen)]
     for place, name in enumerate(present):

@@ -52,7 +52,8 @@ def main():
         return f'<text x="{px:.1f}" y="{py:.1f}" text-anchor="{anchor}" fill="{color}"{extra}>{content}</text>'
 
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
+        'font-size="12">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
         text(
             LEFT,
@@ -75,7 +76,8 @@ def main():
             )
     aim = 0.99 * best
     out.append(
-        f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(aim):.1f}" y2="{y(aim):.1f}" stroke="#9ca3af" stroke-dasharray="4 4"/>'
+        f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(aim):.1f}" y2="{y(aim):.1f}" stroke="#9ca3af" '
+        'stroke-dasharray="4 4"/>'
     )
     out.append(text(LEFT + 4, y(aim) - 6, "99 % of the best", "start", "#6b7280"))
     out.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, "evaluations (logarithmic)"))
@@ -89,7 +91,8 @@ def main():
         out.append(f'<polyline points="{" ".join(line)}" fill="none" stroke="{color}" stroke-width="2"/>')
         py = HEIGHT - BOTTOM - 20 - 20 * (len(curves) - 1 - place)
         out.append(
-            f'<line x1="{WIDTH - RIGHT - 120}" x2="{WIDTH - RIGHT - 92}" y1="{py - 4}" y2="{py - 4}" stroke="{color}" stroke-width="2"/>'
+            f'<line x1="{WIDTH - RIGHT - 120}" x2="{WIDTH - RIGHT - 92}" y1="{py - 4}" y2="{py - 4}" stroke="{color}" '
+            'stroke-width="2"/>'
         )
         out.append(text(WIDTH - RIGHT - 86, py, name, "start", color))
     out.append("</svg>")

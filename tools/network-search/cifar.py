@@ -6,9 +6,10 @@
 
 usage: cifar.py DEPTH [BATCH [WIDTH [IMAGE]]]
 
-DEPTH is 18, 34 or, for tests, 4: one block. The module has @forward for one image and @forward_batch for BATCH (4) of them; WIDTH is the
-channels of the first stage (64), IMAGE the size of the image (32). The stem is a 3x3 convolution without pooling, as is usual for
-such images; batch normalizations are part of the convolutions' weights and biases. There are 10 classes.
+DEPTH is 18, 34 or, for tests, 4: one block. The module has @forward for one image and @forward_batch for BATCH (4) of
+them; WIDTH is the channels of the first stage (64), IMAGE the size of the image (32). The stem is a 3x3 convolution
+without pooling, as is usual for such images; batch normalizations are part of the convolutions' weights and biases.
+There are 10 classes.
 """
 
 import importlib.util
@@ -31,9 +32,11 @@ class Writer(resnet.Writer):
             f"linalg.fill ins(%zero : f32) outs({empty[0]} : tensor<{means}xf32>) -> tensor<{means}xf32>", means
         )
         mean = self.emit(
-            "linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c)>], "
+            "linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> "
+            "(n, c)>], "
             'iterator_types = ["parallel", "parallel", "reduction", "reduction"]} '
-            f"ins({value[0]} : tensor<{value[1]}xf32>) outs({zeros[0]} : tensor<{means}xf32>) {{\n  ^bb0(%x: f32, %o: f32):\n"
+            f"ins({value[0]} : tensor<{value[1]}xf32>) outs({zeros[0]} : tensor<{means}xf32>) {{\n"
+            "  ^bb0(%x: f32, %o: f32):\n"
             f"    %points = arith.constant {float(height * width)} : f32\n    %d = arith.divf %x, %points : f32\n"
             f"    %s = arith.addf %o, %d : f32\n    linalg.yield %s : f32\n  }} -> tensor<{means}xf32>",
             means,
@@ -73,7 +76,8 @@ def write(name, depth, batch, width=64, image=32):
     value = writer.classify(value, 10)
     lines = "\n".join(writer.lines)
     return (
-        f"func.func @{name}({', '.join(writer.arguments)}) -> tensor<{value[1]}xf32> {{\n  %zero = arith.constant 0.0 : f32\n"
+        f"func.func @{name}({', '.join(writer.arguments)}) -> tensor<{value[1]}xf32> {{\n"
+        "  %zero = arith.constant 0.0 : f32\n"
         f"{lines}\n  return {value[0]} : tensor<{value[1]}xf32>\n}}\n"
     )
 

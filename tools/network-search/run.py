@@ -2,15 +2,18 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches transformations of ResNet-34 for images of CIFAR's size, measures the best that Fisher Potential leaves, and prints tables.
+"""Searches transformations of ResNet-34 for images of CIFAR's size, measures the best that Fisher Potential leaves, and
+prints tables.
 
-    tools/network-search/run.py                              1000 random configurations, the 5 with the least time of layers measured
-    tools/network-search/run.py --algorithms=random,mcts:300,evolution:300
-    tools/network-search/run.py --peers=PYTHON               and them beside the best compiler's dense network (tools/kas-bench/peers.py)
-    tools/network-search/run.py --peers=PYTHON --prepare     everything that needs no quiet machine; without it, the rest
+    tools/network-search/run.py                              1000 random configurations, the 5 with the least time of
+    layers measured tools/network-search/run.py --algorithms=random,mcts:300,evolution:300 tools/network-search/run.py
+    --peers=PYTHON               and them beside the best compiler's dense network (tools/kas-bench/peers.py)
+    tools/network-search/run.py --peers=PYTHON --prepare     everything that needs no quiet machine; without it, the
+    rest
 
-A run that was stopped goes on; the time of a search is that of all runs that it took. What survivors are chosen by is the metric
-layer_latency_ms, in which each program of a layer is timed once, alone; what they are worth is the time of the whole network.
+A run that was stopped goes on; the time of a search is that of all runs that it took. What survivors are chosen by is
+the metric layer_latency_ms, in which each program of a layer is timed once, alone; what they are worth is the time of
+the whole network.
 """
 
 import argparse
@@ -101,9 +104,12 @@ class Search:
     def run(self, final):
         options = self.options
         text = (
-            f"network=@forward scored-network=@forward_batch network-limits={options.limits} algorithm={self.algorithm} seed={options.seed} "
-            f"evaluations={self.evaluations} threads={1 if final else options.threads} evaluators=flops,params,fisher,layer_latency "
-            f"limits=fisher_ratio>=1 objective=layer_latency_ms database={self.database} top={max(options.survivors, 1)}"
+            f"network=@forward scored-network=@forward_batch network-limits={options.limits} "
+            f"algorithm={self.algorithm} seed={options.seed} "
+            f"evaluations={self.evaluations} threads={1 if final else options.threads} "
+            "evaluators=flops,params,fisher,layer_latency "
+            f"limits=fisher_ratio>=1 objective=layer_latency_ms database={self.database} "
+            f"top={max(options.survivors, 1)}"
         )
         if final:
             text += f" final={options.survivors} final-evaluators=latency time-limit=120"
@@ -195,7 +201,8 @@ class Search:
 def describe_best(scores):
     best = min(scores, key=lambda score: score["latency_ms"])
     return (
-        f"{best['latency_ms']:.4g} ms; {best['flops'] / 2e6:.4g} million multiply-adds, {best['params'] / 1e6:.3g} million parameters, "
+        f"{best['latency_ms']:.4g} ms; {best['flops'] / 2e6:.4g} million multiply-adds, {best['params'] / 1e6:.3g} "
+        "million parameters, "
         f"Fisher {best['fisher_ratio']:.3f} of the network's"
     )
 
@@ -253,14 +260,16 @@ def print_peers(options, found):
         dense = "" if "/" in name else ", dense"
         wrong = "" if entry["ok"] else f", error {entry['max_rel_err']}"
         print(
-            f"| {name}{dense}{wrong} | {entry['value']:.4g} | {entry['min']:.4g} | {times['kas']['value'] / entry['value']:.2f} |"
+            f"| {name}{dense}{wrong} | {entry['value']:.4g} | {entry['min']:.4g} | "
+            f"{times['kas']['value'] / entry['value']:.2f} |"
         )
     print()
     right = [name for name in others if times[name]["ok"]]
     if right and ours:
         peer = min(right, key=lambda name: times[name]["value"])
         print(
-            f"speed-up of {ours} over the best other compiler's dense network ({peer}): {times[peer]['value'] / times[ours]['value']:.2f}"
+            f"speed-up of {ours} over the best other compiler's dense network ({peer}): "
+            f"{times[peer]['value'] / times[ours]['value']:.2f}"
         )
         best = min((peer, "kas"), key=lambda name: times[name]["value"])
         print(f"over the best dense network ({best}): {times[best]['value'] / times[ours]['value']:.2f}")

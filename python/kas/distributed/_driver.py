@@ -203,13 +203,13 @@ def run(
     """Evaluates candidates of the searcher on the workers of the pool, until it has `evaluations` outcomes in all.
 
     As many candidates are in flight as the pool has room for, no more: the searcher counts those as visited (virtual
-    loss), and waits with further ones. A candidate whose worker is gone is evaluated again elsewhere, `retries` times at
-    most; one that takes longer than `straggler_factor` times the median (0: any time) is given to a second worker once
-    there is a free one, and the first answer counts; one that takes more than `time_limit` seconds has failed.
-    No new candidates are asked for after `seconds`. `on_result` is called after each outcome, in this thread.
+    loss), and waits with further ones. A candidate whose worker is gone is evaluated again elsewhere, `retries` times
+    at most; one that takes longer than `straggler_factor` times the median (0: any time) is given to a second worker
+    once there is a free one, and the first answer counts; one that takes more than `time_limit` seconds has failed. No
+    new candidates are asked for after `seconds`. `on_result` is called after each outcome, in this thread.
 
-    What was told before, from the searcher's database, counts. Whatever ends this call leaves the database such that the
-    same call goes on: nothing with an outcome is evaluated again, what was in flight is.
+    What was told before, from the searcher's database, counts. Whatever ends this call leaves the database such that
+    the same call goes on: nothing with an outcome is evaluated again, what was in flight is.
     """
     for name, value in (("evaluations", evaluations), ("retries", retries)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:

@@ -25,7 +25,8 @@ class SimulatedPool(Pool):
     """`workers` workers whose evaluations take `seconds(request, random)` of virtual time, and give `metrics(request)`.
 
     The driver is real, and the processor's time that it takes counts in full: the clock moves on by that, and jumps to
-    the next end of an evaluation when the driver waits. A worker is lost with probability `loss` per evaluation. Seeded.
+    the next end of an evaluation when the driver waits. A worker is lost with probability `loss` per evaluation.
+    Seeded.
     """
 
     def __init__(

@@ -110,8 +110,8 @@ def load_data(name: str = "digits", path: str | os.PathLike | None = None, **opt
 
     Without a path: `digits` (scikit-learn's 1797 images of 8x8, in a frame of one pixel) and `moved_digits` (each moved
     by up to two pixels in each direction). With the folder that the archive unpacks to: `cifar10`, `cifar100` (the
-    version for Python), and `folder` (`train/CLASS/*.jpg` and `val/CLASS/*.jpg`, as ImageNet's; `size` is the edge of the
-    images in pixels).
+    version for Python), and `folder` (`train/CLASS/*.jpg` and `val/CLASS/*.jpg`, as ImageNet's; `size` is the edge of
+    the images in pixels).
     """
     if name in ("digits", "moved_digits"):
         return digits(moved=name == "moved_digits", **options)

@@ -45,14 +45,14 @@ class Trainer:
     """Trains a network with an operator in place of some layers, and tells how good it became.
 
     `model` is the network, `data` a `Data` or the name of one. The layers are those of `space` (a name of
-    `kas.torch.extract`; without it, the one with the most FLOPs); `binding` gives symbols of operators other values than
-    the layers do. All layers are initialized by the seed; with `inherit`
-    those that stay keep the weights of `model`. `backend` is that of `kas.torch.KasModule`.
+    `kas.torch.extract`; without it, the one with the most FLOPs); `binding` gives symbols of operators other values
+    than the layers do. All layers are initialized by the seed; with `inherit` those that stay keep the weights of
+    `model`. `backend` is that of `kas.torch.KasModule`.
 
-    Called with a `Request` (or an operator, or its text) it trains `seeds` times by the whole recipe and gives the means
-    of `accuracy` and `loss` on the validation set, of `test_accuracy`, and `accuracy_deviation` over seeds, `epochs` and
-    `train_seconds`. What goes wrong (a loss that is NaN, memory or time that is not enough, an operator that does not
-    fit) is a `TrainingFailure`. It can be pickled and sent to other processes.
+    Called with a `Request` (or an operator, or its text) it trains `seeds` times by the whole recipe and gives the
+    means of `accuracy` and `loss` on the validation set, of `test_accuracy`, and `accuracy_deviation` over seeds,
+    `epochs` and `train_seconds`. What goes wrong (a loss that is NaN, memory or time that is not enough, an operator
+    that does not fit) is a `TrainingFailure`. It can be pickled and sent to other processes.
     """
 
     def __init__(
@@ -129,7 +129,8 @@ class Trainer:
         return {
             "evaluator": "train",
             "recipe": self.recipe.to_text(),
-            "data": f"{self.data.name} {len(self.data.train[0])}/{len(self.data.validation[0])}/{len(self.data.test[0])}",
+            "data": f"{self.data.name} "
+            f"{len(self.data.train[0])}/{len(self.data.validation[0])}/{len(self.data.test[0])}",
             "network": f"{type(self.model).__name__} {sum(p.numel() for p in self.model.parameters())} parameters",
             "inherit": str(self.inherit),
         }

@@ -170,8 +170,8 @@ class Training:
         return self.epoch >= self.recipe.epochs
 
     def advance(self, epochs: int, deadline: float | None = None) -> None:
-        """Trains to the end of epoch `epochs`. Raises `TrainingFailure` where the loss is no finite number, where memory
-        is not enough, where a milestone is missed, or after `deadline` (of `time.monotonic`).
+        """Trains to the end of epoch `epochs`. Raises `TrainingFailure` where the loss is no finite number, where
+        memory is not enough, where a milestone is missed, or after `deadline` (of `time.monotonic`).
         """
         while self.epoch < min(epochs, self.recipe.epochs):
             start = time.perf_counter()
@@ -192,7 +192,8 @@ class Training:
                 accuracy = self.evaluate()["accuracy"]
                 if accuracy < least:
                     raise TrainingFailure(
-                        f"missed a milestone: the accuracy after {self.epoch} epochs must be at least {least}, got {accuracy:.4f}"
+                        f"missed a milestone: the accuracy after {self.epoch} epochs must be at least {least}, got "
+                        f"{accuracy:.4f}"
                     )
 
     def _train_epoch(self, deadline: float | None) -> float:

@@ -88,11 +88,12 @@ def _reach(operator: Operator, binding: Mapping[str, int]) -> Scores:
 def static_features(
     operator: Operator, bindings: Sequence[Mapping[str, int]], multiplicities: Sequence[int] | None = None
 ) -> Scores:
-    """What needs neither data nor a network (symbols that the operator does not have are left out), summed over the layers: `flops` (of the best stages), `nest_flops` (as one
-    loop nest), `params`, `bytes`; `weights`, `weight_outputs` (output dimensions that weights depend on, in all) and
-    `weights_indexed_by_position` (0 or 1); and at the layer with the least data, for data [N, C, ...], the mean numbers
-    of elements, channels and positions of the data that an element of the output sees (`points_seen`, `channels_seen`,
-    `positions_seen`), two such layers after another (`..._twice`), and the share of the data that is used (`data_used`).
+    """What needs neither data nor a network (symbols that the operator does not have are left out), summed over the
+    layers: `flops` (of the best stages), `nest_flops` (as one loop nest), `params`, `bytes`; `weights`,
+    `weight_outputs` (output dimensions that weights depend on, in all) and `weights_indexed_by_position` (0 or 1); and
+    at the layer with the least data, for data [N, C, ...], the mean numbers of elements, channels and positions of the
+    data that an element of the output sees (`points_seen`, `channels_seen`, `positions_seen`), two such layers after
+    another (`..._twice`), and the share of the data that is used (`data_used`).
     """
     multiplicities = multiplicities or [1] * len(bindings)
     known = [*operator.symbols[0], *operator.symbols[1]]

@@ -34,7 +34,8 @@ def write(database: str | os.PathLike, output: str | os.PathLike, *, pictures: i
     """Writes the report of a search database as one HTML file.
 
     `pictures` bounds how many candidates, the best in each metric, have their graph drawn (by Graphviz, where `dot` is
-    installed: some milliseconds each); the others show its text. Raises `FileNotFoundError` or `ValueError` when there is no such database.
+    installed: some milliseconds each); the others show its text. Raises `FileNotFoundError` or `ValueError` when there
+    is no such database.
     """
     page = make_page(Database(database), pictures=pictures)
     # Whoever has the file open, or stops this, never sees half a page.

@@ -54,12 +54,13 @@ class Body:
                 f"tensor.collapse_shape {value} {groups} : {tensor(source, element)} into {tensor(target, element)}"
             )
         return self.emit(
-            f"tensor.expand_shape {value} {groups} output_shape {list(target)} : {tensor(source, element)} into {tensor(target, element)}"
+            f"tensor.expand_shape {value} {groups} output_shape {list(target)} : {tensor(source, element)} into "
+            f"{tensor(target, element)}"
         )
 
     def pad(self, value: str, layer: Layer, element: str, as_copy: bool = False) -> tuple[str, int]:
-        """The image with zeros around it, and its size. `as_copy` for upstream's bufferization, which makes of tensor.pad
-        a strided copy that calls its runtime library.
+        """The image with zeros around it, and its size. `as_copy` for upstream's bufferization, which makes of
+        tensor.pad a strided copy that calls its runtime library.
         """
         pad, size = layer.padding, layer.size
         if not pad:
@@ -99,7 +100,8 @@ class Body:
         copy = self.emit(
             f"linalg.generic {{indexing_maps = [{maps(dims, source, dims)}], iterator_types = [{kinds}]}} "
             f"ins({padded} : {tensor(image, element)}) outs({empty} : {tensor(shape, element)}) {{\n"
-            f"    ^bb0(%a: {element}, %o: {element}):\n      linalg.yield %a : {element}\n  }} -> {tensor(shape, element)}"
+            f"    ^bb0(%a: {element}, %o: {element}):\n      linalg.yield %a : {element}\n"
+            f"  }} -> {tensor(shape, element)}"
         )
         return self.reshape(copy, shape, (length, count), "[[0, 1, 2], [3, 4]]", element)
 
@@ -147,8 +149,8 @@ def image_type(layer: Layer, element: str) -> str:
 
 
 def write_dense(layer: Layer, algorithm: str, element: str = "f32") -> str:
-    """A layer with dense weights. f16 and bf16: images are kept so, weights were extended to f32 ahead, sums are in f32; i8:
-    sums are in i32.
+    """A layer with dense weights. f16 and bf16: images are kept so, weights were extended to f32 ahead, sums are in
+    f32; i8: sums are in i32.
 
     With `algorithm` im2col the windows are copied to a matrix first; depthwise layers have no such form.
     """

@@ -262,7 +262,8 @@ def write_plot(outcomes: Sequence[Outcome]) -> str:
         opacity[label] = (1.0, 0.55, 0.3)[min(seen[compression[label]] - 1, 2)]
     total = height * len(panels) + 40
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" font-family="sans-serif" '
+        'font-size="12">',
         f'<rect width="{width}" height="{total}" fill="#ffffff"/>',
     ]
 
@@ -285,7 +286,8 @@ def write_plot(outcomes: Sequence[Outcome]) -> str:
         for level in range(0, most + 1, 50):
             y = floor - plot_height * level / most
             out.append(
-                f'<line x1="{left}" x2="{width - 20}" y1="{y:.1f}" y2="{y:.1f}" stroke="{"#6b7280" if level == 100 else "#e5e7eb"}"/>'
+                f'<line x1="{left}" x2="{width - 20}" y1="{y:.1f}" y2="{y:.1f}" '
+                f'stroke="{"#6b7280" if level == 100 else "#e5e7eb"}"/>'
             )
             text(left - 8, y + 4, str(level), "end")
         for column, model in enumerate(models):
@@ -298,14 +300,17 @@ def write_plot(outcomes: Sequence[Outcome]) -> str:
                 share, place = 100 * (outcome.share or 0.0), labels.index(_label(outcome))
                 size = plot_height * share / most
                 out.append(
-                    f'<rect x="{start + place * bar:.1f}" y="{floor - size:.1f}" width="{bar - 1:.1f}" height="{size:.1f}" '
+                    f'<rect x="{start + place * bar:.1f}" y="{floor - size:.1f}" width="{bar - 1:.1f}" '
+                    f'height="{size:.1f}" '
                     f'fill="{COLORS[c.compression]}" opacity="{opacity[_label(outcome)]}"><title>'
-                    f"{html.escape(c.name)}: {share:.0f} %, {outcome.achieved:.2f} of {outcome.expected:.2f}</title></rect>"
+                    f"{html.escape(c.name)}: {share:.0f} %, {outcome.achieved:.2f} of "
+                    f"{outcome.expected:.2f}</title></rect>"
                 )
     x = float(left)
     for label in labels:
         out.append(
-            f'<rect x="{x:.1f}" y="{total - 26}" width="12" height="12" fill="{COLORS[compression[label]]}" opacity="{opacity[label]}"/>'
+            f'<rect x="{x:.1f}" y="{total - 26}" width="12" height="12" fill="{COLORS[compression[label]]}" '
+            f'opacity="{opacity[label]}"/>'
         )
         text(x + 17, total - 16, label, "start")
         x += 26 + 6.1 * len(label)

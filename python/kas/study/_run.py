@@ -119,8 +119,8 @@ def measure(
 def run(spec: Spec, database: str, *, retry: bool = False, progress: Progress | None = None) -> list[Outcome]:
     """Measures all configurations that the database does not have, and gives the outcomes of all.
 
-    A process that is killed loses the configuration that it was measuring: the same call goes on. `retry` measures those
-    again that failed. One process at a time: another one on the same file is refused.
+    A process that is killed loses the configuration that it was measuring: the same call goes on. `retry` measures
+    those again that failed. One process at a time: another one on the same file is refused.
     """
     lock = open(database + ".lock", "w", encoding="utf-8")
     try:

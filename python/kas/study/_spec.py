@@ -21,8 +21,8 @@ SCHEDULES = ("untuned", "model", "tuned")
 TARGETS = ("cpu", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 
 PIPELINE_ALGORITHMS = ("spatial-pack", "winograd")
-"""Those for which the CPU pipeline has an option `algorithm`; `auto` is what it does by itself, im2col and direct (without tiles) are
-the study's own."""
+"""Those for which the CPU pipeline has an option `algorithm`; `auto` is what it does by itself, im2col and direct
+(without tiles) are the study's own."""
 
 
 class SpecError(ValueError):
@@ -86,7 +86,10 @@ class Spec:
     def protocol(self) -> str:
         """How is measured: times of two protocols are not compared."""
         clock = "processor" if self.threads == 1 else "wall-clock"
-        return f"{self.threads} threads, least {clock} time of {self.runs} runs in turn with the baseline, {self.trials} trials, seed {self.seed}"
+        return (
+            f"{self.threads} threads, least {clock} time of {self.runs} runs in turn with the baseline, "
+            f"{self.trials} trials, seed {self.seed}"
+        )
 
     def get_configurations(self) -> list[Configuration]:
         """All that make sense, the dense ones first: others are compared with them."""

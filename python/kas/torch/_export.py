@@ -56,17 +56,19 @@ def _prepare(model: nn.Module, fold_batch_norms: bool) -> nn.Module:
             model = fuse(model)
         except Exception as error:
             raise ValueError(
-                f"batch norms cannot be folded, since the network cannot be traced ({error}); use fold_batch_norms=False"
+                f"batch norms cannot be folded, since the network cannot be traced ({error}); use "
+                "fold_batch_norms=False"
             ) from error
     return model
 
 
 def to_mlir(model: nn.Module, example: Any, *, fold_batch_norms: bool = True) -> Exported:
-    """The network in evaluation mode as MLIR (linalg on tensors), by torch-mlir, for the data of the shapes of `example`.
+    """The network in evaluation mode as MLIR (linalg on tensors), by torch-mlir, for the data of the shapes of
+    `example`.
 
     No weights are inside: parameters and buffers are arguments that say their names, so that `kas-extract` finds the
-    layers: `exported.module.run("kas-extract")`. `exported.module.compile("forward")` compiles it; the function takes the
-    data and `exported.tensors`.
+    layers: `exported.module.run("kas-extract")`. `exported.module.compile("forward")` compiles it; the function takes
+    the data and `exported.tensors`.
 
     Raises `kas.MissingExtraError` without torch-mlir, `ValueError` when it cannot express the network.
     """

@@ -118,10 +118,10 @@ def _exported_function(text: str, binding: str) -> Callable[..., torch.Tensor]:
 class KasModule(nn.Module):
     """An operator as a module with its weights as parameters `weight0`, `weight1`, ...
 
-    `backend` is "compiled" for compiled kernels with compiled gradients (f32, on the CPU), or "pytorch" for PyTorch code
-    (any floating-point type, any device, also second derivatives). Both work under torch.compile and torch.export. Data
-    of another shape than the binding says, such as a last batch that is smaller, is taken where the shape gives the
-    symbols new values; the weights must keep their shapes.
+    `backend` is "compiled" for compiled kernels with compiled gradients (f32, on the CPU), or "pytorch" for PyTorch
+    code (any floating-point type, any device, also second derivatives). Both work under torch.compile and torch.export.
+    Data of another shape than the binding says, such as a last batch that is smaller, is taken where the shape gives
+    the symbols new values; the weights must keep their shapes.
 
     With `bias_dim`, that dimension of the output has a parameter `bias`, which starts as zeros.
 

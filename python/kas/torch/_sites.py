@@ -100,7 +100,8 @@ def _write(model: nn.Module, calls: dict[str, list[_Call]], misses: dict[str, st
                 raise NoLayer("the network does not call it for this example")
             if len(set(shapes)) > 1:
                 raise NoLayer(
-                    f"requires data of one shape, got {shapes[0].data} and {next(s.data for s in shapes if s != shapes[0])}"
+                    f"requires data of one shape, got {shapes[0].data} and "
+                    f"{next(s.data for s in shapes if s != shapes[0])}"
                 )
             for _ in shapes:
                 function = f"layer{len(functions)}"
@@ -236,8 +237,8 @@ def substitute(
 
     `sites` is what `extract` gave, or a list of some of its sites; without it, it is extracted by `example`. Of all
     sites, those of `space` are replaced; without that, of the space that the operator was found for; or else all that
-    it fits. Symbols that the shapes do not say have the values of the layer; `binding` gives others. The bias of a layer
-    stays. `backend` and `threads` are those of `KasModule`.
+    it fits. Symbols that the shapes do not say have the values of the layer; `binding` gives others. The bias of a
+    layer stays. `backend` and `threads` are those of `KasModule`.
 
     Raises `ValueError` when the operator fits no site, or, unless `strict` is false, not all that were asked for.
     """

@@ -2,8 +2,8 @@
 
 usage: kill.py KILLS DIRECTORY KAS-SEARCH-DB COMMAND...
 
-COMMAND is a search with `database=DATABASE`. Each run is killed at a random
-instant, then the same command goes on, until the search is done; then a new file is begun, until there were KILLS kills.
+COMMAND is a search with `database=DATABASE`. Each run is killed at a random instant, then the same command goes on,
+until the search is done; then a new file is begun, until there were KILLS kills.
 """
 
 import json

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The operators that are measured: the kas function of each, and the same function as PyTorch code.
 
-A case counts its multiply-adds nominally: every output has all taps, also those on padding; operators of two stages count the
-staged form. `real` is the share of them that does not fall on padding, which good kernels skip: at 7x7 18 % of a 3x3 do.
-Nothing here needs a package: PyTorch is an argument of the functions that build modules.
+A case counts its multiply-adds nominally: every output has all taps, also those on padding; operators of two stages
+count the staged form. `real` is the share of them that does not fall on padding, which good kernels skip: at 7x7 18 %
+of a 3x3 do. Nothing here needs a package: PyTorch is an argument of the functions that build modules.
 """
 
 import collections
@@ -38,8 +38,8 @@ class Case:
     elements: int = 0
     # The public function of the module.
     entry: str = "run"
-    # Other modules that only kas runs, on the same inputs, with a function of that name: what they compute is not compared. Name -> (text,
-    # function(module) -> weights).
+    # Other modules that only kas runs, on the same inputs, with a function of that name: what they compute is not
+    # compared. Name -> (text, function(module) -> weights).
     others: dict = dataclasses.field(default_factory=dict)
 
     def build(self, torch, form="written"):
@@ -78,13 +78,20 @@ def function(operators, inputs, result, body):
     """A module with the operators and @run; `inputs` are shapes, the first that of the data."""
     names = ["x", *(f"w{i}" for i in range(len(inputs) - 1))]
     arguments = ", ".join(f"%{name}: {tensor(*shape)}" for name, shape in zip(names, inputs))
-    return f"{library(*operators)}func.func @run({arguments}) -> {tensor(*result)} {{\n{body}  return %y : {tensor(*result)}\n}}\n"
+    return (
+        f"{library(*operators)}func.func @run({arguments}) -> {tensor(*result)} {{\n"
+        f"{body}  return %y : {tensor(*result)}\n}}\n"
+    )
 
 
 def apply(result, operator, binding, operands, shapes, out):
     symbols = ", ".join(f"{name} = {value}" for name, value in binding.items())
     types = ", ".join(tensor(*shape) for shape in shapes)
-    return f"  %{result} = kas.apply @{operator}{'<' + symbols + '>' if symbols else ''}({', '.join('%' + o for o in operands)}) : ({types}) -> {tensor(*out)}\n"
+    return (
+        f"  %{result} = kas.apply "
+        f"@{operator}{'<' + symbols + '>' if symbols else ''}({', '.join('%' + o for o in operands)}) : ({types}) -> "
+        f"{tensor(*out)}\n"
+    )
 
 
 def single(operator, binding, shapes, out):
@@ -192,7 +199,10 @@ def shift(c, h):
     )
     body += f"    tensor.yield %zero : f32\n  }} : {tensor(*x)} to {tensor(*pad)}\n"
     for q, (low, high) in enumerate(itertools.pairwise(bounds)):
-        body += f"  %s{q} = tensor.extract_slice %p[0, {low}, {q // 3}, {q % 3}] [1, {high - low}, {h}, {h}] [1, 1, 1, 1] : {tensor(*pad)} to {tensor(1, high - low, h, h)}\n"
+        body += (
+            f"  %s{q} = tensor.extract_slice %p[0, {low}, {q // 3}, {q % 3}] [1, {high - low}, {h}, {h}] [1, 1, "
+            f"1, 1] : {tensor(*pad)} to {tensor(1, high - low, h, h)}\n"
+        )
     types = ", ".join(tensor(1, high - low, h, h) for low, high in itertools.pairwise(bounds))
     body += f"  %m = tensor.concat dim(1) {', '.join(f'%s{q}' for q in range(9))} : ({types}) -> {tensor(*x)}\n"
     body += apply("y", "conv1x1", {}, ["m", "w0"], [x, (c, c)], x)
@@ -427,7 +437,10 @@ def sequences(c, h, dense_outputs=16, slabs=2, groups=(2, 4)):
     first, second = (dense_outputs, c, 3, 3), (2, rest // 2, rest // 2, 3, 3)
     one, other = (1, dense_outputs, h, h), (1, rest, h, h)
     body = apply("a", "conv2d", {"k": 3}, ["x", "w0"], [x, first], one)
-    body += f"  %s = tensor.extract_slice %x[0, {dense_outputs}, 0, 0] [1, {rest}, {h}, {h}] [1, 1, 1, 1] : {tensor(*x)} to {tensor(*other)}\n"
+    body += (
+        f"  %s = tensor.extract_slice %x[0, {dense_outputs}, 0, 0] [1, {rest}, {h}, {h}] [1, 1, 1, 1] : "
+        f"{tensor(*x)} to {tensor(*other)}\n"
+    )
     body += apply("b", "conv2d_grouped", {"k": 3, "g": 2}, ["s", "w1"], [other, second], other)
     body += f"  %y = tensor.concat dim(1) %a, %b : ({tensor(*one)}, {tensor(*other)}) -> {tensor(*x)}\n"
     add(

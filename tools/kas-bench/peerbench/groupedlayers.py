@@ -1,10 +1,11 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The 3x3 layers that Gibson's thesis replaces by grouped ones (chapter 5): WRN-40-2, ResNet-34 and MobileNetV2, at all group counts.
+"""The 3x3 layers that Gibson's thesis replaces by grouped ones (chapter 5): WRN-40-2, ResNet-34 and MobileNetV2, at all
+group counts.
 
-A grouped layer has as many outputs as inputs. What is expected of it is the time of the dense layer of the same shape over the number
-of groups, as its multiply-adds are.
+A grouped layer has as many outputs as inputs. What is expected of it is the time of the dense layer of the same shape
+over the number of groups, as its multiply-adds are.
 """
 
 import re

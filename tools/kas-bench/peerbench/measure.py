@@ -16,7 +16,8 @@ from pathlib import Path
 ENTRY = Path(__file__).resolve().parents[1] / "peers.py"
 
 
-# Seconds that a worker may take to start and for what has no limit of its own, and beyond a limit that it keeps by itself.
+# Seconds that a worker may take to start and for what has no limit of its own, and beyond a limit that it keeps by
+# itself.
 PATIENCE = 120
 GRACE = 30
 

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whole networks: ResNet-18 at 224x224 as it is, and with its 3x3 convolutions of stride 1 replaced by Operator 1 or 2.
 
-kas compiles the model file of the tests, changed by kas-extract and kas-substitute; PyTorch has the same network by hand. The
-parameters are drawn from their names, so that all have the same ones.
+kas compiles the model file of the tests, changed by kas-extract and kas-substitute; PyTorch has the same network by
+hand. The parameters are drawn from their names, so that all have the same ones.
 """
 
 import re

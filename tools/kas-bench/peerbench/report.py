@@ -8,7 +8,8 @@ import math
 
 from . import groupedlayers
 
-# f32 sums in another order; what computes in a shorter format or by another algorithm with larger errors does not count.
+# f32 sums in another order; what computes in a shorter format or by another algorithm with larger errors does not
+# count.
 TOLERANCE = 1e-4
 
 

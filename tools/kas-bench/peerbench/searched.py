@@ -50,7 +50,8 @@ def make_function(name, source, binding):
     out = cases.tensor(*operator.shape)
     return (
         f"{source}\nfunc.func @run({arguments}) -> {out} {{\n"
-        f"  %y = kas.apply @{name}{'<' + bound + '>' if bound else ''}({', '.join(operands)}) : ({types}) -> {out}\n  return %y : {out}\n}}\n"
+        f"  %y = kas.apply @{name}{'<' + bound + '>' if bound else ''}({', '.join(operands)}) : ({types}) -> {out}\n"
+        f"  return %y : {out}\n}}\n"
     )
 
 

@@ -47,7 +47,8 @@ def check_object(options):
                                 total += values[(c * size + a) * size + b] * weights[((o * cin + c) * 3 + i) * 3 + j]
                 if abs(arrays[2][(o * size + h) * size + v] - total) > 1e-4:
                     raise SystemExit(
-                        f"peers.py: self-check: output {o}, {h}, {v}: expected {total}, got {arrays[2][(o * size + h) * size + v]}"
+                        f"peers.py: self-check: output {o}, {h}, {v}: expected {total}, got "
+                        f"{arrays[2][(o * size + h) * size + v]}"
                     )
 
 

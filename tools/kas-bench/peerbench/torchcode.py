@@ -3,10 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTorch code for any operator: what one would write who reads its primitives, from the data to the output.
 
-A tensor has one dimension per coordinate. Going through the primitives from the data upwards, a split becomes `unflatten`, a merge
-`flatten`, a shift `roll`, an unfold `pad` and a strided view, a stride a strided view, and each weight one `einsum` as soon
-as all it shares is there, which sums over what nothing else needs. Operators are read in stages (`kas-rfactor`), each of
-them a function of the one before, so that the code does no more multiply-adds than ours.
+A tensor has one dimension per coordinate. Going through the primitives from the data upwards, a split becomes
+`unflatten`, a merge `flatten`, a shift `roll`, an unfold `pad` and a strided view, a stride a strided view, and each
+weight one `einsum` as soon as all it shares is there, which sums over what nothing else needs. Operators are read in
+stages (`kas-rfactor`), each of them a function of the one before, so that the code does no more multiply-adds than
+ours.
 """
 
 import dataclasses
@@ -78,7 +79,9 @@ def split_commas(text):
 
 
 OPERATOR = re.compile(
-    r"kas\.operator (?:private )?@(?P<name>[\w.]+)(?P<symbols><[^>]*>)?\s*\((?P<outputs>[^)]*(?:\([^)]*\)[^)]*)*)\)\s*from \[(?P<inputs>[^\]]*)\]"
+    r"kas\.operator (?:private "
+    r")?@(?P<name>[\w.]+)(?P<symbols><[^>]*>)?\s*\((?P<outputs>[^)]*(?:\([^)]*\)[^)]*)*)\)\s*from "
+    r"\[(?P<inputs>[^\]]*)\]"
     r"(?P<attributes>[^\n]*)\{\n(?P<body>.*?)\n\s*\}",
     re.S,
 )

@@ -69,7 +69,10 @@ def make_module(torch, arguments):
 
 def count_macs(text):
     """Of the convolutions; the classifier is next to nothing."""
-    pattern = r"linalg\.conv_2d_nchw_fchw.*?, tensor<(\d+)x(\d+)x(\d+)x(\d+)xf32>\) outs\(.*?tensor<(\d+)x\d+x(\d+)x(\d+)xf32>"
+    pattern = (
+        r"linalg\.conv_2d_nchw_fchw.*?, tensor<(\d+)x(\d+)x(\d+)x(\d+)xf32>\) "
+        r"outs\(.*?tensor<(\d+)x\d+x(\d+)x(\d+)xf32>"
+    )
     return sum(cases.product(map(int, found)) for found in re.findall(pattern, text))
 
 

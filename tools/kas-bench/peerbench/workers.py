@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One process per implementation: loads a case in all its variants, checks their outputs, and times them on request.
 
-Lines of JSON on the standard input and output. `begin` forgets what was loaded and names the variants of a case; `load` prepares one
-and says how far its output is from the float64 one; `time` makes some calls of one variant, in turn over inputs that do not fit the second-level cache together. Calls
-to the other workers come in between, so that all see the same weather.
+Lines of JSON on the standard input and output. `begin` forgets what was loaded and names the variants of a case; `load`
+prepares one and says how far its output is from the float64 one; `time` makes some calls of one variant, in turn over
+inputs that do not fit the second-level cache together. Calls to the other workers come in between, so that all see the
+same weather.
 """
 
 import ctypes
@@ -131,7 +132,8 @@ class Kas:
 
 class PyTorch:
     name = "pytorch"
-    # What is measured of each form unless all variants are asked for; of convolutions the compiled ones are libraries' in either layout.
+    # What is measured of each form unless all variants are asked for; of convolutions the compiled ones are libraries'
+    # in either layout.
     every = [
         "eager",
         "eager-nhwc",

@@ -2,8 +2,8 @@
 
 usage: kill.py KAS_TUNE NETWORK DATABASE KILLS SEED
 
-After each kill the database must be sound and must still have every measurement that it had before. At the end two tuners
-work on it together, and no schedule is measured twice.
+After each kill the database must be sound and must still have every measurement that it had before. At the end two
+tuners work on it together, and no schedule is measured twice.
 """
 
 import json

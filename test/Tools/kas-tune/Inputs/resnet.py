@@ -2,9 +2,9 @@
 
 usage: resnet.py DEPTH [IMAGE [WIDTH]]
 
-DEPTH is 18, 34, 50, 101, 152 or, for tests, 4: one block; IMAGE the size of the image (224), WIDTH the channels of the first stage (64).
-Batch normalizations are part of the convolutions' weights and biases (He et al., "Deep Residual Learning for Image
-Recognition", CVPR 2016, table 1).
+DEPTH is 18, 34, 50, 101, 152 or, for tests, 4: one block; IMAGE the size of the image (224), WIDTH the channels of the
+first stage (64). Batch normalizations are part of the convolutions' weights and biases (He et al., "Deep Residual
+Learning for Image Recognition", CVPR 2016, table 1).
 """
 
 import sys
@@ -48,7 +48,8 @@ class Writer:
             out,
         )
         return self.emit(
-            f"linalg.conv_2d_nchw_fchw {{dilations = dense<1> : vector<2xi64>, strides = dense<{stride}> : vector<2xi64>}} "
+            f"linalg.conv_2d_nchw_fchw {{dilations = dense<1> : vector<2xi64>, strides = dense<{stride}> : "
+            f"vector<2xi64>}} "
             f"ins({value[0]}, {weight[0]} : tensor<{value[1]}xf32>, tensor<{weight[1]}xf32>) "
             f"outs({init[0]} : tensor<{out}xf32>) -> tensor<{out}xf32>",
             out,
@@ -62,7 +63,8 @@ class Writer:
         types = ", ".join([f"tensor<{type_}xf32>"] * len(values))
         arguments = ", ".join(f"%x{i}: f32" for i in range(len(values)))
         return self.emit(
-            f'linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}} '
+            f'linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel", "parallel", '
+            f'"parallel"]}} '
             f"ins({names} : {types}) outs({empty[0]} : tensor<{type_}xf32>) {{\n  ^bb0({arguments}, %o: f32):\n"
             f"    {body}\n    linalg.yield %r : f32\n  }} -> tensor<{type_}xf32>",
             type_,
