@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Union
+from typing import TypeAlias
 
 from ._module import Module, Operator
 
-Size = Union[str, int]
+Size: TypeAlias = str | int
 
 
 class Coordinate:

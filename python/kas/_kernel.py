@@ -73,8 +73,10 @@ class Kernel:
     def compile_gradient(
         self, binding: Binding = None, *, batch: int = 1, threads: int = 0, opt_level: int = 2
     ) -> Function:
-        """Compiles all gradients: the result takes the inputs, the weights and the gradient of the output, and gives a
-        list of the output and the gradient of each input and weight.
+        """Compiles all gradients.
+
+        The result takes the inputs, the weights and the gradient of the output, and gives a list of the output and the
+        gradient of each input and weight.
         """
         return self._compile(binding, batch, True, threads, opt_level)
 
@@ -83,7 +85,7 @@ class Kernel:
         return Function(handle.compile_kernel(self.name, binding_to_text(binding), batch, gradient, threads, opt_level))
 
     def evaluate(self, binding: Binding, inputs: Sequence[Any], weights: Sequence[Any] = ()) -> numpy.ndarray:
-        """The output of one sample, without a batch, by the slow evaluator that defines what kernels mean, for tests."""
+        """The output of one sample, without a batch, by the reference evaluator that defines what kernels mean."""
         import numpy
 
         shapes = self.shapes(binding)

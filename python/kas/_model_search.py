@@ -154,8 +154,9 @@ class SearchOutcome:
 
     @property
     def front(self) -> list[Trained]:
-        """Those of the final round (or, without one, trained by the whole recipe) that no other beats in both FLOPs and
-        accuracy, the one with the fewest FLOPs first.
+        """The Pareto front of FLOPs and accuracy, the candidate with the fewest FLOPs first.
+
+        Of the candidates of the final round or, without one, of those trained by the whole recipe.
         """
         name = "final_accuracy" if self.finalists else "accuracy"
         entries = self.finalists or self.fully_trained
@@ -461,7 +462,7 @@ class _Run:
     # The search
 
     def _reserve(self) -> float:
-        """Seconds that the final trainings may take, from those of the search: a candidate takes as long as the mean."""
+        """Seconds that the final trainings may take: a finalist takes as long as the mean candidate."""
         whole = [
             r.metrics["train_seconds"] * self.trainer.recipe.epochs / r.metrics["epochs"]
             for r in self.searcher.results

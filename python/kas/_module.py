@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from . import _kas
 from ._errors import Diagnostic
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._kernel import Kernel
     from ._search import SearchSpace
 
-Binding = Union[str, Mapping[str, int], None]
+Binding: TypeAlias = str | Mapping[str, int] | None
 
 
 def binding_to_text(binding: Binding) -> str:

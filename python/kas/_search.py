@@ -261,8 +261,9 @@ class Searcher:
     def record_final(
         self, id: int, metrics: Mapping[str, float] | None = None, *, error: str | None = None, seconds: float = 0.0
     ) -> None:
-        """Keeps in the database what a closer look at a candidate gave, such as more trainings of the best. It replaces
-        nothing, and the algorithm does not learn of it.
+        """Keeps in the database what a closer look at a candidate gave, such as more trainings of the best.
+
+        It replaces nothing, and the algorithm does not learn of it.
         """
         if (metrics is None) == (error is None):
             raise TypeError("record either metrics or an error")
@@ -279,8 +280,9 @@ class Searcher:
         }
 
     def record_training(self, candidate: int, seed: int, curve: Sequence[tuple[int, str, float]]) -> None:
-        """Keeps the curve of a training in the database: epoch, name and value of each of its numbers. `candidate` is
-        -1 for the network that candidates are compared with.
+        """Keeps the curve of a training in the database: epoch, name and value of each of its numbers.
+
+        `candidate` is -1 for the network that candidates are compared with.
         """
         self._handle.record_training(
             candidate, seed, [(int(e), str(n), float(v)) for e, n, v in curve if math.isfinite(v)]

@@ -320,6 +320,7 @@ def _add_search(commands: Any, with_options: bool) -> None:
 
 
 def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
+    """The parser of the command; `with_search`: with the options of `kas search`, which need torch."""
     parser = argparse.ArgumentParser(prog="kas", description="Discovers and compiles new neural-network operators.")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_search(commands, with_search)
@@ -359,8 +360,10 @@ def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit code is 0; 1 for an error, whose message is on the standard error stream; 2 for wrong arguments; 130 for
-    a search that Ctrl-C ended.
+    """Runs the command and returns its exit code.
+
+    That is 0; 1 for an error, whose message is on the standard error stream; 2 for wrong arguments; 130 for a search
+    that Ctrl-C ended.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:

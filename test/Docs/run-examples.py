@@ -60,7 +60,8 @@ def matches(expected, actual):
 
 def main(page, tools, folder, update=False):
     environment = dict(os.environ, PATH=tools + os.pathsep + os.environ["PATH"])
-    text = open(page, encoding="utf-8").read()
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
     ran = failed = 0
     for kind, lines in blocks(text):
         name = re.match(r"(?://|#) ([\w.-]+\.\w+)$", lines[0]) if lines else None

@@ -101,7 +101,9 @@ def test_limits_and_stragglers(marks):
 
 
 def test_simulated_workers():
-    durations = lambda request, random: random.uniform(5, 15)
+    def durations(request, random):
+        return random.uniform(5, 15)
+
     pools = []
     for workers in (1, 20):
         pool = SimulatedPool(lambda request: {"loss": request.id % 7}, workers, durations, loss=0.05, seed=3)
@@ -216,7 +218,7 @@ def wait_for(path, count, driver):
 
 @pytest.mark.slow
 def test_nodes_and_drivers_may_die(cluster, tmp_path, marks):
-    """One of four nodes is killed, then the driver; the next driver goes on: nothing is lost, nothing is there twice."""
+    """One of four nodes is killed, then the driver; the next driver goes on: nothing is lost or there twice."""
     cluster, nodes = cluster
     path, count = tmp_path / "search.db", 150
     driver = start_driver(cluster, path, marks, count)
@@ -251,9 +253,11 @@ def test_lost_workers_and_late_ones(cluster, tmp_path, marks):
     cluster, _ = cluster
     path = tmp_path / "search.db"
     ray.init(address=cluster.address, log_to_driver=False, ignore_reinit_error=True)
-    with make_searcher(database=path) as searcher:
-        with kas.distributed.RayPool(Judge(marks, dies=[3], hangs=[15]), 2) as pool:
-            summary = run(searcher, pool, evaluations=25, straggler_factor=3)
+    with (
+        make_searcher(database=path) as searcher,
+        kas.distributed.RayPool(Judge(marks, dies=[3], hangs=[15]), 2) as pool,
+    ):
+        summary = run(searcher, pool, evaluations=25, straggler_factor=3)
     assert summary.lost >= 1 and summary.repeated >= 1
     check(path, 25)
 

@@ -67,13 +67,13 @@ def test_cifar_and_folders(tmp_path):
     assert abs(float(data.train[0].mean())) < 1e-4
     inputs, _ = next(data.batches(8, torch.Generator().manual_seed(0)))
     assert inputs.shape == (8, 3, 32, 32)
-    with pytest.raises(FileNotFoundError, match="requires the file 'data_batch_1' of cifar10"):
+    with pytest.raises(FileNotFoundError, match=r"requires the file 'data_batch_1' of cifar10"):
         evaluate.load_data("cifar10", tmp_path)
-    with pytest.raises(ValueError, match="give the folder that it lies in as path="):
+    with pytest.raises(ValueError, match=r"give the folder that it lies in as path="):
         evaluate.load_data("cifar10")
-    with pytest.raises(FileNotFoundError, match="there is no folder"):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder"):
         evaluate.load_data("folder", tmp_path / "none")
-    with pytest.raises(ValueError, match="must be digits, moved_digits, cifar10, cifar100 or folder, got 'mnist'"):
+    with pytest.raises(ValueError, match=r"must be digits, moved_digits, cifar10, cifar100 or folder, got 'mnist'"):
         evaluate.load_data("mnist")
 
 
@@ -146,11 +146,11 @@ def test_failures_have_reasons(how, reason):
 
 def test_limits(trainer, conv):
     recipe = evaluate.Recipe(epochs=3, batch_size=10, milestones={1: 0.99})
-    with pytest.raises(evaluate.TrainingFailure, match="the accuracy after 1 epochs must be at least 0.99, got 0"):
+    with pytest.raises(evaluate.TrainingFailure, match=r"the accuracy after 1 epochs must be at least 0.99, got 0"):
         evaluate.Trainer(trainer.model, trainer.data, recipe).evaluate(conv)
-    with pytest.raises(evaluate.TrainingFailure, match="the time was up in epoch 1 of 3"):
+    with pytest.raises(evaluate.TrainingFailure, match=r"the time was up in epoch 1 of 3"):
         evaluate.Trainer(trainer.model, trainer.data, QUICK, time_limit=1e-3).evaluate(conv)
-    with pytest.raises(evaluate.TrainingFailure, match="the operator does not fit: .*'linear' does not fit"):
+    with pytest.raises(evaluate.TrainingFailure, match=r"the operator does not fit: .*'linear' does not fit"):
         trainer.evaluate(kas.operator("linear"))
 
 
@@ -163,9 +163,9 @@ def test_sgd_with_label_smoothing(trainer, conv):
 
 def test_bad_input(trainer):
     data, model = trainer.data, trainer.model
-    with pytest.raises(TypeError, match="the model must be a torch.nn.Module, got str"):
+    with pytest.raises(TypeError, match=r"the model must be a torch.nn.Module, got str"):
         evaluate.Trainer("resnet18")
-    with pytest.raises(TypeError, match="must be a kas.evaluate.Data or the name of a data set, got list"):
+    with pytest.raises(TypeError, match=r"must be a kas.evaluate.Data or the name of a data set, got list"):
         evaluate.Trainer(model, [1, 2])
     with pytest.raises(ValueError, match="the network must give 10 numbers for each input, got the shape \\(3,\\)"):
         evaluate.Trainer(evaluate.DigitsNetwork(num_classes=3), data)
@@ -174,15 +174,15 @@ def test_bad_input(trainer):
         evaluate.Trainer(model, evaluate.Data("wide", wide, wide, wide, 10))
     with pytest.raises(ValueError, match="'test' must have inputs of shape \\(1, 10, 10\\), got \\(3, 10, 10\\)"):
         evaluate.Data("mixed", data.train, data.validation, wide, 10)
-    with pytest.raises(ValueError, match="must have classes from 0 to 4, got 0 to 9"):
+    with pytest.raises(ValueError, match=r"must have classes from 0 to 4, got 0 to 9"):
         evaluate.Data("few", data.train, data.validation, data.test, 5)
-    with pytest.raises(ValueError, match="no layer that an operator can take the place of"):
+    with pytest.raises(ValueError, match=r"no layer that an operator can take the place of"):
         evaluate.Trainer(nn.Sequential(nn.Flatten(), nn.LayerNorm(100), nn.AdaptiveAvgPool1d(10)), data)
-    with pytest.raises(ValueError, match="no layers of the space 'conv9d', only of conv1x1_stem, conv2d"):
+    with pytest.raises(ValueError, match=r"no layers of the space 'conv9d', only of conv1x1_stem, conv2d"):
         evaluate.Trainer(model, data, space="conv9d")
-    with pytest.raises(ValueError, match="'epochs' of a recipe must be an integer of at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"'epochs' of a recipe must be an integer of at least 1, got 0"):
         evaluate.Recipe(epochs=0)
-    with pytest.raises(ValueError, match="'learning_rate' of a recipe must be a finite number of at least 0, got nan"):
+    with pytest.raises(ValueError, match=r"'learning_rate' of a recipe must be a finite number of at least 0, got nan"):
         evaluate.Recipe(learning_rate=math.nan)
 
 

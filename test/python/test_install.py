@@ -1,8 +1,9 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`pip install .`, with the libraries of the build tree so that they are not compiled a second time; installations that
-are killed on the way.
+"""`pip install .`, and installations that are killed on the way.
+
+They take the libraries of the build tree, so that these are not compiled a second time.
 """
 
 import os
@@ -77,8 +78,9 @@ def write_wheel(path):
 
 
 def test_an_environment_that_was_interrupted(tmp_path):
-    """tools/python.sh, killed while it makes the environment, makes it anew; a package that is missing is an error that
-    says what to do, and leaves nothing behind.
+    """tools/python.sh, killed while it makes the environment, makes it anew.
+
+    A package that is missing is an error that says what to do, and leaves nothing.
     """
     script = tmp_path / "tools" / "python.sh"
     script.parent.mkdir()

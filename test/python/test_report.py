@@ -24,7 +24,8 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright (
 SPACE = """
 kas.space @layer<N, Cin, Cout, H, W | k, g>
     [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
-    bindings [<N = 1, Cin = 8, Cout = 8, H = 6, W = 6, g = 4, k = 3>, <N = 1, Cin = 16, Cout = 16, H = 4, W = 4, g = 4, k = 3> x 3]
+    bindings [<N = 1, Cin = 8, Cout = 8, H = 6, W = 6, g = 4, k = 3>,
+              <N = 1, Cin = 16, Cout = 16, H = 4, W = 4, g = 4, k = 3> x 3]
     limits {depth = 8, reduce = 3, split = 2, merge = 2, unfold = 2}
 """
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
@@ -229,10 +230,13 @@ def test_nothing_is_clipped(browser, page_url, scheme, width):
               const outer = chart.getBoundingClientRect();
               const texts = [...chart.querySelectorAll(".xtick text, .ytick text, .xtitle, .ytitle, .legendtext")];
               const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]);
-              const bad = boxes.filter(([, b]) => b.left < outer.left || b.right > outer.right || b.top < outer.top || b.bottom > outer.bottom);
+              const isOutside = (b) =>
+                b.left < outer.left || b.right > outer.right || b.top < outer.top || b.bottom > outer.bottom;
+              const bad = boxes.filter(([, b]) => isOutside(b));
               for (const [i, [one, a]] of boxes.entries())
                 for (const [two, b] of boxes.slice(i + 1))
-                  if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) bad.push([one, two]);
+                  if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+                    bad.push([one, two]);
               return bad.map(String);
             })"""
             )

@@ -5,6 +5,7 @@
 
 import math
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -100,7 +101,7 @@ def test_search_and_go_on(tmp_path):
     network = again.network()
     assert sum(isinstance(module, kas.torch.KasModule) for module in network.modules()) == 4
     assert network(data().test[0][:3]).shape == (3, 10)
-    with pytest.raises(kas.Error, match="recipe"):
+    with pytest.raises(kas.Error, match=r"recipe"):
         kas.search(
             small(), data(), "4 candidates", database=database, **{**options, "recipe": evaluate.Recipe(epochs=3)}
         )
@@ -192,7 +193,8 @@ def test_workers_end_with_their_parent():
     assert len(workers) == 2
     deadline = time.monotonic() + 60
     while any(
-        os.path.exists(f"/proc/{pid}") and "Z" not in open(f"/proc/{pid}/stat").read().split()[2] for pid in workers
+        os.path.exists(f"/proc/{pid}") and "Z" not in pathlib.Path(f"/proc/{pid}/stat").read_text().split()[2]
+        for pid in workers
     ):
         assert time.monotonic() < deadline, "a worker outlives its parent"
         time.sleep(0.1)
@@ -210,9 +212,9 @@ def test_the_pool_limits_memory():
 
 
 def test_bad_input():
-    with pytest.raises(TypeError, match="the model must be a torch.nn.Module, got NoneType"):
+    with pytest.raises(TypeError, match=r"the model must be a torch.nn.Module, got NoneType"):
         kas.search(None)
-    with pytest.raises(ValueError, match="no layer that an operator can take the place of"):
+    with pytest.raises(ValueError, match=r"no layer that an operator can take the place of"):
         kas.search(nn.Sequential(nn.Flatten(), nn.LayerNorm(100), nn.AdaptiveAvgPool1d(10)), data())
     for budget, error in (
         ([], TypeError),
@@ -221,21 +223,21 @@ def test_bad_input():
         (-3, ValueError),
         (math.nan, ValueError),
     ):
-        with pytest.raises(error, match="the budget must"):
+        with pytest.raises(error, match=r"the budget must"):
             kas.search(small(), data(), budget)
-    with pytest.raises(ValueError, match="at least one limit"):
+    with pytest.raises(ValueError, match=r"at least one limit"):
         kas.search(small(), data(), kas.Budget())
-    with pytest.raises(TypeError, match="'halving' must be a kas.Halving, got int"):
+    with pytest.raises(TypeError, match=r"'halving' must be a kas.Halving, got int"):
         kas.search(small(), data(), 1, halving=3)
-    with pytest.raises(TypeError, match="the limit 'shift' must be a number, got 'none'"):
+    with pytest.raises(TypeError, match=r"the limit 'shift' must be a number, got 'none'"):
         kas.search(small(), data(), 1, limits={"shift": "none"})
-    with pytest.raises(kas.Error, match="limit"):
+    with pytest.raises(kas.Error, match=r"limit"):
         kas.search(small(), data(), 1, limits={"no_such_limit": 3})
-    with pytest.raises(ValueError, match="'final' must be an integer of at least 0, got -1"):
+    with pytest.raises(ValueError, match=r"'final' must be an integer of at least 0, got -1"):
         kas.search(small(), data(), 1, final=-1)
-    with pytest.raises(ValueError, match="0 <= min_flops_ratio <= flops_ratio"):
+    with pytest.raises(ValueError, match=r"0 <= min_flops_ratio <= flops_ratio"):
         kas.search(small(), data(), 1, flops_ratio=0.1, min_flops_ratio=0.5)
-    with pytest.raises(ValueError, match="'progress' must be True, False, 'table' or 'lines', got 'loud'"):
+    with pytest.raises(ValueError, match=r"'progress' must be True, False, 'table' or 'lines', got 'loud'"):
         kas.search(small(), data(), 1, **{**OPTIONS, "progress": "loud"})
 
     class Nan(nn.Module):
@@ -246,7 +248,7 @@ def test_bad_input():
         def forward(self, x):
             return self.network(x) * (math.nan if self.training else 1)
 
-    with pytest.raises(ValueError, match="the network itself cannot be trained: the loss is nan"):
+    with pytest.raises(ValueError, match=r"the network itself cannot be trained: the loss is nan"):
         kas.search(Nan(), data(), 1, **OPTIONS)
 
 

@@ -375,9 +375,9 @@ def test_databases_of_other_kinds(tmp_path):
     path = tmp_path / "other.db"
     path.write_text("no database at all, but long enough to be taken for one" * 20)
     spec = study.parse_spec(TINY, "tiny.yaml")
-    with pytest.raises(Exception, match="other.db"):
+    with pytest.raises(Exception, match=r"other.db"):
         study.run(spec, str(path))
-    with pytest.raises(study.StudyError, match="is not the database of a study"):
+    with pytest.raises(study.StudyError, match=r"is not the database of a study"):
         list(study.read_studies(str(path)))
 
 

@@ -2,9 +2,9 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares algorithms of the search on the space of tools/judging/digits.mlir at the same training effort: for each
-algorithm and seed one `kas.search`, whose best is trained again. Prints a table.
+"""Compares algorithms of the search on the space of tools/judging/digits.mlir at the same training effort.
 
+For each algorithm and seed one `kas.search`, whose best is trained again. Prints a table.
 The databases stay in the folder of --output; the same command goes on.
 """
 
@@ -54,7 +54,8 @@ def main() -> None:
                     evaluate.DigitsNetwork(), evaluate.digits(train=arguments.train), budget, space=space,
                     halving=kas.Halving.off() if arguments.candidates else kas.Halving(), recipe=recipe,
                     binding={"k1": 3, "k2": 5, "s": 2, "g": 4}, algorithm=algorithm, seed=seed,
-                    parameters={"tree-expansions": 0} if arguments.no_tree else {}, final=1, final_seeds=arguments.final_seeds,
+                    parameters={"tree-expansions": 0} if arguments.no_tree else {},
+                    final=1, final_seeds=arguments.final_seeds,
                     database=database, workers=arguments.workers, progress=False,
                 )  # fmt: skip
                 if not outcome.is_complete:
@@ -62,7 +63,8 @@ def main() -> None:
                 best = outcome.best
                 failed = sum(entry.failure is not None for entry in outcome.trained)
                 numbers = (
-                    len(outcome.trained), failed, len(outcome.fully_trained), max(e.metrics["accuracy"] for e in outcome.fully_trained),
+                    len(outcome.trained), failed, len(outcome.fully_trained),
+                    max(e.metrics["accuracy"] for e in outcome.fully_trained),
                     best.metrics["final_test_accuracy"], best.metrics["flops_ratio"], outcome.dense["test_accuracy"],
                 )  # fmt: skip
                 finished.write_text(" ".join(map(str, numbers)) + "\n")

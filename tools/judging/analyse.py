@@ -2,8 +2,10 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the tables of docs/Judging.md from what tools/judging/run.py wrote: how well each judge ranks operators, what
-picking by it costs, and which policy finds the best operator for the same training time.
+"""Makes the tables of docs/Judging.md from what tools/judging/run.py wrote.
+
+They say how well each proxy ranks operators, what picking by it costs, and which policy finds the best operator for the
+same training time.
 """
 
 import argparse
@@ -69,8 +71,9 @@ class Task:
         self.dense = [row["test"] for (key, _), row in rows.items() if key == "dense"]
 
     def regret(self, scores, count: int) -> float:
-        """Points of accuracy between the best of all and the best of the `count` ranked first; equal scores count by
-        chance.
+        """Points of accuracy between the best of all and the best of the `count` ranked first.
+
+        Equal scores count by chance.
         """
         order = numpy.argsort(
             -numpy.asarray(scores, float) + 1e-12 * numpy.random.RandomState(0).rand(len(scores)), kind="stable"
@@ -286,8 +289,9 @@ def judged_first(policy, score: str, seconds: str, sign: float):
 
 
 def policy_surrogate(task: Task, order, budget: float):
-    """Whole trainings, each but the first ten of the operator that a combination of static features, learned from those
-    before, expects most of.
+    """Whole trainings, in the order in which a combination of static features ranks the operators.
+
+    The combination learns from the trainings before; the first ten are as they come.
     """
     best, known, left, learned = None, [], list(order), None
     while left:
@@ -380,10 +384,13 @@ def main() -> None:
         + " |"
     )
     position = [row["weights_indexed_by_position"] > 0 for row in first.scores]
-    split = lambda task: " / ".join(
-        f"{100 * float(numpy.median(task.mean[numpy.array(position) == flag])):.1f}" if flag in position else "-"
-        for flag in (True, False)
-    )  # noqa: E731
+
+    def split(task: Task) -> str:
+        medians = (
+            float(numpy.median(task.mean[numpy.array(position) == f])) if f in position else None for f in (True, False)
+        )
+        return " / ".join("-" if median is None else f"{100 * median:.1f}" for median in medians)
+
     print(
         f"| median with weights indexed by a position ({sum(position)}) / without | "
         + " | ".join(map(split, tasks.values()))

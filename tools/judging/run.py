@@ -16,6 +16,7 @@ import math
 import pathlib
 import re
 import time
+from functools import partial
 
 import torch
 
@@ -119,7 +120,7 @@ def main() -> None:
 
         for task, trainer in trainers.items():
             for seed in range(arguments.dense_seeds):
-                record(task, -1, "dense", f"seed{seed}", lambda: train(trainer, None, seed))
+                record(task, -1, "dense", f"seed{seed}", partial(train, trainer, None, seed))
         for index, candidate in enumerate(candidates):
             if index < arguments.first:
                 continue
@@ -128,11 +129,11 @@ def main() -> None:
                     teachers[task] = judges.make_teacher(trainer)
                 for seed in range(arguments.seeds):
                     if not record(
-                        task, index, candidate.key, f"seed{seed}", lambda: train(trainer, candidate.text, seed)
+                        task, index, candidate.key, f"seed{seed}", partial(train, trainer, candidate.text, seed)
                     ):
                         return
                 if not record(
-                    task, index, candidate.key, "scores", lambda: judge(trainer, teachers[task], candidate, space)
+                    task, index, candidate.key, "scores", partial(judge, trainer, teachers[task], candidate, space)
                 ):
                     return
 

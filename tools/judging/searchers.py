@@ -2,8 +2,9 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares the search algorithms of kas on tools/judging/space.mlir at equal training seconds, on accuracies that are
-imputed instead of trained.
+"""Compares the search algorithms of kas at equal training seconds on imputed accuracies.
+
+The space is tools/judging/space.mlir; accuracies are imputed instead of trained.
 
 The algorithms choose their operators among all of the space, of which tools/judging/run.py trained a sample. An
 operator outside the sample takes accuracy and training seconds from one of the three of the sample that are nearest to

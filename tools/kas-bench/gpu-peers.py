@@ -115,7 +115,7 @@ def measure_case(torch, options, case):
     times = {}
     for _ in range(options.rounds):
         lines = run_kas(options, f"^{re.escape(case)}$")
-        times.setdefault("kas", []).extend(l["value"] for l in lines if l["metric"] == "time_ms")
+        times.setdefault("kas", []).extend(line["value"] for line in lines if line["metric"] == "time_ms")
         for name, function in contenders.items():
             times.setdefault(name, []).extend(measure(torch, function, layer[1], options.seconds))
     medians = {name: statistics.median(values) for name, values in times.items() if values}

@@ -2,17 +2,17 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures kas beside PyTorch (eager and compiled), ONNX Runtime, OpenVINO and IREE, in one run.
+"""Measures kas, PyTorch (eager and compiled), ONNX Runtime, OpenVINO and IREE in one run.
 
-    tools/kas-bench/peers.py --setup                       installs the others into build/peers/venv
-    (peers-requirements.txt) tools/kas-bench/peers.py > peers.jsonl                 all operators, one thread
-    tools/kas-bench/peers.py --filter='^dw|^g' --rounds=2  some of them, quickly tools/kas-bench/peers.py --networks
-    --threads=2        ResNet-18 and what becomes of it with other operators tools/kas-bench/peers.py
-    --searched=found.mlir         what kas-search has found tools/kas-bench/peers.py --transformed=found.mlir
-    networks that kas-search has transformed tools/kas-bench/peers.py --grouped-layers              the 3x3 layers of
-    three networks, dense and in groups tools/kas-bench/peers.py --resume=peers.jsonl > all    what a run that was
-    stopped has left tools/kas-bench/peers.py --self-check                  tries everything out that needs no other
-    packages
+    peers.py --setup                       installs the others into build/peers/venv (peers-requirements.txt)
+    peers.py > peers.jsonl                 all operators, one thread
+    peers.py --filter='^dw|^g' --rounds=2  some of them, quickly
+    peers.py --networks --threads=2        ResNet-18 and what becomes of it with other operators
+    peers.py --searched=found.mlir         what kas-search has found
+    peers.py --transformed=found.mlir      networks that kas-search has transformed
+    peers.py --grouped-layers              the 3x3 layers of three networks, dense and in groups
+    peers.py --resume=peers.jsonl > all    what a run that was stopped has left
+    peers.py --self-check                  tries everything out that needs no other packages
 
 Each implementation is a process of its own, pinned to the same cores. All variants of all of them are timed in turn, in
 several rounds, together with the peak of the machine and a copy of as many bytes; the median counts. The inputs rotate
@@ -72,7 +72,7 @@ def mark_of(case):
 
 
 def prepare(names, options):
-    """Inputs, outputs in float64, weights as kas takes them, and ONNX files, of cases that have none yet. Needs PyTorch."""
+    """Inputs, outputs in float64, weights as kas takes them, and ONNX files, of new cases. Needs PyTorch."""
     import numpy
     import torch
 

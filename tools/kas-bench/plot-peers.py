@@ -205,7 +205,7 @@ def networks(cases):
         if case.group != "network":
             continue
 
-        def fastest(prefix):
+        def fastest(prefix, case=case):
             times = [time for time in (case.best(prefix), case.best(prefix, True)) if time]
             return f"{min(times):.1f}" if times else "-"
 

@@ -64,7 +64,7 @@ def main():
             ' font-size="14"',
         ),
     ]
-    for step in range(int(round(top * 10)) + 1):
+    for step in range(round(top * 10) + 1):
         level = step / 10
         out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(level):.1f}" y2="{y(level):.1f}" stroke="#e5e7eb"/>')
         out.append(text(LEFT - 8, y(level) + 4, f"{level:.1f}", "end"))

@@ -2,14 +2,12 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches transformations of ResNet-34 for images of CIFAR's size, measures the best that Fisher Potential leaves, and
-prints tables.
+"""Searches transformations of ResNet-34 for images of CIFAR's size and measures the best that Fisher Potential leaves.
 
-    tools/network-search/run.py                              1000 random configurations, the 5 with the least time of
-    layers measured tools/network-search/run.py --algorithms=random,mcts:300,evolution:300 tools/network-search/run.py
-    --peers=PYTHON               and them beside the best compiler's dense network (tools/kas-bench/peers.py)
-    tools/network-search/run.py --peers=PYTHON --prepare     everything that needs no quiet machine; without it, the
-    rest
+    run.py                              1000 random configurations, the 5 with the least time of layers measured
+    run.py --algorithms=random,mcts:300,evolution:300
+    run.py --peers=PYTHON               and next to them the best compiler's dense network (tools/kas-bench/peers.py)
+    run.py --peers=PYTHON --prepare     everything that needs no quiet machine; without it, the rest
 
 A run that was stopped goes on; the time of a search is that of all runs that it took. What survivors are chosen by is
 the metric layer_latency_ms, in which each program of a layer is timed once, alone; what they are worth is the time of

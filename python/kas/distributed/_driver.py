@@ -55,7 +55,7 @@ class Pool(abc.ABC):
         """Seconds from some moment on."""
         return time.monotonic()
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most pools have nothing to end
         """Ends the workers."""
 
     def __enter__(self) -> Any:

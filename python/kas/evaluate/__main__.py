@@ -74,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def make_recipe(arguments: argparse.Namespace) -> Recipe:
+    """The recipe that the options of `add_arguments` describe."""
     recipe = Recipe.cifar() if arguments.recipe == "cifar" else Recipe()
     names = ("epochs", "batch_size", "optimizer", "learning_rate", "label_smoothing")
     changes: dict[str, Any] = {name: value for name in names if (value := getattr(arguments, name)) is not None}
@@ -105,6 +106,7 @@ def answer(trainer: Trainer, line: str) -> dict[str, Any]:
 
 
 def serve(trainer: Trainer, requests: Iterable[str], answers: TextIO) -> None:
+    """Answers each line of `requests` by a line, until there are no more."""
     for line in requests:
         if line.strip():
             # What a network prints is not to be taken for an answer.
@@ -114,6 +116,7 @@ def serve(trainer: Trainer, requests: Iterable[str], answers: TextIO) -> None:
 
 
 def main() -> int:
+    """Runs the evaluator and returns its exit code: 1 where the network, the data or the recipe are wrong."""
     parser = argparse.ArgumentParser(prog="python -m kas.evaluate", description=__doc__.split("\n\n")[0])
     add_arguments(parser)
     parser.add_argument("--seeds", type=int, default=1, help="trainings of each candidate (default 1)")

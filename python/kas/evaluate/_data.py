@@ -126,8 +126,10 @@ def load_data(name: str = "digits", path: str | os.PathLike | None = None, **opt
 
 
 def digits(moved: bool = False, train: int = 300, validation: int = 300) -> Data:
-    """Scikit-learn's digits in a frame of one pixel, 10x10: in a fixed random order `train` images, then `validation`
-    images, and the rest for testing. `moved`: each is moved once by -2 to 2 pixels in each direction.
+    """Scikit-learn's digits in a frame of one pixel, 10x10.
+
+    In a fixed random order `train` images, then `validation` images, and the rest for testing. `moved`: each is moved
+    once by -2 to 2 pixels in each direction.
     """
     datasets = need("sklearn.datasets", "torch")
     import numpy

@@ -16,8 +16,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Halving:
-    """The policy: `size` candidates at a time are trained to the end of each epoch of `rungs`, and behind each the best
-    `keep` of them (at least one) go on; None in `rungs` is the whole recipe.
+    """The policy of successive halving.
+
+    `size` candidates at a time are trained to the end of each epoch of `rungs`, and after each the share `keep` of the
+    best of them (at least one) goes on; None in `rungs` is the whole recipe.
 
     A few epochs on the real task rank operators well on different tasks, as no score at initialization does
     (docs/Judging.md): hence the default, 1-3-6-all with a third kept.
@@ -96,8 +98,9 @@ class Bracket:
         self.scores[id], self.outcomes[id] = score, outcome
 
     def advance(self, tell: Callable[[int, Any], None]) -> None:
-        """Once all of a rung are trained: tells those that are out, and starts the next rung with the others. Equal
-        scores are ordered by identifier: the older is better.
+        """Once all of a rung are trained, reports those that are out and starts the next rung with the others.
+
+        Equal scores are ordered by identifier: the older is better.
         """
         if self.waiting or self.running or self.is_done:
             return

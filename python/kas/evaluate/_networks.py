@@ -27,8 +27,9 @@ class _Block(nn.Module):
 
 
 class DigitsNetwork(nn.Module):
-    """A residual network of four 3x3 convolutions for images [1, 10, 10]: a stem of 1x1, `blocks` blocks of `channels`
-    channels at 10x10, a pooling, and as many of twice the channels at 5x5.
+    """A residual network of 3x3 convolutions, four by default, for images [1, 10, 10].
+
+    A stem of 1x1, `blocks` blocks of `channels` channels at 10x10, a pooling, and as many of twice the channels at 5x5.
 
     The convolutions have 98 % of its FLOPs. All that sees neighbours is in them: what takes their place has to.
     """

@@ -167,8 +167,10 @@ class Trainer:
         checkpoint: str | os.PathLike | None = None,
         test: bool = False,
     ) -> tuple[dict[str, float], list[tuple[int, str, float]]]:
-        """One training to the end of `epochs` (all): its metrics and its curve. Goes on from the file `checkpoint`
-        where there is one, and leaves one there unless all epochs are done; what it passed before comes from its curve.
+        """One training to the end of `epochs` (all): its metrics and its curve.
+
+        Goes on from the file `checkpoint` where there is one, and leaves one there unless all epochs are done; what it
+        passed before comes from its curve.
         """
         deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
         training = self.start(operator, seed)

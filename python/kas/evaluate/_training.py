@@ -27,7 +27,7 @@ from ._data import Data, Split
 EVALUATION_BATCH = 256
 
 
-class TrainingFailure(Exception):
+class TrainingFailure(Exception):  # noqa: N818 - an outcome, as in the column `failure`
     """A training came to no result; the message is the reason that is recorded."""
 
 
@@ -90,8 +90,9 @@ def seed_of(*parts: Any) -> int:
 
 
 def initialize(network: nn.Module, seed: int, modules: Iterable[str] | None = None) -> None:
-    """Draws the weights of the modules (all, or those named) anew. Each has a stream of its own by its name: those that
-    two networks have in common start equal.
+    """Draws the weights of the modules (all, or those named) anew.
+
+    Each has a stream of its own by its name: those that two networks have in common start equal.
     """
     chosen = None if modules is None else set(modules)
     with torch.random.fork_rng(devices=[]):
@@ -170,8 +171,10 @@ class Training:
         return self.epoch >= self.recipe.epochs
 
     def advance(self, epochs: int, deadline: float | None = None) -> None:
-        """Trains to the end of epoch `epochs`. Raises `TrainingFailure` where the loss is no finite number, where
-        memory is not enough, where a milestone is missed, or after `deadline` (of `time.monotonic`).
+        """Trains to the end of epoch `epochs`.
+
+        Raises `TrainingFailure` where the loss is no finite number, where memory is not enough, where a milestone is
+        missed, or after `deadline` (of `time.monotonic`).
         """
         while self.epoch < min(epochs, self.recipe.epochs):
             start = time.perf_counter()

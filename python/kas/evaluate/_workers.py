@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import multiprocessing.connection
 import signal
@@ -168,10 +169,9 @@ class Pool:
         self._jobs[index] = job
         self._started[index] = time.monotonic()
         self._cpu_started[index] = _get_cpu_seconds(self._processes[index])
-        try:
+        # Where it died while it was idle, `wait` sees that.
+        with contextlib.suppress(OSError):
             self._connections[index].send(job)
-        except OSError:
-            pass  # It died while it was idle: `wait` sees that.
 
     def wait(self, timeout: float) -> list[Done]:
         """The jobs that ended, after `timeout` seconds at most."""

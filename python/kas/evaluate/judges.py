@@ -88,12 +88,14 @@ def _reach(operator: Operator, binding: Mapping[str, int]) -> Scores:
 def static_features(
     operator: Operator, bindings: Sequence[Mapping[str, int]], multiplicities: Sequence[int] | None = None
 ) -> Scores:
-    """What needs neither data nor a network (symbols that the operator does not have are left out), summed over the
-    layers: `flops` (of the best stages), `nest_flops` (as one loop nest), `params`, `bytes`; `weights`,
-    `weight_outputs` (output dimensions that weights depend on, in all) and `weights_indexed_by_position` (0 or 1); and
-    at the layer with the least data, for data [N, C, ...], the mean numbers of elements, channels and positions of the
-    data that an element of the output sees (`points_seen`, `channels_seen`, `positions_seen`), two such layers after
-    another (`..._twice`), and the share of the data that is used (`data_used`).
+    """Features that need neither data nor a network.
+
+    Summed over the layers: `flops` (of the best stages), `nest_flops` (as one loop nest), `params`, `bytes`. Of the
+    operator: `weights`, `weight_outputs` (output dimensions that weights depend on, in all) and
+    `weights_indexed_by_position` (0 or 1). At the layer with the least data, for data [N, C, ...]: the mean numbers of
+    elements, channels and positions of the data that an element of the output sees (`points_seen`, `channels_seen`,
+    `positions_seen`), those of two such layers in sequence (`..._twice`), and the share of the data that is used
+    (`data_used`). Symbols of `bindings` that the operator does not have are ignored.
     """
     multiplicities = multiplicities or [1] * len(bindings)
     known = [*operator.symbols[0], *operator.symbols[1]]
@@ -180,8 +182,9 @@ def _synflow(network: nn.Module, shape: Sequence[int]) -> float:
 
 
 def initialization_scores(trainer: Trainer, operator: Operator | str, seed: int = 0, examples: int = 100) -> Scores:
-    """Scores of the network with the operator before any training, of the operator's weights, on the first `examples`
-    training examples. More is taken as better.
+    """Scores of the network with the operator before any training: zero-cost proxies, more is taken as better.
+
+    They are of the operator's weights, on the first `examples` training examples.
 
     * `grad_norm`: the norm of the loss's gradient, by weight, summed (Abdelfattah et al., "Zero-Cost Proxies for
       Lightweight NAS", ICLR 2021, section 3).
@@ -242,30 +245,32 @@ def _standardize(output: torch.Tensor) -> torch.Tensor:
 def fit_error(
     trainer: Trainer, operator: Operator | str, teacher: Teacher, steps: int = 25, seed: int = 0, batch: int = 50
 ) -> float:
-    """How badly the operator imitates the layers that it replaces after `steps` steps of least squares: the mean over
-    the layers of the mean squared error in units of the variance. Less is better.
+    """How badly the operator imitates the layers that it replaces after `steps` steps of least squares.
+
+    The mean over the layers of the mean squared error in units of the variance: less is better.
     """
     network = trainer.network(operator, seed)
     modules = dict(network.named_modules())
     total = 0.0
+
+    def imitate(module: nn.Module, data: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+        output: torch.Tensor = module(data)
+        dims = [0, *range(2, output.dim())]
+        return (output - output.mean(dims, keepdim=True) - wanted).square().mean()
+
     for site in trainer.replaced:
         module, data, wanted = modules[site.name], teacher.inputs[site.name], teacher.outputs[site.name]
         optimizer = torch.optim.Adam(module.parameters(), lr=0.03)
         order = torch.Generator().manual_seed(seed_of(seed, site.name, "fit"))
-        dims = [0, *range(2, wanted.dim())]
-
-        def error(chosen: torch.Tensor | slice) -> torch.Tensor:
-            output = module(data[chosen])
-            return (output - output.mean(dims, keepdim=True) - wanted[chosen]).square().mean()
-
         for step in range(steps):
             for group in optimizer.param_groups:
                 group["lr"] = 0.03 * 0.5 * (1 + math.cos(math.pi * step / steps))
             optimizer.zero_grad(set_to_none=True)
-            error(torch.randperm(len(data), generator=order)[:batch]).backward()
+            chosen = torch.randperm(len(data), generator=order)[:batch]
+            imitate(module, data[chosen], wanted[chosen]).backward()
             optimizer.step()
         with torch.no_grad():
-            total += float(error(slice(0, EVALUATION_BATCH)))
+            total += float(imitate(module, data[:EVALUATION_BATCH], wanted[:EVALUATION_BATCH]))
     return total / len(trainer.replaced)
 
 
@@ -307,6 +312,7 @@ class Combination:
 
     @property
     def is_trusted(self) -> bool:
+        """The rank correlation reaches `trusted_from`."""
         return self.rank_correlation >= self.trusted_from
 
     def _matrix(self, rows: Sequence[Mapping[str, float]]) -> numpy.ndarray:

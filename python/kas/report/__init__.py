@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from typing import Optional, Union
 
 from .._errors import need
 

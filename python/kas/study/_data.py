@@ -65,8 +65,10 @@ def convolve(layer: Layer, image: Array, weights: Array) -> Array:
 
 
 def make_data(layer: Layer, element: str, sparsity: float, seed: int) -> Data:
-    """Data of a layer. Weights are normal as He et al. initialize them; of those `sparsity` is the share of the
-    smallest that becomes zero. int8: uniform over all numbers but -128 for weights.
+    """Data of a layer.
+
+    Weights are normal as He et al. initialize them; of those `sparsity` is the share of the smallest that becomes zero.
+    int8: uniform over all numbers but -128 for weights.
     """
     generator = numpy.random.default_rng([seed, zlib.crc32(layer.name.encode())])
     image_shape = (1, layer.inputs, layer.size, layer.size)

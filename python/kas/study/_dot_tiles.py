@@ -39,8 +39,9 @@ INSTRUCTIONS = {
 
 @dataclass(frozen=True)
 class Tile:
-    """Sums in registers: so many outputs times so many vectors of pixels or, with `swapped`, pixels times vectors of
-    outputs, for images of few pixels.
+    """Sums in registers: `rows` outputs times `vectors` vectors of pixels.
+
+    With `swapped`, pixels times vectors of outputs, for images of few pixels.
     """
 
     rows: int
@@ -93,8 +94,10 @@ def count_groups(layer: Layer, instruction: DotProduct) -> int:
 
 
 def write_dot_tiles(layer: Layer, instruction: DotProduct, tile: Tile) -> str:
-    """`@forward` of the image, the weights and the first sums. Weights are 32 bits each: [outputs, groups of channels *
-    places] or, for swapped tiles, [groups * places, outputs] with outputs up to a multiple of the tile's.
+    """`@forward` of the image, the weights and the first sums.
+
+    Weights are 32 bits each: [outputs, groups of channels * places] or, for swapped tiles, [groups * places, outputs]
+    with outputs up to a multiple of the tile's.
     """
     return _Writer(layer, instruction, tile).write()
 

@@ -101,7 +101,10 @@ def _resnet18(net: _Network) -> None:
 
 
 def _vgg16(net: _Network) -> None:
-    """Simonyan and Zisserman, "Very Deep Convolutional Networks", ICLR 2015, with the classifier that is usual for small images."""
+    """VGG-16 with the classifier that is usual for small images.
+
+    Simonyan and Zisserman, "Very Deep Convolutional Networks", ICLR 2015.
+    """
     for channels, count in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
         for _ in range(count):
             net.add(net.scale(channels), 3)
@@ -182,7 +185,9 @@ def _without_channels(layers: list[Layer], ratio: float) -> Iterator[Layer]:
 
 
 def prune_channels(layers: list[Layer], ratio: float) -> list[Layer]:
-    """The layers when a share `ratio` of a dense layer's weights goes with its channels: of both inputs and outputs the
-    square root of the rest stays. The image's channels and the classes stay. The order and the length are as before.
+    """The layers when a share `ratio` of a dense layer's weights goes with its channels.
+
+    Of both inputs and outputs the square root of the rest stays. The image's channels and the classes stay. The order
+    and the length are as before.
     """
     return list(_without_channels(layers, ratio))

@@ -59,8 +59,9 @@ class Body:
         )
 
     def pad(self, value: str, layer: Layer, element: str, as_copy: bool = False) -> tuple[str, int]:
-        """The image with zeros around it, and its size. `as_copy` for upstream's bufferization, which makes of
-        tensor.pad a strided copy that calls its runtime library.
+        """The image with zeros around it, and its size.
+
+        `as_copy` for upstream's bufferization, which makes of tensor.pad a strided copy that calls its runtime library.
         """
         pad, size = layer.padding, layer.size
         if not pad:
@@ -149,9 +150,9 @@ def image_type(layer: Layer, element: str) -> str:
 
 
 def write_dense(layer: Layer, algorithm: str, element: str = "f32") -> str:
-    """A layer with dense weights. f16 and bf16: images are kept so, weights were extended to f32 ahead, sums are in
-    f32; i8: sums are in i32.
+    """A layer with dense weights.
 
+    f16 and bf16: images are kept so, weights were extended to f32 ahead, sums are in f32; i8: sums are in i32.
     With `algorithm` im2col the windows are copied to a matrix first; depthwise layers have no such form.
     """
     body = Body()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import fcntl
 import json
@@ -63,10 +64,8 @@ def _start_worker(request: dict[str, Any], limit: float) -> dict[str, Any]:
         except subprocess.TimeoutExpired:
             return {"failure": f"expected an end within {limit:g} s, got none"}
         finally:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(worker.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
     if worker.returncode < 0:
         return {"failure": f"the worker died: {signal.Signals(-worker.returncode).name}"}
     try:
@@ -122,8 +121,7 @@ def run(spec: Spec, database: str, *, retry: bool = False, progress: Progress | 
     A process that is killed loses the configuration that it was measuring: the same call goes on. `retry` measures
     those again that failed. One process at a time: another one on the same file is refused.
     """
-    lock = open(database + ".lock", "w", encoding="utf-8")
-    try:
+    with open(database + ".lock", "w", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -145,5 +143,3 @@ def run(spec: Spec, database: str, *, retry: bool = False, progress: Progress | 
             return [outcomes[configuration] for configuration in plan]
         finally:
             store.close()
-    finally:
-        lock.close()

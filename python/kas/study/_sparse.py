@@ -37,9 +37,10 @@ def count_phases(layer: Layer) -> int:
 
 
 def write_sparse(layer: Layer, algorithm: str, counts: Sequence[int]) -> str:
-    """`@forward` of the image and, for each matrix, of its positions, coordinates and values. im2col: of [outputs,
-    inputs * places] one with `counts[0]` values. direct: for each place of the filter one of [outputs, phases *
-    inputs].
+    """`@forward` of the image and, for each matrix, of its positions, coordinates and values.
+
+    im2col: of [outputs, inputs * places] one with `counts[0]` values. direct: for each place of the filter one of
+    [outputs, phases * inputs].
     """
     body = Body()
     if algorithm == "im2col" or layer.kernel == layer.stride == 1:

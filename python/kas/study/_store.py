@@ -24,7 +24,8 @@ CREATE TABLE IF NOT EXISTS study_schedule(program TEXT PRIMARY KEY NOT NULL, cho
 CREATE TABLE IF NOT EXISTS study_configuration(
   id INTEGER PRIMARY KEY NOT NULL, study TEXT NOT NULL REFERENCES study(name), model TEXT NOT NULL,
   compression TEXT NOT NULL, ratio REAL NOT NULL, algorithm TEXT NOT NULL, schedule TEXT NOT NULL, target TEXT NOT NULL,
-  failure TEXT, ms REAL, baseline_ms REAL, baseline TEXT, expected REAL, achieved REAL, error REAL, seconds REAL NOT NULL,
+  failure TEXT, ms REAL, baseline_ms REAL, baseline TEXT, expected REAL,
+  achieved REAL, error REAL, seconds REAL NOT NULL,
   measured_at REAL NOT NULL, UNIQUE (study, model, compression, ratio, algorithm, schedule, target)
 );
 CREATE TABLE IF NOT EXISTS study_layer(

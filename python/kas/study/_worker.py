@@ -1,8 +1,10 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles, checks and times the layers of one configuration: a process of its own, so that whatever happens to it is
-an outcome like others. Reads a job as JSON from the standard input and writes what came out to the standard output.
+"""Compiles, checks and times the layers of one configuration.
+
+This is a process of its own, so that whatever happens to it is an outcome like others. Reads a job as JSON from the
+standard input and writes what came out to the standard output.
 """
 
 from __future__ import annotations
@@ -161,7 +163,7 @@ class Job:
         if choice is not None:
             variants = [variant for variant in variants if variant.schedule == choice]
         kernels = [Kernel(variant, shape, element) for variant in variants]
-        for variant, kernel in zip(variants, kernels):
+        for kernel in kernels:
             kernel.run(1, self.wall_clock)
             error = get_error(kernel.output, data, element)
             if not error <= TOLERANCE[element]:

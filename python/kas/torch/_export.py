@@ -63,8 +63,7 @@ def _prepare(model: nn.Module, fold_batch_norms: bool) -> nn.Module:
 
 
 def to_mlir(model: nn.Module, example: Any, *, fold_batch_norms: bool = True) -> Exported:
-    """The network in evaluation mode as MLIR (linalg on tensors), by torch-mlir, for the data of the shapes of
-    `example`.
+    """The network in evaluation mode as MLIR (linalg on tensors), by torch-mlir, for data of the shapes of `example`.
 
     No weights are inside: parameters and buffers are arguments that say their names, so that `kas-extract` finds the
     layers: `exported.module.run("kas-extract")`. `exported.module.compile("forward")` compiles it; the function takes

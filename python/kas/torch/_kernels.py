@@ -85,8 +85,9 @@ _apply.register_autograd(_backward, setup_context=_setup_context)
 
 
 class KernelModule(nn.Module):
-    """A kernel of the tensor level as a module with its weights as parameters `weight0`, `weight1`, ..., compiled with
-    compiled gradients (f32, on the CPU). Works under torch.compile and torch.export.
+    """A kernel of the tensor level as a module with its weights as parameters `weight0`, `weight1`, ...
+
+    Forward and gradients are compiled (f32, on the CPU). Works under torch.compile and torch.export.
 
     The binding has a value for each symbol, variables included. The batch, the first dimension of the inputs and the
     output, may be any: each is compiled once. Weights start with the standard deviations of `kas.Kernel.shapes`.

@@ -14,7 +14,7 @@ from torch.nn.utils import parametrize
 LAYERS = (nn.Conv1d, nn.Conv2d, nn.Linear)
 
 
-class NoLayer(Exception):
+class NoLayerError(Exception):
     """Why a module is only nearly a layer."""
 
 
@@ -44,7 +44,7 @@ def _generic(name: str, layer: str, data, weight, output, maps: str, kinds: str,
 
 def _linear(name: str, layer: str, module: nn.Linear, data, output) -> str:
     if len(data) not in (2, 3):
-        raise NoLayer(f"requires data with 2 or 3 dimensions, got {len(data)}")
+        raise NoLayerError(f"requires data with 2 or 3 dimensions, got {len(data)}")
     rows = ("n", "n, l")[len(data) - 2]
     maps = _map(f"{rows}, o, c", f"{rows}, c", "o, c", f"{rows}, o")
     return _generic(name, layer, data, tuple(module.weight.shape), output, maps, "p" * len(data) + "r")
@@ -74,10 +74,10 @@ def _pad(data, low, high) -> tuple[str, tuple[int, ...]]:
 
 def _convolution(name: str, layer: str, module, data, output) -> str:
     if module.padding_mode != "zeros":
-        raise NoLayer(f"requires padding with zeros, got padding_mode='{module.padding_mode}'")
+        raise NoLayerError(f"requires padding with zeros, got padding_mode='{module.padding_mode}'")
     num_spatial = len(module.kernel_size)
     if len(data) != num_spatial + 2:
-        raise NoLayer(f"requires data with a batch dimension, got {len(data)} dimensions")
+        raise NoLayerError(f"requires data with a batch dimension, got {len(data)} dimensions")
     groups, weight = module.groups, tuple(module.weight.shape)
     positions = [f"o{dim}" for dim in range(num_spatial)]
     windows = [f"k{dim}" for dim in range(num_spatial)]
@@ -113,8 +113,8 @@ def is_layer(module: nn.Module) -> bool:
 
 
 def write_layer(name: str, layer: str, module: nn.Module, data: tuple[int, ...], output: tuple[int, ...]) -> str:
-    """The function `name` for the module at the path `layer`. Raises `NoLayer` when it is only nearly one."""
+    """The function `name` for the module at the path `layer`. Raises `NoLayerError` when it is only nearly one."""
     if parametrize.is_parametrized(module):
-        raise NoLayer("requires a weight that is a parameter, got a parametrization of it")
+        raise NoLayerError("requires a weight that is a parameter, got a parametrization of it")
     write = _linear if isinstance(module, nn.Linear) else _convolution
     return write(name, layer, module, data, output)

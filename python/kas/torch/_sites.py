@@ -17,7 +17,7 @@ from torch import nn
 from .._errors import Error
 from .._module import Binding, Module, Operator
 from .._search import SearchSpace
-from ._layers import NoLayer, is_layer, write_layer
+from ._layers import NoLayerError, is_layer, write_layer
 from ._modules import KasModule, parse_binding
 
 
@@ -97,9 +97,9 @@ def _write(model: nn.Module, calls: dict[str, list[_Call]], misses: dict[str, st
         shapes = calls.get(name, [])
         try:
             if not shapes:
-                raise NoLayer("the network does not call it for this example")
+                raise NoLayerError("the network does not call it for this example")
             if len(set(shapes)) > 1:
-                raise NoLayer(
+                raise NoLayerError(
                     f"requires data of one shape, got {shapes[0].data} and "
                     f"{next(s.data for s in shapes if s != shapes[0])}"
                 )
@@ -108,7 +108,7 @@ def _write(model: nn.Module, calls: dict[str, list[_Call]], misses: dict[str, st
                 text += (written := write_layer(function, name, module, *shapes[0]))
                 lines += [name] * written.count("\n")
                 functions[function] = name
-        except NoLayer as reason:
+        except NoLayerError as reason:
             misses[name] = str(reason)
     return text, functions, lines
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes functions of attention on two samples of 5 tokens with 12 channels: one that is a block of attention with 3
-heads, and others that are nearly one.
+"""Writes functions of attention on two samples of 5 tokens with 12 channels.
+
+One is a block of attention with 3 heads, and others are nearly one.
 """
 
 N, T, C, H = 2, 5, 12, 3

@@ -7,6 +7,7 @@ usage: run-object.py TOOLS_FOLDER C_COMPILER LIBRARY_FOLDER FILE CPU THREADS FOL
 """
 
 import os
+import pathlib
 import random
 import re
 import struct
@@ -52,15 +53,15 @@ def write_npy(path, shape, values):
     header += " " * (63 - (10 + len(header)) % 64) + "\n"
     with open(path, "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        file.write(struct.pack("<%df" % len(values), *values))
+        file.write(struct.pack(f"<{len(values)}f", *values))
 
 
 def main(tools, compiler, library, path, cpu, threads, folder, *options):
     os.makedirs(folder, exist_ok=True)
-    text = open(path, encoding="utf-8").read()
+    text = pathlib.Path(path).read_text(encoding="utf-8")
     operator = re.search(r"kas.apply @(\w+)", text).group(1)
     binding = re.match(r"// (--bind=.*)", text).group(1)
-    text = open(os.path.join(library, operator + ".mlir"), encoding="utf-8").read() + text
+    text = pathlib.Path(library, operator + ".mlir").read_text(encoding="utf-8") + text
 
     def run(*command):
         subprocess.run(command, cwd=folder, check=True)
@@ -74,7 +75,7 @@ def main(tools, compiler, library, path, cpu, threads, folder, *options):
     run(tool("kas-opt"), "layer.mlir", f"-kas-cpu-pipeline=cpu={cpu} threads={threads}", "-o", "lowered.mlir")
     run(tool("kas-translate"), "-kas-to-object", "lowered.mlir", "-o", "layer.o")
 
-    header = open(os.path.join(folder, "layer.h"), encoding="utf-8").read()
+    header = pathlib.Path(folder, "layer.h").read_text(encoding="utf-8")
     shapes = [
         [int(n) for n in re.findall(r"\[(\d+)\]", line)] for line in re.findall(r"^ \* (.*float.*)$", header, re.M)
     ]

@@ -10,11 +10,11 @@ of a 3x3 do. Nothing here needs a package: PyTorch is an argument of the functio
 
 import collections
 import dataclasses
+import itertools
 import re
 import typing
 import zlib
 from pathlib import Path
-import itertools
 
 LIBRARY = Path(__file__).resolve().parents[3] / "lib" / "Operators"
 

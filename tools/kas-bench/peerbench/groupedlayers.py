@@ -1,8 +1,9 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The 3x3 layers that Gibson's thesis replaces by grouped ones (chapter 5): WRN-40-2, ResNet-34 and MobileNetV2, at all
-group counts.
+"""The 3x3 layers that Gibson's thesis replaces by grouped ones (chapter 5), at all group counts.
+
+They are those of WRN-40-2, ResNet-34 and MobileNetV2.
 
 A grouped layer has as many outputs as inputs. What is expected of it is the time of the dense layer of the same shape
 over the number of groups, as its multiply-adds are.
@@ -58,6 +59,6 @@ def make_cases():
 
 
 def get_dense(name):
-    """The dense layer of the same shape, and the number of groups; nothing for what is no grouped layer of this list."""
+    """The dense layer of the same shape, and the number of groups; None for all but grouped layers."""
     match = re.fullmatch(r"(\d+@\d+(?:s\d+)?)_g(\d+)", name)
     return (f"{match[1]}_g1", int(match[2])) if match and match[2] != "1" else None

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the workers and times all variants of all of them in turn."""
 
+import contextlib
 import json
 import os
 import select
@@ -23,7 +24,7 @@ GRACE = 30
 
 
 class Worker:
-    """A process that serves one implementation, on some cores; it is started again if it dies, or hangs and is killed."""
+    """A process that serves one implementation, on some cores; started again if it dies, or hangs and is killed."""
 
     def __init__(self, name, python, work, cores, log, extra=()):
         threads = str(len(cores))
@@ -69,16 +70,17 @@ class Worker:
         self.versions = json.loads(line)["versions"]
 
     def read(self, seconds):
-        """A line; nothing if there is none in time. A worker answers each request with one line, so none is waiting in a buffer."""
+        """A line; nothing if there is none in time.
+
+        A worker answers each request with one line, so none is waiting in a buffer.
+        """
         ready, _, _ = select.select([self.process.stdout], [], [], seconds)
         return self.process.stdout.readline() if ready else ""
 
     def kill(self):
         """With all that it has started, such as compilers."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         return self.process.wait()
 
     def ask(self, seconds=PATIENCE, **request):
@@ -115,7 +117,10 @@ class Variant:
 
 
 def load_case(workers, case, settings):
-    """All variants that are ready, and (variant, reason) of those that failed. One that takes a worker with it costs the others nothing."""
+    """All variants that are ready, and (variant, reason) of those that failed.
+
+    One that takes a worker with it costs the others nothing.
+    """
     variants, failures = [], []
     for worker in workers:
 

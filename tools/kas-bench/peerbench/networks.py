@@ -44,7 +44,7 @@ def make_parameter(numpy, name, shape):
 
 
 def make_module(torch, operator, form):
-    """ResNet-18 of torchvision's structure, batch norms folded; `operator` stands for the 3x3 convolutions of stride 1."""
+    """ResNet-18 of torchvision's structure, batch norms folded; `operator` replaces the 3x3 ones of stride 1."""
     import numpy
 
     nn, F = torch.nn, torch.nn.functional

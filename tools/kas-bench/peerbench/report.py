@@ -115,7 +115,7 @@ class Report:
                 self.line(case.name, best.name, metric.replace("ratio_to_", ""), best.median, "ms")
 
     def compare_dense(self, case, dense, variants):
-        """The time of the dense layer over the number of groups against that of the grouped layer, from the same rounds."""
+        """The dense layer's time over the number of groups against that of the grouped layer, from the same rounds."""
         self.line(
             case.name, dense.name, "time_ms", dense.median, "ms", min=round(min(dense.times), 6), n=len(dense.times)
         )
@@ -125,7 +125,7 @@ class Report:
                 self.kas_line(case, "achieved_over_expected", expected / variant.median)
 
     def restore(self, lines, cases):
-        """Takes the lines of an earlier run that stopped, and says which cases it has measured: all but the last one."""
+        """Takes the lines of an earlier run that stopped; returns the cases that it has measured: all but the last."""
         entries = [json.loads(line) for line in lines if line.endswith("}\n")]
         names = [entry["case"] for entry in entries if entry["case"] in cases]
         done = set(names) - set(names[-1:])

@@ -68,7 +68,7 @@ def make_case(name, mlir, source, macs, shape, weight_shapes, out):
             import torch.nn.functional
 
             scope.update(torch=torch, F=torch.nn.functional)
-            exec(source, scope)  # noqa: S102: written by torchcode
+            exec(source, scope)  # Written by torchcode.
         # Of the size that keeps the sums of order 1.
         scale = (cases.product(out) / max(1, macs)) ** (1 / max(1, 2 * len(weight_shapes)))
         return scope["Model"]([torch.randn(*s) * scale for s in weight_shapes])
@@ -96,7 +96,7 @@ def make_cases(tools, path, work, count):
             mlir = make_function(name, source, binding)
             try:
                 model, macs, shape, weight_shapes = torchcode.write_module(stage(tools, mlir))
-            except torchcode.Unsupported as problem:
+            except torchcode.UnsupportedError as problem:
                 stored["unsupported"].append([name, str(problem)])
                 continue
             operator = next(iter(torchcode.parse_operators(source, binding).values()))

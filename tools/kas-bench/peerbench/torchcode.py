@@ -17,7 +17,7 @@ from fractions import Fraction
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-class Unsupported(Exception):
+class UnsupportedError(Exception):
     """The operator has what there is no code for."""
 
 
@@ -89,7 +89,7 @@ YIELD = re.compile(r"(data|weight)\(([^)]*)\)")
 
 
 def parse_operators(text, binding=None):
-    """Name -> operator for all kas.operator of the text, with sizes at the binding; without one for the concrete ones."""
+    """Name -> operator for all kas.operator of the text, with sizes at the binding, or for the concrete ones."""
     return {
         match["name"]: parse_operator(match, binding or {})
         for match in OPERATOR.finditer(text)
@@ -170,7 +170,7 @@ class Writer:
         self.pending = [(name, list(dims)) for name, dims in zip(weights, operator.weights)]
         self.reductions = {p.results[0]: p for p in operator.primitives if p.kind == "reduce"}
         if any(p.extra not in ("sum", "mean") for p in self.reductions.values()):
-            raise Unsupported("a maximum")
+            raise UnsupportedError("a maximum")
         self.factor = 1.0
         self.passed = []
 
@@ -191,7 +191,7 @@ class Writer:
         self.sum_dead()
         wanted = [name for name, _ in self.operator.outputs]
         if sorted(wanted) != sorted(self.dims):
-            raise Unsupported(f"an output without the coordinates {set(wanted) ^ set(self.dims)}")
+            raise UnsupportedError(f"an output without the coordinates {set(wanted) ^ set(self.dims)}")
         if wanted != self.dims:
             self.emit(f"{self.t}.permute({', '.join(str(self.dims.index(name)) for name in wanted)})")
         if self.factor != 1.0:
@@ -204,7 +204,7 @@ class Writer:
             self.multiply(next(name for name, dims in self.pending if set(dims) & set(coordinates)))
         missing = [c for c in coordinates if c not in self.dims]
         if missing:
-            raise Unsupported(f"coordinates that neither data nor weights have: {missing}")
+            raise UnsupportedError(f"coordinates that neither data nor weights have: {missing}")
 
     def open_shares(self, dims):
         """The shares behind `dims` that the walk has not come to."""
@@ -226,7 +226,7 @@ class Writer:
         position = next(i for i, (pending, _) in enumerate(self.pending) if pending == name)
         for share in reversed(self.open_shares(self.pending[position][1])):
             if not any(share.results[0] in dims for dims in (self.dims, *(dims for _, dims in self.pending))):
-                raise Unsupported("a weight that is needed before what it shares is there")
+                raise UnsupportedError("a weight that is needed before what it shares is there")
             self.share(share)
         _, dims = self.pending.pop(position)
         result = self.dims + [c for c in dict.fromkeys(dims) if c not in self.dims]
@@ -294,7 +294,7 @@ class Writer:
         self.dims[at] = primitive.operands[0]
 
     def unfold(self, primitive):
-        at, (size, window), low = self.dims.index(primitive.results[0]), primitive.sizes, primitive.extra
+        at, (_, window), low = self.dims.index(primitive.results[0]), primitive.sizes, primitive.extra
         zeros = "0, 0, " * (len(self.dims) - 1 - at)
         self.emit(f"F.pad({self.t}, ({zeros}{low}, {window - 1 - low})).unfold({at}, {window}, 1)")
         self.dims[at] = primitive.operands[0]
@@ -310,7 +310,7 @@ APPLY = re.compile(r"%([\w#]+) = kas\.apply @([\w.]+)\(([^)]*)\)")
 
 
 def write_module(text):
-    """The source of `class Model` for the public function of a module whose operators are concrete, and its multiply-adds."""
+    """The source of `class Model` for the public function of a module of concrete operators, and its macs."""
     operators = parse_operators(text)
     head, body = re.search(r"func\.func @\w+\(([^)]*)\) -> [^{]*\{\n(.*?)\n\s*\}", text, re.S).groups()
     arguments = re.findall(r"%(\w+): tensor<([0-9x]+)xf32>", head)
@@ -325,7 +325,7 @@ def write_module(text):
             break
         match = APPLY.match(line)
         if not match:
-            raise Unsupported(f"the operation '{line}'")
+            raise UnsupportedError(f"the operation '{line}'")
         result, callee, operands = match.groups()
         operands = [names[name.lstrip("%")] for name in split_commas(operands)]
         operator = operators[callee]

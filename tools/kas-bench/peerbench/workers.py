@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 import traceback
+from typing import ClassVar
 
 from . import groupedlayers
 
@@ -134,7 +135,7 @@ class PyTorch:
     name = "pytorch"
     # What is measured of each form unless all variants are asked for; of convolutions the compiled ones are libraries'
     # in either layout.
-    every = [
+    every: ClassVar = [
         "eager",
         "eager-nhwc",
         "compiled",
@@ -143,7 +144,7 @@ class PyTorch:
         "compiled-frozen-nhwc",
         "compiled-autotuned",
     ]
-    usual = {
+    usual: ClassVar = {
         "searched": ["eager", "compiled"],
         "new": ["eager", "compiled", "compiled-frozen", "compiled-autotuned"],
         "network": ["eager", "eager-nhwc", "compiled", "compiled-frozen", "compiled-frozen-nhwc"],
@@ -289,7 +290,7 @@ class OpenVINO:
 class IREE:
     name = "iree"
     pipeline = "--iree-preprocessing-pass-pipeline=builtin.module(util.func({}))"
-    flags = {
+    flags: ClassVar = {
         "iree": [],
         "iree-nhwc": [pipeline.format("iree-preprocessing-convert-conv-to-channels-last")],
         "iree-im2col": [pipeline.format("iree-global-opt-convert-conv2d-to-img2col")],
@@ -384,7 +385,7 @@ PEAK_FLOPS = 2.0 * 16 * 24 * 25000
 
 
 class Machine:
-    """The peak of one core, and copies of as many bytes as the tensors of the case have, half of them read, half written."""
+    """The peak of one core, and copies of as many bytes as the tensors of the case have, half read, half written."""
 
     name = "machine"
 
