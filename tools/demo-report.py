@@ -156,7 +156,7 @@ def table(directory, space):
         digits = 0 if key == "params" else 1
         values = [f"{network[key] / unit:14,.{digits}f}" for network in (old, new)]
         print(f"{label:18}{values[0]}{values[1]}{new[key] / old[key]:9.3f}")
-    print("The accuracy of such a network after training is not judged here.")
+    print("The accuracy of such a network after training is not measured here.")
     update_results(directory, networks=networks)
     if new["flops"] >= old["flops"]:
         fail("the changed network has no fewer FLOPs")

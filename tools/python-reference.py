@@ -17,7 +17,7 @@ import sys
 import textwrap
 
 PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "PythonReference.md"
-MODULES = ["kas", "kas.torch", "kas.evaluate", "kas.evaluate.judges", "kas.report", "kas.distributed", "kas.study"]
+MODULES = ["kas", "kas.torch", "kas.evaluate", "kas.evaluate.proxies", "kas.report", "kas.distributed", "kas.study"]
 HEAD = """# Python reference
 
 <!-- Generated from the docstrings by tools/python-reference.py; edit them there. -->

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class KernelShapes(NamedTuple):
-    """The shapes of a kernel's tensors at a binding; inputs and output have the batch in front."""
+    """The shapes of a kernel's tensors at a binding; the batch is the first dimension of inputs and output."""
 
     inputs: tuple[tuple[int, ...], ...]
     weights: tuple[tuple[int, ...], ...]
@@ -29,7 +29,7 @@ class KernelShapes(NamedTuple):
 class Kernel:
     """A kernel of a module.
 
-    Where a binding is asked for, it is a dictionary `{"C": 64}` or text `"C=64"`, with a value for each symbol,
+    A binding is a dictionary `{"C": 64}` or text `"C=64"`, with a value for each symbol,
     variables included; those that are left out are taken from the kernel's own first binding, where it has one.
     """
 

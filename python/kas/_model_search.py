@@ -193,7 +193,7 @@ class SearchOutcome:
 
 
 class SearchCallback:
-    """What may be told while a search runs; derive from it. An exception ends the search, as Ctrl-C does."""
+    """What a search reports while it runs; derive from it. An exception ends the search, as Ctrl-C does."""
 
     def candidate(self, entry: Trained) -> None:
         """A candidate has its outcome."""
@@ -374,7 +374,7 @@ class _Run:
         # Candidates below were proposed by an earlier call.
         self.first_new = searcher.statistics["asked"]
         self.baseline_flops = float(sum(site.flops for site in trainer.replaced))
-        # Trainings that pause; beside the database they survive the process.
+        # Trainings that pause; next to the database they survive the process.
         self.own_folder = searcher.database is None
         self.folder = tempfile.mkdtemp(prefix="kas-search-") if self.own_folder else f"{searcher.database}.trainings"
         os.makedirs(self.folder, exist_ok=True)
@@ -500,19 +500,19 @@ class _Run:
                 self._tell(candidate, None, "its weights are indexed by a position")
                 continue
             if not chosen:
-                gone = self._told_before(candidate.id)
+                gone = self._outcomes_before(candidate.id)
             chosen[candidate.id] = candidate
         if chosen:
             self.brackets.append(Bracket(self.policy, chosen, gone=gone))
 
-    def _told_before(self, id: int) -> dict[int, tuple[int, float]]:
+    def _outcomes_before(self, id: int) -> dict[int, tuple[int, float]]:
         """Of the bracket that an interruption left with `id` as its first without an outcome, those that have one."""
         first = id - id % self.policy.size
         if id >= self.first_new:
             return {}
-        told = (result for result in self.searcher.results if first <= result.id < first + self.policy.size)
+        known = (result for result in self.searcher.results if first <= result.id < first + self.policy.size)
         return {
-            result.id: (int(result.metrics.get("epochs", 0)), result.metrics.get("accuracy", 0.0)) for result in told
+            result.id: (int(result.metrics.get("epochs", 0)), result.metrics.get("accuracy", 0.0)) for result in known
         }
 
     def _checkpoint(self, candidate: Candidate) -> str:

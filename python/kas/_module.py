@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from . import _kas
+from ._deprecated import renamed_keyword
 from ._errors import Diagnostic
 from ._function import Function
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ._search import SearchSpace
 
 Binding: TypeAlias = str | Mapping[str, int] | None
+
+_GRADIENT_LOWERINGS = {kind.name.lower(): kind for kind in _kas.GradientRoad}
 
 
 def binding_to_text(binding: Binding) -> str:
@@ -135,7 +138,7 @@ class Module:
 class Operator:
     """An operator of a module.
 
-    Where a binding is asked for, it is a dictionary `{"N": 1, "C": 64}` or text `"N=1,C=64"`.
+    A binding is a dictionary `{"N": 1, "C": 64}` or text `"N=1,C=64"`.
     """
 
     def __init__(self, module: Module, name: str):
@@ -235,31 +238,31 @@ class Operator:
             raise ValueError(f"the device must be 'cpu', got {device!r}")
         return Function(self.module._handle.compile(self.name, binding_to_text(binding), threads, opt_level))
 
+    @renamed_keyword("road", "lowering")
     def compile_gradient(
         self,
         tensor: int,
         binding: Binding = None,
         device: str = "cpu",
         *,
-        road: str = "auto",
+        lowering: str = "auto",
         threads: int = 0,
         opt_level: int = 2,
     ) -> Function:
         """Compiles the gradient with respect to a tensor (0: the data, then the weights).
 
-        The result takes the data, the weights and the gradient of the output. `road` is "structured" for contractions
+        The result takes the data, the weights and the gradient of the output. `lowering` is "structured" for contractions
         in register tiles, "loops" for one loop nest, which every operator has, or "auto": the first where it exists and
         each element is used 5 times or more on average.
         """
-        roads = {name.lower(): value for name, value in _kas.GradientRoad.__members__.items()}
-        if road not in roads:
-            raise ValueError(f"the road must be 'auto', 'structured' or 'loops', got {road!r}")
+        if lowering not in _GRADIENT_LOWERINGS:
+            raise ValueError(f"the lowering must be 'auto', 'structured' or 'loops', got {lowering!r}")
         if device != "cpu":
             raise ValueError(f"the device must be 'cpu', got {device!r}")
         if not 0 <= tensor <= self.num_weights:
             raise ValueError(f"the tensor must be 0 (the data) to {self.num_weights}, got {tensor}")
         handle = self.module._handle.compile_gradient(
-            self.name, binding_to_text(binding), tensor, roads[road], threads, opt_level
+            self.name, binding_to_text(binding), tensor, _GRADIENT_LOWERINGS[lowering], threads, opt_level
         )
         return Function(handle)
 

@@ -50,7 +50,7 @@ def _numbers(phase: str, outcome: SearchOutcome, seconds: float, budget: Budget,
     best = outcome.best
     result = {
         "phase": phase,
-        "candidates": f"{done} judged, {failed} failed, {len(outcome.fully_trained)} trained to the end",
+        "candidates": f"{done} evaluated, {failed} failed, {len(outcome.fully_trained)} trained to the end",
         "effort": f"{effort:.1f} whole trainings, {60 * len(outcome.trained) / max(seconds, 1e-9):.1f} candidates per "
         "minute",
     }

@@ -140,8 +140,8 @@ class Searcher:
     """An algorithm on a space: `ask` proposes candidates, `tell` returns what became of them, in any order.
 
     With `database` everything is kept in one SQLite file (docs/Search.md), and a searcher made with the same arguments
-    goes on where the last one ended, however it ended: `results` has what was told, and candidates without an outcome
-    are asked first. `settings` are further texts that must be the same to go on, such as how candidates are evaluated.
+    goes on where the last one ended, however it ended: `results` has the outcomes, and candidates without
+    one are proposed first. `settings` are further texts that must be the same to go on, such as how candidates are evaluated.
 
     `objective` says what is to be small, e.g. `"-accuracy"` or `"pareto(flops,-accuracy)"`; without one the algorithm
     follows `latency_ms`, then `flops`. `parameters` are constants of the algorithm. Safe to use from any thread; calls
@@ -149,7 +149,7 @@ class Searcher:
 
     >>> with kas.Searcher(space, "mcts", seed=1, database="search.db", objective="-accuracy") as searcher:
     ...     for candidate in searcher.ask(4):
-    ...         searcher.tell(candidate.id, {"accuracy": judge(candidate.operator)})
+    ...         searcher.tell(candidate.id, {"accuracy": train(candidate.operator)})
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class Searcher:
         with self._lock:
             candidate = self._in_flight.get(id)
         if candidate is None:
-            known = "was told before" if id in self._results else "was not asked for"
+            known = "has an outcome" if id in self._results else "was not proposed"
             raise Error(f"requires the number of a candidate in flight, got {id}, which {known}")
         numbers: dict[str, float] = {}
         if metrics is not None:
@@ -254,7 +254,7 @@ class Searcher:
 
     @property
     def in_flight(self) -> list[Candidate]:
-        """Candidates that this object handed out and nobody told of."""
+        """Candidates that this object proposed and that have no outcome."""
         with self._lock:
             return [self._in_flight[id] for id in sorted(self._in_flight)]
 

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Training as an evaluator: data, recipes, failures, the JSON-lines process, judges."""
+"""Training as an evaluator: data, recipes, failures, the JSON-lines process, proxies."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from torch import nn
 
 import kas
 from kas import evaluate
-from kas.evaluate import judges
+from kas.evaluate import proxies
 
 QUICK = evaluate.Recipe(epochs=3, batch_size=10)
 
@@ -219,9 +219,9 @@ def test_kas_opt_searches_with_the_process(trainer, tmp_path):
     assert process.stdout.count("test_accuracy = ") == 2
 
 
-def test_judges(trainer, conv):
+def test_proxies(trainer, conv):
     space = trainer.sites.spaces["conv2d"]
-    features = judges.static_features(conv, space.bindings, space.multiplicities)
+    features = proxies.static_features(conv, space.bindings, space.multiplicities)
     assert features["flops"] == features["nest_flops"] == 1843200
     assert features["params"] == 2 * (16 * 16 + 32 * 32) * 9
     # At 5x5 a window of 3x3 in a frame of zeros sees 169 of 225 neighbours.
@@ -229,12 +229,12 @@ def test_judges(trainer, conv):
     assert features["points_seen"] == pytest.approx(32 * 169 / 25)
     assert (features["channels_seen"], features["data_used"], features["weights_indexed_by_position"]) == (32, 1, 0)
     assert features["positions_seen_twice"] == pytest.approx((3 + 4 + 5 + 4 + 3) ** 2 / 25)
-    scores = judges.initialization_scores(trainer, conv, seed=0)
+    scores = proxies.initialization_scores(trainer, conv, seed=0)
     assert set(scores) == {"grad_norm", "snip", "fisher", "naswot", "synflow"}
     assert all(math.isfinite(score) for score in scores.values())
-    assert scores == judges.initialization_scores(trainer, conv, seed=0)
-    teacher = judges.make_teacher(trainer)
-    dense, pool = (judges.fit_error(trainer, op, teacher, steps=20) for op in (conv, kas.operator("conv2d_depthwise")))
+    assert scores == proxies.initialization_scores(trainer, conv, seed=0)
+    teacher = proxies.make_teacher(trainer)
+    dense, pool = (proxies.fit_error(trainer, op, teacher, steps=20) for op in (conv, kas.operator("conv2d_depthwise")))
     assert dense < pool < 1.5
 
 
@@ -242,13 +242,13 @@ def test_combination():
     generator = numpy.random.default_rng(0)
     rows = [{"a": float(a), "b": float(b), "noise": float(c)} for a, b, c in generator.lognormal(size=(60, 3))]
     accuracies = [math.log(row["a"]) - 0.5 * math.log(row["b"]) for row in rows]
-    learned = judges.Combination().fit(rows, accuracies)
+    learned = proxies.Combination().fit(rows, accuracies)
     assert learned.is_trusted and learned.rank_correlation > 0.95
     assert learned.weights["a"] > 0 > learned.weights["b"]
-    assert judges.rank_correlation(learned.predict(rows), accuracies) > 0.95
+    assert proxies.rank_correlation(learned.predict(rows), accuracies) > 0.95
     # Nothing to learn: not trusted, and it says the mean.
-    noise = judges.Combination().fit(rows, generator.standard_normal(60))
+    noise = proxies.Combination().fit(rows, generator.standard_normal(60))
     assert not noise.is_trusted and numpy.ptp(noise.predict(rows)) == 0
-    assert not judges.Combination().fit(rows[:5], accuracies[:5]).is_trusted
-    assert math.isnan(judges.rank_correlation([1, 1], [1, 2]))
-    assert judges.rank_correlation([1, 2, 2, 4], [1, 2, 2, 5]) == pytest.approx(1)
+    assert not proxies.Combination().fit(rows[:5], accuracies[:5]).is_trusted
+    assert math.isnan(proxies.rank_correlation([1, 1], [1, 2]))
+    assert proxies.rank_correlation([1, 2, 2, 4], [1, 2, 2, 5]) == pytest.approx(1)

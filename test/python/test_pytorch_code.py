@@ -97,7 +97,7 @@ def test_file_runs_alone(tmp_path):
 
 
 def test_initialization_keeps_the_scale():
-    """Behind a rectifier the mean square of activations stays, up to sampling."""
+    """After a rectifier the mean square of activations stays, up to sampling."""
     torch.manual_seed(0)
     op = kas.operator("conv2d")
     module = load(op.to_pytorch({"N": 4, "Cin": 64, "Cout": 64, "H": 8, "W": 8, "k": 1}))

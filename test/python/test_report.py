@@ -66,17 +66,17 @@ def opened(browser, url, scheme="light", width=1400):
     """A page that asks for nothing beyond its address and complains about nothing."""
     context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme)
     page = context.new_page()
-    complaints, asked = [], []
+    complaints, requests = [], []
     page.on(
         "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
     )
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: requests.append(request.url))
     page.goto(url)
     page.wait_for_selector("html[data-ready=yes] #history .points path", state="attached")
     yield page
     assert not complaints
-    assert not [one for one in asked if not one.startswith((url.split("#")[0], "data:", "blob:"))]
+    assert not [one for one in requests if not one.startswith((url.split("#")[0], "data:", "blob:"))]
     context.close()
 
 

@@ -49,7 +49,7 @@ def comparable(outcome):
 
 
 def test_halving():
-    told = []
+    reported = []
     bracket = Bracket(Halving(), {id: f"operator {id}" for id in range(9)})
     trained = []
     while not bracket.is_done:
@@ -61,10 +61,10 @@ def test_halving():
             bracket.fail(id)
         else:
             bracket.score(id, id % 5, {"rung": bracket.epochs})
-        bracket.advance(lambda out, outcome: told.append((out, outcome["rung"])))
+        bracket.advance(lambda out, outcome: reported.append((out, outcome["rung"])))
     # Of 0 1 2 4 5 6 7 8 the best two by id % 5 are 4 and 8; of two one is kept.
     assert trained == [(id, 1) for id in range(9)] + [(4, 3), (8, 3), (4, 6), (4, None)]
-    assert told == [(2, 1), (7, 1), (1, 1), (6, 1), (0, 1), (5, 1), (8, 3), (4, None)]
+    assert reported == [(2, 1), (7, 1), (1, 1), (6, 1), (0, 1), (5, 1), (8, 3), (4, None)]
     assert expected_epochs(Halving(), 20) == (9 * 1 + 3 * 2 + 1 * 3 + 1 * 14) / 20
     assert front([(1, 5), (2, 4), (2, 5), (0, 9)]) == [0, 1, 3]
     for wrong in ({"size": 0}, {"keep": 0}, {"rungs": (1, 3)}, {"rungs": (3, 1, None)}):
@@ -85,7 +85,7 @@ def test_search_and_go_on(tmp_path):
 
     class Stop(kas.SearchCallback):
         def candidate(self, entry):
-            # The first that is out; another of its rung is told after it.
+            # The first that is out; another of its rung is reported after it.
             raise KeyboardInterrupt
 
     torch.manual_seed(5)  # The seed of the caller does not matter.

@@ -26,7 +26,7 @@ def space():
     return kas.SearchSpace.parse(SPACE)
 
 
-def judge(candidate):
+def evaluate(candidate):
     return {"loss": candidate.flops / 1e6 + int(candidate.key, 16) % 97 / 97}
 
 
@@ -73,7 +73,7 @@ def test_every_algorithm_finds_all(space, algorithm):
             for candidate in candidates:
                 assert candidate.key not in keys
                 keys.add(candidate.key)
-                result = searcher.tell(candidate.id, judge(candidate))
+                result = searcher.tell(candidate.id, evaluate(candidate))
                 assert result.metrics["flops"] == candidate.flops
         assert searcher.is_exhausted
         assert len(keys) == space.count()
@@ -85,7 +85,7 @@ def ask_some(space, count, database=None, **options):
     with kas.Searcher(space, "mcts", seed=1, database=database, objective="loss", **options) as searcher:
         while len(searcher.results) < count:
             (candidate,) = searcher.ask(1)
-            searcher.tell(candidate.id, judge(candidate))
+            searcher.tell(candidate.id, evaluate(candidate))
         return [(result.candidate.key, result.metrics) for result in searcher.results]
 
 
@@ -93,7 +93,7 @@ def test_the_same_call_goes_on(space, tmp_path):
     database = tmp_path / "search.db"
     expected = ask_some(space, 12)
     ask_some(space, 5, database)
-    # Killed with a candidate in flight: it is asked first.
+    # Killed with a candidate in flight: it is proposed first.
     searcher = kas.Searcher(space, "mcts", seed=1, database=database, objective="loss")
     assert searcher.num_replayed == 5
     lost = searcher.ask(1)[0]
@@ -137,7 +137,7 @@ def test_what_is_kept_beside(space, tmp_path):
     with kas.Searcher(space, **options) as searcher:
         first, second = searcher.ask(2)
         for candidate in (first, second):
-            searcher.tell(candidate.id, judge(candidate))
+            searcher.tell(candidate.id, evaluate(candidate))
         searcher.record_final(first.id, {"accuracy": 0.5}, seconds=3)
         searcher.record_final(second.id, error="out of memory")
         searcher.record_training(first.id, 1, [(1, "loss", 2.0), (2, "loss", 1.0), (2, "bad", math.nan)])
@@ -169,7 +169,7 @@ def test_bad_input(space):
     searcher = kas.Searcher(space)
     with pytest.raises(ValueError, match=r"must be a non-negative integer, got 1.5"):
         searcher.ask(1.5)
-    with pytest.raises(kas.Error, match=r"got 0, which was not asked for"):
+    with pytest.raises(kas.Error, match=r"got 0, which was not proposed"):
         searcher.tell(0, {"loss": 1})
     (candidate,) = searcher.ask()
     with pytest.raises(TypeError, match=r"tell either metrics or an error"):
@@ -177,7 +177,7 @@ def test_bad_input(space):
     with pytest.raises(TypeError, match=r"the metric 'loss' must be a number, got 'low'"):
         searcher.tell(candidate.id, {"loss": "low"})
     searcher.tell(candidate.id, {"loss": 1})
-    with pytest.raises(kas.Error, match=r"which was told before"):
+    with pytest.raises(kas.Error, match=r"which has an outcome"):
         searcher.tell(candidate.id, {"loss": 1})
     searcher.close()
     searcher.close()
@@ -191,7 +191,7 @@ def test_many_threads(space, tmp_path):
         def work():
             while candidates := searcher.ask(2):
                 for candidate in candidates:
-                    searcher.tell(candidate.id, judge(candidate))
+                    searcher.tell(candidate.id, evaluate(candidate))
 
         threads = [threading.Thread(target=work) for _ in range(8)]
         for thread in threads:

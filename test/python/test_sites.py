@@ -13,7 +13,7 @@ import kas.torch
 
 
 class Block(nn.Module):
-    """A residual block behind a stem, and a linear layer."""
+    """A residual block after a stem, and a linear layer."""
 
     def __init__(self):
         super().__init__()
@@ -121,7 +121,7 @@ def test_selection(network, example, sites):
     other = kas.torch.substitute(network, kas.operator("conv2d"), example=example, backend="pytorch")
     names = [name for name, m in other.named_modules() if isinstance(m, kas.torch.KasModule)]
     assert names == ["stem", "first", "second", "grouped", "depthwise", "dilated"]
-    # Not all that it was asked for.
+    # Not all that were named.
     operator = kas.operator("conv2d")
     both = [sites.sites["first"], sites.sites["down"]]
     with pytest.raises(

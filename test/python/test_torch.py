@@ -29,7 +29,7 @@ def run(module, data, gradient):
 def check(cases):
     for number, (op, binding) in enumerate(cases):
         compiled = kas.torch.KasModule(op, binding, threads=1)
-        # The gradients of PyTorch's code in f64 stand for the true ones.
+        # The gradients of PyTorch's code in f64 are taken for the true ones.
         exact = kas.torch.KasModule(op, binding, backend="pytorch").double()
         arrays = make_arrays(op, binding, seed=number)
         for weight, reference, array in zip(compiled.weights, exact.weights, arrays[1:]):
@@ -61,9 +61,9 @@ def check_roads(cases, least):
         gradient = generator.standard_normal(op.shapes(binding).output, dtype=numpy.float32)
         arrays = [*make_arrays(op, binding, seed=number), gradient]
         for tensor in range(op.num_weights + 1):
-            loops = op.compile_gradient(tensor, binding, road="loops", threads=1)
+            loops = op.compile_gradient(tensor, binding, lowering="loops", threads=1)
             try:
-                structured = op.compile_gradient(tensor, binding, road="structured", threads=1)
+                structured = op.compile_gradient(tensor, binding, lowering="structured", threads=1)
             except kas.Error as error:
                 assert "has no structured form" in str(error)
                 continue
@@ -201,7 +201,7 @@ def test_bad_input():
         (lambda: module(torch.randn(3, 6, 5)), ValueError, "expected data with 4 dimensions"),
         (lambda: module(torch.randn(2, 4, 6, 5)), ValueError, "does not fit this module"),
         (lambda: module(torch.randn(2, 3, 6, 5).double()), TypeError, "compiled kernels take float32"),
-        (lambda: conv.compile_gradient(1, BINDING, road="quick"), ValueError, "'structured' or 'loops', got 'quick'"),
+        (lambda: conv.compile_gradient(1, BINDING, lowering="quick"), ValueError, "'structured' or 'loops', got 'quick'"),
         (lambda: conv.compile_gradient(2, BINDING), ValueError, "must be 0 .the data. to 1, got 2"),
     ]:
         with pytest.raises(error, match=message):

@@ -17,7 +17,7 @@ import statistics
 
 import numpy
 
-from kas.evaluate.judges import Combination, rank_correlation
+from kas.evaluate.proxies import Combination, rank_correlation
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STATIC = (
@@ -109,8 +109,8 @@ def read(path: pathlib.Path) -> tuple[dict[str, Task], int]:
     return {name: Task(rows, operators, seeds) for name, rows in tasks.items()}, len(failed)
 
 
-def judge_columns(task: Task) -> dict[str, tuple[numpy.ndarray, str]]:
-    """Scores by judge, more is better, and what each costs per operator in CPU seconds."""
+def proxy_columns(task: Task) -> dict[str, tuple[numpy.ndarray, str]]:
+    """Scores by proxy, more is better, and what each costs per operator in CPU seconds."""
     scores = task.scores
     cost = lambda name: f"{statistics.fmean(row[name] for row in scores):.2f}"  # noqa: E731
     columns = {
@@ -131,9 +131,9 @@ def features(task: Task, names) -> list[dict[str, float]]:
     return [{name: row[name] for name in names if name in row} for row in task.scores]
 
 
-def judges_table(tasks: dict[str, Task]) -> list[str]:
+def proxies_table(tasks: dict[str, Task]) -> list[str]:
     lines = [
-        "| judge | CPU s | "
+        "| proxy | CPU s | "
         + " | ".join(f"{name}: Spearman [95 %] | tau | regret of the top 5" for name in tasks)
         + " |"
     ]
@@ -148,19 +148,19 @@ def judges_table(tasks: dict[str, Task]) -> list[str]:
             f"| {task.regret(scores, 5):.1f}"
         )
 
-    columns = {name: judge_columns(task) for name, task in tasks.items()}
+    columns = {name: proxy_columns(task) for name, task in tasks.items()}
     first = next(iter(columns.values()))
-    for judge in first:
+    for proxy in first:
         lines.append(
-            f"| {judge} | {first[judge][1]} | "
-            + " | ".join(cells(tasks[name], columns[name][judge][0]) for name in tasks)
+            f"| {proxy} | {first[proxy][1]} | "
+            + " | ".join(cells(tasks[name], columns[name][proxy][0]) for name in tasks)
             + " |"
         )
     for epochs in (1, 3, 6):
         row = []
         seconds = []
         for task in tasks.values():
-            # Seed 0 judges the means of the other seeds.
+            # Seed 0 predicts the means of the other seeds.
             scores = numpy.array([runs[0][f"validation{epochs}"] for runs in task.runs])
             other = task.test[:, 1:].mean(1)
             low, high = bootstrap(scores, other)
@@ -271,19 +271,19 @@ def policy_halving(task: Task, order, budget: float, size: int = 9):
     return best
 
 
-def judged_first(policy, score: str, seconds: str, sign: float):
-    """Half of the time judges, and the policy goes through what was judged, the best first."""
+def scored_first(policy, score: str, seconds: str, sign: float):
+    """Half of the time scores, and the policy goes through what was scored, the best first."""
 
     def run(task: Task, order, budget: float):
-        left, judged = budget / 2, []
+        left, scored = budget / 2, []
         for index in order:
             cost = task.scores[index][seconds] if seconds else 0.0
             if cost > left:
                 break
             left -= cost
-            judged.append(index)
-        judged.sort(key=lambda index: -sign * task.scores[index][score])
-        return policy(task, judged, budget / 2 + left)
+            scored.append(index)
+        scored.sort(key=lambda index: -sign * task.scores[index][score])
+        return policy(task, scored, budget / 2 + left)
 
     return run
 
@@ -322,9 +322,9 @@ def policies_table(tasks: dict[str, Task], trainings=(5, 10, 20, 40)) -> list[st
     policies = {
         "random, whole trainings": policy_random,
         "successive halving 1-3-6-all": policy_halving,
-        "parameters first, then halving": judged_first(policy_halving, "params", "", 1),
-        "SNIP first, then halving": judged_first(policy_halving, "snip", "initialization_seconds", 1),
-        "fit first, then halving": judged_first(policy_halving, "fit25", "fit_seconds", -1),
+        "parameters first, then halving": scored_first(policy_halving, "params", "", 1),
+        "SNIP first, then halving": scored_first(policy_halving, "snip", "initialization_seconds", 1),
+        "fit first, then halving": scored_first(policy_halving, "fit25", "fit_seconds", -1),
         "surrogate on static features": policy_surrogate,
     }
     count = min(len(task.operators) for task in tasks.values())
@@ -396,7 +396,7 @@ def main() -> None:
         + " | ".join(map(split, tasks.values()))
         + " |\n"
     )
-    for line in judges_table(tasks):
+    for line in proxies_table(tasks):
         print(line)
     print()
     for line in transfer_lines(tasks):

@@ -2,11 +2,11 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains and judges operators drawn uniformly from the space of tools/judging/space.mlir, on two tasks.
+"""Trains and scores operators drawn uniformly from the space of tools/judging/space.mlir, on two tasks.
 
 Writes one JSON object per line and training (or set of scores) to the output file. It may be killed at any time: the
 same command goes on. Several processes may share the work, each with an --output and a --first of its own (all but one
-with --dense-seeds=0): the files one behind the other are the table. tools/judging/analyse.py makes the tables of
+with --dense-seeds=0): the files in sequence are the table. tools/judging/analyse.py makes the tables of
 docs/Judging.md from it.
 """
 
@@ -22,7 +22,7 @@ import torch
 
 import kas
 from kas import evaluate
-from kas.evaluate import judges
+from kas.evaluate import proxies
 
 ROOT = pathlib.Path(__file__).resolve().parent
 BINDING = {"k1": 3, "k2": 5, "s": 2, "g": 4}
@@ -52,16 +52,16 @@ def train(trainer: evaluate.Trainer, operator: str | None, seed: int) -> dict:
     return row
 
 
-def judge(trainer: evaluate.Trainer, teacher: judges.Teacher, candidate: kas.Candidate, space: kas.SearchSpace) -> dict:
+def score(trainer: evaluate.Trainer, teacher: proxies.Teacher, candidate: kas.Candidate, space: kas.SearchSpace) -> dict:
     """All scores, those at initialization as means of three, and what each group costs in CPU seconds."""
     clock = time.process_time
     start = clock()
-    row: dict = judges.static_features(candidate.operator, space.bindings, space.multiplicities)
+    row: dict = proxies.static_features(candidate.operator, space.bindings, space.multiplicities)
     row["static_seconds"], start = clock() - start, clock()
-    several = [judges.initialization_scores(trainer, candidate.text, seed) for seed in range(3)]
+    several = [proxies.initialization_scores(trainer, candidate.text, seed) for seed in range(3)]
     row |= {name: math.fsum(scores[name] for scores in several) / 3 for name in several[0]}
     row["initialization_seconds"], start = (clock() - start) / 3, clock()
-    row["fit25"] = judges.fit_error(trainer, candidate.text, teacher, steps=25)
+    row["fit25"] = proxies.fit_error(trainer, candidate.text, teacher, steps=25)
     row["fit_seconds"] = clock() - start
     return row
 
@@ -99,7 +99,7 @@ def main() -> None:
     with kas.Searcher(space, "uniform", seed=7) as searcher:
         candidates = searcher.ask(arguments.operators)
     trainers = {task: make_trainer(task) for task in arguments.tasks.split(",")}
-    teachers: dict[str, judges.Teacher] = {}
+    teachers: dict[str, proxies.Teacher] = {}
 
     with open(output, "a") as stream:
 
@@ -126,14 +126,14 @@ def main() -> None:
                 continue
             for task, trainer in trainers.items():
                 if task not in teachers:
-                    teachers[task] = judges.make_teacher(trainer)
+                    teachers[task] = proxies.make_teacher(trainer)
                 for seed in range(arguments.seeds):
                     if not record(
                         task, index, candidate.key, f"seed{seed}", partial(train, trainer, candidate.text, seed)
                     ):
                         return
                 if not record(
-                    task, index, candidate.key, "scores", partial(judge, trainer, teachers[task], candidate, space)
+                    task, index, candidate.key, "scores", partial(score, trainer, teachers[task], candidate, space)
                 ):
                     return
 

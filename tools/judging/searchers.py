@@ -23,7 +23,7 @@ import analyse
 import numpy
 
 import kas
-from kas.evaluate import judges
+from kas.evaluate import proxies
 
 ROOT = pathlib.Path(__file__).resolve().parent
 NEIGHBORS = 3
@@ -72,7 +72,7 @@ class Features:
 
     def __call__(self, candidate: kas.Candidate) -> dict[str, float]:
         if candidate.key not in self._rows:
-            row = judges.static_features(candidate.operator, self._space.bindings, self._space.multiplicities)
+            row = proxies.static_features(candidate.operator, self._space.bindings, self._space.multiplicities)
             self._rows[candidate.key] = {name: row[name] for name in analyse.STATIC if name in row}
         return self._rows[candidate.key]
 

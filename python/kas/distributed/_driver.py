@@ -37,7 +37,7 @@ class Pool(abc.ABC):
 
     @abc.abstractmethod
     def get_capacity(self) -> int:
-        """How many tasks keep all workers busy now, some of them waiting in front of a worker."""
+        """How many tasks keep all workers busy now, some of them queued for a worker."""
 
     @abc.abstractmethod
     def submit(self, task: int, request: Request) -> None:
@@ -49,7 +49,7 @@ class Pool(abc.ABC):
 
     @abc.abstractmethod
     def cancel(self, task: int, *, kill: bool) -> None:
-        """Nothing will be told of the task. With `kill` its worker is ended, too, and another takes its place."""
+        """Drops the task: it gets no outcome. With `kill` its worker is ended, too, and another takes its place."""
 
     def get_time(self) -> float:
         """Seconds from some moment on."""
@@ -206,9 +206,9 @@ def run(
     loss), and waits with further ones. A candidate whose worker is gone is evaluated again elsewhere, `retries` times
     at most; one that takes longer than `straggler_factor` times the median (0: any time) is given to a second worker
     once there is a free one, and the first answer counts; one that takes more than `time_limit` seconds has failed. No
-    new candidates are asked for after `seconds`. `on_result` is called after each outcome, in this thread.
+    new candidates are requested after `seconds`. `on_result` is called after each outcome, in this thread.
 
-    What was told before, from the searcher's database, counts. Whatever ends this call leaves the database such that
+    Outcomes that the searcher's database has count. Whatever ends this call leaves the database such that
     the same call goes on: nothing with an outcome is evaluated again, what was in flight is.
     """
     for name, value in (("evaluations", evaluations), ("retries", retries)):

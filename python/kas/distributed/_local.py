@@ -43,7 +43,7 @@ class _Worker:
 
 
 class LocalPool(Pool):
-    """`workers` processes; each has one further task in front of it, so that it does not wait for the driver."""
+    """`workers` processes; each has one further task queued, so that it does not wait for the driver."""
 
     def __init__(self, evaluator: Evaluator, workers: int, *, prefetch: int = 1):
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:

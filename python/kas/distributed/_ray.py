@@ -51,7 +51,7 @@ class RayPool(Pool):
     Connects to the cluster at `address` ("auto": the one that this machine is in; None: the one that this process is
     connected to, or else one on this machine). Actors that have no place yet wait for one: Ray's autoscaler sees that.
     One that is gone, with its node or alone, is made anew wherever there is room. Each worker has `prefetch` further
-    tasks in front of it. Actors end with this process.
+    queued tasks. Actors end with this process.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class RayPool(Pool):
 
     def submit(self, task: int, request: Request) -> None:
         ready = [worker for worker in self._workers if worker.is_ready]
-        # The last one may have gone since the driver asked for the capacity.
+        # The last one may have gone since the driver read the capacity.
         worker = min(ready or self._workers, key=lambda worker: len(worker.tasks))
         worker.tasks.append(task)
         reference = worker.actor.evaluate.remote(request)

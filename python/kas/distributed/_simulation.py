@@ -93,24 +93,24 @@ def simulate(
 ) -> dict[str, float]:
     """One row of the table: evaluations take `seconds` on average, from a half to twice as long."""
 
-    def judge(request: Request) -> dict[str, float]:
+    def evaluate(request: Request) -> dict[str, float]:
         return {"loss": len(request.operator) + request.id % 17}
 
     with Searcher(space, algorithm, seed=1, database=database, objective="loss") as searcher:
-        pool = SimulatedPool(judge, workers, lambda _, r: seconds * r.uniform(0.5, 1.5), loss=loss, seed=1)
+        pool = SimulatedPool(evaluate, workers, lambda _, r: seconds * r.uniform(0.5, 1.5), loss=loss, seed=1)
         begin = time.process_time()
         summary = run(searcher, pool, evaluations=evaluations, straggler_factor=0)
         processor = time.process_time() - begin
-    told = summary.evaluated + summary.failed
+    finished = summary.evaluated + summary.failed
     return {
         "workers": workers,
         "evaluation_s": seconds,
-        "candidates": told,
-        "candidates_per_s": told / summary.seconds,
+        "candidates": finished,
+        "candidates_per_s": finished / summary.seconds,
         "busy": pool.busy_seconds / (workers * summary.seconds),
-        "ask_ms": 1e3 * summary.asking_seconds / told,
-        "tell_ms": 1e3 * summary.telling_seconds / told,
-        "driver_ms": 1e3 * processor / told,
+        "ask_ms": 1e3 * summary.asking_seconds / finished,
+        "tell_ms": 1e3 * summary.telling_seconds / finished,
+        "driver_ms": 1e3 * processor / finished,
         "memory_MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 

@@ -69,7 +69,7 @@ class Bracket:
     outcomes: dict[int, Any] = field(default_factory=dict)
     """The last outcome of each that is still in."""
     gone: dict[int, tuple[int, float]] = field(default_factory=dict)
-    """Those that were told before an interruption: epochs and score. The others are compared with them again."""
+    """Those with an outcome from before an interruption: epochs and score. The others are compared with them again."""
 
     def __post_init__(self) -> None:
         self.waiting = sorted(self.candidates)

@@ -301,7 +301,7 @@ def _read_picture(text: str) -> list:
         return [round(72 * float(x)), round(72 * (height - float(y)))]
 
     for line in text.strip().splitlines():
-        # Quotes stand where a field has other characters than letters and digits.
+        # There are quotes where a field has other characters than letters and digits.
         kind, *fields = (
             quoted[1:-1].replace('\\"', '"') if quoted[0] == '"' else quoted for quoted in _FIELDS.findall(line)
         )

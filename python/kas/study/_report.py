@@ -229,12 +229,12 @@ def write_tables(outcomes: Sequence[Outcome]) -> str:
 
 
 def update_page(page: str, outcomes: Sequence[Outcome]) -> str:
-    """The page with its tables anew: what stands between `<!-- study: NAME -->` and `<!-- end of study -->`."""
+    """The page with its tables anew: what is between `<!-- study: NAME -->` and `<!-- end of study -->`."""
     for name, section in SECTIONS.items():
         mark, end = f"<!-- study: {name} -->", "<!-- end of study -->"
         if mark in page:
-            before, behind = page.split(mark, 1)
-            page = before + mark + "\n" + "\n".join(section(outcomes)) + "\n" + end + behind.split(end, 1)[1]
+            before, after = page.split(mark, 1)
+            page = before + mark + "\n" + "\n".join(section(outcomes)) + "\n" + end + after.split(end, 1)[1]
     return page
 
 

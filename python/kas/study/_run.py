@@ -45,7 +45,7 @@ def find_baseline(configuration: Configuration, outcomes: dict[Configuration, Ou
 
 def _start_worker(request: dict[str, Any], limit: float) -> dict[str, Any]:
     """What the worker answers, or why it does not."""
-    # In a build tree the files are links to the sources, and the extension lies beside the links: nothing is resolved.
+    # In a build tree the files are links to the sources, and the extension is next to the links: nothing is resolved.
     package = str(pathlib.Path(os.path.abspath(__file__)).parents[2])
     environment = dict(os.environ, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS=str(request["threads"]))
     environment["PYTHONPATH"] = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])

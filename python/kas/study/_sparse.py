@@ -75,7 +75,7 @@ def _multiply(
     shift: int,
     sums: str,
 ) -> str:
-    """Adds the products of one matrix with what stands `shift` behind each pixel."""
+    """Adds the products of one matrix with what is `shift` after each pixel."""
     array, out = tensor((values,), "i32"), tensor((shape[0], pixels), "f32")
     weights = body.emit(
         f"sparse_tensor.assemble (%positions{number}, %coordinates{number}), %values{number} : "

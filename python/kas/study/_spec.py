@@ -148,7 +148,7 @@ def get_objection(c: Configuration) -> str | None:
 
 
 class _Reader:
-    """Walks over the nodes of YAML, which know their lines."""
+    """Traverses the nodes of YAML, which know their lines."""
 
     def __init__(self, path: str):
         self.path = path

@@ -24,7 +24,7 @@ class Exported(NamedTuple):
     module: Module
     """A module with one function, `@forward`, in linalg on tensors: of the data and all parameters and buffers."""
     tensors: dict[str, torch.Tensor]
-    """The arguments behind the data, in their order, by their names (`kas.name`)."""
+    """The arguments after the data, in their order, by their names (`kas.name`)."""
 
 
 class _Lifted(nn.Module):
@@ -43,7 +43,7 @@ class _Lifted(nn.Module):
 
 
 def _prepare(model: nn.Module, fold_batch_norms: bool) -> nn.Module:
-    """A copy in evaluation mode, operators as PyTorch code, batch norms in the weights in front of them."""
+    """A copy in evaluation mode, operators as PyTorch code, batch norms folded into the weights before them."""
     model = copy.deepcopy(model).eval()
     for module in model.modules():
         if isinstance(module, KasModule):

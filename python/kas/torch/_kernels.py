@@ -124,7 +124,7 @@ class KernelModule(nn.Module):
         shapes = [tuple(tensor.shape[1:]) for tensor in inputs]
         if shapes != self._input_shapes or len({len(tensor) for tensor in inputs}) != 1:
             raise ValueError(
-                f"expected inputs of shapes {self._input_shapes} behind one batch, got "
+                f"expected inputs of shapes {self._input_shapes} after one batch dimension, got "
                 f"{[tuple(t.shape) for t in inputs]}"
             )
         for tensor in (*inputs, *self.weights):

@@ -207,7 +207,7 @@ def _get_binding(operator: Operator, site: Site, given: Mapping[str, int]) -> di
 
 
 def _select(operator: Operator, sites: Sites | Sequence[Site], space: str | None) -> tuple[list[Site], bool]:
-    """The sites to replace, and whether somebody asked for them."""
+    """The sites to replace, and whether the caller named them."""
     if not isinstance(sites, Sites):
         return list(sites), True
     if space is None:
@@ -240,7 +240,7 @@ def substitute(
     it fits. Symbols that the shapes do not say have the values of the layer; `binding` gives others. The bias of a
     layer stays. `backend` and `threads` are those of `KasModule`.
 
-    Raises `ValueError` when the operator fits no site, or, unless `strict` is false, not all that were asked for.
+    Raises `ValueError` when the operator fits no site, or, unless `strict` is false, not all that were named.
     """
     if not isinstance(operator, Operator):
         raise TypeError(f"expected a kas.Operator, such as kas.operator('conv2d'), got {type(operator).__name__}")
@@ -248,7 +248,7 @@ def substitute(
         if example is None:
             raise TypeError("substitute needs the sites that extract found, or an example to find them by")
         sites = extract(model, example)
-    selected, asked = _select(operator, sites, space)
+    selected, named = _select(operator, sites, space)
     given = parse_binding(binding)
     modules = dict(model.named_modules())
     chosen: dict[str, dict[str, int]] = {}
@@ -260,7 +260,7 @@ def substitute(
             chosen[site.name] = _get_binding(operator, site, given)
         except (ValueError, Error) as error:
             misfits[site.name] = str(error)
-    if not chosen or (misfits and asked and strict):
+    if not chosen or (misfits and named and strict):
         reasons = "".join(f"\n  {name or 'the network itself'}: {reason}" for name, reason in misfits.items())
         raise ValueError(
             f"the operator '{operator.name}' does not fit {'these' if chosen else 'any of these'} layers:{reasons}"

@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The analysis of the judging benchmark, on made-up trainings of which the answer is known."""
+"""The analysis of the benchmark of proxies, on made-up trainings of which the answer is known."""
 
 import json
 import pathlib
