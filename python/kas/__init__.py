@@ -74,11 +74,11 @@ if TYPE_CHECKING:
     from . import study as study
     from . import torch as torch
     from ._model_search import Budget as Budget
-    from ._model_search import Halving as Halving
     from ._model_search import SearchCallback as SearchCallback
     from ._model_search import SearchOutcome as SearchOutcome
     from ._model_search import Trained as Trained
     from ._model_search import search as search
+    from .evaluate._halving import Halving as Halving
 else:
 
     def __getattr__(name):

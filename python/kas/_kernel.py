@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from ._function import Function
 from ._module import Binding, Module, binding_to_text, find_entry, named_kernels
 
 if TYPE_CHECKING:
     import numpy
+
+
+class _Description(TypedDict):
+    """What the extension says of a kernel, as JSON."""
+
+    symbols: list[str]
+    inputs: int
 
 
 class KernelShapes(NamedTuple):
@@ -36,7 +43,7 @@ class Kernel:
     def __init__(self, module: Module, name: str):
         self.module = module
         self.name = name
-        self._description: dict[str, Any] = json.loads(module._handle.describe_kernel(name))
+        self._description: _Description = json.loads(module._handle.describe_kernel(name))
 
     def __repr__(self) -> str:
         return f"<kas.Kernel {self.name}>"

@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ._errors import need
 
@@ -31,13 +31,18 @@ from torch import nn
 
 import kas.torch
 
-from ._module import Operator
+from ._module import Binding, Operator
 from ._progress import Progress, make_progress
 from ._search import Candidate, Searcher, SearchSpace
 from .evaluate import Data, Recipe, Trainer
 from .evaluate._halving import Bracket, Halving, front
 from .evaluate._trainer import summarize
 from .evaluate._workers import Done, Job, Pool
+
+if TYPE_CHECKING:
+    import pandas
+
+    from .distributed import TrainingPool
 
 
 @dataclass(frozen=True)
@@ -186,9 +191,11 @@ class SearchOutcome:
             for entry in self.trained
         ]
 
-    def frame(self):
+    def frame(self) -> pandas.DataFrame:
         """The same as a pandas.DataFrame."""
-        pandas = need("pandas", "torch")
+        need("pandas", "torch")
+        import pandas
+
         return pandas.DataFrame(self.rows(), columns=None if self.trained else ["id", "failure"]).set_index("id")
 
 
@@ -209,7 +216,7 @@ def search(
     *,
     space: str | SearchSpace | None = None,
     limits: Mapping[str, float] = {},
-    binding: Any = None,
+    binding: Binding = None,
     recipe: Recipe = Recipe(),
     algorithm: str = "surrogate",
     parameters: Mapping[str, float] = {},
@@ -222,7 +229,7 @@ def search(
     final: int = 5,
     final_seeds: int = 3,
     latency: bool = False,
-    database: str | os.PathLike | None = None,
+    database: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
     memory_limit: int | None = None,
@@ -231,7 +238,7 @@ def search(
     device: str = "cpu",
     progress: bool | str = True,
     callbacks: Sequence[SearchCallback] = (),
-    pool: Any = None,
+    pool: Pool | TrainingPool | None = None,
 ) -> SearchOutcome:
     """Looks for operators that make a network as accurate at a lower cost.
 
@@ -323,27 +330,42 @@ def _fit_limits(space: SearchSpace, limits: Mapping[str, float]) -> SearchSpace:
 
 
 def _make_trainer(
-    model, data, recipe, space, binding, flops_ratio, min_flops_ratio, inherit, backend, device
+    model: nn.Module,
+    data: str | Data,
+    recipe: Recipe,
+    space: str | SearchSpace | None,
+    binding: Binding,
+    flops_ratio: float,
+    min_flops_ratio: float,
+    inherit: bool,
+    backend: str,
+    device: str,
 ) -> Trainer:
     if not isinstance(model, nn.Module):
         raise TypeError(f"the model must be a torch.nn.Module, got {type(model).__name__}")
     first = Trainer(model, data, recipe)
     sites = kas.torch.extract(model, first.data.train[0][:1], flops_ratio=flops_ratio, min_flops_ratio=min_flops_ratio)
-    name = space
     if isinstance(space, SearchSpace):
         # Its operators go where its bindings are: the kind with the most FLOPs, unless a kind has its name.
-        name = space.name if space.name in sites.spaces else None
+        space = space.name if space.name in sites.spaces else None
     return Trainer(
         model,
         first.data,
         recipe,
-        space=name,
+        space=space,
         sites=sites,
         binding=binding,
         inherit=inherit,
         backend=backend,
         device=device,
     )
+
+
+class _Limits(TypedDict, total=False):
+    """Of a `Job`."""
+
+    time_limit: float
+    cpu_limit: float
 
 
 class _Run:
@@ -354,15 +376,21 @@ class _Run:
     final, final_seeds, latency = 5, 3, False
     time_limit: float | None = None
 
-    def __init__(self, trainer, problem, searcher, pool, budget, policy, objective, callbacks):
-        self.trainer: Trainer = trainer
-        self.problem: SearchSpace = problem
-        self.searcher: Searcher = searcher
-        self.pool: Pool = pool
-        self.budget: Budget = budget
-        self.policy: Halving = policy
+    def __init__(
+        self,
+        trainer: Trainer,
+        problem: SearchSpace,
+        searcher: Searcher,
+        pool: Pool | TrainingPool,
+        budget: Budget,
+        policy: Halving,
+        objective: str,
+        callbacks: Sequence[SearchCallback],
+    ):
+        self.trainer, self.problem, self.searcher, self.pool = trainer, problem, searcher, pool
+        self.budget, self.policy = budget, policy
         self.objective = objective
-        self.callbacks: Sequence[SearchCallback] = callbacks
+        self.callbacks = callbacks
         self.start = time.monotonic()
         self.brackets: list[Bracket] = []
         self.epochs = 0.0
@@ -526,7 +554,7 @@ class _Run:
                 return Job(id, candidate.text, 0, bracket.epochs, path, **self._limits(bracket.epochs))
         return None
 
-    def _limits(self, epochs: int | None) -> dict[str, float]:
+    def _limits(self, epochs: int | None) -> _Limits:
         """Limits of a job to the end of an epoch. Two CPU seconds are always allowed, for the start."""
         if self.time_limit is not None:
             return {"time_limit": self.time_limit}

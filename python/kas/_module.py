@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 from . import _kas
 from ._deprecated import renamed_keyword
@@ -38,6 +38,27 @@ def binding_to_text(binding: Binding) -> str:
         if isinstance(value, bool) or not hasattr(value, "__index__"):
             raise TypeError(f"the symbol '{name}' must be bound to an integer, got {value!r}")
     return ",".join(f"{name}={value.__index__()}" for name, value in binding.items())
+
+
+class Sizes(TypedDict):
+    """The symbolic sizes of an operator's tensors."""
+
+    data: list[str]
+    weights: list[list[str]]
+    output: list[str]
+
+
+class _Description(Sizes):
+    """What the extension says of an operator, as JSON."""
+
+    primaries: list[str]
+    coefficients: list[str]
+    weight_outputs: list[list[int]]
+    unordered_output: list[bool]
+    macs: str | None
+    flops: str | None
+    parameters: str | None
+    bytes: str | None
 
 
 class Cost(NamedTuple):
@@ -144,7 +165,7 @@ class Operator:
     def __init__(self, module: Module, name: str):
         self.module = module
         self.name = name
-        self._description: dict[str, Any] = json.loads(module._handle.describe(name))
+        self._description: _Description = json.loads(module._handle.describe(name))
 
     def __repr__(self) -> str:
         return f"<kas.Operator {self.name}>"
@@ -162,9 +183,10 @@ class Operator:
         return self._description["primaries"], self._description["coefficients"]
 
     @property
-    def sizes(self) -> dict[str, list]:
+    def sizes(self) -> Sizes:
         """The symbolic sizes: `data`, `weights` (one list for each) and `output`."""
-        return {key: self._description[key] for key in ("data", "weights", "output")}
+        description = self._description
+        return {"data": description["data"], "weights": description["weights"], "output": description["output"]}
 
     @property
     def weight_outputs(self) -> list[list[int]]:
@@ -190,7 +212,8 @@ class Operator:
     @property
     def symbolic_cost(self) -> SymbolicCost:
         """The cost as one loop nest, over the symbols."""
-        return SymbolicCost(*(self._description[key] for key in SymbolicCost._fields))
+        description = self._description
+        return SymbolicCost(description["macs"], description["flops"], description["parameters"], description["bytes"])
 
     def cost(self, binding: Binding = None) -> Cost:
         """The cost at a binding, with the best stages."""
@@ -251,9 +274,9 @@ class Operator:
     ) -> Function:
         """Compiles the gradient with respect to a tensor (0: the data, then the weights).
 
-        The result takes the data, the weights and the gradient of the output. `lowering` is "structured" for contractions
-        in register tiles, "loops" for one loop nest, which every operator has, or "auto": the first where it exists and
-        each element is used 5 times or more on average.
+        The result takes the data, the weights and the gradient of the output. `lowering` is "structured" for
+        contractions in register tiles, "loops" for one loop nest, which every operator has, or "auto": the first where
+        it exists and each element is used 5 times or more on average.
         """
         if lowering not in _GRADIENT_LOWERINGS:
             raise ValueError(f"the lowering must be 'auto', 'structured' or 'loops', got {lowering!r}")
@@ -292,7 +315,7 @@ def parse(text: str, name: str = "<string>") -> Module:
     return Module(text, name)
 
 
-def load(path: str | os.PathLike) -> Module:
+def load(path: str | os.PathLike[str]) -> Module:
     """Reads a file of MLIR."""
     with open(path, encoding="utf-8") as file:
         return Module(file.read(), os.fspath(path))

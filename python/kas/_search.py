@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 from . import _kas
 from ._errors import Error
@@ -20,6 +20,19 @@ from ._module import Module, Operator
 
 ALGORITHMS = ("random", "uniform", "exhaustive", "evolution", "mcts", "surrogate")
 """How candidates are chosen; docs/Search.md says how each works."""
+
+
+class _Description(TypedDict):
+    """What the extension says of a space, as JSON."""
+
+    name: str
+    primaries: list[str]
+    coefficients: list[str]
+    bindings: list[dict[str, int]]
+    multiplicities: list[int]
+    budget: dict[str, float]
+    baseline: dict[str, float]
+    named_operator: str
 
 
 class SearchSpace:
@@ -35,7 +48,7 @@ class SearchSpace:
         if not isinstance(module, Module):
             raise TypeError(f"expected a kas.Module or its text, got {type(module).__name__}")
         self.module = module
-        self._description: dict[str, Any] = json.loads(module._handle.describe_space(name))
+        self._description: _Description = json.loads(module._handle.describe_space(name))
         self.name: str = self._description["name"]
 
     @classmethod
@@ -140,8 +153,8 @@ class Searcher:
     """An algorithm on a space: `ask` proposes candidates, `tell` returns what became of them, in any order.
 
     With `database` everything is kept in one SQLite file (docs/Search.md), and a searcher made with the same arguments
-    goes on where the last one ended, however it ended: `results` has the outcomes, and candidates without
-    one are proposed first. `settings` are further texts that must be the same to go on, such as how candidates are evaluated.
+    goes on where the last one ended, however it ended: `results` has the outcomes, and candidates without one are
+    proposed first. `settings` are further texts that must be the same to go on, such as how candidates are evaluated.
 
     `objective` says what is to be small, e.g. `"-accuracy"` or `"pareto(flops,-accuracy)"`; without one the algorithm
     follows `latency_ms`, then `flops`. `parameters` are constants of the algorithm. Safe to use from any thread; calls
@@ -158,7 +171,7 @@ class Searcher:
         algorithm: str = "surrogate",
         *,
         seed: int = 0,
-        database: str | os.PathLike | None = None,
+        database: str | os.PathLike[str] | None = None,
         objective: str = "",
         parameters: Mapping[str, float] = {},
         settings: Mapping[str, str] = {},
@@ -301,7 +314,8 @@ class Searcher:
     @property
     def statistics(self) -> dict[str, int]:
         """What the algorithm did: `asked`, `evaluated`, `failed`, `expansions`, `walks`, `dead_ends`, `duplicates`."""
-        return json.loads(self._handle.get_statistics())
+        statistics: dict[str, int] = json.loads(self._handle.get_statistics())
+        return statistics
 
     def stop(self) -> None:
         """Makes a running and all later `ask` return soon."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._errors import Error, MissingExtraError
-from ._module import Module, Operator
+from ._module import Binding, Module, Operator
 from ._module import operator as named_operator
 from ._search import ALGORITHMS, SearchSpace
 
@@ -93,6 +93,7 @@ def _search(arguments: argparse.Namespace) -> int:
     from . import _model_search
     from .evaluate import load_data
     from .evaluate.__main__ import load_network, make_recipe
+    from .evaluate._halving import Halving
 
     def numbers(entries: Sequence[str], what: str) -> dict[str, float]:
         result: dict[str, float] = {}
@@ -121,7 +122,7 @@ def _search(arguments: argparse.Namespace) -> int:
         algorithm=arguments.algorithm,
         parameters=numbers(arguments.parameter, "a parameter"),
         objective=arguments.objective,
-        halving=_model_search.Halving.off() if arguments.no_halving else _model_search.Halving(),
+        halving=Halving.off() if arguments.no_halving else Halving(),
         translation_equivariant=arguments.translation_equivariant,
         flops_ratio=arguments.flops_ratio,
         min_flops_ratio=arguments.min_flops_ratio,
@@ -223,10 +224,14 @@ def _bench(arguments: argparse.Namespace) -> int:
     import numpy
 
     operator, space, _ = _find_operator(arguments.source, arguments.candidate)
-    if arguments.bind is None and space is None:
-        raise UsageError("requires sizes: --bind=N=1,...")
     names = [*operator.symbols[0], *operator.symbols[1]]
-    bindings: list[Any] = [arguments.bind] if arguments.bind else [{n: b[n] for n in names} for b in space.bindings]
+    bindings: list[Binding]
+    if arguments.bind is not None:
+        bindings = [arguments.bind]
+    elif space is not None:
+        bindings = [{name: binding[name] for name in names} for binding in space.bindings]
+    else:
+        raise UsageError("requires sizes: --bind=N=1,...")
     for binding in bindings:
         function = operator.compile(binding, threads=arguments.threads)
         generator = numpy.random.default_rng(0)
@@ -374,7 +379,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             need("torch", "torch")
         options = make_parser(arguments[:1] == ["search"]).parse_args(arguments)
-        return options.run(options)
+        code: int = options.run(options)
+        return code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

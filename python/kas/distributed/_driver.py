@@ -10,7 +10,7 @@ import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from .._request import Request
 from .._search import Candidate, Searcher, SearchResult
@@ -19,11 +19,14 @@ from .._search import Candidate, Searcher, SearchResult
 _LEAST_LATE = 1.0
 
 
+RequestT = TypeVar("RequestT")
+
+
 class Outcome(NamedTuple):
     """What became of a task of a pool: one of the three."""
 
     task: int
-    metrics: Mapping[str, float] | None = None
+    metrics: Mapping[str, Any] | None = None
     error: str | None = None
     """The evaluator raised this: the candidate has failed."""
     lost: str | None = None
@@ -32,15 +35,15 @@ class Outcome(NamedTuple):
     """The lost worker was at this task; otherwise it only waited there, and has no part in the loss."""
 
 
-class Pool(abc.ABC):
-    """Workers that evaluate. Used by one thread."""
+class Pool(abc.ABC, Generic[RequestT]):
+    """Workers that evaluate what `submit` gives them: a `kas.Request`, for `run`. Used by one thread."""
 
     @abc.abstractmethod
     def get_capacity(self) -> int:
         """How many tasks keep all workers busy now, some of them queued for a worker."""
 
     @abc.abstractmethod
-    def submit(self, task: int, request: Request) -> None:
+    def submit(self, task: int, request: RequestT) -> None:
         """Starts a task; numbers of tasks are not used twice."""
 
     @abc.abstractmethod
@@ -55,7 +58,7 @@ class Pool(abc.ABC):
         """Seconds from some moment on."""
         return time.monotonic()
 
-    def close(self) -> None:  # noqa: B027 - most pools have nothing to end
+    def close(self) -> None:
         """Ends the workers."""
 
     def __enter__(self) -> Any:
@@ -88,7 +91,9 @@ class _Task(NamedTuple):
 class _Run:
     """The state of one run."""
 
-    def __init__(self, searcher: Searcher, pool: Pool, retries: int, time_limit: float | None, straggler_factor: float):
+    def __init__(
+        self, searcher: Searcher, pool: Pool[Request], retries: int, time_limit: float | None, straggler_factor: float
+    ):
         self.searcher, self.pool = searcher, pool
         self.retries, self.time_limit, self.straggler_factor = retries, time_limit, straggler_factor
         self.tasks: dict[int, _Task] = {}
@@ -191,7 +196,7 @@ class _Run:
 
 def run(
     searcher: Searcher,
-    pool: Pool,
+    pool: Pool[Request],
     *,
     evaluations: int,
     seconds: float | None = None,
@@ -214,9 +219,9 @@ def run(
     for name, value in (("evaluations", evaluations), ("retries", retries)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise ValueError(f"{name} must be a non-negative integer, got {value!r}")
-    for name, value in (("seconds", seconds), ("time_limit", time_limit)):
-        if value is not None and not (isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0):
-            raise ValueError(f"{name} must be a positive number, got {value!r}")
+    for name, limit in (("seconds", seconds), ("time_limit", time_limit)):
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, float)) or limit <= 0):
+            raise ValueError(f"{name} must be a positive number, got {limit!r}")
     state = _Run(searcher, pool, retries, time_limit, straggler_factor)
     begin, done = pool.get_time(), searcher.num_results
 

@@ -7,29 +7,26 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Generic
 
 from .._errors import need
-from .._request import Request
-from ._driver import Outcome, Pool
-from ._local import describe
+from ._driver import Outcome, Pool, RequestT
+from ._local import Evaluator, describe
 
 ray = need("ray", "ray")
 
-Evaluator = Callable[[Request], Mapping[str, float]]
 
-
-class _Evaluation:
+class _Evaluation(Generic[RequestT]):
     """The actor: evaluates one request after the other."""
 
-    def __init__(self, evaluator: Evaluator):
+    def __init__(self, evaluator: Evaluator[RequestT]):
         self.evaluator = evaluator
 
     def ready(self) -> None:
         """Answers as soon as the actor has a place."""
 
-    def evaluate(self, request: Request):
+    def evaluate(self, request: RequestT) -> tuple[dict[str, float] | None, str | None]:
         # What the evaluator raises may not be picklable.
         try:
             return dict(self.evaluator(request)), None
@@ -45,7 +42,7 @@ class _Worker:
         self.tasks: deque[int] = deque()
 
 
-class RayPool(Pool):
+class RayPool(Pool[RequestT]):
     """`workers` actors, each with `num_cpus` and `num_gpus` (also fractions) and further `resources`.
 
     Connects to the cluster at `address` ("auto": the one that this machine is in; None: the one that this process is
@@ -56,7 +53,7 @@ class RayPool(Pool):
 
     def __init__(
         self,
-        evaluator: Evaluator,
+        evaluator: Evaluator[RequestT],
         workers: int,
         *,
         num_cpus: float = 1,
@@ -85,7 +82,7 @@ class RayPool(Pool):
     def get_capacity(self) -> int:
         return self._depth * sum(worker.is_ready for worker in self._workers)
 
-    def submit(self, task: int, request: Request) -> None:
+    def submit(self, task: int, request: RequestT) -> None:
         ready = [worker for worker in self._workers if worker.is_ready]
         # The last one may have gone since the driver read the capacity.
         worker = min(ready or self._workers, key=lambda worker: len(worker.tasks))

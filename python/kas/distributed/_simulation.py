@@ -21,7 +21,7 @@ from .._search import Searcher, SearchSpace
 from ._driver import Outcome, Pool, run
 
 
-class SimulatedPool(Pool):
+class SimulatedPool(Pool[Request]):
     """`workers` workers whose evaluations take `seconds(request, random)` of virtual time, and give `metrics(request)`.
 
     The driver is real, and the processor's time that it takes counts in full: the clock moves on by that, and jumps to

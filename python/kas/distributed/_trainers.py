@@ -35,7 +35,7 @@ class TrainingPool:
     machines their folder must be on all of them.
     """
 
-    def __init__(self, pool: Pool, *, retries: int = 2):
+    def __init__(self, pool: Pool[Job], *, retries: int = 2):
         self._pool, self._retries = pool, retries
         self._jobs: dict[int, tuple[Job, float, int]] = {}
         self._next = 0

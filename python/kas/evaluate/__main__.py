@@ -34,6 +34,8 @@ def load_network(text: str) -> nn.Module:
     if not path or not os.path.isfile(path):
         raise ValueError(f"the network must be 'digits' or FILE.py:NAME with a file that exists, got '{text}'")
     specification = importlib.util.spec_from_file_location("kas_user_network", path)
+    if specification is None or specification.loader is None:
+        raise ValueError(f"the network must be in a file of Python, got '{path}'")
     module = importlib.util.module_from_spec(specification)
     # Classes of the file can be sent to other processes by this name.
     sys.modules["kas_user_network"] = module

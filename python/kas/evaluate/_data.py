@@ -72,7 +72,10 @@ class Data:
 
     def to(self, device: str | torch.device) -> Data:
         """The same on a device."""
-        move = lambda split: (split[0].to(device), split[1].to(device))  # noqa: E731
+
+        def move(split: Split) -> Split:
+            return split[0].to(device), split[1].to(device)
+
         return Data(
             self.name, move(self.train), move(self.validation), move(self.test), self.num_classes, self.augmentation
         )
@@ -105,7 +108,7 @@ def _crop_and_flip(images: torch.Tensor, generator: torch.Generator) -> torch.Te
     return picked.permute(0, 3, 1, 2).contiguous()
 
 
-def load_data(name: str = "digits", path: str | os.PathLike | None = None, **options: Any) -> Data:
+def load_data(name: str = "digits", path: str | os.PathLike[str] | None = None, **options: Any) -> Data:
     """A data set by name.
 
     Without a path: `digits` (scikit-learn's 1797 images of 8x8, in a frame of one pixel) and `moved_digits` (each moved
@@ -150,10 +153,9 @@ def digits(moved: bool = False, train: int = 300, validation: int = 300) -> Data
         moves = numpy.random.RandomState(1).randint(0, 5, (len(inputs), 2))
         inputs = torch.stack([image[:, top : top + 10, left : left + 10] for image, (top, left) in zip(inputs, moves)])
     ends = train, train + validation
-    splits = [
-        (inputs[a:b].contiguous(), classes[a:b].contiguous()) for a, b in ((0, ends[0]), ends, (ends[1], len(inputs)))
-    ]
-    return Data("moved_digits" if moved else "digits", *splits, num_classes=10)
+    parts = ((0, ends[0]), ends, (ends[1], len(inputs)))
+    first, second, third = ((inputs[a:b].contiguous(), classes[a:b].contiguous()) for a, b in parts)
+    return Data("moved_digits" if moved else "digits", first, second, third, num_classes=10)
 
 
 def _normalized(name: str, train: Split, test: Split, validation: int, num_classes: int) -> Data:
@@ -163,7 +165,10 @@ def _normalized(name: str, train: Split, test: Split, validation: int, num_class
     rest = len(train[0]) - validation
     mean = train[0][:rest].mean((0, 2, 3), keepdim=True)
     deviation = train[0][:rest].std((0, 2, 3), keepdim=True)
-    normalize = lambda images: (images - mean) / deviation  # noqa: E731
+
+    def normalize(images: torch.Tensor) -> torch.Tensor:
+        return (images - mean) / deviation
+
     return Data(
         name,
         (normalize(train[0][:rest]), train[1][:rest]),

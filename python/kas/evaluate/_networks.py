@@ -47,4 +47,5 @@ class DigitsNetwork(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.stage0(functional.relu(self.stem_norm(self.stem(x))))
         x = functional.relu(self.widen_norm(self.widen(functional.avg_pool2d(x, 2))))
-        return self.classify(self.stage1(x).mean((2, 3)))
+        output: torch.Tensor = self.classify(self.stage1(x).mean((2, 3)))
+        return output

@@ -164,7 +164,7 @@ class Trainer:
         operator: Operator | str | None,
         seed: int = 0,
         epochs: int | None = None,
-        checkpoint: str | os.PathLike | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         test: bool = False,
     ) -> tuple[dict[str, float], list[tuple[int, str, float]]]:
         """One training to the end of `epochs` (all): its metrics and its curve.

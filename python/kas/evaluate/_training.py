@@ -102,13 +102,10 @@ def initialize(network: nn.Module, seed: int, modules: Iterable[str] | None = No
                 reset()
 
 
-def _is_norm(module: nn.Module) -> bool:
-    return isinstance(module, nn.modules.batchnorm._BatchNorm) and module.track_running_stats
-
-
 @torch.no_grad()
 def _recalibrate(network: nn.Module, inputs: torch.Tensor) -> None:
-    norms = [module for module in network.modules() if _is_norm(module)]
+    kind = nn.modules.batchnorm._BatchNorm
+    norms = [module for module in network.modules() if isinstance(module, kind) and module.track_running_stats]
     if not norms:
         return
     momenta = [module.momentum for module in norms]
@@ -219,7 +216,7 @@ class Training:
                 if not math.isfinite(value):
                     raise TrainingFailure(f"the loss is {value} in step {self.step} of epoch {self.epoch}")
                 self.optimizer.zero_grad(set_to_none=True)
-                self._scaler.scale(loss).backward()
+                torch.autograd.backward(self._scaler.scale(loss))
                 if recipe.clip_gradients > 0:
                     self._scaler.unscale_(self.optimizer)
                     nn.utils.clip_grad_norm_(self.network.parameters(), recipe.clip_gradients)
@@ -231,7 +228,7 @@ class Training:
                     raise TrainingFailure(f"the time was up in epoch {self.epoch + 1} of {recipe.epochs}")
         return total / self._steps_per_epoch
 
-    def _autocast(self):
+    def _autocast(self) -> contextlib.AbstractContextManager[object]:
         if self._precision is None:
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, self._precision)
@@ -263,7 +260,7 @@ class Training:
         found = {name: value for at, name, value in self.curve if at == epoch and name in ("accuracy", "loss")}
         return {**found, "epochs": epoch, "train_seconds": self.seconds * epoch / self.epoch} if len(found) == 2 else {}
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all that is needed to go on; a file that is there is replaced at once or not at all."""
         partial = f"{os.fspath(path)}.partial"
         torch.save(
@@ -281,7 +278,7 @@ class Training:
         )
         os.replace(partial, path)
 
-    def load(self, path: str | os.PathLike) -> None:
+    def load(self, path: str | os.PathLike[str]) -> None:
         """Goes on where `save` was called; the network, data, recipe and seed must be the same."""
         state = torch.load(path, map_location=self.device, weights_only=True)
         if state["seed"] != self.seed:

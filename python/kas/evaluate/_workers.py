@@ -12,11 +12,14 @@ import signal
 import time
 import traceback
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from .._errors import Error
 from ._trainer import Trainer
 from ._training import TrainingFailure
+
+Answer: TypeAlias = tuple[dict[str, float] | None, list[tuple[int, str, float]], str | None]
+"""Of a worker: metrics, curve and failure."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def _work(connection: Any, inherited: list[Any], trainer: Trainer, threads: int,
             return
         try:
             metrics, curve = trainer.train_once(job.text, job.seed, job.epochs, job.checkpoint, job.test)
-            answer = (metrics, curve, None)
+            answer: Answer = (metrics, curve, None)
         except (TrainingFailure, Error, MemoryError) as failure:
             answer = (None, [], " ".join(str(failure).split()) or type(failure).__name__)
         except Exception as error:
@@ -175,13 +178,13 @@ class Pool:
 
     def wait(self, timeout: float) -> list[Done]:
         """The jobs that ended, after `timeout` seconds at most."""
-        busy = [index for index, job in enumerate(self._jobs) if job is not None]
-        multiprocessing.connection.wait([self._connections[index] for index in busy], timeout)
-        done = [self._collect(index) for index in busy]
+        busy = [(index, job) for index, job in enumerate(self._jobs) if job is not None]
+        multiprocessing.connection.wait([self._connections[index] for index, _ in busy], timeout)
+        done = [self._collect(index, job) for index, job in busy]
         return [one for one in done if one is not None]
 
-    def _collect(self, index: int) -> Done | None:
-        job, seconds = self._jobs[index], time.monotonic() - self._started[index]
+    def _collect(self, index: int, job: Job) -> Done | None:
+        seconds = time.monotonic() - self._started[index]
         before, now = self._cpu_started[index], _get_cpu_seconds(self._processes[index])
         cpu_seconds = None if before is None or now is None else now - before
         if self._connections[index].poll():

@@ -14,14 +14,15 @@ trained accuracy did not survive a change of the task. They are columns, and bre
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from .._errors import need
 
 need("torch", "torch")
 
 import numpy
+import numpy.typing
 import torch
 from torch import nn
 from torch.nn import functional
@@ -32,7 +33,8 @@ from .._module import Operator
 from ._trainer import Trainer
 from ._training import EVALUATION_BATCH, Training, seed_of
 
-Scores = dict[str, float]
+Scores: TypeAlias = dict[str, float]
+Vector: TypeAlias = "numpy.typing.NDArray[numpy.float64]"
 
 __all__ = [
     "Combination",
@@ -101,7 +103,10 @@ def static_features(
     known = [*operator.symbols[0], *operator.symbols[1]]
     bindings = [{name: binding[name] for name in known} for binding in bindings]
     costs = [operator.cost(binding) for binding in bindings]
-    total = lambda values: float(sum(value * n for value, n in zip(values, multiplicities)))  # noqa: E731
+
+    def total(values: Iterable[float]) -> float:
+        return float(sum(value * count for value, count in zip(values, multiplicities)))
+
     features = {
         "flops": total(cost.flops for cost in costs),
         "nest_flops": total(2 * _nest_macs(operator, binding) for binding in bindings),
@@ -133,8 +138,9 @@ def _gradient_scores(network: nn.Module, inputs: torch.Tensor, classes: torch.Te
     for handle in handles:
         handle.remove()
     weights = [weight for module in modules for weight in module.weights]
-    gradients = torch.autograd.grad(loss, weights + outputs, allow_unused=True)
-    gradients = [torch.zeros_like(t) if g is None else g for t, g in zip(weights + outputs, gradients)]
+    tensors = [*weights, *outputs]
+    found: tuple[torch.Tensor | None, ...] = torch.autograd.grad(loss, tensors, allow_unused=True)
+    gradients = [torch.zeros_like(tensor) if g is None else g for tensor, g in zip(tensors, found)]
     of_weights, of_outputs = gradients[: len(weights)], gradients[len(weights) :]
     count = len(inputs)
     fisher = 0.0
@@ -153,7 +159,10 @@ def _naswot(network: nn.Module, inputs: torch.Tensor) -> float:
     """The pattern of what is positive after each normalization."""
     patterns: list[torch.Tensor] = []
     norms = [module for module in network.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
-    keep = lambda _, __, output: patterns.append((output > 0).flatten(1).float())  # noqa: E731
+
+    def keep(_: nn.Module, __: Any, output: torch.Tensor) -> None:
+        patterns.append((output > 0).flatten(1).float())
+
     handles = [module.register_forward_hook(keep) for module in norms]
     with torch.no_grad():
         network(inputs)
@@ -226,7 +235,7 @@ def make_teacher(trainer: Trainer, seed: int = 100) -> Teacher:
     handles = []
     for site in trainer.replaced:
 
-        def record(_, data, output, name=site.name):
+        def record(_: nn.Module, data: tuple[torch.Tensor, ...], output: torch.Tensor, name: str = site.name) -> None:
             inputs[name], outputs[name] = data[0].detach().clone(), _standardize(output.detach())
 
         handles.append(modules[site.name].register_forward_hook(record))
@@ -267,7 +276,7 @@ def fit_error(
                 group["lr"] = 0.03 * 0.5 * (1 + math.cos(math.pi * step / steps))
             optimizer.zero_grad(set_to_none=True)
             chosen = torch.randperm(len(data), generator=order)[:batch]
-            imitate(module, data[chosen], wanted[chosen]).backward()
+            torch.autograd.backward(imitate(module, data[chosen], wanted[chosen]))
             optimizer.step()
         with torch.no_grad():
             total += float(imitate(module, data[:EVALUATION_BATCH], wanted[:EVALUATION_BATCH]))
@@ -277,15 +286,15 @@ def fit_error(
 # A learned combination
 
 
-def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
+def rank_correlation(a: Sequence[float] | Vector, b: Sequence[float] | Vector) -> float:
     """Spearman's: the correlation of the ranks, equal values sharing theirs; nan where all are equal."""
-    ranks = [_ranks(numpy.asarray(values, dtype=float)) for values in (a, b)]
-    if any(rank.std() == 0 for rank in ranks):
+    first, second = (_ranks(numpy.asarray(values, dtype=float)) for values in (a, b))
+    if first.std() == 0 or second.std() == 0:
         return math.nan
-    return float(numpy.corrcoef(*ranks)[0, 1])
+    return float(numpy.corrcoef(first, second)[0, 1])
 
 
-def _ranks(values: numpy.ndarray) -> numpy.ndarray:
+def _ranks(values: Vector) -> Vector:
     _, inverse, counts = numpy.unique(values, return_inverse=True, return_counts=True)
     ends = numpy.cumsum(counts)
     return (ends - (counts - 1) / 2)[inverse]
@@ -315,7 +324,7 @@ class Combination:
         """The rank correlation reaches `trusted_from`."""
         return self.rank_correlation >= self.trusted_from
 
-    def _matrix(self, rows: Sequence[Mapping[str, float]]) -> numpy.ndarray:
+    def _matrix(self, rows: Sequence[Mapping[str, float]]) -> Vector:
         matrix = numpy.array([[row.get(name, math.nan) for name in self._names] for row in rows], dtype=float)
         logs = numpy.where(self._positive, numpy.log(numpy.clip(matrix, 1e-300, None)), matrix)
         return numpy.where(numpy.isfinite(logs), logs, self._fill)
@@ -360,14 +369,15 @@ class Combination:
         """Accuracy per standard deviation of each score."""
         return dict(zip(self._names, map(float, self._weights))) if math.isfinite(self.rank_correlation) else {}
 
-    def predict(self, rows: Sequence[Mapping[str, float]], anyway: bool = False) -> numpy.ndarray:
+    def predict(self, rows: Sequence[Mapping[str, float]], anyway: bool = False) -> Vector:
         """The accuracies that are expected; the mean for all while the combination is not trusted (unless `anyway`)."""
         if not (self.is_trusted or (anyway and math.isfinite(self.rank_correlation))):
             return numpy.full(len(rows), self._mean_accuracy)
-        return (self._matrix(rows) - self._mean) / self._scale @ self._weights + self._offset
+        predictions: Vector = (self._matrix(rows) - self._mean) / self._scale @ self._weights + self._offset
+        return predictions
 
 
-def _ridge(matrix: numpy.ndarray, target: numpy.ndarray, penalty: float) -> tuple[numpy.ndarray, float]:
+def _ridge(matrix: Vector, target: Vector, penalty: float) -> tuple[Vector, float]:
     center, offset = matrix.mean(0), float(target.mean())
     shifted = matrix - center
     weights = numpy.linalg.solve(

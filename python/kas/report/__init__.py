@@ -29,7 +29,7 @@ from ._server import Server
 __all__ = ["Database", "Server", "main", "serve", "write"]
 
 
-def write(database: str | os.PathLike, output: str | os.PathLike, *, pictures: int = 1000) -> None:
+def write(database: str | os.PathLike[str], output: str | os.PathLike[str], *, pictures: int = 1000) -> None:
     """Writes the report of a search database as one HTML file.
 
     `pictures` bounds how many candidates, the best in each metric, have their graph drawn (by Graphviz, where `dot` is
@@ -50,7 +50,7 @@ def write(database: str | os.PathLike, output: str | os.PathLike, *, pictures: i
             raise
 
 
-def serve(database: str | os.PathLike, *, port: int = 0) -> Server:
+def serve(database: str | os.PathLike[str], *, port: int = 0) -> Server:
     """Serves the page at a port of the loopback address (0: any that is free), and follows the search.
 
     Nothing can be changed through it. Ends with `close()` or the `with` statement.

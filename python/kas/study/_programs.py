@@ -109,7 +109,7 @@ class Body:
     def convolution(self, value: str, weights: str, layer: Layer, element: str, sums: str) -> str:
         padded, size = self.pad(value, layer, element)
         image, out = (1, layer.inputs, size, size), output_shape(layer)
-        shape = layer.weight_shape
+        shape: tuple[int, ...] = layer.weight_shape
         name = "conv_2d_nchw_fchw"
         if layer.depthwise:
             name = "depthwise_conv_2d_nchw_chw"

@@ -9,7 +9,7 @@ import html
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from ._spec import SCHEDULES
+from ._spec import SCHEDULES, Configuration
 from ._store import Outcome
 
 THESIS = {
@@ -46,7 +46,7 @@ def _fastest(outcomes: Iterable[Outcome]) -> Outcome | None:
 
 def get_best(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Of configurations that differ by the algorithm alone, the fastest; in the order of the study."""
-    groups: dict[tuple, list[Outcome]] = {}
+    groups: dict[Configuration, list[Outcome]] = {}
     for outcome in outcomes:
         groups.setdefault(outcome.configuration._replace(algorithm=""), []).append(outcome)
     return [best for group in groups.values() if (best := _fastest(group)) is not None]

@@ -69,7 +69,8 @@ def _start_worker(request: dict[str, Any], limit: float) -> dict[str, Any]:
     if worker.returncode < 0:
         return {"failure": f"the worker died: {signal.Signals(-worker.returncode).name}"}
     try:
-        return json.loads(output.splitlines()[-1])
+        answer: dict[str, Any] = json.loads(output.splitlines()[-1])
+        return answer
     except (IndexError, ValueError):
         return {"failure": f"the worker ended with {worker.returncode} and without an answer: {errors.strip()[-500:]}"}
 
@@ -101,7 +102,7 @@ def measure(
     layers = answer["layers"]
 
     def total(name: str) -> float:
-        return sum(layer[name] * layer["count"] for layer in layers)
+        return float(sum(layer[name] * layer["count"] for layer in layers))
 
     expected = total("dense_macs") / total("macs") * ELEMENT_FACTORS.get(configuration.compression, 1.0)
     outcome = dataclasses.replace(

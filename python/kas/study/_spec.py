@@ -171,12 +171,14 @@ class _Reader:
     def sequence(self, node: Any, what: str) -> list[Any]:
         if node.id != "sequence" or not node.value:
             raise self.fail(node, f"requires {what} to be a list of at least one, got {_describe(node)}")
-        return node.value
+        entries: list[Any] = node.value
+        return entries
 
     def choice(self, node: Any, names: Sequence[str], what: str) -> str:
         if node.id != "scalar" or node.value not in names:
             raise self.fail(node, f"requires {what} of {', '.join(names)}, got {_describe(node)}")
-        return node.value
+        name: str = node.value
+        return name
 
     def number(self, node: Any, what: str, least: float, most: float, kind: Callable[[str], Any] = int) -> Any:
         try:

@@ -37,7 +37,7 @@ class _Lifted(nn.Module):
         self.names = names
         self.count = count
 
-    def forward(self, *arguments):
+    def forward(self, *arguments: torch.Tensor) -> Any:
         values = dict(zip(self.names, arguments[self.count :]))
         return torch.func.functional_call(self.network[0], values, arguments[: self.count])
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import nn
@@ -42,11 +43,14 @@ def _apply(
     inputs: Sequence[torch.Tensor], weights: Sequence[torch.Tensor], text: str, binding: str, threads: int
 ) -> torch.Tensor:
     function = _compiled(text, binding, len(inputs[0]), False, threads)
-    return function(*(tensor.contiguous() for tensor in (*inputs, *weights)))
+    output: torch.Tensor = function(*(tensor.contiguous() for tensor in (*inputs, *weights)))
+    return output
 
 
 @_apply.register_fake
-def _(inputs, weights, text, binding, threads):
+def _(
+    inputs: Sequence[torch.Tensor], weights: Sequence[torch.Tensor], text: str, binding: str, threads: int
+) -> torch.Tensor:
     return inputs[0].new_empty(_shapes(text, binding, len(inputs[0])).output)
 
 
@@ -60,22 +64,30 @@ def _apply_gradients(
     threads: int,
 ) -> list[torch.Tensor]:
     function = _compiled(text, binding, len(inputs[0]), True, threads)
-    return function(*(tensor.contiguous() for tensor in (*inputs, *weights, gradient)))[1:]
+    results: list[torch.Tensor] = function(*(tensor.contiguous() for tensor in (*inputs, *weights, gradient)))
+    return results[1:]
 
 
 @_apply_gradients.register_fake
-def _(gradient, inputs, weights, text, binding, threads):
+def _(
+    gradient: torch.Tensor,
+    inputs: Sequence[torch.Tensor],
+    weights: Sequence[torch.Tensor],
+    text: str,
+    binding: str,
+    threads: int,
+) -> list[torch.Tensor]:
     return [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in (*inputs, *weights)]
 
 
-def _setup_context(ctx, inputs, output):
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
     data, weights, *rest = inputs
     ctx.num_inputs = len(data)
     ctx.save_for_backward(*data, *weights)
     ctx.rest = rest
 
 
-def _backward(ctx, gradient):
+def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
     tensors, count = ctx.saved_tensors, ctx.num_inputs
     results = torch.ops.kas.kernel_gradients(gradient, tensors[:count], tensors[count:], *ctx.rest)
     return results[:count], results[count:], None, None, None
@@ -130,4 +142,6 @@ class KernelModule(nn.Module):
         for tensor in (*inputs, *self.weights):
             if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
                 raise TypeError(f"compiled kernels take float32 on the CPU, got {tensor.dtype} on '{tensor.device}'")
-        return torch.ops.kas.apply_kernel(inputs, self.weights, self.text, binding_to_text(self.binding), self.threads)
+        binding = binding_to_text(self.binding)
+        output: torch.Tensor = torch.ops.kas.apply_kernel(inputs, self.weights, self.text, binding, self.threads)
+        return output

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import nn
 
 from .._function import Function
-from .._module import Binding, Module, Operator, binding_to_text
+from .._module import Binding, Module, Operator, Shapes, binding_to_text
 
 
 def parse_binding(binding: Binding) -> dict[str, int]:
@@ -40,7 +41,7 @@ def _operator(text: str) -> Operator:
 
 
 @functools.lru_cache(maxsize=1024)
-def _shapes(text: str, binding: str):
+def _shapes(text: str, binding: str) -> Shapes:
     return _operator(text).shapes(binding)
 
 
@@ -56,11 +57,12 @@ def _gradient(text: str, binding: str, tensor: int, threads: int) -> Function:
 
 @torch.library.custom_op("kas::apply", mutates_args=(), device_types="cpu")
 def _apply(data: torch.Tensor, weights: Sequence[torch.Tensor], text: str, binding: str, threads: int) -> torch.Tensor:
-    return _forward(text, binding, threads)(data.contiguous(), *(weight.contiguous() for weight in weights))
+    output: torch.Tensor = _forward(text, binding, threads)(data.contiguous(), *(w.contiguous() for w in weights))
+    return output
 
 
 @_apply.register_fake
-def _(data, weights, text, binding, threads):
+def _(data: torch.Tensor, weights: Sequence[torch.Tensor], text: str, binding: str, threads: int) -> torch.Tensor:
     return data.new_empty(_shapes(text, binding).output)
 
 
@@ -75,21 +77,30 @@ def _apply_gradient(
     threads: int,
 ) -> torch.Tensor:
     arguments = (data, *weights, gradient)
-    return _gradient(text, binding, tensor, threads)(*(argument.contiguous() for argument in arguments))
+    result: torch.Tensor = _gradient(text, binding, tensor, threads)(*(argument.contiguous() for argument in arguments))
+    return result
 
 
 @_apply_gradient.register_fake
-def _(gradient, data, weights, tensor, text, binding, threads):
+def _(
+    gradient: torch.Tensor,
+    data: torch.Tensor,
+    weights: Sequence[torch.Tensor],
+    tensor: int,
+    text: str,
+    binding: str,
+    threads: int,
+) -> torch.Tensor:
     return data.new_empty(data.shape if tensor == 0 else weights[tensor - 1].shape)
 
 
-def _setup_context(ctx, inputs, output):
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
     data, weights, *rest = inputs
     ctx.save_for_backward(data, *weights)
     ctx.rest = rest
 
 
-def _backward(ctx, gradient):
+def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
     data, *weights = ctx.saved_tensors
     needs_data, needs_weights = ctx.needs_input_grad[:2]
     # The second entry is a list where PyTorch tells the weights apart.
@@ -104,15 +115,18 @@ def _backward(ctx, gradient):
 _apply.register_autograd(_backward, setup_context=_setup_context)
 
 
-@torch.compiler.disable
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 @functools.lru_cache(maxsize=1024)
 def _exported_function(text: str, binding: str) -> Callable[..., torch.Tensor]:
     """The function of the exported PyTorch code."""
     operator = _operator(text)
-    names: dict = {}
+    names: dict[str, Any] = {}
     code = operator.to_pytorch(binding)
     exec(compile(code, f"<PyTorch code of {operator.name}>", "exec"), names)
-    return next(value for value in names.values() if getattr(value, "__code__", None) is not None)
+    function: Callable[..., torch.Tensor] = next(
+        value for value in names.values() if getattr(value, "__code__", None) is not None
+    )
+    return function
 
 
 class KasModule(nn.Module):
@@ -128,6 +142,9 @@ class KasModule(nn.Module):
     The weights start such that rectified data keeps its mean square, by the number of terms that the operator's sums
     really have (He et al., "Delving Deep into Rectifiers", ICCV 2015, carried over to operators).
     """
+
+    bias: nn.Parameter | None
+    """The parameter of `bias_dim`."""
 
     def __init__(
         self,
@@ -172,12 +189,12 @@ class KasModule(nn.Module):
             text = binding_to_text(self.binding)
             self._functions[text] = _exported_function(self.text, text)
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[str, Any]:
         # Functions that were made from text cannot be pickled.
         return {**self.__dict__, "_functions": {}}
 
-    def __setstate__(self, state: dict) -> None:
-        super().__setstate__(state)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
         self._make_functions()
 
     @property
@@ -220,7 +237,7 @@ class KasModule(nn.Module):
 
     def forward(self, data: torch.Tensor) -> torch.Tensor:
         output = self._apply_operator(data)
-        if self.bias is None:
+        if self.bias is None or self.bias_dim is None:
             return output
         return output + self.bias.reshape([-1] + [1] * (output.ndim - self.bias_dim - 1))
 
@@ -236,4 +253,5 @@ class KasModule(nn.Module):
                     f"compiled kernels take float32 on the CPU, got {name} of {tensor.dtype} on '{tensor.device}'; "
                     "use backend='pytorch' for others"
                 )
-        return torch.ops.kas.apply(data, self.weights, self.text, binding, self.threads)
+        output: torch.Tensor = torch.ops.kas.apply(data, self.weights, self.text, binding, self.threads)
+        return output

@@ -68,7 +68,7 @@ def _observe(model: nn.Module, example: Any) -> dict[str, list[_Call]]:
     for name, module in model.named_modules():
         if is_layer(module):
 
-            def record(_, inputs, output, name=name):
+            def record(_: nn.Module, inputs: tuple[Any, ...], output: Any, name: str = name) -> None:
                 if inputs and isinstance(inputs[0], torch.Tensor) and isinstance(output, torch.Tensor):
                     calls.setdefault(name, []).append(_Call(tuple(inputs[0].shape), tuple(output.shape)))
 
@@ -88,9 +88,12 @@ def _observe(model: nn.Module, example: Any) -> dict[str, list[_Call]]:
     return calls
 
 
-def _write(model: nn.Module, calls: dict[str, list[_Call]], misses: dict[str, str]):
+def _write(
+    model: nn.Module, calls: dict[str, list[_Call]], misses: dict[str, str]
+) -> tuple[str, dict[str, str], list[str]]:
     """Functions for `kas-extract`, the path that each is for, and that of each line."""
-    text, functions, lines = "", {}, [""]
+    text, lines = "", [""]
+    functions: dict[str, str] = {}
     for name, module in model.named_modules():
         if not is_layer(module):
             continue
@@ -181,10 +184,13 @@ def _get_binding(operator: Operator, site: Site, given: Mapping[str, int]) -> di
         raise ValueError(f"requires symbols of the operator in the binding, got '{unknown[0]}'")
     sizes = operator.sizes
     binding: dict[str, int] = {}
-    for what, shape in (("data", site.data_shape), ("output", site.output_shape)):
-        if len(sizes[what]) != len(shape):
-            raise ValueError(f"requires rank {len(sizes[what])} for the {what}, got {len(shape)}")
-        for size, extent in zip(sizes[what], shape):
+    for what, symbolic, shape in (
+        ("data", sizes["data"], site.data_shape),
+        ("output", sizes["output"], site.output_shape),
+    ):
+        if len(symbolic) != len(shape):
+            raise ValueError(f"requires rank {len(symbolic)} for the {what}, got {len(shape)}")
+        for size, extent in zip(symbolic, shape):
             if size in primaries and binding.setdefault(size, extent) != extent:
                 raise ValueError(f"requires one value for symbol '{size}', got {binding[size]} and {extent}")
     for name in primaries + coefficients:
