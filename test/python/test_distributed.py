@@ -92,7 +92,10 @@ def test_limits_and_stragglers(marks):
     assert failures[12] is None and summary.repeated >= 1
     # On a busy machine a third one may have begun before the second was lost.
     assert re.fullmatch("lost [23] workers, the last one: the worker ended with code -9", failures[4])
-    with make_searcher() as searcher, LocalPool(Evaluator(marks.parent / "marks", hangs=[100], seconds=0.01), 1) as pool:
+    with (
+        make_searcher() as searcher,
+        LocalPool(Evaluator(marks.parent / "marks", hangs=[100], seconds=0.01), 1) as pool,
+    ):
         (marks / "0").unlink()
         pool._evaluator.hangs = {0}
         pool._workers[0].process.kill()

@@ -78,7 +78,7 @@ def check_roads(cases, least):
     assert both >= least, both
 
 
-def test_roads_of_gradients():
+def test_lowerings_of_gradients():
     check_roads(named_cases()[::2] + random_operators(60)[:10], 30)
 
 
@@ -201,7 +201,11 @@ def test_bad_input():
         (lambda: module(torch.randn(3, 6, 5)), ValueError, "expected data with 4 dimensions"),
         (lambda: module(torch.randn(2, 4, 6, 5)), ValueError, "does not fit this module"),
         (lambda: module(torch.randn(2, 3, 6, 5).double()), TypeError, "compiled kernels take float32"),
-        (lambda: conv.compile_gradient(1, BINDING, lowering="quick"), ValueError, "'structured' or 'loops', got 'quick'"),
+        (
+            lambda: conv.compile_gradient(1, BINDING, lowering="quick"),
+            ValueError,
+            "'structured' or 'loops', got 'quick'",
+        ),
         (lambda: conv.compile_gradient(2, BINDING), ValueError, "must be 0 .the data. to 1, got 2"),
     ]:
         with pytest.raises(error, match=message):

@@ -52,7 +52,9 @@ def train(trainer: evaluate.Trainer, operator: str | None, seed: int) -> dict:
     return row
 
 
-def score(trainer: evaluate.Trainer, teacher: proxies.Teacher, candidate: kas.Candidate, space: kas.SearchSpace) -> dict:
+def score(
+    trainer: evaluate.Trainer, teacher: proxies.Teacher, candidate: kas.Candidate, space: kas.SearchSpace
+) -> dict:
     """All scores, those at initialization as means of three, and what each group costs in CPU seconds."""
     clock = time.process_time
     start = clock()
