@@ -4,7 +4,7 @@ set -uo pipefail
 
 usage() {
   cat <<'END_OF_USAGE'
-usage: tools/lint.sh [CHECK...] [options]
+usage: tools/lint.sh [CHECK...] [options] [FILE...]
 
 Runs the checks that are named, or format, ruff and mypy, and closes with the line 'lint: N passed, N failed, N left
 out'. A check that could not run has failed; one without a file to look at, or that KAS_PYTHON=skip turns off, is left
@@ -19,6 +19,7 @@ out.
   --plain-headers[=REV] the C++ sources compile without precompiled headers, those that changed since REV; needs a
                         build tree
 
+  FILE                  only these files, for all checks but mypy and docs
   --changed-since=REV   only files that changed since REV, for all checks but mypy and docs
   --only=REGEX          only sources whose path matches, for tidy and plain-headers
   --at-most=COUNT       only so many sources, those that changed last, for tidy and plain-headers
@@ -33,7 +34,7 @@ END_OF_USAGE
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 2
 build=build
-checks=()
+checks=() given=()
 since= only= at_most= fix=
 declare -A since_of
 for argument in "$@"; do
@@ -49,6 +50,7 @@ for argument in "$@"; do
     --at-most=*) at_most=${argument#*=} ;;
     --fix) fix=1 ;;
     --help) usage; exit 0 ;;
+    [!-]*) given+=("$argument") ;;
     *) echo "error: unknown option '$argument'" >&2; usage >&2; exit 2 ;;
   esac
 done
@@ -61,10 +63,20 @@ fi
 # A check returns this when there is nothing to look at.
 left_out=77
 
-# The files in git that match the patterns, one per line: all, or those changed since $1, the last changed first.
+# The files that match the patterns, one per line: those that were named, else those in git, or those of them that changed
+# since $1, the last changed first.
 list_files() {
-  local revision=$1 range=HEAD
+  local revision=$1 range=HEAD file pattern
   shift
+  if [[ ${#given[@]} -gt 0 ]]; then
+    for file in "${given[@]}"; do
+      for pattern in "$@"; do
+        # shellcheck disable=SC2053
+        [[ $file != $pattern ]] || echo "$file"
+      done
+    done
+    return
+  fi
   if [[ -z $revision ]]; then
     git ls-files -- "$@"
     return

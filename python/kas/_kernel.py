@@ -58,6 +58,7 @@ class Kernel:
 
     @property
     def num_inputs(self) -> int:
+        """How many data inputs there are, weights not counted."""
         return self._description["inputs"]
 
     def shapes(self, binding: Binding = None, batch: int = 1) -> KernelShapes:

@@ -104,10 +104,12 @@ class Trained:
 
     @property
     def id(self) -> int:
+        """The number of the candidate."""
         return self.candidate.id
 
     @property
     def operator(self) -> Operator:
+        """The operator of the candidate."""
         return self.candidate.operator
 
 
@@ -151,6 +153,7 @@ class SearchOutcome:
 
     @property
     def best(self) -> Trained | None:
+        """The best candidate: see the class; None where no training came to an end."""
         ranked = self.finalists or self.fully_trained
         if not ranked:
             ranked = [entry for entry in self.trained if entry.failure is None]

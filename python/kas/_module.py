@@ -207,6 +207,7 @@ class Operator:
 
     @property
     def num_weights(self) -> int:
+        """How many weight tensors there are."""
         return len(self._description["weights"])
 
     @property

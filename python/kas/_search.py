@@ -146,6 +146,7 @@ class SearchResult:
 
     @property
     def id(self) -> int:
+        """The number of the candidate."""
         return self.candidate.id
 
 

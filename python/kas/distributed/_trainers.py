@@ -21,6 +21,7 @@ class TrainJob:
         self.trainer = trainer
 
     def __call__(self, job: Job) -> dict[str, Any]:
+        """One training: `metrics` and `curve`."""
         metrics, curve = self.trainer.train_once(job.text, job.seed, job.epochs, job.checkpoint, job.test)
         return {"metrics": metrics, "curve": curve}
 

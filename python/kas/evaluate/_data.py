@@ -68,6 +68,7 @@ class Data:
 
     @property
     def input_shape(self) -> tuple[int, ...]:
+        """The shape of one input, without the examples."""
         return tuple(self.train[0].shape[1:])
 
     def to(self, device: str | torch.device) -> Data:

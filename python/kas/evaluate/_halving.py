@@ -48,6 +48,7 @@ class Halving:
 
     @staticmethod
     def off() -> Halving:
+        """Without halving: every candidate is trained by the whole recipe."""
         return Halving(1, (None,), 1.0)
 
     def for_epochs(self, epochs: int) -> Halving:

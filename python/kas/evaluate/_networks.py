@@ -45,6 +45,7 @@ class DigitsNetwork(nn.Module):
         self.classify = nn.Linear(2 * channels, num_classes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Logits [examples, classes] of images [examples, 1, 10, 10]."""
         x = self.stage0(functional.relu(self.stem_norm(self.stem(x))))
         x = functional.relu(self.widen_norm(self.widen(functional.avg_pool2d(x, 2))))
         output: torch.Tensor = self.classify(self.stage1(x).mean((2, 3)))

@@ -194,6 +194,7 @@ class Trainer:
         return summarize(runs)
 
     def __call__(self, request: Request | Operator | str) -> dict[str, float]:
+        """The metrics of whole trainings; see the class."""
         return self.evaluate(request.operator if isinstance(request, Request) else request)
 
 

@@ -165,6 +165,7 @@ class Training:
 
     @property
     def is_done(self) -> bool:
+        """All epochs of the recipe are done."""
         return self.epoch >= self.recipe.epochs
 
     def advance(self, epochs: int, deadline: float | None = None) -> None:

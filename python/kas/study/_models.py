@@ -27,18 +27,22 @@ class Layer:
 
     @property
     def padding(self) -> int:
+        """Zeros on each side of the image."""
         return self.kernel // 2
 
     @property
     def output_size(self) -> int:
+        """The edge of the output in pixels."""
         return (self.size + 2 * self.padding - self.kernel) // self.stride + 1
 
     @property
     def weight_shape(self) -> tuple[int, int, int, int]:
+        """Outputs, inputs per group, and the filter."""
         return (self.outputs, 1 if self.depthwise else self.inputs, self.kernel, self.kernel)
 
     @property
     def weights(self) -> int:
+        """How many weights there are."""
         return math.prod(self.weight_shape)
 
     @property
@@ -48,11 +52,13 @@ class Layer:
 
     @property
     def name(self) -> str:
+        """Such as `c3s2_64_128@32`: kind, kernel, stride, inputs, outputs and size."""
         kind = "dw" if self.depthwise else "c"
         stride = f"s{self.stride}" if self.stride > 1 else ""
         return f"{kind}{self.kernel}{stride}_{self.inputs}_{self.outputs}@{self.size}"
 
     def to_json(self) -> dict[str, Any]:
+        """The fields, for a process that measures."""
         return asdict(self)
 
 

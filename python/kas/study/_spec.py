@@ -39,6 +39,7 @@ class Model:
 
     @property
     def name(self) -> str:
+        """As the tables and the database say it."""
         return (
             self.network
             + (f"@{self.image}" if self.image != 32 else "")
@@ -46,6 +47,7 @@ class Model:
         )
 
     def get_layers(self) -> list[Layer]:
+        """The distinct layers; see `kas.study.get_layers`."""
         return get_layers(self.network, self.image, self.width)
 
 
@@ -62,6 +64,7 @@ class Configuration(NamedTuple):
 
     @property
     def name(self) -> str:
+        """As the tables and the database say it."""
         ratio = f" {self.ratio:g}" if self.ratio else ""
         return f"{self.model}, {self.compression}{ratio}, {self.algorithm}, {self.schedule}, {self.target}"
 

@@ -122,6 +122,7 @@ class KernelModule(nn.Module):
 
     @property
     def weights(self) -> list[nn.Parameter]:
+        """The parameters `weight0`, `weight1`, ..."""
         return [getattr(self, f"weight{index}") for index in range(len(self._deviations))]
 
     def reset_parameters(self) -> None:
@@ -130,9 +131,11 @@ class KernelModule(nn.Module):
             nn.init.normal_(weight, std=deviation)
 
     def extra_repr(self) -> str:
+        """The kernel and the binding."""
         return f"{self.kernel_name}, {binding_to_text(self.binding)}"
 
     def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        """The output for the inputs, differentiable."""
         shapes = [tuple(tensor.shape[1:]) for tensor in inputs]
         if shapes != self._input_shapes or len({len(tensor) for tensor in inputs}) != 1:
             raise ValueError(

@@ -199,6 +199,7 @@ class KasModule(nn.Module):
 
     @property
     def weights(self) -> list[nn.Parameter]:
+        """The parameters `weight0`, `weight1`, ..."""
         return [getattr(self, f"weight{index}") for index in range(len(self._weight_shapes))]
 
     def reset_parameters(self) -> None:
@@ -213,6 +214,7 @@ class KasModule(nn.Module):
             nn.init.normal_(weight, std=deviation)
 
     def extra_repr(self) -> str:
+        """The operator, the binding and the backend."""
         return f"{self.operator_name}, {binding_to_text(self.binding)}, backend={self.backend!r}"
 
     def _binding_for(self, data: torch.Tensor) -> str:
@@ -236,6 +238,7 @@ class KasModule(nn.Module):
         return text
 
     def forward(self, data: torch.Tensor) -> torch.Tensor:
+        """The output for the data, differentiable."""
         output = self._apply_operator(data)
         if self.bias is None or self.bias_dim is None:
             return output
