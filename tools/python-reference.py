@@ -44,25 +44,25 @@ def get_signature(function, name, skip_self=False):
 
 
 def get_fields(cls):
-    """Documented attributes, in the class or set in `__init__`: the name, the type, the text behind."""
+    """Documented attributes, in the class or set in `__init__`: the name, the type, the text after it."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
     except (OSError, TypeError):
         return
     initializers = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
     for body in (tree.body, *(node.body for node in initializers)):
-        for node, behind in zip(body, [*body[1:], None]):
+        for node, after in zip(body, [*body[1:], None]):
             if not isinstance(node, ast.AnnAssign):
                 continue
             name = node.target.id if isinstance(node.target, ast.Name) else getattr(node.target, "attr", "_")
             is_text = (
-                isinstance(behind, ast.Expr)
-                and isinstance(behind.value, ast.Constant)
-                and isinstance(behind.value.value, str)
+                isinstance(after, ast.Expr)
+                and isinstance(after.value, ast.Constant)
+                and isinstance(after.value.value, str)
             )
             if name.startswith("_") or (body is not tree.body and not is_text):
                 continue
-            yield name, ast.unparse(node.annotation), inspect.cleandoc(behind.value.value) if is_text else ""
+            yield name, ast.unparse(node.annotation), inspect.cleandoc(after.value.value) if is_text else ""
 
 
 def get_members(cls):

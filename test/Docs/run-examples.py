@@ -2,7 +2,7 @@
 
 A fenced block whose first line is a comment with a file name (`// conv.mlir`) is written to that file. In a fenced
 block of kind `console`, a line that starts with `$ ` is a command (a line that ends in a backslash goes on), and the
-lines up to the next command are its output; `...` in them stands for any text, and numbers with a decimal point (times,
+lines up to the next command are its output; `...` in them is any text, and numbers with a decimal point (times,
 speeds, rounding errors) and numbers of runs may have any value. The commands run in one empty folder, with the built
 tools first on the path.
 

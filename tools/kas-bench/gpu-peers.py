@@ -2,7 +2,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures `kas-bench gpu` beside PyTorch on the same GPU, in one run.
+"""Measures `kas-bench gpu` and PyTorch on the same GPU in one run.
 
     tools/kas-bench/gpu-peers.py > gpu.jsonl
     tools/kas-bench/gpu-peers.py --filter='matmul.*f16' --rounds=3

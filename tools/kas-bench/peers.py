@@ -54,7 +54,7 @@ def set_up(python):
 
 
 def all_cases(options):
-    """Name -> case of what was asked for; all that a worker may be asked for."""
+    """Name -> case of what was requested; all that a worker may receive."""
     if options.searched:
         return searched.make_cases(options.tools, Path(options.searched).resolve(), options.work, options.count)
     if options.transformed:
@@ -229,7 +229,7 @@ def parse():
     parser.add_argument(
         "--transformed",
         metavar="FILE",
-        help="measure the networks of this output of kas-search=network=@forward beside the one they "
+        help="measure the networks of this output of kas-search=network=@forward and the one they "
         "were made of, a residual network of tools/network-search/cifar.py",
     )
     parser.add_argument("--count", type=int, default=200, help="at most so many of them (default: %(default)s)")
@@ -306,8 +306,8 @@ def main():
         return prepare(options.prepare.split(","), options)
     if not options.python.exists():
         sys.exit(
-            f"peers.py: expected the packages of {REQUIREMENTS.name} behind {options.python}; run peers.py --setup, "
-            "or give --python"
+            f"peers.py: expected the packages of {REQUIREMENTS.name} in the environment of {options.python}; "
+            "run peers.py --setup, or give --python"
         )
     return run(options)
 

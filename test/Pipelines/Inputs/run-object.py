@@ -19,7 +19,7 @@ MAIN = """
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The elements behind the header of an .npy file. */
+/* The elements after the header of an .npy file. */
 static float *load(const char *path, size_t count) {
   unsigned char header[10];
   FILE *file = fopen(path, "rb");

@@ -190,7 +190,7 @@ convolution("dil2_64_64@56", "grouped", "wide", 64, 64, 56, 3, dilation=2)
 
 
 def shift(c, h):
-    """Nine groups of channels, each moved by its own offset in 3x3 with zeros behind, then a 1x1 convolution."""
+    """Nine groups of channels, each moved by its own offset in 3x3 with zeros after it, then a 1x1 convolution."""
     bounds = [q * c // 9 for q in range(10)]
     x, pad = (1, c, h, h), (1, c, h + 2, h + 2)
     body = "  %zero = arith.constant 0.0 : f32\n"

@@ -127,7 +127,7 @@ def check_report():
 
 
 def check_grouped():
-    """A grouped layer beside its dense one, and a run that goes on where another was stopped."""
+    """A grouped layer with its dense one, and a run that goes on where another was stopped."""
     known = groupedlayers.make_cases()
     grouped, other = known["64@56_g4"], known["64@56_g8"]
     stream = io.StringIO()
@@ -211,7 +211,7 @@ def check_workers():
     worker.stop()
     measure.GRACE = grace
     expect(
-        "variants beside stubborn ones",
+        "variants next to stubborn ones",
         [(variant.name, variant.times) for variant in variants],
         [(name, [1.0, 1.0]) for name in ("first", "second", "last")],
     )

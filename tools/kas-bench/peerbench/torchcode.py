@@ -207,7 +207,7 @@ class Writer:
             raise UnsupportedError(f"coordinates that neither data nor weights have: {missing}")
 
     def open_shares(self, dims):
-        """The shares behind `dims` that the walk has not come to."""
+        """The shares after `dims` that the traversal has not come to."""
         return [
             p
             for p in self.operator.primitives

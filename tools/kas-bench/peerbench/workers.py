@@ -51,7 +51,7 @@ class Kas:
         if case.group in groupedlayers.LAYERS:
             yield "kas-from-c", lambda: self.load(case, directory, from_c=True)
             if layer := groupedlayers.get_dense(case.name):
-                # Beside it in the same rounds; it has been checked as a case of its own.
+                # Next to it in the same rounds; it has been checked as a case of its own.
                 yield (
                     "kas-dense-from-c",
                     lambda: Loaded([], None, self.load(case, self.find_directory(layer[0]), from_c=True).timer),
@@ -133,7 +133,7 @@ class Kas:
 
 class PyTorch:
     name = "pytorch"
-    # What is measured of each form unless all variants are asked for; of convolutions the compiled ones are libraries'
+    # What is measured of each form unless all variants are requested; of convolutions the compiled ones are libraries'
     # in either layout.
     every: ClassVar = [
         "eager",
@@ -256,7 +256,7 @@ class OpenVINO:
             yield "openvino" + ("" if form == "written" else "/" + form), lambda form=form: self.load(directory, form)
 
     def load(self, directory, form):
-        # f32 is asked for: by itself it takes a shorter format where the machine has one.
+        # f32 is requested: by itself it takes a shorter format where the machine has one.
         model = self.core.compile_model(
             str(directory / f"{form}.onnx"),
             "CPU",
@@ -413,7 +413,7 @@ IMPLEMENTATIONS = {worker.name: worker for worker in (Machine, Kas, PyTorch, ONN
 
 
 class Limit:
-    """Raises TimeoutError behind so many seconds."""
+    """Raises TimeoutError after so many seconds."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -466,7 +466,7 @@ def load(worker, case, directory, request, live):
 
 
 def time_calls(loaded, request):
-    """Nanoseconds of each call, behind one that is not counted."""
+    """Nanoseconds of each call, after one that is not counted."""
     calls = loaded.calls
     clock, times, i = time.perf_counter_ns, [], request["start"]
     if loaded.timer:

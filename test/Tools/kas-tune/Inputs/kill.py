@@ -62,7 +62,7 @@ for number in range(kills):
 assert alive == kills, "a tuner had ended before it was killed"
 assert len(known) >= kills // 2, len(known)
 
-# The kernels behind the first one are not begun yet.
+# The kernels after the first one are not begun yet.
 command[3] = "--trials=8"
 both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
 measured = 0
