@@ -60,6 +60,11 @@ if [[ -n $at_most && ! $at_most =~ ^[1-9][0-9]*$ ]]; then
 fi
 [[ ${#checks[@]} -gt 0 ]] || checks=(format ruff mypy)
 
+if ! git rev-parse --git-dir >/dev/null; then
+  echo "error: expected a git repository, which says what the files are" >&2
+  exit 1
+fi
+
 # A check returns this when there is nothing to look at.
 left_out=77
 
@@ -89,16 +94,18 @@ list_files() {
   } | awk '!seen[$0]++' | while IFS= read -r file; do [[ ! -f $file ]] || echo "$file"; done
 }
 
-# The sources of tidy and plain-headers in the array `sources`.
+# The sources of tidy and plain-headers in the array `sources`: of those that the build compiles.
 list_sources() {
   local name=$1
   shift
-  mapfile -t sources < <(list_files "${since_of[$name]:-$since}" "$@" | grep -E -- "${only:-.}" | head -n "${at_most:-1000000}")
-  [[ ${#sources[@]} -gt 0 ]] || return "$left_out"
   if [[ ! -e $build/compile_commands.json ]]; then
     echo "error: there is no build tree in '$build': run tools/setup.sh first" >&2
     return 1
   fi
+  tools/plain-commands.py "$build" "$build/lint" || return 1
+  mapfile -t sources < <(list_files "${since_of[$name]:-$since}" "$@" | grep -E -- "${only:-.}" |
+    grep -Fx -f "$build/lint/sources.txt" | head -n "${at_most:-1000000}")
+  [[ ${#sources[@]} -gt 0 ]] || return "$left_out"
 }
 
 # Sets `python` to the interpreter of the environment of the tests. $@: options of tools/python.sh.
@@ -149,7 +156,7 @@ check_docs() { tools/docs.sh --check; }
 # Without the precompiled headers: a source that relies on them is a finding.
 check_tidy() {
   list_sources tidy 'lib/*.cpp' 'tools/*.cpp' || return
-  tools/setup.sh --package=clang-tidy-22 --packages-only && tools/plain-commands.py "$build" "$build/lint" &&
+  tools/setup.sh --package=clang-tidy-22 --packages-only &&
     printf '%s\0' "${sources[@]}" |
     xargs -0 -n 1 -P "$(nproc)" clang-tidy-22 --quiet -p "$build/lint" --warnings-as-errors='*'
 }

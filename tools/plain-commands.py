@@ -6,8 +6,9 @@
 
 usage: plain-commands.py BUILD OUTPUT [FILE...]
 
-Takes BUILD/compile_commands.json and writes OUTPUT/compile_commands.json. For each FILE that the build compiles prints
-a command, ended by a null character, that compiles it and writes no object.
+Takes BUILD/compile_commands.json and writes OUTPUT/compile_commands.json, and the sources that are compiled, relative
+to this folder, to OUTPUT/sources.txt. For each FILE that the build compiles prints a command, ended by a null
+character, that compiles it and writes no object.
 """
 
 import json
@@ -44,6 +45,9 @@ def main(build, output, *files):
     os.makedirs(output, exist_ok=True)
     with open(os.path.join(output, "compile_commands.json"), "w", encoding="utf-8") as file:
         json.dump(entries, file, indent=1)
+    sources = sorted({os.path.relpath(os.path.join(entry["directory"], entry["file"])) for entry in entries})
+    with open(os.path.join(output, "sources.txt"), "w", encoding="utf-8") as file:
+        file.writelines(f"{source}\n" for source in sources)
     known = {os.path.realpath(os.path.join(entry["directory"], entry["file"])): entry for entry in entries}
     for path in files:
         if (entry := known.get(os.path.realpath(path))) is not None:

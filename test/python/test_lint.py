@@ -126,9 +126,14 @@ def test_plain_headers(repository):
     repository.commit(**{"complete.cpp": "int one = 2;\n"})
     assert repository.lint("--plain-headers=HEAD~30", "--at-most=1")[0] == 0
     assert repository.lint("--plain-headers=HEAD~1")[0] == 0
+    # A source that is not built is not looked at.
+    assert repository.lint("--plain-headers", "--only=unbuilt")[1].endswith("lint: 0 passed, 0 failed, 1 left out\n")
     assert not list(repository.folder.glob("*.o"))
 
 
 def test_wrong_options(repository):
     assert repository.lint("--formt")[0] == 2
     assert repository.lint("--at-most=no")[0] == 2
+    shutil.rmtree(repository.folder / ".git")
+    code, output = repository.lint("--format")
+    assert code == 1 and "expected a git repository" in output
