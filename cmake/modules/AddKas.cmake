@@ -2,7 +2,7 @@
 # through these functions, so that flags, dependencies, install and export rules stand once.
 
 # kas_add_precompiled_headers(HEADER): MLIR's headers are most of what a compilation reads; all targets share one
-# precompiled copy of them. No source may rely on it: the preset `asan` and tools/tidy.sh build without.
+# precompiled copy of them. No source may rely on it: the preset `asan` and tools/lint.sh --plain-headers build without.
 function(kas_add_precompiled_headers header)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/kas-precompiled.cpp)
   file(CONFIGURE OUTPUT ${source} CONTENT "// Carries the precompiled headers.\n")

@@ -10,10 +10,10 @@ from ._spec import Configuration, Model, Spec, SpecError, parse_spec, read_spec
 from ._store import Outcome, StudyError, read_studies
 
 __all__ = [
+    "NETWORKS",
     "Configuration",
     "Layer",
     "Model",
-    "NETWORKS",
     "Outcome",
     "Spec",
     "SpecError",

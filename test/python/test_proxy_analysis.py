@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The analysis of the judging benchmark, on made-up trainings of which the answer is known."""
+"""The analysis of the benchmark of proxies, on made-up trainings of which the answer is known."""
 
 import json
 import pathlib
@@ -11,8 +11,27 @@ import sys
 import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCORES = ("params", "flops", "nest_flops", "bytes", "points_seen", "positions_seen", "channels_seen", "data_used", "points_seen_twice")
-INITIAL = ("grad_norm", "snip", "synflow", "fisher", "naswot", "static_seconds", "initialization_seconds", "fit_seconds")
+SCORES = (
+    "params",
+    "flops",
+    "nest_flops",
+    "bytes",
+    "points_seen",
+    "positions_seen",
+    "channels_seen",
+    "data_used",
+    "points_seen_twice",
+)
+INITIAL = (
+    "grad_norm",
+    "snip",
+    "synflow",
+    "fisher",
+    "naswot",
+    "static_seconds",
+    "initialization_seconds",
+    "fit_seconds",
+)
 
 
 def write(path):
@@ -44,7 +63,9 @@ def write(path):
 def test_tables(tmp_path):
     write(tmp_path / "runs.jsonl")
     script = ROOT / "tools" / "judging" / "analyse.py"
-    process = subprocess.run([sys.executable, script, tmp_path / "runs.jsonl", "--shuffles=2", "--draws=50"], capture_output=True, text=True)
+    process = subprocess.run(
+        [sys.executable, script, tmp_path / "runs.jsonl", "--shuffles=2", "--draws=50"], capture_output=True, text=True
+    )
     assert process.returncode == 0, process.stderr
     rows = {line.split("|")[1].strip(): line for line in process.stdout.splitlines() if line.startswith("|")}
     assert process.stdout.startswith("29 operators with 2 seeds on 2 tasks; 1 drawn ones left out.")
@@ -59,14 +80,28 @@ def test_tables(tmp_path):
 def test_search_algorithms_on_imputed_accuracies(tmp_path):
     write(tmp_path / "runs.jsonl")
     script = ROOT / "tools" / "judging" / "searchers.py"
-    command = [sys.executable, script, tmp_path / "runs.jsonl", "--seeds=1", "--algorithms=random,evolution", "--trainings=1,2"]
+    command = [
+        sys.executable,
+        script,
+        tmp_path / "runs.jsonl",
+        "--seeds=1",
+        "--algorithms=random,evolution",
+        "--trainings=1,2",
+    ]
     process = subprocess.run([*command, "--least=10"], capture_output=True, text=True)
     assert process.returncode == 0, process.stderr
     best = [float(line.split("best ")[1].split(",")[0]) for line in process.stdout.splitlines() if "best " in line]
-    rows = {line.split("|")[1].strip(): [float(cell.split("±")[0]) for cell in line.split("|")[2:-1]] for line in process.stdout.splitlines() if line.startswith("| `")}
+    rows = {
+        line.split("|")[1].strip(): [float(cell.split("±")[0]) for cell in line.split("|")[2:-1]]
+        for line in process.stdout.splitlines()
+        if line.startswith("| `")
+    }
     assert all(numbers[1] > 0 and numbers[3] > 0 for numbers in rows.values())
     assert set(rows) == {"`random`", "`evolution`"}
     for digits1, digits2, moved1, moved2 in rows.values():
         assert 0 <= digits1 <= digits2 <= best[0] + 0.05 and 0 <= moved1 <= moved2 <= best[1] + 0.05
     process = subprocess.run([*command, "--least=30"], capture_output=True, text=True)
-    assert process.returncode == 2 and "requires at least 30 operators with all trainings and scores on digits, got 29" in process.stderr
+    assert (
+        process.returncode == 2
+        and "requires at least 30 operators with all trainings and scores on digits, got 29" in process.stderr
+    )

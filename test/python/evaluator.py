@@ -8,7 +8,7 @@ import signal
 import time
 
 
-class Judge:
+class Evaluator:
     """An evaluator: takes a while, raises for some, ends its process or hangs for others, once or always."""
 
     def __init__(self, directory, seconds=0.0, dies=(), hangs=(), always=()):
@@ -21,7 +21,7 @@ class Judge:
         first = not os.path.exists(mark)
         with open(mark, "a") as file:
             file.write(f"{os.getpid()}\n")
-        if request.id in self.dies and first or request.id in self.always:
+        if (request.id in self.dies and first) or request.id in self.always:
             os.kill(os.getpid(), signal.SIGKILL)
         if request.id in self.hangs and first:
             time.sleep(1000)
@@ -32,7 +32,7 @@ class Judge:
 
 
 class Training:
-    """Stands for a trainer: dies once at one candidate, fails at another."""
+    """A stand-in for a trainer: dies once at one candidate, fails at another."""
 
     def __init__(self, directory):
         self.directory = str(directory)
