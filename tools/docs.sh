@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Writes docs/Passes.md from the descriptions of the passes, or with --check says whether it is up to date.
+# Writes docs/reference/passes.md from the descriptions of the passes, or with --check says whether it is up to date.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-page=docs/Passes.md
-made=build/docs/Passes.md
+page=docs/reference/passes.md
+made=build/docs/reference/passes.md
 cmake --build build --target kas-doc
 case ${1:-} in
   "") cp "$made" "$page" ;;

@@ -2,7 +2,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/PythonReference.md from the docstrings of the package, or with --check says whether it is up to date.
+"""Writes docs/reference/python.md from the docstrings of the package, or with --check says whether it is up to date.
 
 usage: PYTHONPATH=build/python $(tools/python.sh) tools/python-reference.py [--check]
 """
@@ -152,8 +152,8 @@ def main():
         return
     before = PAGE.read_text() if PAGE.exists() else ""
     if page != before:
-        sys.stdout.writelines(difflib.unified_diff(before.splitlines(True), page.splitlines(True), "docs/PythonReference.md", "docstrings"))
-        sys.exit("error: docs/PythonReference.md is not what the docstrings give; run tools/python-reference.py")
+        sys.stdout.writelines(difflib.unified_diff(before.splitlines(True), page.splitlines(True), "docs/reference/python.md", "docstrings"))
+        sys.exit("error: docs/reference/python.md is not what the docstrings give; run tools/python-reference.py")
 
 
 if __name__ == "__main__":

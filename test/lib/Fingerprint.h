@@ -50,7 +50,7 @@ struct FingerprintOptions {
 /// apart, or by accident.
 ///
 /// Reducing a part of a table gives the same whether or not the whole was
-/// reduced before (docs/Rationale.md, "Fingerprints"), so rows elsewhere are
+/// reduced before (docs/internals/rationale/index.md, "Fingerprints"), so rows elsewhere are
 /// never made.
 class Fingerprinter {
 public:

@@ -33,7 +33,7 @@ struct GPUTarget {
   std::vector<std::string> capabilities = {};
 };
 
-/// All sizes are static, all tensors row-major and contiguous. docs/GPU.md
+/// All sizes are static, all tensors row-major and contiguous. docs/internals/gpu.md
 /// describes the JSON form.
 struct GPUManifest {
   struct TensorShape {

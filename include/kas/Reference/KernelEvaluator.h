@@ -42,7 +42,7 @@ enum class StepPrecision {
 };
 
 /// Evaluates `kernel` on one sample and writes all of `output` (row-major, of
-/// the shape of the result): every op in program order, as docs/TensorLevel.md
+/// the shape of the result): every op in program order, as docs/reference/tensor-level.md
 /// has it, in double precision, rounded to f32 once at the end, or, if
 /// `precision` says so, behind each step. What a `kas.dag.apply` reads and
 /// computes is f32.

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The rules of docs/CanonicalForm.md that are identities of keys, one test
+// The rules of docs/internals/canonical-form.md that are identities of keys, one test
 // each, named after its number: two ways to write one operator have equal keys,
 // near misses have not.
 //

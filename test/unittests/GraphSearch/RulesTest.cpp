@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The rules of docs/CanonicalForm.md on single moves, one test each, named
+// The rules of docs/internals/canonical-form.md on single moves, one test each, named
 // after its number: what the rule takes away, and a near miss that stays.
 //
 //===----------------------------------------------------------------------===//

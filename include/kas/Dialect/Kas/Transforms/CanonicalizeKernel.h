@@ -19,7 +19,7 @@
 
 namespace kas {
 
-/// The rules E1 to E12 of docs/TensorLevel.md. Each keeps the function of a
+/// The rules E1 to E12 of docs/reference/tensor-level.md. Each keeps the function of a
 /// kernel at every legal binding, the shapes of its weights and their order.
 void populateKernelCanonicalizePatterns(mlir::RewritePatternSet &patterns);
 
