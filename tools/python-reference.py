@@ -16,13 +16,13 @@ import pathlib
 import sys
 import textwrap
 
-PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "PythonReference.md"
+PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "reference" / "python.md"
 MODULES = ["kas", "kas.torch", "kas.evaluate", "kas.evaluate.judges", "kas.report", "kas.distributed", "kas.study"]
 HEAD = """# Python reference
 
 <!-- Generated from the docstrings by tools/python-reference.py; edit them there. -->
 
-[Python](Python.md) tells what there is in the order in which one needs it; this page is for looking things up.
+The page [Python](../guide/python.md) introduces the package; this page lists every public name.
 """
 
 

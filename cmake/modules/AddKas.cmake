@@ -152,7 +152,7 @@ function(add_kas_tablegen target file)
 endfunction()
 
 # add_kas_doc(FILE output generator-arguments...): a page build/docs/output.md, made by the target kas-doc. Pages of
-# passes (-gen-pass-doc) become the sections of build/docs/reference/passes.md as well: KasXPasses.md gives the section X.
+# passes (-gen-pass-doc) become the sections of build/docs/passes.md as well: KasXPasses.md gives the section X.
 function(add_kas_doc file output)
   set(LLVM_TARGET_DEFINITIONS ${file})
   tablegen(MLIR ${output}.md ${ARGN})
@@ -168,10 +168,10 @@ function(add_kas_doc file output)
   endif()
 endfunction()
 
-# Adds build/docs/reference/passes.md, all passes on one page, to the target kas-doc.
+# Adds build/docs/passes.md, all passes on one page, to the target kas-doc.
 function(kas_add_pass_page)
   get_property(pages GLOBAL PROPERTY KAS_PASS_PAGES)
-  set(page ${PROJECT_BINARY_DIR}/docs/reference/passes.md)
+  set(page ${PROJECT_BINARY_DIR}/docs/passes.md)
   set(script ${PROJECT_SOURCE_DIR}/cmake/modules/JoinPassPages.cmake)
   add_custom_command(OUTPUT ${page}
     COMMAND ${CMAKE_COMMAND} -DOUTPUT=${page} "-DPAGES=${pages}" -P ${script}
