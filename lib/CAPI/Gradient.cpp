@@ -81,7 +81,7 @@ OwningOpRef<ModuleOp> kas::createFastGradientModule(OperatorOp op,
                                                     unsigned tensor,
                                                     KasGradientRoad road,
                                                     bool parallel) {
-  // Measured on the named operators: see docs/guide/python.md.
+  // Measured on the named operators: see docs/reports/gradients.md.
   constexpr double leastReuse = 5;
   bool isWorthIt = road == KasGradientRoadStructured ||
                    (road == KasGradientRoadAuto && getReuse(op) >= leastReuse);

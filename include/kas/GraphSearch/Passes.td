@@ -54,7 +54,7 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     Canvas paper when it is marked `canvas`. They are appended as `kas.kernel`s
     with values for their free variables, which use as much of the budget as can
     be, and the certificate of that (see `kas-solve-budget`). Evaluators are
-    `flops` and `params`. See docs/reference/tensor-level.md.
+    `flops` and `params`. See docs/internals/tensor-level.md.
 
     With `network=@f` the search is for sequences of transformations of the
     convolutions of `@f`: neural ones (`transform.kas`), which change what is
