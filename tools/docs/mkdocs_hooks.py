@@ -1,0 +1,21 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where the Markdown of MkDocs differs from the one that the pages are written in (CommonMark with tables)."""
+
+import re
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    lines = []
+    fenced = False
+    for line in markdown.splitlines():
+        fenced ^= line.lstrip().startswith("```")
+        if not fenced and line.startswith("|"):
+            # A bar in code is escaped in tables there, and shows its escape here.
+            line = re.sub(r"`[^`]*`", lambda code: code[0].replace("\\|", "|"), line)
+        lines.append(line)
+        if not fenced and re.fullmatch(r"<!--.*-->", line):
+            # A table does not begin right after a comment here.
+            lines.append("")
+    return "\n".join(lines) + "\n"
