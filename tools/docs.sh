@@ -1,18 +1,44 @@
 #!/usr/bin/env bash
-# Writes docs/reference/passes.md from the descriptions of the passes, or with --check says whether it is up to date.
+# Writes the generated pages of docs/, or builds all pages as a site.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+usage() {
+  cat <<'END'
+usage: tools/docs.sh [--check | --site | --help]
+
+Writes docs/reference/passes.md from the descriptions of the passes and docs/images/*.svg from tools/docs.
+
+  --check  says whether they are up to date instead
+  --site   builds the site in build/site from the pages as they are; installs MkDocs once (docs/requirements.txt)
+  --help   shows this text
+
+To read the site: python3 -m http.server --directory build/site --bind 127.0.0.1
+END
+}
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 page=docs/reference/passes.md
-made=build/docs/reference/passes.md
-cmake --build build --target kas-doc
+made=build/docs/passes.md
 case ${1:-} in
-  "") cp "$made" "$page" ;;
+  "")
+    cmake --build build --target kas-doc
+    cp "$made" "$page"
+    tools/docs/draw-pictures.py
+    ;;
   --check)
+    tools/docs/draw-pictures.py --check
+    cmake --build build --target kas-doc
     if ! diff -u "$page" "$made"; then
       echo "error: $page is not what the pass descriptions give; run tools/docs.sh" >&2
       exit 1
     fi
     ;;
-  *) echo "usage: tools/docs.sh [--check]" >&2; exit 2 ;;
+  --site)
+    python=$(tools/python.sh --requirements=docs/requirements.txt)
+    # The theme announces its successor there; warnings about the pages are errors all the same.
+    NO_MKDOCS_2_WARNING=1 "$python" -m mkdocs build --strict
+    echo "kas: the site is in build/site"
+    ;;
+  --help) usage ;;
+  *) echo "error: unknown option '$1'" >&2; usage >&2; exit 2 ;;
 esac
