@@ -4,9 +4,15 @@
 """Where the Markdown of MkDocs differs from the one that the pages are written in (CommonMark with tables)."""
 
 import re
+from typing import Any
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
+    if page.file.src_uri.startswith("reference/"):
+        # Who searches for the name of an op or a pass wants its reference first.
+        page.meta["search"] = {"boost": 4}
+    if page.is_homepage:
+        page.meta["hide"] = ["navigation", "toc"]
     lines = []
     fenced = False
     for line in markdown.splitlines():
