@@ -3,8 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where the Markdown of MkDocs differs from the one that the pages are written in (CommonMark with tables)."""
 
+import posixpath
 import re
 from typing import Any
+
+
+def make_link(path: str, here: str) -> str:
+    name = posixpath.splitext(posixpath.basename(path))[0].replace("-", " ")
+    return f"[{name}]({posixpath.relpath(path, posixpath.dirname(here) or '.')})"
 
 
 def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
@@ -20,6 +26,9 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
         if not fenced and line.startswith("|"):
             # A bar in code is escaped in tables there, and shows its escape here.
             line = re.sub(r"`[^`]*`", lambda code: code[0].replace("\\|", "|"), line)
+        if not fenced:
+            # Generated pages name others as sources do, by their path.
+            line = re.sub(r"(`?)\bdocs/([\w/-]+\.md)\b\1", lambda match: make_link(match[2], page.file.src_uri), line)
         lines.append(line)
         if not fenced and re.fullmatch(r"<!--.*-->", line):
             # A table does not begin right after a comment here.
