@@ -6,6 +6,7 @@
 import functools
 import http.server
 import pathlib
+import shutil
 import subprocess
 import threading
 
@@ -33,7 +34,7 @@ def site():
 @pytest.mark.slow
 def test_search_box_finds_an_op(site):
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page()
         requests, errors = [], []
         page.on("request", lambda request: requests.append(request.url))

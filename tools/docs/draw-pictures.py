@@ -143,22 +143,25 @@ def draw_layers(picture, x, kind):
 
 
 def draw_graph(picture, x):
-    for place, name in ((30, "co"), (76, "h"), (122, "w"), (168, "n")):
+    for place, name in ((22, "co"), (104, "h"), (150, "w"), (180, "n")):
         picture.circle(x + place, 76, 12, "mark")
         picture.text(x + place, 80, name, "small", "middle")
-    for place, y, name in ((44, 118, "reduce"), (110, 118, "unfold"), (50, 162, "share"), (150, 146, "shift")):
-        picture.box(x + place - 28, y - 11, 56, 22, "box", 4)
+    for place, y, name in ((52, 118, "reduce"), (108, 118, "unfold"), (161, 118, "shift"), (52, 162, "share")):
+        picture.box(x + place - 24, y - 11, 48, 22, "box", 4)
         picture.text(x + place, y + 4, name, "small", "middle")
-    picture.line((x + 76, 88), (x + 100, 107))
-    picture.line((x + 122, 88), (x + 144, 135))
-    picture.line((x + 72, 118), (x + 82, 118))
-    picture.line((x + 46, 129), (x + 49, 151))
-    picture.line((x + 30, 88), (x + 14, 130), (x + 14, 180), (x + 38, 202))
-    picture.line((x + 50, 173), (x + 50, 202))
-    picture.line((x + 78, 166), (x + 128, 202))
-    picture.line((x + 112, 129), (x + 136, 202))
-    picture.line((x + 152, 157), (x + 146, 202))
-    picture.line((x + 168, 88), (x + 186, 130), (x + 186, 180), (x + 160, 202))
+    for points in (
+        ((104, 88), (107, 106)),
+        ((150, 88), (158, 106)),
+        ((76, 118), (83, 118)),
+        ((52, 129), (52, 150)),
+        ((52, 173), (52, 201)),
+        ((76, 166), (124, 201)),
+        ((110, 129), (136, 201)),
+        ((160, 129), (146, 201)),
+        ((22, 88), (14, 110), (14, 180), (34, 201)),
+        ((182, 88), (191, 106), (191, 180), (166, 201)),
+    ):
+        picture.line(*((x + across, down) for across, down in points))
     for place, name in ((50, "weight"), (142, "data")):
         picture.box(x + place - 34, 202, 68, 24, "new", 4)
         picture.text(x + place, 218, name, "small", "middle")
