@@ -61,8 +61,8 @@ class Picture:
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
             f"<title>{html.escape(title)}</title>",
             f"<style>{STYLE}</style>",
-            '<defs><marker id="head" viewBox="0 0 10 10" refX="8" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
-            '<path class="head" d="M0 0L10 5L0 10z"/></marker></defs>',
+            ('<defs><marker id="head" viewBox="0 0 10 10" refX="8" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
+            '<path class="head" d="M0 0L10 5L0 10z"/></marker></defs>'),
         ]
         self.box(0.5, 0.5, width - 1, height - 1, "ground", 10)
 
