@@ -6,7 +6,8 @@ usage() {
   cat <<'END'
 usage: tools/docs.sh [--check | --site | --help]
 
-Writes docs/reference/passes.md from the descriptions of the passes and docs/images/*.svg from tools/docs.
+Writes docs/reference/passes.md and ops.md from the descriptions of passes, ops and attributes, and docs/images/*.svg
+from tools/docs.
 
   --check  says whether they are up to date instead
   --site   builds the site in build/site from the pages as they are; installs MkDocs once (docs/requirements.txt)
@@ -17,21 +18,21 @@ END
 }
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-page=docs/reference/passes.md
-made=build/docs/passes.md
 case ${1:-} in
   "")
     cmake --build build --target kas-doc
-    cp "$made" "$page"
+    cp build/docs/passes.md build/docs/ops.md docs/reference/
     tools/docs/draw-pictures.py
     ;;
   --check)
     tools/docs/draw-pictures.py --check
     cmake --build build --target kas-doc
-    if ! diff -u "$page" "$made"; then
-      echo "error: $page is not what the pass descriptions give; run tools/docs.sh" >&2
-      exit 1
-    fi
+    for page in passes ops; do
+      if ! diff -u "docs/reference/$page.md" "build/docs/$page.md"; then
+        echo "error: docs/reference/$page.md is not what the descriptions give; run tools/docs.sh" >&2
+        exit 1
+      fi
+    done
     ;;
   --site)
     python=$(tools/python.sh --requirements=docs/requirements.txt)
