@@ -4,7 +4,7 @@ usage: check-links.py ROOT
 
 Pages are ROOT/*.md and ROOT/docs/**/*.md. A relative link must lead to a file in ROOT, its anchor to a heading of that
 page (with the anchors that GitHub and the site make); of others the form is checked. Paths docs/... in sources and texts
-must exist. Each page of docs is once in the navigation of mkdocs.yml, and each report begins with a table of date,
+must exist, and so must paths of sources in pages (`lib/...`, `kas/X/Y.h`; the begin of one will do). Each page of docs is once in the navigation of mkdocs.yml, and each report begins with a table of date,
 machine, command and raw data.
 """
 
@@ -15,6 +15,8 @@ import sys
 import urllib.parse
 
 MENTION = re.compile(r"\bdocs/[\w./-]*\.(?:md|svg|jsonl|csv|yaml|txt)\b")
+# Not of a build tree or of the system.
+SOURCE = re.compile(r"(?<![\w/.-])(?:(?:include|lib|test|tools|cmake)/|kas(?:-c|-rt)?/(?=[\w/]+\.h\b))[\w./-]*\w")
 SOURCES = ("cmake", "include", "lib", "python", "test", "tools", ".ci")
 SUFFIXES = {".h", ".c", ".cpp", ".td", ".py", ".sh", ".cmake", ".txt", ".mlir", ".test", ".toml", ".yaml", ".in", ""}
 FACTS = ("date", "machine", "command", "raw data")
@@ -105,6 +107,22 @@ def check_mentions(root, pages):
                     yield f"{file.relative_to(root)}:{number}: requires a file that exists, got '{path}'"
 
 
+def exists(path):
+    """Whether it is a file or a folder, or the begin of some."""
+    return path.exists() or (path.parent.is_dir() and any(path.parent.glob(path.name + "*")))
+
+
+def check_sources(root, pages):
+    """Whether the sources exist that pages name; X and T stand for any name, a library is made by the build."""
+    for page in pages:
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            for path in SOURCE.findall(line):
+                if path.endswith(".so") or re.search(r"/[XT]\b", path):
+                    continue
+                if not exists(root / path) and not exists(root / "include" / path):
+                    yield f"{page.relative_to(root)}:{number}: requires a source that exists, got '{path}'"
+
+
 def check_navigation(root, pages):
     entries = collections.Counter(re.findall(r"[\w/-]+\.md\b", (root / "mkdocs.yml").read_text()))
     for page in pages:
@@ -126,7 +144,8 @@ def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     pages = sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md")])
     counts = collections.Counter()
-    errors = [*check_links(root, pages, counts), *check_mentions(root, pages), *check_navigation(root, pages), *check_reports(root)]
+    errors = [*check_links(root, pages, counts), *check_mentions(root, pages), *check_sources(root, pages)]
+    errors += [*check_navigation(root, pages), *check_reports(root)]
     for error in errors:
         print(error)
     if not errors:
