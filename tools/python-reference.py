@@ -2,7 +2,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/PythonReference.md from the docstrings of the package, or with --check says whether it is up to date.
+"""Writes docs/reference/python.md from the docstrings of the package, or with --check says whether it is up to date.
 
 usage: PYTHONPATH=build/python $(tools/python.sh) tools/python-reference.py [--check]
 """
@@ -16,13 +16,13 @@ import pathlib
 import sys
 import textwrap
 
-PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "PythonReference.md"
+PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "reference" / "python.md"
 MODULES = ["kas", "kas.torch", "kas.evaluate", "kas.evaluate.proxies", "kas.report", "kas.distributed", "kas.study"]
 HEAD = """# Python reference
 
 <!-- Generated from the docstrings by tools/python-reference.py; edit them there. -->
 
-[Python](Python.md) tells what there is in the order in which one needs it; this page is for looking things up.
+The page [Python](../guide/python.md) introduces the package; this page lists every public name.
 """
 
 
@@ -164,10 +164,10 @@ def main():
     if page != before:
         sys.stdout.writelines(
             difflib.unified_diff(
-                before.splitlines(True), page.splitlines(True), "docs/PythonReference.md", "docstrings"
+                before.splitlines(True), page.splitlines(True), "docs/reference/python.md", "docstrings"
             )
         )
-        sys.exit("error: docs/PythonReference.md is not what the docstrings give; run tools/python-reference.py")
+        sys.exit("error: docs/reference/python.md is not what the docstrings give; run tools/python-reference.py")
 
 
 if __name__ == "__main__":

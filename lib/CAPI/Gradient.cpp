@@ -83,7 +83,7 @@ static OwningOpRef<ModuleOp> createStructuredGradient(OperatorOp op,
 OwningOpRef<ModuleOp>
 kas::createFastGradientModule(OperatorOp op, unsigned tensor,
                               KasGradientStrategy strategy, bool parallel) {
-  // Measured on the named operators: see docs/Python.md.
+  // Measured on the named operators: see docs/reports/gradients.md.
   constexpr double leastReuse = 5;
   bool isWorthIt =
       strategy == KasGradientStrategyStructured ||

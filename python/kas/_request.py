@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Request:
-    """A candidate to evaluate: what a line of the protocol for external evaluators says (docs/Search.md)."""
+    """A candidate to evaluate: what a line of the protocol for external evaluators says (docs/guide/searching.md)."""
 
     id: int
     operator: str

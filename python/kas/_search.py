@@ -19,7 +19,7 @@ from ._errors import Error
 from ._module import Module, Operator
 
 ALGORITHMS = ("random", "uniform", "exhaustive", "evolution", "mcts", "surrogate")
-"""How candidates are chosen; docs/Search.md says how each works."""
+"""How candidates are chosen; docs/guide/searching.md says how each works."""
 
 
 class _Description(TypedDict):
@@ -153,7 +153,7 @@ class SearchResult:
 class Searcher:
     """An algorithm on a space: `ask` proposes candidates, `tell` returns what became of them, in any order.
 
-    With `database` everything is kept in one SQLite file (docs/Search.md), and a searcher made with the same arguments
+    With `database` everything is kept in one SQLite file (docs/guide/searching.md), and a searcher made with the same arguments
     goes on where the last one ended, however it ended: `results` has the outcomes, and candidates without one are
     proposed first. `settings` are further texts that must be the same to go on, such as how candidates are evaluated.
 

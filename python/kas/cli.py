@@ -344,7 +344,7 @@ def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
     bench.add_argument("--threads", type=int, default=1, help="0 leaves the number to OpenMP (default 1)")
     bench.set_defaults(run=_bench)
     study = commands.add_parser("study", help="measure models x compressions x algorithms x schedules x targets")
-    study.add_argument("spec", help="the file that says what to run (docs/Study.md)")
+    study.add_argument("spec", help="the file that says what to run (docs/guide/studies.md)")
     study.add_argument("--database", help="the file that keeps the study; the same command goes on (default: SPEC.db)")
     study.add_argument(
         "--list", action="store_true", help="tell the configurations, and which make no sense, and measure nothing"

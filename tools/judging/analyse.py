@@ -2,7 +2,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the tables of docs/Judging.md from what tools/judging/run.py wrote.
+"""Makes the tables of docs/reports/proxies.md from what tools/judging/run.py wrote.
 
 They say how well each proxy ranks operators, what picking by it costs, and which policy finds the best operator for the
 same training time.

@@ -7,7 +7,7 @@
 Writes one JSON object per line and training (or set of scores) to the output file. It may be killed at any time: the
 same command goes on. Several processes may share the work, each with an --output and a --first of its own (all but one
 with --dense-seeds=0): the files in sequence are the table. tools/judging/analyse.py makes the tables of
-docs/Judging.md from it.
+docs/reports/proxies.md from it.
 """
 
 import argparse

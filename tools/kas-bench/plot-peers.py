@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes tables and a roofline of what peers.py has measured.
 
-usage: plot-peers.py --tables=docs/Benchmarks.md FILE...     replaces what is between the marks in that page
+usage: plot-peers.py --tables=docs/reports/cpu-benchmarks.md FILE...     replaces what is between the marks in that page
        plot-peers.py --roofline FILE... > roofline.svg       each operator of kas under the roofs of the machine
 
 The files are outputs of peers.py; `-` is the standard input.

@@ -4,7 +4,7 @@
 """An evaluator for `kas-opt -kas-search="evaluators=external external='python -m kas.evaluate'"`.
 
 Reads one JSON object per line, trains the network with the operator in it, and answers each with one line; see
-"Judging candidates" in docs/Search.md for the protocol. The metrics are those of `kas.evaluate.Trainer`.
+"Evaluating candidates" in docs/guide/searching.md for the protocol. The metrics are those of `kas.evaluate.Trainer`.
 """
 
 from __future__ import annotations

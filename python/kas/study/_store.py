@@ -15,7 +15,7 @@ from typing import Any
 from .. import _kas
 from ._spec import Configuration, Spec
 
-# The columns are described in docs/Study.md.
+# The columns are described in docs/guide/studies.md.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS study(
   name TEXT PRIMARY KEY NOT NULL, target TEXT NOT NULL, toolchain TEXT NOT NULL, protocol TEXT NOT NULL

@@ -285,7 +285,7 @@ def GPUWriteManifest : Pass<"kas-gpu-write-manifest", "::mlir::ModuleOp"> {
   let description = [{
     Input: functions on buffers that launch kernels, and the kernels. Output: the
     same, with the attribute `kas_gpu.manifest` of the module: all that a runtime
-    needs to know besides the binary, as JSON (docs/GPU.md). It is an error if a
+    needs to know besides the binary, as JSON (docs/internals/gpu.md). It is an error if a
     function does something else than launching kernels.
 
     Exposed as `GPUManifest` in `kas/GPU/Manifest.h`. Example:
