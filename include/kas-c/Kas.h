@@ -103,7 +103,7 @@ bool kasModuleGetText(KasModule *module, const char *name, KasStream output,
 // Operators
 //===----------------------------------------------------------------------===//
 
-/// Where `binding` is asked for, it is text such as `N=1,C=64`; an operator
+/// Where `binding` is taken, it is text such as `N=1,C=64`; an operator
 /// without symbols takes an empty one. A null pointer means no binding, where
 /// that is allowed.
 

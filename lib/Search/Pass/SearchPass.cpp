@@ -320,10 +320,10 @@ borrow(ArrayRef<std::unique_ptr<Evaluator>> evaluators) {
 
 FailureOr<std::vector<SearchResult>> SearchPass::search(Run &run) {
   SmallVector<Evaluator *> evaluators = borrow(run.evaluators);
-  auto told = [&](const SearchResult &result) { run.report->add(result); };
+  auto addResult = [&](const SearchResult &result) { run.report->add(result); };
   SearchLimits limits = getLimits();
   if (!run.store)
-    return runSearch(*run.searcher, evaluators, limits, told);
+    return runSearch(*run.searcher, evaluators, limits, addResult);
 
   StoredSearcher stored(
       *run.searcher, *run.store,
@@ -335,7 +335,8 @@ FailureOr<std::vector<SearchResult>> SearchPass::search(Run &run) {
   run.report->addReplayed(results);
   limits.evaluations -= std::min<uint64_t>(results.size(), evaluations);
   if (limits.evaluations)
-    llvm::append_range(results, runSearch(stored, evaluators, limits, told));
+    llvm::append_range(results,
+                       runSearch(stored, evaluators, limits, addResult));
   if (llvm::Error error = stored.takeError())
     return emitError(std::move(error));
   if (llvm::Error error = run.store->recordStatistics(stored.getStatistics()))
