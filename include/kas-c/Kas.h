@@ -131,7 +131,7 @@ bool kasOperatorGetCost(KasModule *module, const char *name,
                         KasDiagnostics diagnostics);
 
 /// The number F such that weights whose product has variance 2 / F keep the
-/// mean square of rectified data (see kas/Models/FanIn.h).
+/// mean square of rectified data (see kas/Dialect/Kas/Analysis/FanIn.h).
 bool kasOperatorGetFanIn(KasModule *module, const char *name,
                          const char *binding, double *fanIn,
                          KasDiagnostics diagnostics);

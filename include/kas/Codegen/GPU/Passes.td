@@ -82,7 +82,7 @@ def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
     the bytes that go through each level of memory, and how many threads a
     processor can hold with their registers and workgroup memory.
 
-    Exposed as `chooseGPUSchedule()` in `kas/GPU/Schedule.h`. Example:
+    Exposed as `chooseGPUSchedule()` in `kas/Codegen/GPU/ScheduleSpace.h`. Example:
     `test/Codegen/GPU/schedule.mlir`.
   }];
   let options = [
@@ -127,7 +127,7 @@ def GPUOutline : Pass<"kas-gpu-outline", "::mlir::ModuleOp"> {
     device is exceeded: threads of a block, workgroup memory, blocks of a grid,
     bytes of a buffer.
 
-    Exposed as `outlineKernels()` in `kas/GPU/GPU.h`. Example:
+    Exposed as `outlineKernels()` in `kas/Codegen/GPU/GPU.h`. Example:
     `test/Codegen/GPU/outline.mlir`.
   }];
   let statistics = [
@@ -234,7 +234,7 @@ def GPUSerializeNVVM : Pass<"kas-gpu-serialize-nvvm", "::mlir::ModuleOp"> {
     Input: modules of kernels in the LLVM dialect with an NVVM target. Output: a
     `gpu.binary` in place of each: PTX, for which nothing but LLVM is needed; a
     `cubin`, machine code for one chip, or a `fatbin` with both, for which the CUDA
-    toolkit is looked for (`findCUDAToolkit()` in `kas/GPU/Toolkit.h` says where).
+    toolkit is looked for (`findCUDAToolkit()` in `kas/Codegen/GPU/Toolkit.h` says where).
 
     Example: `test/Codegen/GPU/nvvm-pipeline.test`.
   }];
@@ -288,7 +288,7 @@ def GPUWriteManifest : Pass<"kas-gpu-write-manifest", "::mlir::ModuleOp"> {
     needs to know besides the binary, as JSON (docs/internals/gpu.md). It is an error if a
     function does something else than launching kernels.
 
-    Exposed as `GPUManifest` in `kas/GPU/Manifest.h`. Example:
+    Exposed as `GPUManifest` in `kas/Codegen/GPU/Manifest.h`. Example:
     `test/Codegen/GPU/manifest.mlir`.
   }];
   let options = [
