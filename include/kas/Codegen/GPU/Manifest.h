@@ -13,7 +13,6 @@
 #ifndef KAS_CODEGEN_GPU_MANIFEST_H
 #define KAS_CODEGEN_GPU_MANIFEST_H
 
-#include "kas/Pipelines/GPU.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 #include <array>

@@ -14,6 +14,7 @@
 #ifndef KAS_CODEGEN_GPU_SCHEDULESPACE_H
 #define KAS_CODEGEN_GPU_SCHEDULESPACE_H
 
+#include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/IR/Operation.h"
 #include <vector>

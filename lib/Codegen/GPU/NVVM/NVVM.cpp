@@ -10,7 +10,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Pipelines/NVVM.h"
 #include "TensorMaps.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/NVVM.h"

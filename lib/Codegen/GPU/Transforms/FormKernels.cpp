@@ -12,7 +12,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Emit/Contraction.h"
-#include "kas/Codegen/CPU/Passes.h"
 #include "kas/Codegen/Common/Passes.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"

@@ -14,7 +14,6 @@
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
 #include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
 #include "kas/Dialect/Kas/TransformOps/OperatorDomain.h"
-#include "kas/Networks/Sites/Site.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
