@@ -82,7 +82,7 @@ def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
     the bytes that go through each level of memory, and how many threads a
     processor can hold with their registers and workgroup memory.
 
-    Exposed as `chooseGPUSchedule()` in `kas/GPU/Schedule.h`. Example:
+    Exposed as `chooseGPUSchedule()` in `kas/Codegen/GPU/ScheduleSpace.h`. Example:
     `test/Codegen/GPU/schedule.mlir`.
   }];
   let options = [
