@@ -124,8 +124,8 @@ TEST(InitializerTest, RejectsOtherText) {
     auto parsed = Initializer::parse(text);
     ASSERT_FALSE(bool(parsed)) << text.str();
     EXPECT_EQ(llvm::toString(parsed.takeError()),
-              ("expected zeros, ones, constant(V), normal(S), uniform(B) or "
-               "kaiming(F), got '" +
+              ("expected zeros, ones, constant(V), normal(S), uniform(B), "
+               "positive(V) or kaiming(F), got '" +
                text + "'")
                   .str());
   }
