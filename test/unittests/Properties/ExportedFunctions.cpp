@@ -344,8 +344,8 @@ Value FunctionWriter::permute(const Value &x) {
 Value FunctionWriter::activate(const Value &x) {
   std::vector<unsigned> all = {0, 1, 2, 3};
   const char *bodies[] = {"    %r = arith.maximumf %a0, %zero : f32\n",
-                          "    %c = arith.cmpf ugt, %a0, %zero : f32\n"
-                          "    %r = arith.select %c, %a0, %zero : f32\n",
+                          ("    %c = arith.cmpf ugt, %a0, %zero : f32\n"
+                           "    %r = arith.select %c, %a0, %zero : f32\n"),
                           "    %r = math.tanh %a0 : f32\n",
                           "    %r = math.absf %a0 : f32\n"};
   return generic({x}, {all}, 4, empty(x.shape), all,
