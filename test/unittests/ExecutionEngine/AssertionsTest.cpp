@@ -51,10 +51,11 @@ func.func @f(%x: tensor<1024x64xf32>, %w: tensor<64x16xf32>) -> (tensor<1024x64x
 }
 )mlir";
 
-/// Buffers that compiled code has and has not freed.
-std::atomic<int64_t> numBuffers;
+/// Buffers that compiled code has asked for, and those that it has not freed.
+std::atomic<int64_t> numAllocations, numBuffers;
 
 void *allocate(size_t size) {
+  ++numAllocations;
   ++numBuffers;
   return std::malloc(size);
 }
@@ -82,11 +83,12 @@ protected:
         llvm::cantFail(compileForCPU(*module, "f", pipeline, jit)));
     arguments = llvm::cantFail(function->getSignature().makeArguments({}, 1));
     results = llvm::cantFail(function->getSignature().makeResults());
-    numBuffers = 0;
+    numAllocations = numBuffers = 0;
   }
 
   std::string call() {
     std::string message = llvm::toString((*function)(arguments, results));
+    EXPECT_GT(numAllocations, 0);
     EXPECT_EQ(numBuffers, 0);
     return message;
   }
