@@ -315,15 +315,15 @@ static SmallVector<Evaluator *>
 borrow(ArrayRef<std::unique_ptr<Evaluator>> evaluators) {
   return llvm::map_to_vector(
       evaluators,
-      [](const std::unique_ptr<Evaluator> &judge) { return judge.get(); });
+      [](const std::unique_ptr<Evaluator> &scorer) { return scorer.get(); });
 }
 
 FailureOr<std::vector<SearchResult>> SearchPass::search(Run &run) {
-  SmallVector<Evaluator *> judges = borrow(run.evaluators);
+  SmallVector<Evaluator *> evaluators = borrow(run.evaluators);
   auto told = [&](const SearchResult &result) { run.report->add(result); };
   SearchLimits limits = getLimits();
   if (!run.store)
-    return runSearch(*run.searcher, judges, limits, told);
+    return runSearch(*run.searcher, evaluators, limits, told);
 
   StoredSearcher stored(
       *run.searcher, *run.store,
@@ -335,7 +335,7 @@ FailureOr<std::vector<SearchResult>> SearchPass::search(Run &run) {
   run.report->addReplayed(results);
   limits.evaluations -= std::min<uint64_t>(results.size(), evaluations);
   if (limits.evaluations)
-    llvm::append_range(results, runSearch(stored, judges, limits, told));
+    llvm::append_range(results, runSearch(stored, evaluators, limits, told));
   if (llvm::Error error = stored.takeError())
     return emitError(std::move(error));
   if (llvm::Error error = run.store->recordStatistics(stored.getStatistics()))
