@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/ExternalEvaluator.h"
-#include "WorkerProcess.h"
 #include "kas/Search/Operators/OperatorPrinter.h"
+#include "kas/Support/ChildProcess.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -23,14 +23,14 @@ using namespace kas::search;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
-using Clock = WorkerProcess::Clock;
+using Clock = ChildProcess::Clock;
 
 namespace {
 
 struct Worker {
   unsigned index = 0;
   /// None before the first candidate and after it was of no use.
-  std::unique_ptr<WorkerProcess> process;
+  std::unique_ptr<ChildProcess> process;
   /// It ended, hangs, or answered nonsense: it is of no use any more.
   bool isLost = false;
 
@@ -108,7 +108,7 @@ ExternalEvaluator::ExternalEvaluator(const EvaluatorSettings &given)
 }
 
 Error ExternalEvaluator::start(Worker &worker) {
-  auto process = WorkerProcess::start(
+  auto process = ChildProcess::start(
       {settings.command, settings.memoryLimit, worker.index});
   if (!process)
     return process.takeError();
