@@ -128,6 +128,12 @@ Error SearchStore::Impl::compareSettings(const SearchSettings &wanted) {
     known[rows.getText(0)] = rows.getText(1);
   if (Error error = rows.takeError())
     return error;
+  // Searches of networks once called their own settings this way.
+  if (wanted.count("network_search") && !known.count("network_search"))
+    if (auto former = known.extract("kernel_search")) {
+      former.key() = "network_search";
+      known.insert(std::move(former));
+    }
   for (const auto &[name, value] : known) {
     auto found = wanted.find(name);
     std::string got = found == wanted.end() ? "" : found->second;

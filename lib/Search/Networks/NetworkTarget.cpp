@@ -111,7 +111,9 @@ public:
   Expected<std::unique_ptr<Evaluator>>
   makeEvaluator(StringRef name,
                 const EvaluatorSettings &settings) const override;
-  std::string getSettings() const override { return settings; }
+  SearchSettings getSettings() const override {
+    return {{"network_search", settings}};
+  }
   std::string print(const Solution &solution) override {
     return printScript(*problem, getConfiguration(solution));
   }
