@@ -32,13 +32,17 @@ if config.sanitizers:
     config.available_features.add("sanitizers")
     for name, options in sanitizer_options.items():
         config.environment.setdefault(name, options)
-    config.environment.setdefault("LSAN_OPTIONS", "print_suppressions=0:suppressions=" + os.path.join(config.kas_src_root, "test", "leaks.txt"))
+    config.environment.setdefault(
+        "LSAN_OPTIONS", "print_suppressions=0:suppressions=" + os.path.join(config.kas_src_root, "test", "leaks.txt")
+    )
 
 # Devices: Vulkan runs on the CPU, in Mesa's lavapipe, under the validation layer; kernels for CUDA are assembled where
 # there is a toolkit.
 config.environment["VK_ICD_FILENAMES"] = config.lavapipe_icd
 config.environment["KAS_RT_VALIDATION"] = "1"
-toolkit = subprocess.run([os.path.join(config.kas_src_root, "tools", "cuda-toolkit.py")], capture_output=True, text=True).stdout.strip()
+toolkit = subprocess.run(
+    [os.path.join(config.kas_src_root, "tools", "cuda-toolkit.py")], capture_output=True, text=True
+).stdout.strip()
 if toolkit:
     config.available_features.add("ptxas")
     config.environment["CUDA_ROOT"] = toolkit
@@ -65,7 +69,19 @@ llvm_config.use_default_substitutions()
 tool_dirs = [os.path.join(config.kas_obj_root, "bin"), config.llvm_tools_dir]
 # The thread sanitizer does not see how threads of libMLIR wait for each other; those of the search are our own.
 kas_opt = ToolSubst("kas-opt", extra_args=["-mlir-disable-threading"] if "thread" in config.sanitizers else [])
-tools = [kas_opt, "kas-run", "kas-translate", "kas-reduce", "kas-lsp-server", "kas-bench", "kas-fuzz", "kas-search-db", "kas-tune", "kas-prove-space"]
+tools = [
+    kas_opt,
+    "kas-run",
+    "kas-translate",
+    "kas-reduce",
+    "kas-lsp-server",
+    "kas-bench",
+    "kas-fuzz",
+    "kas-search-db",
+    "kas-tune",
+    "kas-prove-space",
+]
 llvm_config.add_tool_substitutions(
-    tools + ["mlir-opt", "mlir-translate", "FileCheck", "not", "count", "split-file", "llvm-nm", "llvm-objdump"], tool_dirs
+    [*tools, "mlir-opt", "mlir-translate", "FileCheck", "not", "count", "split-file", "llvm-nm", "llvm-objdump"],
+    tool_dirs,
 )

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""Prints the folder of the CUDA toolkit that tests assemble kernels with: what tools/cuda.sh installed, what CUDA_ROOT,
-CUDA_HOME or CUDA_PATH say, the one of ptxas in PATH, or /usr/local/cuda. Exit code 1 where there is none."""
+"""Prints the folder of the CUDA toolkit that tests assemble kernels with.
+
+That is what tools/cuda.sh installed, what CUDA_ROOT, CUDA_HOME or CUDA_PATH say, the one of ptxas in PATH, or
+/usr/local/cuda. Exit code 1 where there is none.
+"""
 
 import os
 import shutil
@@ -26,5 +29,7 @@ def find():
 if __name__ == "__main__":
     toolkit = find()
     if not toolkit:
-        sys.exit("no CUDA toolkit: looked in build/cuda/toolkit, CUDA_ROOT, CUDA_HOME, CUDA_PATH, PATH and /usr/local/cuda")
+        sys.exit(
+            "no CUDA toolkit: looked in build/cuda/toolkit, CUDA_ROOT, CUDA_HOME, CUDA_PATH, PATH and /usr/local/cuda"
+        )
     print(toolkit)

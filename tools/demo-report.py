@@ -69,7 +69,10 @@ def progress(directory):
             failed += metrics is None
             if metrics and metrics["latency_ms"] < best:
                 best = metrics["latency_ms"]
-                print(f"candidate {count:4}: {metrics['flops'] / 1e6:7.1f} MFLOP, {best:8.2f} ms, the fastest so far", flush=True)
+                print(
+                    f"candidate {count:4}: {metrics['flops'] / 1e6:7.1f} MFLOP, {best:8.2f} ms, the fastest so far",
+                    flush=True,
+                )
             elif count % 25 == 0:
                 print(f"candidate {count:4}: {failed} failed", flush=True)
 
@@ -153,7 +156,7 @@ def table(directory, space):
         digits = 0 if key == "params" else 1
         values = [f"{network[key] / unit:14,.{digits}f}" for network in (old, new)]
         print(f"{label:18}{values[0]}{values[1]}{new[key] / old[key]:9.3f}")
-    print("The accuracy of such a network after training is not judged here.")
+    print("The accuracy of such a network after training is not measured here.")
     update_results(directory, networks=networks)
     if new["flops"] >= old["flops"]:
         fail("the changed network has no fewer FLOPs")

@@ -2,7 +2,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes docs/PythonReference.md from the docstrings of the package, or with --check says whether it is up to date.
+"""Writes docs/reference/python.md from the docstrings of the package, or with --check says whether it is up to date.
 
 usage: PYTHONPATH=build/python $(tools/python.sh) tools/python-reference.py [--check]
 """
@@ -16,13 +16,13 @@ import pathlib
 import sys
 import textwrap
 
-PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "PythonReference.md"
-MODULES = ["kas", "kas.torch", "kas.evaluate", "kas.evaluate.judges", "kas.report", "kas.distributed", "kas.study"]
+PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "reference" / "python.md"
+MODULES = ["kas", "kas.torch", "kas.evaluate", "kas.evaluate.proxies", "kas.report", "kas.distributed", "kas.study"]
 HEAD = """# Python reference
 
 <!-- Generated from the docstrings by tools/python-reference.py; edit them there. -->
 
-[Python](Python.md) tells what there is in the order in which one needs it; this page is for looking things up.
+The page [Python](../guide/python.md) introduces the package; this page lists every public name.
 """
 
 
@@ -44,21 +44,25 @@ def get_signature(function, name, skip_self=False):
 
 
 def get_fields(cls):
-    """Documented attributes, in the class or set in `__init__`: the name, the type, the text behind."""
+    """Documented attributes, in the class or set in `__init__`: the name, the type, the text after it."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
     except (OSError, TypeError):
         return
     initializers = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
     for body in (tree.body, *(node.body for node in initializers)):
-        for node, behind in zip(body, [*body[1:], None]):
+        for node, after in zip(body, [*body[1:], None]):
             if not isinstance(node, ast.AnnAssign):
                 continue
             name = node.target.id if isinstance(node.target, ast.Name) else getattr(node.target, "attr", "_")
-            is_text = isinstance(behind, ast.Expr) and isinstance(behind.value, ast.Constant) and isinstance(behind.value.value, str)
+            is_text = (
+                isinstance(after, ast.Expr)
+                and isinstance(after.value, ast.Constant)
+                and isinstance(after.value.value, str)
+            )
             if name.startswith("_") or (body is not tree.body and not is_text):
                 continue
-            yield name, ast.unparse(node.annotation), inspect.cleandoc(behind.value.value) if is_text else ""
+            yield name, ast.unparse(node.annotation), inspect.cleandoc(after.value.value) if is_text else ""
 
 
 def get_members(cls):
@@ -80,7 +84,11 @@ def indent(text):
 def write_class(name, cls):
     lines = []
     makes = "__init__" in vars(cls) and not issubclass(cls, (tuple, enum.Enum)) and inspect.isfunction(cls.__init__)
-    signature = get_signature(cls.__init__, cls.__name__, True) if makes and not hasattr(cls, "__dataclass_fields__") else cls.__name__
+    signature = (
+        get_signature(cls.__init__, cls.__name__, True)
+        if makes and not hasattr(cls, "__dataclass_fields__")
+        else cls.__name__
+    )
     doc = "" if get_doc(cls).startswith(f"{cls.__name__}(") else get_doc(cls)
     lines += [f"### `{name}`", "", f"```python\nclass {signature}\n```", "", doc, ""]
     for field, kind, text in get_fields(cls):
@@ -89,13 +97,15 @@ def write_class(name, cls):
     for member, call, text in get_members(cls):
         if member not in fields:
             lines.append(f"- **`{call or member}`** {indent(text)}".rstrip())
-    return lines + [""]
+    return [*lines, ""]
 
 
 def write_module(name):
     module = importlib.import_module(name)
     lines = [f"## {name}", "", get_doc(module), ""]
-    for entry in sorted([*module.__all__, *getattr(module, "_OF_MODEL_SEARCH", ())], key=lambda entry: (entry[0].islower(), entry)):
+    for entry in sorted(
+        [*module.__all__, *getattr(module, "_OF_MODEL_SEARCH", ())], key=lambda entry: (entry[0].islower(), entry)
+    ):
         thing = getattr(module, entry)
         if entry.startswith("__") or inspect.ismodule(thing):
             continue
@@ -152,8 +162,12 @@ def main():
         return
     before = PAGE.read_text() if PAGE.exists() else ""
     if page != before:
-        sys.stdout.writelines(difflib.unified_diff(before.splitlines(True), page.splitlines(True), "docs/PythonReference.md", "docstrings"))
-        sys.exit("error: docs/PythonReference.md is not what the docstrings give; run tools/python-reference.py")
+        sys.stdout.writelines(
+            difflib.unified_diff(
+                before.splitlines(True), page.splitlines(True), "docs/reference/python.md", "docstrings"
+            )
+        )
+        sys.exit("error: docs/reference/python.md is not what the docstrings give; run tools/python-reference.py")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes the Python environment of the tests and builds the Python package in a build tree.
+# Makes the Python environment of the tests and builds the Python package in a build tree; or makes another environment.
 set -euo pipefail
 
 usage() {
   cat <<'END_OF_USAGE'
-usage: tools/python.sh [--preset=NAME] [--environment-only] [--help]
+usage: tools/python.sh [--preset=NAME] [--environment-only] [--requirements=FILE] [--help]
 
 Installs what python/requirements.txt names in a virtual environment, once: it is kept in the cache folder, which is
 $KAS_PYTHON_CACHE, or kas in $XDG_CACHE_HOME or in ~/.cache. Then builds the package in python/ of the build tree, which
@@ -12,6 +12,7 @@ tools/setup.sh has made before. The last line that is printed is the environment
 
   --preset=NAME        the build tree: release (default, in build/) or debug (in build-debug/)
   --environment-only   stops after the environment
+  --requirements=FILE  the environment of these packages instead, and nothing else
   --help               shows this text
 END_OF_USAGE
 }
@@ -19,18 +20,20 @@ END_OF_USAGE
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build
 environment_only=0
+requirements=$root/python/requirements.txt
 for argument in "$@"; do
   case $argument in
     --preset=release) ;;
     --preset=debug) build=$root/build-debug ;;
     --preset=*) echo "error: --preset must be release or debug, got '${argument#*=}'" >&2; exit 2 ;;
     --environment-only) environment_only=1 ;;
+    --requirements=*) requirements=$(realpath -m -- "${argument#*=}") environment_only=1 ;;
     --help) usage; exit 0 ;;
     *) echo "error: unknown option '$argument'" >&2; usage >&2; exit 2 ;;
   esac
 done
 
-requirements=$root/python/requirements.txt
+[[ -r $requirements ]] || { echo "error: --requirements must be a file that can be read, got '$requirements'" >&2; exit 2; }
 cache=${KAS_PYTHON_CACHE:-${XDG_CACHE_HOME:-${HOME:-$root/build}/.cache}/kas}
 version=$(python3 -c 'import sys; print(f"{sys.version_info.major}.{sys.version_info.minor}")')
 hash=$({ cat "$requirements"; python3 -c 'import sys; print(sys.version, sys.executable)'; } | sha256sum | cut -c 1-12)
@@ -44,14 +47,14 @@ if ! flock -n 9; then
   flock 9
 fi
 if [[ ! -e $environment/complete ]]; then
-  echo "kas: installing the Python packages of python/requirements.txt in $environment" >&2
+  echo "kas: installing the Python packages of ${requirements#"$root/"} in $environment" >&2
   # What an interrupted call has left behind is of no use.
   rm -rf "$environment"
   start=$SECONDS
   python3 -m venv "$environment" >&2
   if ! "$environment/bin/python" -m pip install --disable-pip-version-check -q -r "$requirements" >&2; then
     {
-      echo "error: the Python packages of python/requirements.txt could not be installed (see above)"
+      echo "error: the Python packages of ${requirements#"$root/"} could not be installed (see above)"
       echo "note: they come from the package index that pip is configured for (PyPI): is it reachable from here?"
       echo "note: KAS_PYTHON=skip lets tools/check.sh go on without the Python tests"
     } >&2

@@ -2,7 +2,7 @@
 # through these functions, so that flags, dependencies, install and export rules stand once.
 
 # kas_add_precompiled_headers(HEADER): MLIR's headers are most of what a compilation reads; all targets share one
-# precompiled copy of them. No source may rely on it: the preset `asan` and tools/tidy.sh build without.
+# precompiled copy of them. No source may rely on it: the preset `asan` and tools/lint.sh --plain-headers build without.
 function(kas_add_precompiled_headers header)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/kas-precompiled.cpp)
   file(CONFIGURE OUTPUT ${source} CONTENT "// Carries the precompiled headers.\n")
@@ -152,7 +152,8 @@ function(add_kas_tablegen target file)
 endfunction()
 
 # add_kas_doc(FILE output generator-arguments...): a page build/docs/output.md, made by the target kas-doc. Pages of
-# passes (-gen-pass-doc) become the sections of build/docs/Passes.md as well: KasXPasses.md gives the section X.
+# passes (-gen-pass-doc) become the sections of build/docs/passes.md as well: KasXPasses.md gives the section X. Those of
+# dialects and ops become sections of build/docs/ops.md.
 function(add_kas_doc file output)
   set(LLVM_TARGET_DEFINITIONS ${file})
   tablegen(MLIR ${output}.md ${ARGN})
@@ -165,19 +166,27 @@ function(add_kas_doc file output)
   add_dependencies(kas-doc kas-doc-${output})
   if("-gen-pass-doc" IN_LIST ARGN)
     set_property(GLOBAL APPEND PROPERTY KAS_PASS_PAGES ${page})
+  else()
+    set_property(GLOBAL APPEND PROPERTY KAS_OP_PAGES ${page})
   endif()
 endfunction()
 
-# Adds build/docs/Passes.md, all passes on one page, to the target kas-doc.
-function(kas_add_pass_page)
-  get_property(pages GLOBAL PROPERTY KAS_PASS_PAGES)
-  set(page ${PROJECT_BINARY_DIR}/docs/Passes.md)
-  set(script ${PROJECT_SOURCE_DIR}/cmake/modules/JoinPassPages.cmake)
+# Adds build/docs/passes.md and build/docs/ops.md, all passes and all ops on one page each, to the target kas-doc.
+function(kas_add_reference_pages)
+  get_property(passes GLOBAL PROPERTY KAS_PASS_PAGES)
+  get_property(ops GLOBAL PROPERTY KAS_OP_PAGES)
+  _kas_add_joined_page(passes "Passes" "${passes}")
+  _kas_add_joined_page(ops "Operations and attributes" "${ops}")
+endfunction()
+
+function(_kas_add_joined_page name title pages)
+  set(page ${PROJECT_BINARY_DIR}/docs/${name}.md)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/modules/JoinPages.cmake)
   add_custom_command(OUTPUT ${page}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${page} "-DPAGES=${pages}" -P ${script}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${page} "-DTITLE=${title}" "-DPAGES=${pages}" -P ${script}
     DEPENDS ${pages} ${script} VERBATIM)
-  add_custom_target(kas-doc-passes DEPENDS ${page})
-  add_dependencies(kas-doc kas-doc-passes)
+  add_custom_target(kas-doc-${name} DEPENDS ${page})
+  add_dependencies(kas-doc kas-doc-${name})
 endfunction()
 
 # Makes find_package(Kas) work from the build tree and from an install tree.

@@ -179,22 +179,23 @@ KasFunction *kasOperatorCompile(KasModule *module, const char *name,
                                 KasDiagnostics diagnostics);
 
 /// How a gradient is computed.
-typedef enum KasGradientRoad {
+typedef enum KasGradientStrategy {
   /// By structured operations where elements are used often.
-  KasGradientRoadAuto,
+  KasGradientStrategyAuto,
   /// As contractions and other structured operations, in register tiles.
-  KasGradientRoadStructured,
+  KasGradientStrategyStructured,
   /// As one loop nest.
-  KasGradientRoadLoops,
-} KasGradientRoad;
+  KasGradientStrategyLoops,
+} KasGradientStrategy;
 
 /// Compiles the gradient of the operator with respect to its tensor number
 /// `tensor` (0: the data, then the weights), for the CPU at hand: from the
 /// data, the weights and the gradient of the output. Equal values under a `max`
-/// share its gradient. Null when it fails, also where there is no such road.
+/// share its gradient. Null when it fails, also where there is no such
+/// strategy.
 KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,
                                         const char *binding, size_t tensor,
-                                        KasGradientRoad road,
+                                        KasGradientStrategy strategy,
                                         KasCompileOptions options,
                                         KasDiagnostics diagnostics);
 

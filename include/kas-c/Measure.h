@@ -66,9 +66,9 @@ typedef struct KasTuneOptions {
 
 /// Measures schedules for the kernels of the function `name`, in processes
 /// forked from this one, and sets the best ones in the module (see
-/// docs/Tuning.md). Writes a JSON array of the kernels: `tensors`, `measured`,
-/// `failed`, `ratio` (to the time of the cost model's choice) and `schedule`
-/// (empty: the cost model's).
+/// docs/guide/tuning.md). Writes a JSON array of the kernels: `tensors`,
+/// `measured`, `failed`, `ratio` (to the time of the cost model's choice) and
+/// `schedule` (empty: the cost model's).
 bool kasModuleTune(KasModule *module, const char *name, KasTuneOptions options,
                    KasStream json, KasDiagnostics diagnostics);
 

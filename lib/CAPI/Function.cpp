@@ -43,7 +43,7 @@ KasFunction *kasOperatorCompile(KasModule *module, const char *name,
 
 KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,
                                         const char *binding, size_t tensor,
-                                        KasGradientRoad road,
+                                        KasGradientStrategy strategy,
                                         KasCompileOptions options,
                                         KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
@@ -58,7 +58,7 @@ KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,
     return nullptr;
   }
   OwningOpRef<ModuleOp> program =
-      createFastGradientModule(op, tensor, road, options.threads != 1);
+      createFastGradientModule(op, tensor, strategy, options.threads != 1);
   if (!program) {
     access.report("the gradient of '" + llvm::Twine(name) +
                   "' has no structured form");

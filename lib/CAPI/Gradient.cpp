@@ -47,7 +47,7 @@ static OwningOpRef<ModuleOp> createStructuredGradient(OperatorOp op,
         return reduction.getKind() == ReduceKind::Max;
       }))
     return {};
-  // Why not is of no concern to the caller, who has another road.
+  // The reason is of no concern to the caller, who has another lowering path.
   ScopedDiagnosticHandler quiet(context,
                                 [](Diagnostic &) { return success(); });
   OwningOpRef<ModuleOp> module = createOperatorModule(op);
@@ -80,18 +80,18 @@ static OwningOpRef<ModuleOp> createStructuredGradient(OperatorOp op,
   return module;
 }
 
-OwningOpRef<ModuleOp> kas::createFastGradientModule(OperatorOp op,
-                                                    unsigned tensor,
-                                                    KasGradientRoad road,
-                                                    bool parallel) {
-  // Measured on the named operators: see docs/Python.md.
+OwningOpRef<ModuleOp>
+kas::createFastGradientModule(OperatorOp op, unsigned tensor,
+                              KasGradientStrategy strategy, bool parallel) {
+  // Measured on the named operators: see docs/reports/gradients.md.
   constexpr double leastReuse = 5;
-  bool isWorthIt = road == KasGradientRoadStructured ||
-                   (road == KasGradientRoadAuto && getReuse(op) >= leastReuse);
+  bool isWorthIt =
+      strategy == KasGradientStrategyStructured ||
+      (strategy == KasGradientStrategyAuto && getReuse(op) >= leastReuse);
   if (isWorthIt)
     if (OwningOpRef<ModuleOp> module = createStructuredGradient(op, tensor))
       return module;
-  if (road == KasGradientRoadStructured)
+  if (strategy == KasGradientStrategyStructured)
     return {};
   return createGradientModule(op, tensor, {.parallel = parallel});
 }

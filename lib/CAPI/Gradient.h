@@ -24,12 +24,11 @@ namespace kas {
 /// `tensor` as a function on tensors, as `createGradientModule` (Pipelines)
 /// makes it. Where elements are used often, it is structured operations
 /// (linalg), which the pipeline computes in register tiles; else, or where
-/// there are none for it, a loop nest. `road` chooses one of the two; null when
-/// there is no structured form of it.
-mlir::OwningOpRef<mlir::ModuleOp> createFastGradientModule(OperatorOp op,
-                                                           unsigned tensor,
-                                                           KasGradientRoad road,
-                                                           bool parallel);
+/// there are none for it, a loop nest. `strategy` chooses one of the two; null
+/// when there is no structured form of it.
+mlir::OwningOpRef<mlir::ModuleOp>
+createFastGradientModule(OperatorOp op, unsigned tensor,
+                         KasGradientStrategy strategy, bool parallel);
 
 } // namespace kas
 

@@ -57,7 +57,7 @@ void kas::buildGPUFrontHalf(OpPassManager &manager,
   schedule.device = options.device;
   schedule.maxThreads = options.maxThreads;
   schedule.sharedBytes = options.sharedBytes;
-  schedule.road = options.road;
+  schedule.strategy = options.strategy;
   schedule.precision = options.precision;
   manager.addPass(createGPUSchedule(schedule));
   manager.addPass(createGPUOutline());
@@ -94,8 +94,8 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
       *this, "elements",
       llvm::cl::desc("What tensors of f32 are kept in: f32, f16 or bf16"),
       llvm::cl::init(GPUFrontOptions().elements)};
-  typename Base::template Option<std::string> road{
-      *this, "road",
+  typename Base::template Option<std::string> strategy{
+      *this, "strategy",
       llvm::cl::desc("direct, staged, tensor_core or warpgroup, for operators "
                      "that can be computed so; by default the cheapest one")};
   typename Base::template Option<std::string> precision{
@@ -108,7 +108,7 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
     return {.device = device,
             .maxThreads = maxThreads,
             .sharedBytes = sharedBytes,
-            .road = road,
+            .strategy = strategy,
             .precision = precision,
             .elements = elements};
   }

@@ -70,7 +70,7 @@ CPUKernelSpace::CPUKernelSpace(ScheduleSpace given) : space(std::move(given)) {
     ScheduleNumbers numbers = getNumbers(point.schedule);
     points.push_back(
         {point.schedule,
-         static_cast<unsigned>(point.schedule.getRoad()),
+         static_cast<unsigned>(point.schedule.getStrategy()),
          {numbers.begin(), numbers.end()},
          {static_cast<double>(point.time), static_cast<double>(point.stepTime)},
          getFeatures(space, point)});
@@ -78,7 +78,7 @@ CPUKernelSpace::CPUKernelSpace(ScheduleSpace given) : space(std::move(given)) {
 }
 
 AdaptedPoint CPUKernelSpace::adapt(mlir::Attribute recorded) const {
-  auto schedule = llvm::dyn_cast<ScheduleAttr>(recorded);
+  auto schedule = llvm::dyn_cast<CPUScheduleAttr>(recorded);
   if (!schedule)
     return {};
   AdaptedSchedule adapted = adaptSchedule(schedule, space);
@@ -94,7 +94,7 @@ AdaptedPoint CPUKernelSpace::adapt(mlir::Attribute recorded) const {
 std::optional<size_t> CPUKernelSpace::getFixed() const {
   constexpr int64_t rows = 6, vectors = 2;
   int64_t width = vectors * space.lanes;
-  auto getDistance = [&](ScheduleAttr schedule) {
+  auto getDistance = [&](CPUScheduleAttr schedule) {
     int64_t tile = schedule.getTile();
     // A tile that is too wide is better than one that is too narrow.
     return std::tuple(tile < width, std::abs(tile - width),
@@ -102,9 +102,9 @@ std::optional<size_t> CPUKernelSpace::getFixed() const {
                       std::abs(schedule.getVectors() - vectors),
                       std::abs(schedule.getRows() - rows));
   };
-  ScheduleAttr nearest;
+  CPUScheduleAttr nearest;
   for (const PlannedSchedule &point : space.points)
-    if (point.schedule.getRoad() == Road::Panels &&
+    if (point.schedule.getStrategy() == CPUStrategy::Panels &&
         (!nearest || getDistance(point.schedule) < getDistance(nearest)))
       nearest = point.schedule;
   return nearest ? find(nearest) : std::nullopt;

@@ -38,15 +38,16 @@ static float getLog(double value) {
   return static_cast<float>(std::log2(std::max(1e-3, value)));
 }
 
-/// The road, the logarithms of the schedule's numbers, of its points and bytes,
-/// and of the cost model's cycles, also relative to the least of the space.
+/// The strategy, the logarithms of the schedule's numbers, of its points and
+/// bytes, and of the cost model's cycles, also relative to the least of the
+/// space.
 static std::vector<float> getFeatures(const PlannedGPUSchedule &point,
                                       double leastCycles) {
   GPUScheduleAttr schedule = point.schedule;
   std::vector<float> features;
-  for (GPURoad road : {GPURoad::Direct, GPURoad::Staged, GPURoad::TensorCore,
-                       GPURoad::Warpgroup})
-    features.push_back(schedule.getRoad() == road);
+  for (GPUStrategy strategy : {GPUStrategy::Direct, GPUStrategy::Staged,
+                               GPUStrategy::TensorCore, GPUStrategy::Warpgroup})
+    features.push_back(schedule.getStrategy() == strategy);
   auto getPoints = [](mlir::DenseI64ArrayAttr array) {
     double points = 1;
     if (array)
@@ -113,7 +114,7 @@ GPUKernelSpace::GPUKernelSpace(std::vector<PlannedGPUSchedule> given)
     least = std::min(least, point.cycles);
   for (const PlannedGPUSchedule &point : schedules)
     points.push_back({point.schedule,
-                      static_cast<unsigned>(point.schedule.getRoad()),
+                      static_cast<unsigned>(point.schedule.getStrategy()),
                       getNumbers(point.schedule),
                       {point.cycles, 0},
                       getFeatures(point, least)});
@@ -126,11 +127,11 @@ AdaptedPoint GPUKernelSpace::adapt(mlir::Attribute recorded) const {
   if (!schedule)
     return {};
   std::vector<int64_t> wanted = getNumbers(schedule);
-  auto road = static_cast<unsigned>(schedule.getRoad());
+  auto strategy = static_cast<unsigned>(schedule.getStrategy());
   AdaptedPoint best;
   double bestDistance = 0;
   for (auto [index, point] : llvm::enumerate(points)) {
-    if (point.road != road || point.numbers.size() != wanted.size())
+    if (point.strategy != strategy || point.numbers.size() != wanted.size())
       continue;
     double distance = 0;
     for (auto [a, b] : llvm::zip_equal(wanted, point.numbers))

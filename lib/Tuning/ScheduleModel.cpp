@@ -34,9 +34,10 @@ static constexpr size_t firstLoopFeature = 10, numLoopFeatures = 5;
 std::vector<float> kas::tuning::getFeatures(const ScheduleSpace &space,
                                             const PlannedSchedule &point) {
   std::vector<float> features;
-  ScheduleAttr schedule = point.schedule;
-  for (Road road : {Road::Panels, Road::Direct, Road::RowVectors})
-    features.push_back(schedule.getRoad() == road);
+  CPUScheduleAttr schedule = point.schedule;
+  for (CPUStrategy strategy :
+       {CPUStrategy::Panels, CPUStrategy::Direct, CPUStrategy::RowVectors})
+    features.push_back(schedule.getStrategy() == strategy);
   int64_t sums = 1;
   for (int64_t number : getNumbers(schedule))
     features.push_back(getLog(number));
@@ -54,7 +55,7 @@ std::vector<float> kas::tuning::getFeatures(const ScheduleSpace &space,
   features.push_back(getFill(space.innermostRows, schedule.getRows()));
   int64_t width =
       schedule.getTile() ? schedule.getTile() : space.innermostColumns;
-  bool isAlongRows = schedule.getRoad() == Road::RowVectors;
+  bool isAlongRows = schedule.getStrategy() == CPUStrategy::RowVectors;
   features.push_back(getFill(isAlongRows ? space.rows : width,
                              schedule.getVectors() * space.lanes));
   features.push_back(getFill(space.columns, schedule.getColumns()));

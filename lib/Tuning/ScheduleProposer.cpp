@@ -70,26 +70,27 @@ std::vector<size_t> ScheduleProposer::proposeInOrder(size_t count) const {
   return chosen;
 }
 
-/// Uniform among the roads, then among their schedules: panels have by far the
-/// most, and are not that much better.
+/// Uniform among the strategies, then among their schedules: panels have by far
+/// the most, and are not that much better.
 std::vector<size_t> ScheduleProposer::proposeRandom(size_t count) {
   std::map<unsigned, std::vector<size_t>> fresh;
   for (auto [index, point] : llvm::enumerate(points))
     if (!known[index])
-      fresh[point.road].push_back(index);
+      fresh[point.strategy].push_back(index);
   std::vector<size_t> chosen;
   for (;;) {
-    std::erase_if(fresh, [](const auto &road) { return road.second.empty(); });
+    std::erase_if(fresh,
+                  [](const auto &strategy) { return strategy.second.empty(); });
     if (chosen.size() == count || fresh.empty())
       return chosen;
-    std::vector<size_t> &road =
+    std::vector<size_t> &strategy =
         std::next(fresh.begin(),
                   static_cast<ptrdiff_t>(random.below(fresh.size())))
             ->second;
-    size_t at = random.below(road.size());
-    chosen.push_back(road[at]);
-    road[at] = road.back();
-    road.pop_back();
+    size_t at = random.below(strategy.size());
+    chosen.push_back(strategy[at]);
+    strategy[at] = strategy.back();
+    strategy.pop_back();
   }
 }
 
@@ -100,15 +101,15 @@ void ScheduleProposer::fill(std::vector<size_t> &chosen, size_t count) {
       chosen.push_back(point);
 }
 
-/// The best of each road by the cost model, in its order, then random ones.
+/// The best of each strategy by the cost model, in its order, then random ones.
 std::vector<size_t> ScheduleProposer::proposeFirst(size_t count) {
   using Ranked = std::pair<std::pair<double, double>, size_t>;
-  std::map<unsigned, std::vector<Ranked>> roads;
+  std::map<unsigned, std::vector<Ranked>> strategies;
   for (auto [index, point] : llvm::enumerate(points))
     if (!known[index])
-      roads[point.road].emplace_back(point.time, index);
+      strategies[point.strategy].emplace_back(point.time, index);
   std::vector<Ranked> best;
-  for (auto &[road, ranked] : roads) {
+  for (auto &[strategy, ranked] : strategies) {
     llvm::sort(ranked);
     // Where all take the same time, nothing is known.
     if (ranked.size() > 1 &&
@@ -130,7 +131,7 @@ void ScheduleProposer::addNeighbours(size_t point,
                                      std::vector<char> &found) const {
   const SchedulePoint &from = points[point];
   for (auto [index, other] : llvm::enumerate(points)) {
-    if (known[index] || other.road != from.road)
+    if (known[index] || other.strategy != from.strategy)
       continue;
     int different = 0;
     for (auto [a, b] : llvm::zip_equal(from.numbers, other.numbers))

@@ -19,20 +19,23 @@ namespace {
 enum Number { Rows, Columns, Vectors, Tile, Depth };
 } // namespace
 
-/// The iterations that a number of `road` cuts, when `chosen` holds the numbers
-/// before it.
-static int64_t getExtent(Number number, Road road, const ScheduleSpace &space,
+/// The iterations that a number of `strategy` cuts, when `chosen` holds the
+/// numbers before it.
+static int64_t getExtent(Number number, CPUStrategy strategy,
+                         const ScheduleSpace &space,
                          const ScheduleNumbers &chosen) {
   switch (number) {
   case Rows:
     return space.innermostRows;
   case Columns:
-    return road == Road::Direct ? space.columns / space.innermostColumns
-                                : space.columns;
+    return strategy == CPUStrategy::Direct
+               ? space.columns / space.innermostColumns
+               : space.columns;
   case Vectors: {
-    int64_t elements = road == Road::RowVectors ? space.rows
-                       : road == Road::Panels   ? chosen[Tile]
-                                                : space.innermostColumns;
+    int64_t elements = strategy == CPUStrategy::RowVectors ? space.rows
+                       : strategy == CPUStrategy::Panels
+                           ? chosen[Tile]
+                           : space.innermostColumns;
     return llvm::divideCeil(elements, space.lanes);
   }
   case Tile:
@@ -63,11 +66,11 @@ choose(int64_t recorded, const std::set<int64_t> &allowed, int64_t extent) {
   return {0, ScheduleFit::Invalid};
 }
 
-AdaptedSchedule kas::tuning::adaptSchedule(ScheduleAttr recorded,
+AdaptedSchedule kas::tuning::adaptSchedule(CPUScheduleAttr recorded,
                                            const ScheduleSpace &space) {
   std::vector<ScheduleNumbers> left;
   for (const PlannedSchedule &point : space.points)
-    if (point.schedule.getRoad() == recorded.getRoad())
+    if (point.schedule.getStrategy() == recorded.getStrategy())
       left.push_back(getNumbers(point.schedule));
   if (left.empty())
     return {};
@@ -79,7 +82,7 @@ AdaptedSchedule kas::tuning::adaptSchedule(ScheduleAttr recorded,
       allowed.insert(point[number]);
     auto [value, fit] =
         choose(wanted[number], allowed,
-               getExtent(number, recorded.getRoad(), space, chosen));
+               getExtent(number, recorded.getStrategy(), space, chosen));
     if (fit == ScheduleFit::Invalid)
       return {};
     if (wanted[number] == 0 && allowed.size() == 1)
@@ -95,6 +98,6 @@ AdaptedSchedule kas::tuning::adaptSchedule(ScheduleAttr recorded,
   }
   // What a schedule does not say is what the first one that suits has.
   result.schedule =
-      getSchedule(recorded.getContext(), recorded.getRoad(), left.front());
+      getSchedule(recorded.getContext(), recorded.getStrategy(), left.front());
   return result;
 }

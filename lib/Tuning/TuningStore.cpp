@@ -26,7 +26,7 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 
-// The columns are described in docs/Tuning.md.
+// The columns are described in docs/guide/tuning.md.
 static constexpr const char *schema = R"(
 CREATE TABLE environment(
   id INTEGER PRIMARY KEY NOT NULL,

@@ -13,10 +13,10 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 void kas::python::addModule(nb::module_ &m) {
-  nb::enum_<KasGradientRoad>(m, "GradientRoad")
-      .value("AUTO", KasGradientRoadAuto)
-      .value("STRUCTURED", KasGradientRoadStructured)
-      .value("LOOPS", KasGradientRoadLoops);
+  nb::enum_<KasGradientStrategy>(m, "GradientStrategy")
+      .value("AUTO", KasGradientStrategyAuto)
+      .value("STRUCTURED", KasGradientStrategyStructured)
+      .value("LOOPS", KasGradientStrategyLoops);
   nb::enum_<KasOperatorText>(m, "OperatorText")
       .value("MLIR", KasOperatorTextMLIR)
       .value("FORMULA", KasOperatorTextFormula)
@@ -43,7 +43,7 @@ void kas::python::addModule(nb::module_ &m) {
       .def("compile", &Module::compile, "name"_a, "binding"_a, "threads"_a,
            "opt_level"_a)
       .def("compile_gradient", &Module::compileGradient, "name"_a, "binding"_a,
-           "tensor"_a, "road"_a, "threads"_a, "opt_level"_a)
+           "tensor"_a, "strategy"_a, "threads"_a, "opt_level"_a)
       .def("describe_kernel", &Module::describeKernel, "name"_a)
       .def("get_kernel_shapes", &Module::getKernelShapes, "name"_a, "binding"_a,
            "batch"_a)

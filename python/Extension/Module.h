@@ -114,11 +114,11 @@ public:
     });
   }
   Function *compileGradient(const std::string &name, const std::string &binding,
-                            size_t tensor, KasGradientRoad road,
+                            size_t tensor, KasGradientStrategy strategy,
                             unsigned threads, unsigned optLevel) {
     return compileWith([&](KasDiagnostics sink) {
       return kasOperatorCompileGradient(module.get(), name.c_str(),
-                                        binding.c_str(), tensor, road,
+                                        binding.c_str(), tensor, strategy,
                                         {threads, optLevel}, sink);
     });
   }

@@ -9,8 +9,10 @@
 >>> y = run(x, w)                                               # NumPy arrays or torch tensors
 """
 
-from ._errors import Diagnostic, Error, MissingExtraError
+from typing import TYPE_CHECKING
+
 from ._builder import Coordinate, OperatorBuilder
+from ._errors import Diagnostic, Error, MissingExtraError
 from ._function import Function
 from ._kas import __version__
 from ._kernel import Kernel, KernelShapes, kernel
@@ -61,17 +63,35 @@ __all__ = [
 ]
 
 
+# Their packages take seconds to import: they are imported when they are used.
+_MODULES = ("distributed", "evaluate", "report", "study", "torch")
 _OF_MODEL_SEARCH = ("Budget", "Halving", "SearchCallback", "SearchOutcome", "Trained", "search")
 
+if TYPE_CHECKING:
+    from . import distributed as distributed
+    from . import evaluate as evaluate
+    from . import report as report
+    from . import study as study
+    from . import torch as torch
+    from ._model_search import Budget as Budget
+    from ._model_search import SearchCallback as SearchCallback
+    from ._model_search import SearchOutcome as SearchOutcome
+    from ._model_search import Trained as Trained
+    from ._model_search import search as search
+    from .evaluate._halving import Halving as Halving
+else:
 
-def __getattr__(name: str):
-    # Their packages take seconds to import: only who asks for them pays.
-    if name in ("distributed", "evaluate", "report", "torch"):
-        import importlib
+    def __getattr__(name):
+        if name in _MODULES:
+            import importlib
 
-        return importlib.import_module(f"kas.{name}")
-    if name in _OF_MODEL_SEARCH:
-        from . import _model_search
+            return importlib.import_module(f"kas.{name}")
+        if name in _OF_MODEL_SEARCH:
+            from . import _model_search
 
-        return getattr(_model_search, name)
-    raise AttributeError(f"module 'kas' has no attribute '{name}'")
+            return getattr(_model_search, name)
+        raise AttributeError(f"module 'kas' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_OF_MODEL_SEARCH})

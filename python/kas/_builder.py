@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import re
-from typing import Sequence, Union
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from ._module import Module, Operator
 
-Size = Union[str, int]
+Size: TypeAlias = str | int
 
 
 class Coordinate:

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from collections.abc import Sequence
+from types import ModuleType
+from typing import NamedTuple
 
 from . import _kas
 
@@ -36,7 +38,7 @@ class MissingExtraError(ImportError):
     """A part of kas needs a package that is not installed."""
 
 
-def need(module: str, extra: str):
+def need(module: str, extra: str) -> ModuleType:
     """Imports `module`, which the extra `extra` installs."""
     import importlib
 

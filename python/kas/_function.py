@@ -26,6 +26,7 @@ class Function:
 
     @property
     def compile_milliseconds(self) -> float:
+        """How long compilation took."""
         return self._handle.compile_milliseconds
 
     def __call__(self, *arguments: Any, out: Any = None) -> Any:

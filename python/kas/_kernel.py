@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from ._function import Function
 from ._module import Binding, Module, binding_to_text, find_entry, named_kernels
@@ -15,8 +16,15 @@ if TYPE_CHECKING:
     import numpy
 
 
+class _Description(TypedDict):
+    """What the extension says of a kernel, as JSON."""
+
+    symbols: list[str]
+    inputs: int
+
+
 class KernelShapes(NamedTuple):
-    """The shapes of a kernel's tensors at a binding; inputs and output have the batch in front."""
+    """The shapes of a kernel's tensors at a binding; the batch is the first dimension of inputs and output."""
 
     inputs: tuple[tuple[int, ...], ...]
     weights: tuple[tuple[int, ...], ...]
@@ -28,14 +36,14 @@ class KernelShapes(NamedTuple):
 class Kernel:
     """A kernel of a module.
 
-    Where a binding is asked for, it is a dictionary `{"C": 64}` or text `"C=64"`, with a value for each symbol, variables
-    included; those that are left out are taken from the kernel's own first binding, where it has one.
+    A binding is a dictionary `{"C": 64}` or text `"C=64"`, with a value for each symbol,
+    variables included; those that are left out are taken from the kernel's own first binding, where it has one.
     """
 
     def __init__(self, module: Module, name: str):
         self.module = module
         self.name = name
-        self._description: dict[str, Any] = json.loads(module._handle.describe_kernel(name))
+        self._description: _Description = json.loads(module._handle.describe_kernel(name))
 
     def __repr__(self) -> str:
         return f"<kas.Kernel {self.name}>"
@@ -50,6 +58,7 @@ class Kernel:
 
     @property
     def num_inputs(self) -> int:
+        """How many data inputs there are, weights not counted."""
         return self._description["inputs"]
 
     def shapes(self, binding: Binding = None, batch: int = 1) -> KernelShapes:
@@ -72,18 +81,19 @@ class Kernel:
     def compile_gradient(
         self, binding: Binding = None, *, batch: int = 1, threads: int = 0, opt_level: int = 2
     ) -> Function:
-        """Compiles all gradients: the result takes the inputs, the weights and the gradient of the output, and gives a
-        list of the output and the gradient of each input and weight."""
+        """Compiles all gradients.
+
+        The result takes the inputs, the weights and the gradient of the output, and gives a list of the output and the
+        gradient of each input and weight.
+        """
         return self._compile(binding, batch, True, threads, opt_level)
 
     def _compile(self, binding: Binding, batch: int, gradient: bool, threads: int, opt_level: int) -> Function:
         handle = self.module._handle
-        return Function(
-            handle.compile_kernel(self.name, binding_to_text(binding), batch, gradient, threads, opt_level)
-        )
+        return Function(handle.compile_kernel(self.name, binding_to_text(binding), batch, gradient, threads, opt_level))
 
     def evaluate(self, binding: Binding, inputs: Sequence[Any], weights: Sequence[Any] = ()) -> numpy.ndarray:
-        """The output of one sample, without a batch, by the slow evaluator that defines what kernels mean, for tests."""
+        """The output of one sample, without a batch, by the reference evaluator that defines what kernels mean."""
         import numpy
 
         shapes = self.shapes(binding)

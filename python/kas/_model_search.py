@@ -19,8 +19,9 @@ import statistics
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ._errors import need
 
@@ -30,24 +31,29 @@ from torch import nn
 
 import kas.torch
 
-from ._module import Operator
+from ._module import Binding, Operator
 from ._progress import Progress, make_progress
 from ._search import Candidate, Searcher, SearchSpace
 from .evaluate import Data, Recipe, Trainer
 from .evaluate._halving import Bracket, Halving, front
-from .evaluate._workers import Done, Job, Pool
 from .evaluate._trainer import summarize
+from .evaluate._workers import Done, Job, Pool
+
+if TYPE_CHECKING:
+    import pandas
+
+    from .distributed import TrainingPool
 
 
 @dataclass(frozen=True)
 class Budget:
     """When a search ends: whatever comes first. At least one limit is needed."""
 
-    seconds: Optional[float] = None
+    seconds: float | None = None
     """Of this call: start no training of a new candidate after so many, less what the final trainings take."""
-    candidates: Optional[int] = None
+    candidates: int | None = None
     """How many operators are proposed, those of earlier calls on the database included."""
-    epochs: Optional[float] = None
+    epochs: float | None = None
     """Training effort of this call in whole trainings (an epoch counts 1 / epochs of the recipe), final ones not
     included."""
 
@@ -58,12 +64,16 @@ class Budget:
             budget = value
         elif isinstance(value, bool) or not isinstance(value, (int, float, str)):
             raise TypeError(
-                f"the budget must be a number of seconds, text such as '15m' or a kas.Budget, got {type(value).__name__}"
+                "the budget must be a number of seconds, text such as '15m' or a kas.Budget, got "
+                f"{type(value).__name__}"
             )
         elif isinstance(value, str):
             match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h|candidates|trainings)\s*", value)
             if not match:
-                raise ValueError(f"the budget must be text such as '90s', '15m', '8h', '500 candidates' or '40 trainings', got {value!r}")
+                raise ValueError(
+                    "the budget must be text such as '90s', '15m', '8h', '500 candidates' or '40 trainings', got "
+                    f"{value!r}"
+                )
             number, unit = float(match[1]), match[2]
             if unit == "candidates":
                 budget = Budget(candidates=int(number))
@@ -74,7 +84,9 @@ class Budget:
         else:
             budget = Budget(seconds=float(value))
         limits = [limit for limit in dataclasses.astuple(budget) if limit is not None]
-        if not limits or any(isinstance(limit, (bool, str)) or not math.isfinite(limit) or limit <= 0 for limit in limits):
+        if not limits or any(
+            isinstance(limit, (bool, str)) or not math.isfinite(limit) or limit <= 0 for limit in limits
+        ):
             raise ValueError(f"the budget must have at least one limit, each a finite number above 0, got {budget}")
         return budget
 
@@ -86,16 +98,18 @@ class Trained:
     candidate: Candidate
     metrics: dict[str, float] = field(default_factory=dict)
     """`accuracy` and `loss` on the validation set after `epochs` epochs, `flops` and `params` of the replaced layers,
-    `flops_ratio` to the network's own, `train_seconds`; of those in the final round also means over its seeds, each name
-    with `final_` before it."""
-    failure: Optional[str] = None
+    `flops_ratio` to the network's own, `train_seconds`; of those in the final round also means over its seeds, each
+    name with `final_` before it."""
+    failure: str | None = None
 
     @property
     def id(self) -> int:
+        """The number of the candidate."""
         return self.candidate.id
 
     @property
     def operator(self) -> Operator:
+        """The operator of the candidate."""
         return self.candidate.operator
 
 
@@ -104,7 +118,7 @@ class SearchOutcome:
     """What a search found. `best` is the best of the final round, or of those trained longest without one."""
 
     trainer: Trainer
-    database: Optional[str]
+    database: str | None
     trained: list[Trained]
     dense: dict[str, float]
     """The network itself: means over the seeds of the final round."""
@@ -113,12 +127,17 @@ class SearchOutcome:
 
     def __repr__(self) -> str:
         failed = sum(entry.failure is not None for entry in self.trained)
-        return f"<kas.SearchOutcome: {len(self.trained) - failed} trained, {failed} failed, {len(self.front)} on the front>"
+        return (
+            f"<kas.SearchOutcome: {len(self.trained) - failed} trained, {failed} failed, {len(self.front)} on the "
+            "front>"
+        )
 
     @property
     def failures(self) -> dict[str, int]:
         """How often each reason occurred, numbers in it left out."""
-        return dict(Counter(re.sub(r"\d[\d.e+-]*", "#", entry.failure) for entry in self.trained if entry.failure is not None))
+        return dict(
+            Counter(re.sub(r"\d[\d.e+-]*", "#", entry.failure) for entry in self.trained if entry.failure is not None)
+        )
 
     @property
     def finalists(self) -> list[Trained]:
@@ -133,7 +152,8 @@ class SearchOutcome:
         return sorted(whole, key=lambda entry: (-entry.metrics["accuracy"], entry.id))
 
     @property
-    def best(self) -> Optional[Trained]:
+    def best(self) -> Trained | None:
+        """The best candidate: see the class; None where no training came to an end."""
         ranked = self.finalists or self.fully_trained
         if not ranked:
             ranked = [entry for entry in self.trained if entry.failure is None]
@@ -142,14 +162,16 @@ class SearchOutcome:
 
     @property
     def front(self) -> list[Trained]:
-        """Those of the final round (or, without one, trained by the whole recipe) that no other beats in both FLOPs and
-        accuracy, the one with the fewest FLOPs first."""
+        """The Pareto front of FLOPs and accuracy, the candidate with the fewest FLOPs first.
+
+        Of the candidates of the final round or, without one, of those trained by the whole recipe.
+        """
         name = "final_accuracy" if self.finalists else "accuracy"
         entries = self.finalists or self.fully_trained
         chosen = front([(entry.metrics["flops"], -entry.metrics[name]) for entry in entries])
         return sorted((entries[index] for index in chosen), key=lambda entry: (entry.metrics["flops"], entry.id))
 
-    def network(self, entry: Optional[Trained] = None, *, backend: str = "compiled", seed: int = 0) -> nn.Module:
+    def network(self, entry: Trained | None = None, *, backend: str = "compiled", seed: int = 0) -> nn.Module:
         """The network with the operator of `entry` (the best) in its place as `kas.torch.KasModule`s, untrained."""
         entry = entry or self.best
         if entry is None:
@@ -172,14 +194,16 @@ class SearchOutcome:
             for entry in self.trained
         ]
 
-    def frame(self):
+    def frame(self) -> pandas.DataFrame:
         """The same as a pandas.DataFrame."""
-        pandas = need("pandas", "torch")
+        need("pandas", "torch")
+        import pandas
+
         return pandas.DataFrame(self.rows(), columns=None if self.trained else ["id", "failure"]).set_index("id")
 
 
 class SearchCallback:
-    """What may be told while a search runs; derive from it. An exception ends the search, as Ctrl-C does."""
+    """What a search reports while it runs; derive from it. An exception ends the search, as Ctrl-C does."""
 
     def candidate(self, entry: Trained) -> None:
         """A candidate has its outcome."""
@@ -190,12 +214,12 @@ class SearchCallback:
 
 def search(
     model: nn.Module,
-    data: Union[str, Data] = "digits",
+    data: str | Data = "digits",
     budget: Any = "15m",
     *,
-    space: Union[str, SearchSpace, None] = None,
+    space: str | SearchSpace | None = None,
     limits: Mapping[str, float] = {},
-    binding: Any = None,
+    binding: Binding = None,
     recipe: Recipe = Recipe(),
     algorithm: str = "surrogate",
     parameters: Mapping[str, float] = {},
@@ -208,16 +232,16 @@ def search(
     final: int = 5,
     final_seeds: int = 3,
     latency: bool = False,
-    database: Union[str, os.PathLike, None] = None,
-    workers: Optional[int] = None,
-    time_limit: Optional[float] = None,
-    memory_limit: Optional[int] = None,
+    database: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
     inherit: bool = False,
     backend: str = "pytorch",
     device: str = "cpu",
-    progress: Union[bool, str] = True,
+    progress: bool | str = True,
     callbacks: Sequence[SearchCallback] = (),
-    pool: Any = None,
+    pool: Pool | TrainingPool | None = None,
 ) -> SearchOutcome:
     """Looks for operators that make a network as accurate at a lower cost.
 
@@ -225,18 +249,19 @@ def search(
     seconds, or text such as `15m`. The layers of `space` are replaced (a name of `kas.torch.extract`, or a
     `kas.SearchSpace` for these layers, such as one with other limits; without it, the kind with the most FLOPs), all of
     them by one operator, with at most `flops_ratio` and at least `min_flops_ratio` of their FLOPs.
-    `limits` are limits of the space in place of those that extraction wrote, e.g. `{"shift": 0}` (docs/Dialect.md,
+    `limits` are limits of the space in place of those that extraction wrote, e.g. `{"shift": 0}` (docs/reference/dialect.md,
     `kas.space`). `translation_equivariant` leaves out operators whose weights depend on a position.
 
-    Candidates come from the engine (`algorithm`, `parameters`, `seed`; docs/Search.md), which minimizes `objective`, a
+    Candidates come from the engine (`algorithm`, `parameters`, `seed`; docs/guide/searching.md), which minimizes `objective`, a
     weighted sum of metrics. They are trained by `recipe` under `halving`, each with seed 0, by `workers` processes (as
-    many as cores, or those of `pool`). Afterwards the `final` most accurate are trained whole with `final_seeds` seeds, as is the network
-    itself; `test_accuracy` is measured there only. With `latency` those are also compiled and timed. Trainings that need
-    more than `time_limit` seconds (by default ten times as many CPU seconds as the network itself) or `memory_limit` MiB, or whose
-    loss is no number, are failures.
+    many as cores, or those of `pool`). Afterwards the `final` most accurate are trained whole with `final_seeds` seeds,
+    as is the network itself; `test_accuracy` is measured there only. With `latency` those are also compiled and timed.
+    Trainings that need more than `time_limit` seconds (by default ten times as many CPU seconds as the network itself)
+    or `memory_limit` MiB, or whose loss is no number, are failures.
 
-    `database` is a file that keeps everything. Ctrl-C ends the search with the outcome so far, and the same call goes on
-    (with a larger budget also one that is complete). With one worker and no limit of time, equal calls give equal results.
+    `database` is a file that keeps everything. Ctrl-C ends the search with the outcome so far, and the same call goes
+    on (with a larger budget also one that is complete). With one worker and no limit of time, equal calls give equal
+    results.
 
     Raises `ValueError` and `TypeError` for a model without such layers, data that do not fit it, and wrong options;
     `kas.Error` for a space without operators and a database of another search.
@@ -262,7 +287,15 @@ def search(
         workers = len(os.sched_getaffinity(0)) if device == "cpu" else 1
     with contextlib.ExitStack() as stack:
         searcher = stack.enter_context(
-            Searcher(problem, algorithm, seed=seed, database=database, objective=objective, parameters=parameters, settings=settings)
+            Searcher(
+                problem,
+                algorithm,
+                seed=seed,
+                database=database,
+                objective=objective,
+                parameters=parameters,
+                settings=settings,
+            )
         )
         if pool is None:
             pool = stack.enter_context(Pool(trainer, workers, memory_limit=memory_limit))
@@ -299,20 +332,43 @@ def _fit_limits(space: SearchSpace, limits: Mapping[str, float]) -> SearchSpace:
     return SearchSpace(changed, space.name)
 
 
-def _make_trainer(model, data, recipe, space, binding, flops_ratio, min_flops_ratio, inherit, backend, device) -> Trainer:
+def _make_trainer(
+    model: nn.Module,
+    data: str | Data,
+    recipe: Recipe,
+    space: str | SearchSpace | None,
+    binding: Binding,
+    flops_ratio: float,
+    min_flops_ratio: float,
+    inherit: bool,
+    backend: str,
+    device: str,
+) -> Trainer:
     if not isinstance(model, nn.Module):
         raise TypeError(f"the model must be a torch.nn.Module, got {type(model).__name__}")
     first = Trainer(model, data, recipe)
-    sites = kas.torch.extract(
-        model, first.data.train[0][:1], flops_ratio=flops_ratio, min_flops_ratio=min_flops_ratio
-    )
-    name = space
+    sites = kas.torch.extract(model, first.data.train[0][:1], flops_ratio=flops_ratio, min_flops_ratio=min_flops_ratio)
     if isinstance(space, SearchSpace):
         # Its operators go where its bindings are: the kind with the most FLOPs, unless a kind has its name.
-        name = space.name if space.name in sites.spaces else None
+        space = space.name if space.name in sites.spaces else None
     return Trainer(
-        model, first.data, recipe, space=name, sites=sites, binding=binding, inherit=inherit, backend=backend, device=device
+        model,
+        first.data,
+        recipe,
+        space=space,
+        sites=sites,
+        binding=binding,
+        inherit=inherit,
+        backend=backend,
+        device=device,
     )
+
+
+class _Limits(TypedDict, total=False):
+    """Of a `Job`."""
+
+    time_limit: float
+    cpu_limit: float
 
 
 class _Run:
@@ -321,17 +377,23 @@ class _Run:
     progress: Progress
     translation_equivariant = False
     final, final_seeds, latency = 5, 3, False
-    time_limit: Optional[float] = None
+    time_limit: float | None = None
 
-    def __init__(self, trainer, problem, searcher, pool, budget, policy, objective, callbacks):
-        self.trainer: Trainer = trainer
-        self.problem: SearchSpace = problem
-        self.searcher: Searcher = searcher
-        self.pool: Pool = pool
-        self.budget: Budget = budget
-        self.policy: Halving = policy
+    def __init__(
+        self,
+        trainer: Trainer,
+        problem: SearchSpace,
+        searcher: Searcher,
+        pool: Pool | TrainingPool,
+        budget: Budget,
+        policy: Halving,
+        objective: str,
+        callbacks: Sequence[SearchCallback],
+    ):
+        self.trainer, self.problem, self.searcher, self.pool = trainer, problem, searcher, pool
+        self.budget, self.policy = budget, policy
         self.objective = objective
-        self.callbacks: Sequence[SearchCallback] = callbacks
+        self.callbacks = callbacks
         self.start = time.monotonic()
         self.brackets: list[Bracket] = []
         self.epochs = 0.0
@@ -343,7 +405,7 @@ class _Run:
         # Candidates below were proposed by an earlier call.
         self.first_new = searcher.statistics["asked"]
         self.baseline_flops = float(sum(site.flops for site in trainer.replaced))
-        # Trainings that pause; beside the database they survive the process.
+        # Trainings that pause; next to the database they survive the process.
         self.own_folder = searcher.database is None
         self.folder = tempfile.mkdtemp(prefix="kas-search-") if self.own_folder else f"{searcher.database}.trainings"
         os.makedirs(self.folder, exist_ok=True)
@@ -385,7 +447,11 @@ class _Run:
         if done.metrics is not None:
             if self.searcher.database is not None:
                 # CPU seconds where they are known.
-                seconds = (int(done.metrics["epochs"]), "train_seconds", done.seconds if done.cpu_seconds is None else done.cpu_seconds)
+                seconds = (
+                    int(done.metrics["epochs"]),
+                    "train_seconds",
+                    done.seconds if done.cpu_seconds is None else done.cpu_seconds,
+                )
                 self.searcher.record_training(done.job.candidate, done.job.seed, [*done.curve, seconds])
             for callback in self.callbacks:
                 callback.epoch(done.job.candidate, done.job.seed, int(done.metrics["epochs"]), done.metrics)
@@ -418,14 +484,21 @@ class _Run:
     @property
     def dense(self) -> dict[str, float]:
         names = ("accuracy", "loss", "test_accuracy")
-        return summarize([{name: run[name] for name in names} for run in self.dense_runs.values()]) if self.dense_runs else {}
+        return (
+            summarize([{name: run[name] for name in names} for run in self.dense_runs.values()])
+            if self.dense_runs
+            else {}
+        )
 
     # The search
 
     def _reserve(self) -> float:
-        """Seconds that the final trainings may take, from those of the search: a candidate takes as long as the mean."""
-        whole = [r.metrics["train_seconds"] * self.trainer.recipe.epochs / r.metrics["epochs"]
-                 for r in self.searcher.results if r.metrics.get("epochs")]
+        """Seconds that the final trainings may take: a finalist takes as long as the mean candidate."""
+        whole = [
+            r.metrics["train_seconds"] * self.trainer.recipe.epochs / r.metrics["epochs"]
+            for r in self.searcher.results
+            if r.metrics.get("epochs")
+        ]
         if not whole or not self.final:
             return 0.0
         rounds = math.ceil(self.final * self.final_seeds / (self.pool.idle + self.pool.busy))
@@ -458,23 +531,25 @@ class _Run:
                 self._tell(candidate, None, "its weights are indexed by a position")
                 continue
             if not chosen:
-                gone = self._told_before(candidate.id)
+                gone = self._outcomes_before(candidate.id)
             chosen[candidate.id] = candidate
         if chosen:
             self.brackets.append(Bracket(self.policy, chosen, gone=gone))
 
-    def _told_before(self, id: int) -> dict[int, tuple[int, float]]:
+    def _outcomes_before(self, id: int) -> dict[int, tuple[int, float]]:
         """Of the bracket that an interruption left with `id` as its first without an outcome, those that have one."""
         first = id - id % self.policy.size
         if id >= self.first_new:
             return {}
-        told = (result for result in self.searcher.results if first <= result.id < first + self.policy.size)
-        return {result.id: (int(result.metrics.get("epochs", 0)), result.metrics.get("accuracy", 0.0)) for result in told}
+        known = (result for result in self.searcher.results if first <= result.id < first + self.policy.size)
+        return {
+            result.id: (int(result.metrics.get("epochs", 0)), result.metrics.get("accuracy", 0.0)) for result in known
+        }
 
     def _checkpoint(self, candidate: Candidate) -> str:
         return os.path.join(self.folder, f"{candidate.id}-{candidate.key}.pt")
 
-    def _next_job(self) -> Optional[Job]:
+    def _next_job(self) -> Job | None:
         for bracket in self.brackets:
             if (id := bracket.take()) is not None:
                 candidate = bracket.candidates[id]
@@ -482,7 +557,7 @@ class _Run:
                 return Job(id, candidate.text, 0, bracket.epochs, path, **self._limits(bracket.epochs))
         return None
 
-    def _limits(self, epochs: Optional[int]) -> dict[str, float]:
+    def _limits(self, epochs: int | None) -> _Limits:
         """Limits of a job to the end of an epoch. Two CPU seconds are always allowed, for the start."""
         if self.time_limit is not None:
             return {"time_limit": self.time_limit}
@@ -530,7 +605,7 @@ class _Run:
         bracket.advance(lambda out, metrics: self._tell(candidates[out], metrics, None))
         self.brackets = [bracket for bracket in self.brackets if not bracket.is_done]
 
-    def _tell(self, candidate: Candidate, metrics: Optional[dict[str, float]], failure: Optional[str]) -> None:
+    def _tell(self, candidate: Candidate, metrics: dict[str, float] | None, failure: str | None) -> None:
         if metrics is None:
             result = self.searcher.tell(candidate.id, error=failure)
         else:
@@ -548,8 +623,10 @@ class _Run:
         whole.sort(key=lambda r: (-r.metrics["accuracy"], r.id))
         chosen = [r for r in whole[: self.final] if r.id not in self.final_metrics]
         limits = self._limits(None)
-        jobs = [Job(r.id, r.candidate.text, seed, test=True, **limits) for r in chosen for seed in range(self.final_seeds)]
-        runs: dict[int, list[Optional[dict[str, float]]]] = {result.id: [] for result in chosen}
+        jobs = [
+            Job(r.id, r.candidate.text, seed, test=True, **limits) for r in chosen for seed in range(self.final_seeds)
+        ]
+        runs: dict[int, list[dict[str, float] | None]] = {result.id: [] for result in chosen}
         candidates = {result.id: result.candidate for result in chosen}
         start = time.monotonic()
 
@@ -561,7 +638,7 @@ class _Run:
 
         self._run_jobs(jobs, "final trainings", ended)
 
-    def _finish_finalist(self, candidate: Candidate, runs: list[Optional[dict[str, float]]], start: float) -> None:
+    def _finish_finalist(self, candidate: Candidate, runs: list[dict[str, float] | None], start: float) -> None:
         if any(run is None for run in runs):
             self._record_final(candidate.id, None, "a training failed", start)
             return
@@ -573,7 +650,7 @@ class _Run:
             metrics["latency_ms"] = measure_latency(candidate.operator, self.problem)
         self._record_final(candidate.id, {f"final_{name}": value for name, value in metrics.items()}, None, start)
 
-    def _record_final(self, id: int, metrics: Optional[dict[str, float]], failure: Optional[str], start: float) -> None:
+    def _record_final(self, id: int, metrics: dict[str, float] | None, failure: str | None, start: float) -> None:
         self.final_metrics[id] = metrics or {}
         if self.searcher.database is not None:
             self.searcher.record_final(id, metrics, error=failure, seconds=time.monotonic() - start)
@@ -582,7 +659,8 @@ class _Run:
 
     def outcome(self, complete: bool) -> SearchOutcome:
         trained = [
-            Trained(r.candidate, {**r.metrics, **self.final_metrics.get(r.id, {})}, r.failure) for r in self.searcher.results
+            Trained(r.candidate, {**r.metrics, **self.final_metrics.get(r.id, {})}, r.failure)
+            for r in self.searcher.results
         ]
         return SearchOutcome(self.trainer, self.searcher.database, trained, self.dense, complete)
 

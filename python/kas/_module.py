@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Sequence, Union
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 from . import _kas
+from ._deprecated import renamed_keyword
 from ._errors import Diagnostic
 from ._function import Function
 
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     from ._kernel import Kernel
     from ._search import SearchSpace
 
-Binding = Union[str, Mapping[str, int], None]
+Binding: TypeAlias = str | Mapping[str, int] | None
+
+_GRADIENT_LOWERINGS = {kind.name.lower(): kind for kind in _kas.GradientStrategy}
 
 
 def binding_to_text(binding: Binding) -> str:
@@ -34,6 +38,27 @@ def binding_to_text(binding: Binding) -> str:
         if isinstance(value, bool) or not hasattr(value, "__index__"):
             raise TypeError(f"the symbol '{name}' must be bound to an integer, got {value!r}")
     return ",".join(f"{name}={value.__index__()}" for name, value in binding.items())
+
+
+class Sizes(TypedDict):
+    """The symbolic sizes of an operator's tensors."""
+
+    data: list[str]
+    weights: list[list[str]]
+    output: list[str]
+
+
+class _Description(Sizes):
+    """What the extension says of an operator, as JSON."""
+
+    primaries: list[str]
+    coefficients: list[str]
+    weight_outputs: list[list[int]]
+    unordered_output: list[bool]
+    macs: str | None
+    flops: str | None
+    parameters: str | None
+    bytes: str | None
 
 
 class Cost(NamedTuple):
@@ -134,13 +159,13 @@ class Module:
 class Operator:
     """An operator of a module.
 
-    Where a binding is asked for, it is a dictionary `{"N": 1, "C": 64}` or text `"N=1,C=64"`.
+    A binding is a dictionary `{"N": 1, "C": 64}` or text `"N=1,C=64"`.
     """
 
     def __init__(self, module: Module, name: str):
         self.module = module
         self.name = name
-        self._description: dict[str, Any] = json.loads(module._handle.describe(name))
+        self._description: _Description = json.loads(module._handle.describe(name))
 
     def __repr__(self) -> str:
         return f"<kas.Operator {self.name}>"
@@ -158,9 +183,10 @@ class Operator:
         return self._description["primaries"], self._description["coefficients"]
 
     @property
-    def sizes(self) -> dict[str, list]:
+    def sizes(self) -> Sizes:
         """The symbolic sizes: `data`, `weights` (one list for each) and `output`."""
-        return {key: self._description[key] for key in ("data", "weights", "output")}
+        description = self._description
+        return {"data": description["data"], "weights": description["weights"], "output": description["output"]}
 
     @property
     def weight_outputs(self) -> list[list[int]]:
@@ -181,12 +207,14 @@ class Operator:
 
     @property
     def num_weights(self) -> int:
+        """How many weight tensors there are."""
         return len(self._description["weights"])
 
     @property
     def symbolic_cost(self) -> SymbolicCost:
         """The cost as one loop nest, over the symbols."""
-        return SymbolicCost(*(self._description[key] for key in SymbolicCost._fields))
+        description = self._description
+        return SymbolicCost(description["macs"], description["flops"], description["parameters"], description["bytes"])
 
     def cost(self, binding: Binding = None) -> Cost:
         """The cost at a binding, with the best stages."""
@@ -223,7 +251,9 @@ class Operator:
         """The operator in canonical form, in a module of its own."""
         return Module(self._text(_kas.OperatorText.CANONICAL))[self.name]
 
-    def compile(self, binding: Binding = None, device: str = "cpu", *, threads: int = 0, opt_level: int = 2) -> Function:
+    def compile(
+        self, binding: Binding = None, device: str = "cpu", *, threads: int = 0, opt_level: int = 2
+    ) -> Function:
         """Compiles the operator: the result takes the data and the weights and gives the output.
 
         `threads`: 1 makes serial code, 0 leaves the number to OpenMP.
@@ -232,31 +262,31 @@ class Operator:
             raise ValueError(f"the device must be 'cpu', got {device!r}")
         return Function(self.module._handle.compile(self.name, binding_to_text(binding), threads, opt_level))
 
+    @renamed_keyword("road", "lowering")
     def compile_gradient(
         self,
         tensor: int,
         binding: Binding = None,
         device: str = "cpu",
         *,
-        road: str = "auto",
+        lowering: str = "auto",
         threads: int = 0,
         opt_level: int = 2,
     ) -> Function:
         """Compiles the gradient with respect to a tensor (0: the data, then the weights).
 
-        The result takes the data, the weights and the gradient of the output. `road` is "structured" for contractions in
-        register tiles, "loops" for one loop nest, which every operator has, or "auto": the first where it exists and each
-        element is used 5 times or more on average.
+        The result takes the data, the weights and the gradient of the output. `lowering` is "structured" for
+        contractions in register tiles, "loops" for one loop nest, which every operator has, or "auto": the first where
+        it exists and each element is used 5 times or more on average.
         """
-        roads = {name.lower(): value for name, value in _kas.GradientRoad.__members__.items()}
-        if road not in roads:
-            raise ValueError(f"the road must be 'auto', 'structured' or 'loops', got {road!r}")
+        if lowering not in _GRADIENT_LOWERINGS:
+            raise ValueError(f"the lowering must be 'auto', 'structured' or 'loops', got {lowering!r}")
         if device != "cpu":
             raise ValueError(f"the device must be 'cpu', got {device!r}")
         if not 0 <= tensor <= self.num_weights:
             raise ValueError(f"the tensor must be 0 (the data) to {self.num_weights}, got {tensor}")
         handle = self.module._handle.compile_gradient(
-            self.name, binding_to_text(binding), tensor, roads[road], threads, opt_level
+            self.name, binding_to_text(binding), tensor, _GRADIENT_LOWERINGS[lowering], threads, opt_level
         )
         return Function(handle)
 
@@ -286,7 +316,7 @@ def parse(text: str, name: str = "<string>") -> Module:
     return Module(text, name)
 
 
-def load(path: Union[str, os.PathLike]) -> Module:
+def load(path: str | os.PathLike[str]) -> Module:
     """Reads a file of MLIR."""
     with open(path, encoding="utf-8") as file:
         return Module(file.read(), os.fspath(path))

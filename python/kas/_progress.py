@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._model_search import Budget, SearchOutcome
@@ -50,14 +50,17 @@ def _numbers(phase: str, outcome: SearchOutcome, seconds: float, budget: Budget,
     best = outcome.best
     result = {
         "phase": phase,
-        "candidates": f"{done} judged, {failed} failed, {len(outcome.fully_trained)} trained to the end",
-        "effort": f"{effort:.1f} whole trainings, {60 * len(outcome.trained) / max(seconds, 1e-9):.1f} candidates per minute",
+        "candidates": f"{done} evaluated, {failed} failed, {len(outcome.fully_trained)} trained to the end",
+        "effort": f"{effort:.1f} whole trainings, {60 * len(outcome.trained) / max(seconds, 1e-9):.1f} candidates per "
+        "minute",
     }
     if outcome.dense:
         result["network itself"] = f"accuracy {outcome.dense['accuracy']:.3f}"
     if best is not None:
         accuracy = best.metrics.get("final_accuracy", best.metrics["accuracy"])
-        result["best"] = f"accuracy {accuracy:.3f} at {best.metrics['flops_ratio']:.2f} of the FLOPs (candidate {best.id})"
+        result["best"] = (
+            f"accuracy {accuracy:.3f} at {best.metrics['flops_ratio']:.2f} of the FLOPs (candidate {best.id})"
+        )
     if outcome.front:
         result["front"] = f"{len(outcome.front)} operators"
     if outcome.failures:
@@ -76,9 +79,12 @@ class LineProgress(Progress):
 
     def show(self, phase: str, outcome: SearchOutcome, seconds: float, budget: Budget, effort: float) -> None:
         numbers = _numbers(phase, outcome, seconds, budget, effort)
-        print(f"kas: {int(seconds)} s, " + ", ".join(
-            text if name == "phase" else f"{name}: {text}" for name, text in numbers.items()
-        ), file=sys.stderr, flush=True)
+        print(
+            f"kas: {int(seconds)} s, "
+            + ", ".join(text if name == "phase" else f"{name}: {text}" for name, text in numbers.items()),
+            file=sys.stderr,
+            flush=True,
+        )
 
     def message(self, text: str) -> None:
         print(f"kas: {text}", file=sys.stderr, flush=True)
@@ -142,7 +148,7 @@ def summary(outcome: SearchOutcome) -> str:
     return "\n".join(lines)
 
 
-def make_progress(kind: Union[bool, str]) -> Progress:
+def make_progress(kind: bool | str) -> Progress:
     """`True`: a table on a terminal where rich is installed, else lines; `False`: nothing; or "table", "lines"."""
     if kind is False:
         return Progress()

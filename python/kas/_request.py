@@ -1,17 +1,17 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an evaluator is asked."""
+"""What an evaluator receives."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Mapping, Sequence
 
 
 @dataclass(frozen=True)
 class Request:
-    """A candidate to evaluate: what a line of the protocol for external evaluators says (docs/Search.md)."""
+    """A candidate to evaluate: what a line of the protocol for external evaluators says (docs/guide/searching.md)."""
 
     id: int
     operator: str

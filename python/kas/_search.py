@@ -9,16 +9,30 @@ import json
 import math
 import os
 import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Iterator, Mapping, Optional, Sequence, Union
+from typing import Any, TypedDict
 
 from . import _kas
 from ._errors import Error
 from ._module import Module, Operator
 
 ALGORITHMS = ("random", "uniform", "exhaustive", "evolution", "mcts", "surrogate")
-"""How candidates are chosen; docs/Search.md says how each works."""
+"""How candidates are chosen; docs/guide/searching.md says how each works."""
+
+
+class _Description(TypedDict):
+    """What the extension says of a space, as JSON."""
+
+    name: str
+    primaries: list[str]
+    coefficients: list[str]
+    bindings: list[dict[str, int]]
+    multiplicities: list[int]
+    budget: dict[str, float]
+    baseline: dict[str, float]
+    named_operator: str
 
 
 class SearchSpace:
@@ -28,17 +42,17 @@ class SearchSpace:
     >>> space.bindings, space.multiplicities
     """
 
-    def __init__(self, module: Union[str, Module], name: Optional[str] = None):
+    def __init__(self, module: str | Module, name: str | None = None):
         if isinstance(module, str):
             module = Module(module, "<space>")
         if not isinstance(module, Module):
             raise TypeError(f"expected a kas.Module or its text, got {type(module).__name__}")
         self.module = module
-        self._description: dict[str, Any] = json.loads(module._handle.describe_space(name))
+        self._description: _Description = json.loads(module._handle.describe_space(name))
         self.name: str = self._description["name"]
 
     @classmethod
-    def parse(cls, text: str, name: Optional[str] = None) -> SearchSpace:
+    def parse(cls, text: str, name: str | None = None) -> SearchSpace:
         """The space `name`, or the only one, of MLIR text."""
         return cls(Module(text, "<space>"), name)
 
@@ -107,7 +121,7 @@ class Candidate:
     """Two per multiply-add with the best stages, summed over the layers."""
     params: int
     """Elements of all weights, summed over the layers."""
-    parent: Optional[int] = None
+    parent: int | None = None
     """The candidate that it is a variation of, for algorithms that vary others."""
 
     @cached_property
@@ -127,37 +141,38 @@ class SearchResult:
 
     candidate: Candidate
     metrics: dict[str, float] = field(default_factory=dict)
-    failure: Optional[str] = None
+    failure: str | None = None
     """Why it has no metrics."""
 
     @property
     def id(self) -> int:
+        """The number of the candidate."""
         return self.candidate.id
 
 
 class Searcher:
     """An algorithm on a space: `ask` proposes candidates, `tell` returns what became of them, in any order.
 
-    With `database` everything is kept in one SQLite file (docs/Search.md), and a searcher made with the same arguments
-    goes on where the last one ended, however it ended: `results` has what was told, and candidates without an outcome
-    are asked first. `settings` are further texts that must be the same to go on, such as how candidates are evaluated.
+    With `database` everything is kept in one SQLite file (docs/guide/searching.md), and a searcher made with the same arguments
+    goes on where the last one ended, however it ended: `results` has the outcomes, and candidates without one are
+    proposed first. `settings` are further texts that must be the same to go on, such as how candidates are evaluated.
 
     `objective` says what is to be small, e.g. `"-accuracy"` or `"pareto(flops,-accuracy)"`; without one the algorithm
-    follows `latency_ms`, then `flops`. `parameters` are constants of the algorithm. Safe to use from any thread; calls do
-    not hold Python's lock. Wrong arguments, a damaged file or one of another search raise `kas.Error`.
+    follows `latency_ms`, then `flops`. `parameters` are constants of the algorithm. Safe to use from any thread; calls
+    do not hold Python's lock. Wrong arguments, a damaged file or one of another search raise `kas.Error`.
 
     >>> with kas.Searcher(space, "mcts", seed=1, database="search.db", objective="-accuracy") as searcher:
     ...     for candidate in searcher.ask(4):
-    ...         searcher.tell(candidate.id, {"accuracy": judge(candidate.operator)})
+    ...         searcher.tell(candidate.id, {"accuracy": train(candidate.operator)})
     """
 
     def __init__(
         self,
-        space: Union[SearchSpace, Module, str],
+        space: SearchSpace | Module | str,
         algorithm: str = "surrogate",
         *,
         seed: int = 0,
-        database: Union[str, os.PathLike, None] = None,
+        database: str | os.PathLike[str] | None = None,
         objective: str = "",
         parameters: Mapping[str, float] = {},
         settings: Mapping[str, str] = {},
@@ -210,7 +225,7 @@ class Searcher:
             self._in_flight.update((candidate.id, candidate) for candidate in candidates)
         return candidates
 
-    def tell(self, id: int, metrics: Optional[Mapping[str, float]] = None, *, error: Optional[str] = None) -> SearchResult:
+    def tell(self, id: int, metrics: Mapping[str, float] | None = None, *, error: str | None = None) -> SearchResult:
         """Returns the outcome of a candidate: its metrics, finite numbers by name, or the reason why it has none.
 
         Metrics that are NaN or infinite are an outcome, too: a failure that says which. `flops` and `params` are added
@@ -221,7 +236,7 @@ class Searcher:
         with self._lock:
             candidate = self._in_flight.get(id)
         if candidate is None:
-            known = "was told before" if id in self._results else "was not asked for"
+            known = "has an outcome" if id in self._results else "was not proposed"
             raise Error(f"requires the number of a candidate in flight, got {id}, which {known}")
         numbers: dict[str, float] = {}
         if metrics is not None:
@@ -253,15 +268,17 @@ class Searcher:
 
     @property
     def in_flight(self) -> list[Candidate]:
-        """Candidates that this object handed out and nobody told of."""
+        """Candidates that this object proposed and that have no outcome."""
         with self._lock:
             return [self._in_flight[id] for id in sorted(self._in_flight)]
 
     def record_final(
-        self, id: int, metrics: Optional[Mapping[str, float]] = None, *, error: Optional[str] = None, seconds: float = 0.0
+        self, id: int, metrics: Mapping[str, float] | None = None, *, error: str | None = None, seconds: float = 0.0
     ) -> None:
-        """Keeps in the database what a closer look at a candidate gave, such as more trainings of the best. It replaces
-        nothing, and the algorithm does not learn of it."""
+        """Keeps in the database what a closer look at a candidate gave, such as more trainings of the best.
+
+        It replaces nothing, and the algorithm does not learn of it.
+        """
         if (metrics is None) == (error is None):
             raise TypeError("record either metrics or an error")
         numbers = _numbers(metrics or {})
@@ -277,9 +294,13 @@ class Searcher:
         }
 
     def record_training(self, candidate: int, seed: int, curve: Sequence[tuple[int, str, float]]) -> None:
-        """Keeps the curve of a training in the database: epoch, name and value of each of its numbers. `candidate` is -1
-        for the network that candidates are compared with."""
-        self._handle.record_training(candidate, seed, [(int(e), str(n), float(v)) for e, n, v in curve if math.isfinite(v)])
+        """Keeps the curve of a training in the database: epoch, name and value of each of its numbers.
+
+        `candidate` is -1 for the network that candidates are compared with.
+        """
+        self._handle.record_training(
+            candidate, seed, [(int(e), str(n), float(v)) for e, n, v in curve if math.isfinite(v)]
+        )
 
     @property
     def training(self) -> list[tuple[int, int, int, str, float]]:
@@ -294,7 +315,8 @@ class Searcher:
     @property
     def statistics(self) -> dict[str, int]:
         """What the algorithm did: `asked`, `evaluated`, `failed`, `expansions`, `walks`, `dead_ends`, `duplicates`."""
-        return json.loads(self._handle.get_statistics())
+        statistics: dict[str, int] = json.loads(self._handle.get_statistics())
+        return statistics
 
     def stop(self) -> None:
         """Makes a running and all later `ask` return soon."""

@@ -11,10 +11,12 @@ import sqlite3
 import statistics
 import sys
 import time
-from typing import Any, Callable, Optional, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ._errors import Error, MissingExtraError
-from ._module import Module, Operator, operator as named_operator
+from ._module import Binding, Module, Operator
+from ._module import operator as named_operator
 from ._search import ALGORITHMS, SearchSpace
 
 
@@ -28,7 +30,9 @@ class UsageError(Exception):
 def _open(path: str) -> sqlite3.Connection:
     if not os.path.isfile(path):
         raise UsageError(f"there is no search database '{path}'")
-    connection = sqlite3.connect(f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode=ro", uri=True)
+    connection = sqlite3.connect(
+        f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode=ro", uri=True
+    )
     try:
         (kind,) = connection.execute("PRAGMA application_id").fetchone()
     except sqlite3.DatabaseError as error:
@@ -49,7 +53,7 @@ def _is_database(path: str) -> bool:
         return file.read(16) == b"SQLite format 3\0"
 
 
-def _find_operator(source: str, candidate: Optional[int]) -> tuple[Operator, Optional[SearchSpace], dict[str, float]]:
+def _find_operator(source: str, candidate: int | None) -> tuple[Operator, SearchSpace | None, dict[str, float]]:
     """An operator of a database, of a file of MLIR, or of the library; its space and metrics where it has them."""
     if not os.path.isfile(source):
         if source.endswith((".db", ".mlir")) or os.sep in source:
@@ -89,6 +93,7 @@ def _search(arguments: argparse.Namespace) -> int:
     from . import _model_search
     from .evaluate import load_data
     from .evaluate.__main__ import load_network, make_recipe
+    from .evaluate._halving import Halving
 
     def numbers(entries: Sequence[str], what: str) -> dict[str, float]:
         result: dict[str, float] = {}
@@ -117,7 +122,7 @@ def _search(arguments: argparse.Namespace) -> int:
         algorithm=arguments.algorithm,
         parameters=numbers(arguments.parameter, "a parameter"),
         objective=arguments.objective,
-        halving=_model_search.Halving.off() if arguments.no_halving else _model_search.Halving(),
+        halving=Halving.off() if arguments.no_halving else Halving(),
         translation_equivariant=arguments.translation_equivariant,
         flops_ratio=arguments.flops_ratio,
         min_flops_ratio=arguments.min_flops_ratio,
@@ -173,8 +178,20 @@ def _list(arguments: argparse.Namespace) -> int:
     rows = [row for row in rows if name in row[1]]
     # Of those trained longest first: the others' accuracies are of another training.
     rows.sort(key=lambda row: (-row[1].get("epochs", 0), sign * row[1][name], row[0]))
-    columns = [c for c in ("accuracy", "epochs", "final_test_accuracy", "flops_ratio", "flops", "params", "latency_ms", "final_latency_ms")
-               if any(c in metrics for _, metrics in rows)]
+    columns = [
+        c
+        for c in (
+            "accuracy",
+            "epochs",
+            "final_test_accuracy",
+            "flops_ratio",
+            "flops",
+            "params",
+            "latency_ms",
+            "final_latency_ms",
+        )
+        if any(c in metrics for _, metrics in rows)
+    ]
     print("".join(f"{column:>20}" for column in ("candidate", *columns)))
     for id, metrics in rows[: arguments.top]:
         print(f"{id:>20}" + "".join(f"{metrics[c]:>20.6g}" if c in metrics else f"{'':>20}" for c in columns))
@@ -207,10 +224,14 @@ def _bench(arguments: argparse.Namespace) -> int:
     import numpy
 
     operator, space, _ = _find_operator(arguments.source, arguments.candidate)
-    if arguments.bind is None and space is None:
-        raise UsageError("requires sizes: --bind=N=1,...")
     names = [*operator.symbols[0], *operator.symbols[1]]
-    bindings: list[Any] = [arguments.bind] if arguments.bind else [{n: b[n] for n in names} for b in space.bindings]
+    bindings: list[Binding]
+    if arguments.bind is not None:
+        bindings = [arguments.bind]
+    elif space is not None:
+        bindings = [{name: binding[name] for name in names} for binding in space.bindings]
+    else:
+        raise UsageError("requires sizes: --bind=N=1,...")
     for binding in bindings:
         function = operator.compile(binding, threads=arguments.threads)
         generator = numpy.random.default_rng(0)
@@ -278,7 +299,13 @@ def _add_search(commands: Any, with_options: bool) -> None:
     add("--space-file", help="a file with the kas.space to search, in place of that of the layers")
     add("--budget", default="15m", help="such as 90s, 15m, 8h, '500 candidates' or '40 trainings' (default 15m)")
     add("--database", help="the file that keeps the search; the same command goes on")
-    add("--limit", action="append", default=[], metavar="NAME=NUMBER", help="a limit of the space, e.g. shift=0; may be repeated")
+    add(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="a limit of the space, e.g. shift=0; may be repeated",
+    )
     add("--algorithm", default="surrogate", choices=ALGORITHMS, help="how candidates are chosen (default surrogate)")
     add("--parameter", action="append", default=[], metavar="NAME=NUMBER", help="a constant of the algorithm")
     add("--objective", default="-accuracy", help="what is to be small (default -accuracy)")
@@ -298,6 +325,7 @@ def _add_search(commands: Any, with_options: bool) -> None:
 
 
 def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
+    """The parser of the command; `with_search`: with the options of `kas search`, which need torch."""
     parser = argparse.ArgumentParser(prog="kas", description="Discovers and compiles new neural-network operators.")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_search(commands, with_search)
@@ -316,9 +344,11 @@ def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
     bench.add_argument("--threads", type=int, default=1, help="0 leaves the number to OpenMP (default 1)")
     bench.set_defaults(run=_bench)
     study = commands.add_parser("study", help="measure models x compressions x algorithms x schedules x targets")
-    study.add_argument("spec", help="the file that says what to run (docs/Study.md)")
+    study.add_argument("spec", help="the file that says what to run (docs/guide/studies.md)")
     study.add_argument("--database", help="the file that keeps the study; the same command goes on (default: SPEC.db)")
-    study.add_argument("--list", action="store_true", help="tell the configurations, and which make no sense, and measure nothing")
+    study.add_argument(
+        "--list", action="store_true", help="tell the configurations, and which make no sense, and measure nothing"
+    )
     study.add_argument("--retry", action="store_true", help="measure those again that failed")
     study.add_argument("--tables", metavar="FILE.md", help="write the tables")
     study.add_argument("--plot", metavar="FILE.svg", help="write the plot")
@@ -328,13 +358,18 @@ def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
     for command in (show, export, bench):
         command.add_argument("source", help="the database of a search, a file of MLIR, or the name of an operator")
         command.add_argument("candidate", type=int, nargs="?", help="its number in the database or file")
-        command.add_argument("--bind", help="values for the symbols, e.g. N=1,Cin=64 (default: the bindings of the search)")
+        command.add_argument(
+            "--bind", help="values for the symbols, e.g. N=1,Cin=64 (default: the bindings of the search)"
+        )
     return parser
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> int:
-    """The exit code is 0; 1 for an error, whose message is on the standard error stream; 2 for wrong arguments; 130 for a
-    search that Ctrl-C ended."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command and returns its exit code.
+
+    That is 0; 1 for an error, whose message is on the standard error stream; 2 for wrong arguments; 130 for a search
+    that Ctrl-C ended.
+    """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
         if arguments[:1] == ["report"]:
@@ -344,7 +379,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 
             need("torch", "torch")
         options = make_parser(arguments[:1] == ["search"]).parse_args(arguments)
-        return options.run(options)
+        code: int = options.run(options)
+        return code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:

@@ -23,7 +23,9 @@ def check_canonical_form(page, sources, tests):
     text = "".join(path.read_text() for path in sorted(pathlib.Path(sources).glob("*.[ch]*")))
     bodies = {}
     for path in sorted(pathlib.Path(tests).glob("*.cpp")):
-        for name, body in re.findall(r"^TEST_F\((?:Rules|Keys)Test, (\w+)\) \{\n(.*?)^\}", path.read_text(), re.M | re.S):
+        for name, body in re.findall(
+            r"^TEST_F\((?:Rules|Keys)Test, (\w+)\) \{\n(.*?)^\}", path.read_text(), re.M | re.S
+        ):
             number = re.match(r"[A-Z]\d+", name)
             if not number:
                 yield f"{name}: the test is named after no rule"

@@ -2,8 +2,9 @@
 
 A fenced block whose first line is a comment with a file name (`// conv.mlir`) is written to that file. In a fenced
 block of kind `console`, a line that starts with `$ ` is a command (a line that ends in a backslash goes on), and the
-lines up to the next command are its output; `...` in them stands for any text, and numbers with a decimal point
-(times, speeds, rounding errors) and numbers of runs may have any value. The commands run in one empty folder, with the built tools first on the path.
+lines up to the next command are its output; `...` in them is any text, and numbers with a decimal point (times,
+speeds, rounding errors) and numbers of runs may have any value. The commands run in one empty folder, with the built
+tools first on the path.
 
 usage: run-examples.py PAGE TOOLS_FOLDER EMPTY_FOLDER [--update]
 
@@ -59,7 +60,8 @@ def matches(expected, actual):
 
 def main(page, tools, folder, update=False):
     environment = dict(os.environ, PATH=tools + os.pathsep + os.environ["PATH"])
-    text = open(page, encoding="utf-8").read()
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
     ran = failed = 0
     for kind, lines in blocks(text):
         name = re.match(r"(?://|#) ([\w.-]+\.\w+)$", lines[0]) if lines else None
@@ -70,12 +72,19 @@ def main(page, tools, folder, update=False):
             continue
         for command, expected in commands(lines):
             result = subprocess.run(
-                command, shell=True, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                command,
+                shell=True,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
             wanted, got = "\n".join(expected).strip(), result.stdout.strip()
             ran += 1
             if not matches(wanted, got) and update:
-                text = text.replace("\n".join(["$ " + command] + expected), f"$ {command}\n{got}", 1)
+                text = text.replace("\n".join(["$ " + command, *expected]), f"$ {command}\n{got}", 1)
                 with open(page, "w", encoding="utf-8") as file:
                     file.write(text)
             elif not matches(wanted, got):

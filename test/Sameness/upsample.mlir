@@ -2,7 +2,7 @@
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row
-// RUN: grep -Fx -f %t.row %kas_src_root/docs/SearchSpaceCounts.md
+// RUN: grep -Fx -f %t.row %kas_src_root/docs/internals/search-space-counts.md
 
 kas.space @upsample<N, C, H | s>
     [N, C unordered, H*s] from [N, C unordered, H]

@@ -22,7 +22,8 @@ namespace kas::test {
 struct BruteForceOptions {
   /// Leave out weights with a coordinate that follows from their others, and
   /// weights whose coordinates another has, too: by definition they add nothing
-  /// (see docs/SearchSpaceCounts.md). Most of all graphs are of this kind.
+  /// (see docs/internals/search-space-counts.md). Most of all graphs are of
+  /// this kind.
   bool skipsRedundantWeights = true;
   /// Let weights index results of splits, shifts and strides, too. Those are
   /// one-to-one in what they are made of, so a weight that indexes that is the
@@ -45,7 +46,7 @@ struct BruteForceStatistics {
 ///
 /// The limits of the problem hold: steps of each kind, depth, occurrences.
 /// Budgets must be absent. Parameters have the ranges that the search gives
-/// them, listed in docs/SearchSpaceCounts.md.
+/// them, listed in docs/internals/search-space-counts.md.
 BruteForceStatistics enumerateByBruteForce(
     const search::SearchProblem &problem, const BruteForceOptions &options,
     llvm::function_ref<void(const search::OperatorGraph &, unsigned)> visit);

@@ -291,7 +291,8 @@ void Fingerprinter::assign(const ProductTable &table) {
     addColumn(size, column >= table.numAxes);
   }
   for (const ProductRow &row : table.rows) {
-    // Free counts are no property of a row (docs/Rationale.md).
+    // Free counts are no property of a row
+    // (docs/internals/rationale/sameness.md).
     names.push_back(getName(row.place, table.hasFreeCounts ? 0 : row.count));
     for (auto [index, column] : llvm::enumerate(columns))
       nodes.push_back(column.begin + row.nodes[index]);

@@ -50,8 +50,8 @@ struct FingerprintOptions {
 /// apart, or by accident.
 ///
 /// Reducing a part of a table gives the same whether or not the whole was
-/// reduced before (docs/Rationale.md, "Fingerprints"), so rows elsewhere are
-/// never made.
+/// reduced before (docs/internals/rationale/sameness.md, "Fingerprints"), so
+/// rows elsewhere are never made.
 class Fingerprinter {
 public:
   explicit Fingerprinter(const FingerprintOptions &options)

@@ -24,7 +24,7 @@ namespace kas::test {
 /// which it can be made. Takes `fc group group_all shift unfold scale norm
 /// mix`, the functions, folds, `softmax` and merges, with one spatial dimension
 /// and one window. Dilations are 1 and shifts by 1, budgets and limits on
-/// elements are absent. What docs/TensorLevel.md, section 8, leaves out of the
+/// elements are absent. What docs/internals/tensor-level.md leaves out of the
 /// space is left out here, too.
 ///
 /// A visited kernel has steps, operands, parameters and shapes; its costs and

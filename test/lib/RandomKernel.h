@@ -32,9 +32,10 @@ struct RandomKernelOptions {
 /// Adds kernel number `seed`, called `name`, to `module`, and the operators it
 /// applies when they are not there. It is solved, over symbols with one
 /// binding. Steps that would lose the precision of f32 for reasons of their own
-/// (powers of large numbers, differences of equal ones) are not made, so roads
-/// may be compared with a tolerance relative to the largest magnitude; weights
-/// are to be in [-1, 1). The same seed gives the same kernel on every machine.
+/// (powers of large numbers, differences of equal ones) are not made, so
+/// strategies may be compared with a tolerance relative to the largest
+/// magnitude; weights are to be in [-1, 1). The same seed gives the same kernel
+/// on every machine.
 KernelOp addRandomKernel(mlir::ModuleOp module, llvm::StringRef name,
                          uint64_t seed,
                          const RandomKernelOptions &options = {});

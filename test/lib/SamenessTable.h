@@ -39,7 +39,7 @@ struct ProductRow {
 /// A value for each output; those on unordered axes do not count.
 using OutputPlace = llvm::SmallVector<int64_t, 4>;
 
-/// See "Sameness of operators" in docs/Rationale.md.
+/// See "Sameness of operators" in docs/internals/rationale/sameness.md.
 struct ProductTable {
   /// Every product of `op`, with nothing taken out; of `places`, if there are
   /// any, only those that are added there.

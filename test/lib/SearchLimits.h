@@ -20,7 +20,7 @@
 namespace kas::test {
 
 /// Those marked approximate leave out operators that differ from listed ones at
-/// few points. See the table in docs/SearchSpaceCounts.md.
+/// few points. See the table in docs/internals/search-space-counts.md.
 enum SearchLimit : unsigned {
   /// F2: every weight is redundant.
   NoWeight,

@@ -163,7 +163,7 @@ static bool prove(SpaceOp space, mlir::MLIRContext &context) {
                << ", not found by brute force: " << foreign << "\n";
   for (const auto &[limits, count] : outside)
     llvm::outs() << "outside: " << count << " " << limits << "\n";
-  // A row of docs/SearchSpaceCounts.md.
+  // A row of docs/internals/search-space-counts.md.
   if (options)
     llvm::outs() << "| `" << space.getSymName() << "` | "
                  << problem->limits.depth << " | " << proof.statistics.operators

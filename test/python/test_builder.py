@@ -11,11 +11,11 @@ import kas
 
 def make_conv1d():
     b = kas.OperatorBuilder("conv1d", primaries=["N", "Cin", "Cout", "L"], coefficients=["k"])
-    n, co, l = b.outputs("N", "Cout", "L")
+    n, co, w = b.outputs("N", "Cout", "L")
     ci, kw = b.reduce("Cin"), b.reduce("k")
     ci_d, ci_w = b.share(ci)
     kw_d, kw_w = b.share(kw)
-    return b.build([n, ci_d, b.unfold(l, kw_d)], [[co, ci_w, kw_w]])
+    return b.build([n, ci_d, b.unfold(w, kw_d)], [[co, ci_w, kw_w]])
 
 
 def test_builds_a_convolution():

@@ -14,7 +14,7 @@ import textwrap
 import time
 
 import pytest
-from judge import Judge, Training
+from evaluator import Evaluator, Training
 
 import kas
 import kas.distributed
@@ -57,14 +57,14 @@ def marks(tmp_path):
 
 def test_local_pool(tmp_path, marks):
     path = tmp_path / "search.db"
-    told = []
-    with make_searcher(database=path) as searcher, LocalPool(Judge(marks, dies=[3, 5]), 2) as pool:
-        summary = run(searcher, pool, evaluations=30, on_result=told.append)
+    results = []
+    with make_searcher(database=path) as searcher, LocalPool(Evaluator(marks, dies=[3, 5]), 2) as pool:
+        summary = run(searcher, pool, evaluations=30, on_result=results.append)
     assert summary.evaluated == 27 and summary.failed == 3 and 2 <= summary.lost <= 4
-    assert sorted(result.id for result in told) == list(range(30))
+    assert sorted(result.id for result in results) == list(range(30))
     check(path, 30)
     # The same call has nothing left to do; a larger one goes on.
-    with make_searcher(database=path) as searcher, LocalPool(Judge(marks), 2) as pool:
+    with make_searcher(database=path) as searcher, LocalPool(Evaluator(marks), 2) as pool:
         assert run(searcher, pool, evaluations=30).evaluated == 0
         run(searcher, pool, evaluations=35)
     check(path, 35)
@@ -73,7 +73,7 @@ def test_local_pool(tmp_path, marks):
 def test_back_pressure(marks):
     """No more candidates are in flight than there is room for."""
     most = 0
-    with make_searcher() as searcher, LocalPool(Judge(marks), 2, prefetch=1) as pool:
+    with make_searcher() as searcher, LocalPool(Evaluator(marks), 2, prefetch=1) as pool:
 
         def watch(_):
             nonlocal most
@@ -84,7 +84,7 @@ def test_back_pressure(marks):
 
 
 def test_limits_and_stragglers(marks):
-    with make_searcher() as searcher, LocalPool(Judge(marks, hangs=[12], always=[4]), 2) as pool:
+    with make_searcher() as searcher, LocalPool(Evaluator(marks, hangs=[12], always=[4]), 2) as pool:
         summary = run(searcher, pool, evaluations=20, retries=1, straggler_factor=3)
         assert pool.get_capacity() == 4
         failures = {result.id: result.failure for result in searcher.results}
@@ -92,7 +92,10 @@ def test_limits_and_stragglers(marks):
     assert failures[12] is None and summary.repeated >= 1
     # On a busy machine a third one may have begun before the second was lost.
     assert re.fullmatch("lost [23] workers, the last one: the worker ended with code -9", failures[4])
-    with make_searcher() as searcher, LocalPool(Judge(marks.parent / "marks", hangs=[100], seconds=0.01), 1) as pool:
+    with (
+        make_searcher() as searcher,
+        LocalPool(Evaluator(marks.parent / "marks", hangs=[100], seconds=0.01), 1) as pool,
+    ):
         (marks / "0").unlink()
         pool._evaluator.hangs = {0}
         pool._workers[0].process.kill()
@@ -101,7 +104,9 @@ def test_limits_and_stragglers(marks):
 
 
 def test_simulated_workers():
-    durations = lambda request, random: random.uniform(5, 15)
+    def durations(request, random):
+        return random.uniform(5, 15)
+
     pools = []
     for workers in (1, 20):
         pool = SimulatedPool(lambda request: {"loss": request.id % 7}, workers, durations, loss=0.05, seed=3)
@@ -118,8 +123,8 @@ def test_simulated_workers():
 def test_bad_input(marks):
     with make_searcher() as searcher:
         with pytest.raises(ValueError, match="workers must be a positive integer, got 0"):
-            LocalPool(Judge(marks), 0)
-        with LocalPool(Judge(marks), 1) as pool:
+            LocalPool(Evaluator(marks), 0)
+        with LocalPool(Evaluator(marks), 1) as pool:
             for options, message in [
                 ({"evaluations": -1}, "evaluations must be a non-negative integer, got -1"),
                 ({"evaluations": 1.5}, "evaluations must be a non-negative integer, got 1.5"),
@@ -137,7 +142,10 @@ def test_wrong_metrics_are_failures(tmp_path):
     with make_searcher() as searcher:
         pool = SimulatedPool(lambda request: {"loss": "low" if request.id else float("nan")}, 1, lambda *_: 1.0)
         run(searcher, pool, evaluations=2)
-        assert [result.failure for result in searcher.results] == ["loss is nan", "the metric 'loss' must be a number, got 'low'"]
+        assert [result.failure for result in searcher.results] == [
+            "loss is nan",
+            "the metric 'loss' must be a number, got 'low'",
+        ]
 
 
 def test_training_pool(tmp_path):
@@ -186,10 +194,10 @@ DRIVER = """
 import sys
 sys.path.insert(0, {tests!r})
 import kas.distributed
-from judge import Judge
+from evaluator import Evaluator
 from test_distributed import make_searcher
 with make_searcher("mcts", database={database!r}) as searcher:
-    with kas.distributed.RayPool(Judge({marks!r}, seconds=0.05), 3, address={address!r}) as pool:
+    with kas.distributed.RayPool(Evaluator({marks!r}, seconds=0.05), 3, address={address!r}) as pool:
         print("summary", kas.distributed.run(searcher, pool, evaluations={count}), flush=True)
 """
 
@@ -213,7 +221,7 @@ def wait_for(path, count, driver):
 
 @pytest.mark.slow
 def test_nodes_and_drivers_may_die(cluster, tmp_path, marks):
-    """One of four nodes is killed, then the driver; the next driver goes on: nothing is lost, nothing is there twice."""
+    """One of four nodes is killed, then the driver; the next driver goes on: nothing is lost or there twice."""
     cluster, nodes = cluster
     path, count = tmp_path / "search.db", 150
     driver = start_driver(cluster, path, marks, count)
@@ -228,14 +236,19 @@ def test_nodes_and_drivers_may_die(cluster, tmp_path, marks):
         assert 60 <= len(before) < count
         driver = start_driver(cluster, path, marks, count)
         output, _ = driver.communicate(timeout=200)
-        assert driver.returncode == 0 and f"evaluated={count - count // 10 - sum(1 for i in before if i % 10 != 9)}" in output
+        assert (
+            driver.returncode == 0
+            and f"evaluated={count - count // 10 - sum(1 for i in before if i % 10 != 9)}" in output
+        )
     finally:
         driver.kill()
     check(path, count)
     # What had an outcome was not evaluated again.
     for number in before:
         assert len((marks / str(number)).read_text().splitlines()) == times[str(number)]
-    assert subprocess.run([os.path.join(os.environ["KAS_BUILD"], "bin", "kas-search-db"), "check", path]).returncode == 0
+    assert (
+        subprocess.run([os.path.join(os.environ["KAS_BUILD"], "bin", "kas-search-db"), "check", path]).returncode == 0
+    )
 
 
 @pytest.mark.slow
@@ -243,9 +256,11 @@ def test_lost_workers_and_late_ones(cluster, tmp_path, marks):
     cluster, _ = cluster
     path = tmp_path / "search.db"
     ray.init(address=cluster.address, log_to_driver=False, ignore_reinit_error=True)
-    with make_searcher(database=path) as searcher:
-        with kas.distributed.RayPool(Judge(marks, dies=[3], hangs=[15]), 2) as pool:
-            summary = run(searcher, pool, evaluations=25, straggler_factor=3)
+    with (
+        make_searcher(database=path) as searcher,
+        kas.distributed.RayPool(Evaluator(marks, dies=[3], hangs=[15]), 2) as pool,
+    ):
+        summary = run(searcher, pool, evaluations=25, straggler_factor=3)
     assert summary.lost >= 1 and summary.repeated >= 1
     check(path, 25)
 
@@ -257,7 +272,7 @@ def test_throughput_of_ray_is_that_of_processes(cluster, tmp_path, marks):
     ray.init(address=cluster.address, log_to_driver=False, ignore_reinit_error=True)
     rates = {}
     for kind in (LocalPool, kas.distributed.RayPool):
-        with make_searcher() as searcher, kind(Judge(marks, seconds=0.02), 2) as pool:
+        with make_searcher() as searcher, kind(Evaluator(marks, seconds=0.02), 2) as pool:
             run(searcher, pool, evaluations=40)
             summary = run(searcher, pool, evaluations=440)
             rates[kind.__name__] = 400 / summary.seconds

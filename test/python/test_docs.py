@@ -20,13 +20,13 @@ def run_page(name):
 
 
 def test_python_page():
-    run_page("Python.md")
+    run_page("guide/python.md")
 
 
 def test_tutorial(tmp_path, monkeypatch):
     # It leaves files where it is run.
     monkeypatch.chdir(tmp_path)
-    names = run_page("Tutorial.md")
+    names = run_page("guide/tutorial.md")
     assert (tmp_path / "operator.py").exists()
     outcome = names["outcome"]
     assert len(outcome.trained) == 18 and len(outcome.finalists) == 2

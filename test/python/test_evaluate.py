@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Training as an evaluator: data, recipes, failures, the JSON-lines process, judges."""
+"""Training as an evaluator: data, recipes, failures, the JSON-lines process, proxies."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from torch import nn
 
 import kas
 from kas import evaluate
-from kas.evaluate import judges
+from kas.evaluate import proxies
 
 QUICK = evaluate.Recipe(epochs=3, batch_size=10)
 
@@ -67,13 +67,13 @@ def test_cifar_and_folders(tmp_path):
     assert abs(float(data.train[0].mean())) < 1e-4
     inputs, _ = next(data.batches(8, torch.Generator().manual_seed(0)))
     assert inputs.shape == (8, 3, 32, 32)
-    with pytest.raises(FileNotFoundError, match="requires the file 'data_batch_1' of cifar10"):
+    with pytest.raises(FileNotFoundError, match=r"requires the file 'data_batch_1' of cifar10"):
         evaluate.load_data("cifar10", tmp_path)
-    with pytest.raises(ValueError, match="give the folder that it lies in as path="):
+    with pytest.raises(ValueError, match=r"give the folder that it lies in as path="):
         evaluate.load_data("cifar10")
-    with pytest.raises(FileNotFoundError, match="there is no folder"):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder"):
         evaluate.load_data("folder", tmp_path / "none")
-    with pytest.raises(ValueError, match="must be digits, moved_digits, cifar10, cifar100 or folder, got 'mnist'"):
+    with pytest.raises(ValueError, match=r"must be digits, moved_digits, cifar10, cifar100 or folder, got 'mnist'"):
         evaluate.load_data("mnist")
 
 
@@ -114,7 +114,9 @@ def test_seeds(trainer, conv, runs):
     )
     one, other = (metrics for metrics, _ in runs)
     assert metrics["accuracy"] == pytest.approx((one["accuracy"] + other["accuracy"]) / 2)
-    assert metrics["test_accuracy_deviation"] == pytest.approx(abs(one["test_accuracy"] - other["test_accuracy"]) / math.sqrt(2))
+    assert metrics["test_accuracy_deviation"] == pytest.approx(
+        abs(one["test_accuracy"] - other["test_accuracy"]) / math.sqrt(2)
+    )
 
 
 class Broken(nn.Module):
@@ -144,24 +146,26 @@ def test_failures_have_reasons(how, reason):
 
 def test_limits(trainer, conv):
     recipe = evaluate.Recipe(epochs=3, batch_size=10, milestones={1: 0.99})
-    with pytest.raises(evaluate.TrainingFailure, match="the accuracy after 1 epochs must be at least 0.99, got 0"):
+    with pytest.raises(evaluate.TrainingFailure, match=r"the accuracy after 1 epochs must be at least 0.99, got 0"):
         evaluate.Trainer(trainer.model, trainer.data, recipe).evaluate(conv)
-    with pytest.raises(evaluate.TrainingFailure, match="the time was up in epoch 1 of 3"):
+    with pytest.raises(evaluate.TrainingFailure, match=r"the time was up in epoch 1 of 3"):
         evaluate.Trainer(trainer.model, trainer.data, QUICK, time_limit=1e-3).evaluate(conv)
-    with pytest.raises(evaluate.TrainingFailure, match="the operator does not fit: .*'linear' does not fit"):
+    with pytest.raises(evaluate.TrainingFailure, match=r"the operator does not fit: .*'linear' does not fit"):
         trainer.evaluate(kas.operator("linear"))
 
 
 def test_sgd_with_label_smoothing(trainer, conv):
-    recipe = evaluate.Recipe(epochs=3, batch_size=10, optimizer="sgd", learning_rate=0.05, label_smoothing=0.1, clip_gradients=1.0)
+    recipe = evaluate.Recipe(
+        epochs=3, batch_size=10, optimizer="sgd", learning_rate=0.05, label_smoothing=0.1, clip_gradients=1.0
+    )
     assert evaluate.Trainer(trainer.model, trainer.data, recipe).evaluate(conv)["accuracy"] > 0.2
 
 
 def test_bad_input(trainer):
     data, model = trainer.data, trainer.model
-    with pytest.raises(TypeError, match="the model must be a torch.nn.Module, got str"):
+    with pytest.raises(TypeError, match=r"the model must be a torch.nn.Module, got str"):
         evaluate.Trainer("resnet18")
-    with pytest.raises(TypeError, match="must be a kas.evaluate.Data or the name of a data set, got list"):
+    with pytest.raises(TypeError, match=r"must be a kas.evaluate.Data or the name of a data set, got list"):
         evaluate.Trainer(model, [1, 2])
     with pytest.raises(ValueError, match="the network must give 10 numbers for each input, got the shape \\(3,\\)"):
         evaluate.Trainer(evaluate.DigitsNetwork(num_classes=3), data)
@@ -170,15 +174,15 @@ def test_bad_input(trainer):
         evaluate.Trainer(model, evaluate.Data("wide", wide, wide, wide, 10))
     with pytest.raises(ValueError, match="'test' must have inputs of shape \\(1, 10, 10\\), got \\(3, 10, 10\\)"):
         evaluate.Data("mixed", data.train, data.validation, wide, 10)
-    with pytest.raises(ValueError, match="must have classes from 0 to 4, got 0 to 9"):
+    with pytest.raises(ValueError, match=r"must have classes from 0 to 4, got 0 to 9"):
         evaluate.Data("few", data.train, data.validation, data.test, 5)
-    with pytest.raises(ValueError, match="no layer that an operator can take the place of"):
+    with pytest.raises(ValueError, match=r"no layer that an operator can take the place of"):
         evaluate.Trainer(nn.Sequential(nn.Flatten(), nn.LayerNorm(100), nn.AdaptiveAvgPool1d(10)), data)
-    with pytest.raises(ValueError, match="no layers of the space 'conv9d', only of conv1x1_stem, conv2d"):
+    with pytest.raises(ValueError, match=r"no layers of the space 'conv9d', only of conv1x1_stem, conv2d"):
         evaluate.Trainer(model, data, space="conv9d")
-    with pytest.raises(ValueError, match="'epochs' of a recipe must be an integer of at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"'epochs' of a recipe must be an integer of at least 1, got 0"):
         evaluate.Recipe(epochs=0)
-    with pytest.raises(ValueError, match="'learning_rate' of a recipe must be a finite number of at least 0, got nan"):
+    with pytest.raises(ValueError, match=r"'learning_rate' of a recipe must be a finite number of at least 0, got nan"):
         evaluate.Recipe(learning_rate=math.nan)
 
 
@@ -215,9 +219,9 @@ def test_kas_opt_searches_with_the_process(trainer, tmp_path):
     assert process.stdout.count("test_accuracy = ") == 2
 
 
-def test_judges(trainer, conv):
+def test_proxies(trainer, conv):
     space = trainer.sites.spaces["conv2d"]
-    features = judges.static_features(conv, space.bindings, space.multiplicities)
+    features = proxies.static_features(conv, space.bindings, space.multiplicities)
     assert features["flops"] == features["nest_flops"] == 1843200
     assert features["params"] == 2 * (16 * 16 + 32 * 32) * 9
     # At 5x5 a window of 3x3 in a frame of zeros sees 169 of 225 neighbours.
@@ -225,12 +229,12 @@ def test_judges(trainer, conv):
     assert features["points_seen"] == pytest.approx(32 * 169 / 25)
     assert (features["channels_seen"], features["data_used"], features["weights_indexed_by_position"]) == (32, 1, 0)
     assert features["positions_seen_twice"] == pytest.approx((3 + 4 + 5 + 4 + 3) ** 2 / 25)
-    scores = judges.initialization_scores(trainer, conv, seed=0)
+    scores = proxies.initialization_scores(trainer, conv, seed=0)
     assert set(scores) == {"grad_norm", "snip", "fisher", "naswot", "synflow"}
     assert all(math.isfinite(score) for score in scores.values())
-    assert scores == judges.initialization_scores(trainer, conv, seed=0)
-    teacher = judges.make_teacher(trainer)
-    dense, pool = (judges.fit_error(trainer, op, teacher, steps=20) for op in (conv, kas.operator("conv2d_depthwise")))
+    assert scores == proxies.initialization_scores(trainer, conv, seed=0)
+    teacher = proxies.make_teacher(trainer)
+    dense, pool = (proxies.fit_error(trainer, op, teacher, steps=20) for op in (conv, kas.operator("conv2d_depthwise")))
     assert dense < pool < 1.5
 
 
@@ -238,13 +242,13 @@ def test_combination():
     generator = numpy.random.default_rng(0)
     rows = [{"a": float(a), "b": float(b), "noise": float(c)} for a, b, c in generator.lognormal(size=(60, 3))]
     accuracies = [math.log(row["a"]) - 0.5 * math.log(row["b"]) for row in rows]
-    learned = judges.Combination().fit(rows, accuracies)
+    learned = proxies.Combination().fit(rows, accuracies)
     assert learned.is_trusted and learned.rank_correlation > 0.95
     assert learned.weights["a"] > 0 > learned.weights["b"]
-    assert judges.rank_correlation(learned.predict(rows), accuracies) > 0.95
+    assert proxies.rank_correlation(learned.predict(rows), accuracies) > 0.95
     # Nothing to learn: not trusted, and it says the mean.
-    noise = judges.Combination().fit(rows, generator.standard_normal(60))
+    noise = proxies.Combination().fit(rows, generator.standard_normal(60))
     assert not noise.is_trusted and numpy.ptp(noise.predict(rows)) == 0
-    assert not judges.Combination().fit(rows[:5], accuracies[:5]).is_trusted
-    assert math.isnan(judges.rank_correlation([1, 1], [1, 2]))
-    assert judges.rank_correlation([1, 2, 2, 4], [1, 2, 2, 5]) == pytest.approx(1)
+    assert not proxies.Combination().fit(rows[:5], accuracies[:5]).is_trusted
+    assert math.isnan(proxies.rank_correlation([1, 1], [1, 2]))
+    assert proxies.rank_correlation([1, 2, 2, 4], [1, 2, 2, 5]) == pytest.approx(1)

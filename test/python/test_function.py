@@ -94,7 +94,8 @@ def test_loops_on_two_threads():
         "op = kas.operator('conv2d')\n"
         "binding = {'N': 1, 'Cin': 16, 'Cout': 32, 'H': 32, 'W': 32, 'k': 3}\n"
         "shapes = op.shapes(binding)\n"
-        "arrays = [numpy.random.default_rng(0).standard_normal(s, dtype='f4') for s in (shapes.data, *shapes.weights)]\n"
+        "arrays = [numpy.random.default_rng(0).standard_normal(s, dtype='f4') for s in (shapes.data, "
+        "*shapes.weights)]\n"
         "one, two = (op.compile(binding, threads=threads)(*arrays) for threads in (1, 0))\n"
         "assert numpy.array_equal(one, two)\n"
     )

@@ -1,8 +1,10 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`pip install .`, with the libraries of the build tree so that they are not compiled a second time; installations that
-are killed on the way."""
+"""`pip install .`, and installations that are killed on the way.
+
+They take the libraries of the build tree, so that these are not compiled a second time.
+"""
 
 import os
 import pathlib
@@ -40,7 +42,15 @@ def test_pip_install(tmp_path):
         f"cmake.define.Kas_DIR={build}/lib/cmake/kas",
         f"build-dir={tmp_path}/build",
     ]
-    command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-build-isolation", "--no-deps"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--no-build-isolation",
+        "--no-deps",
+    ]
     command += ["--target", str(target), *(f"--config-settings={setting}" for setting in settings), str(ROOT)]
     # Killed while it compiles: nothing is installed, and the same command goes on.
     kill_when(tmp_path, "build/build.ninja", command)
@@ -61,13 +71,17 @@ def write_wheel(path):
     with zipfile.ZipFile(path, "w") as wheel:
         wheel.writestr("small.py", "")
         wheel.writestr("small-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: small\nVersion: 1\n")
-        wheel.writestr("small-1.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(
+            "small-1.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         wheel.writestr("small-1.dist-info/RECORD", "")
 
 
 def test_an_environment_that_was_interrupted(tmp_path):
-    """tools/python.sh, killed while it makes the environment, makes it anew; a package that is missing is an error that
-    says what to do, and leaves nothing behind."""
+    """tools/python.sh, killed while it makes the environment, makes it anew.
+
+    A package that is missing is an error that says what to do, and leaves nothing.
+    """
     script = tmp_path / "tools" / "python.sh"
     script.parent.mkdir()
     shutil.copy(ROOT / "tools" / "python.sh", script)

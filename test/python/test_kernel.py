@@ -11,7 +11,23 @@ from operators import relative_error
 import kas
 import kas.torch
 
-VALUES = {"C": 4, "H": 6, "W": 6, "N": 6, "L": 6, "T": 6, "k": 3, "l": 3, "g": 2, "h": 2, "x": 2, "y": 2, "r": 2, "d": 2, "s": 2}
+VALUES = {
+    "C": 4,
+    "H": 6,
+    "W": 6,
+    "N": 6,
+    "L": 6,
+    "T": 6,
+    "k": 3,
+    "l": 3,
+    "g": 2,
+    "h": 2,
+    "x": 2,
+    "y": 2,
+    "r": 2,
+    "d": 2,
+    "s": 2,
+}
 
 
 def named_kernels():
@@ -40,6 +56,11 @@ def test_named_kernels():
             assert relative_error(output[sample], expected) < 1e-4, kernel.name
 
 
+def get_slope(run, tensors, along, upstream, width):
+    ends = [run(*(t + numpy.float32(sign * width) * a for t, a in zip(tensors, along))) for sign in (1, -1)]
+    return float(((ends[0].astype(float) - ends[1]) * upstream).sum()) / (2 * width)
+
+
 def test_gradients_of_named_kernels():
     """Along a random direction, against differences in f32 of two widths."""
     for number, (kernel, binding) in enumerate(named_kernels()):
@@ -51,14 +72,10 @@ def test_gradients_of_named_kernels():
         run = kernel.compile(binding, batch=2, threads=1)
         output, *gradients = kernel.compile_gradient(binding, batch=2, threads=1)(*tensors, upstream)
         assert relative_error(output, run(*tensors)) < 1e-6
-
-        def slope(width):
-            ends = [run(*(t + numpy.float32(sign * width) * a for t, a in zip(tensors, along))) for sign in (1, -1)]
-            return float(((ends[0].astype(float) - ends[1]) * upstream).sum()) / (2 * width)
-
+        slope = get_slope(run, tensors, along, upstream, 1e-2)
         products = [g.astype(float) * a for g, a in zip(gradients, along)]
         exact, magnitude = (sum(float(f(p).sum()) for p in products) for f in (numpy.asarray, numpy.abs))
-        assert abs(slope(1e-2) - exact) < 2e-2 * magnitude + 1e-3, kernel.name
+        assert abs(slope - exact) < 2e-2 * magnitude + 1e-3, kernel.name
 
 
 def test_gradients_equal_those_of_pytorch():
@@ -97,7 +114,11 @@ def test_bad_input():
     module = kas.torch.KernelModule(kernel, "C=4,H=4,W=4,x=2")
     for call, error, message in [
         (lambda: kas.kernel("squeeze"), KeyError, "did you mean squeeze_excite"),
-        (lambda: kernel.compile({"C": 4}), kas.Error, "requires a value for symbol 'H' of kernel 'squeeze_excite', got none"),
+        (
+            lambda: kernel.compile({"C": 4}),
+            kas.Error,
+            "requires a value for symbol 'H' of kernel 'squeeze_excite', got none",
+        ),
         (lambda: kernel.compile("C=4,H=4,W=4,x=0"), kas.Error, "the value of symbol 'x' must be at least 1, got 0"),
         (lambda: kernel.compile("C=4,H=4,W=4,z=1"), kas.Error, "requires symbols of kernel .*got 'z'"),
         (lambda: kernel.shapes("C=4,H=4,W=4,x=2", batch=0), kas.Error, "requires a batch of at least 1, got 0"),

@@ -11,5 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def test_reference():
-    done = subprocess.run([sys.executable, ROOT / "tools" / "python-reference.py", "--check"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "python-reference.py", "--check"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr

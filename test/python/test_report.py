@@ -24,7 +24,8 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright (
 SPACE = """
 kas.space @layer<N, Cin, Cout, H, W | k, g>
     [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
-    bindings [<N = 1, Cin = 8, Cout = 8, H = 6, W = 6, g = 4, k = 3>, <N = 1, Cin = 16, Cout = 16, H = 4, W = 4, g = 4, k = 3> x 3]
+    bindings [<N = 1, Cin = 8, Cout = 8, H = 6, W = 6, g = 4, k = 3>,
+              <N = 1, Cin = 16, Cout = 16, H = 4, W = 4, g = 4, k = 3> x 3]
     limits {depth = 8, reduce = 3, split = 2, merge = 2, unfold = 2}
 """
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
@@ -65,15 +66,17 @@ def opened(browser, url, scheme="light", width=1400):
     """A page that asks for nothing beyond its address and complains about nothing."""
     context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme)
     page = context.new_page()
-    complaints, asked = [], []
-    page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+    complaints, requests = [], []
+    page.on(
+        "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+    )
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: requests.append(request.url))
     page.goto(url)
     page.wait_for_selector("html[data-ready=yes] #history .points path", state="attached")
     yield page
     assert not complaints
-    assert not [one for one in asked if not one.startswith((url.split("#")[0], "data:", "blob:"))]
+    assert not [one for one in requests if not one.startswith((url.split("#")[0], "data:", "blob:"))]
     context.close()
 
 
@@ -221,18 +224,24 @@ def test_nothing_is_clipped(browser, page_url, scheme, width):
         assert page.evaluate("document.documentElement.dataset.theme") == scheme
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
         # Texts of a plot are inside it, and those of an axis do not overlap.
-        assert page.evaluate(
-            """() => [...document.querySelectorAll(".chart")].flatMap((chart) => {
+        assert (
+            page.evaluate(
+                """() => [...document.querySelectorAll(".chart")].flatMap((chart) => {
               const outer = chart.getBoundingClientRect();
               const texts = [...chart.querySelectorAll(".xtick text, .ytick text, .xtitle, .ytitle, .legendtext")];
               const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]);
-              const bad = boxes.filter(([, b]) => b.left < outer.left || b.right > outer.right || b.top < outer.top || b.bottom > outer.bottom);
+              const isOutside = (b) =>
+                b.left < outer.left || b.right > outer.right || b.top < outer.top || b.bottom > outer.bottom;
+              const bad = boxes.filter(([, b]) => isOutside(b));
               for (const [i, [one, a]] of boxes.entries())
                 for (const [two, b] of boxes.slice(i + 1))
-                  if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) bad.push([one, two]);
+                  if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+                    bad.push([one, two]);
               return bad.map(String);
             })"""
-        ) == []
+            )
+            == []
+        )
         page.click("#theme")
         assert page.evaluate("document.documentElement.dataset.theme") != scheme
 
@@ -241,12 +250,16 @@ def test_hostile_texts(browser, tmp_path):
     path = tmp_path / "<img src=x onerror=alert(1)>.db"
     fill(path, 20, HOSTILE)
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE metric SET name = ? WHERE name = 'params'", (f"<a href='javascript:alert(1)'>{HOSTILE}",))
+        connection.execute(
+            "UPDATE metric SET name = ? WHERE name = 'params'", (f"<a href='javascript:alert(1)'>{HOSTILE}",)
+        )
         connection.execute("UPDATE training SET name = ?, rung = ?", (HOSTILE, HOSTILE))
         connection.execute("UPDATE setting SET value = value || ? WHERE name != 'space'", (HOSTILE,))
         connection.execute("INSERT INTO setting VALUES (?, ?, 0)", (HOSTILE, HOSTILE))
         connection.execute("UPDATE candidate SET operator = ? || operator WHERE id = 0", (HOSTILE,))
-        connection.execute("UPDATE candidate SET operator = replace(operator, '@candidate', ?) WHERE id = 1", (f'@"{HOSTILE}"',))
+        connection.execute(
+            "UPDATE candidate SET operator = replace(operator, '@candidate', ?) WHERE id = 1", (f'@"{HOSTILE}"',)
+        )
     output = tmp_path / "page.html"
     report.write(path, output)
     # The summary, one part of the details, Plotly and the page's own script.
@@ -320,7 +333,9 @@ def test_ten_thousand(browser, tmp_path):
     for _ in range(3):
         with opened(browser, output.as_uri()) as page:
             times.append(page.evaluate("performance.getEntriesByName('kas-ready')[0].startTime") / 1000)
-    print(f"\n10 000 candidates: {output.stat().st_size / 1e6:.1f} MB, open in {', '.join(f'{t:.2f}' for t in times)} s")
+    print(
+        f"\n10 000 candidates: {output.stat().st_size / 1e6:.1f} MB, open in {', '.join(f'{t:.2f}' for t in times)} s"
+    )
     assert min(times) < 2
 
 

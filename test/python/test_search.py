@@ -5,6 +5,7 @@
 
 import math
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -21,7 +22,13 @@ from kas.evaluate._workers import Job, Pool
 
 QUICK = evaluate.Recipe(epochs=2, batch_size=20)
 # Grouped convolutions and the like: 43 operators that train fast.
-OPTIONS = {"recipe": QUICK, "limits": {"shift": 0, "weights": 1}, "algorithm": "random", "workers": 1, "progress": False}
+OPTIONS = {
+    "recipe": QUICK,
+    "limits": {"shift": 0, "weights": 1},
+    "algorithm": "random",
+    "workers": 1,
+    "progress": False,
+}
 
 
 def data():
@@ -35,11 +42,14 @@ def small():
 
 
 def comparable(outcome):
-    return [(e.id, e.candidate.key, {k: v for k, v in e.metrics.items() if "seconds" not in k}, e.failure) for e in outcome.trained]
+    return [
+        (e.id, e.candidate.key, {k: v for k, v in e.metrics.items() if "seconds" not in k}, e.failure)
+        for e in outcome.trained
+    ]
 
 
 def test_halving():
-    told = []
+    reported = []
     bracket = Bracket(Halving(), {id: f"operator {id}" for id in range(9)})
     trained = []
     while not bracket.is_done:
@@ -51,10 +61,10 @@ def test_halving():
             bracket.fail(id)
         else:
             bracket.score(id, id % 5, {"rung": bracket.epochs})
-        bracket.advance(lambda out, outcome: told.append((out, outcome["rung"])))
+        bracket.advance(lambda out, outcome: reported.append((out, outcome["rung"])))
     # Of 0 1 2 4 5 6 7 8 the best two by id % 5 are 4 and 8; of two one is kept.
     assert trained == [(id, 1) for id in range(9)] + [(4, 3), (8, 3), (4, 6), (4, None)]
-    assert told == [(2, 1), (7, 1), (1, 1), (6, 1), (0, 1), (5, 1), (8, 3), (4, None)]
+    assert reported == [(2, 1), (7, 1), (1, 1), (6, 1), (0, 1), (5, 1), (8, 3), (4, None)]
     assert expected_epochs(Halving(), 20) == (9 * 1 + 3 * 2 + 1 * 3 + 1 * 14) / 20
     assert front([(1, 5), (2, 4), (2, 5), (0, 9)]) == [0, 1, 3]
     for wrong in ({"size": 0}, {"keep": 0}, {"rungs": (1, 3)}, {"rungs": (3, 1, None)}):
@@ -75,7 +85,7 @@ def test_search_and_go_on(tmp_path):
 
     class Stop(kas.SearchCallback):
         def candidate(self, entry):
-            # The first that is out; another of its rung is told after it.
+            # The first that is out; another of its rung is reported after it.
             raise KeyboardInterrupt
 
     torch.manual_seed(5)  # The seed of the caller does not matter.
@@ -91,8 +101,10 @@ def test_search_and_go_on(tmp_path):
     network = again.network()
     assert sum(isinstance(module, kas.torch.KasModule) for module in network.modules()) == 4
     assert network(data().test[0][:3]).shape == (3, 10)
-    with pytest.raises(kas.Error, match="recipe"):
-        kas.search(small(), data(), "4 candidates", database=database, **{**options, "recipe": evaluate.Recipe(epochs=3)})
+    with pytest.raises(kas.Error, match=r"recipe"):
+        kas.search(
+            small(), data(), "4 candidates", database=database, **{**options, "recipe": evaluate.Recipe(epochs=3)}
+        )
 
     show = run_cli("show", str(database), "--top=2")
     assert show.stdout.splitlines()[0] == "4 evaluated" and len(show.stdout.splitlines()) == 4
@@ -109,8 +121,16 @@ def test_two_workers_and_latency():
             callbacks.append((candidate, epoch))
 
     outcome = kas.search(
-        small(), data(), "3 candidates", **{**OPTIONS, "workers": 2, "progress": "table"}, halving=Halving.off(), final=1, final_seeds=1,
-        latency=True, callbacks=[Record()], translation_equivariant=True,
+        small(),
+        data(),
+        "3 candidates",
+        **{**OPTIONS, "workers": 2, "progress": "table"},
+        halving=Halving.off(),
+        final=1,
+        final_seeds=1,
+        latency=True,
+        callbacks=[Record()],
+        translation_equivariant=True,
     )
     assert len(outcome.fully_trained) == 3
     assert outcome.best.metrics["final_latency_ms"] > 0
@@ -119,7 +139,9 @@ def test_two_workers_and_latency():
 
 def test_a_budget_of_time_holds(capsys):
     start = time.monotonic()
-    outcome = kas.search(small(), data(), 1.0, **{**OPTIONS, "progress": "lines"}, final=0, final_seeds=1, halving=Halving.off())
+    outcome = kas.search(
+        small(), data(), 1.0, **{**OPTIONS, "progress": "lines"}, final=0, final_seeds=1, halving=Halving.off()
+    )
     assert outcome.is_complete and not outcome.finalists
     assert time.monotonic() - start < 60
     assert "the network itself: test accuracy" in capsys.readouterr().err
@@ -170,7 +192,10 @@ def test_workers_end_with_their_parent():
     workers = [int(pid) for pid in process.stdout.split()]
     assert len(workers) == 2
     deadline = time.monotonic() + 60
-    while any(os.path.exists(f"/proc/{pid}") and "Z" not in open(f"/proc/{pid}/stat").read().split()[2] for pid in workers):
+    while any(
+        os.path.exists(f"/proc/{pid}") and "Z" not in pathlib.Path(f"/proc/{pid}/stat").read_text().split()[2]
+        for pid in workers
+    ):
         assert time.monotonic() < deadline, "a worker outlives its parent"
         time.sleep(0.1)
 
@@ -187,26 +212,32 @@ def test_the_pool_limits_memory():
 
 
 def test_bad_input():
-    with pytest.raises(TypeError, match="the model must be a torch.nn.Module, got NoneType"):
+    with pytest.raises(TypeError, match=r"the model must be a torch.nn.Module, got NoneType"):
         kas.search(None)
-    with pytest.raises(ValueError, match="no layer that an operator can take the place of"):
+    with pytest.raises(ValueError, match=r"no layer that an operator can take the place of"):
         kas.search(nn.Sequential(nn.Flatten(), nn.LayerNorm(100), nn.AdaptiveAvgPool1d(10)), data())
-    for budget, error in (([], TypeError), (True, TypeError), ("soon", ValueError), (-3, ValueError), (math.nan, ValueError)):
-        with pytest.raises(error, match="the budget must"):
+    for budget, error in (
+        ([], TypeError),
+        (True, TypeError),
+        ("soon", ValueError),
+        (-3, ValueError),
+        (math.nan, ValueError),
+    ):
+        with pytest.raises(error, match=r"the budget must"):
             kas.search(small(), data(), budget)
-    with pytest.raises(ValueError, match="at least one limit"):
+    with pytest.raises(ValueError, match=r"at least one limit"):
         kas.search(small(), data(), kas.Budget())
-    with pytest.raises(TypeError, match="'halving' must be a kas.Halving, got int"):
+    with pytest.raises(TypeError, match=r"'halving' must be a kas.Halving, got int"):
         kas.search(small(), data(), 1, halving=3)
-    with pytest.raises(TypeError, match="the limit 'shift' must be a number, got 'none'"):
+    with pytest.raises(TypeError, match=r"the limit 'shift' must be a number, got 'none'"):
         kas.search(small(), data(), 1, limits={"shift": "none"})
-    with pytest.raises(kas.Error, match="limit"):
+    with pytest.raises(kas.Error, match=r"limit"):
         kas.search(small(), data(), 1, limits={"no_such_limit": 3})
-    with pytest.raises(ValueError, match="'final' must be an integer of at least 0, got -1"):
+    with pytest.raises(ValueError, match=r"'final' must be an integer of at least 0, got -1"):
         kas.search(small(), data(), 1, final=-1)
-    with pytest.raises(ValueError, match="0 <= min_flops_ratio <= flops_ratio"):
+    with pytest.raises(ValueError, match=r"0 <= min_flops_ratio <= flops_ratio"):
         kas.search(small(), data(), 1, flops_ratio=0.1, min_flops_ratio=0.5)
-    with pytest.raises(ValueError, match="'progress' must be True, False, 'table' or 'lines', got 'loud'"):
+    with pytest.raises(ValueError, match=r"'progress' must be True, False, 'table' or 'lines', got 'loud'"):
         kas.search(small(), data(), 1, **{**OPTIONS, "progress": "loud"})
 
     class Nan(nn.Module):
@@ -217,7 +248,7 @@ def test_bad_input():
         def forward(self, x):
             return self.network(x) * (math.nan if self.training else 1)
 
-    with pytest.raises(ValueError, match="the network itself cannot be trained: the loss is nan"):
+    with pytest.raises(ValueError, match=r"the network itself cannot be trained: the loss is nan"):
         kas.search(Nan(), data(), 1, **OPTIONS)
 
 
@@ -253,12 +284,25 @@ def test_command_line(capsys, tmp_path):
 def test_ctrl_c_keeps_everything(tmp_path):
     """In a space that is not exhausted while this looks."""
     command = [
-        sys.executable, "-m", "kas.cli", "search", "--budget=10m", "--algorithm=random", "--limit=shift=0",
-        "--epochs=1", "--no-halving", "--final-seeds=1", "--workers=1", f"--database={tmp_path / 'search.db'}",
+        sys.executable,
+        "-m",
+        "kas.cli",
+        "search",
+        "--budget=10m",
+        "--algorithm=random",
+        "--limit=shift=0",
+        "--epochs=1",
+        "--no-halving",
+        "--final-seeds=1",
+        "--workers=1",
+        f"--database={tmp_path / 'search.db'}",
     ]
     # A shell starts what it runs in the background with the signal ignored, and children inherit that.
     process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120

@@ -13,7 +13,7 @@ import kas.torch
 
 
 class Block(nn.Module):
-    """A residual block behind a stem, and a linear layer."""
+    """A residual block after a stem, and a linear layer."""
 
     def __init__(self):
         super().__init__()
@@ -112,17 +112,21 @@ def test_substitute_trains(network, example, sites):
 
 def test_selection(network, example, sites):
     # The space that the operator was found for.
-    found = kas.parse(str(kas.operator("conv2d")).replace("{", 'attributes {kas.origin = "conv2d_stem"} {', 1))["conv2d"]
+    found = kas.parse(str(kas.operator("conv2d")).replace("{", 'attributes {kas.origin = "conv2d_stem"} {', 1))[
+        "conv2d"
+    ]
     other = kas.torch.substitute(network, found, sites)
     assert [name for name, m in other.named_modules() if isinstance(m, kas.torch.KasModule)] == ["stem"]
     # All that it fits.
     other = kas.torch.substitute(network, kas.operator("conv2d"), example=example, backend="pytorch")
     names = [name for name, m in other.named_modules() if isinstance(m, kas.torch.KasModule)]
     assert names == ["stem", "first", "second", "grouped", "depthwise", "dilated"]
-    # Not all that it was asked for.
+    # Not all that were named.
     operator = kas.operator("conv2d")
     both = [sites.sites["first"], sites.sites["down"]]
-    with pytest.raises(ValueError, match="does not fit these layers:\n  down: requires one value for symbol 'H', got 8 and 4"):
+    with pytest.raises(
+        ValueError, match="does not fit these layers:\n  down: requires one value for symbol 'H', got 8 and 4"
+    ):
         kas.torch.substitute(network, operator, both)
     other = kas.torch.substitute(network, operator, both, strict=False)
     assert isinstance(other.first, kas.torch.KasModule) and isinstance(other.down, nn.Conv2d)
@@ -192,19 +196,43 @@ def test_bad_input(network, example, sites):
         (lambda: kas.torch.extract("network", example), TypeError, "expected a torch.nn.Module, got str"),
         (lambda: kas.torch.extract(network, [[1.0]]), TypeError, "must be a tensor or a tuple of tensors, got list"),
         (lambda: kas.torch.extract(network, example[:, :2]), ValueError, "does not take this example: RuntimeError"),
-        (lambda: kas.torch.extract(nn.ReLU(), example), ValueError, "has no layer that an operator can take the place of"),
+        (
+            lambda: kas.torch.extract(nn.ReLU(), example),
+            ValueError,
+            "has no layer that an operator can take the place of",
+        ),
         (
             lambda: kas.torch.extract(nn.Conv2d(3, 3, 3), example),
             ValueError,
             "none of:\n  the network itself: requires padding that gives 8 outputs",
         ),
-        (lambda: kas.torch.extract(network, example, coefficients="H=2"), kas.Error, "other names than the sizes of layers"),
+        (
+            lambda: kas.torch.extract(network, example, coefficients="H=2"),
+            kas.Error,
+            "other names than the sizes of layers",
+        ),
         (lambda: kas.torch.substitute(network, "conv2d", sites), TypeError, "expected a kas.Operator"),
         (lambda: kas.torch.substitute(network, conv), TypeError, "needs the sites that extract found, or an example"),
-        (lambda: kas.torch.substitute(network, conv, sites, space="conv3d"), ValueError, "no layers of the space 'conv3d'"),
-        (lambda: kas.torch.substitute(network, conv, sites, space="conv1x1"), ValueError, "symbol 'k', which the layer"),
-        (lambda: kas.torch.substitute(network, kas.operator("conv1d"), sites), ValueError, "does not fit any of these layers"),
-        (lambda: kas.torch.substitute(nn.ReLU(), conv, sites, space="conv2d"), ValueError, "these sites are of another one"),
+        (
+            lambda: kas.torch.substitute(network, conv, sites, space="conv3d"),
+            ValueError,
+            "no layers of the space 'conv3d'",
+        ),
+        (
+            lambda: kas.torch.substitute(network, conv, sites, space="conv1x1"),
+            ValueError,
+            "symbol 'k', which the layer",
+        ),
+        (
+            lambda: kas.torch.substitute(network, kas.operator("conv1d"), sites),
+            ValueError,
+            "does not fit any of these layers",
+        ),
+        (
+            lambda: kas.torch.substitute(nn.ReLU(), conv, sites, space="conv2d"),
+            ValueError,
+            "these sites are of another one",
+        ),
         (lambda: kas.torch.substitute(network, conv, sites, backend="gpu"), ValueError, "'compiled' or 'pytorch'"),
         (lambda: kas.torch.substitute(network, conv, sites, binding={"q": 1}), ValueError, "does not fit any of these"),
     ]:

@@ -23,7 +23,8 @@ def check_loop_nests(cases, folder):
         texts.append(text)
     source.write_text("\n".join(texts))
     subprocess.run(
-        [compiler, "-std=c11", "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", folder / "nests.so", source, "-lm"], check=True
+        [compiler, "-std=c11", "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", folder / "nests.so", source, "-lm"],
+        check=True,
     )
     library = ctypes.CDLL(str(folder / "nests.so"))
     for number, (op, binding) in enumerate(cases):

@@ -29,7 +29,7 @@ def run(module, data, gradient):
 def check(cases):
     for number, (op, binding) in enumerate(cases):
         compiled = kas.torch.KasModule(op, binding, threads=1)
-        # The gradients of PyTorch's code in f64 stand for the true ones.
+        # The gradients of PyTorch's code in f64 are taken for the true ones.
         exact = kas.torch.KasModule(op, binding, backend="pytorch").double()
         arrays = make_arrays(op, binding, seed=number)
         for weight, reference, array in zip(compiled.weights, exact.weights, arrays[1:]):
@@ -61,9 +61,9 @@ def check_roads(cases, least):
         gradient = generator.standard_normal(op.shapes(binding).output, dtype=numpy.float32)
         arrays = [*make_arrays(op, binding, seed=number), gradient]
         for tensor in range(op.num_weights + 1):
-            loops = op.compile_gradient(tensor, binding, road="loops", threads=1)
+            loops = op.compile_gradient(tensor, binding, lowering="loops", threads=1)
             try:
-                structured = op.compile_gradient(tensor, binding, road="structured", threads=1)
+                structured = op.compile_gradient(tensor, binding, lowering="structured", threads=1)
             except kas.Error as error:
                 assert "has no structured form" in str(error)
                 continue
@@ -78,7 +78,7 @@ def check_roads(cases, least):
     assert both >= least, both
 
 
-def test_roads_of_gradients():
+def test_lowerings_of_gradients():
     check_roads(named_cases()[::2] + random_operators(60)[:10], 30)
 
 
@@ -134,7 +134,9 @@ def test_custom_op_is_registered_rightly():
     x = torch.randn(2, 3, 6, 5, requires_grad=True)
     arguments = (x, module.weights, module.text, "N=2,Cin=3,Cout=4,H=6,W=5,k=3", 1)
     torch.library.opcheck(
-        torch.ops.kas.apply.default, arguments, test_utils=("test_schema", "test_autograd_registration", "test_faketensor")
+        torch.ops.kas.apply.default,
+        arguments,
+        test_utils=("test_schema", "test_autograd_registration", "test_faketensor"),
     )
 
 
@@ -199,7 +201,11 @@ def test_bad_input():
         (lambda: module(torch.randn(3, 6, 5)), ValueError, "expected data with 4 dimensions"),
         (lambda: module(torch.randn(2, 4, 6, 5)), ValueError, "does not fit this module"),
         (lambda: module(torch.randn(2, 3, 6, 5).double()), TypeError, "compiled kernels take float32"),
-        (lambda: conv.compile_gradient(1, BINDING, road="quick"), ValueError, "'structured' or 'loops', got 'quick'"),
+        (
+            lambda: conv.compile_gradient(1, BINDING, lowering="quick"),
+            ValueError,
+            "'structured' or 'loops', got 'quick'",
+        ),
         (lambda: conv.compile_gradient(2, BINDING), ValueError, "must be 0 .the data. to 1, got 2"),
     ]:
         with pytest.raises(error, match=message):

@@ -2,8 +2,11 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the tables of docs/Judging.md from what tools/judging/run.py wrote: how well each judge ranks operators, what
-picking by it costs, and which policy finds the best operator for the same training time."""
+"""Makes the tables of docs/reports/proxies.md from what tools/judging/run.py wrote.
+
+They say how well each proxy ranks operators, what picking by it costs, and which policy finds the best operator for the
+same training time.
+"""
 
 import argparse
 import itertools
@@ -14,10 +17,21 @@ import statistics
 
 import numpy
 
-from kas.evaluate.judges import Combination, rank_correlation
+from kas.evaluate.proxies import Combination, rank_correlation
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-STATIC = ("params", "flops", "nest_flops", "bytes", "points_seen", "positions_seen", "channels_seen", "data_used", "points_seen_twice", "weights_indexed_by_position")
+STATIC = (
+    "params",
+    "flops",
+    "nest_flops",
+    "bytes",
+    "points_seen",
+    "positions_seen",
+    "channels_seen",
+    "data_used",
+    "points_seen_twice",
+    "weights_indexed_by_position",
+)
 INITIAL = ("grad_norm", "snip", "synflow", "fisher", "naswot")
 SHUFFLES = 20
 DRAWS = 1000
@@ -48,20 +62,29 @@ class Task:
     def __init__(self, rows, operators, seeds):
         self.operators, self.seeds = operators, seeds
         self.runs = [[rows[key, f"seed{seed}"] for seed in range(seeds)] for key in operators]
-        self.scores = [{name: value for name, value in rows[key, "scores"].items() if isinstance(value, (int, float))} for key in operators]
+        self.scores = [
+            {name: value for name, value in rows[key, "scores"].items() if isinstance(value, (int, float))}
+            for key in operators
+        ]
         self.test = numpy.array([[run["test"] for run in runs] for runs in self.runs])
         self.mean = self.test.mean(1)
         self.dense = [row["test"] for (key, _), row in rows.items() if key == "dense"]
 
     def regret(self, scores, count: int) -> float:
-        """Points of accuracy between the best of all and the best of the `count` ranked first; equal scores count by
-        chance."""
-        order = numpy.argsort(-numpy.asarray(scores, float) + 1e-12 * numpy.random.RandomState(0).rand(len(scores)), kind="stable")
+        """Points of accuracy between the best of all and the best of the `count` ranked first.
+
+        Equal scores count by chance.
+        """
+        order = numpy.argsort(
+            -numpy.asarray(scores, float) + 1e-12 * numpy.random.RandomState(0).rand(len(scores)), kind="stable"
+        )
         return 100 * float(self.mean.max() - self.mean[order[:count]].max())
 
     def noise(self) -> tuple[float, float]:
         """Spearman's between two seeds (mean over pairs), and the standard deviation over seeds."""
-        pairs = [rank_correlation(self.test[:, a], self.test[:, b]) for a, b in itertools.combinations(range(self.seeds), 2)]
+        pairs = [
+            rank_correlation(self.test[:, a], self.test[:, b]) for a, b in itertools.combinations(range(self.seeds), 2)
+        ]
         return statistics.fmean(pairs), float(math.sqrt(self.test.var(1, ddof=1).mean()))
 
 
@@ -73,21 +96,32 @@ def read(path: pathlib.Path) -> tuple[dict[str, Task], int]:
         tasks.setdefault(row["task"], {})[row["operator"], row["what"]] = row
         if "failure" in row:
             failed.add(row["operator"])
-    seeds = 1 + max(int(what[4:]) for rows in tasks.values() for (key, what) in rows if what.startswith("seed") and key != "dense")
+    seeds = 1 + max(
+        int(what[4:]) for rows in tasks.values() for (key, what) in rows if what.startswith("seed") and key != "dense"
+    )
     wanted = [f"seed{seed}" for seed in range(seeds)] + ["scores"]
     keys = sorted({(row["index"], key) for rows in tasks.values() for (key, _), row in rows.items() if key != "dense"})
     operators = [
-        key for _, key in keys
+        key
+        for _, key in keys
         if key not in failed and all((key, what) in rows for rows in tasks.values() for what in wanted)
     ]
     return {name: Task(rows, operators, seeds) for name, rows in tasks.items()}, len(failed)
 
 
-def judge_columns(task: Task) -> dict[str, tuple[numpy.ndarray, str]]:
-    """Scores by judge, more is better, and what each costs per operator in CPU seconds."""
+def proxy_columns(task: Task) -> dict[str, tuple[numpy.ndarray, str]]:
+    """Scores by proxy, more is better, and what each costs per operator in CPU seconds."""
     scores = task.scores
     cost = lambda name: f"{statistics.fmean(row[name] for row in scores):.2f}"  # noqa: E731
-    columns = {name: (numpy.array([row.get(name, math.nan) for row in scores]), "0" if name in ("params", "flops", "nest_flops", "bytes", "weights_indexed_by_position") else cost("static_seconds")) for name in STATIC}
+    columns = {
+        name: (
+            numpy.array([row.get(name, math.nan) for row in scores]),
+            "0"
+            if name in ("params", "flops", "nest_flops", "bytes", "weights_indexed_by_position")
+            else cost("static_seconds"),
+        )
+        for name in STATIC
+    }
     columns |= {name: (numpy.array([row[name] for row in scores]), cost("initialization_seconds")) for name in INITIAL}
     columns["fit, 25 steps"] = (-numpy.array([row["fit25"] for row in scores]), cost("fit_seconds"))
     return columns
@@ -97,36 +131,55 @@ def features(task: Task, names) -> list[dict[str, float]]:
     return [{name: row[name] for name in names if name in row} for row in task.scores]
 
 
-def judges_table(tasks: dict[str, Task]) -> list[str]:
-    lines = ["| judge | CPU s | " + " | ".join(f"{name}: Spearman [95 %] | tau | regret of the top 5" for name in tasks) + " |"]
+def proxies_table(tasks: dict[str, Task]) -> list[str]:
+    lines = [
+        "| proxy | CPU s | "
+        + " | ".join(f"{name}: Spearman [95 %] | tau | regret of the top 5" for name in tasks)
+        + " |"
+    ]
     lines.append("|---" * (2 + 3 * len(tasks)) + "|")
 
     def cells(task: Task, scores) -> str:
         if numpy.ptp(scores) == 0:
             return "the same for all | | "
         low, high = bootstrap(scores, task.mean)
-        return f"{rank_correlation(scores, task.mean):.2f} [{low:.2f}, {high:.2f}] | {kendall(scores, task.mean):.2f} | {task.regret(scores, 5):.1f}"
+        return (
+            f"{rank_correlation(scores, task.mean):.2f} [{low:.2f}, {high:.2f}] | {kendall(scores, task.mean):.2f} "
+            f"| {task.regret(scores, 5):.1f}"
+        )
 
-    columns = {name: judge_columns(task) for name, task in tasks.items()}
+    columns = {name: proxy_columns(task) for name, task in tasks.items()}
     first = next(iter(columns.values()))
-    for judge in first:
-        lines.append(f"| {judge} | {first[judge][1]} | " + " | ".join(cells(tasks[name], columns[name][judge][0]) for name in tasks) + " |")
+    for proxy in first:
+        lines.append(
+            f"| {proxy} | {first[proxy][1]} | "
+            + " | ".join(cells(tasks[name], columns[name][proxy][0]) for name in tasks)
+            + " |"
+        )
     for epochs in (1, 3, 6):
         row = []
         seconds = []
         for task in tasks.values():
-            # Seed 0 judges the means of the other seeds.
+            # Seed 0 predicts the means of the other seeds.
             scores = numpy.array([runs[0][f"validation{epochs}"] for runs in task.runs])
             other = task.test[:, 1:].mean(1)
             low, high = bootstrap(scores, other)
-            row.append(f"{rank_correlation(scores, other):.2f} [{low:.2f}, {high:.2f}] | {kendall(scores, other):.2f} | {task.regret(scores, 5):.1f}")
+            row.append(
+                f"{rank_correlation(scores, other):.2f} [{low:.2f}, {high:.2f}] | {kendall(scores, other):.2f} | "
+                f"{task.regret(scores, 5):.1f}"
+            )
             seconds += [runs[0][f"seconds{epochs}"] for runs in task.runs]
-        lines.append(f"| {epochs} epoch{'s' * (epochs > 1)} | {statistics.fmean(seconds):.2f} | " + " | ".join(row) + " |")
+        lines.append(
+            f"| {epochs} epoch{'s' * (epochs > 1)} | {statistics.fmean(seconds):.2f} | " + " | ".join(row) + " |"
+        )
     row = []
     for task in tasks.values():
         other = task.test[:, 1:].mean(1)
         low, high = bootstrap(task.test[:, 0], other)
-        row.append(f"{rank_correlation(task.test[:, 0], other):.2f} [{low:.2f}, {high:.2f}] | {kendall(task.test[:, 0], other):.2f} | {task.regret(task.test[:, 0], 5):.1f}")
+        row.append(
+            f"{rank_correlation(task.test[:, 0], other):.2f} [{low:.2f}, {high:.2f}] | "
+            f"{kendall(task.test[:, 0], other):.2f} | {task.regret(task.test[:, 0], 5):.1f}"
+        )
     seconds = [run["seconds"] for task in tasks.values() for runs in task.runs for run in runs]
     lines.append(f"| a whole training (ceiling) | {statistics.fmean(seconds):.2f} | " + " | ".join(row) + " |")
     names = (*STATIC, *INITIAL, "fit25")
@@ -147,7 +200,8 @@ def transfer_lines(tasks: dict[str, Task]) -> list[str]:
         low, high = bootstrap(scores, tasks[b].mean)
         lines.append(
             f"* The combination of {a} (own rank correlation {learned.rank_correlation:.2f}) on {b}: "
-            f"**{rank_correlation(scores, tasks[b].mean):.2f}** [{low:.2f}, {high:.2f}], regret of its top 5 {tasks[b].regret(scores, 5):.1f} points. "
+            f"**{rank_correlation(scores, tasks[b].mean):.2f}** [{low:.2f}, {high:.2f}], regret of its top 5 "
+            f"{tasks[b].regret(scores, 5):.1f} points. "
             f"The accuracies of {a} themselves on {b}: {rank_correlation(tasks[a].mean, tasks[b].mean):.2f}."
         )
     return lines
@@ -157,7 +211,11 @@ def transfer_lines(tasks: dict[str, Task]) -> list[str]:
 
 
 def trained_result(task: Task, picked) -> float:
-    return 100 * float(task.mean.max() - task.mean[picked]) if picked is not None else 100 * float(task.mean.max() - task.mean.min())
+    return (
+        100 * float(task.mean.max() - task.mean[picked])
+        if picked is not None
+        else 100 * float(task.mean.max() - task.mean.min())
+    )
 
 
 def policy_random(task: Task, order, budget: float):
@@ -175,7 +233,12 @@ def policy_random(task: Task, order, budget: float):
 def policy_halving(task: Task, order, budget: float, size: int = 9):
     """Brackets of 9 by 1-3-6-all epochs, as kas.search."""
     best = None
-    rungs = [("seconds1", "validation1"), ("seconds3", "validation3"), ("seconds6", "validation6"), ("seconds", "validation")]
+    rungs = [
+        ("seconds1", "validation1"),
+        ("seconds3", "validation3"),
+        ("seconds6", "validation6"),
+        ("seconds", "validation"),
+    ]
     for start in range(0, len(order), size):
         alive, spent = list(order[start : start + size]), {}
         for number, (seconds, validation) in enumerate(rungs):
@@ -191,7 +254,12 @@ def policy_halving(task: Task, order, budget: float, size: int = 9):
             if len(kept) < len(alive):
                 # The time is up: of a bracket that is cut short the best counts if nothing else does.
                 if best is None and alive and spent:
-                    best = max(spent, key=lambda index: task.runs[index][0][validation if index in kept else rungs[max(0, number - 1)][1]])
+                    best = max(
+                        spent,
+                        key=lambda index: task.runs[index][0][
+                            validation if index in kept else rungs[max(0, number - 1)][1]
+                        ],
+                    )
                 return best
             if number == len(rungs) - 1:
                 for index in kept:
@@ -203,26 +271,28 @@ def policy_halving(task: Task, order, budget: float, size: int = 9):
     return best
 
 
-def judged_first(policy, score: str, seconds: str, sign: float):
-    """Half of the time judges, and the policy goes through what was judged, the best first."""
+def scored_first(policy, score: str, seconds: str, sign: float):
+    """Half of the time scores, and the policy goes through what was scored, the best first."""
 
     def run(task: Task, order, budget: float):
-        left, judged = budget / 2, []
+        left, scored = budget / 2, []
         for index in order:
             cost = task.scores[index][seconds] if seconds else 0.0
             if cost > left:
                 break
             left -= cost
-            judged.append(index)
-        judged.sort(key=lambda index: -sign * task.scores[index][score])
-        return policy(task, judged, budget / 2 + left)
+            scored.append(index)
+        scored.sort(key=lambda index: -sign * task.scores[index][score])
+        return policy(task, scored, budget / 2 + left)
 
     return run
 
 
 def policy_surrogate(task: Task, order, budget: float):
-    """Whole trainings, each but the first ten of the operator that a combination of static features, learned from those
-    before, expects most of."""
+    """Whole trainings, in the order in which a combination of static features ranks the operators.
+
+    The combination learns from the trainings before; the first ten are as they come.
+    """
     best, known, left, learned = None, [], list(order), None
     while left:
         index = left[0]
@@ -252,21 +322,31 @@ def policies_table(tasks: dict[str, Task], trainings=(5, 10, 20, 40)) -> list[st
     policies = {
         "random, whole trainings": policy_random,
         "successive halving 1-3-6-all": policy_halving,
-        "parameters first, then halving": judged_first(policy_halving, "params", "", 1),
-        "SNIP first, then halving": judged_first(policy_halving, "snip", "initialization_seconds", 1),
-        "fit first, then halving": judged_first(policy_halving, "fit25", "fit_seconds", -1),
+        "parameters first, then halving": scored_first(policy_halving, "params", "", 1),
+        "SNIP first, then halving": scored_first(policy_halving, "snip", "initialization_seconds", 1),
+        "fit first, then halving": scored_first(policy_halving, "fit25", "fit_seconds", -1),
         "surrogate on static features": policy_surrogate,
     }
     count = min(len(task.operators) for task in tasks.values())
     trainings = [number for number in trainings if number <= count / 2]
-    lines = ["| policy | " + " | ".join(f"{name}: {number}" for name in tasks for number in trainings) + " |", "|---" * (1 + len(tasks) * len(trainings)) + "|"]
+    lines = [
+        "| policy | " + " | ".join(f"{name}: {number}" for name in tasks for number in trainings) + " |",
+        "|---" * (1 + len(tasks) * len(trainings)) + "|",
+    ]
     for label, policy in policies.items():
         cells = []
         for task in tasks.values():
             mean = statistics.fmean(runs[0]["seconds"] for runs in task.runs)
             for number in trainings:
                 regrets = [
-                    trained_result(task, policy(task, list(numpy.random.RandomState(shuffle).permutation(len(task.operators))), number * mean))
+                    trained_result(
+                        task,
+                        policy(
+                            task,
+                            list(numpy.random.RandomState(shuffle).permutation(len(task.operators))),
+                            number * mean,
+                        ),
+                    )
                     for shuffle in range(SHUFFLES)
                 ]
                 cells.append(f"{statistics.fmean(regrets):.1f} ± {statistics.stdev(regrets) / math.sqrt(SHUFFLES):.1f}")
@@ -283,17 +363,40 @@ def main() -> None:
     globals().update(SHUFFLES=arguments.shuffles, DRAWS=arguments.draws)
     tasks, failed = read(pathlib.Path(arguments.input))
     first = next(iter(tasks.values()))
-    print(f"{len(first.operators)} operators with {first.seeds} seeds on {len(tasks)} tasks; {failed} drawn ones left out.\n")
+    print(
+        f"{len(first.operators)} operators with {first.seeds} seeds on {len(tasks)} tasks; {failed} drawn ones left "
+        "out.\n"
+    )
     print("| | " + " | ".join(tasks) + " |\n|---" + "|---" * len(tasks) + "|")
     quantiles = lambda task: " / ".join(f"{100 * q:.1f}" for q in numpy.quantile(task.mean, (0, 0.25, 0.5, 0.75, 1)))  # noqa: E731
     print("| test accuracy: least / quartiles / best | " + " | ".join(map(quantiles, tasks.values())) + " |")
-    print("| the network itself: mean (seeds) | " + " | ".join(f"{100 * statistics.fmean(t.dense):.1f} ({len(t.dense)})" if t.dense else "" for t in tasks.values()) + " |")
+    print(
+        "| the network itself: mean (seeds) | "
+        + " | ".join(
+            f"{100 * statistics.fmean(t.dense):.1f} ({len(t.dense)})" if t.dense else "" for t in tasks.values()
+        )
+        + " |"
+    )
     print("| Spearman between two seeds | " + " | ".join(f"{t.noise()[0]:.2f}" for t in tasks.values()) + " |")
-    print("| standard deviation over seeds, points | " + " | ".join(f"{100 * t.noise()[1]:.1f}" for t in tasks.values()) + " |")
+    print(
+        "| standard deviation over seeds, points | "
+        + " | ".join(f"{100 * t.noise()[1]:.1f}" for t in tasks.values())
+        + " |"
+    )
     position = [row["weights_indexed_by_position"] > 0 for row in first.scores]
-    split = lambda task: " / ".join(f"{100 * float(numpy.median(task.mean[numpy.array(position) == flag])):.1f}" if flag in position else "-" for flag in (True, False))  # noqa: E731
-    print(f"| median with weights indexed by a position ({sum(position)}) / without | " + " | ".join(map(split, tasks.values())) + " |\n")
-    for line in judges_table(tasks):
+
+    def split(task: Task) -> str:
+        medians = (
+            float(numpy.median(task.mean[numpy.array(position) == f])) if f in position else None for f in (True, False)
+        )
+        return " / ".join("-" if median is None else f"{100 * median:.1f}" for median in medians)
+
+    print(
+        f"| median with weights indexed by a position ({sum(position)}) / without | "
+        + " | ".join(map(split, tasks.values()))
+        + " |\n"
+    )
+    for line in proxies_table(tasks):
         print(line)
     print()
     for line in transfer_lines(tasks):

@@ -1,4 +1,4 @@
-// The space that docs/Judging.md searches: that of tools/judging, with at most half of the FLOPs.
+// The space that docs/reports/proxies.md searches: that of tools/judging, with at most half of the FLOPs.
 // kas.evaluate.DigitsNetwork has 1 843 200 FLOPs in its 3x3 convolutions.
 kas.space @digits<N, Cin, Cout, H | k1, k2, s, g>
     [N, Cout unordered, H, H] from [N, Cin unordered, H, H]

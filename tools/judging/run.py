@@ -2,12 +2,12 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains and judges operators drawn uniformly from the space of tools/judging/space.mlir, on two tasks.
+"""Trains and scores operators drawn uniformly from the space of tools/judging/space.mlir, on two tasks.
 
 Writes one JSON object per line and training (or set of scores) to the output file. It may be killed at any time: the
 same command goes on. Several processes may share the work, each with an --output and a --first of its own (all but one
-with --dense-seeds=0): the files one behind the other are the table. tools/judging/analyse.py makes the tables of
-docs/Judging.md from it.
+with --dense-seeds=0): the files in sequence are the table. tools/judging/analyse.py makes the tables of
+docs/reports/proxies.md from it.
 """
 
 import argparse
@@ -16,12 +16,13 @@ import math
 import pathlib
 import re
 import time
+from functools import partial
 
 import torch
 
 import kas
 from kas import evaluate
-from kas.evaluate import judges
+from kas.evaluate import proxies
 
 ROOT = pathlib.Path(__file__).resolve().parent
 BINDING = {"k1": 3, "k2": 5, "s": 2, "g": 4}
@@ -51,16 +52,18 @@ def train(trainer: evaluate.Trainer, operator: str | None, seed: int) -> dict:
     return row
 
 
-def judge(trainer: evaluate.Trainer, teacher: judges.Teacher, candidate: kas.Candidate, space: kas.SearchSpace) -> dict:
+def score(
+    trainer: evaluate.Trainer, teacher: proxies.Teacher, candidate: kas.Candidate, space: kas.SearchSpace
+) -> dict:
     """All scores, those at initialization as means of three, and what each group costs in CPU seconds."""
     clock = time.process_time
     start = clock()
-    row: dict = judges.static_features(candidate.operator, space.bindings, space.multiplicities)
+    row: dict = proxies.static_features(candidate.operator, space.bindings, space.multiplicities)
     row["static_seconds"], start = clock() - start, clock()
-    several = [judges.initialization_scores(trainer, candidate.text, seed) for seed in range(3)]
+    several = [proxies.initialization_scores(trainer, candidate.text, seed) for seed in range(3)]
     row |= {name: math.fsum(scores[name] for scores in several) / 3 for name in several[0]}
     row["initialization_seconds"], start = (clock() - start) / 3, clock()
-    row["fit25"] = judges.fit_error(trainer, candidate.text, teacher, steps=25)
+    row["fit25"] = proxies.fit_error(trainer, candidate.text, teacher, steps=25)
     row["fit_seconds"] = clock() - start
     return row
 
@@ -74,7 +77,9 @@ def main() -> None:
     parser.add_argument("--operators", type=int, default=300, help="how many operators to draw (default 300)")
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each on each task (default 3)")
     parser.add_argument("--dense-seeds", type=int, default=10, help="trainings of the network itself (default 10)")
-    parser.add_argument("--first", type=int, default=0, help="go on from this operator; for processes with outputs of their own")
+    parser.add_argument(
+        "--first", type=int, default=0, help="go on from this operator; for processes with outputs of their own"
+    )
     parser.add_argument("--tasks", default="digits,moved_digits", help="data sets (default digits,moved_digits)")
     parser.add_argument("--seconds", type=float, default=math.inf, help="start nothing after so many seconds")
     parser.add_argument("--output", default=str(ROOT.parents[1] / "docs" / "data" / "judging.jsonl"))
@@ -96,7 +101,7 @@ def main() -> None:
     with kas.Searcher(space, "uniform", seed=7) as searcher:
         candidates = searcher.ask(arguments.operators)
     trainers = {task: make_trainer(task) for task in arguments.tasks.split(",")}
-    teachers: dict[str, judges.Teacher] = {}
+    teachers: dict[str, proxies.Teacher] = {}
 
     with open(output, "a") as stream:
 
@@ -117,17 +122,21 @@ def main() -> None:
 
         for task, trainer in trainers.items():
             for seed in range(arguments.dense_seeds):
-                record(task, -1, "dense", f"seed{seed}", lambda: train(trainer, None, seed))
+                record(task, -1, "dense", f"seed{seed}", partial(train, trainer, None, seed))
         for index, candidate in enumerate(candidates):
             if index < arguments.first:
                 continue
             for task, trainer in trainers.items():
                 if task not in teachers:
-                    teachers[task] = judges.make_teacher(trainer)
+                    teachers[task] = proxies.make_teacher(trainer)
                 for seed in range(arguments.seeds):
-                    if not record(task, index, candidate.key, f"seed{seed}", lambda: train(trainer, candidate.text, seed)):
+                    if not record(
+                        task, index, candidate.key, f"seed{seed}", partial(train, trainer, candidate.text, seed)
+                    ):
                         return
-                if not record(task, index, candidate.key, "scores", lambda: judge(trainer, teachers[task], candidate, space)):
+                if not record(
+                    task, index, candidate.key, "scores", partial(score, trainer, teachers[task], candidate, space)
+                ):
                     return
 
 

@@ -2,15 +2,16 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures `kas-bench gpu` beside PyTorch on the same GPU, in one run.
+"""Measures `kas-bench gpu` and PyTorch on the same GPU in one run.
 
     tools/kas-bench/gpu-peers.py > gpu.jsonl
     tools/kas-bench/gpu-peers.py --filter='matmul.*f16' --rounds=3
 
-Case by case, in several rounds, kas and PyTorch (eager, which is cuBLAS and cuDNN, and `torch.compile` with max-autotune) are timed in
-turn by events of the device; inputs rotate, the median counts. Also measured in the run: the bandwidth of a copy, and as the
-peak the rate of cuBLAS at a product of 8192^3 in each precision. Prints lines of JSON like `kas-bench gpu`, and of kas ratio_to_best_peer:
-above 1 kas is faster. Needs PyTorch with CUDA and a GPU of NVIDIA's.
+Case by case, in several rounds, kas and PyTorch (eager, which is cuBLAS and cuDNN, and `torch.compile` with
+max-autotune) are timed in turn by events of the device; inputs rotate, the median counts. Also measured in the run: the
+bandwidth of a copy, and as the peak the rate of cuBLAS at a product of 8192^3 in each precision. Prints lines of JSON
+like `kas-bench gpu`, and of kas ratio_to_best_peer: above 1 kas is faster. Needs PyTorch with CUDA and a GPU of
+NVIDIA's.
 """
 
 import argparse
@@ -96,8 +97,12 @@ def run_kas(options, pattern):
 
 
 def write(case, implementation, metric, value, unit=""):
-    print(json.dumps({"suite": "gpu", "case": case, "impl": implementation, "metric": metric, "value": value,
-                      "unit": unit}), flush=True)
+    print(
+        json.dumps(
+            {"suite": "gpu", "case": case, "impl": implementation, "metric": metric, "value": value, "unit": unit}
+        ),
+        flush=True,
+    )
 
 
 def measure_case(torch, options, case):
@@ -110,7 +115,7 @@ def measure_case(torch, options, case):
     times = {}
     for _ in range(options.rounds):
         lines = run_kas(options, f"^{re.escape(case)}$")
-        times.setdefault("kas", []).extend(l["value"] for l in lines if l["metric"] == "time_ms")
+        times.setdefault("kas", []).extend(line["value"] for line in lines if line["metric"] == "time_ms")
         for name, function in contenders.items():
             times.setdefault(name, []).extend(measure(torch, function, layer[1], options.seconds))
     medians = {name: statistics.median(values) for name, values in times.items() if values}

@@ -3,7 +3,7 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Measures all that docs/Benchmarks.md shows and writes it there. Run it on a machine that does nothing else.
+# Measures all that docs/reports/cpu-benchmarks.md shows and writes it there. Run it on a machine that does nothing else.
 set -euo pipefail
 
 usage() {
@@ -11,7 +11,7 @@ usage() {
 usage: tools/kas-bench/peers-all.sh [options]
 
 Measures operators, what a search finds, and networks on one and two threads; results are left in build/peers/*.jsonl, and
-docs/Benchmarks.md and docs/roofline.svg are written anew.
+docs/reports/cpu-benchmarks.md and docs/reports/roofline.svg are written anew.
 
   --tools=DIR where kas-opt and kas-translate are (default build/bin)
   --warm      compiles everything, measures nothing
@@ -63,7 +63,7 @@ if [[ ${#warm[@]} -eq 0 ]]; then
   for name in operators searched networks networks-2; do
     [[ ! -s $out/$name.jsonl ]] || files+=("$out/$name.jsonl")
   done
-  "$root/tools/kas-bench/plot-peers.py" --tables="$root/docs/Benchmarks.md" "${files[@]}"
-  "$root/tools/kas-bench/plot-peers.py" --roofline "${files[@]}" >"$root/docs/roofline.svg.part"
-  mv "$root/docs/roofline.svg.part" "$root/docs/roofline.svg"
+  "$root/tools/kas-bench/plot-peers.py" --tables="$root/docs/reports/cpu-benchmarks.md" "${files[@]}"
+  "$root/tools/kas-bench/plot-peers.py" --roofline "${files[@]}" >"$root/docs/reports/roofline.svg.part"
+  mv "$root/docs/reports/roofline.svg.part" "$root/docs/reports/roofline.svg"
 fi

@@ -2,26 +2,27 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures kas beside PyTorch (eager and compiled), ONNX Runtime, OpenVINO and IREE, in one run.
+"""Measures kas, PyTorch (eager and compiled), ONNX Runtime, OpenVINO and IREE in one run.
 
-    tools/kas-bench/peers.py --setup                       installs the others into build/peers/venv (peers-requirements.txt)
-    tools/kas-bench/peers.py > peers.jsonl                 all operators, one thread
-    tools/kas-bench/peers.py --filter='^dw|^g' --rounds=2  some of them, quickly
-    tools/kas-bench/peers.py --networks --threads=2        ResNet-18 and what becomes of it with other operators
-    tools/kas-bench/peers.py --searched=found.mlir         what kas-search has found
-    tools/kas-bench/peers.py --transformed=found.mlir      networks that kas-search has transformed
-    tools/kas-bench/peers.py --grouped-layers              the 3x3 layers of three networks, dense and in groups
-    tools/kas-bench/peers.py --resume=peers.jsonl > all    what a run that was stopped has left
-    tools/kas-bench/peers.py --self-check                  tries everything out that needs no other packages
+    peers.py --setup                       installs the others into build/peers/venv (peers-requirements.txt)
+    peers.py > peers.jsonl                 all operators, one thread
+    peers.py --filter='^dw|^g' --rounds=2  some of them, quickly
+    peers.py --networks --threads=2        ResNet-18 and what becomes of it with other operators
+    peers.py --searched=found.mlir         what kas-search has found
+    peers.py --transformed=found.mlir      networks that kas-search has transformed
+    peers.py --grouped-layers              the 3x3 layers of three networks, dense and in groups
+    peers.py --resume=peers.jsonl > all    what a run that was stopped has left
+    peers.py --self-check                  tries everything out that needs no other packages
 
-Each implementation is a process of its own, pinned to the same cores. All variants of all of them are timed in turn, in several
-rounds, together with the peak of the machine and a copy of as many bytes; the median counts. The inputs rotate through more
-memory than the second-level cache has; weights stay. Every output is compared with the one of PyTorch in float64. kas, ONNX Runtime,
-OpenVINO and IREE take and give NCHW and pay for what they rearrange; PyTorch's channels-last variants (nhwc) do not.
+Each implementation is a process of its own, pinned to the same cores. All variants of all of them are timed in turn, in
+several rounds, together with the peak of the machine and a copy of as many bytes; the median counts. The inputs rotate
+through more memory than the second-level cache has; weights stay. Every output is compared with the one of PyTorch in
+float64. kas, ONNX Runtime, OpenVINO and IREE take and give NCHW and pay for what they rearrange; PyTorch's
+channels-last variants (nhwc) do not.
 
-Prints lines of JSON like `kas-bench cpu`: time_ms, gflops and share_of_peak of each variant, and of kas ratio_to_best_peer (above 1
-kas is faster), ratio_to_best_rewrite (where there is code that an expert wrote for the same function), share_of_copy_bandwidth;
-at the end geometric means. The first run compiles a lot; `--warm` does only that.
+Prints lines of JSON like `kas-bench cpu`: time_ms, gflops and share_of_peak of each variant, and of kas
+ratio_to_best_peer (above 1 kas is faster), ratio_to_best_rewrite (where there is code that an expert wrote for the same
+function), share_of_copy_bandwidth; at the end geometric means. The first run compiles a lot; `--warm` does only that.
 """
 
 import argparse
@@ -34,7 +35,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from peerbench import build, cases, groupedlayers, measure, networks, report, searched, selfcheck, transformed, workers  # noqa: E402
+from peerbench import build, cases, groupedlayers, measure, networks, report, searched, selfcheck, transformed, workers
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = Path(__file__).resolve().parent / "peers-requirements.txt"
@@ -53,7 +54,7 @@ def set_up(python):
 
 
 def all_cases(options):
-    """Name -> case of what was asked for; all that a worker may be asked for."""
+    """Name -> case of what was requested; all that a worker may receive."""
     if options.searched:
         return searched.make_cases(options.tools, Path(options.searched).resolve(), options.work, options.count)
     if options.transformed:
@@ -71,7 +72,7 @@ def mark_of(case):
 
 
 def prepare(names, options):
-    """Inputs, outputs in float64, weights as kas takes them, and ONNX files, of cases that have none yet. Needs PyTorch."""
+    """Inputs, outputs in float64, weights as kas takes them, and ONNX files, of new cases. Needs PyTorch."""
     import numpy
     import torch
 
@@ -89,10 +90,19 @@ def prepare(names, options):
         with torch.no_grad():
             if case.group != "searched":
                 for form in case.forms:
-                    torch.onnx.export(case.build(torch, form), (torch.from_numpy(inputs[0]),), str(directory / f"{form}.onnx"), dynamo=False,
-                                      opset_version=17, input_names=["x"], output_names=["y"])
+                    torch.onnx.export(
+                        case.build(torch, form),
+                        (torch.from_numpy(inputs[0]),),
+                        str(directory / f"{form}.onnx"),
+                        dynamo=False,
+                        opset_version=17,
+                        input_names=["x"],
+                        output_names=["y"],
+                    )
             module = module.double()
-            numpy.save(directory / "y.npy", numpy.stack([module(torch.from_numpy(x).double()).numpy() for x in inputs[:2]]))
+            numpy.save(
+                directory / "y.npy", numpy.stack([module(torch.from_numpy(x).double()).numpy() for x in inputs[:2]])
+            )
         (directory / "prepared").write_text(mark_of(case))
 
 
@@ -103,7 +113,15 @@ def prepare_missing(chosen, options, extra):
         if not mark.exists() or mark.read_text() != mark_of(case):
             missing.append(case.name)
     if missing:
-        command = [options.python, "-W", "ignore", __file__, f"--prepare={','.join(missing)}", f"--work={options.work}", *extra]
+        command = [
+            options.python,
+            "-W",
+            "ignore",
+            __file__,
+            f"--prepare={','.join(missing)}",
+            f"--work={options.work}",
+            *extra,
+        ]
         subprocess.run([str(part) for part in command], check=True, stdout=sys.stderr)
 
 
@@ -156,7 +174,15 @@ def run(options):
         if options.resume:
             done = out.restore(Path(options.resume).read_text().splitlines(keepends=True), known)
             chosen = [case for case in chosen if case.name not in done]
-        out.line("run", "kas", "rounds", options.rounds, versions=versions, machine=machine_name(), date=datetime.date.today().isoformat())
+        out.line(
+            "run",
+            "kas",
+            "rounds",
+            options.rounds,
+            versions=versions,
+            machine=machine_name(),
+            date=datetime.date.today().isoformat(),
+        )
         for case in chosen:
             variants, failures = measure.measure(started, case, options)
             for name, reason in failures:
@@ -182,25 +208,56 @@ def parse():
     parser.add_argument("--warm", action="store_true", help="compile everything, time nothing")
     parser.add_argument("--filter", default=".", metavar="REGEX", help="only cases whose name matches")
     parser.add_argument("--variants", default=".", metavar="REGEX", help="only variants of peers whose name matches")
-    parser.add_argument("--all-variants", action="store_true", help="also those that are hardly ever the best of their peer")
-    parser.add_argument("--peers", default="all", metavar="none|all|NAME,...", help=f"of {', '.join(PEERS)} (default: all)")
+    parser.add_argument(
+        "--all-variants", action="store_true", help="also those that are hardly ever the best of their peer"
+    )
+    parser.add_argument(
+        "--peers", default="all", metavar="none|all|NAME,...", help=f"of {', '.join(PEERS)} (default: all)"
+    )
     parser.add_argument("--networks", action="store_true", help="measure networks instead of operators")
-    parser.add_argument("--grouped-layers", action="store_true", help="measure the layers of three networks, dense and in groups, instead")
-    parser.add_argument("--resume", metavar="FILE", help="print again what an earlier run printed to this file, but for its last case, and measure the "
-                        "others")
+    parser.add_argument(
+        "--grouped-layers",
+        action="store_true",
+        help="measure the layers of three networks, dense and in groups, instead",
+    )
+    parser.add_argument(
+        "--resume",
+        metavar="FILE",
+        help="print again what an earlier run printed to this file, but for its last case, and measure the others",
+    )
     parser.add_argument("--searched", metavar="FILE", help="measure the operators of this output of kas-search instead")
-    parser.add_argument("--transformed", metavar="FILE", help="measure the networks of this output of kas-search=network=@forward beside the one they "
-                        "were made of, a residual network of tools/network-search/cifar.py")
+    parser.add_argument(
+        "--transformed",
+        metavar="FILE",
+        help="measure the networks of this output of kas-search=network=@forward and the one they "
+        "were made of, a residual network of tools/network-search/cifar.py",
+    )
     parser.add_argument("--count", type=int, default=200, help="at most so many of them (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="threads of each implementation (default: %(default)s)")
     parser.add_argument("--core", type=int, default=1, help="the first core to run on (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=6, help="how often the turn comes to each variant (default: %(default)s)")
+    parser.add_argument(
+        "--rounds", type=int, default=6, help="how often the turn comes to each variant (default: %(default)s)"
+    )
     parser.add_argument("--repetitions", type=int, default=8, help="calls each time (default: %(default)s)")
-    parser.add_argument("--budget", type=float, default=0.4, help="seconds for a variant and a round, once 20 calls are sure (default: %(default)s)")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=0.4,
+        help="seconds for a variant and a round, once 20 calls are sure (default: %(default)s)",
+    )
     parser.add_argument("--limit", type=int, default=120, help="seconds to load a variant (default: %(default)s)")
-    parser.add_argument("--tools", type=Path, default=ROOT / "build" / "bin", help="the directory of kas-opt and kas-translate")
-    parser.add_argument("--work", type=Path, default=ROOT / "build" / "peers" / "work", help="where compiled models are kept")
-    parser.add_argument("--python", type=Path, default=ROOT / "build" / "peers" / "venv" / "bin" / "python", help="the one that has the packages")
+    parser.add_argument(
+        "--tools", type=Path, default=ROOT / "build" / "bin", help="the directory of kas-opt and kas-translate"
+    )
+    parser.add_argument(
+        "--work", type=Path, default=ROOT / "build" / "peers" / "work", help="where compiled models are kept"
+    )
+    parser.add_argument(
+        "--python",
+        type=Path,
+        default=ROOT / "build" / "peers" / "venv" / "bin" / "python",
+        help="the one that has the packages",
+    )
     parser.add_argument("--worker", choices=list(workers.IMPLEMENTATIONS), help=argparse.SUPPRESS)
     parser.add_argument("--prepare", metavar="NAMES", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -239,11 +296,19 @@ def main():
     options.work.mkdir(parents=True, exist_ok=True)
     if options.worker:
         known = all_cases(options)
-        return workers.serve(options.worker, options.threads, options.all_variants, lambda name: (known[name], get_directory(options.work, name)))
+        return workers.serve(
+            options.worker,
+            options.threads,
+            options.all_variants,
+            lambda name: (known[name], get_directory(options.work, name)),
+        )
     if options.prepare:
         return prepare(options.prepare.split(","), options)
     if not options.python.exists():
-        sys.exit(f"peers.py: expected the packages of {REQUIREMENTS.name} behind {options.python}; run peers.py --setup, or give --python")
+        sys.exit(
+            f"peers.py: expected the packages of {REQUIREMENTS.name} in the environment of {options.python}; "
+            "run peers.py --setup, or give --python"
+        )
     return run(options)
 
 

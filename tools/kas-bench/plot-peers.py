@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes tables and a roofline of what peers.py has measured.
 
-usage: plot-peers.py --tables=docs/Benchmarks.md FILE...     replaces what stands between the marks in that page
+usage: plot-peers.py --tables=docs/reports/cpu-benchmarks.md FILE...     replaces what is between the marks in that page
        plot-peers.py --roofline FILE... > roofline.svg       each operator of kas under the roofs of the machine
 
 The files are outputs of peers.py; `-` is the standard input.
@@ -18,8 +18,21 @@ import sys
 
 WIDTH, HEIGHT = 760, 440
 LEFT, RIGHT, TOP, BOTTOM = 64, 24, 44, 52
-COLORS = {"dense": "#1d4ed8", "wide": "#047857", "thin": "#b45309", "depthwise": "#9333ea", "new": "#dc2626", "searched": "#6b7280"}
-COLUMNS = [("eager", "pytorch-eager"), ("compiled", "pytorch-compiled"), ("ONNX Runtime", "onnxruntime"), ("OpenVINO", "openvino"), ("IREE", "iree")]
+COLORS = {
+    "dense": "#1d4ed8",
+    "wide": "#047857",
+    "thin": "#b45309",
+    "depthwise": "#9333ea",
+    "new": "#dc2626",
+    "searched": "#6b7280",
+}
+COLUMNS = [
+    ("eager", "pytorch-eager"),
+    ("compiled", "pytorch-compiled"),
+    ("ONNX Runtime", "onnxruntime"),
+    ("OpenVINO", "openvino"),
+    ("IREE", "iree"),
+]
 
 
 def geomean(values):
@@ -39,7 +52,12 @@ class Case:
         if entry["metric"] == "time_ms":
             if entry["ok"]:
                 self.times[entry["impl"]] = entry["value"]
-            self.group, self.subgroup, self.flops, self.bytes = entry["class"], entry["subclass"], entry["flops"], entry["bytes"]
+            self.group, self.subgroup, self.flops, self.bytes = (
+                entry["class"],
+                entry["subclass"],
+                entry["flops"],
+                entry["bytes"],
+            )
         elif entry["impl"] == "machine":
             self.machine[entry["metric"]] = entry["value"]
         elif entry["impl"] == "kas":
@@ -47,10 +65,20 @@ class Case:
 
     def best(self, prefix, by_hand=False):
         """The best time of an implementation's variants."""
-        return min((time for impl, time in self.times.items() if impl.startswith(prefix) and impl.endswith("/by-hand") == by_hand), default=None)
+        return min(
+            (
+                time
+                for impl, time in self.times.items()
+                if impl.startswith(prefix) and impl.endswith("/by-hand") == by_hand
+            ),
+            default=None,
+        )
 
     def peers(self, by_hand=False):
-        return min((time for impl, time in self.times.items() if impl != "kas" and impl.endswith("/by-hand") == by_hand), default=None)
+        return min(
+            (time for impl, time in self.times.items() if impl != "kas" and impl.endswith("/by-hand") == by_hand),
+            default=None,
+        )
 
     def share(self, time):
         return self.flops / time * 1e-6 / (self.machine["peak_gflops"] * self.threads)
@@ -61,7 +89,7 @@ def read(files):
     cases, runs = {}, []
     for name in files:
         try:
-            with (sys.stdin if name == "-" else open(name)) as stream:
+            with sys.stdin if name == "-" else open(name) as stream:
                 for line in stream:
                     entry = json.loads(line)
                     if entry["case"] == "run":
@@ -87,8 +115,12 @@ def ratio(value):
 
 def operators(cases):
     """Share of the peak of everyone, by operator."""
-    lines = ["| operator | MFLOP | kas, ms | kas | " + " | ".join(title for title, _ in COLUMNS) + " | to the best | by hand |",
-             "|---|---|---|---|" + "---|" * (len(COLUMNS) + 2)]
+    lines = [
+        "| operator | MFLOP | kas, ms | kas | "
+        + " | ".join(title for title, _ in COLUMNS)
+        + " | to the best | by hand |",
+        "|---|---|---|---|" + "---|" * (len(COLUMNS) + 2),
+    ]
     for case in cases.values():
         if case.group not in ("dense", "grouped", "new"):
             continue
@@ -102,17 +134,34 @@ def operators(cases):
 
 def classes(cases):
     """Geometric means by class."""
-    lines = ["| class | operators | kas, % of the peak | to the best peer | least | to the best by hand |", "|---|---|---|---|---|---|"]
-    titles = {"dense": "dense", "wide": "2 and 4 groups, dilated, shifts", "thin": "8 to 32 groups", "depthwise": "depthwise",
-              "sequence": "NAS-PTE sequences", "op1": "Operator 1", "op2": "Operator 2", "searched": "found by the search"}
+    lines = [
+        "| class | operators | kas, % of the peak | to the best peer | least | to the best by hand |",
+        "|---|---|---|---|---|---|",
+    ]
+    titles = {
+        "dense": "dense",
+        "wide": "2 and 4 groups, dilated, shifts",
+        "thin": "8 to 32 groups",
+        "depthwise": "depthwise",
+        "sequence": "NAS-PTE sequences",
+        "op1": "Operator 1",
+        "op2": "Operator 2",
+        "searched": "found by the search",
+    }
     for subgroup, title in titles.items():
         chosen = [case for case in cases.values() if case.subgroup == subgroup]
         if not chosen:
             continue
         ratios = [case.peers() / case.times["kas"] for case in chosen if case.peers()]
         by_hand = [case.peers(True) / case.times["kas"] for case in chosen if case.peers(True)]
-        row = [title, str(len(chosen)), f"{100 * geomean([case.share(case.times['kas']) for case in chosen]):.0f}", ratio(geomean(ratios) if ratios else None),
-               ratio(min(ratios) if ratios else None), ratio(geomean(by_hand) if by_hand else None)]
+        row = [
+            title,
+            str(len(chosen)),
+            f"{100 * geomean([case.share(case.times['kas']) for case in chosen]):.0f}",
+            ratio(geomean(ratios) if ratios else None),
+            ratio(min(ratios) if ratios else None),
+            ratio(geomean(by_hand) if by_hand else None),
+        ]
         lines.append("| " + " | ".join(row) + " |")
     return lines
 
@@ -127,28 +176,49 @@ def searched(cases):
     """What is there to say about the operators of the search."""
     chosen = [case for case in cases.values() if case.group == "searched"]
     lines = ["| found operators | number | share | to the best peer |", "|---|---|---|---|"]
-    for title, bound in (("bound by arithmetic: % of the peak", False), ("bound by memory: % of the copy bandwidth", True)):
+    for title, bound in (
+        ("bound by arithmetic: % of the peak", False),
+        ("bound by memory: % of the copy bandwidth", True),
+    ):
         part = [case for case in chosen if is_memory_bound(case) == bound]
         if part:
-            shares = [case.metrics["share_of_copy_bandwidth"] if bound else case.share(case.times["kas"]) for case in part]
+            shares = [
+                case.metrics["share_of_copy_bandwidth"] if bound else case.share(case.times["kas"]) for case in part
+            ]
             ratios = [case.peers() / case.times["kas"] for case in part if case.peers()]
-            lines.append(f"| {title} | {len(part)} | {100 * geomean(shares):.0f} | {ratio(geomean(ratios) if ratios else None)} |")
+            lines.append(
+                f"| {title} | {len(part)} | {100 * geomean(shares):.0f} | "
+                f"{ratio(geomean(ratios) if ratios else None)} |"
+            )
     return lines
 
 
 def networks(cases):
     """Milliseconds of whole networks."""
-    lines = ["| network | threads | GFLOP | kas, ms | " + " | ".join(title for title, _ in COLUMNS) + " | to the best | speed-up / FLOP ratio |",
-             "|---|---|---|---|" + "---|" * (len(COLUMNS) + 2)]
+    lines = [
+        "| network | threads | GFLOP | kas, ms | "
+        + " | ".join(title for title, _ in COLUMNS)
+        + " | to the best | speed-up / FLOP ratio |",
+        "|---|---|---|---|" + "---|" * (len(COLUMNS) + 2),
+    ]
     for case in cases.values():
         if case.group != "network":
             continue
-        def fastest(prefix):
+
+        def fastest(prefix, case=case):
             times = [time for time in (case.best(prefix), case.best(prefix, True)) if time]
             return f"{min(times):.1f}" if times else "-"
+
         others = [time for impl, time in case.times.items() if impl != "kas"]
-        row = [f"`{case.name}`", str(case.threads), f"{case.flops / 1e9:.2f}", f"**{case.times['kas']:.1f}**", *(fastest(prefix) for _, prefix in COLUMNS),
-               ratio(min(others) / case.times["kas"] if others else None), ratio(case.metrics.get("speedup_over_flop_ratio"))]
+        row = [
+            f"`{case.name}`",
+            str(case.threads),
+            f"{case.flops / 1e9:.2f}",
+            f"**{case.times['kas']:.1f}**",
+            *(fastest(prefix) for _, prefix in COLUMNS),
+            ratio(min(others) / case.times["kas"] if others else None),
+            ratio(case.metrics.get("speedup_over_flop_ratio")),
+        ]
         lines.append("| " + " | ".join(row) + " |")
     return lines
 
@@ -163,8 +233,13 @@ def machine(cases, runs):
 
 
 def write_tables(page, cases, runs):
-    parts = {"machine": machine(cases, runs), "classes": classes(cases), "operators": operators(cases), "searched": searched(cases),
-             "networks": networks(cases)}
+    parts = {
+        "machine": machine(cases, runs),
+        "classes": classes(cases),
+        "operators": operators(cases),
+        "searched": searched(cases),
+        "networks": networks(cases),
+    }
     try:
         with open(page) as stream:
             text = stream.read()
@@ -181,7 +256,9 @@ def write_tables(page, cases, runs):
 
 def roofline(cases):
     """Arithmetic intensity and speed, both logarithmic."""
-    chosen = [case for case in cases.values() if case.group in ("dense", "grouped", "new", "searched") and case.threads == 1]
+    chosen = [
+        case for case in cases.values() if case.group in ("dense", "grouped", "new", "searched") and case.threads == 1
+    ]
     if not chosen:
         sys.exit("plot-peers.py: expected operators on one thread, got none")
     peak = statistics.median(case.machine["peak_gflops"] for case in chosen)
@@ -199,30 +276,57 @@ def roofline(cases):
     def text(x, y, content, anchor="middle", color="#374151", extra=""):
         return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}"{extra}>{content}</text>'
 
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
-           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
-           text(LEFT, 22, "Operators compiled by kas under the roofs of one core", "start", "#111827", ' font-size="14"')]
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
+        'font-size="12">',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+        text(LEFT, 22, "Operators compiled by kas under the roofs of one core", "start", "#111827", ' font-size="14"'),
+    ]
     for power in range(-3, 6):
-        value = 10.0 ** power
+        value = 10.0**power
         if low_x < value < high_x:
-            out += [f'<line x1="{px(value):.1f}" x2="{px(value):.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="#f3f4f6"/>', text(px(value), HEIGHT - BOTTOM + 18, f"{value:g}")]
+            out += [
+                f'<line x1="{px(value):.1f}" x2="{px(value):.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="#f3f4f6"/>',
+                text(px(value), HEIGHT - BOTTOM + 18, f"{value:g}"),
+            ]
         if low_y < value < high_y:
-            out += [f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{py(value):.1f}" y2="{py(value):.1f}" stroke="#e5e7eb"/>', text(LEFT - 8, py(value) + 4, f"{value:g}", "end")]
+            out += [
+                f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{py(value):.1f}" y2="{py(value):.1f}" stroke="#e5e7eb"/>',
+                text(LEFT - 8, py(value) + 4, f"{value:g}", "end"),
+            ]
     ridge = peak / bandwidth
     start = max(low_x, low_y / bandwidth)
-    out.append(f'<polyline points="{px(start):.1f},{py(start * bandwidth):.1f} {px(ridge):.1f},{py(peak):.1f} {px(high_x):.1f},{py(peak):.1f}" fill="none" stroke="#111827" stroke-width="1.5"/>')
+    out.append(
+        f'<polyline points="{px(start):.1f},{py(start * bandwidth):.1f} {px(ridge):.1f},{py(peak):.1f} '
+        f'{px(high_x):.1f},{py(peak):.1f}" fill="none" stroke="#111827" stroke-width="1.5"/>'
+    )
     out.append(text(WIDTH - RIGHT - 4, py(peak) - 6, f"{peak:.0f} GFLOP/s", "end", "#111827"))
     out.append(text(px(ridge) + 4, py(peak) - 6, f"copy: {bandwidth:.0f} GB/s", "end", "#111827"))
     for case, x, y in points:
         color = COLORS.get(case.subgroup, COLORS.get(case.group, "#111827"))
         size = 2.2 if case.group == "searched" else 4
-        out.append(f'<circle cx="{px(x):.1f}" cy="{py(y):.1f}" r="{size}" fill="{color}" opacity="0.75"><title>{case.name}: {y:.1f} GFLOP/s</title></circle>')
+        out.append(
+            f'<circle cx="{px(x):.1f}" cy="{py(y):.1f}" r="{size}" fill="{color}" opacity="0.75"><title>{case.name}: '
+            f"{y:.1f} GFLOP/s</title></circle>"
+        )
     present = [name for name in COLORS if any(name in (case.subgroup, case.group) for case in chosen)]
     for place, name in enumerate(present):
         y = HEIGHT - BOTTOM - 14 - 18 * (len(present) - 1 - place)
-        out += [f'<circle cx="{WIDTH - RIGHT - 96}" cy="{y - 4}" r="4" fill="{COLORS[name]}"/>', text(WIDTH - RIGHT - 86, y, name, "start", COLORS[name])]
+        out += [
+            f'<circle cx="{WIDTH - RIGHT - 96}" cy="{y - 4}" r="4" fill="{COLORS[name]}"/>',
+            text(WIDTH - RIGHT - 86, y, name, "start", COLORS[name]),
+        ]
     out.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, "FLOP per byte of all tensors once (logarithmic)"))
-    out.append(text(16, (TOP + HEIGHT - BOTTOM) / 2, "GFLOP/s", "middle", "#374151", f' transform="rotate(-90 16 {(TOP + HEIGHT - BOTTOM) / 2:.0f})"'))
+    out.append(
+        text(
+            16,
+            (TOP + HEIGHT - BOTTOM) / 2,
+            "GFLOP/s",
+            "middle",
+            "#374151",
+            f' transform="rotate(-90 16 {(TOP + HEIGHT - BOTTOM) / 2:.0f})"',
+        )
+    )
     out.append("</svg>")
     print("\n".join(out))
 

@@ -6,10 +6,11 @@
 
 usage: record-activations.py FOLDER
 
-Needs torch 2.13.0 (the wheel for CPUs) and scikit-learn 1.9.1. Writes FOLDER/inputs.npy and FOLDER/outputs.npy, float32 of
-shape [16, 8, 6, 6]: what goes into the second convolution (8 channels to 8, 3x3, of images of 6x6) for 16 test images, and
-what comes out of it before its bias. `kas-bench search-table --activations=FOLDER` imitates it.
+Needs torch 2.13.0 (the wheel for CPUs) and scikit-learn 1.9.1. Writes FOLDER/inputs.npy and FOLDER/outputs.npy, float32
+of shape [16, 8, 6, 6]: what goes into the second convolution (8 channels to 8, 3x3, of images of 6x6) for 16 test
+images, and what comes out of it before its bias. `kas-bench search-table --activations=FOLDER` imitates it.
 """
+
 import pathlib
 import sys
 

@@ -113,7 +113,7 @@ llvm::Expected<RunReport> runKernel(mlir::MLIRContext &context,
                                     const RunSettings &settings);
 
 /// `kas-run --worker`: times the operators that the standard input asks for, as
-/// a worker of a search (docs/Search.md), until it ends.
+/// a worker of a search (docs/guide/searching.md), until it ends.
 llvm::Error runWorker(mlir::MLIRContext &context, const RunSettings &settings);
 
 /// `kas-run FILE --function=NAME`.

@@ -2,15 +2,16 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Searches transformations of ResNet-34 for images of CIFAR's size, measures the best that Fisher Potential leaves, and prints tables.
+"""Searches transformations of ResNet-34 for images of CIFAR's size and measures the best that Fisher Potential leaves.
 
-    tools/network-search/run.py                              1000 random configurations, the 5 with the least time of layers measured
-    tools/network-search/run.py --algorithms=random,mcts:300,evolution:300
-    tools/network-search/run.py --peers=PYTHON               and them beside the best compiler's dense network (tools/kas-bench/peers.py)
-    tools/network-search/run.py --peers=PYTHON --prepare     everything that needs no quiet machine; without it, the rest
+    run.py                              1000 random configurations, the 5 with the least time of layers measured
+    run.py --algorithms=random,mcts:300,evolution:300
+    run.py --peers=PYTHON               and next to them the best compiler's dense network (tools/kas-bench/peers.py)
+    run.py --peers=PYTHON --prepare     everything that needs no quiet machine; without it, the rest
 
-A run that was stopped goes on; the time of a search is that of all runs that it took. What survivors are chosen by is the metric
-layer_latency_ms, in which each program of a layer is timed once, alone; what they are worth is the time of the whole network.
+A run that was stopped goes on; the time of a search is that of all runs that it took. What survivors are chosen by is
+the metric layer_latency_ms, in which each program of a layer is timed once, alone; what they are worth is the time of
+the whole network.
 """
 
 import argparse
@@ -36,16 +37,35 @@ def parse():
     parser.add_argument("--width", type=int, default=64, help="channels of the first stage (default: %(default)s)")
     parser.add_argument("--image", type=int, default=32, help="size of the images (default: %(default)s)")
     parser.add_argument("--batch", type=int, default=4, help="samples of Fisher Potential (default: %(default)s)")
-    parser.add_argument("--evaluations", type=int, default=1000, help="configurations of algorithms that say no number of their own (default: %(default)s)")
-    parser.add_argument("--survivors", type=int, default=5, help="how many of the best of each are measured (default: %(default)s)")
+    parser.add_argument(
+        "--evaluations",
+        type=int,
+        default=1000,
+        help="configurations of algorithms that say no number of their own (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--survivors", type=int, default=5, help="how many of the best of each are measured (default: %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2, help="of the search; networks are measured on one (default: %(default)s)")
-    parser.add_argument("--algorithms", default="random", help=f"some of {', '.join(ALGORITHMS)}, with or without :configurations (default: %(default)s)")
+    parser.add_argument(
+        "--threads", type=int, default=2, help="of the search; networks are measured on one (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--algorithms",
+        default="random",
+        help=f"some of {', '.join(ALGORITHMS)}, with or without :configurations (default: %(default)s)",
+    )
     parser.add_argument("--limits", default="normalize=1", help="network-limits of the search (default: %(default)s)")
     parser.add_argument("--peers", metavar="PYTHON", help="the interpreter that has the others' packages")
-    parser.add_argument("--others", default="pytorch,onnxruntime,openvino,iree", help="which of them (default: %(default)s)")
-    parser.add_argument("--prepare", action="store_true", help="compile for the comparison with the others, but do not measure it")
-    parser.add_argument("--rounds", type=int, default=6, help="how often the turn comes to each network there (default: %(default)s)")
+    parser.add_argument(
+        "--others", default="pytorch,onnxruntime,openvino,iree", help="which of them (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--prepare", action="store_true", help="compile for the comparison with the others, but do not measure it"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=6, help="how often the turn comes to each network there (default: %(default)s)"
+    )
     parser.add_argument("--tools", type=Path, default=ROOT / "build" / "bin")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "network-search")
     options = parser.parse_args()
@@ -53,7 +73,9 @@ def parse():
     for text in options.algorithms.split(","):
         name, _, count = text.partition(":")
         if name not in ALGORITHMS or not (count or "1").isdigit():
-            parser.error(f"--algorithms: expected some of {', '.join(ALGORITHMS)}, with or without :configurations, got '{text}'")
+            parser.error(
+                f"--algorithms: expected some of {', '.join(ALGORITHMS)}, with or without :configurations, got '{text}'"
+            )
         counts[name] = int(count or options.evaluations)
     options.algorithms = counts
     options.tools, options.work = options.tools.resolve(), options.work.resolve()
@@ -68,18 +90,38 @@ class Search:
     """One algorithm's search, in a database of its own."""
 
     def __init__(self, options, network, algorithm):
-        self.options, self.network, self.algorithm, self.evaluations = options, network, algorithm, options.algorithms[algorithm]
+        self.options, self.network, self.algorithm, self.evaluations = (
+            options,
+            network,
+            algorithm,
+            options.algorithms[algorithm],
+        )
         stem = options.work / f"resnet{options.depth}-{algorithm}-{options.seed}"
         self.database, self.log, self.found = (stem.with_suffix(suffix) for suffix in (".db", ".json", ".mlir"))
 
     def run(self, final):
         options = self.options
-        text = (f"network=@forward scored-network=@forward_batch network-limits={options.limits} algorithm={self.algorithm} seed={options.seed} "
-                f"evaluations={self.evaluations} threads={1 if final else options.threads} evaluators=flops,params,fisher,layer_latency "
-                f"limits=fisher_ratio>=1 objective=layer_latency_ms database={self.database} top={max(options.survivors, 1)}")
+        text = (
+            f"network=@forward scored-network=@forward_batch network-limits={options.limits} "
+            f"algorithm={self.algorithm} seed={options.seed} "
+            f"evaluations={self.evaluations} threads={1 if final else options.threads} "
+            "evaluators=flops,params,fisher,layer_latency "
+            f"limits=fisher_ratio>=1 objective=layer_latency_ms database={self.database} "
+            f"top={max(options.survivors, 1)}"
+        )
         if final:
             text += f" final={options.survivors} final-evaluators=latency time-limit=120"
-        subprocess.run([options.tools / "kas-opt", self.network, f"-kas-search={text}", "-mlir-print-local-scope", "-o", self.found], check=True)
+        subprocess.run(
+            [
+                options.tools / "kas-opt",
+                self.network,
+                f"-kas-search={text}",
+                "-mlir-print-local-scope",
+                "-o",
+                self.found,
+            ],
+            check=True,
+        )
 
     def read(self):
         """(failure, metrics) of each configuration."""
@@ -89,8 +131,13 @@ class Search:
             metrics = {}
             for candidate, name, value in connection.execute("SELECT candidate, name, value FROM metric"):
                 metrics.setdefault(candidate, {})[name] = value
-            return [(failure, metrics.get(candidate, {})) for candidate, failure, state in
-                    connection.execute("SELECT id, failure, state FROM candidate ORDER BY id") if state != "asked"]
+            return [
+                (failure, metrics.get(candidate, {}))
+                for candidate, failure, state in connection.execute(
+                    "SELECT id, failure, state FROM candidate ORDER BY id"
+                )
+                if state != "asked"
+            ]
 
     def finish(self):
         """Goes on until there are enough configurations; seconds of all runs."""
@@ -104,40 +151,58 @@ class Search:
 
     def measure(self):
         """Metrics of the survivors with the least layer_latency_ms, in this order."""
+
         def read():
-            scores = [{name: float(value) for name, value in re.findall(r"(\w+) = (\S+) : ", text)}
-                      for text in re.findall(r"kas\.score = \{(.*?)\}", self.found.read_text())]
+            scores = [
+                {name: float(value) for name, value in re.findall(r"(\w+) = (\S+) : ", text)}
+                for text in re.findall(r"kas\.score = \{(.*?)\}", self.found.read_text())
+            ]
             return scores if all("latency_ms" in score for score in scores) else []
 
         is_new = self.found.exists() and self.found.stat().st_mtime > self.database.stat().st_mtime
         if not is_new or len(read()) < self.options.survivors:
             self.run(final=True)
-        return read()[:self.options.survivors]
+        return read()[: self.options.survivors]
 
     def describe(self, seconds):
         """Rows of the table: name -> text."""
         results = self.read()
         rejected = sum(failure is not None and "fisher_ratio" in failure for failure, _ in results)
         failed = sum(failure is not None for failure, _ in results) - rejected
-        rows = {"configurations": f"{len(results)}, seed {self.options.seed}", "search": f"{seconds:.0f} s, {self.options.threads} threads",
-                "rejected by Fisher Potential": f"{rejected} ({100 * rejected / len(results):.1f} %)", "failed otherwise": f"{failed}"}
+        rows = {
+            "configurations": f"{len(results)}, seed {self.options.seed}",
+            "search": f"{seconds:.0f} s, {self.options.threads} threads",
+            "rejected by Fisher Potential": f"{rejected} ({100 * rejected / len(results):.1f} %)",
+            "failed otherwise": f"{failed}",
+        }
         times = sorted(metrics["layer_latency_ms"] for failure, metrics in results if failure is None)
         if times:
-            dense = next(metrics["layer_latency_ms"] / metrics["layer_latency_ratio"] for failure, metrics in results if failure is None)
+            dense = next(
+                metrics["layer_latency_ms"] / metrics["layer_latency_ratio"]
+                for failure, metrics in results
+                if failure is None
+            )
             rows["time of layers: the network's"] = f"{dense:.4g} ms"
             rows["least of the survivors"] = f"{times[0]:.4g} ms ({times[0] / dense:.3f} of it)"
             for count in sorted(set(self.options.algorithms.values())):
                 first = [metrics["layer_latency_ms"] for failure, metrics in results[:count] if failure is None]
                 if count < len(results):
-                    rows[f"least of the first {count}"] = f"{min(first):.4g} ms ({min(first) / dense:.3f})" if first else "none"
-            rows["median of the survivors"] = f"{statistics.median(times):.4g} ms ({statistics.median(times) / dense:.3f})"
+                    rows[f"least of the first {count}"] = (
+                        f"{min(first):.4g} ms ({min(first) / dense:.3f})" if first else "none"
+                    )
+            rows["median of the survivors"] = (
+                f"{statistics.median(times):.4g} ms ({statistics.median(times) / dense:.3f})"
+            )
         return rows
 
 
 def describe_best(scores):
     best = min(scores, key=lambda score: score["latency_ms"])
-    return (f"{best['latency_ms']:.4g} ms; {best['flops'] / 2e6:.4g} million multiply-adds, {best['params'] / 1e6:.3g} million parameters, "
-            f"Fisher {best['fisher_ratio']:.3f} of the network's")
+    return (
+        f"{best['latency_ms']:.4g} ms; {best['flops'] / 2e6:.4g} million multiply-adds, {best['params'] / 1e6:.3g} "
+        "million parameters, "
+        f"Fisher {best['fisher_ratio']:.3f} of the network's"
+    )
 
 
 def print_table(columns):
@@ -162,8 +227,17 @@ def join_networks(searches, path):
 
 
 def run_peers(options, found, *more):
-    command = [sys.executable, ROOT / "tools" / "kas-bench" / "peers.py", f"--transformed={found}", f"--python={options.peers}",
-               f"--tools={options.tools}", f"--work={options.work / 'peers'}", f"--peers={options.others}", f"--rounds={options.rounds}", *more]
+    command = [
+        sys.executable,
+        ROOT / "tools" / "kas-bench" / "peers.py",
+        f"--transformed={found}",
+        f"--python={options.peers}",
+        f"--tools={options.tools}",
+        f"--work={options.work / 'peers'}",
+        f"--peers={options.others}",
+        f"--rounds={options.rounds}",
+        *more,
+    ]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
@@ -173,18 +247,28 @@ def print_peers(options, found):
     (options.work / "peers.jsonl").write_text(lines)
     entries = [entry for entry in map(json.loads, lines.splitlines()) if entry["metric"] == "time_ms"]
     times = {entry["impl"]: entry for entry in entries}
-    ours = min((name for name in times if name.startswith("kas/") and times[name]["ok"]), key=lambda name: times[name]["value"], default=None)
+    ours = min(
+        (name for name in times if name.startswith("kas/") and times[name]["ok"]),
+        key=lambda name: times[name]["value"],
+        default=None,
+    )
     others = [name for name in times if not name.startswith("kas")]
     print("| network | milliseconds, median | least | dense time over it |\n|---|---|---|---|")
     for name, entry in sorted(times.items(), key=lambda item: item[1]["value"]):
         dense = "" if "/" in name else ", dense"
         wrong = "" if entry["ok"] else f", error {entry['max_rel_err']}"
-        print(f"| {name}{dense}{wrong} | {entry['value']:.4g} | {entry['min']:.4g} | {times['kas']['value'] / entry['value']:.2f} |")
+        print(
+            f"| {name}{dense}{wrong} | {entry['value']:.4g} | {entry['min']:.4g} | "
+            f"{times['kas']['value'] / entry['value']:.2f} |"
+        )
     print()
     right = [name for name in others if times[name]["ok"]]
     if right and ours:
         peer = min(right, key=lambda name: times[name]["value"])
-        print(f"speed-up of {ours} over the best other compiler's dense network ({peer}): {times[peer]['value'] / times[ours]['value']:.2f}")
+        print(
+            f"speed-up of {ours} over the best other compiler's dense network ({peer}): "
+            f"{times[peer]['value'] / times[ours]['value']:.2f}"
+        )
         best = min((peer, "kas"), key=lambda name: times[name]["value"])
         print(f"over the best dense network ({best}): {times[best]['value'] / times[ours]['value']:.2f}")
 
@@ -194,7 +278,10 @@ def main():
     options.work.mkdir(parents=True, exist_ok=True)
     network = options.work / f"resnet{options.depth}.mlir"
     sizes = (options.width, options.image)
-    network.write_text(cifar.write("forward", options.depth, 1, *sizes) + cifar.write("forward_batch", options.depth, options.batch, *sizes))
+    network.write_text(
+        cifar.write("forward", options.depth, 1, *sizes)
+        + cifar.write("forward_batch", options.depth, options.batch, *sizes)
+    )
     searches, columns = [Search(options, network, algorithm) for algorithm in options.algorithms], {}
     for search in searches:
         columns[search.algorithm] = search.describe(search.finish())

@@ -8,7 +8,7 @@
 //
 // Takes the primitives of an operator off, from the input to the output, until
 // a contraction of rearranged tensors is left. What a tensor is, and how it is
-// rearranged, is up to the rewriter: ops for one road, text for another.
+// rearranged, is up to the rewriter: ops for one strategy, text for another.
 //
 //===----------------------------------------------------------------------===//
 

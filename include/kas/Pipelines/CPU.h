@@ -6,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The road from operators and linalg to the CPU: one pipeline, and one call
-// that compiles a function with it.
+// The lowering path from operators and linalg to the CPU, as one pipeline.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +30,7 @@ struct CPUPipelineOptions {
   /// Width of the vector registers; 0: those of the target.
   unsigned vectorBits = 0;
   /// Lower operators directly to packed panels where they suit; without it all
-  /// take the road over linalg.
+  /// take the lowering path over linalg.
   bool packOperators = true;
   /// Rearrange weights in a function of its own, which is to be called once
   /// before (`-kas-prepare-weights`); else at each call.

@@ -18,7 +18,7 @@
 
 namespace kas {
 
-/// What both roads share.
+/// What both strategies share.
 struct GPUFrontOptions {
   /// See `getGPUDevice`; empty: the one that the module names, else sm_90.
   std::string device = {};
@@ -26,7 +26,7 @@ struct GPUFrontOptions {
   int64_t maxThreads = 0, sharedBytes = 0;
   /// `direct`, `staged` or `tensor_core`, for operators that can be computed
   /// so; empty: the cheapest one.
-  std::string road = {};
+  std::string strategy = {};
   /// What factors of products may be rounded to: `f32`, or `tf32`, `f16` or
   /// `bf16` for tensor cores.
   std::string precision = "f32";

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The road from operators to devices with Vulkan.
+// The strategy from operators to devices with Vulkan.
 //
 //===----------------------------------------------------------------------===//
 

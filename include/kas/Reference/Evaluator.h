@@ -59,7 +59,7 @@ std::optional<int64_t> getNumElements(llvm::ArrayRef<int64_t> shape);
 /// are not legal or a tensor does not fit.
 ///
 /// Source: the meaning of a pGraph in the Syno paper, sections 4 and 5;
-/// padding, `mean` and `max` are decided in docs/Dialect.md.
+/// padding, `mean` and `max` are decided in docs/reference/dialect.md.
 llvm::LogicalResult evaluateOperator(OperatorOp op, ReferenceTensor data,
                                      llvm::ArrayRef<ReferenceTensor> weights,
                                      llvm::MutableArrayRef<float> output,

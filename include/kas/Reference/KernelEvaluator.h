@@ -42,10 +42,10 @@ enum class StepPrecision {
 };
 
 /// Evaluates `kernel` on one sample and writes all of `output` (row-major, of
-/// the shape of the result): every op in program order, as docs/TensorLevel.md
-/// has it, in double precision, rounded to f32 once at the end, or, if
-/// `precision` says so, behind each step. What a `kas.dag.apply` reads and
-/// computes is f32.
+/// the shape of the result): every op in program order, as
+/// docs/reference/tensor-level.md has it, in double precision, rounded to f32
+/// once at the end, or, if `precision` says so, behind each step. What a
+/// `kas.dag.apply` reads and computes is f32.
 ///  - Infinities and NaN pass through as IEEE 754 has it. The maximum and the
 ///    minimum of NaN and anything is NaN, and +0 is above -0.
 ///  - An element outside of a window is zero, whatever a weight is then.

@@ -12,7 +12,8 @@
 // Source: Canvas, section 6.3 (dynamic variable solver by analytical
 // constraints). `solveBudgetLikeCanvas` is the paper's heuristic;
 // `solveBudget` maximizes the use of a budget and says how far from the
-// optimum it can be. Both models are written out in docs/TensorLevel.md.
+// optimum it can be. Both models are written out in
+// docs/reference/tensor-level.md.
 //
 //===----------------------------------------------------------------------===//
 

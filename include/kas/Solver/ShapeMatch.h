@@ -11,7 +11,7 @@
 // once. Plain data, no ops.
 //
 // Source: Canvas, section 6.2 (dynamic variable solver by shape matching). The
-// model is written out in docs/TensorLevel.md.
+// model is written out in docs/reference/tensor-level.md.
 //
 //===----------------------------------------------------------------------===//
 

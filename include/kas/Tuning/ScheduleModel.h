@@ -20,9 +20,9 @@
 
 namespace kas::tuning {
 
-/// What a model sees of a schedule: the road, the logarithms of its numbers, of
-/// the loops and of the cost model's times, the latter also relative to the
-/// least of the space, and how well tiles fill the loops.
+/// What a model sees of a schedule: the strategy, the logarithms of its
+/// numbers, of the loops and of the cost model's times, the latter also
+/// relative to the least of the space, and how well tiles fill the loops.
 std::vector<float> getFeatures(const codegen::ScheduleSpace &space,
                                const codegen::PlannedSchedule &schedule);
 

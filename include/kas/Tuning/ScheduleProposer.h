@@ -23,7 +23,7 @@ namespace kas::tuning {
 enum class ProposalAlgorithm {
   /// Mutations of the best, ranked by a learned model.
   Evolution,
-  /// Uniform among the roads, then among their schedules.
+  /// Uniform among the strategies, then among their schedules.
   Random,
   /// All, in the order of the space.
   Exhaustive

@@ -21,15 +21,15 @@ namespace kas::tuning {
 struct AdaptedSchedule {
   ScheduleFit fit = ScheduleFit::Invalid;
   /// Null if it is invalid.
-  ScheduleAttr schedule = nullptr;
+  CPUScheduleAttr schedule = nullptr;
 };
 
-/// The schedule of `space` that is nearest to `recorded`: the same road, and,
-/// number by number (tile, depth, vectors, columns, rows), the number itself if
-/// it divides its loop, else its largest divisor that does and is larger than
-/// half of it, else the number itself with a last tile that is not full, where
-/// that suits, else the largest number below that suits.
-AdaptedSchedule adaptSchedule(ScheduleAttr recorded,
+/// The schedule of `space` that is nearest to `recorded`: the same strategy,
+/// and, number by number (tile, depth, vectors, columns, rows), the number
+/// itself if it divides its loop, else its largest divisor that does and is
+/// larger than half of it, else the number itself with a last tile that is not
+/// full, where that suits, else the largest number below that suits.
+AdaptedSchedule adaptSchedule(CPUScheduleAttr recorded,
                               const codegen::ScheduleSpace &space);
 
 } // namespace kas::tuning

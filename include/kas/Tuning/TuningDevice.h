@@ -24,8 +24,8 @@ namespace kas::tuning {
 /// alike.
 struct SchedulePoint {
   mlir::Attribute schedule;
-  /// Schedules of one road have the same numbers.
-  unsigned road = 0;
+  /// Schedules of one strategy have the same numbers.
+  unsigned strategy = 0;
   std::vector<int64_t> numbers;
   /// What the cost model says it takes; of equal ones the second decides.
   std::pair<double, double> time;
@@ -43,7 +43,7 @@ enum class ScheduleFit {
   /// Some number does not divide: the last tile is narrower or masked; or the
   /// nearest schedule differs.
   Masked,
-  /// No schedule of this road suits.
+  /// No schedule of this strategy suits.
   Invalid
 };
 

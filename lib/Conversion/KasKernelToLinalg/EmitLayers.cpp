@@ -48,7 +48,7 @@ FailureOr<Value> KernelEmitter::emit(DagConvOp op, ArrayRef<int64_t> shape) {
 /// input[n, g, c, p + dilation*k]`, without the loops over one group, one
 /// output or one channel of a group. Without windows, all positions are one
 /// loop. The layer reads the padded input itself, not a view of it: then the
-/// road to the CPU need not make it.
+/// lowering path to the CPU need not make it.
 FailureOr<Value> KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
                                           ArrayRef<int64_t> shape,
                                           ArrayRef<int64_t> windowDims,

@@ -295,7 +295,7 @@ static Value reverseWeight(OpBuilder &builder, Location loc, Value weight) {
   return reversed.getResult(0);
 }
 
-/// A convolution again, which the fast road knows; null for dilated ones.
+/// A convolution again, which the fast strategy knows; null for dilated ones.
 Value StructuredReverse::emitConvolution(linalg::Conv2DNchwFchwOp convolution) {
   SmallVector<int64_t> strides(convolution.getStrides().getValues<int64_t>());
   if (llvm::any_of(convolution.getDilations().getValues<int64_t>(),

@@ -21,7 +21,7 @@ using namespace kas::search;
 using llvm::Error;
 using llvm::Expected;
 
-// The columns are described in docs/Search.md.
+// The columns are described in docs/guide/searching.md.
 static constexpr const char *schema = R"(
 CREATE TABLE setting(
   name TEXT PRIMARY KEY NOT NULL,

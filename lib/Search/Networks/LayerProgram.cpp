@@ -62,7 +62,8 @@ std::string kas::search::toString(ArrayRef<ProgramStep> program) {
           stream << " " << step.number;
           break;
         case StepKind::Schedule:
-          stream << " " << stringifyRoad(static_cast<Road>(step.number));
+          stream << " "
+                 << stringifyCPUStrategy(static_cast<CPUStrategy>(step.number));
           break;
         case StepKind::Depthwise:
           break;
@@ -100,18 +101,19 @@ static LogicalResult splitOutputs(RewriterBase &rewriter,
   return success();
 }
 
-static LogicalResult setRoad(linalg::LinalgOp op, int64_t number,
-                             std::string &reason) {
-  auto road = symbolizeRoad(number);
+static LogicalResult setStrategy(linalg::LinalgOp op, int64_t number,
+                                 std::string &reason) {
+  auto strategy = symbolizeCPUStrategy(number);
   auto space = getScheduleSpace(op);
   if (!space)
     return miss(reason, llvm::toString(space.takeError()));
-  if (!road || llvm::none_of(space->points, [&](const PlannedSchedule &point) {
-        return point.schedule.getRoad() == *road;
+  if (!strategy ||
+      llvm::none_of(space->points, [&](const PlannedSchedule &point) {
+        return point.schedule.getStrategy() == *strategy;
       }))
-    return miss(reason, "requires a road that suits the operation");
+    return miss(reason, "requires a strategy that suits the operation");
   op->setAttr(KasCPUDialect::scheduleName,
-              getSchedule(op->getContext(), *road, {}));
+              getSchedule(op->getContext(), *strategy, {}));
   return success();
 }
 
@@ -141,7 +143,7 @@ static FailureOr<linalg::LinalgOp> transform(RewriterBase &rewriter,
       return depthwiseIterators(rewriter, op, first, second, reason);
     });
   case StepKind::Schedule:
-    if (failed(setRoad(op, step.number, reason)))
+    if (failed(setStrategy(op, step.number, reason)))
       return failure();
     return op;
   case StepKind::Split:
@@ -222,9 +224,10 @@ static void listSteps(linalg::LinalgOp op, unsigned part, int64_t splitAt,
     steps.push_back({StepKind::Group, part, 0, groups});
   steps.push_back({StepKind::Depthwise, part, 0, 0});
   if (choices.schedules)
-    for (Road road : {Road::Panels, Road::Direct, Road::RowVectors})
+    for (CPUStrategy strategy :
+         {CPUStrategy::Panels, CPUStrategy::Direct, CPUStrategy::RowVectors})
       steps.push_back(
-          {StepKind::Schedule, part, 0, static_cast<int64_t>(road)});
+          {StepKind::Schedule, part, 0, static_cast<int64_t>(strategy)});
 }
 
 std::vector<ProgramStep>
@@ -300,12 +303,13 @@ std::string kas::search::printTransforms(ArrayRef<ProgramStep> program,
              << " : (!transform.any_op) -> (!transform.any_op, "
                 "!transform.any_op)\n";
     } else if (step.kind == StepKind::Schedule) {
-      std::string road = getNext();
-      stream << road << " = transform.param.constant #kas_cpu.schedule<road = "
-             << stringifyRoad(static_cast<Road>(step.number))
+      std::string strategy = getNext();
+      stream << strategy
+             << " = transform.param.constant #kas_cpu.schedule<strategy = "
+             << stringifyCPUStrategy(static_cast<CPUStrategy>(step.number))
              << "> -> !transform.any_param\n"
              << indent << "transform.annotate " << handles[step.part] << " \""
-             << KasCPUDialect::scheduleName << "\" = " << road
+             << KasCPUDialect::scheduleName << "\" = " << strategy
              << " : !transform.any_op, !transform.any_param\n";
     } else {
       printStep(stream, step, handles[step.part], getNext());

@@ -8,7 +8,7 @@
 
 #include "kas/Search/Networks/NetworkTarget.h"
 #include "kas/Search/Evaluators/LatencyEvaluator.h"
-#include "kas/Search/Networks/FisherJudge.h"
+#include "kas/Search/Networks/FisherScorer.h"
 #include "kas/Search/Networks/LayerTimes.h"
 #include "kas/Search/Pass/SearchTarget.h"
 #include "mlir/Parser/Parser.h"
@@ -47,21 +47,21 @@ private:
 
 class FisherEvaluator final : public Evaluator {
 public:
-  explicit FisherEvaluator(std::unique_ptr<FisherJudge> judge)
-      : judge(std::move(judge)) {}
+  explicit FisherEvaluator(std::unique_ptr<FisherScorer> scorer)
+      : scorer(std::move(scorer)) {}
 
   StringRef getName() const override { return "fisher"; }
   bool isDeterministic() const override { return true; }
   Expected<Metrics> evaluate(const Solution &solution) override {
-    Expected<double> score = judge->score(getConfiguration(solution));
+    Expected<double> score = scorer->score(getConfiguration(solution));
     if (!score)
       return score.takeError();
     return Metrics{{"fisher", *score},
-                   {"fisher_ratio", *score / judge->getOriginal()}};
+                   {"fisher_ratio", *score / scorer->getOriginal()}};
   }
 
 private:
-  std::unique_ptr<FisherJudge> judge;
+  std::unique_ptr<FisherScorer> scorer;
 };
 
 class LayerLatencyEvaluator final : public Evaluator {
@@ -147,10 +147,10 @@ NetworkTarget::makeEvaluator(StringRef name,
   if (name == "flops" || name == "params")
     return std::make_unique<NetworkCostEvaluator>(name);
   if (name == "fisher") {
-    auto judge = FisherJudge::create(scored, problem);
-    if (!judge)
-      return judge.takeError();
-    return std::make_unique<FisherEvaluator>(std::move(*judge));
+    auto scorer = FisherScorer::create(scored, problem);
+    if (!scorer)
+      return scorer.takeError();
+    return std::make_unique<FisherEvaluator>(std::move(*scorer));
   }
   if (name == "layer_latency") {
     auto times = LayerTimes::create(

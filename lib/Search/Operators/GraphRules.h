@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The side conditions of moves, and the coordinates they make. Each rule has a
-// number, which docs/CanonicalForm.md explains.
+// number, which docs/internals/canonical-form.md explains.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which weights a state may get: the rules of docs/CanonicalForm.md that
-// compare the coordinates of weights with each other (W4 to W12).
+// Which weights a state may get: the rules of docs/internals/canonical-form.md
+// that compare the coordinates of weights with each other (W4 to W12).
 //
 //===----------------------------------------------------------------------===//
 

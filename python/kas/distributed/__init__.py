@@ -14,6 +14,8 @@ failure. The same call after whatever happened goes on from the database.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ._driver import Outcome, Pool, Summary, run
 from ._local import LocalPool
 from ._simulation import SimulatedPool
@@ -22,10 +24,18 @@ from ._trainers import TrainingPool, TrainJob
 __all__ = ["LocalPool", "Outcome", "Pool", "RayPool", "SimulatedPool", "Summary", "TrainJob", "TrainingPool", "run"]
 
 
-def __getattr__(name: str):
-    # Ray takes a second to import.
-    if name == "RayPool":
-        from ._ray import RayPool
+if TYPE_CHECKING:
+    from ._ray import RayPool
+else:
 
-        return RayPool
-    raise AttributeError(f"module 'kas.distributed' has no attribute '{name}'")
+    def __getattr__(name):
+        # Ray takes a second to import.
+        if name == "RayPool":
+            from ._ray import RayPool
+
+            return RayPool
+        raise AttributeError(f"module 'kas.distributed' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,38 +9,41 @@ import abc
 import statistics
 import time
 from collections import deque
-from typing import Any, Callable, Mapping, NamedTuple, Optional
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from .._request import Request
 from .._search import Candidate, Searcher, SearchResult
 
-
 # Seconds after which it is worth while to start an evaluation once more.
 _LEAST_LATE = 1.0
+
+
+RequestT = TypeVar("RequestT")
 
 
 class Outcome(NamedTuple):
     """What became of a task of a pool: one of the three."""
 
     task: int
-    metrics: Optional[Mapping[str, float]] = None
-    error: Optional[str] = None
+    metrics: Mapping[str, Any] | None = None
+    error: str | None = None
     """The evaluator raised this: the candidate has failed."""
-    lost: Optional[str] = None
+    lost: str | None = None
     """The worker is gone: the candidate is to be evaluated elsewhere."""
     begun: bool = True
     """The lost worker was at this task; otherwise it only waited there, and has no part in the loss."""
 
 
-class Pool(abc.ABC):
-    """Workers that evaluate. Used by one thread."""
+class Pool(abc.ABC, Generic[RequestT]):
+    """Workers that evaluate what `submit` gives them: a `kas.Request`, for `run`. Used by one thread."""
 
     @abc.abstractmethod
     def get_capacity(self) -> int:
-        """How many tasks keep all workers busy now, some of them waiting in front of a worker."""
+        """How many tasks keep all workers busy now, some of them queued for a worker."""
 
     @abc.abstractmethod
-    def submit(self, task: int, request: Request) -> None:
+    def submit(self, task: int, request: RequestT) -> None:
         """Starts a task; numbers of tasks are not used twice."""
 
     @abc.abstractmethod
@@ -49,7 +52,7 @@ class Pool(abc.ABC):
 
     @abc.abstractmethod
     def cancel(self, task: int, *, kill: bool) -> None:
-        """Nothing will be told of the task. With `kill` its worker is ended, too, and another takes its place."""
+        """Drops the task: it gets no outcome. With `kill` its worker is ended, too, and another takes its place."""
 
     def get_time(self) -> float:
         """Seconds from some moment on."""
@@ -88,7 +91,9 @@ class _Task(NamedTuple):
 class _Run:
     """The state of one run."""
 
-    def __init__(self, searcher: Searcher, pool: Pool, retries: int, time_limit: Optional[float], straggler_factor: float):
+    def __init__(
+        self, searcher: Searcher, pool: Pool[Request], retries: int, time_limit: float | None, straggler_factor: float
+    ):
         self.searcher, self.pool = searcher, pool
         self.retries, self.time_limit, self.straggler_factor = retries, time_limit, straggler_factor
         self.tasks: dict[int, _Task] = {}
@@ -124,7 +129,9 @@ class _Run:
             # A call that gives less than it might is tried again after the next outcome.
             self.is_dry = not candidates
 
-    def finish(self, candidate: Candidate, metrics: Optional[Mapping[str, float]], error: Optional[str], keep: int = -1) -> SearchResult:
+    def finish(
+        self, candidate: Candidate, metrics: Mapping[str, float] | None, error: str | None, keep: int = -1
+    ) -> SearchResult:
         for task in self.tasks_of.pop(candidate.id):
             del self.tasks[task]
             if task != keep:
@@ -142,7 +149,7 @@ class _Run:
         self.is_dry = False
         return result
 
-    def take(self, outcome: Outcome) -> Optional[SearchResult]:
+    def take(self, outcome: Outcome) -> SearchResult | None:
         """Whatever ended; a result when that decides about a candidate."""
         task = self.tasks.get(outcome.task)
         if task is None:
@@ -159,7 +166,9 @@ class _Run:
         if others:
             return None
         if self.losses[candidate.id] > self.retries:
-            return self.finish(candidate, None, f"lost {self.losses[candidate.id]} workers, the last one: {outcome.lost}")
+            return self.finish(
+                candidate, None, f"lost {self.losses[candidate.id]} workers, the last one: {outcome.lost}"
+            )
         del self.tasks_of[candidate.id]
         self.again.append(candidate)
         return None
@@ -187,36 +196,36 @@ class _Run:
 
 def run(
     searcher: Searcher,
-    pool: Pool,
+    pool: Pool[Request],
     *,
     evaluations: int,
-    seconds: Optional[float] = None,
-    time_limit: Optional[float] = None,
+    seconds: float | None = None,
+    time_limit: float | None = None,
     retries: int = 2,
     straggler_factor: float = 4.0,
-    on_result: Optional[Callable[[SearchResult], object]] = None,
+    on_result: Callable[[SearchResult], object] | None = None,
 ) -> Summary:
     """Evaluates candidates of the searcher on the workers of the pool, until it has `evaluations` outcomes in all.
 
     As many candidates are in flight as the pool has room for, no more: the searcher counts those as visited (virtual
-    loss), and waits with further ones. A candidate whose worker is gone is evaluated again elsewhere, `retries` times at
-    most; one that takes longer than `straggler_factor` times the median (0: any time) is given to a second worker once
-    there is a free one, and the first answer counts; one that takes more than `time_limit` seconds has failed.
-    No new candidates are asked for after `seconds`. `on_result` is called after each outcome, in this thread.
+    loss), and waits with further ones. A candidate whose worker is gone is evaluated again elsewhere, `retries` times
+    at most; one that takes longer than `straggler_factor` times the median (0: any time) is given to a second worker
+    once there is a free one, and the first answer counts; one that takes more than `time_limit` seconds has failed. No
+    new candidates are requested after `seconds`. `on_result` is called after each outcome, in this thread.
 
-    What was told before, from the searcher's database, counts. Whatever ends this call leaves the database such that the
-    same call goes on: nothing with an outcome is evaluated again, what was in flight is.
+    Outcomes that the searcher's database has count. Whatever ends this call leaves the database such that
+    the same call goes on: nothing with an outcome is evaluated again, what was in flight is.
     """
     for name, value in (("evaluations", evaluations), ("retries", retries)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise ValueError(f"{name} must be a non-negative integer, got {value!r}")
-    for name, value in (("seconds", seconds), ("time_limit", time_limit)):
-        if value is not None and not (isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0):
-            raise ValueError(f"{name} must be a positive number, got {value!r}")
+    for name, limit in (("seconds", seconds), ("time_limit", time_limit)):
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, float)) or limit <= 0):
+            raise ValueError(f"{name} must be a positive number, got {limit!r}")
     state = _Run(searcher, pool, retries, time_limit, straggler_factor)
     begin, done = pool.get_time(), searcher.num_results
 
-    def report(result: Optional[SearchResult]) -> None:
+    def report(result: SearchResult | None) -> None:
         if result is not None and on_result is not None:
             on_result(result)
 

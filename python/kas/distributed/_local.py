@@ -8,12 +8,13 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.connection
 from collections import deque
-from typing import Any, Callable, Mapping, Optional
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeAlias
 
-from .._request import Request
-from ._driver import Outcome, Pool
+from ._driver import Outcome, Pool, RequestT
 
-Evaluator = Callable[[Request], Mapping[str, float]]
+Evaluator: TypeAlias = Callable[[RequestT], Mapping[str, Any]]
+"""From a request, a `kas.Request` for `run`, to metrics."""
 
 
 def describe(error: BaseException) -> str:
@@ -21,7 +22,7 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".strip(": ")
 
 
-def _work(evaluator: Evaluator, connection: Any) -> None:
+def _work(evaluator: Evaluator[RequestT], connection: Any) -> None:
     while (message := connection.recv()) is not None:
         task, request = message
         try:
@@ -30,10 +31,10 @@ def _work(evaluator: Evaluator, connection: Any) -> None:
             connection.send(Outcome(task, error=describe(error)))
 
 
-class _Worker:
+class _Worker(Generic[RequestT]):
     """A process, and the tasks that it was given."""
 
-    def __init__(self, context: Any, evaluator: Evaluator):
+    def __init__(self, context: Any, evaluator: Evaluator[RequestT]):
         self.connection, other = context.Pipe()
         self.process = context.Process(target=_work, args=(evaluator, other), daemon=True)
         self.process.start()
@@ -41,10 +42,10 @@ class _Worker:
         self.tasks: deque[int] = deque()
 
 
-class LocalPool(Pool):
-    """`workers` processes; each has one further task in front of it, so that it does not wait for the driver."""
+class LocalPool(Pool[RequestT]):
+    """`workers` processes; each has one further task queued, so that it does not wait for the driver."""
 
-    def __init__(self, evaluator: Evaluator, workers: int, *, prefetch: int = 1):
+    def __init__(self, evaluator: Evaluator[RequestT], workers: int, *, prefetch: int = 1):
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
             raise ValueError(f"the number of workers must be a positive integer, got {workers!r}")
         # A process with threads must not fork.
@@ -55,13 +56,13 @@ class LocalPool(Pool):
         self._cancelled: set[int] = set()
         self._outcomes: list[Outcome] = []
 
-    def _make(self) -> _Worker:
+    def _make(self) -> _Worker[RequestT]:
         return _Worker(self._context, self._evaluator)
 
     def get_capacity(self) -> int:
         return len(self._workers) * self._depth
 
-    def submit(self, task: int, request: Request) -> None:
+    def submit(self, task: int, request: RequestT) -> None:
         worker = min(self._workers, key=lambda worker: len(worker.tasks))
         worker.tasks.append(task)
         try:
@@ -74,7 +75,7 @@ class LocalPool(Pool):
         for connection in multiprocessing.connection.wait(list(owners), 0 if self._outcomes else seconds):
             worker = owners[connection]
             try:
-                outcome = connection.recv()
+                outcome: Outcome = worker.connection.recv()
             except (EOFError, OSError):
                 self._replace(worker)
                 continue
@@ -92,7 +93,7 @@ class LocalPool(Pool):
                 self._replace(worker)
                 return
 
-    def _replace(self, worker: _Worker) -> None:
+    def _replace(self, worker: _Worker[RequestT]) -> None:
         worker.process.kill()
         worker.process.join()
         worker.connection.close()

@@ -7,28 +7,26 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from typing import Any, Callable, Mapping, Optional
+from collections.abc import Mapping
+from typing import Any, Generic
 
 from .._errors import need
-from .._request import Request
-from ._driver import Outcome, Pool
-from ._local import describe
+from ._driver import Outcome, Pool, RequestT
+from ._local import Evaluator, describe
 
 ray = need("ray", "ray")
 
-Evaluator = Callable[[Request], Mapping[str, float]]
 
-
-class _Evaluation:
+class _Evaluation(Generic[RequestT]):
     """The actor: evaluates one request after the other."""
 
-    def __init__(self, evaluator: Evaluator):
+    def __init__(self, evaluator: Evaluator[RequestT]):
         self.evaluator = evaluator
 
     def ready(self) -> None:
         """Answers as soon as the actor has a place."""
 
-    def evaluate(self, request: Request):
+    def evaluate(self, request: RequestT) -> tuple[dict[str, float] | None, str | None]:
         # What the evaluator raises may not be picklable.
         try:
             return dict(self.evaluator(request)), None
@@ -44,24 +42,24 @@ class _Worker:
         self.tasks: deque[int] = deque()
 
 
-class RayPool(Pool):
+class RayPool(Pool[RequestT]):
     """`workers` actors, each with `num_cpus` and `num_gpus` (also fractions) and further `resources`.
 
     Connects to the cluster at `address` ("auto": the one that this machine is in; None: the one that this process is
     connected to, or else one on this machine). Actors that have no place yet wait for one: Ray's autoscaler sees that.
     One that is gone, with its node or alone, is made anew wherever there is room. Each worker has `prefetch` further
-    tasks in front of it. Actors end with this process.
+    queued tasks. Actors end with this process.
     """
 
     def __init__(
         self,
-        evaluator: Evaluator,
+        evaluator: Evaluator[RequestT],
         workers: int,
         *,
         num_cpus: float = 1,
         num_gpus: float = 0,
-        resources: Optional[Mapping[str, float]] = None,
-        address: Optional[str] = None,
+        resources: Mapping[str, float] | None = None,
+        address: str | None = None,
         prefetch: int = 1,
     ):
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
@@ -84,9 +82,9 @@ class RayPool(Pool):
     def get_capacity(self) -> int:
         return self._depth * sum(worker.is_ready for worker in self._workers)
 
-    def submit(self, task: int, request: Request) -> None:
+    def submit(self, task: int, request: RequestT) -> None:
         ready = [worker for worker in self._workers if worker.is_ready]
-        # The last one may have gone since the driver asked for the capacity.
+        # The last one may have gone since the driver read the capacity.
         worker = min(ready or self._workers, key=lambda worker: len(worker.tasks))
         worker.tasks.append(task)
         reference = worker.actor.evaluate.remote(request)
@@ -141,7 +139,7 @@ class RayPool(Pool):
             _, worker = self._pending.pop(reference)
             worker.tasks.remove(task)
 
-    def _replace(self, worker: _Worker, reason: Optional[Exception] = None) -> None:
+    def _replace(self, worker: _Worker, reason: Exception | None = None) -> None:
         if worker not in self._workers:
             return
         text = f"{type(reason).__name__}: {str(reason).splitlines()[0]}" if reason else "the worker was ended"

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Workers that take virtual time: how many a driver can keep busy, without a cluster.
 
-`python -m kas.distributed` prints the table of docs/DistributedSearch.md.
+`python -m kas.distributed` prints the table of docs/reports/distributed-search.md.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ import random
 import resource
 import tempfile
 import time
-from typing import Callable, Mapping, Optional
+from collections.abc import Callable, Mapping
 
 from .._request import Request
 from .._search import Searcher, SearchSpace
 from ._driver import Outcome, Pool, run
 
 
-class SimulatedPool(Pool):
+class SimulatedPool(Pool[Request]):
     """`workers` workers whose evaluations take `seconds(request, random)` of virtual time, and give `metrics(request)`.
 
     The driver is real, and the processor's time that it takes counts in full: the clock moves on by that, and jumps to
-    the next end of an evaluation when the driver waits. A worker is lost with probability `loss` per evaluation. Seeded.
+    the next end of an evaluation when the driver waits. A worker is lost with probability `loss` per evaluation.
+    Seeded.
     """
 
     def __init__(
@@ -87,29 +88,29 @@ def simulate(
     evaluations: int,
     *,
     algorithm: str = "mcts",
-    database: Optional[str] = None,
+    database: str | None = None,
     loss: float = 0.001,
 ) -> dict[str, float]:
     """One row of the table: evaluations take `seconds` on average, from a half to twice as long."""
 
-    def judge(request: Request) -> dict[str, float]:
+    def evaluate(request: Request) -> dict[str, float]:
         return {"loss": len(request.operator) + request.id % 17}
 
     with Searcher(space, algorithm, seed=1, database=database, objective="loss") as searcher:
-        pool = SimulatedPool(judge, workers, lambda _, r: seconds * r.uniform(0.5, 1.5), loss=loss, seed=1)
+        pool = SimulatedPool(evaluate, workers, lambda _, r: seconds * r.uniform(0.5, 1.5), loss=loss, seed=1)
         begin = time.process_time()
         summary = run(searcher, pool, evaluations=evaluations, straggler_factor=0)
         processor = time.process_time() - begin
-    told = summary.evaluated + summary.failed
+    finished = summary.evaluated + summary.failed
     return {
         "workers": workers,
         "evaluation_s": seconds,
-        "candidates": told,
-        "candidates_per_s": told / summary.seconds,
+        "candidates": finished,
+        "candidates_per_s": finished / summary.seconds,
         "busy": pool.busy_seconds / (workers * summary.seconds),
-        "ask_ms": 1e3 * summary.asking_seconds / told,
-        "tell_ms": 1e3 * summary.telling_seconds / told,
-        "driver_ms": 1e3 * processor / told,
+        "ask_ms": 1e3 * summary.asking_seconds / finished,
+        "tell_ms": 1e3 * summary.telling_seconds / finished,
+        "driver_ms": 1e3 * processor / finished,
         "memory_MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 
@@ -137,4 +138,7 @@ def main() -> None:
             if first:
                 print("| " + " | ".join(row) + " |\n" + "|---" * len(row) + "|")
             first = False
-            print("| " + " | ".join(f"{value:.3g}" if value < 1000 else f"{value:.0f}" for value in row.values()) + " |", flush=True)
+            print(
+                "| " + " | ".join(f"{value:.3g}" if value < 1000 else f"{value:.0f}" for value in row.values()) + " |",
+                flush=True,
+            )

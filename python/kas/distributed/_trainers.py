@@ -21,6 +21,7 @@ class TrainJob:
         self.trainer = trainer
 
     def __call__(self, job: Job) -> dict[str, Any]:
+        """One training: `metrics` and `curve`."""
         metrics, curve = self.trainer.train_once(job.text, job.seed, job.epochs, job.checkpoint, job.test)
         return {"metrics": metrics, "curve": curve}
 
@@ -35,7 +36,7 @@ class TrainingPool:
     machines their folder must be on all of them.
     """
 
-    def __init__(self, pool: Pool, *, retries: int = 2):
+    def __init__(self, pool: Pool[Job], *, retries: int = 2):
         self._pool, self._retries = pool, retries
         self._jobs: dict[int, tuple[Job, float, int]] = {}
         self._next = 0

@@ -11,9 +11,10 @@ from .._errors import need
 
 need("torch", "torch")
 
+from .._request import Request
 from ._data import Data, digits, load_data
 from ._networks import DigitsNetwork
-from ._trainer import Request, Trainer, main_space, read_operator, summarize
+from ._trainer import Trainer, main_space, read_operator, summarize
 from ._training import Recipe, Training, TrainingFailure, initialize
 
 __all__ = [

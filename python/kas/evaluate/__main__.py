@@ -4,7 +4,7 @@
 """An evaluator for `kas-opt -kas-search="evaluators=external external='python -m kas.evaluate'"`.
 
 Reads one JSON object per line, trains the network with the operator in it, and answers each with one line; see
-"Judging candidates" in docs/Search.md for the protocol. The metrics are those of `kas.evaluate.Trainer`.
+"Evaluating candidates" in docs/guide/searching.md for the protocol. The metrics are those of `kas.evaluate.Trainer`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import importlib.util
 import json
 import os
 import sys
-from typing import Any, Iterable, TextIO
+from collections.abc import Iterable
+from typing import Any, TextIO
 
 import torch
 from torch import nn
@@ -33,6 +34,8 @@ def load_network(text: str) -> nn.Module:
     if not path or not os.path.isfile(path):
         raise ValueError(f"the network must be 'digits' or FILE.py:NAME with a file that exists, got '{text}'")
     specification = importlib.util.spec_from_file_location("kas_user_network", path)
+    if specification is None or specification.loader is None:
+        raise ValueError(f"the network must be in a file of Python, got '{path}'")
     module = importlib.util.module_from_spec(specification)
     # Classes of the file can be sent to other processes by this name.
     sys.modules["kas_user_network"] = module
@@ -47,22 +50,33 @@ def load_network(text: str) -> nn.Module:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the network, the data and the recipe."""
-    parser.add_argument("--network", default="digits", help="'digits' or FILE.py:NAME, a callable that gives a torch.nn.Module")
-    parser.add_argument("--data", default="digits", help="digits, moved_digits, cifar10, cifar100 or folder (default digits)")
+    parser.add_argument(
+        "--network", default="digits", help="'digits' or FILE.py:NAME, a callable that gives a torch.nn.Module"
+    )
+    parser.add_argument(
+        "--data", default="digits", help="digits, moved_digits, cifar10, cifar100 or folder (default digits)"
+    )
     parser.add_argument("--data-path", help="the folder of the data set, where it is not part of a package")
     parser.add_argument("--space", help="the kind of layers to replace (default: the one with the most FLOPs)")
-    parser.add_argument("--binding", help="values for symbols of operators, e.g. g=4,k=3 (default: those of the layers)")
-    parser.add_argument("--recipe", choices=("default", "cifar"), default="default", help="where the options below start from")
+    parser.add_argument(
+        "--binding", help="values for symbols of operators, e.g. g=4,k=3 (default: those of the layers)"
+    )
+    parser.add_argument(
+        "--recipe", choices=("default", "cifar"), default="default", help="where the options below start from"
+    )
     parser.add_argument("--epochs", type=int, help="passes over the training set")
     parser.add_argument("--batch-size", type=int)
     parser.add_argument("--optimizer", choices=("adamw", "sgd"))
     parser.add_argument("--learning-rate", type=float)
     parser.add_argument("--label-smoothing", type=float)
-    parser.add_argument("--milestone", action="append", default=[], metavar="EPOCH=ACCURACY", help="stop below it; may be repeated")
+    parser.add_argument(
+        "--milestone", action="append", default=[], metavar="EPOCH=ACCURACY", help="stop below it; may be repeated"
+    )
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default cpu)")
 
 
 def make_recipe(arguments: argparse.Namespace) -> Recipe:
+    """The recipe that the options of `add_arguments` describe."""
     recipe = Recipe.cifar() if arguments.recipe == "cifar" else Recipe()
     names = ("epochs", "batch_size", "optimizer", "learning_rate", "label_smoothing")
     changes: dict[str, Any] = {name: value for name in names if (value := getattr(arguments, name)) is not None}
@@ -83,7 +97,10 @@ def answer(trainer: Trainer, line: str) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError, AttributeError):
         return {"id": None, "error": "requires a JSON object with 'id' and 'operator' in each line"}
     if not isinstance(operator, str):
-        return {"id": identifier, "error": "requires an operator, got " + ("a kernel" if "kernel" in request else "none")}
+        return {
+            "id": identifier,
+            "error": "requires an operator, got " + ("a kernel" if "kernel" in request else "none"),
+        }
     try:
         return {"id": identifier, "metrics": trainer.evaluate(operator)}
     except (TrainingFailure, Error, ValueError, MemoryError) as failure:
@@ -91,6 +108,7 @@ def answer(trainer: Trainer, line: str) -> dict[str, Any]:
 
 
 def serve(trainer: Trainer, requests: Iterable[str], answers: TextIO) -> None:
+    """Answers each line of `requests` by a line, until there are no more."""
     for line in requests:
         if line.strip():
             # What a network prints is not to be taken for an answer.
@@ -100,6 +118,7 @@ def serve(trainer: Trainer, requests: Iterable[str], answers: TextIO) -> None:
 
 
 def main() -> int:
+    """Runs the evaluator and returns its exit code: 1 where the network, the data or the recipe are wrong."""
     parser = argparse.ArgumentParser(prog="python -m kas.evaluate", description=__doc__.split("\n\n")[0])
     add_arguments(parser)
     parser.add_argument("--seeds", type=int, default=1, help="trainings of each candidate (default 1)")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import pathlib
 import pickle
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Iterator, Optional, Union
+from typing import Any
 
 from .._errors import need
 
@@ -51,7 +52,9 @@ class Data:
                     f"got inputs of shape {tuple(inputs.shape)} and classes of shape {tuple(classes.shape)}"
                 )
             if not inputs.dtype.is_floating_point or classes.dtype != torch.int64:
-                raise TypeError(f"'{name}' must have float inputs and int64 classes, got {inputs.dtype} and {classes.dtype}")
+                raise TypeError(
+                    f"'{name}' must have float inputs and int64 classes, got {inputs.dtype} and {classes.dtype}"
+                )
             if int(classes.min()) < 0 or int(classes.max()) >= self.num_classes:
                 raise ValueError(
                     f"'{name}' must have classes from 0 to {self.num_classes - 1}, "
@@ -65,12 +68,18 @@ class Data:
 
     @property
     def input_shape(self) -> tuple[int, ...]:
+        """The shape of one input, without the examples."""
         return tuple(self.train[0].shape[1:])
 
-    def to(self, device: Union[str, torch.device]) -> Data:
+    def to(self, device: str | torch.device) -> Data:
         """The same on a device."""
-        move = lambda split: (split[0].to(device), split[1].to(device))  # noqa: E731
-        return Data(self.name, move(self.train), move(self.validation), move(self.test), self.num_classes, self.augmentation)
+
+        def move(split: Split) -> Split:
+            return split[0].to(device), split[1].to(device)
+
+        return Data(
+            self.name, move(self.train), move(self.validation), move(self.test), self.num_classes, self.augmentation
+        )
 
     def batches(self, size: int, generator: torch.Generator) -> Iterator[Split]:
         """One pass over the training set in random order, without what is left of it after the last whole batch."""
@@ -94,17 +103,19 @@ def _crop_and_flip(images: torch.Tensor, generator: torch.Generator) -> torch.Te
     columns = lefts[:, None] + torch.arange(width, device=images.device)
     flips = torch.rand(count, generator=generator).to(images.device) < 0.5
     columns = torch.where(flips[:, None], columns.flip(1), columns)
-    picked = padded.permute(0, 2, 3, 1)[torch.arange(count, device=images.device)[:, None, None], rows[:, :, None], columns[:, None, :]]
+    picked = padded.permute(0, 2, 3, 1)[
+        torch.arange(count, device=images.device)[:, None, None], rows[:, :, None], columns[:, None, :]
+    ]
     return picked.permute(0, 3, 1, 2).contiguous()
 
 
-def load_data(name: str = "digits", path: Union[str, os.PathLike, None] = None, **options: Any) -> Data:
+def load_data(name: str = "digits", path: str | os.PathLike[str] | None = None, **options: Any) -> Data:
     """A data set by name.
 
     Without a path: `digits` (scikit-learn's 1797 images of 8x8, in a frame of one pixel) and `moved_digits` (each moved
     by up to two pixels in each direction). With the folder that the archive unpacks to: `cifar10`, `cifar100` (the
-    version for Python), and `folder` (`train/CLASS/*.jpg` and `val/CLASS/*.jpg`, as ImageNet's; `size` is the edge of the
-    images in pixels).
+    version for Python), and `folder` (`train/CLASS/*.jpg` and `val/CLASS/*.jpg`, as ImageNet's; `size` is the edge of
+    the images in pixels).
     """
     if name in ("digits", "moved_digits"):
         return digits(moved=name == "moved_digits", **options)
@@ -119,8 +130,11 @@ def load_data(name: str = "digits", path: Union[str, os.PathLike, None] = None, 
 
 
 def digits(moved: bool = False, train: int = 300, validation: int = 300) -> Data:
-    """Scikit-learn's digits in a frame of one pixel, 10x10: in a fixed random order `train` images, then `validation`
-    images, and the rest for testing. `moved`: each is moved once by -2 to 2 pixels in each direction."""
+    """Scikit-learn's digits in a frame of one pixel, 10x10.
+
+    In a fixed random order `train` images, then `validation` images, and the rest for testing. `moved`: each is moved
+    once by -2 to 2 pixels in each direction.
+    """
     datasets = need("sklearn.datasets", "torch")
     import numpy
 
@@ -128,7 +142,9 @@ def digits(moved: bool = False, train: int = 300, validation: int = 300) -> Data
     inputs = torch.tensor(bunch.images, dtype=torch.float32)[:, None] / 16
     classes = torch.tensor(bunch.target, dtype=torch.int64)
     if train < 1 or validation < 1 or train + validation >= len(inputs):
-        raise ValueError(f"requires 1 <= train, 1 <= validation, train + validation < {len(inputs)}, got {train} and {validation}")
+        raise ValueError(
+            f"requires 1 <= train, 1 <= validation, train + validation < {len(inputs)}, got {train} and {validation}"
+        )
     order = torch.from_numpy(numpy.random.RandomState(0).permutation(len(inputs)))
     inputs, classes = inputs[order], classes[order]
     inputs = (inputs - inputs[:train].mean()) / inputs[:train].std()
@@ -138,8 +154,9 @@ def digits(moved: bool = False, train: int = 300, validation: int = 300) -> Data
         moves = numpy.random.RandomState(1).randint(0, 5, (len(inputs), 2))
         inputs = torch.stack([image[:, top : top + 10, left : left + 10] for image, (top, left) in zip(inputs, moves)])
     ends = train, train + validation
-    splits = [(inputs[a:b].contiguous(), classes[a:b].contiguous()) for a, b in ((0, ends[0]), ends, (ends[1], len(inputs)))]
-    return Data("moved_digits" if moved else "digits", *splits, num_classes=10)
+    parts = ((0, ends[0]), ends, (ends[1], len(inputs)))
+    first, second, third = ((inputs[a:b].contiguous(), classes[a:b].contiguous()) for a, b in parts)
+    return Data("moved_digits" if moved else "digits", first, second, third, num_classes=10)
 
 
 def _normalized(name: str, train: Split, test: Split, validation: int, num_classes: int) -> Data:
@@ -149,7 +166,10 @@ def _normalized(name: str, train: Split, test: Split, validation: int, num_class
     rest = len(train[0]) - validation
     mean = train[0][:rest].mean((0, 2, 3), keepdim=True)
     deviation = train[0][:rest].std((0, 2, 3), keepdim=True)
-    normalize = lambda images: (images - mean) / deviation  # noqa: E731
+
+    def normalize(images: torch.Tensor) -> torch.Tensor:
+        return (images - mean) / deviation
+
     return Data(
         name,
         (normalize(train[0][:rest]), train[1][:rest]),
@@ -181,7 +201,7 @@ def _cifar(name: str, folder: pathlib.Path, validation: int = 5000) -> Data:
     return _normalized(name, read(files), read(test_files), validation, 10 if name == "cifar10" else 100)
 
 
-def _folder(folder: pathlib.Path, size: int = 64, validation: float = 0.1, limit: Optional[int] = None) -> Data:
+def _folder(folder: pathlib.Path, size: int = 64, validation: float = 0.1, limit: int | None = None) -> Data:
     """Images of a folder for each class, scaled and cropped to squares; `limit` is the most per class."""
     image = need("PIL.Image", "torch")
     import numpy

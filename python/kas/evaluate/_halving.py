@@ -9,22 +9,25 @@ Jamieson, Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable, Optional, Sequence
+from typing import Any
 
 
 @dataclass(frozen=True)
 class Halving:
-    """The policy: `size` candidates at a time are trained to the end of each epoch of `rungs`, and behind each the best
-    `keep` of them (at least one) go on; None in `rungs` is the whole recipe.
+    """The policy of successive halving.
+
+    `size` candidates at a time are trained to the end of each epoch of `rungs`, and after each the share `keep` of the
+    best of them (at least one) goes on; None in `rungs` is the whole recipe.
 
     A few epochs on the real task rank operators well on different tasks, as no score at initialization does
-    (docs/Judging.md): hence the default, 1-3-6-all with a third kept.
+    (docs/reports/proxies.md): hence the default, 1-3-6-all with a third kept.
     `Halving.off()` trains all to the end.
     """
 
     size: int = 9
-    rungs: tuple[Optional[int], ...] = (1, 3, 6, None)
+    rungs: tuple[int | None, ...] = (1, 3, 6, None)
     keep: float = 1 / 3
 
     def __post_init__(self) -> None:
@@ -33,11 +36,19 @@ class Halving:
         if not 0 < self.keep <= 1:
             raise ValueError(f"the share to keep must be above 0 and at most 1, got {self.keep!r}")
         known = [rung for rung in self.rungs if rung is not None]
-        if not self.rungs or self.rungs[-1] is not None or len(known) != len(self.rungs) - 1 or known != sorted(set(known)):
-            raise ValueError(f"the rungs must be rising epochs and then None, such as (1, 3, 6, None), got {self.rungs!r}")
+        if (
+            not self.rungs
+            or self.rungs[-1] is not None
+            or len(known) != len(self.rungs) - 1
+            or known != sorted(set(known))
+        ):
+            raise ValueError(
+                f"the rungs must be rising epochs and then None, such as (1, 3, 6, None), got {self.rungs!r}"
+            )
 
     @staticmethod
     def off() -> Halving:
+        """Without halving: every candidate is trained by the whole recipe."""
         return Halving(1, (None,), 1.0)
 
     def for_epochs(self, epochs: int) -> Halving:
@@ -59,7 +70,7 @@ class Bracket:
     outcomes: dict[int, Any] = field(default_factory=dict)
     """The last outcome of each that is still in."""
     gone: dict[int, tuple[int, float]] = field(default_factory=dict)
-    """Those that were told before an interruption: epochs and score. The others are compared with them again."""
+    """Those with an outcome from before an interruption: epochs and score. The others are compared with them again."""
 
     def __post_init__(self) -> None:
         self.waiting = sorted(self.candidates)
@@ -69,10 +80,10 @@ class Bracket:
         return not self.candidates
 
     @property
-    def epochs(self) -> Optional[int]:
+    def epochs(self) -> int | None:
         return self.policy.rungs[self.rung]
 
-    def take(self) -> Optional[int]:
+    def take(self) -> int | None:
         """The next candidate to train to the end of this rung."""
         if not self.waiting:
             return None
@@ -88,8 +99,10 @@ class Bracket:
         self.scores[id], self.outcomes[id] = score, outcome
 
     def advance(self, tell: Callable[[int, Any], None]) -> None:
-        """Once all of a rung are trained: tells those that are out, and starts the next rung with the others. Equal
-        scores are ordered by identifier: the older is better."""
+        """Once all of a rung are trained, reports those that are out and starts the next rung with the others.
+
+        Equal scores are ordered by identifier: the older is better.
+        """
         if self.waiting or self.running or self.is_done:
             return
         is_last = self.rung == len(self.policy.rungs) - 1

@@ -15,8 +15,11 @@ from .._search import SearchSpace
 
 
 def measure_latency(operator: Operator, space: SearchSpace, runs: int = 7) -> float:
-    """Milliseconds of the compiled operator on one thread of the CPU, batch as in the bindings: the median of `runs`
-    after one that does not count, summed over the layers of the space. Includes what a call from Python costs."""
+    """Milliseconds of the compiled operator on one thread of the CPU, summed over the layers of the space.
+
+    The batch is as in the bindings, the time the median of `runs` after one that does not count. Includes what a call
+    from Python costs.
+    """
     symbols = [*operator.symbols[0], *operator.symbols[1]]
     generator = numpy.random.default_rng(0)
     total = 0.0

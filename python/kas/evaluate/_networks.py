@@ -27,8 +27,9 @@ class _Block(nn.Module):
 
 
 class DigitsNetwork(nn.Module):
-    """A residual network of four 3x3 convolutions for images [1, 10, 10]: a stem of 1x1, `blocks` blocks of `channels`
-    channels at 10x10, a pooling, and as many of twice the channels at 5x5.
+    """A residual network of 3x3 convolutions, four by default, for images [1, 10, 10].
+
+    A stem of 1x1, `blocks` blocks of `channels` channels at 10x10, a pooling, and as many of twice the channels at 5x5.
 
     The convolutions have 98 % of its FLOPs. All that sees neighbours is in them: what takes their place has to.
     """
@@ -44,6 +45,8 @@ class DigitsNetwork(nn.Module):
         self.classify = nn.Linear(2 * channels, num_classes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Logits [examples, classes] of images [examples, 1, 10, 10]."""
         x = self.stage0(functional.relu(self.stem_norm(self.stem(x))))
         x = functional.relu(self.widen_norm(self.widen(functional.avg_pool2d(x, 2))))
-        return self.classify(self.stage1(x).mean((2, 3)))
+        output: torch.Tensor = self.classify(self.stage1(x).mean((2, 3)))
+        return output

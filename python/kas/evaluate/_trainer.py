@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from typing import Any, Mapping, Optional, Sequence, Union
+from collections.abc import Mapping, Sequence
 
 from .._errors import Error, need
 
@@ -45,37 +45,39 @@ class Trainer:
     """Trains a network with an operator in place of some layers, and tells how good it became.
 
     `model` is the network, `data` a `Data` or the name of one. The layers are those of `space` (a name of
-    `kas.torch.extract`; without it, the one with the most FLOPs); `binding` gives symbols of operators other values than
-    the layers do. All layers are initialized by the seed; with `inherit`
-    those that stay keep the weights of `model`. `backend` is that of `kas.torch.KasModule`.
+    `kas.torch.extract`; without it, the one with the most FLOPs); `binding` gives symbols of operators other values
+    than the layers do. All layers are initialized by the seed; with `inherit` those that stay keep the weights of
+    `model`. `backend` is that of `kas.torch.KasModule`.
 
-    Called with a `Request` (or an operator, or its text) it trains `seeds` times by the whole recipe and gives the means
-    of `accuracy` and `loss` on the validation set, of `test_accuracy`, and `accuracy_deviation` over seeds, `epochs` and
-    `train_seconds`. What goes wrong (a loss that is NaN, memory or time that is not enough, an operator that does not
-    fit) is a `TrainingFailure`. It can be pickled and sent to other processes.
+    Called with a `Request` (or an operator, or its text) it trains `seeds` times by the whole recipe and gives the
+    means of `accuracy` and `loss` on the validation set, of `test_accuracy`, and `accuracy_deviation` over seeds,
+    `epochs` and `train_seconds`. What goes wrong (a loss that is NaN, memory or time that is not enough, an operator
+    that does not fit) is a `TrainingFailure`. It can be pickled and sent to other processes.
     """
 
     def __init__(
         self,
         model: nn.Module,
-        data: Union[str, Data] = "digits",
+        data: str | Data = "digits",
         recipe: Recipe = Recipe(),
         *,
-        space: Optional[str] = None,
-        sites: Optional[kas.torch.Sites] = None,
+        space: str | None = None,
+        sites: kas.torch.Sites | None = None,
         binding: Binding = None,
         seeds: int = 1,
         inherit: bool = False,
         backend: str = "pytorch",
         device: str = "cpu",
-        time_limit: Optional[float] = None,
+        time_limit: float | None = None,
     ):
         if not isinstance(model, nn.Module):
             raise TypeError(f"the model must be a torch.nn.Module, got {type(model).__name__}")
         if isinstance(data, str):
             data = load_data(data)
         if not isinstance(data, Data):
-            raise TypeError(f"the data must be a kas.evaluate.Data or the name of a data set, got {type(data).__name__}")
+            raise TypeError(
+                f"the data must be a kas.evaluate.Data or the name of a data set, got {type(data).__name__}"
+            )
         if not isinstance(recipe, Recipe):
             raise TypeError(f"the recipe must be a kas.evaluate.Recipe, got {type(recipe).__name__}")
         if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
@@ -83,14 +85,22 @@ class Trainer:
         if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit > 0):
             raise ValueError(f"the time limit must be a positive number of seconds, got {time_limit!r}")
         self.model, self.data, self.recipe = model, data, recipe
-        self.seeds, self.inherit, self.backend, self.device, self.time_limit = seeds, inherit, backend, device, time_limit
+        self.seeds, self.inherit, self.backend, self.device, self.time_limit = (
+            seeds,
+            inherit,
+            backend,
+            device,
+            time_limit,
+        )
         example = data.train[0][:1].to(next(model.parameters()).device)
         self._check_output(example)
         self.binding = kas.torch.parse_binding(binding) if binding is not None else None
         self.sites = sites or kas.torch.extract(model, example)
         self.space = space or main_space(self.sites)
         if self.space not in self.sites.spaces:
-            raise ValueError(f"the network has no layers of the space '{self.space}', only of {', '.join(self.sites.spaces)}")
+            raise ValueError(
+                f"the network has no layers of the space '{self.space}', only of {', '.join(self.sites.spaces)}"
+            )
 
     def _check_output(self, example: torch.Tensor) -> None:
         was_training = self.model.training
@@ -105,7 +115,9 @@ class Trainer:
         finally:
             self.model.train(was_training)
         if len(shape) != 2 or shape[1] != self.data.num_classes:
-            raise ValueError(f"the network must give {self.data.num_classes} numbers for each input, got the shape {shape[1:]}")
+            raise ValueError(
+                f"the network must give {self.data.num_classes} numbers for each input, got the shape {shape[1:]}"
+            )
 
     @property
     def replaced(self) -> list[kas.torch.Site]:
@@ -117,12 +129,13 @@ class Trainer:
         return {
             "evaluator": "train",
             "recipe": self.recipe.to_text(),
-            "data": f"{self.data.name} {len(self.data.train[0])}/{len(self.data.validation[0])}/{len(self.data.test[0])}",
+            "data": f"{self.data.name} "
+            f"{len(self.data.train[0])}/{len(self.data.validation[0])}/{len(self.data.test[0])}",
             "network": f"{type(self.model).__name__} {sum(p.numel() for p in self.model.parameters())} parameters",
             "inherit": str(self.inherit),
         }
 
-    def network(self, operator: Union[Operator, str, None], seed: int = 0) -> nn.Module:
+    def network(self, operator: Operator | str | None, seed: int = 0) -> nn.Module:
         """The network with the operator, initialized; without an operator, the network itself."""
         import copy
 
@@ -138,7 +151,7 @@ class Trainer:
         initialize(network, seed, [site.name for site in self.replaced] if self.inherit else None)
         return network
 
-    def start(self, operator: Union[Operator, str, None], seed: int = 0) -> Training:
+    def start(self, operator: Operator | str | None, seed: int = 0) -> Training:
         """A training that has not begun."""
         try:
             network = self.network(operator, seed)
@@ -148,14 +161,17 @@ class Trainer:
 
     def train_once(
         self,
-        operator: Union[Operator, str, None],
+        operator: Operator | str | None,
         seed: int = 0,
-        epochs: Optional[int] = None,
-        checkpoint: Union[str, os.PathLike, None] = None,
+        epochs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         test: bool = False,
     ) -> tuple[dict[str, float], list[tuple[int, str, float]]]:
-        """One training to the end of `epochs` (all): its metrics and its curve. Goes on from the file `checkpoint`
-        where there is one, and leaves one there unless all epochs are done; what it passed before comes from its curve."""
+        """One training to the end of `epochs` (all): its metrics and its curve.
+
+        Goes on from the file `checkpoint` where there is one, and leaves one there unless all epochs are done; what it
+        passed before comes from its curve.
+        """
         deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
         training = self.start(operator, seed)
         if checkpoint is not None and os.path.exists(checkpoint):
@@ -170,12 +186,15 @@ class Trainer:
             training.save(checkpoint)
         return metrics, training.curve
 
-    def evaluate(self, operator: Union[Operator, str, None], seeds: Optional[Sequence[int]] = None) -> dict[str, float]:
+    def evaluate(self, operator: Operator | str | None, seeds: Sequence[int] | None = None) -> dict[str, float]:
         """Whole trainings with all seeds; see the class."""
-        runs = [self.train_once(operator, seed, test=True)[0] for seed in (range(self.seeds) if seeds is None else seeds)]
+        runs = [
+            self.train_once(operator, seed, test=True)[0] for seed in (range(self.seeds) if seeds is None else seeds)
+        ]
         return summarize(runs)
 
-    def __call__(self, request: Union[Request, Operator, str]) -> dict[str, float]:
+    def __call__(self, request: Request | Operator | str) -> dict[str, float]:
+        """The metrics of whole trainings; see the class."""
         return self.evaluate(request.operator if isinstance(request, Request) else request)
 
 

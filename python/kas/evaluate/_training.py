@@ -10,8 +10,9 @@ import math
 import os
 import time
 import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Iterable, Mapping, Optional, Union
+from typing import Any
 
 from .._errors import need
 
@@ -26,7 +27,7 @@ from ._data import Data, Split
 EVALUATION_BATCH = 256
 
 
-class TrainingFailure(Exception):
+class TrainingFailure(Exception):  # noqa: N818 - an outcome, as in the column `failure`
     """A training came to no result; the message is the reason that is recorded."""
 
 
@@ -88,9 +89,11 @@ def seed_of(*parts: Any) -> int:
     return zlib.crc32(":".join(map(str, parts)).encode())
 
 
-def initialize(network: nn.Module, seed: int, modules: Optional[Iterable[str]] = None) -> None:
-    """Draws the weights of the modules (all, or those named) anew. Each has a stream of its own by its name: those that
-    two networks have in common start equal."""
+def initialize(network: nn.Module, seed: int, modules: Iterable[str] | None = None) -> None:
+    """Draws the weights of the modules (all, or those named) anew.
+
+    Each has a stream of its own by its name: those that two networks have in common start equal.
+    """
     chosen = None if modules is None else set(modules)
     with torch.random.fork_rng(devices=[]):
         for name, module in network.named_modules():
@@ -99,13 +102,10 @@ def initialize(network: nn.Module, seed: int, modules: Optional[Iterable[str]] =
                 reset()
 
 
-def _is_norm(module: nn.Module) -> bool:
-    return isinstance(module, nn.modules.batchnorm._BatchNorm) and module.track_running_stats
-
-
 @torch.no_grad()
 def _recalibrate(network: nn.Module, inputs: torch.Tensor) -> None:
-    norms = [module for module in network.modules() if _is_norm(module)]
+    kind = nn.modules.batchnorm._BatchNorm
+    norms = [module for module in network.modules() if isinstance(module, kind) and module.track_running_stats]
     if not norms:
         return
     momenta = [module.momentum for module in norms]
@@ -156,7 +156,7 @@ class Training:
                 weight_decay=recipe.weight_decay,
                 nesterov=recipe.momentum > 0,
             )
-        self._precision: Optional[torch.dtype] = None
+        self._precision: torch.dtype | None = None
         if recipe.mixed_precision and self.device.type == "cuda":
             self._precision = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
         self._scaler = torch.amp.GradScaler(self.device.type, enabled=self._precision == torch.float16)
@@ -165,17 +165,23 @@ class Training:
 
     @property
     def is_done(self) -> bool:
+        """All epochs of the recipe are done."""
         return self.epoch >= self.recipe.epochs
 
-    def advance(self, epochs: int, deadline: Optional[float] = None) -> None:
-        """Trains to the end of epoch `epochs`. Raises `TrainingFailure` where the loss is no finite number, where memory
-        is not enough, where a milestone is missed, or after `deadline` (of `time.monotonic`)."""
+    def advance(self, epochs: int, deadline: float | None = None) -> None:
+        """Trains to the end of epoch `epochs`.
+
+        Raises `TrainingFailure` where the loss is no finite number, where memory is not enough, where a milestone is
+        missed, or after `deadline` (of `time.monotonic`).
+        """
         while self.epoch < min(epochs, self.recipe.epochs):
             start = time.perf_counter()
             try:
                 loss = self._train_epoch(deadline)
             except (torch.OutOfMemoryError, MemoryError) as error:
-                raise TrainingFailure(f"out of memory: {str(error).splitlines()[0] if str(error) else 'no details'}") from error
+                raise TrainingFailure(
+                    f"out of memory: {str(error).splitlines()[0] if str(error) else 'no details'}"
+                ) from error
             except RuntimeError as error:
                 if "alloc" in str(error) and "memory" in str(error):
                     raise TrainingFailure(f"out of memory: {str(error).splitlines()[0]}") from error
@@ -187,10 +193,11 @@ class Training:
                 accuracy = self.evaluate()["accuracy"]
                 if accuracy < least:
                     raise TrainingFailure(
-                        f"missed a milestone: the accuracy after {self.epoch} epochs must be at least {least}, got {accuracy:.4f}"
+                        f"missed a milestone: the accuracy after {self.epoch} epochs must be at least {least}, got "
+                        f"{accuracy:.4f}"
                     )
 
-    def _train_epoch(self, deadline: Optional[float]) -> float:
+    def _train_epoch(self, deadline: float | None) -> float:
         recipe, total = self.recipe, 0.0
         total_steps = self._steps_per_epoch * recipe.epochs
         self.network.train()
@@ -210,7 +217,7 @@ class Training:
                 if not math.isfinite(value):
                     raise TrainingFailure(f"the loss is {value} in step {self.step} of epoch {self.epoch}")
                 self.optimizer.zero_grad(set_to_none=True)
-                self._scaler.scale(loss).backward()
+                torch.autograd.backward(self._scaler.scale(loss))
                 if recipe.clip_gradients > 0:
                     self._scaler.unscale_(self.optimizer)
                     nn.utils.clip_grad_norm_(self.network.parameters(), recipe.clip_gradients)
@@ -222,7 +229,7 @@ class Training:
                     raise TrainingFailure(f"the time was up in epoch {self.epoch + 1} of {recipe.epochs}")
         return total / self._steps_per_epoch
 
-    def _autocast(self):
+    def _autocast(self) -> contextlib.AbstractContextManager[object]:
         if self._precision is None:
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, self._precision)
@@ -244,7 +251,9 @@ class Training:
         result = {"accuracy": correct / len(part[0]), "loss": loss / len(part[0])}
         if not math.isfinite(result["loss"]):
             raise TrainingFailure(f"the {split} loss is {result['loss']} after {self.epoch} epochs")
-        self.curve += [(self.epoch, name if split == "validation" else f"{split}_{name}", value) for name, value in result.items()]
+        self.curve += [
+            (self.epoch, name if split == "validation" else f"{split}_{name}", value) for name, value in result.items()
+        ]
         return result
 
     def known(self, epoch: int) -> dict[str, float]:
@@ -252,7 +261,7 @@ class Training:
         found = {name: value for at, name, value in self.curve if at == epoch and name in ("accuracy", "loss")}
         return {**found, "epochs": epoch, "train_seconds": self.seconds * epoch / self.epoch} if len(found) == 2 else {}
 
-    def save(self, path: Union[str, os.PathLike]) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all that is needed to go on; a file that is there is replaced at once or not at all."""
         partial = f"{os.fspath(path)}.partial"
         torch.save(
@@ -270,7 +279,7 @@ class Training:
         )
         os.replace(partial, path)
 
-    def load(self, path: Union[str, os.PathLike]) -> None:
+    def load(self, path: str | os.PathLike[str]) -> None:
         """Goes on where `save` was called; the network, data, recipe and seed must be the same."""
         state = torch.load(path, map_location=self.device, weights_only=True)
         if state["seed"] != self.seed:

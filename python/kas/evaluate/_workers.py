@@ -5,17 +5,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import multiprocessing.connection
 import signal
 import time
 import traceback
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, TypeAlias
 
 from .._errors import Error
 from ._trainer import Trainer
 from ._training import TrainingFailure
+
+Answer: TypeAlias = tuple[dict[str, float] | None, list[tuple[int, str, float]], str | None]
+"""Of a worker: metrics, curve and failure."""
 
 
 @dataclass(frozen=True)
@@ -24,17 +28,17 @@ class Job:
 
     candidate: int
     """-1: the network itself."""
-    text: Optional[str]
+    text: str | None
     """The operator; None: the network itself."""
     seed: int = 0
-    epochs: Optional[int] = None
+    epochs: int | None = None
     """Up to the end of this epoch; None: all."""
-    checkpoint: Optional[str] = None
+    checkpoint: str | None = None
     test: bool = False
     """The accuracy on the test set as well."""
-    time_limit: Optional[float] = None
+    time_limit: float | None = None
     """Seconds; None: that of the pool."""
-    cpu_limit: Optional[float] = None
+    cpu_limit: float | None = None
     """CPU seconds of the worker: on a machine that others use, too, seconds say little. On the CPU only."""
 
 
@@ -43,15 +47,15 @@ class Done:
     """What became of a job."""
 
     job: Job
-    metrics: Optional[dict[str, float]]
+    metrics: dict[str, float] | None
     curve: list[tuple[int, str, float]]
-    failure: Optional[str]
+    failure: str | None
     seconds: float
-    cpu_seconds: Optional[float] = None
+    cpu_seconds: float | None = None
     """Of the worker; None where that is not known."""
 
 
-def _get_cpu_seconds(process: Any) -> Optional[float]:
+def _get_cpu_seconds(process: Any) -> float | None:
     """What a running process has used of all cores, in all its life."""
     try:
         # The clock of another process, as clock_getcpuclockid(3) gives it.
@@ -60,14 +64,14 @@ def _get_cpu_seconds(process: Any) -> Optional[float]:
         return None
 
 
-def _limit_memory(mebibytes: Optional[int]) -> None:
+def _limit_memory(mebibytes: int | None) -> None:
     if mebibytes:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20))
 
 
-def _work(connection: Any, inherited: list[Any], trainer: Trainer, threads: int, memory_limit: Optional[int]) -> None:
+def _work(connection: Any, inherited: list[Any], trainer: Trainer, threads: int, memory_limit: int | None) -> None:
     """The life of a worker."""
     import torch
 
@@ -87,7 +91,7 @@ def _work(connection: Any, inherited: list[Any], trainer: Trainer, threads: int,
             return
         try:
             metrics, curve = trainer.train_once(job.text, job.seed, job.epochs, job.checkpoint, job.test)
-            answer = (metrics, curve, None)
+            answer: Answer = (metrics, curve, None)
         except (TrainingFailure, Error, MemoryError) as failure:
             answer = (None, [], " ".join(str(failure).split()) or type(failure).__name__)
         except Exception as error:
@@ -112,8 +116,8 @@ class Pool:
         trainer: Trainer,
         workers: int = 1,
         *,
-        time_limit: Optional[float] = None,
-        memory_limit: Optional[int] = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
         threads: int = 1,
     ):
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
@@ -123,9 +127,9 @@ class Pool:
         self._context: Any = multiprocessing.get_context("fork" if trainer.device == "cpu" else "spawn")
         self._processes: list[Any] = []
         self._connections: list[Any] = []
-        self._jobs: list[Optional[Job]] = []
+        self._jobs: list[Job | None] = []
         self._started: list[float] = []
-        self._cpu_started: list[Optional[float]] = []
+        self._cpu_started: list[float | None] = []
         self._retried: set[Job] = set()
         for _ in range(workers):
             self._processes.append(None)
@@ -168,20 +172,19 @@ class Pool:
         self._jobs[index] = job
         self._started[index] = time.monotonic()
         self._cpu_started[index] = _get_cpu_seconds(self._processes[index])
-        try:
+        # Where it died while it was idle, `wait` sees that.
+        with contextlib.suppress(OSError):
             self._connections[index].send(job)
-        except OSError:
-            pass  # It died while it was idle: `wait` sees that.
 
     def wait(self, timeout: float) -> list[Done]:
         """The jobs that ended, after `timeout` seconds at most."""
-        busy = [index for index, job in enumerate(self._jobs) if job is not None]
-        multiprocessing.connection.wait([self._connections[index] for index in busy], timeout)
-        done = [self._collect(index) for index in busy]
+        busy = [(index, job) for index, job in enumerate(self._jobs) if job is not None]
+        multiprocessing.connection.wait([self._connections[index] for index, _ in busy], timeout)
+        done = [self._collect(index, job) for index, job in busy]
         return [one for one in done if one is not None]
 
-    def _collect(self, index: int) -> Optional[Done]:
-        job, seconds = self._jobs[index], time.monotonic() - self._started[index]
+    def _collect(self, index: int, job: Job) -> Done | None:
+        seconds = time.monotonic() - self._started[index]
         before, now = self._cpu_started[index], _get_cpu_seconds(self._processes[index])
         cpu_seconds = None if before is None or now is None else now - before
         if self._connections[index].poll():
@@ -204,7 +207,7 @@ class Pool:
             return Done(job, None, [], late, seconds, cpu_seconds)
         return None
 
-    def _bury(self, index: int, job: Job, seconds: float) -> Optional[Done]:
+    def _bury(self, index: int, job: Job, seconds: float) -> Done | None:
         self._processes[index].join(5)
         code = self._processes[index].exitcode
         self._restart(index)

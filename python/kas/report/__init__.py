@@ -16,7 +16,7 @@ import os
 import sys
 import tempfile
 import time
-from typing import Optional, Sequence, Union
+from collections.abc import Sequence
 
 from .._errors import need
 
@@ -29,11 +29,12 @@ from ._server import Server
 __all__ = ["Database", "Server", "main", "serve", "write"]
 
 
-def write(database: Union[str, os.PathLike], output: Union[str, os.PathLike], *, pictures: int = 1000) -> None:
+def write(database: str | os.PathLike[str], output: str | os.PathLike[str], *, pictures: int = 1000) -> None:
     """Writes the report of a search database as one HTML file.
 
     `pictures` bounds how many candidates, the best in each metric, have their graph drawn (by Graphviz, where `dot` is
-    installed: some milliseconds each); the others show its text. Raises `FileNotFoundError` or `ValueError` when there is no such database.
+    installed: some milliseconds each); the others show its text. Raises `FileNotFoundError` or `ValueError` when there
+    is no such database.
     """
     page = make_page(Database(database), pictures=pictures)
     # Whoever has the file open, or stops this, never sees half a page.
@@ -49,7 +50,7 @@ def write(database: Union[str, os.PathLike], output: Union[str, os.PathLike], *,
             raise
 
 
-def serve(database: Union[str, os.PathLike], *, port: int = 0) -> Server:
+def serve(database: str | os.PathLike[str], *, port: int = 0) -> Server:
     """Serves the page at a port of the loopback address (0: any that is free), and follows the search.
 
     Nothing can be changed through it. Ends with `close()` or the `with` statement.
@@ -57,7 +58,7 @@ def serve(database: Union[str, os.PathLike], *, port: int = 0) -> Server:
     return Server(Database(database), port)
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """The command `kas report`; returns its exit code."""
     parser = argparse.ArgumentParser(prog="kas report", description="Shows what a search found, as an HTML page.")
     parser.add_argument("database", help="the SQLite file of a search")

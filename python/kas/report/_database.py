@@ -12,7 +12,8 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
-from typing import Any, Iterable, Iterator, Optional, Union
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
 
 from .._errors import Error
 from .._module import Operator, parse
@@ -33,7 +34,7 @@ class Database:
     Raises `FileNotFoundError` or `ValueError` when the file is not a search database of this version.
     """
 
-    def __init__(self, path: Union[str, os.PathLike]):
+    def __init__(self, path: str | os.PathLike[str]):
         self.path = os.fspath(path)
         if not os.path.isfile(self.path):
             raise FileNotFoundError(f"there is no search database '{self.path}'")
@@ -48,7 +49,9 @@ class Database:
             if kind != APPLICATION_ID:
                 raise ValueError(f"'{self.path}' is not a search database: it is of another program")
             if version != SCHEMA_VERSION:
-                raise ValueError(f"'{self.path}' has tables of version {version}; this kas reads version {SCHEMA_VERSION}")
+                raise ValueError(
+                    f"'{self.path}' has tables of version {version}; this kas reads version {SCHEMA_VERSION}"
+                )
             self.settings: dict[str, str] = dict(connection.execute("SELECT name, value FROM setting"))
         self.layers = self._read_layers()
 
@@ -93,7 +96,9 @@ class Database:
             finals = connection.execute("SELECT candidate, failure FROM final_candidate").fetchall()
             statistics = dict(connection.execute("SELECT name, value FROM statistic"))
         position = {row[0]: index for index, row in enumerate(rows)}
-        columns: dict[str, list] = {name: [None] * len(rows) for name in sorted({name for _, name, _ in metrics})}
+        columns: dict[str, list[float | None]] = {
+            name: [None] * len(rows) for name in sorted({name for _, name, _ in metrics})
+        }
         for candidate, name, value in metrics:
             columns[name][position[candidate]] = value
         failures = {row[0]: row[3] for row in rows if row[3] is not None}
@@ -121,7 +126,7 @@ class Database:
             "axes": _get_axes(self.settings.get("objective", ""), names),
         }
 
-    def read_details(self, ids: Iterable[int], drawn: Optional[set[int]] = None) -> Iterator[dict[str, Any]]:
+    def read_details(self, ids: Iterable[int], drawn: set[int] | None = None) -> Iterator[dict[str, Any]]:
         """Of each candidate what the page shows when it is chosen; a picture of its graph if it is in `drawn` (all)."""
         ids = list(ids)
         with self._open() as connection:
@@ -147,14 +152,15 @@ class Database:
         result: dict[str, Any] = {"formula": operator.formula, "graph": operator.graph}
         with contextlib.suppress(AttributeError, Error):
             result["by_position"] = operator.weights_indexed_by_position
-        layers = []
+        layers, bindings = [], []
         for binding, count in self.layers:
             with contextlib.suppress(Error):
                 layers.append([binding, count, *operator.cost(binding)])
+                bindings.append(binding)
         result["layers"] = layers
         with contextlib.suppress(Error):
-            if layers:
-                result["nest"] = operator.loop_nest(layers[0][0]).strip()
+            if bindings:
+                result["nest"] = operator.loop_nest(bindings[0]).strip()
         return result
 
 
@@ -171,7 +177,10 @@ def _read_failures(connection: sqlite3.Connection, batch: list[int], marks: str)
     return result
 
 
-def _read_curves(connection: sqlite3.Connection, batch: list[int], marks: str) -> dict[int, list]:
+_Curve: TypeAlias = list[Any]
+
+
+def _read_curves(connection: sqlite3.Connection, batch: list[int], marks: str) -> dict[int, list[_Curve]]:
     """Per candidate `[name, rung, seed, epochs, values]`."""
     columns = {row[1] for row in connection.execute("PRAGMA table_info(training)")}
     rung = "rung" if "rung" in columns else "0"
@@ -179,7 +188,7 @@ def _read_curves(connection: sqlite3.Connection, batch: list[int], marks: str) -
         f"SELECT candidate, name, {rung} AS rung, seed, epoch, value FROM training"
         f" WHERE candidate IN ({marks}) ORDER BY candidate, name, rung, seed, epoch"
     )
-    result: dict[int, dict[tuple, list]] = {}
+    result: dict[int, dict[tuple[str, int, int], _Curve]] = {}
     for candidate, name, rung, seed, epoch, value in connection.execute(query, batch):
         curve = result.setdefault(candidate, {}).setdefault((name, rung, seed), [name, rung, seed, [], []])
         curve[3].append(epoch)
@@ -206,7 +215,7 @@ def _parse(texts: dict[int, str]) -> dict[int, Operator]:
     return result
 
 
-def _group(failures: dict[int, str]) -> tuple[list[list], dict[int, int]]:
+def _group(failures: dict[int, str]) -> tuple[list[list[str | int]], dict[int, int]]:
     """Reasons that differ in numbers only are one: `[reason, count]`, the most frequent first."""
     kinds: dict[str, list[int]] = {}
     for candidate, failure in failures.items():
@@ -290,16 +299,18 @@ def _lay_out(graphs: dict[int, str]) -> dict[int, Any]:
     return {candidate: _read_picture(text) for candidate, text in zip(graphs, pictures)}
 
 
-def _read_picture(text: str) -> list:
-    width = height = 0
+def _read_picture(text: str) -> list[Any]:
+    width = height = 0.0
     nodes, edges = [], []
 
     def point(x: str, y: str) -> list[int]:
         return [round(72 * float(x)), round(72 * (height - float(y)))]
 
     for line in text.strip().splitlines():
-        # Quotes stand where a field has other characters than letters and digits.
-        kind, *fields = (quoted[1:-1].replace('\\"', '"') if quoted[0] == '"' else quoted for quoted in _FIELDS.findall(line))
+        # There are quotes where a field has other characters than letters and digits.
+        kind, *fields = (
+            quoted[1:-1].replace('\\"', '"') if quoted[0] == '"' else quoted for quoted in _FIELDS.findall(line)
+        )
         if kind == "graph":
             width, height = float(fields[1]), float(fields[2])
         elif kind == "node":

@@ -40,7 +40,8 @@ def make_page(database: Database, *, live: bool = False, pictures: int = 0) -> s
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     policy = (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
-        f"connect-src {chr(39) + 'self' + chr(39) if live else chr(39) + 'none' + chr(39)}; base-uri 'none'; form-action 'none'"
+        f"connect-src {chr(39) + 'self' + chr(39) if live else chr(39) + 'none' + chr(39)}; base-uri 'none'; "
+        "form-action 'none'"
     )
     data = []
     if not live:

@@ -9,6 +9,7 @@ import gzip
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from ._database import Database
@@ -20,7 +21,7 @@ HOST = "127.0.0.1"
 class _Handler(BaseHTTPRequestHandler):
     """Answers GET: the page, the summary when it changed, the details of one candidate."""
 
-    server: "_HTTPServer"
+    server: _HTTPServer
     protocol_version = "HTTP/1.1"
     server_version = "kas"
     sys_version = ""
@@ -46,7 +47,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._answer(500, f"{type(error).__name__}: {error}".encode())
         return self._answer(404, b"not found")
 
-    def _answer_json(self, value) -> None:
+    def _answer_json(self, value: Any) -> None:
         self._answer(200, json.dumps(value).encode(), "application/json")
 
     def _answer(self, status: int, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
@@ -64,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *arguments) -> None:
+    def log_message(self, format: str, *arguments: Any) -> None:
         """Quiet."""
 
 
@@ -90,7 +91,7 @@ class Server:
     def __enter__(self) -> Server:
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:

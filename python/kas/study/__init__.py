@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Across-stack studies: models, compressions, algorithms, schedules and targets in all combinations (docs/Study.md)."""
+"""Across-stack studies: models, compressions, algorithms, schedules and targets in all combinations (docs/guide/studies.md)."""
 
 from ._models import NETWORKS, Layer, get_layers
 from ._report import get_best, update_page, write_plot, write_tables
@@ -10,10 +10,10 @@ from ._spec import Configuration, Model, Spec, SpecError, parse_spec, read_spec
 from ._store import Outcome, StudyError, read_studies
 
 __all__ = [
+    "NETWORKS",
     "Configuration",
     "Layer",
     "Model",
-    "NETWORKS",
     "Outcome",
     "Spec",
     "SpecError",

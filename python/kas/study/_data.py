@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Sequence
+from typing import Any, TypeAlias
 
 import numpy
+import numpy.typing
 
 from ._dot_tiles import DotProduct, Tile, count_groups, count_outputs
 from ._models import Layer
 from ._sparse import count_phases
 
-Array = Any
+Array: TypeAlias = "numpy.typing.NDArray[Any]"
 
 
 def allocate(shape: Sequence[int], dtype: Any) -> Array:
@@ -23,7 +25,8 @@ def allocate(shape: Sequence[int], dtype: Any) -> Array:
     size = int(numpy.prod(shape)) * numpy.dtype(dtype).itemsize
     memory = numpy.zeros(size + 64, dtype=numpy.uint8)
     start = -memory.ctypes.data % 64
-    return memory[start : start + size].view(dtype).reshape(shape)
+    array: Array = memory[start : start + size].view(dtype).reshape(shape)
+    return array
 
 
 def align(array: Array) -> Array:
@@ -55,15 +58,21 @@ def convolve(layer: Layer, image: Array, weights: Array) -> Array:
     """The convolution in f64, by a matrix product."""
     pad, kernel = layer.padding, layer.kernel
     padded = numpy.pad(image[0].astype(numpy.float64), ((0, 0), (pad, pad), (pad, pad)))
-    windows = numpy.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), axis=(1, 2))[:, :: layer.stride, :: layer.stride]
+    windows = numpy.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), axis=(1, 2))[
+        :, :: layer.stride, :: layer.stride
+    ]
     if layer.depthwise:
-        return numpy.einsum("chwij,cij->chw", windows, weights[:, 0].astype(numpy.float64))[None]
+        result: Array = numpy.einsum("chwij,cij->chw", windows, weights[:, 0].astype(numpy.float64))
+        return result[None]
     return numpy.tensordot(weights.astype(numpy.float64), windows, axes=((1, 2, 3), (0, 3, 4)))[None]
 
 
 def make_data(layer: Layer, element: str, sparsity: float, seed: int) -> Data:
-    """Data of a layer. Weights are normal as He et al. initialize them; of those `sparsity` is the share of the smallest
-    that becomes zero. int8: uniform over all numbers but -128 for weights."""
+    """Data of a layer.
+
+    Weights are normal as He et al. initialize them; of those `sparsity` is the share of the smallest that becomes zero.
+    int8: uniform over all numbers but -128 for weights.
+    """
     generator = numpy.random.default_rng([seed, zlib.crc32(layer.name.encode())])
     image_shape = (1, layer.inputs, layer.size, layer.size)
     if element == "i8":
@@ -113,9 +122,9 @@ def pack_dot_products(layer: Layer, instruction: DotProduct, tile: Tile, weights
     groups, size, outputs = count_groups(layer, instruction), instruction.group, count_outputs(layer, tile)
     padded = numpy.zeros((outputs, groups * size, *layer.weight_shape[2:]), dtype=weights.dtype)
     padded[: layer.outputs, : layer.inputs] = weights
-    packed = padded.reshape(outputs, groups, size, -1).transpose(0, 1, 3, 2)
+    packed: Array = padded.reshape(outputs, groups, size, -1).transpose(0, 1, 3, 2)
     packed = numpy.ascontiguousarray(packed).view(numpy.int32).reshape(outputs, -1)
-    start = numpy.zeros(outputs, dtype=numpy.int32 if instruction.sums == "i32" else numpy.float32)
+    start: Array = numpy.zeros(outputs, dtype=numpy.int32 if instruction.sums == "i32" else numpy.float32)
     if instruction.element == "i8":
         start = -128 * padded.astype(numpy.int32).reshape(outputs, -1).sum(axis=1, dtype=numpy.int32)
     return [align(packed.T if tile.swapped else packed), align(start)]

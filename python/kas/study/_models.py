@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Callable, Iterator
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -26,18 +27,22 @@ class Layer:
 
     @property
     def padding(self) -> int:
+        """Zeros on each side of the image."""
         return self.kernel // 2
 
     @property
     def output_size(self) -> int:
+        """The edge of the output in pixels."""
         return (self.size + 2 * self.padding - self.kernel) // self.stride + 1
 
     @property
     def weight_shape(self) -> tuple[int, int, int, int]:
+        """Outputs, inputs per group, and the filter."""
         return (self.outputs, 1 if self.depthwise else self.inputs, self.kernel, self.kernel)
 
     @property
     def weights(self) -> int:
+        """How many weights there are."""
         return math.prod(self.weight_shape)
 
     @property
@@ -47,11 +52,13 @@ class Layer:
 
     @property
     def name(self) -> str:
+        """Such as `c3s2_64_128@32`: kind, kernel, stride, inputs, outputs and size."""
         kind = "dw" if self.depthwise else "c"
         stride = f"s{self.stride}" if self.stride > 1 else ""
         return f"{kind}{self.kernel}{stride}_{self.inputs}_{self.outputs}@{self.size}"
 
     def to_json(self) -> dict[str, Any]:
+        """The fields, for a process that measures."""
         return asdict(self)
 
 
@@ -100,7 +107,10 @@ def _resnet18(net: _Network) -> None:
 
 
 def _vgg16(net: _Network) -> None:
-    """Simonyan and Zisserman, "Very Deep Convolutional Networks", ICLR 2015, with the classifier that is usual for small images."""
+    """VGG-16 with the classifier that is usual for small images.
+
+    Simonyan and Zisserman, "Very Deep Convolutional Networks", ICLR 2015.
+    """
     for channels, count in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
         for _ in range(count):
             net.add(net.scale(channels), 3)
@@ -111,7 +121,17 @@ def _vgg16(net: _Network) -> None:
 def _mobilenet_v1(net: _Network) -> None:
     """Howard et al., "MobileNets", 2017, with a stem of stride 1 for small images."""
     net.add(net.scale(32), 3)
-    for outputs, stride in ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1)):
+    for outputs, stride in (
+        (64, 1),
+        (128, 2),
+        (128, 1),
+        (256, 2),
+        (256, 1),
+        (512, 2),
+        *[(512, 1)] * 5,
+        (1024, 2),
+        (1024, 1),
+    ):
         net.add(net.channels, 3, stride, depthwise=True)
         net.add(net.scale(outputs), 1)
     net.classify(10)
@@ -165,10 +185,15 @@ def _without_channels(layers: list[Layer], ratio: float) -> Iterator[Layer]:
 
     for place, layer in enumerate(layers):
         outputs = prune(layer.outputs, place + 1 == len(layers))
-        yield replace(layer, inputs=outputs if layer.depthwise else prune(layer.inputs, layer.inputs == 3), outputs=outputs)
+        yield replace(
+            layer, inputs=outputs if layer.depthwise else prune(layer.inputs, layer.inputs == 3), outputs=outputs
+        )
 
 
 def prune_channels(layers: list[Layer], ratio: float) -> list[Layer]:
-    """The layers when a share `ratio` of a dense layer's weights goes with its channels: of both inputs and outputs the
-    square root of the rest stays. The image's channels and the classes stay. The order and the length are as before."""
+    """The layers when a share `ratio` of a dense layer's weights goes with its channels.
+
+    Of both inputs and outputs the square root of the rest stays. The image's channels and the classes stay. The order
+    and the length are as before.
+    """
     return list(_without_channels(layers, ratio))

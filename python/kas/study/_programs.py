@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from collections.abc import Sequence
 
 from ._models import Layer
+
 
 def tensor(shape: Sequence[int], element: str, encoding: str = "") -> str:
     return f"tensor<{'x'.join(map(str, shape))}x{element}{', ' + encoding if encoding else ''}>"
@@ -49,14 +50,19 @@ class Body:
 
     def reshape(self, value: str, source: Sequence[int], target: Sequence[int], groups: str, element: str) -> str:
         if len(source) > len(target):
-            return self.emit(f"tensor.collapse_shape {value} {groups} : {tensor(source, element)} into {tensor(target, element)}")
+            return self.emit(
+                f"tensor.collapse_shape {value} {groups} : {tensor(source, element)} into {tensor(target, element)}"
+            )
         return self.emit(
-            f"tensor.expand_shape {value} {groups} output_shape {list(target)} : {tensor(source, element)} into {tensor(target, element)}"
+            f"tensor.expand_shape {value} {groups} output_shape {list(target)} : {tensor(source, element)} into "
+            f"{tensor(target, element)}"
         )
 
     def pad(self, value: str, layer: Layer, element: str, as_copy: bool = False) -> tuple[str, int]:
-        """The image with zeros around it, and its size. `as_copy` for upstream's bufferization, which makes of tensor.pad
-        a strided copy that calls its runtime library."""
+        """The image with zeros around it, and its size.
+
+        `as_copy` for upstream's bufferization, which makes of tensor.pad a strided copy that calls its runtime library.
+        """
         pad, size = layer.padding, layer.size
         if not pad:
             return value, size
@@ -67,7 +73,9 @@ class Body:
             place = f"[0, 0, {pad}, {pad}] [1, {layer.inputs}, {size}, {size}] [1, 1, 1, 1]"
             middle = self.emit(f"tensor.extract_slice {zeros}{place} : {tensor(shape, element)} to {image}")
             copy = self.emit(f"linalg.copy ins({value} : {image}) outs({middle} : {image}) -> {image}")
-            return self.emit(f"tensor.insert_slice {copy} into {zeros}{place} : {image} into {tensor(shape, element)}"), size + 2 * pad
+            return self.emit(
+                f"tensor.insert_slice {copy} into {zeros}{place} : {image} into {tensor(shape, element)}"
+            ), size + 2 * pad
         zero = self.constant(element)
         width = f"[0, 0, {pad}, {pad}]"
         source, target = (1, layer.inputs, size, size), (1, layer.inputs, size + 2 * pad, size + 2 * pad)
@@ -93,14 +101,15 @@ class Body:
         copy = self.emit(
             f"linalg.generic {{indexing_maps = [{maps(dims, source, dims)}], iterator_types = [{kinds}]}} "
             f"ins({padded} : {tensor(image, element)}) outs({empty} : {tensor(shape, element)}) {{\n"
-            f"    ^bb0(%a: {element}, %o: {element}):\n      linalg.yield %a : {element}\n  }} -> {tensor(shape, element)}"
+            f"    ^bb0(%a: {element}, %o: {element}):\n      linalg.yield %a : {element}\n"
+            f"  }} -> {tensor(shape, element)}"
         )
         return self.reshape(copy, shape, (length, count), "[[0, 1, 2], [3, 4]]", element)
 
     def convolution(self, value: str, weights: str, layer: Layer, element: str, sums: str) -> str:
         padded, size = self.pad(value, layer, element)
         image, out = (1, layer.inputs, size, size), output_shape(layer)
-        shape = layer.weight_shape
+        shape: tuple[int, ...] = layer.weight_shape
         name = "conv_2d_nchw_fchw"
         if layer.depthwise:
             name = "depthwise_conv_2d_nchw_chw"
@@ -129,7 +138,11 @@ def output_shape(layer: Layer) -> tuple[int, int, int, int]:
 
 def function(body: Body, arguments: Sequence[tuple[str, str]], result: str, type_: str, attributes: str = "") -> str:
     parameters = ", ".join(f"%{name}: {type_}{attributes}" for name, type_ in arguments)
-    return f"func.func @forward({parameters}) -> {type_} {{\n" + "\n".join(body.lines) + f"\n  return {result} : {type_}\n}}\n"
+    return (
+        f"func.func @forward({parameters}) -> {type_} {{\n"
+        + "\n".join(body.lines)
+        + f"\n  return {result} : {type_}\n}}\n"
+    )
 
 
 def image_type(layer: Layer, element: str) -> str:
@@ -137,9 +150,9 @@ def image_type(layer: Layer, element: str) -> str:
 
 
 def write_dense(layer: Layer, algorithm: str, element: str = "f32") -> str:
-    """A layer with dense weights. f16 and bf16: images are kept so, weights were extended to f32 ahead, sums are in f32; i8:
-    sums are in i32.
+    """A layer with dense weights.
 
+    f16 and bf16: images are kept so, weights were extended to f32 ahead, sums are in f32; i8: sums are in i32.
     With `algorithm` im2col the windows are copied to a matrix first; depthwise layers have no such form.
     """
     body = Body()

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import html
 import math
-from typing import Iterable, Iterator, Optional, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from ._spec import SCHEDULES
+from ._spec import SCHEDULES, Configuration
 from ._store import Outcome
 
 THESIS = {
@@ -39,14 +39,14 @@ def geometric_mean(values: Iterable[float]) -> float:
     return math.exp(sum(logarithms) / len(logarithms))
 
 
-def _fastest(outcomes: Iterable[Outcome]) -> Optional[Outcome]:
+def _fastest(outcomes: Iterable[Outcome]) -> Outcome | None:
     timed = [outcome for outcome in outcomes if outcome.ms is not None]
     return min(timed, key=lambda outcome: outcome.ms or 0.0) if timed else None
 
 
 def get_best(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Of configurations that differ by the algorithm alone, the fastest; in the order of the study."""
-    groups: dict[tuple, list[Outcome]] = {}
+    groups: dict[Configuration, list[Outcome]] = {}
     for outcome in outcomes:
         groups.setdefault(outcome.configuration._replace(algorithm=""), []).append(outcome)
     return [best for group in groups.values() if (best := _fastest(group)) is not None]
@@ -64,7 +64,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
         yield f"| {' | '.join(row)} |"
 
 
-def _ms(value: Optional[float]) -> str:
+def _ms(value: float | None) -> str:
     return "" if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
@@ -84,14 +84,32 @@ def _summary(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for (target, schedule, label, compression), group in groups.items():
         shares = [100 * (outcome.share or 0.0) for outcome in group]
         algorithms = sorted({outcome.configuration.algorithm for outcome in group})
-        rows.append((
-            target, schedule, label, str(len(group)),
-            f"{geometric_mean(outcome.expected or 1 for outcome in group):.2f}",
-            f"{geometric_mean(outcome.achieved or 1 for outcome in group):.2f}",
-            f"**{geometric_mean(shares):.0f}**", f"{min(shares):.0f} to {max(shares):.0f}",
-            ", ".join(algorithms), THESIS.get((schedule, compression), ""),
-        ))
-    head = ("target", "schedule", "compression", "models", "expected", "achieved", "% of expected", "least to most", "algorithms", "thesis, %")
+        rows.append(
+            (
+                target,
+                schedule,
+                label,
+                str(len(group)),
+                f"{geometric_mean(outcome.expected or 1 for outcome in group):.2f}",
+                f"{geometric_mean(outcome.achieved or 1 for outcome in group):.2f}",
+                f"**{geometric_mean(shares):.0f}**",
+                f"{min(shares):.0f} to {max(shares):.0f}",
+                ", ".join(algorithms),
+                THESIS.get((schedule, compression), ""),
+            )
+        )
+    head = (
+        "target",
+        "schedule",
+        "compression",
+        "models",
+        "expected",
+        "achieved",
+        "% of expected",
+        "least to most",
+        "algorithms",
+        "thesis, %",
+    )
     yield from _table(head, rows)
 
 
@@ -101,12 +119,24 @@ def _dense(outcomes: Sequence[Outcome]) -> Iterator[str]:
     kinds = list(dict.fromkeys((o.configuration.schedule, o.configuration.algorithm) for o in dense))
     rows = []
     for target, model in dict.fromkeys((o.configuration.target, o.configuration.model) for o in dense):
-        own = {(o.configuration.schedule, o.configuration.algorithm): o for o in dense
-               if (o.configuration.target, o.configuration.model) == (target, model)}
+        own = {
+            (o.configuration.schedule, o.configuration.algorithm): o
+            for o in dense
+            if (o.configuration.target, o.configuration.model) == (target, model)
+        }
         best = {schedule: _fastest(o for (s, _), o in own.items() if s == schedule) for schedule, _ in kinds}
-        rows.append((target, model, *(
-            ("**%s**" if own[kind] is best[kind[0]] else "%s") % _ms(own[kind].ms) if kind in own and own[kind].ms is not None else "" for kind in kinds
-        )))
+        rows.append(
+            (
+                target,
+                model,
+                *(
+                    ("**%s**" if own[kind] is best[kind[0]] else "%s") % _ms(own[kind].ms)
+                    if kind in own and own[kind].ms is not None
+                    else ""
+                    for kind in kinds
+                ),
+            )
+        )
     yield from _table(("target", "model", *(f"{schedule}, {algorithm}" for schedule, algorithm in kinds)), rows)
 
 
@@ -117,12 +147,32 @@ def _models(outcomes: Sequence[Outcome]) -> Iterator[str]:
         c = best.configuration
         if c.compression == "dense":
             continue
-        rows.append((
-            c.target, c.model, c.schedule, _label(best), c.algorithm, _ms(best.ms), _ms(best.baseline_ms),
-            "" if best.expected is None else f"{best.expected:.2f}", "" if best.achieved is None else f"{best.achieved:.2f}",
-            "" if best.share is None else f"{100 * best.share:.0f}",
-        ))
-    head = ("target", "model", "schedule", "compression", "fastest algorithm", "ms", "dense, ms", "expected", "achieved", "% of expected")
+        rows.append(
+            (
+                c.target,
+                c.model,
+                c.schedule,
+                _label(best),
+                c.algorithm,
+                _ms(best.ms),
+                _ms(best.baseline_ms),
+                "" if best.expected is None else f"{best.expected:.2f}",
+                "" if best.achieved is None else f"{best.achieved:.2f}",
+                "" if best.share is None else f"{100 * best.share:.0f}",
+            )
+        )
+    head = (
+        "target",
+        "model",
+        "schedule",
+        "compression",
+        "fastest algorithm",
+        "ms",
+        "dense, ms",
+        "expected",
+        "achieved",
+        "% of expected",
+    )
     yield from _table(head, rows)
 
 
@@ -130,13 +180,35 @@ def _all(outcomes: Sequence[Outcome]) -> Iterator[str]:
     rows = []
     for outcome in outcomes:
         c = outcome.configuration
-        rows.append((
-            c.target, c.model, _label(outcome), c.algorithm, c.schedule,
-            outcome.failure.splitlines()[0][:80].replace("|", "\\|") if outcome.failure else _ms(outcome.ms),
-            _ms(outcome.baseline_ms), "" if outcome.achieved is None else f"{outcome.achieved:.2f}",
-            "" if outcome.share is None else f"{100 * outcome.share:.0f}", "" if outcome.error is None else f"{outcome.error:.0e}",
-        ))
-    yield from _table(("target", "model", "compression", "algorithm", "schedule", "ms", "dense, ms", "achieved", "% of expected", "error"), rows)
+        rows.append(
+            (
+                c.target,
+                c.model,
+                _label(outcome),
+                c.algorithm,
+                c.schedule,
+                outcome.failure.splitlines()[0][:80].replace("|", "\\|") if outcome.failure else _ms(outcome.ms),
+                _ms(outcome.baseline_ms),
+                "" if outcome.achieved is None else f"{outcome.achieved:.2f}",
+                "" if outcome.share is None else f"{100 * outcome.share:.0f}",
+                "" if outcome.error is None else f"{outcome.error:.0e}",
+            )
+        )
+    yield from _table(
+        (
+            "target",
+            "model",
+            "compression",
+            "algorithm",
+            "schedule",
+            "ms",
+            "dense, ms",
+            "achieved",
+            "% of expected",
+            "error",
+        ),
+        rows,
+    )
 
 
 SECTIONS = {"summary": _summary, "dense": _dense, "models": _models, "all": _all}
@@ -145,18 +217,24 @@ SECTIONS = {"summary": _summary, "dense": _dense, "models": _models, "all": _all
 
 def write_tables(outcomes: Sequence[Outcome]) -> str:
     """All tables in Markdown."""
-    titles = {"summary": "Achieved over expected speed-up", "dense": "Dense networks, milliseconds",
-              "models": "The fastest algorithm of each model and compression", "all": "All configurations"}
-    return "\n".join(f"## {titles[name]}\n\n" + "\n".join(section(outcomes)) + "\n" for name, section in SECTIONS.items())
+    titles = {
+        "summary": "Achieved over expected speed-up",
+        "dense": "Dense networks, milliseconds",
+        "models": "The fastest algorithm of each model and compression",
+        "all": "All configurations",
+    }
+    return "\n".join(
+        f"## {titles[name]}\n\n" + "\n".join(section(outcomes)) + "\n" for name, section in SECTIONS.items()
+    )
 
 
 def update_page(page: str, outcomes: Sequence[Outcome]) -> str:
-    """The page with its tables anew: what stands between `<!-- study: NAME -->` and `<!-- end of study -->`."""
+    """The page with its tables anew: what is between `<!-- study: NAME -->` and `<!-- end of study -->`."""
     for name, section in SECTIONS.items():
         mark, end = f"<!-- study: {name} -->", "<!-- end of study -->"
         if mark in page:
-            before, behind = page.split(mark, 1)
-            page = before + mark + "\n" + "\n".join(section(outcomes)) + "\n" + end + behind.split(end, 1)[1]
+            before, after = page.split(mark, 1)
+            page = before + mark + "\n" + "\n".join(section(outcomes)) + "\n" + end + after.split(end, 1)[1]
     return page
 
 
@@ -164,8 +242,12 @@ def write_plot(outcomes: Sequence[Outcome]) -> str:
     """An SVG: percent of the expected speed-up of each compression, by schedule and model."""
     best = [outcome for outcome in get_best(outcomes) if outcome.share is not None]
     targets = list(dict.fromkeys(outcome.configuration.target for outcome in best))
-    panels = [(target, schedule) for target in targets for schedule in _schedules(best)
-              if any((o.configuration.target, o.configuration.schedule) == (target, schedule) for o in best)]
+    panels = [
+        (target, schedule)
+        for target in targets
+        for schedule in _schedules(best)
+        if any((o.configuration.target, o.configuration.schedule) == (target, schedule) for o in best)
+    ]
     models = list(dict.fromkeys(outcome.configuration.model for outcome in best))
     labels = list(dict.fromkeys(_label(outcome) for outcome in best))
     compression = {_label(outcome): outcome.configuration.compression for outcome in best}
@@ -179,19 +261,34 @@ def write_plot(outcomes: Sequence[Outcome]) -> str:
         seen[compression[label]] = seen.get(compression[label], 0) + 1
         opacity[label] = (1.0, 0.55, 0.3)[min(seen[compression[label]] - 1, 2)]
     total = height * len(panels) + 40
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" font-family="sans-serif" font-size="12">',
-           f'<rect width="{width}" height="{total}" fill="#ffffff"/>']
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" font-family="sans-serif" '
+        'font-size="12">',
+        f'<rect width="{width}" height="{total}" fill="#ffffff"/>',
+    ]
 
     def text(x: float, y: float, content: str, anchor: str = "middle", color: str = "#374151", extra: str = "") -> None:
-        out.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}"{extra}>{html.escape(content)}</text>')
+        out.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}"{extra}>{html.escape(content)}</text>'
+        )
 
     for number, (target, schedule) in enumerate(panels):
         above = number * height
         floor = above + top + plot_height
-        text(left, above + 20, f"{schedule}, {target}: achieved over expected speed-up, %", "start", "#111827", ' font-size="14"')
+        text(
+            left,
+            above + 20,
+            f"{schedule}, {target}: achieved over expected speed-up, %",
+            "start",
+            "#111827",
+            ' font-size="14"',
+        )
         for level in range(0, most + 1, 50):
             y = floor - plot_height * level / most
-            out.append(f'<line x1="{left}" x2="{width - 20}" y1="{y:.1f}" y2="{y:.1f}" stroke="{"#6b7280" if level == 100 else "#e5e7eb"}"/>')
+            out.append(
+                f'<line x1="{left}" x2="{width - 20}" y1="{y:.1f}" y2="{y:.1f}" '
+                f'stroke="{"#6b7280" if level == 100 else "#e5e7eb"}"/>'
+            )
             text(left - 8, y + 4, str(level), "end")
         for column, model in enumerate(models):
             start = left + column * bar * (len(labels) + 1) + bar / 2
@@ -202,12 +299,19 @@ def write_plot(outcomes: Sequence[Outcome]) -> str:
                     continue
                 share, place = 100 * (outcome.share or 0.0), labels.index(_label(outcome))
                 size = plot_height * share / most
-                out.append(f'<rect x="{start + place * bar:.1f}" y="{floor - size:.1f}" width="{bar - 1:.1f}" height="{size:.1f}" '
-                           f'fill="{COLORS[c.compression]}" opacity="{opacity[_label(outcome)]}"><title>'
-                           f"{html.escape(c.name)}: {share:.0f} %, {outcome.achieved:.2f} of {outcome.expected:.2f}</title></rect>")
+                out.append(
+                    f'<rect x="{start + place * bar:.1f}" y="{floor - size:.1f}" width="{bar - 1:.1f}" '
+                    f'height="{size:.1f}" '
+                    f'fill="{COLORS[c.compression]}" opacity="{opacity[_label(outcome)]}"><title>'
+                    f"{html.escape(c.name)}: {share:.0f} %, {outcome.achieved:.2f} of "
+                    f"{outcome.expected:.2f}</title></rect>"
+                )
     x = float(left)
     for label in labels:
-        out.append(f'<rect x="{x:.1f}" y="{total - 26}" width="12" height="12" fill="{COLORS[compression[label]]}" opacity="{opacity[label]}"/>')
+        out.append(
+            f'<rect x="{x:.1f}" y="{total - 26}" width="12" height="12" fill="{COLORS[compression[label]]}" '
+            f'opacity="{opacity[label]}"/>'
+        )
         text(x + 17, total - 16, label, "start")
         x += 26 + 6.1 * len(label)
     out.append("</svg>")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import fcntl
 import json
@@ -14,7 +15,8 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Optional, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ._spec import Configuration, Spec
 from ._store import Outcome, Store, StudyError
@@ -28,21 +30,22 @@ WORKER = ["-m", "kas.study._worker"]
 Progress = Callable[[int, int, Outcome], None]
 
 
-def find_baseline(configuration: Configuration, outcomes: dict[Configuration, Outcome]) -> Optional[Configuration]:
+def find_baseline(configuration: Configuration, outcomes: dict[Configuration, Outcome]) -> Configuration | None:
     """The fastest dense one of the same model, schedule and target."""
     dense = [
         outcome
         for candidate, outcome in outcomes.items()
         if outcome.ms is not None
         and candidate.compression == "dense"
-        and (candidate.model, candidate.schedule, candidate.target) == (configuration.model, configuration.schedule, configuration.target)
+        and (candidate.model, candidate.schedule, candidate.target)
+        == (configuration.model, configuration.schedule, configuration.target)
     ]
     return min(dense, key=lambda outcome: outcome.ms or 0.0).configuration if dense else None
 
 
 def _start_worker(request: dict[str, Any], limit: float) -> dict[str, Any]:
     """What the worker answers, or why it does not."""
-    # In a build tree the files are links to the sources, and the extension lies beside the links: nothing is resolved.
+    # In a build tree the files are links to the sources, and the extension is next to the links: nothing is resolved.
     package = str(pathlib.Path(os.path.abspath(__file__)).parents[2])
     environment = dict(os.environ, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS=str(request["threads"]))
     environment["PYTHONPATH"] = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -61,20 +64,23 @@ def _start_worker(request: dict[str, Any], limit: float) -> dict[str, Any]:
         except subprocess.TimeoutExpired:
             return {"failure": f"expected an end within {limit:g} s, got none"}
         finally:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(worker.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
     if worker.returncode < 0:
         return {"failure": f"the worker died: {signal.Signals(-worker.returncode).name}"}
     try:
-        return json.loads(output.splitlines()[-1])
+        answer: dict[str, Any] = json.loads(output.splitlines()[-1])
+        return answer
     except (IndexError, ValueError):
         return {"failure": f"the worker ended with {worker.returncode} and without an answer: {errors.strip()[-500:]}"}
 
 
 def measure(
-    spec: Spec, configuration: Configuration, baseline: Optional[Configuration], database: str, features: Sequence[str] = ()
+    spec: Spec,
+    configuration: Configuration,
+    baseline: Configuration | None,
+    database: str,
+    features: Sequence[str] = (),
 ) -> tuple[Outcome, list[dict[str, Any]]]:
     """What becomes of a configuration, and its layers. `features` are the processor's, each as `+NAME`."""
     start = time.monotonic()
@@ -96,24 +102,27 @@ def measure(
     layers = answer["layers"]
 
     def total(name: str) -> float:
-        return sum(layer[name] * layer["count"] for layer in layers)
+        return float(sum(layer[name] * layer["count"] for layer in layers))
 
     expected = total("dense_macs") / total("macs") * ELEMENT_FACTORS.get(configuration.compression, 1.0)
-    outcome = dataclasses.replace(outcome, ms=total("ms"), expected=expected, error=max(layer["error"] for layer in layers))
+    outcome = dataclasses.replace(
+        outcome, ms=total("ms"), expected=expected, error=max(layer["error"] for layer in layers)
+    )
     if request["baseline"] is not None and baseline is not None:
         dense = total("baseline_ms")
-        outcome = dataclasses.replace(outcome, baseline_ms=dense, baseline=baseline.algorithm, achieved=dense / total("ms"))
+        outcome = dataclasses.replace(
+            outcome, baseline_ms=dense, baseline=baseline.algorithm, achieved=dense / total("ms")
+        )
     return outcome, layers
 
 
-def run(spec: Spec, database: str, *, retry: bool = False, progress: Optional[Progress] = None) -> list[Outcome]:
+def run(spec: Spec, database: str, *, retry: bool = False, progress: Progress | None = None) -> list[Outcome]:
     """Measures all configurations that the database does not have, and gives the outcomes of all.
 
-    A process that is killed loses the configuration that it was measuring: the same call goes on. `retry` measures those
-    again that failed. One process at a time: another one on the same file is refused.
+    A process that is killed loses the configuration that it was measuring: the same call goes on. `retry` measures
+    those again that failed. One process at a time: another one on the same file is refused.
     """
-    lock = open(database + ".lock", "w", encoding="utf-8")
-    try:
+    with open(database + ".lock", "w", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -135,5 +144,3 @@ def run(spec: Spec, database: str, *, retry: bool = False, progress: Optional[Pr
             return [outcomes[configuration] for configuration in plan]
         finally:
             store.close()
-    finally:
-        lock.close()

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple
 
 from .._errors import need
 from ._models import NETWORKS, Layer, get_layers, prune_channels
@@ -20,8 +21,8 @@ SCHEDULES = ("untuned", "model", "tuned")
 TARGETS = ("cpu", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 
 PIPELINE_ALGORITHMS = ("spatial-pack", "winograd")
-"""Those for which the CPU pipeline has an option `algorithm`; `auto` is what it does by itself, im2col and direct (without tiles) are
-the study's own."""
+"""Those for which the CPU pipeline has an option `algorithm`; `auto` is what it does by itself, im2col and direct
+(without tiles) are the study's own."""
 
 
 class SpecError(ValueError):
@@ -38,9 +39,15 @@ class Model:
 
     @property
     def name(self) -> str:
-        return self.network + (f"@{self.image}" if self.image != 32 else "") + (f"*{self.width:g}" if self.width != 1 else "")
+        """As the tables and the database say it."""
+        return (
+            self.network
+            + (f"@{self.image}" if self.image != 32 else "")
+            + (f"*{self.width:g}" if self.width != 1 else "")
+        )
 
     def get_layers(self) -> list[Layer]:
+        """The distinct layers; see `kas.study.get_layers`."""
         return get_layers(self.network, self.image, self.width)
 
 
@@ -57,6 +64,7 @@ class Configuration(NamedTuple):
 
     @property
     def name(self) -> str:
+        """As the tables and the database say it."""
         ratio = f" {self.ratio:g}" if self.ratio else ""
         return f"{self.model}, {self.compression}{ratio}, {self.algorithm}, {self.schedule}, {self.target}"
 
@@ -81,7 +89,10 @@ class Spec:
     def protocol(self) -> str:
         """How is measured: times of two protocols are not compared."""
         clock = "processor" if self.threads == 1 else "wall-clock"
-        return f"{self.threads} threads, least {clock} time of {self.runs} runs in turn with the baseline, {self.trials} trials, seed {self.seed}"
+        return (
+            f"{self.threads} threads, least {clock} time of {self.runs} runs in turn with the baseline, "
+            f"{self.trials} trials, seed {self.seed}"
+        )
 
     def get_configurations(self) -> list[Configuration]:
         """All that make sense, the dense ones first: others are compared with them."""
@@ -104,11 +115,13 @@ class Spec:
         """The layers of the dense network, and those that take their places."""
         (model,) = (m for m in self.models if m.name == configuration.model)
         layers = model.get_layers()
-        pruned = prune_channels(layers, configuration.ratio) if configuration.compression == "channel-pruning" else layers
+        pruned = (
+            prune_channels(layers, configuration.ratio) if configuration.compression == "channel-pruning" else layers
+        )
         return list(zip(layers, pruned))
 
 
-def get_objection(c: Configuration) -> Optional[str]:
+def get_objection(c: Configuration) -> str | None:
     """Why a configuration makes no sense, or nothing."""
     if c.schedule == "untuned" and c.algorithm not in ("direct", "im2col"):
         return "untuned code is plain loops, of direct or im2col"
@@ -119,7 +132,9 @@ def get_objection(c: Configuration) -> Optional[str]:
             return "there is no cost model of sparse weights"
         return "the study tunes for this machine" if c.schedule == "tuned" and c.target != "cpu" else None
     if c.compression in ("f16", "bf16", "int8"):
-        if c.algorithm not in ("auto", "direct") and not (c.compression == "int8" and c.algorithm == "im2col" and c.schedule == "untuned"):
+        if c.algorithm not in ("auto", "direct") and not (
+            c.compression == "int8" and c.algorithm == "im2col" and c.schedule == "untuned"
+        ):
             return "images of 16 and 8 bits are compiled as auto or, untuned, direct (int8: or im2col)"
         if c.algorithm == "direct" and c.schedule != "untuned":
             return "tiles of 16 and 8 bits are chosen by auto"
@@ -136,7 +151,7 @@ def get_objection(c: Configuration) -> Optional[str]:
 
 
 class _Reader:
-    """Walks over the nodes of YAML, which know their lines."""
+    """Traverses the nodes of YAML, which know their lines."""
 
     def __init__(self, path: str):
         self.path = path
@@ -159,12 +174,14 @@ class _Reader:
     def sequence(self, node: Any, what: str) -> list[Any]:
         if node.id != "sequence" or not node.value:
             raise self.fail(node, f"requires {what} to be a list of at least one, got {_describe(node)}")
-        return node.value
+        entries: list[Any] = node.value
+        return entries
 
     def choice(self, node: Any, names: Sequence[str], what: str) -> str:
         if node.id != "scalar" or node.value not in names:
             raise self.fail(node, f"requires {what} of {', '.join(names)}, got {_describe(node)}")
-        return node.value
+        name: str = node.value
+        return name
 
     def number(self, node: Any, what: str, least: float, most: float, kind: Callable[[str], Any] = int) -> Any:
         try:
@@ -179,8 +196,12 @@ class _Reader:
     def distinct(self, nodes: Sequence[Any], values: Sequence[Any], what: str) -> tuple[Any, ...]:
         for place, value in enumerate(values):
             if value in values[:place]:
-                raise self.fail(nodes[place], f"requires each {what} once, got '{nodes[place].value}' again" if nodes[place].id == "scalar"
-                                else f"requires each {what} once, got one again")
+                raise self.fail(
+                    nodes[place],
+                    f"requires each {what} once, got '{nodes[place].value}' again"
+                    if nodes[place].id == "scalar"
+                    else f"requires each {what} once, got one again",
+                )
         return tuple(values)
 
     def choices(self, node: Any, names: Sequence[str], key: str, what: str) -> tuple[str, ...]:
@@ -217,7 +238,19 @@ class _Reader:
     def spec(self, node: Any) -> Spec:
         keys = self.mapping(
             node,
-            ("name", "models", "compressions", "algorithms", "schedules", "targets", "threads", "runs", "trials", "limit", "seed"),
+            (
+                "name",
+                "models",
+                "compressions",
+                "algorithms",
+                "schedules",
+                "targets",
+                "threads",
+                "runs",
+                "trials",
+                "limit",
+                "seed",
+            ),
             "a study",
         )
         for key in ("models", "compressions"):
@@ -259,7 +292,11 @@ class _Reader:
 def _describe(node: Any) -> str:
     if node.id == "scalar":
         return f"'{node.value}'"
-    return f"an empty {'list' if node.id == 'sequence' else node.id}" if not node.value else f"a {'list' if node.id == 'sequence' else node.id}"
+    return (
+        f"an empty {'list' if node.id == 'sequence' else node.id}"
+        if not node.value
+        else f"a {'list' if node.id == 'sequence' else node.id}"
+    )
 
 
 def parse_spec(text: str, path: str) -> Spec:

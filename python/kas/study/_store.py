@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Iterator, Optional
+from typing import Any
 
 from .. import _kas
 from ._spec import Configuration, Spec
 
-# The columns are described in docs/Study.md.
+# The columns are described in docs/guide/studies.md.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS study(
   name TEXT PRIMARY KEY NOT NULL, target TEXT NOT NULL, toolchain TEXT NOT NULL, protocol TEXT NOT NULL
@@ -23,7 +24,8 @@ CREATE TABLE IF NOT EXISTS study_schedule(program TEXT PRIMARY KEY NOT NULL, cho
 CREATE TABLE IF NOT EXISTS study_configuration(
   id INTEGER PRIMARY KEY NOT NULL, study TEXT NOT NULL REFERENCES study(name), model TEXT NOT NULL,
   compression TEXT NOT NULL, ratio REAL NOT NULL, algorithm TEXT NOT NULL, schedule TEXT NOT NULL, target TEXT NOT NULL,
-  failure TEXT, ms REAL, baseline_ms REAL, baseline TEXT, expected REAL, achieved REAL, error REAL, seconds REAL NOT NULL,
+  failure TEXT, ms REAL, baseline_ms REAL, baseline TEXT, expected REAL,
+  achieved REAL, error REAL, seconds REAL NOT NULL,
   measured_at REAL NOT NULL, UNIQUE (study, model, compression, ratio, algorithm, schedule, target)
 );
 CREATE TABLE IF NOT EXISTS study_layer(
@@ -45,24 +47,24 @@ class Outcome:
     """What became of a configuration."""
 
     configuration: Configuration
-    failure: Optional[str] = None
+    failure: str | None = None
     """Why there are no times."""
-    ms: Optional[float] = None
+    ms: float | None = None
     """Milliseconds of all layers, each as often as the network has it."""
-    baseline_ms: Optional[float] = None
+    baseline_ms: float | None = None
     """Those of the dense network, in turn with it."""
-    baseline: Optional[str] = None
+    baseline: str | None = None
     """The algorithm of that."""
-    expected: Optional[float] = None
+    expected: float | None = None
     """The speed-up if multiply-adds, or bits, were all that counts."""
-    achieved: Optional[float] = None
+    achieved: float | None = None
     """The measured one."""
-    error: Optional[float] = None
+    error: float | None = None
     """The largest of a layer's output, relative to its largest magnitude."""
     seconds: float = 0.0
 
     @property
-    def share(self) -> Optional[float]:
+    def share(self) -> float | None:
         """Achieved over expected speed-up."""
         return self.achieved / self.expected if self.achieved and self.expected else None
 
@@ -79,7 +81,9 @@ class Store:
         own = (environment["target"], environment["toolchain"], spec.protocol)
         with self.connection:
             self.connection.execute("INSERT OR IGNORE INTO study VALUES (?, ?, ?, ?)", (spec.name, *own))
-        row = self.connection.execute("SELECT target, toolchain, protocol FROM study WHERE name = ?", (spec.name,)).fetchone()
+        row = self.connection.execute(
+            "SELECT target, toolchain, protocol FROM study WHERE name = ?", (spec.name,)
+        ).fetchone()
         for what, kept, now in zip(("processor", "toolchain", "protocol"), row, own):
             if kept != now:
                 raise StudyError(
@@ -98,7 +102,9 @@ class Store:
         values = (self.spec.name, *outcome.configuration, *(getattr(outcome, name) for name in COLUMNS), time.time())
         names = f"study, {', '.join(Configuration._fields)}, {', '.join(COLUMNS)}, measured_at"
         with self.connection:
-            old = "SELECT id FROM study_configuration WHERE study = ? AND " + " AND ".join(f"{name} = ?" for name in Configuration._fields)
+            old = "SELECT id FROM study_configuration WHERE study = ? AND " + " AND ".join(
+                f"{name} = ?" for name in Configuration._fields
+            )
             key = (self.spec.name, *outcome.configuration)
             self.connection.execute(f"DELETE FROM study_layer WHERE configuration IN ({old})", key)
             self.connection.execute(f"DELETE FROM study_configuration WHERE id IN ({old})", key)
@@ -116,7 +122,8 @@ def read_outcomes(connection: sqlite3.Connection, study: str) -> dict[Configurat
     """The outcomes of a study, in the order of measuring."""
     count = len(Configuration._fields)
     rows = connection.execute(
-        f"SELECT {', '.join((*Configuration._fields, *COLUMNS))} FROM study_configuration WHERE study = ? ORDER BY id", (study,)
+        f"SELECT {', '.join((*Configuration._fields, *COLUMNS))} FROM study_configuration WHERE study = ? ORDER BY id",
+        (study,),
     )
     found = (Outcome(Configuration(*row[:count]), *row[count:]) for row in rows)
     return {outcome.configuration: outcome for outcome in found}
@@ -124,9 +131,13 @@ def read_outcomes(connection: sqlite3.Connection, study: str) -> dict[Configurat
 
 def read_studies(path: str) -> Iterator[tuple[str, dict[str, str], dict[Configuration, Outcome]]]:
     """The studies of a file: their name, where and how they were measured, and the outcomes."""
-    connection = sqlite3.connect(f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode=ro", uri=True)
+    connection = sqlite3.connect(
+        f"file:{path.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}?mode=ro", uri=True
+    )
     try:
-        for name, *rest in connection.execute("SELECT name, target, toolchain, protocol FROM study ORDER BY name").fetchall():
+        for name, *rest in connection.execute(
+            "SELECT name, target, toolchain, protocol FROM study ORDER BY name"
+        ).fetchall():
             yield name, dict(zip(("target", "toolchain", "protocol"), rest)), read_outcomes(connection, name)
     except sqlite3.DatabaseError as error:
         raise StudyError(f"'{path}' is not the database of a study: {error}") from error

@@ -1,8 +1,11 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles, checks and times the layers of one configuration: a process of its own, so that whatever happens to it is an
-outcome like others. Reads a job as JSON from the standard input and writes what came out to the standard output."""
+"""Compiles, checks and times the layers of one configuration.
+
+This is a process of its own, so that whatever happens to it is an outcome like others. Reads a job as JSON from the
+standard input and writes what came out to the standard output.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,26 @@ import json
 import signal
 import sqlite3
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, Optional, Sequence
+from typing import Any
 
 import numpy
 
 from .. import _kas
 from .._errors import Error
 from .._module import Module
-from ._data import Data, align, allocate, compress_places, compress_rows, from_bf16, get_error, make_data, pack_dot_products
+from ._data import (
+    Data,
+    align,
+    allocate,
+    compress_places,
+    compress_rows,
+    from_bf16,
+    get_error,
+    make_data,
+    pack_dot_products,
+)
 from ._dot_tiles import INSTRUCTIONS, get_tiles, write_dot_tiles
 from ._models import Layer
 from ._programs import write_dense
@@ -100,9 +114,11 @@ class Job:
 
     def __init__(self, request: dict[str, Any]):
         self.configuration = request["configuration"]
-        self.baseline: Optional[dict[str, Any]] = request["baseline"]
+        self.baseline: dict[str, Any] | None = request["baseline"]
         self.layers = [(Layer(**dense), Layer(**pruned)) for dense, pruned in request["layers"]]
-        self.seed, self.runs, self.trials, self.threads = (request[key] for key in ("seed", "runs", "trials", "threads"))
+        self.seed, self.runs, self.trials, self.threads = (
+            request[key] for key in ("seed", "runs", "trials", "threads")
+        )
         self.database: str = request["database"]
         self.wall_clock = self.threads != 1
         self.features = request["features"]
@@ -113,7 +129,9 @@ class Job:
     def run_layer(self, dense: Layer, layer: Layer) -> dict[str, Any]:
         configuration = self.configuration
         element = get_element(configuration["compression"])
-        sparsity = configuration["ratio"] if configuration["compression"] == "weight-pruning" and not layer.depthwise else 0
+        sparsity = (
+            configuration["ratio"] if configuration["compression"] == "weight-pruning" and not layer.depthwise else 0
+        )
         data = make_data(layer, element, sparsity, self.seed)
         variant, kernel = self.choose(layer, configuration, data, element)
         kernels = [kernel]
@@ -145,7 +163,7 @@ class Job:
         if choice is not None:
             variants = [variant for variant in variants if variant.schedule == choice]
         kernels = [Kernel(variant, shape, element) for variant in variants]
-        for variant, kernel in zip(variants, kernels):
+        for kernel in kernels:
             kernel.run(1, self.wall_clock)
             error = get_error(kernel.output, data, element)
             if not error <= TOLERANCE[element]:
@@ -169,7 +187,13 @@ class Job:
             yield from self.get_sparse(layer, algorithm, schedule, data, base)
             return
         instruction = INSTRUCTIONS.get(element)
-        if instruction and f"+{instruction.feature}" in self.features and algorithm == "auto" and not layer.depthwise and target == "cpu":
+        if (
+            instruction
+            and f"+{instruction.feature}" in self.features
+            and algorithm == "auto"
+            and not layer.depthwise
+            and target == "cpu"
+        ):
             for tile in get_tiles(layer, instruction)[: TILES if schedule == "tuned" else 1]:
                 packed = pack_dot_products(layer, instruction, tile, data.weights)
                 text = write_dot_tiles(layer, instruction, tile)
@@ -183,7 +207,9 @@ class Job:
         # Weights are made ready ahead, as packing them is.
         weights = align(from_bf16(data.weights)) if element == "bf16" else data.weights
         weights = align(weights.astype(numpy.float32)) if element == "f16" else weights
-        yield Variant(text, f"kas-cpu-pipeline{{{base}}}", [data.image, weights], tunable=schedule == "tuned" and element != "i8")
+        yield Variant(
+            text, f"kas-cpu-pipeline{{{base}}}", [data.image, weights], tunable=schedule == "tuned" and element != "i8"
+        )
 
     def get_sparse(self, layer: Layer, algorithm: str, schedule: str, data: Data, base: str) -> Iterator[Variant]:
         if algorithm == "im2col":
@@ -202,7 +228,11 @@ class Job:
         found = self.recall(key)
         if found is None:
             module = Module(variant.text, "<layer>")
-            report = json.loads(module._handle.tune("forward", self.database, f"study {layer.name}", self.trials, self.runs, 0, self.threads))
+            report = json.loads(
+                module._handle.tune(
+                    "forward", self.database, f"study {layer.name}", self.trials, self.runs, 0, self.threads
+                )
+            )
             schedules = ", ".join(kernel["schedule"] or "the cost model's" for kernel in report)
             found = json.dumps([str(module), schedules])
             self.remember(key, found)
@@ -220,8 +250,10 @@ class Job:
         finally:
             connection.close()
 
-    def recall(self, key: str) -> Optional[str]:
-        row = self.connect(lambda c: c.execute("SELECT choice FROM study_schedule WHERE program = ?", (key,)).fetchone())
+    def recall(self, key: str) -> str | None:
+        row = self.connect(
+            lambda c: c.execute("SELECT choice FROM study_schedule WHERE program = ?", (key,)).fetchone()
+        )
         return row[0] if row else None
 
     def remember(self, key: str, choice: str) -> None:

@@ -19,4 +19,14 @@ from ._kernels import KernelModule
 from ._modules import KasModule, parse_binding
 from ._sites import Site, Sites, extract, substitute
 
-__all__ = ["Exported", "KasModule", "KernelModule", "Site", "Sites", "extract", "parse_binding", "substitute", "to_mlir"]
+__all__ = [
+    "Exported",
+    "KasModule",
+    "KernelModule",
+    "Site",
+    "Sites",
+    "extract",
+    "parse_binding",
+    "substitute",
+    "to_mlir",
+]

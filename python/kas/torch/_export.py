@@ -24,7 +24,7 @@ class Exported(NamedTuple):
     module: Module
     """A module with one function, `@forward`, in linalg on tensors: of the data and all parameters and buffers."""
     tensors: dict[str, torch.Tensor]
-    """The arguments behind the data, in their order, by their names (`kas.name`)."""
+    """The arguments after the data, in their order, by their names (`kas.name`)."""
 
 
 class _Lifted(nn.Module):
@@ -37,13 +37,13 @@ class _Lifted(nn.Module):
         self.names = names
         self.count = count
 
-    def forward(self, *arguments):
+    def forward(self, *arguments: torch.Tensor) -> Any:
         values = dict(zip(self.names, arguments[self.count :]))
         return torch.func.functional_call(self.network[0], values, arguments[: self.count])
 
 
 def _prepare(model: nn.Module, fold_batch_norms: bool) -> nn.Module:
-    """A copy in evaluation mode, operators as PyTorch code, batch norms in the weights in front of them."""
+    """A copy in evaluation mode, operators as PyTorch code, batch norms folded into the weights before them."""
     model = copy.deepcopy(model).eval()
     for module in model.modules():
         if isinstance(module, KasModule):
@@ -56,17 +56,18 @@ def _prepare(model: nn.Module, fold_batch_norms: bool) -> nn.Module:
             model = fuse(model)
         except Exception as error:
             raise ValueError(
-                f"batch norms cannot be folded, since the network cannot be traced ({error}); use fold_batch_norms=False"
+                f"batch norms cannot be folded, since the network cannot be traced ({error}); use "
+                "fold_batch_norms=False"
             ) from error
     return model
 
 
 def to_mlir(model: nn.Module, example: Any, *, fold_batch_norms: bool = True) -> Exported:
-    """The network in evaluation mode as MLIR (linalg on tensors), by torch-mlir, for the data of the shapes of `example`.
+    """The network in evaluation mode as MLIR (linalg on tensors), by torch-mlir, for data of the shapes of `example`.
 
     No weights are inside: parameters and buffers are arguments that say their names, so that `kas-extract` finds the
-    layers: `exported.module.run("kas-extract")`. `exported.module.compile("forward")` compiles it; the function takes the
-    data and `exported.tensors`.
+    layers: `exported.module.run("kas-extract")`. `exported.module.compile("forward")` compiles it; the function takes
+    the data and `exported.tensors`.
 
     Raises `kas.MissingExtraError` without torch-mlir, `ValueError` when it cannot express the network.
     """
@@ -87,7 +88,11 @@ def to_mlir(model: nn.Module, example: Any, *, fold_batch_norms: bool = True) ->
         # Attention as products and a softmax.
         torch.backends.mha.set_fastpath_enabled(False)
         with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
-            text = str(importer.export_and_import(lifted, *data, *tensors.values(), output_type="linalg-on-tensors", func_name="forward"))
+            text = str(
+                importer.export_and_import(
+                    lifted, *data, *tensors.values(), output_type="linalg-on-tensors", func_name="forward"
+                )
+            )
     except Exception as error:
         raise ValueError(f"torch-mlir cannot express this network: {type(error).__name__}: {error}") from error
     finally:

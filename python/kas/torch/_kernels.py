@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import nn
@@ -15,7 +16,6 @@ from .._function import Function
 from .._kernel import Kernel, KernelShapes
 from .._module import Binding, Module, binding_to_text
 from ._modules import parse_binding
-
 
 # As for operators, the custom ops know kernels by their text, so that an exported graph holds all it needs.
 
@@ -39,13 +39,18 @@ def _compiled(text: str, binding: str, batch: int, gradient: bool, threads: int)
 
 
 @torch.library.custom_op("kas::apply_kernel", mutates_args=(), device_types="cpu")
-def _apply(inputs: Sequence[torch.Tensor], weights: Sequence[torch.Tensor], text: str, binding: str, threads: int) -> torch.Tensor:
+def _apply(
+    inputs: Sequence[torch.Tensor], weights: Sequence[torch.Tensor], text: str, binding: str, threads: int
+) -> torch.Tensor:
     function = _compiled(text, binding, len(inputs[0]), False, threads)
-    return function(*(tensor.contiguous() for tensor in (*inputs, *weights)))
+    output: torch.Tensor = function(*(tensor.contiguous() for tensor in (*inputs, *weights)))
+    return output
 
 
 @_apply.register_fake
-def _(inputs, weights, text, binding, threads):
+def _(
+    inputs: Sequence[torch.Tensor], weights: Sequence[torch.Tensor], text: str, binding: str, threads: int
+) -> torch.Tensor:
     return inputs[0].new_empty(_shapes(text, binding, len(inputs[0])).output)
 
 
@@ -59,22 +64,30 @@ def _apply_gradients(
     threads: int,
 ) -> list[torch.Tensor]:
     function = _compiled(text, binding, len(inputs[0]), True, threads)
-    return function(*(tensor.contiguous() for tensor in (*inputs, *weights, gradient)))[1:]
+    results: list[torch.Tensor] = function(*(tensor.contiguous() for tensor in (*inputs, *weights, gradient)))
+    return results[1:]
 
 
 @_apply_gradients.register_fake
-def _(gradient, inputs, weights, text, binding, threads):
+def _(
+    gradient: torch.Tensor,
+    inputs: Sequence[torch.Tensor],
+    weights: Sequence[torch.Tensor],
+    text: str,
+    binding: str,
+    threads: int,
+) -> list[torch.Tensor]:
     return [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in (*inputs, *weights)]
 
 
-def _setup_context(ctx, inputs, output):
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
     data, weights, *rest = inputs
     ctx.num_inputs = len(data)
     ctx.save_for_backward(*data, *weights)
     ctx.rest = rest
 
 
-def _backward(ctx, gradient):
+def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
     tensors, count = ctx.saved_tensors, ctx.num_inputs
     results = torch.ops.kas.kernel_gradients(gradient, tensors[:count], tensors[count:], *ctx.rest)
     return results[:count], results[count:], None, None, None
@@ -84,8 +97,9 @@ _apply.register_autograd(_backward, setup_context=_setup_context)
 
 
 class KernelModule(nn.Module):
-    """A kernel of the tensor level as a module with its weights as parameters `weight0`, `weight1`, ..., compiled with
-    compiled gradients (f32, on the CPU). Works under torch.compile and torch.export.
+    """A kernel of the tensor level as a module with its weights as parameters `weight0`, `weight1`, ...
+
+    Forward and gradients are compiled (f32, on the CPU). Works under torch.compile and torch.export.
 
     The binding has a value for each symbol, variables included. The batch, the first dimension of the inputs and the
     output, may be any: each is compiled once. Weights start with the standard deviations of `kas.Kernel.shapes`.
@@ -108,6 +122,7 @@ class KernelModule(nn.Module):
 
     @property
     def weights(self) -> list[nn.Parameter]:
+        """The parameters `weight0`, `weight1`, ..."""
         return [getattr(self, f"weight{index}") for index in range(len(self._deviations))]
 
     def reset_parameters(self) -> None:
@@ -116,15 +131,20 @@ class KernelModule(nn.Module):
             nn.init.normal_(weight, std=deviation)
 
     def extra_repr(self) -> str:
+        """The kernel and the binding."""
         return f"{self.kernel_name}, {binding_to_text(self.binding)}"
 
     def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        """The output for the inputs, differentiable."""
         shapes = [tuple(tensor.shape[1:]) for tensor in inputs]
         if shapes != self._input_shapes or len({len(tensor) for tensor in inputs}) != 1:
             raise ValueError(
-                f"expected inputs of shapes {self._input_shapes} behind one batch, got {[tuple(t.shape) for t in inputs]}"
+                f"expected inputs of shapes {self._input_shapes} after one batch dimension, got "
+                f"{[tuple(t.shape) for t in inputs]}"
             )
         for tensor in (*inputs, *self.weights):
             if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
                 raise TypeError(f"compiled kernels take float32 on the CPU, got {tensor.dtype} on '{tensor.device}'")
-        return torch.ops.kas.apply_kernel(inputs, self.weights, self.text, binding_to_text(self.binding), self.threads)
+        binding = binding_to_text(self.binding)
+        output: torch.Tensor = torch.ops.kas.apply_kernel(inputs, self.weights, self.text, binding, self.threads)
+        return output

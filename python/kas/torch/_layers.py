@@ -6,15 +6,19 @@
 from __future__ import annotations
 
 import json
-from typing import Sequence
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from torch import nn
 from torch.nn.utils import parametrize
 
 LAYERS = (nn.Conv1d, nn.Conv2d, nn.Linear)
 
+Shape: TypeAlias = tuple[int, ...]
+Convolution: TypeAlias = nn.Conv1d | nn.Conv2d
 
-class NoLayer(Exception):
+
+class NoLayerError(Exception):
     """Why a module is only nearly a layer."""
 
 
@@ -26,7 +30,17 @@ def _map(loops: str, *results: str) -> str:
     return ", ".join(f"affine_map<({loops}) -> ({result})>" for result in results)
 
 
-def _generic(name: str, layer: str, data, weight, output, maps: str, kinds: str, pad: str = "", padded=None) -> str:
+def _generic(
+    name: str,
+    layer: str,
+    data: Shape,
+    weight: Shape,
+    output: Shape,
+    maps: str,
+    kinds: str,
+    pad: str = "",
+    padded: Shape | None = None,
+) -> str:
     """A function that adds products of the data and the weight to its last argument."""
     kinds = ", ".join(f'"{"reduction" if kind == "r" else "parallel"}"' for kind in kinds)
     source = "%p" if padded else "%x"
@@ -42,15 +56,15 @@ def _generic(name: str, layer: str, data, weight, output, maps: str, kinds: str,
     )
 
 
-def _linear(name: str, layer: str, module: nn.Linear, data, output) -> str:
+def _linear(name: str, layer: str, module: nn.Linear, data: Shape, output: Shape) -> str:
     if len(data) not in (2, 3):
-        raise NoLayer(f"requires data with 2 or 3 dimensions, got {len(data)}")
+        raise NoLayerError(f"requires data with 2 or 3 dimensions, got {len(data)}")
     rows = ("n", "n, l")[len(data) - 2]
     maps = _map(f"{rows}, o, c", f"{rows}, c", "o, c", f"{rows}, o")
     return _generic(name, layer, data, tuple(module.weight.shape), output, maps, "p" * len(data) + "r")
 
 
-def _amounts(module) -> tuple[list[int], list[int]]:
+def _amounts(module: Convolution) -> tuple[list[int], list[int]]:
     """The zeros before and after each spatial dimension."""
     if module.padding == "valid":
         totals = [(0, 0)] * len(module.kernel_size)
@@ -58,11 +72,11 @@ def _amounts(module) -> tuple[list[int], list[int]]:
         sizes = [d * (k - 1) for d, k in zip(module.dilation, module.kernel_size)]
         totals = [(size // 2, size - size // 2) for size in sizes]
     else:
-        totals = [(amount, amount) for amount in module.padding]
+        totals = [(int(amount), int(amount)) for amount in module.padding]
     return [low for low, _ in totals], [high for _, high in totals]
 
 
-def _pad(data, low, high) -> tuple[str, tuple[int, ...]]:
+def _pad(data: Shape, low: Sequence[int], high: Sequence[int]) -> tuple[str, Shape]:
     padded = tuple(size + one + two for size, one, two in zip(data, low, high))
     indices = ", ".join(f"%i{dim}: index" for dim in range(len(data)))
     return (
@@ -72,13 +86,14 @@ def _pad(data, low, high) -> tuple[str, tuple[int, ...]]:
     ), padded
 
 
-def _convolution(name: str, layer: str, module, data, output) -> str:
+def _convolution(name: str, layer: str, module: Convolution, data: Shape, output: Shape) -> str:
     if module.padding_mode != "zeros":
-        raise NoLayer(f"requires padding with zeros, got padding_mode='{module.padding_mode}'")
+        raise NoLayerError(f"requires padding with zeros, got padding_mode='{module.padding_mode}'")
     num_spatial = len(module.kernel_size)
     if len(data) != num_spatial + 2:
-        raise NoLayer(f"requires data with a batch dimension, got {len(data)} dimensions")
-    groups, weight = module.groups, tuple(module.weight.shape)
+        raise NoLayerError(f"requires data with a batch dimension, got {len(data)} dimensions")
+    groups = module.groups
+    weight: Shape = tuple(module.weight.shape)
     positions = [f"o{dim}" for dim in range(num_spatial)]
     windows = [f"k{dim}" for dim in range(num_spatial)]
     reads = [
@@ -102,7 +117,10 @@ def _convolution(name: str, layer: str, module, data, output) -> str:
     )
     low, high = _amounts(module)
     zeros = [0] * len(leading)
-    pad, padded = _pad(data, zeros + low, zeros + high) if any(low + high) else ("", None)
+    pad: str = ""
+    padded: Shape | None = None
+    if any(low + high):
+        pad, padded = _pad(data, zeros + low, zeros + high)
     kinds = "p" * (len(loops) - len(reduced)) + "r" * len(reduced)
     return _generic(name, layer, data, weight, output, maps, kinds, pad, padded)
 
@@ -112,9 +130,11 @@ def is_layer(module: nn.Module) -> bool:
     return any(isinstance(module, kind) and type(module).forward is kind.forward for kind in LAYERS)
 
 
-def write_layer(name: str, layer: str, module: nn.Module, data: tuple[int, ...], output: tuple[int, ...]) -> str:
-    """The function `name` for the module at the path `layer`. Raises `NoLayer` when it is only nearly one."""
+def write_layer(name: str, layer: str, module: nn.Module, data: Shape, output: Shape) -> str:
+    """The function `name` for the module at the path `layer`. Raises `NoLayerError` when it is only nearly one."""
     if parametrize.is_parametrized(module):
-        raise NoLayer("requires a weight that is a parameter, got a parametrization of it")
-    write = _linear if isinstance(module, nn.Linear) else _convolution
-    return write(name, layer, module, data, output)
+        raise NoLayerError("requires a weight that is a parameter, got a parametrization of it")
+    if isinstance(module, nn.Linear):
+        return _linear(name, layer, module, data, output)
+    assert isinstance(module, Convolution)
+    return _convolution(name, layer, module, data, output)

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import functools
-from typing import Callable, Mapping, Optional, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import nn
 
 from .._function import Function
-from .._module import Binding, Module, Operator, binding_to_text
+from .._module import Binding, Module, Operator, Shapes, binding_to_text
 
 
 def parse_binding(binding: Binding) -> dict[str, int]:
@@ -40,7 +41,7 @@ def _operator(text: str) -> Operator:
 
 
 @functools.lru_cache(maxsize=1024)
-def _shapes(text: str, binding: str):
+def _shapes(text: str, binding: str) -> Shapes:
     return _operator(text).shapes(binding)
 
 
@@ -56,11 +57,12 @@ def _gradient(text: str, binding: str, tensor: int, threads: int) -> Function:
 
 @torch.library.custom_op("kas::apply", mutates_args=(), device_types="cpu")
 def _apply(data: torch.Tensor, weights: Sequence[torch.Tensor], text: str, binding: str, threads: int) -> torch.Tensor:
-    return _forward(text, binding, threads)(data.contiguous(), *(weight.contiguous() for weight in weights))
+    output: torch.Tensor = _forward(text, binding, threads)(data.contiguous(), *(w.contiguous() for w in weights))
+    return output
 
 
 @_apply.register_fake
-def _(data, weights, text, binding, threads):
+def _(data: torch.Tensor, weights: Sequence[torch.Tensor], text: str, binding: str, threads: int) -> torch.Tensor:
     return data.new_empty(_shapes(text, binding).output)
 
 
@@ -75,21 +77,30 @@ def _apply_gradient(
     threads: int,
 ) -> torch.Tensor:
     arguments = (data, *weights, gradient)
-    return _gradient(text, binding, tensor, threads)(*(argument.contiguous() for argument in arguments))
+    result: torch.Tensor = _gradient(text, binding, tensor, threads)(*(argument.contiguous() for argument in arguments))
+    return result
 
 
 @_apply_gradient.register_fake
-def _(gradient, data, weights, tensor, text, binding, threads):
+def _(
+    gradient: torch.Tensor,
+    data: torch.Tensor,
+    weights: Sequence[torch.Tensor],
+    tensor: int,
+    text: str,
+    binding: str,
+    threads: int,
+) -> torch.Tensor:
     return data.new_empty(data.shape if tensor == 0 else weights[tensor - 1].shape)
 
 
-def _setup_context(ctx, inputs, output):
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
     data, weights, *rest = inputs
     ctx.save_for_backward(data, *weights)
     ctx.rest = rest
 
 
-def _backward(ctx, gradient):
+def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
     data, *weights = ctx.saved_tensors
     needs_data, needs_weights = ctx.needs_input_grad[:2]
     # The second entry is a list where PyTorch tells the weights apart.
@@ -104,30 +115,36 @@ def _backward(ctx, gradient):
 _apply.register_autograd(_backward, setup_context=_setup_context)
 
 
-@torch.compiler.disable
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 @functools.lru_cache(maxsize=1024)
 def _exported_function(text: str, binding: str) -> Callable[..., torch.Tensor]:
     """The function of the exported PyTorch code."""
     operator = _operator(text)
-    names: dict = {}
+    names: dict[str, Any] = {}
     code = operator.to_pytorch(binding)
     exec(compile(code, f"<PyTorch code of {operator.name}>", "exec"), names)
-    return next(value for value in names.values() if getattr(value, "__code__", None) is not None)
+    function: Callable[..., torch.Tensor] = next(
+        value for value in names.values() if getattr(value, "__code__", None) is not None
+    )
+    return function
 
 
 class KasModule(nn.Module):
     """An operator as a module with its weights as parameters `weight0`, `weight1`, ...
 
-    `backend` is "compiled" for compiled kernels with compiled gradients (f32, on the CPU), or "pytorch" for PyTorch code
-    (any floating-point type, any device, also second derivatives). Both work under torch.compile and torch.export. Data
-    of another shape than the binding says, such as a last batch that is smaller, is taken where the shape gives the
-    symbols new values; the weights must keep their shapes.
+    `backend` is "compiled" for compiled kernels with compiled gradients (f32, on the CPU), or "pytorch" for PyTorch
+    code (any floating-point type, any device, also second derivatives). Both work under torch.compile and torch.export.
+    Data of another shape than the binding says, such as a last batch that is smaller, is taken where the shape gives
+    the symbols new values; the weights must keep their shapes.
 
     With `bias_dim`, that dimension of the output has a parameter `bias`, which starts as zeros.
 
     The weights start such that rectified data keeps its mean square, by the number of terms that the operator's sums
     really have (He et al., "Delving Deep into Rectifiers", ICCV 2015, carried over to operators).
     """
+
+    bias: nn.Parameter | None
+    """The parameter of `bias_dim`."""
 
     def __init__(
         self,
@@ -136,7 +153,7 @@ class KasModule(nn.Module):
         backend: str = "compiled",
         *,
         threads: int = 0,
-        bias_dim: Optional[int] = None,
+        bias_dim: int | None = None,
     ):
         super().__init__()
         if not isinstance(operator, Operator):
@@ -172,16 +189,17 @@ class KasModule(nn.Module):
             text = binding_to_text(self.binding)
             self._functions[text] = _exported_function(self.text, text)
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[str, Any]:
         # Functions that were made from text cannot be pickled.
         return {**self.__dict__, "_functions": {}}
 
-    def __setstate__(self, state: dict) -> None:
-        super().__setstate__(state)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
         self._make_functions()
 
     @property
     def weights(self) -> list[nn.Parameter]:
+        """The parameters `weight0`, `weight1`, ..."""
         return [getattr(self, f"weight{index}") for index in range(len(self._weight_shapes))]
 
     def reset_parameters(self) -> None:
@@ -196,6 +214,7 @@ class KasModule(nn.Module):
             nn.init.normal_(weight, std=deviation)
 
     def extra_repr(self) -> str:
+        """The operator, the binding and the backend."""
         return f"{self.operator_name}, {binding_to_text(self.binding)}, backend={self.backend!r}"
 
     def _binding_for(self, data: torch.Tensor) -> str:
@@ -204,7 +223,9 @@ class KasModule(nn.Module):
         if shape == self._data_shape:
             return binding_to_text(self.binding)
         if len(shape) != len(self._data_shape):
-            raise ValueError(f"expected data with {len(self._data_shape)} dimensions, as {self._data_shape}, got {shape}")
+            raise ValueError(
+                f"expected data with {len(self._data_shape)} dimensions, as {self._data_shape}, got {shape}"
+            )
         binding = dict(self.binding)
         binding.update((size, extent) for size, extent in zip(self._data_sizes, shape) if size in self._primaries)
         text = binding_to_text(binding)
@@ -217,8 +238,9 @@ class KasModule(nn.Module):
         return text
 
     def forward(self, data: torch.Tensor) -> torch.Tensor:
+        """The output for the data, differentiable."""
         output = self._apply_operator(data)
-        if self.bias is None:
+        if self.bias is None or self.bias_dim is None:
             return output
         return output + self.bias.reshape([-1] + [1] * (output.ndim - self.bias_dim - 1))
 
@@ -234,4 +256,5 @@ class KasModule(nn.Module):
                     f"compiled kernels take float32 on the CPU, got {name} of {tensor.dtype} on '{tensor.device}'; "
                     "use backend='pytorch' for others"
                 )
-        return torch.ops.kas.apply(data, self.weights, self.text, binding, self.threads)
+        output: torch.Tensor = torch.ops.kas.apply(data, self.weights, self.text, binding, self.threads)
+        return output

@@ -8,7 +8,8 @@ from __future__ import annotations
 import copy
 import math
 import re
-from typing import Any, Mapping, NamedTuple, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -16,7 +17,7 @@ from torch import nn
 from .._errors import Error
 from .._module import Binding, Module, Operator
 from .._search import SearchSpace
-from ._layers import NoLayer, is_layer, write_layer
+from ._layers import NoLayerError, is_layer, write_layer
 from ._modules import KasModule, parse_binding
 
 
@@ -67,7 +68,7 @@ def _observe(model: nn.Module, example: Any) -> dict[str, list[_Call]]:
     for name, module in model.named_modules():
         if is_layer(module):
 
-            def record(_, inputs, output, name=name):
+            def record(_: nn.Module, inputs: tuple[Any, ...], output: Any, name: str = name) -> None:
                 if inputs and isinstance(inputs[0], torch.Tensor) and isinstance(output, torch.Tensor):
                     calls.setdefault(name, []).append(_Call(tuple(inputs[0].shape), tuple(output.shape)))
 
@@ -87,24 +88,30 @@ def _observe(model: nn.Module, example: Any) -> dict[str, list[_Call]]:
     return calls
 
 
-def _write(model: nn.Module, calls: dict[str, list[_Call]], misses: dict[str, str]):
+def _write(
+    model: nn.Module, calls: dict[str, list[_Call]], misses: dict[str, str]
+) -> tuple[str, dict[str, str], list[str]]:
     """Functions for `kas-extract`, the path that each is for, and that of each line."""
-    text, functions, lines = "", {}, [""]
+    text, lines = "", [""]
+    functions: dict[str, str] = {}
     for name, module in model.named_modules():
         if not is_layer(module):
             continue
         shapes = calls.get(name, [])
         try:
             if not shapes:
-                raise NoLayer("the network does not call it for this example")
+                raise NoLayerError("the network does not call it for this example")
             if len(set(shapes)) > 1:
-                raise NoLayer(f"requires data of one shape, got {shapes[0].data} and {next(s.data for s in shapes if s != shapes[0])}")
+                raise NoLayerError(
+                    f"requires data of one shape, got {shapes[0].data} and "
+                    f"{next(s.data for s in shapes if s != shapes[0])}"
+                )
             for _ in shapes:
                 function = f"layer{len(functions)}"
                 text += (written := write_layer(function, name, module, *shapes[0]))
                 lines += [name] * written.count("\n")
                 functions[function] = name
-        except NoLayer as reason:
+        except NoLayerError as reason:
             misses[name] = str(reason)
     return text, functions, lines
 
@@ -121,7 +128,7 @@ def extract(
     """Finds the convolutions and linear layers of a network, and writes a search problem for each kind of them.
 
     `example` is data for the network, a tensor or a tuple of arguments; it is run once, in evaluation mode, to see the
-    shapes. The options are those of the pass `kas-extract` (docs/Passes.md), which does the work: more coefficients for
+    shapes. The options are those of the pass `kas-extract` (docs/reference/passes.md), which does the work: more coefficients for
     every problem; how many of the FLOPs of the layers an operator may have, at most and at least; up to how many input
     channels a layer is a stem, with a problem of its own.
 
@@ -152,7 +159,13 @@ def extract(
         # Each output is a sum over what one output channel has of the weight.
         macs = math.prod(shapes[0].output) * (weight.numel() // weight.shape[0])
         sites[name] = Site(
-            name, mark[2], spaces[mark[2]].bindings[int(mark[1])], *shapes[0], 2 * macs * len(shapes), weight.numel(), len(shapes)
+            name,
+            mark[2],
+            spaces[mark[2]].bindings[int(mark[1])],
+            *shapes[0],
+            2 * macs * len(shapes),
+            weight.numel(),
+            len(shapes),
         )
     if not sites:
         reasons = "".join(f"\n  {name or 'the network itself'}: {reason}" for name, reason in misses.items())
@@ -171,10 +184,13 @@ def _get_binding(operator: Operator, site: Site, given: Mapping[str, int]) -> di
         raise ValueError(f"requires symbols of the operator in the binding, got '{unknown[0]}'")
     sizes = operator.sizes
     binding: dict[str, int] = {}
-    for what, shape in (("data", site.data_shape), ("output", site.output_shape)):
-        if len(sizes[what]) != len(shape):
-            raise ValueError(f"requires rank {len(sizes[what])} for the {what}, got {len(shape)}")
-        for size, extent in zip(sizes[what], shape):
+    for what, symbolic, shape in (
+        ("data", sizes["data"], site.data_shape),
+        ("output", sizes["output"], site.output_shape),
+    ):
+        if len(symbolic) != len(shape):
+            raise ValueError(f"requires rank {len(symbolic)} for the {what}, got {len(shape)}")
+        for size, extent in zip(symbolic, shape):
             if size in primaries and binding.setdefault(size, extent) != extent:
                 raise ValueError(f"requires one value for symbol '{size}', got {binding[size]} and {extent}")
     for name in primaries + coefficients:
@@ -182,17 +198,22 @@ def _get_binding(operator: Operator, site: Site, given: Mapping[str, int]) -> di
             binding[name] = given[name]
         elif name not in binding:
             if name not in site.binding:
-                raise ValueError(f"requires a value for symbol '{name}', which the layer does not have; give it by binding=")
+                raise ValueError(
+                    f"requires a value for symbol '{name}', which the layer does not have; give it by binding="
+                )
             binding[name] = site.binding[name]
     shapes = operator.shapes(binding)
-    for what, actual, expected in (("data", shapes.data, site.data_shape), ("output", shapes.output, site.output_shape)):
+    for what, actual, expected in (
+        ("data", shapes.data, site.data_shape),
+        ("output", shapes.output, site.output_shape),
+    ):
         if actual != expected:
             raise ValueError(f"requires the shape {actual} for the {what}, got {expected}")
     return binding
 
 
 def _select(operator: Operator, sites: Sites | Sequence[Site], space: str | None) -> tuple[list[Site], bool]:
-    """The sites to replace, and whether somebody asked for them."""
+    """The sites to replace, and whether the caller named them."""
     if not isinstance(sites, Sites):
         return list(sites), True
     if space is None:
@@ -222,10 +243,10 @@ def substitute(
 
     `sites` is what `extract` gave, or a list of some of its sites; without it, it is extracted by `example`. Of all
     sites, those of `space` are replaced; without that, of the space that the operator was found for; or else all that
-    it fits. Symbols that the shapes do not say have the values of the layer; `binding` gives others. The bias of a layer
-    stays. `backend` and `threads` are those of `KasModule`.
+    it fits. Symbols that the shapes do not say have the values of the layer; `binding` gives others. The bias of a
+    layer stays. `backend` and `threads` are those of `KasModule`.
 
-    Raises `ValueError` when the operator fits no site, or, unless `strict` is false, not all that were asked for.
+    Raises `ValueError` when the operator fits no site, or, unless `strict` is false, not all that were named.
     """
     if not isinstance(operator, Operator):
         raise TypeError(f"expected a kas.Operator, such as kas.operator('conv2d'), got {type(operator).__name__}")
@@ -233,7 +254,7 @@ def substitute(
         if example is None:
             raise TypeError("substitute needs the sites that extract found, or an example to find them by")
         sites = extract(model, example)
-    selected, asked = _select(operator, sites, space)
+    selected, named = _select(operator, sites, space)
     given = parse_binding(binding)
     modules = dict(model.named_modules())
     chosen: dict[str, dict[str, int]] = {}
@@ -245,13 +266,17 @@ def substitute(
             chosen[site.name] = _get_binding(operator, site, given)
         except (ValueError, Error) as error:
             misfits[site.name] = str(error)
-    if not chosen or (misfits and asked and strict):
+    if not chosen or (misfits and named and strict):
         reasons = "".join(f"\n  {name or 'the network itself'}: {reason}" for name, reason in misfits.items())
-        raise ValueError(f"the operator '{operator.name}' does not fit {'these' if chosen else 'any of these'} layers:{reasons}")
+        raise ValueError(
+            f"the operator '{operator.name}' does not fit {'these' if chosen else 'any of these'} layers:{reasons}"
+        )
     return _replace(model, operator, chosen, backend, threads)
 
 
-def _replace(model: nn.Module, operator: Operator, chosen: dict[str, dict[str, int]], backend: str, threads: int) -> nn.Module:
+def _replace(
+    model: nn.Module, operator: Operator, chosen: dict[str, dict[str, int]], backend: str, threads: int
+) -> nn.Module:
     result = copy.deepcopy(model)
     originals = dict(result.named_modules())
     replacements: dict[nn.Module, KasModule] = {}

@@ -164,7 +164,7 @@ func.func @part(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>, %init: tensor<16x32
 // CHECK:         linalg.matmul {{.*}} outs(%[[PART]]
 func.func @scheduled(%x: tensor<8x16xf32>, %w: tensor<16x32xf32>, %init: tensor<16x32xf32>) -> tensor<8x32xf32> {
   %part = tensor.extract_slice %init[0, 0] [8, 32] [2, 1] : tensor<16x32xf32> to tensor<8x32xf32>
-  %y = linalg.matmul {kas_cpu.schedule = #kas_cpu.schedule<road = panels>} ins(%x, %w : tensor<8x16xf32>, tensor<16x32xf32>)
+  %y = linalg.matmul {kas_cpu.schedule = #kas_cpu.schedule<strategy = panels>} ins(%x, %w : tensor<8x16xf32>, tensor<16x32xf32>)
       outs(%part : tensor<8x32xf32>) -> tensor<8x32xf32>
   return %y : tensor<8x32xf32>
 }

@@ -43,7 +43,7 @@ kas.operator @depthwise<N, C, H, W | k, s>
 // LANES-COUNT-15: vector.shuffle
 // LANES-NOT:      vector.shuffle
 func.func @window_of_three(%x: tensor<1x4x32x32xf32>, %w: tensor<4x3x3xf32>) -> tensor<1x4x16x16xf32> {
-  %y = kas.apply @depthwise<k = 3, s = 2>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<road = direct, rows = 1, columns = 2, vectors = 1>}
+  %y = kas.apply @depthwise<k = 3, s = 2>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<strategy = direct, rows = 1, columns = 2, vectors = 1>}
     : (tensor<1x4x32x32xf32>, tensor<4x3x3xf32>) -> tensor<1x4x16x16xf32>
   return %y : tensor<1x4x16x16xf32>
 }
@@ -56,7 +56,7 @@ func.func @window_of_three(%x: tensor<1x4x32x32xf32>, %w: tensor<4x3x3xf32>) -> 
 // LANES-COUNT-18: vector.shuffle
 // LANES-NOT:      vector.shuffle
 func.func @two_vectors(%x: tensor<1x4x64x64xf32>, %w: tensor<4x3x3xf32>) -> tensor<1x4x32x32xf32> {
-  %y = kas.apply @depthwise<k = 3, s = 2>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<road = direct, rows = 1, columns = 1, vectors = 2>}
+  %y = kas.apply @depthwise<k = 3, s = 2>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<strategy = direct, rows = 1, columns = 1, vectors = 2>}
     : (tensor<1x4x64x64xf32>, tensor<4x3x3xf32>) -> tensor<1x4x32x32xf32>
   return %y : tensor<1x4x32x32xf32>
 }
@@ -72,7 +72,7 @@ func.func @two_vectors(%x: tensor<1x4x64x64xf32>, %w: tensor<4x3x3xf32>) -> tens
 // LOADS-COUNT-3: vector.{{(masked)?}}load
 // LOADS-NOT:     vector.{{(masked)?}}load
 func.func @narrow(%x: tensor<1x4x14x14xf32>, %w: tensor<4x3x3xf32>) -> tensor<1x4x7x7xf32> {
-  %y = kas.apply @depthwise<k = 3, s = 2>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<road = direct, rows = 1, columns = 1, vectors = 1>}
+  %y = kas.apply @depthwise<k = 3, s = 2>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<strategy = direct, rows = 1, columns = 1, vectors = 1>}
     : (tensor<1x4x14x14xf32>, tensor<4x3x3xf32>) -> tensor<1x4x7x7xf32>
   return %y : tensor<1x4x7x7xf32>
 }
@@ -85,7 +85,7 @@ func.func @narrow(%x: tensor<1x4x14x14xf32>, %w: tensor<4x3x3xf32>) -> tensor<1x
 // LANES-COUNT-4: vector.shuffle
 // LANES-NOT:     vector.shuffle
 func.func @window_of_two(%x: tensor<1x4x32x32xf32>, %w: tensor<4x2x2xf32>) -> tensor<1x4x16x16xf32> {
-  %y = kas.apply @depthwise<k = 2, s = 2>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<road = direct, rows = 1, columns = 1, vectors = 1>}
+  %y = kas.apply @depthwise<k = 2, s = 2>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<strategy = direct, rows = 1, columns = 1, vectors = 1>}
     : (tensor<1x4x32x32xf32>, tensor<4x2x2xf32>) -> tensor<1x4x16x16xf32>
   return %y : tensor<1x4x16x16xf32>
 }
@@ -111,7 +111,7 @@ kas.operator @conv2d<N, Cin, Cout, H, W | k>
 // LOADS-NOT:      vector.{{(masked)?}}load
 // LOADS:          scf.yield
 func.func @channels(%x: tensor<1x2x32x32xf32>, %w: tensor<2x2x3x3xf32>) -> tensor<1x2x32x32xf32> {
-  %y = kas.apply @conv2d<k = 3>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<road = direct, rows = 2, columns = 4, vectors = 1>}
+  %y = kas.apply @conv2d<k = 3>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<strategy = direct, rows = 2, columns = 4, vectors = 1>}
     : (tensor<1x2x32x32xf32>, tensor<2x2x3x3xf32>) -> tensor<1x2x32x32xf32>
   return %y : tensor<1x2x32x32xf32>
 }

@@ -1,12 +1,12 @@
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v3 -kas-pack-contractions --remarks-filter=kas-panels 2>&1 | FileCheck %s
 
-// CHECK: remark: [Passed] Packed | Category:kas-panels | columns=128, depth=256, lanes=8, registerRows=6, registerVectors=2, rowGroups=4, schedule="#kas_cpu.schedule<road = panels, rows = 6, vectors = 2, tile = 128, depth = 256>", weightsCombined=false
+// CHECK: remark: [Passed] Packed | Category:kas-panels | columns=128, depth=256, lanes=8, registerRows=6, registerVectors=2, rowGroups=4, schedule="#kas_cpu.schedule<strategy = panels, rows = 6, vectors = 2, tile = 128, depth = 256>", weightsCombined=false
 func.func @product(%a: memref<256x256xf32>, %b: memref<256x256xf32>, %c: memref<256x256xf32>) {
   linalg.matmul ins(%a, %b : memref<256x256xf32>, memref<256x256xf32>) outs(%c : memref<256x256xf32>)
   return
 }
 
-// CHECK: remark: [Passed] Direct | Category:kas-panels | columnGroups=1, lanes=8, registerColumns=1, registerRows=4, registerVectors=3, rowGroups=1, schedule="#kas_cpu.schedule<road = direct, rows = 4, columns = 1, vectors = 3>", weightsCombined=false
+// CHECK: remark: [Passed] Direct | Category:kas-panels | columnGroups=1, lanes=8, registerColumns=1, registerRows=4, registerVectors=3, rowGroups=1, schedule="#kas_cpu.schedule<strategy = direct, rows = 4, columns = 1, vectors = 3>", weightsCombined=false
 func.func @thin(%a: memref<4x32xf32>, %b: memref<32x64xf32>, %c: memref<4x64xf32>) {
   linalg.matmul ins(%a, %b : memref<4x32xf32>, memref<32x64xf32>) outs(%c : memref<4x64xf32>)
   return

@@ -14,9 +14,9 @@ kas.operator @conv2d<N, Cin, Cout, H, W | k>
 }
 
 // What the cost model chooses can be copied from its remark.
-// CHECK: Packed {{.*}} schedule="#kas_cpu.schedule<road = panels, rows = {{[0-9]+}}, vectors = {{[0-9]+}}, tile = 128, depth = 16>"
-// CHECK: Direct {{.*}} schedule="#kas_cpu.schedule<road = direct, rows = 4, columns = 2, vectors = 2>"
-// CHECK: Packed {{.*}} schedule="#kas_cpu.schedule<road = panels, rows = 3, vectors = 2, tile = 64, depth = 4>"
+// CHECK: Packed {{.*}} schedule="#kas_cpu.schedule<strategy = panels, rows = {{[0-9]+}}, vectors = {{[0-9]+}}, tile = 128, depth = 16>"
+// CHECK: Direct {{.*}} schedule="#kas_cpu.schedule<strategy = direct, rows = 4, columns = 2, vectors = 2>"
+// CHECK: Packed {{.*}} schedule="#kas_cpu.schedule<strategy = panels, rows = 3, vectors = 2, tile = 64, depth = 4>"
 
 // CHECK-LABEL: func.func @free
 func.func @free(%x: tensor<1x16x32x32xf32>, %w: tensor<64x16x3x3xf32>) -> tensor<1x64x32x32xf32> {
@@ -32,7 +32,7 @@ func.func @free(%x: tensor<1x16x32x32xf32>, %w: tensor<64x16x3x3xf32>) -> tensor
 // CHECK-NOT:       vector.fma
 // CHECK:         return
 func.func @direct(%x: tensor<1x16x32x32xf32>, %w: tensor<64x16x3x3xf32>) -> tensor<1x64x32x32xf32> {
-  %y = kas.apply @conv2d<k = 3>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<road = direct, rows = 4, columns = 2, vectors = 2>}
+  %y = kas.apply @conv2d<k = 3>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<strategy = direct, rows = 4, columns = 2, vectors = 2>}
     : (tensor<1x16x32x32xf32>, tensor<64x16x3x3xf32>) -> tensor<1x64x32x32xf32>
   return %y : tensor<1x64x32x32xf32>
 }
@@ -45,7 +45,7 @@ func.func @direct(%x: tensor<1x16x32x32xf32>, %w: tensor<64x16x3x3xf32>) -> tens
 // CHECK-NOT:       vector.fma
 // CHECK:         return
 func.func @panels(%x: tensor<1x16x32x32xf32>, %w: tensor<64x16x3x3xf32>) -> tensor<1x64x32x32xf32> {
-  %y = kas.apply @conv2d<k = 3>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<road = panels, rows = 3, vectors = 2, tile = 64, depth = 4>}
+  %y = kas.apply @conv2d<k = 3>(%x, %w) {kas_cpu.schedule = #kas_cpu.schedule<strategy = panels, rows = 3, vectors = 2, tile = 64, depth = 4>}
     : (tensor<1x16x32x32xf32>, tensor<64x16x3x3xf32>) -> tensor<1x64x32x32xf32>
   return %y : tensor<1x64x32x32xf32>
 }

@@ -12,7 +12,7 @@ kas.operator @copy(%c: 8) from [8] {
 }
 func.func @threads(%x: tensor<8xf32>) -> tensor<8xf32> {
   // expected-error@below {{expected at most 64 threads of a block for the device 'small', got 65}}
-  %y = kas.apply @copy(%x) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 65, tile = [1]>}
+  %y = kas.apply @copy(%x) {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 65, tile = [1]>}
     : (tensor<8xf32>) -> tensor<8xf32>
   return %y : tensor<8xf32>
 }
@@ -33,7 +33,7 @@ kas.operator @product(%m: 8, %n: 8) from [8, 8] {
 func.func @shared(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
   // expected-error@below {{expected at most 1024 bytes of workgroup memory for the device 'small', got 1088}}
   %y = kas.apply @product(%x, %w)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = staged, threads = 16, tile = [4, 4], block = [16, 16], depth = 8, padding = 1>}
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = staged, threads = 16, tile = [4, 4], block = [16, 16], depth = 8, padding = 1>}
     : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %y : tensor<8x8xf32>
 }
@@ -51,7 +51,7 @@ kas.operator @copy(%c: 9) from [9] {
 }
 func.func @blocks(%x: tensor<9xf32>) -> tensor<9xf32> {
   // expected-error@below {{expected a grid of at most 2 blocks along each dimension for the device 'small', got 9 blocks}}
-  %y = kas.apply @copy(%x) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [1]>}
+  %y = kas.apply @copy(%x) {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 1, tile = [1]>}
     : (tensor<9xf32>) -> tensor<9xf32>
   return %y : tensor<9xf32>
 }
@@ -70,7 +70,7 @@ kas.operator @sum() from [257] {
 }
 func.func @bytes(%x: tensor<257xf32>) -> tensor<f32> {
   // expected-error@below {{expected tensors of at most 1024 bytes for the device 'small', got 1028 for the data}}
-  %y = kas.apply @sum(%x) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 1>}
+  %y = kas.apply @sum(%x) {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 1>}
     : (tensor<257xf32>) -> tensor<f32>
   return %y : tensor<f32>
 }
@@ -90,7 +90,7 @@ kas.operator @sum() from [65536, 32768] {
 }
 func.func @elements(%x: tensor<65536x32768xf16>) -> tensor<f16> {
   // expected-error@below {{expected tensors of at most 2147483647 elements, got 2147483648 for the data}}
-  %y = kas.apply @sum(%x) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 1>}
+  %y = kas.apply @sum(%x) {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 1>}
     : (tensor<65536x32768xf16>) -> tensor<f16>
   return %y : tensor<f16>
 }
@@ -108,7 +108,7 @@ kas.operator @copy(%c: 8) from [8] {
 }
 func.func @tile(%x: tensor<8xf32>) -> tensor<8xf32> {
   // expected-error@below {{expected a tile of 1 entries, one for each output coordinate, got 2}}
-  %y = kas.apply @copy(%x) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [1, 1]>}
+  %y = kas.apply @copy(%x) {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 1, tile = [1, 1]>}
     : (tensor<8xf32>) -> tensor<8xf32>
   return %y : tensor<8xf32>
 }
@@ -122,7 +122,7 @@ kas.operator @copy(%c: 8) from [8] {
 }
 func.func @device(%x: tensor<8xf32>) -> tensor<8xf32> {
   // expected-error@below {{expected a module with kas_gpu.device (see -kas-gpu-schedule), got none}}
-  %y = kas.apply @copy(%x) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [1]>}
+  %y = kas.apply @copy(%x) {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 1, tile = [1]>}
     : (tensor<8xf32>) -> tensor<8xf32>
   return %y : tensor<8xf32>
 }
@@ -142,7 +142,7 @@ kas.operator @product(%m: 8, %n: 8) from [8, 8] {
 func.func @matrices(%x: tensor<8x8xf16>, %w: tensor<8x8xf16>) -> tensor<8x8xf16> {
   // expected-error@below {{expected a device with matrix instructions (sm_80 or later) for tensor-core kernels, got 'sm_75'}}
   %y = kas.apply @product(%x, %w)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [16, 16],
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = tensor_core, threads = 32, tile = [16, 16], block = [16, 16],
                                           depth = 16, stages = 2, precision = f16>}
     : (tensor<8x8xf16>, tensor<8x8xf16>) -> tensor<8x8xf16>
   return %y : tensor<8x8xf16>
@@ -161,7 +161,7 @@ kas.operator @copy(%c: 8) from [8] {
 func.func @no_product(%x: tensor<8xf16>) -> tensor<8xf16> {
   // expected-error@below {{expected sums of products of data and weights for a tensor_core kernel, got another operator}}
   %y = kas.apply @copy(%x)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [16, 16],
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = tensor_core, threads = 32, tile = [16, 16], block = [16, 16],
                                           depth = 16, stages = 2, precision = f16>}
     : (tensor<8xf16>) -> tensor<8xf16>
   return %y : tensor<8xf16>
@@ -182,7 +182,7 @@ kas.operator @product(%m: 64, %n: 64) from [64, 64] {
 func.func @matrices(%x: tensor<64x64xf16>, %w: tensor<64x64xf16>) -> tensor<64x64xf16> {
   // expected-error@below {{expected the device sm_90a for warpgroup kernels, got 'sm_90'}}
   %y = kas.apply @product(%x, %w)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
                                           depth = 64, stages = 2, precision = f16>}
     : (tensor<64x64xf16>, tensor<64x64xf16>) -> tensor<64x64xf16>
   return %y : tensor<64x64xf16>
@@ -203,7 +203,7 @@ kas.operator @product(%m: 64, %n: 64) from [64, 64] {
 func.func @matrices(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> {
   // expected-error@below {{expected a product of two matrices of 16-bit numbers at constant distances for a warpgroup kernel, got tensors of f32}}
   %y = kas.apply @product(%x, %w)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
                                           depth = 64, stages = 2, precision = f16>}
     : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
   return %y : tensor<64x64xf32>
@@ -224,7 +224,7 @@ kas.operator @product(%m: 64, %n: 64) from [64, 64] {
 func.func @matrices(%x: tensor<64x64xf16>, %w: tensor<64x64xf16>) -> tensor<64x64xf16> {
   // expected-error@below {{expected a precision of 'f16' for a warpgroup kernel, got 'bf16'}}
   %y = kas.apply @product(%x, %w)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
                                           depth = 64, stages = 2, precision = bf16>}
     : (tensor<64x64xf16>, tensor<64x64xf16>) -> tensor<64x64xf16>
   return %y : tensor<64x64xf16>
@@ -245,7 +245,7 @@ kas.operator @product(%m: 64, %n: 36) from [64, 64] {
 func.func @matrices(%x: tensor<64x64xf16>, %w: tensor<64x36xf16>) -> tensor<64x36xf16> {
   // expected-error@below {{expected a product of two matrices of 16-bit numbers at constant distances for a warpgroup kernel, got distances that are not multiples of 16 bytes}}
   %y = kas.apply @product(%x, %w)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
                                           depth = 64, stages = 2, precision = f16>}
     : (tensor<64x64xf16>, tensor<64x36xf16>) -> tensor<64x36xf16>
   return %y : tensor<64x36xf16>
@@ -269,7 +269,7 @@ kas.operator @product(%o: 64, %w: 64) from [64, 64] {
 func.func @matrices(%x: tensor<64x64xf16>, %w: tensor<64x3x64xf16>) -> tensor<64x64xf16> {
   // expected-error@below {{expected a product of two matrices of 16-bit numbers at constant distances for a warpgroup kernel, got guards}}
   %y = kas.apply @product(%x, %w)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = warpgroup, threads = 128, tile = [64, 64], block = [64, 64],
                                           depth = 64, stages = 2, precision = f16>}
     : (tensor<64x64xf16>, tensor<64x3x64xf16>) -> tensor<64x64xf16>
   return %y : tensor<64x64xf16>

@@ -13,7 +13,7 @@ func.func @threads(%x: tensor<128xf32>) -> tensor<128xf32> {
   // expected-error@below {{expected at most 64 threads of a block for the device 'small', got 65}}
   %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
     ins(%x : tensor<128xf32>) outs(%empty : tensor<128xf32>)
-    attrs = {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 65, tile = [1]>} {
+    attrs = {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 65, tile = [1]>} {
   ^bb0(%in: f32, %out: f32):
     %0 = arith.negf %in : f32
     linalg.yield %0 : f32
@@ -35,7 +35,7 @@ func.func @blocks(%x: tensor<9xf32>) -> tensor<9xf32> {
   // expected-error@below {{expected a grid of at most 2 blocks along each dimension for the device 'small', got 9 blocks}}
   %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
     ins(%x : tensor<9xf32>) outs(%empty : tensor<9xf32>)
-    attrs = {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 1, tile = [1]>} {
+    attrs = {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 1, tile = [1]>} {
   ^bb0(%in: f32, %out: f32):
     %0 = arith.negf %in : f32
     linalg.yield %0 : f32
@@ -57,7 +57,7 @@ func.func @bytes(%x: tensor<257xf32>) -> tensor<257xf32> {
   // expected-error@below {{expected tensors of at most 1024 bytes for the device 'small', got 1028 for input 0}}
   %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
     ins(%x : tensor<257xf32>) outs(%empty : tensor<257xf32>)
-    attrs = {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 32, tile = [1]>} {
+    attrs = {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 32, tile = [1]>} {
   ^bb0(%in: f32, %out: f32):
     %0 = arith.negf %in : f32
     linalg.yield %0 : f32
@@ -79,7 +79,7 @@ func.func @tile(%x: tensor<8xf32>) -> tensor<8xf32> {
   // expected-error@below {{expected a direct kernel with a tile of 1 entries of 1 for an operation that is no sum of products, got}}
   %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
     ins(%x : tensor<8xf32>) outs(%empty : tensor<8xf32>)
-    attrs = {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 32, tile = [2]>} {
+    attrs = {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 32, tile = [2]>} {
   ^bb0(%in: f32, %out: f32):
     %0 = arith.negf %in : f32
     linalg.yield %0 : f32
@@ -91,7 +91,7 @@ func.func @tile(%x: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 // Shapes that are known.
-#schedule = #kas_gpu.schedule<road = direct, threads = 32, tile = [1]>
+#schedule = #kas_gpu.schedule<strategy = direct, threads = 32, tile = [1]>
 #id = affine_map<(d0) -> (d0)>
 func.func @dynamic(%x: tensor<?xf32>) -> tensor<?xf32> {
   // expected-error@below {{requires tensors of static shapes (see -kas-gpu-form-kernels)}}
@@ -107,7 +107,7 @@ func.func @dynamic(%x: tensor<?xf32>) -> tensor<?xf32> {
 // -----
 
 // Each point of the loops writes an element of its own.
-#schedule = #kas_gpu.schedule<road = direct, threads = 32, tile = [1, 1]>
+#schedule = #kas_gpu.schedule<strategy = direct, threads = 32, tile = [1, 1]>
 module attributes {kas_gpu.device = #kas_gpu.device<name = "small", processors = 1, max_threads = 64,
     shared_bytes = 1024, max_blocks = 2, max_bytes = 1024, processor_threads = 1024, processor_shared_bytes = 1024,
     registers = 65536, thread_registers = 255, subgroup = 32>} {

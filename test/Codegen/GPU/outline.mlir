@@ -26,7 +26,7 @@ kas.operator @window(%c: 8, %w: 7) from [8, 7] {
 // CHECK: bufferization.to_tensor %[[OUT]] restrict writable
 func.func @direct(%x: tensor<8x7xf32>) -> tensor<8x7xf32> {
   %y = kas.apply @window(%x)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 12, tile = [1, 4]>}
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 12, tile = [1, 4]>}
     : (tensor<8x7xf32>) -> tensor<8x7xf32>
   return %y : tensor<8x7xf32>
 }
@@ -69,9 +69,9 @@ kas.operator @scale(%c: 8) from [8] {
 // CHECK: gpu.func @twice_0
 // CHECK-NOT: gpu.func
 func.func @twice(%x: tensor<8xf32>, %w: tensor<8xf32>) -> tensor<8xf32> {
-  %y = kas.apply @scale(%x, %w) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 8, tile = [1]>}
+  %y = kas.apply @scale(%x, %w) {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 8, tile = [1]>}
     : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %z = kas.apply @scale(%y, %w) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 8, tile = [1]>}
+  %z = kas.apply @scale(%y, %w) {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 8, tile = [1]>}
     : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %z : tensor<8xf32>
 }
@@ -101,7 +101,7 @@ kas.operator @one(%n: 1, %h: 1) from [1, 1] {
 // CHECK-NOT: arith.divui
 // CHECK: gpu.return
 func.func @single(%x: tensor<1x1xf32>, %w: tensor<1x1xf32>) -> tensor<1x1xf32> {
-  %y = kas.apply @one(%x, %w) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 32, tile = [1, 1]>}
+  %y = kas.apply @one(%x, %w) {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 32, tile = [1, 1]>}
     : (tensor<1x1xf32>, tensor<1x1xf32>) -> tensor<1x1xf32>
   return %y : tensor<1x1xf32>
 }

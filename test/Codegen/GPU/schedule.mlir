@@ -3,14 +3,14 @@
 // RUN: kas-opt %s -kas-gpu-schedule="device=vulkan max-threads=1024 shared-bytes=32768" | FileCheck %s --check-prefix=LARGER
 // RUN: kas-opt %s -kas-gpu-schedule=device=vulkan-cpu | FileCheck %s --check-prefix=HOST
 // RUN: kas-opt %s -kas-gpu-schedule=device=sm_90 | kas-opt -kas-gpu-schedule | FileCheck %s --check-prefixes=CHECK,SM90
-// RUN: kas-opt %s -kas-gpu-schedule=road=direct | FileCheck %s --check-prefix=DIRECT
-// RUN: not kas-opt %s -kas-gpu-schedule=road=other 2>&1 | FileCheck %s --check-prefix=ROAD
+// RUN: kas-opt %s -kas-gpu-schedule=strategy=direct | FileCheck %s --check-prefix=DIRECT
+// RUN: not kas-opt %s -kas-gpu-schedule=strategy=other 2>&1 | FileCheck %s --check-prefix=STRATEGY
 // RUN: not kas-opt %s -kas-gpu-schedule=max-threads=-1 2>&1 | FileCheck %s --check-prefix=THREADS
 
 // SM90: kas_gpu.device = #kas_gpu.device<name = "sm_90", processors = 132, max_threads = 1024, shared_bytes = 49152
 // VULKAN: kas_gpu.device = #kas_gpu.device<name = "vulkan", processors = 16, max_threads = 128, shared_bytes = 16384
 // LARGER: kas_gpu.device = #kas_gpu.device<name = "vulkan", processors = 16, max_threads = 1024, shared_bytes = 32768
-// ROAD: error: expected a road of direct, staged, tensor_core and warpgroup, got 'other'
+// STRATEGY: error: expected a strategy of direct, staged, tensor_core and warpgroup, got 'other'
 // THREADS: error: expected max_threads of at least 1, got -1
 
 // A large product is staged, with more threads where there may be more.
@@ -20,11 +20,11 @@ kas.operator @matmul(%m: 1024, %n: 1024) from [1024, 1024] {
   kas.yield data(%m, %k_d) weight(%k_w, %n)
 }
 // CHECK-LABEL: func @staged
-// CHECK: kas_gpu.schedule = #kas_gpu.schedule<road = staged, threads = {{[0-9]+}}, tile = [{{[48]}}, 8]
+// CHECK: kas_gpu.schedule = #kas_gpu.schedule<strategy = staged, threads = {{[0-9]+}}, tile = [{{[48]}}, 8]
 // HOST-LABEL: func @staged
-// HOST: kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = {{[0-9]+}}, tile = [8, 8]>
+// HOST: kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = {{[0-9]+}}, tile = [8, 8]>
 // DIRECT-LABEL: func @staged
-// DIRECT: kas_gpu.schedule = #kas_gpu.schedule<road = direct
+// DIRECT: kas_gpu.schedule = #kas_gpu.schedule<strategy = direct
 func.func @staged(%x: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
   %y = kas.apply @matmul(%x, %w) : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
   return %y : tensor<1024x1024xf32>
@@ -36,7 +36,7 @@ kas.operator @scale(%c: 64, %h: 4096) from [64, 4096] {
   kas.yield data(%d, %h) weight(%w)
 }
 // CHECK-LABEL: func @direct
-// CHECK: kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = {{[0-9]+}}, tile = [{{[0-9]+}}, 1]>
+// CHECK: kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = {{[0-9]+}}, tile = [{{[0-9]+}}, 1]>
 func.func @direct(%x: tensor<64x4096xf32>, %w: tensor<64xf32>) -> tensor<64x4096xf32> {
   %y = kas.apply @scale(%x, %w) : (tensor<64x4096xf32>, tensor<64xf32>) -> tensor<64x4096xf32>
   return %y : tensor<64x4096xf32>
@@ -44,9 +44,9 @@ func.func @direct(%x: tensor<64x4096xf32>, %w: tensor<64xf32>) -> tensor<64x4096
 
 // A schedule that is there stays.
 // CHECK-LABEL: func @given
-// CHECK: kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 96, tile = [2, 1]>
+// CHECK: kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 96, tile = [2, 1]>
 func.func @given(%x: tensor<64x4096xf32>, %w: tensor<64xf32>) -> tensor<64x4096xf32> {
-  %y = kas.apply @scale(%x, %w) {kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = 96, tile = [2, 1]>}
+  %y = kas.apply @scale(%x, %w) {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 96, tile = [2, 1]>}
     : (tensor<64x4096xf32>, tensor<64xf32>) -> tensor<64x4096xf32>
   return %y : tensor<64x4096xf32>
 }
@@ -64,7 +64,7 @@ kas.operator @grouped(%o: 32, %h: 16, %w: 16) from [16, 16, 16] {
   kas.yield data(%in, %h, %x) weight(%g_w, %p, %c_w, %j_w)
 }
 // HOST-LABEL: func @groups
-// HOST: kas_gpu.schedule = #kas_gpu.schedule<road = direct, threads = {{[0-9]+}}, tile = [8, 1, 8]>
+// HOST: kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = {{[0-9]+}}, tile = [8, 1, 8]>
 func.func @groups(%x: tensor<16x16x16xf32>, %w: tensor<4x8x4x3xf32>) -> tensor<32x16x16xf32> {
   %y = kas.apply @grouped(%x, %w) : (tensor<16x16x16xf32>, tensor<4x8x4x3xf32>) -> tensor<32x16x16xf32>
   return %y : tensor<32x16x16xf32>

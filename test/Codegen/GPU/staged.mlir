@@ -15,7 +15,7 @@ kas.operator @pointwise(%o: 20, %h: 40) from [24, 40] {
 
 func.func @layer(%x: tensor<24x40xf32>, %w: tensor<20x24xf32>) -> tensor<20x40xf32> {
   %y = kas.apply @pointwise(%x, %w)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = staged, threads = 32, tile = [4, 4], block = [16, 32], depth = 8,
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = staged, threads = 32, tile = [4, 4], block = [16, 32], depth = 8,
                                           padding = 4, stages = 2>}
     : (tensor<24x40xf32>, tensor<20x24xf32>) -> tensor<20x40xf32>
   return %y : tensor<20x40xf32>

@@ -13,7 +13,7 @@ kas.operator @product(%m: 40, %n: 48) from [40, 96] {
 
 func.func @layer(%x: tensor<40x96xf16>, %w: tensor<96x48xf16>) -> tensor<40x48xf16> {
   %y = kas.apply @product(%x, %w)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 32], block = [16, 32],
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = tensor_core, threads = 32, tile = [16, 32], block = [16, 32],
                                           depth = 16, padding = 8, stages = 3, precision = f16>}
     : (tensor<40x96xf16>, tensor<96x48xf16>) -> tensor<40x48xf16>
   return %y : tensor<40x48xf16>
@@ -63,7 +63,7 @@ kas.operator @conv(%o: 16, %w: 24) from [16, 24] {
 
 func.func @layer(%x: tensor<16x24xf32>, %w: tensor<16x3x16xf32>) -> tensor<16x24xf32> {
   %y = kas.apply @conv(%x, %w)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [16, 16],
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = tensor_core, threads = 32, tile = [16, 16], block = [16, 16],
                                           depth = 16, padding = 4, stages = 2, precision = tf32>}
     : (tensor<16x24xf32>, tensor<16x3x16xf32>) -> tensor<16x24xf32>
   return %y : tensor<16x24xf32>
@@ -101,7 +101,7 @@ kas.operator @product(%m: 16, %n: 16) from [16, 32] {
 
 func.func @layer(%x: tensor<16x32xf32>, %w: tensor<32x16xf32>) -> tensor<16x16xf32> {
   %y = kas.apply @product(%x, %w)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = tensor_core, threads = 32, tile = [16, 16], block = [16, 16],
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = tensor_core, threads = 32, tile = [16, 16], block = [16, 16],
                                           depth = 16, padding = 4, stages = 2, precision = tf32>}
     : (tensor<16x32xf32>, tensor<32x16xf32>) -> tensor<16x16xf32>
   return %y : tensor<16x16xf32>

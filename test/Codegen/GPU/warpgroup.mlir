@@ -14,7 +14,7 @@ kas.operator @product(%m: 96, %n: 136) from [96, 200] {
 
 func.func @layer(%x: tensor<96x200xf16>, %w: tensor<200x136xf16>) -> tensor<96x136xf16> {
   %y = kas.apply @product(%x, %w)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = warpgroup, threads = 128, tile = [64, 128], block = [64, 128],
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = warpgroup, threads = 128, tile = [64, 128], block = [64, 128],
                                           depth = 64, stages = 3, precision = f16>}
     : (tensor<96x200xf16>, tensor<200x136xf16>) -> tensor<96x136xf16>
   return %y : tensor<96x136xf16>

@@ -21,7 +21,7 @@ import sys
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 
 def mix_bits(value):
@@ -70,22 +70,22 @@ def resnet18(a, record=lambda name, y: y):
 
     def conv(x, name, stride=1):
         weight = a[name + ".weight"]
-        return record(name, F.conv2d(x, weight, a[name + ".bias"], stride, weight.shape[2] // 2))
+        return record(name, functional.conv2d(x, weight, a[name + ".bias"], stride, weight.shape[2] // 2))
 
     large = a["conv1.weight"].shape[2] == 7
-    x = F.relu(conv(a["input"], "conv1", 2 if large else 1))
+    x = functional.relu(conv(a["input"], "conv1", 2 if large else 1))
     if large:
-        x = F.max_pool2d(x, 3, 2, 1)
+        x = functional.max_pool2d(x, 3, 2, 1)
     for layer in range(1, 5):
         for block in range(2):
             name = f"layer{layer}.{block}"
             stride = 2 if layer > 1 and block == 0 else 1
-            y = F.relu(conv(x, name + ".conv1", stride))
+            y = functional.relu(conv(x, name + ".conv1", stride))
             y = conv(y, name + ".conv2")
             if stride == 2:
                 x = conv(x, name + ".downsample.0", stride)
-            x = F.relu(x + y)
-    return F.linear(x.mean((2, 3)), a["fc.weight"], a["fc.bias"])
+            x = functional.relu(x + y)
+    return functional.linear(x.mean((2, 3)), a["fc.weight"], a["fc.bias"])
 
 
 def fisher(arguments, labels, normalize=False):
@@ -95,11 +95,11 @@ def fisher(arguments, labels, normalize=False):
     def record(name, y):
         y.retain_grad()
         activations[name] = y
-        return F.batch_norm(y, None, None, training=True) if normalize else y
+        return functional.batch_norm(y, None, None, training=True) if normalize else y
 
     for name, value in arguments.items():
         value.requires_grad_(name != "input")
-    F.cross_entropy(resnet18(arguments, record), labels).backward()
+    functional.cross_entropy(resnet18(arguments, record), labels).backward()
     scores = {}
     for name, y in activations.items():
         samples = -(y * y.grad).sum((2, 3))
@@ -116,7 +116,7 @@ def write_fisher(seed, source, target):
     names = list(plain)
     np.savez(
         target,
-        labels=F.one_hot(labels, 10).numpy().astype(np.float32),
+        labels=functional.one_hot(labels, 10).numpy().astype(np.float32),
         plain=np.array([plain[name] for name in names], np.float32),
         normalized=np.array([normalized[name] for name in names], np.float32),
     )
@@ -125,7 +125,7 @@ def write_fisher(seed, source, target):
 def proxies(arguments, labels):
     """Name of a weight -> sum |w g|, norm of g; and the kernel of the samples."""
     codes = []
-    rectify = F.relu
+    rectify = functional.relu
 
     def record(x):
         y = rectify(x)
@@ -134,11 +134,11 @@ def proxies(arguments, labels):
 
     for name, value in arguments.items():
         value.requires_grad_(name != "input")
-    F.relu = record
+    functional.relu = record
     try:
-        loss = F.cross_entropy(resnet18(arguments), labels)
+        loss = functional.cross_entropy(resnet18(arguments), labels)
     finally:
-        F.relu = rectify
+        functional.relu = rectify
     loss.backward()
     weights = [value for name, value in arguments.items() if name != "input" and value.dim() >= 2]
     code = torch.cat(codes, 1)
@@ -151,7 +151,7 @@ def proxies(arguments, labels):
 
 
 def synflow(arguments):
-    """sum w dR/dw of each weight, for magnitudes and an input of ones."""
+    """Sum w dR/dw of each weight, for magnitudes and an input of ones."""
     taken = {
         name: (torch.ones_like(value) if name == "input" else value.detach().abs()).double().requires_grad_()
         for name, value in arguments.items()
@@ -164,8 +164,17 @@ def write_proxies(seed, source, target):
     with open(source) as file:
         arguments = make_arguments(seed, re.sub(r"tensor<1x(?=\d)", "tensor<2x", file.read()))
     snip, norms, kernel = proxies(arguments, torch.tensor([3, 8]))
-    as_floats = lambda values: np.array(values, np.float32)
-    np.savez(target, snip=as_floats(snip), norms=as_floats(norms), kernel=as_floats(kernel), synflow=as_floats(synflow(arguments)))
+
+    def as_floats(values):
+        return np.array(values, np.float32)
+
+    np.savez(
+        target,
+        snip=as_floats(snip),
+        norms=as_floats(norms),
+        kernel=as_floats(kernel),
+        synflow=as_floats(synflow(arguments)),
+    )
 
 
 def make_arguments_again(arguments):

@@ -18,7 +18,11 @@ for row in rows:
     loss = zlib.crc32(row["operator"].encode())
     reason = reasons.get(loss % 50)
     if row["state"] == "failed" and row["failure"] != reason:
-        assert re.fullmatch(r"external: the worker (died: Killed|ended with code 3|does not answer in time|answered '.*') \(attempt 4 of 4\)", row["failure"]), row
+        assert re.fullmatch(
+            r"external: the worker (died: Killed|ended with code 3|does not answer in time|answered '.*') \(attempt 4 "
+            r"of 4\)",
+            row["failure"],
+        ), row
         lost += 1
     elif reason:
         assert row["state"] == "failed", row

@@ -2,8 +2,8 @@
 
 usage: kill.py KILLS DIRECTORY KAS-SEARCH-DB COMMAND...
 
-COMMAND is a search with `database=DATABASE`. Each run is killed at a random
-instant, then the same command goes on, until the search is done; then a new file is begun, until there were KILLS kills.
+COMMAND is a search with `database=DATABASE`. Each run is killed at a random instant, then the same command goes on,
+until the search is done; then a new file is begun, until there were KILLS kills.
 """
 
 import json
@@ -69,12 +69,12 @@ while done < kills:
         try:
             rows = listing(path)
         except subprocess.CalledProcessError:
-            # Killed before the file's first transaction: nothing was told, nothing can be read.
-            assert b'"candidate"' not in errors, "lost what was told"
+            # Killed before the file's first transaction: nothing was reported, nothing can be read.
+            assert b'"candidate"' not in errors, "lost what was reported"
             continue
         # All that was reported is there; the sequence is the uninterrupted one, but for what is in flight.
         reported = {int(number) for number in re.findall(rb'"candidate","id":(\d+),', errors)}
-        assert reported <= {row["id"] for row in rows if row["state"] != "asked"}, "lost what was told"
+        assert reported <= {row["id"] for row in rows if row["state"] != "asked"}, "lost what was reported"
         assert sum(row["state"] == "asked" for row in rows) <= 1
         for row, whole_row in zip(rows, expected):
             if row["state"] != "asked":

@@ -31,7 +31,9 @@ for line in sys.stdin:
     elif kind == "hangs" and rng.random() < 0.03:
         time.sleep(1000)
     elif kind == "garbage" and rng.random() < 0.5:
-        print(rng.choice(["epoch 1", "\0\x01\xff", "", "{", '{"id": 12345678, "metrics": {}}', "[1, 2]", '{"id": null}']))
+        print(
+            rng.choice(["epoch 1", "\0\x01\xff", "", "{", '{"id": 12345678, "metrics": {}}', "[1, 2]", '{"id": null}'])
+        )
     elif kind == "slow":
         time.sleep(0.01)
     print(json.dumps(answer), flush=True)

@@ -22,7 +22,7 @@ namespace kas::test {
 
 class LoweringTest : public testing::Test {
 protected:
-  /// Loads all dialects of the road to the CPU.
+  /// Loads all dialects of the strategy to the CPU.
   LoweringTest();
 
   mlir::MLIRContext context;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Random kernels of the tensor level mean the same by the reference evaluator
-// and by the road to the CPU.
+// and by the strategy to the CPU.
 //
 //===----------------------------------------------------------------------===//
 

@@ -55,7 +55,7 @@ public:
 
   /// Lowers a copy of the functions, compiles and runs them, and compares with
   /// the reference.
-  void check(StringRef road,
+  void check(StringRef strategy,
              llvm::function_ref<LogicalResult(RewriterBase &, ApplyOp)> lower) {
     OwningOpRef<ModuleOp> lowered = module->clone();
     SmallVector<ApplyOp> applies;
@@ -68,7 +68,7 @@ public:
     for (Case &tested : cases) {
       auto function = compiled->lookup(tested.function);
       ASSERT_TRUE(bool(function)) << llvm::toString(function.takeError());
-      run(tested, *function, road);
+      run(tested, *function, strategy);
     }
   }
 
@@ -97,7 +97,7 @@ private:
   }
 
   static void run(Case &tested, CompiledModule::Function function,
-                  StringRef road) {
+                  StringRef strategy) {
     Inputs inputs(getShapes(tested.op), tested.seed);
     std::vector<float> expected = evaluate(tested.op, inputs);
     std::vector<float> actual(expected.size(),
@@ -109,7 +109,7 @@ private:
     function(pointers.data());
     double floor = getCancellationFloor(tested.op, inputs);
     EXPECT_LE(getError(actual, expected, floor), 1e-4)
-        << road.str() << ", seed " << tested.seed << "\n"
+        << strategy.str() << ", seed " << tested.seed << "\n"
         << tested.text;
   }
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Sampled kernels, at every layer of a small network, mean the same by the
-// reference evaluator and by the road to the CPU.
+// reference evaluator and by the strategy to the CPU.
 //
 //===----------------------------------------------------------------------===//
 

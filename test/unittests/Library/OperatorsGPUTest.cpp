@@ -134,9 +134,10 @@ TEST_P(OperatorKernels, OnTensorCores) {
         [&,
          name = precision.name.str()](OperatorOp op, const TestTensor &data,
                                       const std::vector<TestTensor> &weights) {
-          return evaluateKernels(
-              op, data, weights,
-              {.device = "sm_90", .road = "tensor_core", .precision = name});
+          return evaluateKernels(op, data, weights,
+                                 {.device = "sm_90",
+                                  .strategy = "tensor_core",
+                                  .precision = name});
         },
         precision.tolerance);
   }
@@ -163,7 +164,8 @@ static void setElementType(ModuleOp module, Type type) {
 static std::vector<float>
 evaluateWith16Bits(OperatorOp op, const TestTensor &data,
                    const std::vector<TestTensor> &weights, bool isBF16,
-                   StringRef device = "sm_90", StringRef road = "tensor_core",
+                   StringRef device = "sm_90",
+                   StringRef strategy = "tensor_core",
                    GPUScheduleAttr schedule = nullptr) {
   DialectRegistry registry;
   registerGPUPipelineDialects(registry);
@@ -181,12 +183,12 @@ evaluateWith16Bits(OperatorOp op, const TestTensor &data,
     });
   PassManager passes(context);
   buildGPUFrontHalf(passes, {.device = device.str(),
-                             .road = road.str(),
+                             .strategy = strategy.str(),
                              .precision = isBF16 ? "bf16" : "f16"});
   EXPECT_TRUE(succeeded(passes.run(*module)));
   unsigned numProducts = 0;
   module->walk([&](WarpgroupMmaOp) { ++numProducts; });
-  EXPECT_EQ(numProducts > 0, road == "warpgroup");
+  EXPECT_EQ(numProducts > 0, strategy == "warpgroup");
   PassManager onCPU(context);
   onCPU.addPass(createGPUToCPULoops());
   CPUPipelineOptions serial;
@@ -288,7 +290,7 @@ static GPUScheduleAttr getRandomSchedule(MLIRContext *context,
     if (rows * columns > 16384 || down * rows > 256 || across * columns > 256)
       continue;
     auto schedule = GPUScheduleAttr::get(
-        context, GPURoad::Warpgroup, 128 * down * across,
+        context, GPUStrategy::Warpgroup, 128 * down * across,
         DenseI64ArrayAttr::get(context, {rows, columns}),
         DenseI64ArrayAttr::get(context, {down * rows, across * columns}),
         /*depth=*/64, /*padding=*/0, /*stages=*/2 + pick(4),
@@ -347,7 +349,7 @@ TEST(OperatorKernel, WithMemoryThatALaunchAsksFor) {
         MLIRContext *context = op.getContext();
         context->loadDialect<KasGPUDialect>();
         auto schedule = GPUScheduleAttr::get(
-            context, GPURoad::TensorCore, 64,
+            context, GPUStrategy::TensorCore, 64,
             DenseI64ArrayAttr::get(context, {32, 64}),
             DenseI64ArrayAttr::get(context, {64, 64}), /*depth=*/32,
             /*padding=*/8, /*stages=*/8, GPUPrecision::F16);
@@ -467,11 +469,11 @@ TEST_P(AssembledOperators, AssembledWithoutSpills) {
   options.chip = chip.str();
   options.front.precision = precision.str();
   if (isRounded)
-    options.front.road = "tensor_core";
+    options.front.strategy = "tensor_core";
   checkAssembly(*module, options);
   if (chip != "sm_90a" || (precision != "f16" && precision != "bf16"))
     return;
-  options.front.road = "warpgroup";
+  options.front.strategy = "warpgroup";
   options.front.elements = precision.str();
   checkAssembly(*module, options);
 }

@@ -19,8 +19,8 @@ using namespace kas::reference;
 using namespace kas::test;
 using namespace mlir;
 
-/// The largest error that a road may make, relative to the largest magnitude of
-/// the output.
+/// The largest error that a strategy may make, relative to the largest
+/// magnitude of the output.
 static constexpr double tolerance = 1e-4;
 
 static RankedTensorType getTensorType(MLIRContext *context,
@@ -117,11 +117,11 @@ static std::vector<float> call(CompiledModule::Function function, Inputs inputs,
   return output;
 }
 
-void Batch::check(Road road, const BatchOptions &options) {
+void Batch::check(CPUStrategy strategy, const BatchOptions &options) {
   ASSERT_TRUE(succeeded(verify(*module)));
   evaluateAll();
   OwningOpRef<ModuleOp> lowered = run([&](PassManager &manager) {
-    road(manager);
+    strategy(manager);
     buildCPUPipeline(manager, options.pipeline);
     if (options.prepare)
       options.prepare(manager);

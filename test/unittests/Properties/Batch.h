@@ -24,7 +24,7 @@
 namespace kas::test {
 
 /// Adds passes before the pipeline for the CPU.
-using Road = llvm::function_ref<void(mlir::OpPassManager &)>;
+using CPUStrategy = llvm::function_ref<void(mlir::OpPassManager &)>;
 
 /// Functions that are compiled together: a module for each would cost more time
 /// than running it.
@@ -58,9 +58,9 @@ public:
   Batch(mlir::MLIRContext *context, uint64_t first, unsigned count,
         const OperatorMaker &make);
 
-  /// Lowers the functions by `road` and the CPU pipeline, runs them and
+  /// Lowers the functions by `strategy` and the CPU pipeline, runs them and
   /// compares with the reference.
-  void check(Road road, const BatchOptions &options);
+  void check(CPUStrategy strategy, const BatchOptions &options);
 
   /// Calls `run` for each function with its number and its tensors, and
   /// compares what it returns with the reference.

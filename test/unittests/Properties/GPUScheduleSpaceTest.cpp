@@ -32,12 +32,12 @@ using namespace mlir;
 
 namespace {
 
-/// Draws a road that suits, then one of its points, for each operator.
+/// Draws a strategy that suits, then one of its points, for each operator.
 struct DrawSchedules : PassWrapper<DrawSchedules, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DrawSchedules)
 
   DrawSchedules(std::string device, GPUPrecision precision,
-                std::set<GPURoad> &drawn)
+                std::set<GPUStrategy> &drawn)
       : device(std::move(device)), precision(precision), drawn(drawn) {}
 
   void runOnOperation() override {
@@ -48,16 +48,17 @@ struct DrawSchedules : PassWrapper<DrawSchedules, OperationPass<ModuleOp>> {
       auto space = getGPUScheduleSpace(apply, *chosen, precision);
       ASSERT_TRUE(bool(space)) << llvm::toString(space.takeError());
       ASSERT_FALSE(space->empty());
-      std::map<GPURoad, std::vector<GPUScheduleAttr>> roads;
+      std::map<GPUStrategy, std::vector<GPUScheduleAttr>> strategies;
       std::set<std::string> seen;
       for (const PlannedGPUSchedule &point : *space) {
         EXPECT_GT(point.cycles, 0);
         EXPECT_TRUE(seen.insert(print(point.schedule)).second);
-        roads[point.schedule.getRoad()].push_back(point.schedule);
+        strategies[point.schedule.getStrategy()].push_back(point.schedule);
       }
-      const auto &[road, points] = *std::next(
-          roads.begin(), static_cast<ptrdiff_t>(random.below(roads.size())));
-      drawn.insert(road);
+      const auto &[strategy, points] =
+          *std::next(strategies.begin(),
+                     static_cast<ptrdiff_t>(random.below(strategies.size())));
+      drawn.insert(strategy);
       apply->setAttr(KasGPUDialect::scheduleName,
                      points[random.below(points.size())]);
     });
@@ -71,13 +72,13 @@ struct DrawSchedules : PassWrapper<DrawSchedules, OperationPass<ModuleOp>> {
 
   std::string device;
   GPUPrecision precision;
-  std::set<GPURoad> &drawn;
+  std::set<GPUStrategy> &drawn;
 };
 
-/// Returns the roads that were drawn.
-std::set<GPURoad> checkPoints(StringRef device, GPUPrecision precision,
-                              unsigned count) {
-  std::set<GPURoad> drawn;
+/// Returns the strategies that were drawn.
+std::set<GPUStrategy> checkPoints(StringRef device, GPUPrecision precision,
+                                  unsigned count) {
+  std::set<GPUStrategy> drawn;
   CPUPipelineOptions serial;
   serial.threads = 1;
   bool isRounded = precision != GPUPrecision::F32;
@@ -100,7 +101,7 @@ std::set<GPURoad> checkPoints(StringRef device, GPUPrecision precision,
   return drawn;
 }
 
-using Roads = std::set<GPURoad>;
+using LoweringPaths = std::set<GPUStrategy>;
 
 } // namespace
 
@@ -137,10 +138,11 @@ func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 TEST(GPUScheduleSpace, PointsForVulkanAgreeWithTheReference) {
   EXPECT_EQ(checkPoints("vulkan", GPUPrecision::F32, getNumOperators(50, 1000)),
-            (Roads{GPURoad::Direct, GPURoad::Staged}));
+            (LoweringPaths{GPUStrategy::Direct, GPUStrategy::Staged}));
 }
 
 TEST(GPUScheduleSpace, PointsForNVIDIAAgreeWithTheReference) {
   EXPECT_EQ(checkPoints("sm_90", GPUPrecision::F16, getNumOperators(50, 1000)),
-            (Roads{GPURoad::Direct, GPURoad::Staged, GPURoad::TensorCore}));
+            (LoweringPaths{GPUStrategy::Direct, GPUStrategy::Staged,
+                           GPUStrategy::TensorCore}));
 }

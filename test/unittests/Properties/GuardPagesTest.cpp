@@ -25,9 +25,9 @@ using namespace mlir;
 
 namespace {
 
-/// Looks into the pipeline: counts what takes the vector road, and takes the
-/// alignment off allocations, or else buffers could not be flush to the end of
-/// a page.
+/// Looks into the pipeline: counts what takes the vector strategy, and takes
+/// the alignment off allocations, or else buffers could not be flush to the end
+/// of a page.
 class Watch : public PassInstrumentation {
 public:
   explicit Watch(unsigned &numPacked) : numPacked(numPacked) {}
@@ -104,7 +104,7 @@ RandomOperatorOptions getLargerOperators() {
 }
 
 /// Runs operators between guard pages until `wanted` of them took the vector
-/// road.
+/// strategy.
 void checkOperators(Flush flush, unsigned wanted) {
   unsigned numPacked = 0, numRun = 0;
   BatchOptions options;

@@ -63,8 +63,9 @@ TEST_F(ForkedRunnerTest, OutlivesHangs) {
 }
 
 TEST_F(ForkedRunnerTest, ReportsWhatDoesNotCompile) {
-  auto schedule = ScheduleAttr::get(context.get(), Road::Panels, 0, 0, 0,
-                                    /*tile=*/5, 0);
+  auto schedule =
+      CPUScheduleAttr::get(context.get(), CPUStrategy::Panels, 0, 0, 0,
+                           /*tile=*/5, 0);
   StoredMeasurement measured = runner->measure(
       [&] { module->device->set(module->tasks.front().anchor, schedule); });
   EXPECT_NE(measured.failure.find("expected a tile that divides the columns"),

@@ -30,7 +30,7 @@ protected:
     const SchedulePoint &best = getPoints()[hidden];
     std::vector<std::optional<double>> times;
     for (auto [index, point] : llvm::enumerate(getPoints())) {
-      double distance = point.road != best.road;
+      double distance = point.strategy != best.strategy;
       for (auto [a, b] : llvm::zip_equal(best.numbers, point.numbers))
         distance += std::abs(std::log2(static_cast<double>(a + 1)) -
                              std::log2(static_cast<double>(b + 1)));

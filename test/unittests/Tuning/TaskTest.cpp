@@ -103,7 +103,7 @@ TEST(ScheduleSpace, RandomPointsAreValidAndEqual) {
                   makeConvolution(16, 16, 56, 1), makeDepthwise(32, 30),
                   makeOperator(16, 32, 56), makeOperator(8, 8, 17)});
   uint64_t seed = 1;
-  std::map<Road, int> roads;
+  std::map<CPUStrategy, int> strategies;
   for (const std::string &text : texts) {
     TuningModule module(*context, text);
     ASSERT_EQ(module.tasks.size(), 1u);
@@ -115,15 +115,15 @@ TEST(ScheduleSpace, RandomPointsAreValidAndEqual) {
         ForkedRunner::create(*task.module, taskFunctionName, options));
     Random random(seed++);
     for (int i = 0; i < (isSlow ? 60 : 3); ++i) {
-      // Each road as often as the others.
-      auto road = static_cast<Road>(i % 3);
-      std::vector<ScheduleAttr> points;
+      // Each strategy as often as the others.
+      auto strategy = static_cast<CPUStrategy>(i % 3);
+      std::vector<CPUScheduleAttr> points;
       for (const PlannedSchedule &point : module.getSpace().points)
-        if (point.schedule.getRoad() == road)
+        if (point.schedule.getStrategy() == strategy)
           points.push_back(point.schedule);
       if (points.empty())
         continue;
-      ScheduleAttr schedule = points[random.below(points.size())];
+      CPUScheduleAttr schedule = points[random.below(points.size())];
       StoredMeasurement measured =
           runner->measure([&] { module.device->set(task.anchor, schedule); });
       std::string name;
@@ -131,11 +131,12 @@ TEST(ScheduleSpace, RandomPointsAreValidAndEqual) {
       EXPECT_EQ(measured.failure, "") << name << " of seed " << seed - 1 << "\n"
                                       << text;
       EXPECT_LE(measured.error, options.tolerance) << name;
-      ++roads[road];
+      ++strategies[strategy];
     }
   }
-  for (Road road : {Road::Panels, Road::Direct, Road::RowVectors})
-    EXPECT_GT(roads[road], 1);
+  for (CPUStrategy strategy :
+       {CPUStrategy::Panels, CPUStrategy::Direct, CPUStrategy::RowVectors})
+    EXPECT_GT(strategies[strategy], 1);
 }
 
 /// What the cost model chooses is a point, too.
@@ -160,8 +161,8 @@ protected:
   std::unique_ptr<mlir::MLIRContext> context = makeTuningContext();
   ScheduleSpace space;
 
-  ScheduleAttr make(Road road, const ScheduleNumbers &numbers) {
-    return getSchedule(context.get(), road, numbers);
+  CPUScheduleAttr make(CPUStrategy strategy, const ScheduleNumbers &numbers) {
+    return getSchedule(context.get(), strategy, numbers);
   }
   void SetUp() override {
     context->loadDialect<KasCPUDialect>();
@@ -175,13 +176,14 @@ protected:
         for (int64_t rows = 1; rows <= 9; ++rows)
           for (int64_t vectors = 1; vectors <= 4; ++vectors)
             space.points.push_back(
-                {make(Road::Panels, {rows, 0, vectors, tile, depth})});
+                {make(CPUStrategy::Panels, {rows, 0, vectors, tile, depth})});
     for (int64_t columns : {1, 3, 5, 6})
-      space.points.push_back({make(Road::RowVectors, {0, columns, 2, 0, 0})});
+      space.points.push_back(
+          {make(CPUStrategy::RowVectors, {0, columns, 2, 0, 0})});
   }
-  void expect(Road road, const ScheduleNumbers &recorded, ScheduleFit fit,
-              const ScheduleNumbers &adapted) {
-    AdaptedSchedule result = adaptSchedule(make(road, recorded), space);
+  void expect(CPUStrategy strategy, const ScheduleNumbers &recorded,
+              ScheduleFit fit, const ScheduleNumbers &adapted) {
+    AdaptedSchedule result = adaptSchedule(make(strategy, recorded), space);
     EXPECT_EQ(result.fit, fit);
     ASSERT_TRUE(result.schedule);
     EXPECT_EQ(getNumbers(result.schedule), adapted);
@@ -191,32 +193,34 @@ protected:
 } // namespace
 
 TEST_F(TransferTest, KeepsExactFactors) {
-  expect(Road::Panels, {6, 0, 3, 12, 4}, ScheduleFit::Exact, {6, 0, 3, 12, 4});
+  expect(CPUStrategy::Panels, {6, 0, 3, 12, 4}, ScheduleFit::Exact,
+         {6, 0, 3, 12, 4});
 }
 
 TEST_F(TransferTest, TakesTheLargestDivisor) {
   // 14 does not divide the columns, 8 not the reduction, 7 rows not 24.
-  expect(Road::Panels, {7, 0, 1, 14, 8}, ScheduleFit::Divisors,
+  expect(CPUStrategy::Panels, {7, 0, 1, 14, 8}, ScheduleFit::Divisors,
          {6, 0, 1, 12, 6});
 }
 
 TEST_F(TransferTest, MasksWhatNoDivisorIsNear) {
   // Of 15 vectors no divisor between 3 and 4 but 3 is one; of 24 rows 5 has 4.
-  expect(Road::Panels, {5, 0, 4, 60, 12}, ScheduleFit::Divisors,
+  expect(CPUStrategy::Panels, {5, 0, 4, 60, 12}, ScheduleFit::Divisors,
          {4, 0, 3, 60, 12});
   // 5 vectors of a tile of 20: neither 2 nor 3 nor 4 divide, 2 is masked.
-  expect(Road::Panels, {6, 0, 2, 20, 12}, ScheduleFit::Masked,
+  expect(CPUStrategy::Panels, {6, 0, 2, 20, 12}, ScheduleFit::Masked,
          {6, 0, 2, 20, 12});
 }
 
 TEST_F(TransferTest, SaysWhatIsInvalid) {
   AdaptedSchedule direct =
-      adaptSchedule(make(Road::Direct, {4, 2, 2, 0, 0}), space);
+      adaptSchedule(make(CPUStrategy::Direct, {4, 2, 2, 0, 0}), space);
   EXPECT_EQ(direct.fit, ScheduleFit::Invalid);
   EXPECT_FALSE(direct.schedule);
   // Tiles here have at least 12 columns.
-  EXPECT_EQ(adaptSchedule(make(Road::Panels, {4, 0, 2, 8, 1}), space).fit,
-            ScheduleFit::Invalid);
+  EXPECT_EQ(
+      adaptSchedule(make(CPUStrategy::Panels, {4, 0, 2, 8, 1}), space).fit,
+      ScheduleFit::Invalid);
 }
 
 /// Whatever was recorded for one kernel gives a point of the other's space, or

@@ -163,7 +163,7 @@ TEST_F(TunerTest, FixedSchedulesArePanels) {
     TuningModule module(*context, text);
     const KernelSpace &space = *module.tasks.front().space;
     auto isPanels = [](const SchedulePoint &point) {
-      return point.road == static_cast<unsigned>(Road::Panels);
+      return point.strategy == static_cast<unsigned>(CPUStrategy::Panels);
     };
     std::optional<size_t> fixed = space.getFixed();
     ASSERT_EQ(fixed.has_value(), llvm::any_of(space.getPoints(), isPanels));

@@ -36,7 +36,9 @@ def build_object(tools, text, directory, name, threads):
     """Nothing is done where it is there for the same text and the same tools."""
     # The pipeline may change: what it makes of the text is the key.
     options = f"-kas-cpu-pipeline=threads={threads} prepare-weights=true"
-    key = hashlib.sha256("|".join([text, options, file_hash(tools / "kas-opt"), file_hash(tools / "kas-translate")]).encode()).hexdigest()
+    key = hashlib.sha256(
+        "|".join([text, options, file_hash(tools / "kas-opt"), file_hash(tools / "kas-translate")]).encode()
+    ).hexdigest()
     stamp, target = directory / f"{name}-{threads}.key", directory / f"{name}-{threads}.so"
     if target.exists() and stamp.exists() and stamp.read_text() == key:
         return

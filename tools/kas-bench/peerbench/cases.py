@@ -3,13 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The operators that are measured: the kas function of each, and the same function as PyTorch code.
 
-A case counts its multiply-adds nominally: every output has all taps, also those on padding; operators of two stages count the
-staged form. `real` is the share of them that does not fall on padding, which good kernels skip: at 7x7 18 % of a 3x3 do.
-Nothing here needs a package: PyTorch is an argument of the functions that build modules.
+A case counts its multiply-adds nominally: every output has all taps, also those on padding; operators of two stages
+count the staged form. `real` is the share of them that does not fall on padding, which good kernels skip: at 7x7 18 %
+of a 3x3 do. Nothing here needs a package: PyTorch is an argument of the functions that build modules.
 """
 
 import collections
 import dataclasses
+import itertools
 import re
 import typing
 import zlib
@@ -37,8 +38,8 @@ class Case:
     elements: int = 0
     # The public function of the module.
     entry: str = "run"
-    # Other modules that only kas runs, on the same inputs, with a function of that name: what they compute is not compared. Name -> (text,
-    # function(module) -> weights).
+    # Other modules that only kas runs, on the same inputs, with a function of that name: what they compute is not
+    # compared. Name -> (text, function(module) -> weights).
     others: dict = dataclasses.field(default_factory=dict)
 
     def build(self, torch, form="written"):
@@ -77,13 +78,20 @@ def function(operators, inputs, result, body):
     """A module with the operators and @run; `inputs` are shapes, the first that of the data."""
     names = ["x", *(f"w{i}" for i in range(len(inputs) - 1))]
     arguments = ", ".join(f"%{name}: {tensor(*shape)}" for name, shape in zip(names, inputs))
-    return f"{library(*operators)}func.func @run({arguments}) -> {tensor(*result)} {{\n{body}  return %y : {tensor(*result)}\n}}\n"
+    return (
+        f"{library(*operators)}func.func @run({arguments}) -> {tensor(*result)} {{\n"
+        f"{body}  return %y : {tensor(*result)}\n}}\n"
+    )
 
 
 def apply(result, operator, binding, operands, shapes, out):
     symbols = ", ".join(f"{name} = {value}" for name, value in binding.items())
     types = ", ".join(tensor(*shape) for shape in shapes)
-    return f"  %{result} = kas.apply @{operator}{'<' + symbols + '>' if symbols else ''}({', '.join('%' + o for o in operands)}) : ({types}) -> {tensor(*out)}\n"
+    return (
+        f"  %{result} = kas.apply "
+        f"@{operator}{'<' + symbols + '>' if symbols else ''}({', '.join('%' + o for o in operands)}) : ({types}) -> "
+        f"{tensor(*out)}\n"
+    )
 
 
 def single(operator, binding, shapes, out):
@@ -123,7 +131,11 @@ def make_convolution(name, group, subgroup, cin, cout, size, kernel, stride=1, g
     elif groups == cin == cout:
         operator, binding, weight = "conv2d_depthwise", {"k": kernel}, (cin, kernel, kernel)
     elif groups > 1:
-        operator, binding, weight = "conv2d_grouped", {"k": kernel, "g": groups}, (groups, cout // groups, per_group, kernel, kernel)
+        operator, binding, weight = (
+            "conv2d_grouped",
+            {"k": kernel, "g": groups},
+            (groups, cout // groups, per_group, kernel, kernel),
+        )
     elif dilation > 1:
         operator, binding = "conv2d_dilated", {"k": kernel, "d": dilation, "p": pad}
     elif stride > 1:
@@ -140,8 +152,18 @@ def make_convolution(name, group, subgroup, cin, cout, size, kernel, stride=1, g
         return [module.weight.numpy().reshape(weight)]
 
     macs = out * out * cout * per_group * kernel * kernel
-    return Case(name, group, subgroup, x, single(operator, binding, [x, weight], y), macs, inside(size, kernel, stride, dilation) ** 2,
-                {"written": build}, weights, product(x) + product(y) + product(weight))
+    return Case(
+        name,
+        group,
+        subgroup,
+        x,
+        single(operator, binding, [x, weight], y),
+        macs,
+        inside(size, kernel, stride, dilation) ** 2,
+        {"written": build},
+        weights,
+        product(x) + product(y) + product(weight),
+    )
 
 
 def convolution(name, *arguments, **options):
@@ -168,15 +190,20 @@ convolution("dil2_64_64@56", "grouped", "wide", 64, 64, 56, 3, dilation=2)
 
 
 def shift(c, h):
-    """Nine groups of channels, each moved by its own offset in 3x3 with zeros behind, then a 1x1 convolution."""
+    """Nine groups of channels, each moved by its own offset in 3x3 with zeros after it, then a 1x1 convolution."""
     bounds = [q * c // 9 for q in range(10)]
     x, pad = (1, c, h, h), (1, c, h + 2, h + 2)
     body = "  %zero = arith.constant 0.0 : f32\n"
-    body += "  %p = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {\n  ^bb0(%a: index, %b: index, %c: index, %d: index):\n"
+    body += (
+        "  %p = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {\n  ^bb0(%a: index, %b: index, %c: index, %d: index):\n"
+    )
     body += f"    tensor.yield %zero : f32\n  }} : {tensor(*x)} to {tensor(*pad)}\n"
-    for q, (low, high) in enumerate(zip(bounds, bounds[1:])):
-        body += f"  %s{q} = tensor.extract_slice %p[0, {low}, {q // 3}, {q % 3}] [1, {high - low}, {h}, {h}] [1, 1, 1, 1] : {tensor(*pad)} to {tensor(1, high - low, h, h)}\n"
-    types = ", ".join(tensor(1, high - low, h, h) for low, high in zip(bounds, bounds[1:]))
+    for q, (low, high) in enumerate(itertools.pairwise(bounds)):
+        body += (
+            f"  %s{q} = tensor.extract_slice %p[0, {low}, {q // 3}, {q % 3}] [1, {high - low}, {h}, {h}] [1, 1, "
+            f"1, 1] : {tensor(*pad)} to {tensor(1, high - low, h, h)}\n"
+        )
+    types = ", ".join(tensor(1, high - low, h, h) for low, high in itertools.pairwise(bounds))
     body += f"  %m = tensor.concat dim(1) {', '.join(f'%s{q}' for q in range(9))} : ({types}) -> {tensor(*x)}\n"
     body += apply("y", "conv1x1", {}, ["m", "w0"], [x, (c, c)], x)
 
@@ -188,13 +215,23 @@ def shift(c, h):
 
             def forward(self, data):
                 padded = torch.nn.functional.pad(data, (1, 1, 1, 1))
-                parts = [padded[:, bounds[q]:bounds[q + 1], q // 3:q // 3 + h, q % 3:q % 3 + h] for q in range(9)]
+                parts = [padded[:, bounds[q] : bounds[q + 1], q // 3 : q // 3 + h, q % 3 : q % 3 + h] for q in range(9)]
                 return self.conv(torch.cat(parts, 1))
 
         return Shift()
 
-    add(f"shift_{c}_{c}@{h}", "grouped", "wide", x, function(["conv1x1"], [x, (c, c)], x, body), c * c * h * h, 1.0,
-        {"written": build}, lambda module: [module.conv.weight.numpy().reshape(c, c)], 2 * product(x) + c * c)
+    add(
+        f"shift_{c}_{c}@{h}",
+        "grouped",
+        "wide",
+        x,
+        function(["conv1x1"], [x, (c, c)], x, body),
+        c * c * h * h,
+        1.0,
+        {"written": build},
+        lambda module: [module.conv.weight.numpy().reshape(c, c)],
+        2 * product(x) + c * c,
+    )
 
 
 def cyclic_shift(c, h):
@@ -212,8 +249,18 @@ def cyclic_shift(c, h):
 
         return CyclicShift()
 
-    add(f"roll_{c}_{c}@{h}", "grouped", "wide", x, single("shift_conv2d", {}, [x, (c, c)], x), c * c * h * h, 1.0,
-        {"written": build}, lambda module: [module.conv.weight.numpy().reshape(c, c)], 2 * product(x) + c * c)
+    add(
+        f"roll_{c}_{c}@{h}",
+        "grouped",
+        "wide",
+        x,
+        single("shift_conv2d", {}, [x, (c, c)], x),
+        c * c * h * h,
+        1.0,
+        {"written": build},
+        lambda module: [module.conv.weight.numpy().reshape(c, c)],
+        2 * product(x) + c * c,
+    )
 
 
 shift(64, 56)
@@ -225,7 +272,7 @@ G, K, S = 32, 3, 2
 
 
 def random_weight(torch, *shape, fan):
-    return torch.nn.Parameter(torch.randn(*shape) / fan ** 0.5)
+    return torch.nn.Parameter(torch.randn(*shape) / fan**0.5)
 
 
 def operator1_modules(torch, c, h):
@@ -249,7 +296,9 @@ def operator1_modules(torch, c, h):
             super().__init__()
             w1 = module.w1.detach().view(G, c // G, K, T)
             self.v1 = torch.nn.Parameter(w1.permute(0, 2, 3, 1).reshape(G * K * T, c // G, 1, 1).contiguous())
-            self.v2 = torch.nn.Parameter(module.w2.detach().permute(3, 0, 2, 4, 1).reshape(c, G * K * T, K, 1).contiguous())
+            self.v2 = torch.nn.Parameter(
+                module.w2.detach().permute(3, 0, 2, 4, 1).reshape(c, G * K * T, K, 1).contiguous()
+            )
 
         def forward(self, x):
             z = F.conv2d(x, self.v1, groups=G).view(1, G, K, T, h, h)
@@ -315,9 +364,18 @@ def new_operator(name, c, h):
     first, second, share = product(shapes[0]), product(shapes[1]), inside(h, K)
     # The first stage of Operator 1 reads no neighbours.
     real = (first + second * share) * share / (first + second) if name == "op1" else share
-    add(f"{name}_{c}@{h}", "new", name, x, single(operator, {"k": K, "g": G, "s": S}, [x, *shapes], x), operator_macs(shapes, h), real,
-        {"written": written, "by-hand": by_hand}, lambda module: [module.w1.numpy(), module.w2.numpy()],
-        2 * product(x) + first + second)
+    add(
+        f"{name}_{c}@{h}",
+        "new",
+        name,
+        x,
+        single(operator, {"k": K, "g": G, "s": S}, [x, *shapes], x),
+        operator_macs(shapes, h),
+        real,
+        {"written": written, "by-hand": by_hand},
+        lambda module: [module.w1.numpy(), module.w2.numpy()],
+        2 * product(x) + first + second,
+    )
 
 
 def sequences(c, h, dense_outputs=16, slabs=2, groups=(2, 4)):
@@ -337,17 +395,28 @@ def sequences(c, h, dense_outputs=16, slabs=2, groups=(2, 4)):
 
             def forward(self, data):
                 size = h // slabs
-                return torch.cat([m(data[:, :, i * size:(i + 1) * size]) for i, m in enumerate(self.m)], 2)
+                return torch.cat([m(data[:, :, i * size : (i + 1) * size]) for i, m in enumerate(self.m)], 2)
 
         return Slabs()
 
     def stacked(module):
         import numpy
+
         return [numpy.stack([m.weight.numpy() for m in module.m])]
 
     weight = (slabs, c, c, 3, 3)
-    add(f"seq1_{c}@{h}", "new", "sequence", x, single("conv2d_slabs", {"k": 3, "s": slabs}, [x, weight], x), dense,
-        share * inside(h // slabs, 3), {"written": slabs_module}, stacked, 2 * product(x) + product(weight))
+    add(
+        f"seq1_{c}@{h}",
+        "new",
+        "sequence",
+        x,
+        single("conv2d_slabs", {"k": 3, "s": slabs}, [x, weight], x),
+        dense,
+        share * inside(h // slabs, 3),
+        {"written": slabs_module},
+        stacked,
+        2 * product(x) + product(weight),
+    )
 
     def split_module(torch):
         nn = torch.nn
@@ -368,13 +437,24 @@ def sequences(c, h, dense_outputs=16, slabs=2, groups=(2, 4)):
     first, second = (dense_outputs, c, 3, 3), (2, rest // 2, rest // 2, 3, 3)
     one, other = (1, dense_outputs, h, h), (1, rest, h, h)
     body = apply("a", "conv2d", {"k": 3}, ["x", "w0"], [x, first], one)
-    body += f"  %s = tensor.extract_slice %x[0, {dense_outputs}, 0, 0] [1, {rest}, {h}, {h}] [1, 1, 1, 1] : {tensor(*x)} to {tensor(*other)}\n"
+    body += (
+        f"  %s = tensor.extract_slice %x[0, {dense_outputs}, 0, 0] [1, {rest}, {h}, {h}] [1, 1, 1, 1] : "
+        f"{tensor(*x)} to {tensor(*other)}\n"
+    )
     body += apply("b", "conv2d_grouped", {"k": 3, "g": 2}, ["s", "w1"], [other, second], other)
     body += f"  %y = tensor.concat dim(1) %a, %b : ({tensor(*one)}, {tensor(*other)}) -> {tensor(*x)}\n"
-    add(f"seq2_{c}@{h}", "new", "sequence", x, function(["conv2d", "conv2d_grouped"], [x, first, second], x, body),
-        9 * h * h * (dense_outputs * c + rest * rest // 2), share ** 2, {"written": split_module},
+    add(
+        f"seq2_{c}@{h}",
+        "new",
+        "sequence",
+        x,
+        function(["conv2d", "conv2d_grouped"], [x, first, second], x, body),
+        9 * h * h * (dense_outputs * c + rest * rest // 2),
+        share**2,
+        {"written": split_module},
         lambda module: [module.a.weight.numpy(), module.b.weight.numpy().reshape(second)],
-        2 * product(x) + product(first) + product(second))
+        2 * product(x) + product(first) + product(second),
+    )
 
     def halves_module(torch):
         nn = torch.nn
@@ -393,11 +473,23 @@ def sequences(c, h, dense_outputs=16, slabs=2, groups=(2, 4)):
 
     half = (1, c // 2, h, h)
     shapes = [(g, c // 2 // g, c // g, 3, 3) for g in groups]
-    body = "".join(apply(f"h{i}", "conv2d_grouped", {"k": 3, "g": g}, ["x", f"w{i}"], [x, shapes[i]], half) for i, g in enumerate(groups))
+    body = "".join(
+        apply(f"h{i}", "conv2d_grouped", {"k": 3, "g": g}, ["x", f"w{i}"], [x, shapes[i]], half)
+        for i, g in enumerate(groups)
+    )
     body += f"  %y = tensor.concat dim(1) %h0, %h1 : ({tensor(*half)}, {tensor(*half)}) -> {tensor(*x)}\n"
-    add(f"seq3_{c}@{h}", "new", "sequence", x, function(["conv2d_grouped"], [x, *shapes], x, body), dense * 3 // 8, share ** 2,
-        {"written": halves_module}, lambda module: [m.weight.numpy().reshape(s) for m, s in zip(module.m, shapes)],
-        2 * product(x) + sum(map(product, shapes)))
+    add(
+        f"seq3_{c}@{h}",
+        "new",
+        "sequence",
+        x,
+        function(["conv2d_grouped"], [x, *shapes], x, body),
+        dense * 3 // 8,
+        share**2,
+        {"written": halves_module},
+        lambda module: [m.weight.numpy().reshape(s) for m, s in zip(module.m, shapes)],
+        2 * product(x) + sum(map(product, shapes)),
+    )
 
 
 for c, h in ((64, 56), (128, 28), (256, 14)):

@@ -1,10 +1,12 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The 3x3 layers that Gibson's thesis replaces by grouped ones (chapter 5): WRN-40-2, ResNet-34 and MobileNetV2, at all group counts.
+"""The 3x3 layers that Gibson's thesis replaces by grouped ones (chapter 5), at all group counts.
 
-A grouped layer has as many outputs as inputs. What is expected of it is the time of the dense layer of the same shape over the number
-of groups, as its multiply-adds are.
+They are those of WRN-40-2, ResNet-34 and MobileNetV2.
+
+A grouped layer has as many outputs as inputs. What is expected of it is the time of the dense layer of the same shape
+over the number of groups, as its multiply-adds are.
 """
 
 import re
@@ -14,9 +16,27 @@ from . import cases
 # Network -> (channels, size of the image, stride, how often the network has it).
 LAYERS = {
     "wrn": [(16, 32, 1, 1), (32, 32, 1, 11), (32, 32, 2, 1), (64, 16, 1, 11), (64, 16, 2, 1), (128, 8, 1, 11)],
-    "resnet34": [(64, 56, 1, 6), (64, 56, 2, 1), (128, 28, 1, 7), (128, 28, 2, 1), (256, 14, 1, 11), (256, 14, 2, 1), (512, 7, 1, 5)],
-    "mobilenet": [(32, 112, 1, 1), (96, 112, 2, 1), (144, 56, 1, 1), (144, 56, 2, 1), (192, 28, 1, 2), (192, 28, 2, 1), (384, 14, 1, 4),
-                  (576, 14, 1, 2), (576, 14, 2, 1), (960, 7, 1, 3)],
+    "resnet34": [
+        (64, 56, 1, 6),
+        (64, 56, 2, 1),
+        (128, 28, 1, 7),
+        (128, 28, 2, 1),
+        (256, 14, 1, 11),
+        (256, 14, 2, 1),
+        (512, 7, 1, 5),
+    ],
+    "mobilenet": [
+        (32, 112, 1, 1),
+        (96, 112, 2, 1),
+        (144, 56, 1, 1),
+        (144, 56, 2, 1),
+        (192, 28, 1, 2),
+        (192, 28, 2, 1),
+        (384, 14, 1, 4),
+        (576, 14, 1, 2),
+        (576, 14, 2, 1),
+        (960, 7, 1, 3),
+    ],
 }
 
 
@@ -32,11 +52,13 @@ def make_cases():
             for groups in dict.fromkeys((1, 2, 4, 8, 16, channels)):
                 name = get_name(channels, size, stride, groups)
                 kind = "dense" if groups == 1 else "N groups" if groups == channels else f"{groups} groups"
-                made[name] = cases.make_convolution(name, network, kind, channels, channels, size, 3, stride=stride, groups=groups)
+                made[name] = cases.make_convolution(
+                    name, network, kind, channels, channels, size, 3, stride=stride, groups=groups
+                )
     return made
 
 
 def get_dense(name):
-    """The dense layer of the same shape, and the number of groups; nothing for what is no grouped layer of this list."""
+    """The dense layer of the same shape, and the number of groups; None for all but grouped layers."""
     match = re.fullmatch(r"(\d+@\d+(?:s\d+)?)_g(\d+)", name)
     return (f"{match[1]}_g1", int(match[2])) if match and match[2] != "1" else None

@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the workers and times all variants of all of them in turn."""
 
+import contextlib
 import json
 import os
 import select
@@ -16,23 +17,49 @@ from pathlib import Path
 ENTRY = Path(__file__).resolve().parents[1] / "peers.py"
 
 
-# Seconds that a worker may take to start and for what has no limit of its own, and beyond a limit that it keeps by itself.
+# Seconds that a worker may take to start and for what has no limit of its own, and beyond a limit that it keeps by
+# itself.
 PATIENCE = 120
 GRACE = 30
 
 
 class Worker:
-    """A process that serves one implementation, on some cores; it is started again if it dies, or hangs and is killed."""
+    """A process that serves one implementation, on some cores; started again if it dies, or hangs and is killed."""
 
     def __init__(self, name, python, work, cores, log, extra=()):
         threads = str(len(cores))
-        environment = dict(os.environ, OMP_NUM_THREADS=threads, MKL_NUM_THREADS=threads, OPENBLAS_NUM_THREADS=threads, PYTHONWARNINGS="ignore",
-                           TORCHINDUCTOR_CACHE_DIR=str(work / "inductor"), TORCHINDUCTOR_COMPILE_THREADS="1")
-        command = ["taskset", "-c", ",".join(map(str, cores)), str(python), str(ENTRY), f"--worker={name}", f"--threads={threads}",
-                   f"--work={work}", *extra]
+        environment = dict(
+            os.environ,
+            OMP_NUM_THREADS=threads,
+            MKL_NUM_THREADS=threads,
+            OPENBLAS_NUM_THREADS=threads,
+            PYTHONWARNINGS="ignore",
+            TORCHINDUCTOR_CACHE_DIR=str(work / "inductor"),
+            TORCHINDUCTOR_COMPILE_THREADS="1",
+        )
+        command = [
+            "taskset",
+            "-c",
+            ",".join(map(str, cores)),
+            str(python),
+            str(ENTRY),
+            f"--worker={name}",
+            f"--threads={threads}",
+            f"--work={work}",
+            *extra,
+        ]
         self.name = name
-        self.open = lambda: subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1,
-                                             env=environment, cwd=work, start_new_session=True)
+        self.open = lambda: subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            bufsize=1,
+            env=environment,
+            cwd=work,
+            start_new_session=True,
+        )
         self.start()
 
     def start(self):
@@ -43,16 +70,17 @@ class Worker:
         self.versions = json.loads(line)["versions"]
 
     def read(self, seconds):
-        """A line; nothing if there is none in time. A worker answers each request with one line, so none is waiting in a buffer."""
+        """A line; nothing if there is none in time.
+
+        A worker answers each request with one line, so none is waiting in a buffer.
+        """
         ready, _, _ = select.select([self.process.stdout], [], [], seconds)
         return self.process.stdout.readline() if ready else ""
 
     def kill(self):
         """With all that it has started, such as compilers."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         return self.process.wait()
 
     def ask(self, seconds=PATIENCE, **request):
@@ -67,7 +95,10 @@ class Worker:
         ended = self.process.poll() is not None or select.select([self.process.stdout], [], [], 0)[0]
         code = self.kill()
         self.start()
-        return {"failure": f"the worker ended with {code}" if ended else f"the worker said nothing for {seconds:g} s", "lost": True}
+        return {
+            "failure": f"the worker ended with {code}" if ended else f"the worker said nothing for {seconds:g} s",
+            "lost": True,
+        }
 
     def stop(self):
         self.process.stdin.close()
@@ -86,12 +117,23 @@ class Variant:
 
 
 def load_case(workers, case, settings):
-    """All variants that are ready, and (variant, reason) of those that failed. One that takes a worker with it costs the others nothing."""
+    """All variants that are ready, and (variant, reason) of those that failed.
+
+    One that takes a worker with it costs the others nothing.
+    """
     variants, failures = [], []
     for worker in workers:
+
         def load(name, worker=worker):
             # The worker gives up by itself, but not inside of a library.
-            return worker.ask(settings.limit + GRACE, do="load", case=case.name, forms=list(case.forms), variant=name, limit=settings.limit)
+            return worker.ask(
+                settings.limit + GRACE,
+                do="load",
+                case=case.name,
+                forms=list(case.forms),
+                variant=name,
+                limit=settings.limit,
+            )
 
         def begin(worker=worker):
             return worker.ask(do="begin", case=case.name, forms=list(case.forms), variants=settings.variants)
@@ -119,8 +161,14 @@ def time_case(variants, settings):
     for turn in range(settings.rounds):
         start = turn % max(1, len(variants))
         for variant in variants[start:] + variants[:start]:
-            answer = variant.worker.ask(do="time", variant=variant.name, repetitions=settings.repetitions, start=turn * settings.repetitions,
-                                        least=-(-20 // settings.rounds), budget=settings.budget)
+            answer = variant.worker.ask(
+                do="time",
+                variant=variant.name,
+                repetitions=settings.repetitions,
+                start=turn * settings.repetitions,
+                least=-(-20 // settings.rounds),
+                budget=settings.budget,
+            )
             if "times" in answer:
                 variant.times += [t / 1e6 for t in answer["times"]]
             elif turn == 0:
@@ -134,7 +182,11 @@ def measure(workers, case, settings):
     variants, failures = load_case(workers, case, settings)
     if settings.warm:
         loads = ", ".join(sorted({variant.worker.name for variant in variants}))
-        print(f"# {case.name}: loaded {len(variants)} variants of {loads} in {time.time() - start:.1f} s", file=sys.stderr, flush=True)
+        print(
+            f"# {case.name}: loaded {len(variants)} variants of {loads} in {time.time() - start:.1f} s",
+            file=sys.stderr,
+            flush=True,
+        )
         return [], failures
     variants, more = time_case(variants, settings)
     return variants, failures + more

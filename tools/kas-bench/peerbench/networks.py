@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whole networks: ResNet-18 at 224x224 as it is, and with its 3x3 convolutions of stride 1 replaced by Operator 1 or 2.
 
-kas compiles the model file of the tests, changed by kas-extract and kas-substitute; PyTorch has the same network by hand. The
-parameters are drawn from their names, so that all have the same ones.
+kas compiles the model file of the tests, changed by kas-extract and kas-substitute; PyTorch has the same network by
+hand. The parameters are drawn from their names, so that all have the same ones.
 """
 
 import re
@@ -21,7 +21,10 @@ DENSE_MACS = 1814073344
 def read_arguments(text):
     """Name -> shape of the arguments of @forward, in order."""
     head = re.search(r"func\.func @forward\((.*?)\) ->", text, re.S)[1]
-    return {name: tuple(map(int, dims.split("x"))) for dims, name in re.findall(r'tensor<([0-9x]+)xf32> \{[^}]*?kas\.name = "([^"]*)"', head)}
+    return {
+        name: tuple(map(int, dims.split("x")))
+        for dims, name in re.findall(r'tensor<([0-9x]+)xf32> \{[^}]*?kas\.name = "([^"]*)"', head)
+    }
 
 
 def make_parameter(numpy, name, shape):
@@ -29,7 +32,9 @@ def make_parameter(numpy, name, shape):
     random = numpy.random.default_rng(zlib.crc32(name.encode()))
     if len(shape) == 1:
         deviation = 0.1
-    elif name.endswith(".weight.0"):  # of two weights, the first: over the channels of a group and, in Operator 2, the window
+    elif name.endswith(
+        ".weight.0"
+    ):  # of two weights, the first: over the channels of a group and, in Operator 2, the window
         deviation = 0.5
     elif name.endswith(".weight.1"):
         deviation = (2 / (cases.product(shape) / shape[-2])) ** 0.5
@@ -39,7 +44,7 @@ def make_parameter(numpy, name, shape):
 
 
 def make_module(torch, operator, form):
-    """ResNet-18 of torchvision's structure, batch norms folded; `operator` stands for the 3x3 convolutions of stride 1."""
+    """ResNet-18 of torchvision's structure, batch norms folded; `operator` replaces the 3x3 ones of stride 1."""
     import numpy
 
     nn, F = torch.nn, torch.nn.functional
@@ -80,7 +85,9 @@ def make_module(torch, operator, form):
             super().__init__()
             self.conv1 = convolution(name + ".conv1", cin, cout, size, 3, stride)
             self.conv2 = convolution(name + ".conv2", cout, cout, size, 3)
-            self.downsample = convolution(name + ".downsample.0", cin, cout, size, 1, stride) if stride > 1 else nn.Identity()
+            self.downsample = (
+                convolution(name + ".downsample.0", cin, cout, size, 1, stride) if stride > 1 else nn.Identity()
+            )
 
         def forward(self, x):
             return F.relu(self.conv2(F.relu(self.conv1(x))) + self.downsample(x))
@@ -89,9 +96,19 @@ def make_module(torch, operator, form):
         def __init__(self):
             super().__init__()
             self.conv1 = convolution("conv1", 3, 64, 112, 7, 2)
-            self.blocks = nn.Sequential(*(
-                Block(f"layer{layer + 1}.{i}", 64 << max(0, layer - (i == 0)), 64 << layer, 56 >> layer, 2 if layer and not i else 1)
-                for layer in range(4) for i in range(2)))
+            self.blocks = nn.Sequential(
+                *(
+                    Block(
+                        f"layer{layer + 1}.{i}",
+                        64 << max(0, layer - (i == 0)),
+                        64 << layer,
+                        56 >> layer,
+                        2 if layer and not i else 1,
+                    )
+                    for layer in range(4)
+                    for i in range(2)
+                )
+            )
             self.fc = nn.Linear(512, 1000)
             self.fc.weight, self.fc.bias = parameter("fc.weight", 1000, 512), parameter("fc.bias", 1000)
 
@@ -127,11 +144,23 @@ def make_cases(tools):
 
         def weights(module, arguments=arguments):
             import numpy
+
             return [make_parameter(numpy, name, shape) for name, shape in list(arguments.items())[1:]]
 
         forms = {"written": lambda torch, operator=operator: make_module(torch, operator, "written")}
         if operator:
             forms["by-hand"] = lambda torch, operator=operator: make_module(torch, operator, "by-hand")
-        result[name] = cases.Case(name, "network", "network", arguments["input"], text, replaced_macs(operator) if operator else DENSE_MACS, 1.0,
-                                  forms, weights, sum(map(cases.product, arguments.values())), entry="forward")
+        result[name] = cases.Case(
+            name,
+            "network",
+            "network",
+            arguments["input"],
+            text,
+            replaced_macs(operator) if operator else DENSE_MACS,
+            1.0,
+            forms,
+            weights,
+            sum(map(cases.product, arguments.values())),
+            entry="forward",
+        )
     return result

@@ -8,7 +8,8 @@ import math
 
 from . import groupedlayers
 
-# f32 sums in another order; what computes in a shorter format or by another algorithm with larger errors does not count.
+# f32 sums in another order; what computes in a shorter format or by another algorithm with larger errors does not
+# count.
 TOLERANCE = 1e-4
 
 
@@ -24,7 +25,15 @@ class Report:
         self.networks = {}  # case -> (milliseconds, multiply-adds)
 
     def line(self, case, impl, metric, value, unit="", **more):
-        entry = {"suite": "cpu", "case": case, "impl": impl, "metric": metric, "value": float(f"{value:.6g}"), "unit": unit, **more}
+        entry = {
+            "suite": "cpu",
+            "case": case,
+            "impl": impl,
+            "metric": metric,
+            "value": float(f"{value:.6g}"),
+            "unit": unit,
+            **more,
+        }
         if self.threads != 1:
             entry["threads"] = self.threads
         self.stream.write(json.dumps(entry) + "\n")
@@ -49,11 +58,30 @@ class Report:
         variants = [variant for variant in variants if variant is not dense]
         for variant in variants:
             times = variant.times
-            self.line(case.name, variant.name, "time_ms", variant.median, "ms", median=round(variant.median, 6), min=round(min(times), 6), n=len(times),
-                      max_rel_err=float(f"{variant.error:.3g}"), ok=variant.error <= TOLERANCE, flops=2 * case.macs, bytes=4 * case.elements, **{"class": case.group, "subclass": case.subgroup})
+            self.line(
+                case.name,
+                variant.name,
+                "time_ms",
+                variant.median,
+                "ms",
+                median=round(variant.median, 6),
+                min=round(min(times), 6),
+                n=len(times),
+                max_rel_err=float(f"{variant.error:.3g}"),
+                ok=variant.error <= TOLERANCE,
+                flops=2 * case.macs,
+                bytes=4 * case.elements,
+                **{"class": case.group, "subclass": case.subgroup},
+            )
             self.line(case.name, variant.name, "gflops", 1e3 * gflop / variant.median, "GFLOP/s")
             if peak:
-                self.line(case.name, variant.name, "share_of_peak", 1e3 * gflop / variant.median / (peak * self.threads), real=round(case.real, 4))
+                self.line(
+                    case.name,
+                    variant.name,
+                    "share_of_peak",
+                    1e3 * gflop / variant.median / (peak * self.threads),
+                    real=round(case.real, 4),
+                )
         if peak:
             self.line(case.name, "machine", "peak_gflops", peak, "GFLOP/s")
         if "copy" in machine:
@@ -76,22 +104,28 @@ class Report:
         if case.group == "network":
             self.networks[case.name] = (ours.median, case.macs)
         for metric, by_hand in (("ratio_to_best_peer", False), ("ratio_to_best_rewrite", True)):
-            others = [v for v in variants if v.worker.name != ours.worker.name and v.error <= TOLERANCE and v.name.endswith("/by-hand") == by_hand]
+            others = [
+                v
+                for v in variants
+                if v.worker.name != ours.worker.name and v.error <= TOLERANCE and v.name.endswith("/by-hand") == by_hand
+            ]
             if others:
                 best = min(others, key=lambda variant: variant.median)
                 self.kas_line(case, metric, best.median / ours.median)
                 self.line(case.name, best.name, metric.replace("ratio_to_", ""), best.median, "ms")
 
     def compare_dense(self, case, dense, variants):
-        """The time of the dense layer over the number of groups against that of the grouped layer, from the same rounds."""
-        self.line(case.name, dense.name, "time_ms", dense.median, "ms", min=round(min(dense.times), 6), n=len(dense.times))
+        """The dense layer's time over the number of groups against that of the grouped layer, from the same rounds."""
+        self.line(
+            case.name, dense.name, "time_ms", dense.median, "ms", min=round(min(dense.times), 6), n=len(dense.times)
+        )
         for variant in variants:
             if variant.name == "kas-from-c" and variant.error <= TOLERANCE:
                 expected = dense.median / groupedlayers.get_dense(case.name)[1]
                 self.kas_line(case, "achieved_over_expected", expected / variant.median)
 
     def restore(self, lines, cases):
-        """Takes the lines of an earlier run that stopped, and says which cases it has measured: all but the last one."""
+        """Takes the lines of an earlier run that stopped; returns the cases that it has measured: all but the last."""
         entries = [json.loads(line) for line in lines if line.endswith("}\n")]
         names = [entry["case"] for entry in entries if entry["case"] in cases]
         done = set(names) - set(names[-1:])
@@ -131,4 +165,5 @@ class Report:
 def case_peak(machine):
     """GFLOP/s from the milliseconds of the kernel of machine.c."""
     from .workers import PEAK_FLOPS
+
     return 1e-6 * PEAK_FLOPS / machine["peak"] if "peak" in machine else 0

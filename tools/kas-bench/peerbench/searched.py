@@ -15,7 +15,9 @@ def read_spaces(text):
     spaces = {}
     for match in re.finditer(r"kas\.space @(\w+)<.*?\bbindings \[(.*?)\]", text, re.S):
         bindings = re.findall(r"<([^<>]*=[^<>]*)>", match[2])
-        spaces[match[1]] = [{k.strip(): int(v) for k, v in (part.split("=") for part in binding.split(","))} for binding in bindings]
+        spaces[match[1]] = [
+            {k.strip(): int(v) for k, v in (part.split("=") for part in binding.split(","))} for binding in bindings
+        ]
     return spaces
 
 
@@ -46,8 +48,11 @@ def make_function(name, source, binding):
     bound = ", ".join(f"{symbol} = {binding[symbol]}" for symbol in coefficients)
     types = ", ".join(cases.tensor(*shape) for shape in shapes)
     out = cases.tensor(*operator.shape)
-    return (f"{source}\nfunc.func @run({arguments}) -> {out} {{\n"
-            f"  %y = kas.apply @{name}{'<' + bound + '>' if bound else ''}({', '.join(operands)}) : ({types}) -> {out}\n  return %y : {out}\n}}\n")
+    return (
+        f"{source}\nfunc.func @run({arguments}) -> {out} {{\n"
+        f"  %y = kas.apply @{name}{'<' + bound + '>' if bound else ''}({', '.join(operands)}) : ({types}) -> {out}\n"
+        f"  return %y : {out}\n}}\n"
+    )
 
 
 def stage(tools, text):
@@ -61,8 +66,9 @@ def make_case(name, mlir, source, macs, shape, weight_shapes, out):
     def build(torch):
         if "Model" not in scope:
             import torch.nn.functional
+
             scope.update(torch=torch, F=torch.nn.functional)
-            exec(source, scope)  # noqa: S102: written by torchcode
+            exec(source, scope)  # Written by torchcode.
         # Of the size that keeps the sums of order 1.
         scale = (cases.product(out) / max(1, macs)) ** (1 / max(1, 2 * len(weight_shapes)))
         return scope["Model"]([torch.randn(*s) * scale for s in weight_shapes])
@@ -71,7 +77,9 @@ def make_case(name, mlir, source, macs, shape, weight_shapes, out):
         return [getattr(module, f"w{i}").numpy() for i in range(len(weight_shapes))]
 
     elements = cases.product(shape) + cases.product(out) + sum(map(cases.product, weight_shapes))
-    return cases.Case(name, "searched", "searched", tuple(shape), mlir, macs, 1.0, {"written": build}, weights, elements)
+    return cases.Case(
+        name, "searched", "searched", tuple(shape), mlir, macs, 1.0, {"written": build}, weights, elements
+    )
 
 
 def make_cases(tools, path, work, count):
@@ -88,7 +96,7 @@ def make_cases(tools, path, work, count):
             mlir = make_function(name, source, binding)
             try:
                 model, macs, shape, weight_shapes = torchcode.write_module(stage(tools, mlir))
-            except torchcode.Unsupported as problem:
+            except torchcode.UnsupportedError as problem:
                 stored["unsupported"].append([name, str(problem)])
                 continue
             operator = next(iter(torchcode.parse_operators(source, binding).values()))

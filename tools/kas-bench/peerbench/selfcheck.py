@@ -46,12 +46,24 @@ def check_object(options):
                             if 0 <= a < size and 0 <= b < size:
                                 total += values[(c * size + a) * size + b] * weights[((o * cin + c) * 3 + i) * 3 + j]
                 if abs(arrays[2][(o * size + h) * size + v] - total) > 1e-4:
-                    raise SystemExit(f"peers.py: self-check: output {o}, {h}, {v}: expected {total}, got {arrays[2][(o * size + h) * size + v]}")
+                    raise SystemExit(
+                        f"peers.py: self-check: output {o}, {h}, {v}: expected {total}, got "
+                        f"{arrays[2][(o * size + h) * size + v]}"
+                    )
 
 
 def check_code(options):
     """The code for PyTorch of plain operators, and that it does what the case counts."""
-    for name in ("c3_64_64@56", "g8_64_64@56", "dil2_64_64@56", "roll_64_64@56", "op1_64@56", "op2_64@56", "seq1_64@56", "dw3_64@56"):
+    for name in (
+        "c3_64_64@56",
+        "g8_64_64@56",
+        "dil2_64_64@56",
+        "roll_64_64@56",
+        "op1_64@56",
+        "op2_64@56",
+        "seq1_64@56",
+        "dw3_64@56",
+    ):
         case = cases.CASES[name]
         source, macs, shape, weights = torchcode.write_module(searched.stage(options.tools, case.mlir))
         expect(f"multiply-adds of {name}", macs, case.macs)
@@ -64,10 +76,13 @@ def check_code(options):
 def run_code(name, case, source, shapes):
     """Where PyTorch is there: the written code computes what the case's own does."""
     import torch
+
     scope = {"torch": torch, "F": torch.nn.functional}
-    exec(source, scope)  # noqa: S102
+    exec(source, scope)
     module = case.build(torch)
-    written = scope["Model"]([torch.from_numpy(w.copy()).reshape(s).double() for w, s in zip(case.weights(module), shapes)])
+    written = scope["Model"](
+        [torch.from_numpy(w.copy()).reshape(s).double() for w, s in zip(case.weights(module), shapes)]
+    )
     x = torch.randn(case.shape, dtype=torch.float64)
     with torch.no_grad():
         error = (written(x) - module.double()(x)).abs().max().item()
@@ -77,7 +92,9 @@ def run_code(name, case, source, shapes):
 
 def make_variant(worker, name, times, error=1e-7):
     middle = sorted(times)[len(times) // 2]
-    return types.SimpleNamespace(worker=types.SimpleNamespace(name=worker), name=name, times=times, median=middle, error=error)
+    return types.SimpleNamespace(
+        worker=types.SimpleNamespace(name=worker), name=name, times=times, median=middle, error=error
+    )
 
 
 def check_report():
@@ -86,12 +103,23 @@ def check_report():
     stream = io.StringIO()
     lines = report.Report(stream, 1)
     case = cases.CASES["op1_64@56"]
-    lines.case(case, [
-        variant("machine", "peak", [0.2]), variant("machine", "copy", [0.1]), variant("kas", "kas", [0.9, 1.0, 1.1]),
-        variant("iree", "iree", [3.0]), variant("pytorch", "pytorch-eager", [2.0]), variant("pytorch", "pytorch-eager/by-hand", [1.5]),
-        variant("pytorch", "pytorch-compiled", [0.1], error=1e-2)])
+    lines.case(
+        case,
+        [
+            variant("machine", "peak", [0.2]),
+            variant("machine", "copy", [0.1]),
+            variant("kas", "kas", [0.9, 1.0, 1.1]),
+            variant("iree", "iree", [3.0]),
+            variant("pytorch", "pytorch-eager", [2.0]),
+            variant("pytorch", "pytorch-eager/by-hand", [1.5]),
+            variant("pytorch", "pytorch-compiled", [0.1], error=1e-2),
+        ],
+    )
     lines.finish([case])
-    numbers = {(entry["case"], entry["impl"], entry["metric"]): entry["value"] for entry in map(json.loads, stream.getvalue().splitlines())}
+    numbers = {
+        (entry["case"], entry["impl"], entry["metric"]): entry["value"]
+        for entry in map(json.loads, stream.getvalue().splitlines())
+    }
     expect("ratio to the best peer", numbers["op1_64@56", "kas", "ratio_to_best_peer"], 2.0)
     expect("ratio to the best rewrite", numbers["op1_64@56", "kas", "ratio_to_best_rewrite"], 1.5)
     expect("share of the copy", numbers["op1_64@56", "kas", "share_of_copy_bandwidth"], 0.1)
@@ -99,19 +127,32 @@ def check_report():
 
 
 def check_grouped():
-    """A grouped layer beside its dense one, and a run that goes on where another was stopped."""
+    """A grouped layer with its dense one, and a run that goes on where another was stopped."""
     known = groupedlayers.make_cases()
     grouped, other = known["64@56_g4"], known["64@56_g8"]
     stream = io.StringIO()
     lines = report.Report(stream, 1)
     for case in (grouped, other):
-        lines.case(case, [make_variant("kas", "kas", [0.5]), make_variant("kas", "kas-from-c", [0.5]), make_variant("kas", "kas-dense-from-c", [1.6]),
-                          make_variant("iree", "iree", [1.5])])
+        lines.case(
+            case,
+            [
+                make_variant("kas", "kas", [0.5]),
+                make_variant("kas", "kas-from-c", [0.5]),
+                make_variant("kas", "kas-dense-from-c", [1.6]),
+                make_variant("iree", "iree", [1.5]),
+            ],
+        )
     rest = io.StringIO()
     again = report.Report(rest, 1)
-    expect("cases of a run that was stopped", again.restore(stream.getvalue().splitlines(keepends=True), known), {grouped.name})
+    expect(
+        "cases of a run that was stopped",
+        again.restore(stream.getvalue().splitlines(keepends=True), known),
+        {grouped.name},
+    )
     again.finish([])
-    numbers = {(entry["case"], entry["metric"]): entry["value"] for entry in map(json.loads, rest.getvalue().splitlines())}
+    numbers = {
+        (entry["case"], entry["metric"]): entry["value"] for entry in map(json.loads, rest.getvalue().splitlines())
+    }
     expect("achieved over expected", numbers["geomean/grouped layers", "achieved_over_expected"], 0.8)
     expect("ratio of grouped layers", numbers["geomean/grouped layers", "ratio_to_best_peer"], 3.0)
 
@@ -150,8 +191,14 @@ for line in sys.stdin:
 
     def __init__(self):
         self.name = "stubborn"
-        self.open = lambda: subprocess.Popen([sys.executable, "-c", self.code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
-                                             start_new_session=True)
+        self.open = lambda: subprocess.Popen(
+            [sys.executable, "-c", self.code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            start_new_session=True,
+        )
         self.start()
 
 
@@ -163,9 +210,16 @@ def check_workers():
     variants, failures = measure.measure([worker], case, settings)
     worker.stop()
     measure.GRACE = grace
-    expect("variants beside stubborn ones", [(variant.name, variant.times) for variant in variants],
-           [(name, [1.0, 1.0]) for name in ("first", "second", "last")])
-    expect("stubborn variants", failures, [("hangs", "the worker said nothing for 0.5 s"), ("ends", "the worker ended with 3")])
+    expect(
+        "variants next to stubborn ones",
+        [(variant.name, variant.times) for variant in variants],
+        [(name, [1.0, 1.0]) for name in ("first", "second", "last")],
+    )
+    expect(
+        "stubborn variants",
+        failures,
+        [("hangs", "the worker said nothing for 0.5 s"), ("ends", "the worker ended with 3")],
+    )
 
 
 def run(options):
@@ -176,4 +230,7 @@ def run(options):
     check_workers()
     check_code(options)
     check_object(options)
-    print("peers.py: self-check passed" + ("" if importlib.util.find_spec("torch") else "; PyTorch is not here, its code was not run"))
+    print(
+        "peers.py: self-check passed"
+        + ("" if importlib.util.find_spec("torch") else "; PyTorch is not here, its code was not run")
+    )

@@ -3,10 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTorch code for any operator: what one would write who reads its primitives, from the data to the output.
 
-A tensor has one dimension per coordinate. Going through the primitives from the data upwards, a split becomes `unflatten`, a merge
-`flatten`, a shift `roll`, an unfold `pad` and a strided view, a stride a strided view, and each weight one `einsum` as soon
-as all it shares is there, which sums over what nothing else needs. Operators are read in stages (`kas-rfactor`), each of
-them a function of the one before, so that the code does no more multiply-adds than ours.
+A tensor has one dimension per coordinate. Going through the primitives from the data upwards, a split becomes
+`unflatten`, a merge `flatten`, a shift `roll`, an unfold `pad` and a strided view, a stride a strided view, and each
+weight one `einsum` as soon as all it shares is there, which sums over what nothing else needs. Operators are read in
+stages (`kas-rfactor`), each of them a function of the one before, so that the code does no more multiply-adds than
+ours.
 """
 
 import dataclasses
@@ -16,7 +17,7 @@ from fractions import Fraction
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-class Unsupported(Exception):
+class UnsupportedError(Exception):
     """The operator has what there is no code for."""
 
 
@@ -63,8 +64,11 @@ def make_size(text, binding):
     """The value of a size such as `C*k/(2*s)`."""
     if not re.fullmatch(r"[\w\s*/()]+", text):
         raise ValueError(f"expected a size, got '{text}'")
-    value = eval(re.sub(r"\b(\d+)\b", r"Fraction(\1)", text), {"Fraction": Fraction, "__builtins__": {}},  # noqa: S307
-                 {name: Fraction(v) for name, v in binding.items()})
+    value = eval(
+        re.sub(r"\b(\d+)\b", r"Fraction(\1)", text),
+        {"Fraction": Fraction, "__builtins__": {}},
+        {name: Fraction(v) for name, v in binding.items()},
+    )
     if value.denominator != 1:
         raise ValueError(f"expected '{text}' to be a whole number, got {value}")
     return int(value)
@@ -74,22 +78,36 @@ def split_commas(text):
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-OPERATOR = re.compile(r"kas\.operator (?:private )?@(?P<name>[\w.]+)(?P<symbols><[^>]*>)?\s*\((?P<outputs>[^)]*(?:\([^)]*\)[^)]*)*)\)\s*from \[(?P<inputs>[^\]]*)\]"
-                      r"(?P<attributes>[^\n]*)\{\n(?P<body>.*?)\n\s*\}", re.S)
+OPERATOR = re.compile(
+    r"kas\.operator (?:private "
+    r")?@(?P<name>[\w.]+)(?P<symbols><[^>]*>)?\s*\((?P<outputs>[^)]*(?:\([^)]*\)[^)]*)*)\)\s*from "
+    r"\[(?P<inputs>[^\]]*)\]"
+    r"(?P<attributes>[^\n]*)\{\n(?P<body>.*?)\n\s*\}",
+    re.S,
+)
 YIELD = re.compile(r"(data|weight)\(([^)]*)\)")
 
 
 def parse_operators(text, binding=None):
-    """Name -> operator for all kas.operator of the text, with sizes at the binding; without one for the concrete ones."""
-    return {match["name"]: parse_operator(match, binding or {}) for match in OPERATOR.finditer(text) if binding or not match["symbols"]}
+    """Name -> operator for all kas.operator of the text, with sizes at the binding, or for the concrete ones."""
+    return {
+        match["name"]: parse_operator(match, binding or {})
+        for match in OPERATOR.finditer(text)
+        if binding or not match["symbols"]
+    }
 
 
 def parse_operator(match, binding):
     def size(part):
         return make_size(part.replace("unordered", "").strip(), binding)
 
-    outputs = [(name.strip().lstrip("%"), size(value)) for name, value in (part.split(":") for part in split_commas(match["outputs"]))]
-    operator = Operator(match["name"], outputs, [size(part) for part in split_commas(match["inputs"])], [], [], [], dict(outputs))
+    outputs = [
+        (name.strip().lstrip("%"), size(value))
+        for name, value in (part.split(":") for part in split_commas(match["outputs"]))
+    ]
+    operator = Operator(
+        match["name"], outputs, [size(part) for part in split_commas(match["inputs"])], [], [], [], dict(outputs)
+    )
     for line in match["body"].splitlines():
         line = line.split("//")[0].strip()
         if line.startswith("kas.yield"):
@@ -111,7 +129,12 @@ def parse_primitive(line, size):
     results, equals, call = head.rpartition("=")
     names = [name.lstrip("%") for name in split_commas(results)] if equals else []
     words = call.split()
-    primitive = Primitive(words[0].removeprefix("kas."), names, re.findall(r"%([\w#]+)", call), [size(part) for part in split_commas(sizes)])
+    primitive = Primitive(
+        words[0].removeprefix("kas."),
+        names,
+        re.findall(r"%([\w#]+)", call),
+        [size(part) for part in split_commas(sizes)],
+    )
     if primitive.kind == "reduce":
         primitive.extra = words[1]
     elif primitive.kind in ("merge", "stride", "shift"):
@@ -147,7 +170,7 @@ class Writer:
         self.pending = [(name, list(dims)) for name, dims in zip(weights, operator.weights)]
         self.reductions = {p.results[0]: p for p in operator.primitives if p.kind == "reduce"}
         if any(p.extra not in ("sum", "mean") for p in self.reductions.values()):
-            raise Unsupported("a maximum")
+            raise UnsupportedError("a maximum")
         self.factor = 1.0
         self.passed = []
 
@@ -168,7 +191,7 @@ class Writer:
         self.sum_dead()
         wanted = [name for name, _ in self.operator.outputs]
         if sorted(wanted) != sorted(self.dims):
-            raise Unsupported(f"an output without the coordinates {set(wanted) ^ set(self.dims)}")
+            raise UnsupportedError(f"an output without the coordinates {set(wanted) ^ set(self.dims)}")
         if wanted != self.dims:
             self.emit(f"{self.t}.permute({', '.join(str(self.dims.index(name)) for name in wanted)})")
         if self.factor != 1.0:
@@ -181,11 +204,15 @@ class Writer:
             self.multiply(next(name for name, dims in self.pending if set(dims) & set(coordinates)))
         missing = [c for c in coordinates if c not in self.dims]
         if missing:
-            raise Unsupported(f"coordinates that neither data nor weights have: {missing}")
+            raise UnsupportedError(f"coordinates that neither data nor weights have: {missing}")
 
     def open_shares(self, dims):
-        """The shares behind `dims` that the walk has not come to."""
-        return [p for p in self.operator.primitives if p.kind == "share" and p not in self.passed and set(p.results) & set(dims)]
+        """The shares after `dims` that the traversal has not come to."""
+        return [
+            p
+            for p in self.operator.primitives
+            if p.kind == "share" and p not in self.passed and set(p.results) & set(dims)
+        ]
 
     def multiply_ready(self):
         """Multiplies in what has met the data and waits for no share."""
@@ -199,7 +226,7 @@ class Writer:
         position = next(i for i, (pending, _) in enumerate(self.pending) if pending == name)
         for share in reversed(self.open_shares(self.pending[position][1])):
             if not any(share.results[0] in dims for dims in (self.dims, *(dims for _, dims in self.pending))):
-                raise Unsupported("a weight that is needed before what it shares is there")
+                raise UnsupportedError("a weight that is needed before what it shares is there")
             self.share(share)
         _, dims = self.pending.pop(position)
         result = self.dims + [c for c in dict.fromkeys(dims) if c not in self.dims]
@@ -241,13 +268,15 @@ class Writer:
         self.pending = [(name, renamed(dims)) for name, dims in self.pending]
 
     def expand(self, primitive):
-        self.emit(f"{self.t}.unsqueeze({len(self.dims)}).expand({', '.join(['-1'] * len(self.dims))}, {primitive.sizes[0]})")
+        self.emit(
+            f"{self.t}.unsqueeze({len(self.dims)}).expand({', '.join(['-1'] * len(self.dims))}, {primitive.sizes[0]})"
+        )
         self.dims.append(primitive.operands[0])
 
     def split(self, primitive):
         at = self.dims.index(primitive.results[0])
         self.emit(f"{self.t}.unflatten({at}, ({primitive.sizes[0]}, {primitive.sizes[1]}))")
-        self.dims[at:at + 1] = primitive.operands
+        self.dims[at : at + 1] = primitive.operands
 
     def merge(self, primitive):
         q, r = primitive.results
@@ -257,7 +286,7 @@ class Writer:
             self.emit(f"{self.t}.permute({', '.join(str(self.dims.index(c)) for c in order)})")
         at = order.index(q)
         self.emit(f"{self.t}.flatten({at}, {at + 1})")
-        self.dims = order[:at] + primitive.operands + order[at + 2:]
+        self.dims = order[:at] + primitive.operands + order[at + 2 :]
 
     def shift(self, primitive):
         at = self.dims.index(primitive.results[0])
@@ -265,7 +294,7 @@ class Writer:
         self.dims[at] = primitive.operands[0]
 
     def unfold(self, primitive):
-        at, (size, window), low = self.dims.index(primitive.results[0]), primitive.sizes, primitive.extra
+        at, (_, window), low = self.dims.index(primitive.results[0]), primitive.sizes, primitive.extra
         zeros = "0, 0, " * (len(self.dims) - 1 - at)
         self.emit(f"F.pad({self.t}, ({zeros}{low}, {window - 1 - low})).unfold({at}, {window}, 1)")
         self.dims[at] = primitive.operands[0]
@@ -281,7 +310,7 @@ APPLY = re.compile(r"%([\w#]+) = kas\.apply @([\w.]+)\(([^)]*)\)")
 
 
 def write_module(text):
-    """The source of `class Model` for the public function of a module whose operators are concrete, and its multiply-adds."""
+    """The source of `class Model` for the public function of a module of concrete operators, and its macs."""
     operators = parse_operators(text)
     head, body = re.search(r"func\.func @\w+\(([^)]*)\) -> [^{]*\{\n(.*?)\n\s*\}", text, re.S).groups()
     arguments = re.findall(r"%(\w+): tensor<([0-9x]+)xf32>", head)
@@ -296,7 +325,7 @@ def write_module(text):
             break
         match = APPLY.match(line)
         if not match:
-            raise Unsupported(f"the operation '{line}'")
+            raise UnsupportedError(f"the operation '{line}'")
         result, callee, operands = match.groups()
         operands = [names[name.lstrip("%")] for name in split_commas(operands)]
         operator = operators[callee]
@@ -307,7 +336,10 @@ def write_module(text):
         stage = Writer(operator, operands[0], operands[1:]).write()
         value = "t" if stage else operands[0]
         if constant:
-            constants += [*stage, f"self.register_buffer('{names[result].removeprefix('self.')}', {value}.contiguous())"]
+            constants += [
+                *stage,
+                f"self.register_buffer('{names[result].removeprefix('self.')}', {value}.contiguous())",
+            ]
         else:
             lines += [*stage, f"{names[result]} = {value}"]
     shapes = [tuple(map(int, dims.split("x"))) for _, dims in arguments[1:]]

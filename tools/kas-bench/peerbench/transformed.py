@@ -51,7 +51,13 @@ def make_module(torch, arguments):
         def __init__(self):
             super().__init__()
             self.conv1 = convolution("conv1")
-            self.blocks = nn.Sequential(*(Block(name[:-len(".conv1.weight")]) for name in arguments if re.fullmatch(r"layer.*\.conv1\.weight", name)))
+            self.blocks = nn.Sequential(
+                *(
+                    Block(name[: -len(".conv1.weight")])
+                    for name in arguments
+                    if re.fullmatch(r"layer.*\.conv1\.weight", name)
+                )
+            )
             self.fc = nn.Linear(*reversed(arguments["fc.weight"]))
             self.fc.weight, self.fc.bias = parameter("fc.weight"), parameter("fc.bias")
 
@@ -63,7 +69,10 @@ def make_module(torch, arguments):
 
 def count_macs(text):
     """Of the convolutions; the classifier is next to nothing."""
-    pattern = r"linalg\.conv_2d_nchw_fchw.*?, tensor<(\d+)x(\d+)x(\d+)x(\d+)xf32>\) outs\(.*?tensor<(\d+)x\d+x(\d+)x(\d+)xf32>"
+    pattern = (
+        r"linalg\.conv_2d_nchw_fchw.*?, tensor<(\d+)x(\d+)x(\d+)x(\d+)xf32>\) "
+        r"outs\(.*?tensor<(\d+)x\d+x(\d+)x(\d+)xf32>"
+    )
     return sum(cases.product(map(int, found)) for found in re.findall(pattern, text))
 
 
@@ -75,14 +84,33 @@ def make_cases(path):
     def get_weights(shapes):
         def weights(module):
             import numpy
+
             return [make_parameter(numpy, name, shape) for name, shape in list(shapes.items())[1:]]
+
         return weights
 
-    others = {name.removeprefix("forward_"): (text, get_weights(read_arguments(text))) for name, text in functions.items()
-              if "kas.programs" in text}
+    others = {
+        name.removeprefix("forward_"): (text, get_weights(read_arguments(text)))
+        for name, text in functions.items()
+        if "kas.programs" in text
+    }
     blocks = sum(len(shape) == 4 and shape[2] == 3 for shape in arguments.values()) - 1
     name = f"resnet{DEPTHS.get(blocks, blocks)}@{arguments['input'][-1]}"
     forms = {"written": lambda torch: make_module(torch, arguments)}
     elements = sum(map(cases.product, arguments.values()))
-    return {name: cases.Case(name, "network", "network", arguments["input"], dense, count_macs(dense), 1.0, forms, get_weights(arguments), elements,
-                             entry="forward", others=others)}
+    return {
+        name: cases.Case(
+            name,
+            "network",
+            "network",
+            arguments["input"],
+            dense,
+            count_macs(dense),
+            1.0,
+            forms,
+            get_weights(arguments),
+            elements,
+            entry="forward",
+            others=others,
+        )
+    }

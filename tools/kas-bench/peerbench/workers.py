@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One process per implementation: loads a case in all its variants, checks their outputs, and times them on request.
 
-Lines of JSON on the standard input and output. `begin` forgets what was loaded and names the variants of a case; `load` prepares one
-and says how far its output is from the float64 one; `time` makes some calls of one variant, in turn over inputs that do not fit the second-level cache together. Calls
-to the other workers come in between, so that all see the same weather.
+Lines of JSON on the standard input and output. `begin` forgets what was loaded and names the variants of a case; `load`
+prepares one and says how far its output is from the float64 one; `time` makes some calls of one variant, in turn over
+inputs that do not fit the second-level cache together. Calls to the other workers come in between, so that all see the
+same weather.
 """
 
 import ctypes
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import time
 import traceback
+from typing import ClassVar
 
 from . import groupedlayers
 
@@ -35,6 +37,7 @@ class Kas:
 
     def __init__(self, threads):
         import numpy
+
         self.numpy, self.threads, self.keep = numpy, threads, []
 
     def versions(self):
@@ -48,8 +51,11 @@ class Kas:
         if case.group in groupedlayers.LAYERS:
             yield "kas-from-c", lambda: self.load(case, directory, from_c=True)
             if layer := groupedlayers.get_dense(case.name):
-                # Beside it in the same rounds; it has been checked as a case of its own.
-                yield "kas-dense-from-c", lambda: Loaded([], None, self.load(case, self.find_directory(layer[0]), from_c=True).timer)
+                # Next to it in the same rounds; it has been checked as a case of its own.
+                yield (
+                    "kas-dense-from-c",
+                    lambda: Loaded([], None, self.load(case, self.find_directory(layer[0]), from_c=True).timer),
+                )
         for name in case.others:
             yield f"kas/{name}", lambda name=name: self.load_other(case, directory, name)
 
@@ -118,7 +124,7 @@ class Kas:
         size = count()
         # At the beginning of a line of the cache.
         memory = self.numpy.zeros(size + 16, self.numpy.float32)
-        packed = memory[-(memory.ctypes.data // 4) % 16:][:size]
+        packed = memory[-(memory.ctypes.data // 4) % 16 :][:size]
         prepare = getattr(library, f"{entry}_prepare")
         prepare.restype = None
         prepare(*weights, ctypes.c_void_p(packed.ctypes.data))
@@ -127,9 +133,18 @@ class Kas:
 
 class PyTorch:
     name = "pytorch"
-    # What is measured of each form unless all variants are asked for; of convolutions the compiled ones are libraries' in either layout.
-    every = ["eager", "eager-nhwc", "compiled", "compiled-nhwc", "compiled-frozen", "compiled-frozen-nhwc", "compiled-autotuned"]
-    usual = {
+    # What is measured of each form unless all variants are requested; of convolutions the compiled ones are libraries'
+    # in either layout.
+    every: ClassVar = [
+        "eager",
+        "eager-nhwc",
+        "compiled",
+        "compiled-nhwc",
+        "compiled-frozen",
+        "compiled-frozen-nhwc",
+        "compiled-autotuned",
+    ]
+    usual: ClassVar = {
         "searched": ["eager", "compiled"],
         "new": ["eager", "compiled", "compiled-frozen", "compiled-autotuned"],
         "network": ["eager", "eager-nhwc", "compiled", "compiled-frozen", "compiled-frozen-nhwc"],
@@ -139,6 +154,7 @@ class PyTorch:
         import numpy
         import torch
         import torch._dynamo
+
         self.numpy, self.torch = numpy, torch
         torch.set_num_threads(threads)
         torch.set_num_interop_threads(1)
@@ -168,6 +184,7 @@ class PyTorch:
         function = module
         if not name.startswith("eager"):
             import torch._inductor.config as inductor
+
             torch._dynamo.reset()
             inductor.freezing = "frozen" in name or "autotuned" in name
             mode = {"mode": "max-autotune-no-cudagraphs"} if "autotuned" in name else {}
@@ -183,6 +200,7 @@ class ONNXRuntime:
     def __init__(self, threads):
         import numpy
         import onnxruntime
+
         self.numpy, self.runtime, self.threads = numpy, onnxruntime, threads
 
     def versions(self):
@@ -190,7 +208,10 @@ class ONNXRuntime:
 
     def variants(self, case, directory, forms):
         for form in forms:
-            yield "onnxruntime" + ("" if form == "written" else "/" + form), lambda form=form: self.load(directory, form)
+            yield (
+                "onnxruntime" + ("" if form == "written" else "/" + form),
+                lambda form=form: self.load(directory, form),
+            )
 
     def load(self, directory, form):
         ort, np = self.runtime, self.numpy
@@ -223,6 +244,7 @@ class OpenVINO:
     def __init__(self, threads):
         import numpy
         import openvino
+
         self.numpy, self.openvino, self.threads = numpy, openvino, threads
         self.core = openvino.Core()
 
@@ -234,10 +256,18 @@ class OpenVINO:
             yield "openvino" + ("" if form == "written" else "/" + form), lambda form=form: self.load(directory, form)
 
     def load(self, directory, form):
-        # f32 is asked for: by itself it takes a shorter format where the machine has one.
-        model = self.core.compile_model(str(directory / f"{form}.onnx"), "CPU", {
-            "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": str(self.threads),
-            "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": "NO"})
+        # f32 is requested: by itself it takes a shorter format where the machine has one.
+        model = self.core.compile_model(
+            str(directory / f"{form}.onnx"),
+            "CPU",
+            {
+                "PERFORMANCE_HINT": "LATENCY",
+                "NUM_STREAMS": "1",
+                "INFERENCE_NUM_THREADS": str(self.threads),
+                "INFERENCE_PRECISION_HINT": "f32",
+                "ENABLE_CPU_PINNING": "NO",
+            },
+        )
         requests, calls = [], []
         for x in self.numpy.load(directory / "x.npy"):
             request = model.create_infer_request()
@@ -260,7 +290,7 @@ class OpenVINO:
 class IREE:
     name = "iree"
     pipeline = "--iree-preprocessing-pass-pipeline=builtin.module(util.func({}))"
-    flags = {
+    flags: ClassVar = {
         "iree": [],
         "iree-nhwc": [pipeline.format("iree-preprocessing-convert-conv-to-channels-last")],
         "iree-im2col": [pipeline.format("iree-global-opt-convert-conv2d-to-img2col")],
@@ -269,6 +299,7 @@ class IREE:
     def __init__(self, threads):
         import iree.runtime
         import numpy
+
         self.numpy, self.runtime = numpy, iree.runtime
         if threads == 1:
             self.config = iree.runtime.Config(driver_name="local-sync")
@@ -278,6 +309,7 @@ class IREE:
 
     def versions(self):
         from importlib.metadata import version
+
         return {package: version(package) for package in ("iree-base-compiler", "iree-base-runtime")}
 
     def variants(self, case, directory, forms):
@@ -290,13 +322,28 @@ class IREE:
 
     def compile(self, directory, name, flags, form):
         from pathlib import Path
+
         programs = Path(sys.executable).parent
         source, target = directory / f"{form}.iree.mlir", directory / f"{form}.{name}.vmfb"
         if not source.exists():
-            subprocess.run([programs / "iree-import-onnx", directory / f"{form}.onnx", "-o", source], check=True, capture_output=True, timeout=120)
+            subprocess.run(
+                [programs / "iree-import-onnx", directory / f"{form}.onnx", "-o", source],
+                check=True,
+                capture_output=True,
+                timeout=120,
+            )
         if not target.exists():
-            command = [programs / "iree-compile", source, "--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu",
-                       "--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3", *flags, "-o", target]
+            command = [
+                programs / "iree-compile",
+                source,
+                "--iree-hal-target-device=local",
+                "--iree-hal-local-target-device-backends=llvm-cpu",
+                "--iree-llvmcpu-target-cpu=host",
+                "--iree-opt-level=O3",
+                *flags,
+                "-o",
+                target,
+            ]
             done = subprocess.run(command, capture_output=True, text=True, timeout=240)
             if done.returncode:
                 raise RuntimeError("iree-compile: " + done.stderr.strip()[:300])
@@ -311,8 +358,12 @@ class IREE:
         arguments = []
         for x in np.load(directory / "x.npy"):
             view = device.allocator.allocate_buffer_copy(
-                memory_type=rt.MemoryType.DEVICE_LOCAL, allowed_usage=rt.BufferUsage.DEFAULT | rt.BufferUsage.MAPPING, device=device,
-                buffer=x.copy(), element_type=rt.HalElementType.FLOAT_32)
+                memory_type=rt.MemoryType.DEVICE_LOCAL,
+                allowed_usage=rt.BufferUsage.DEFAULT | rt.BufferUsage.MAPPING,
+                device=device,
+                buffer=x.copy(),
+                element_type=rt.HalElementType.FLOAT_32,
+            )
             operands = rt.VmVariantList(1)
             operands.push_ref(view)
             arguments.append(operands)
@@ -334,12 +385,13 @@ PEAK_FLOPS = 2.0 * 16 * 24 * 25000
 
 
 class Machine:
-    """The peak of one core, and copies of as many bytes as the tensors of the case have, half of them read, half written."""
+    """The peak of one core, and copies of as many bytes as the tensors of the case have, half read, half written."""
 
     name = "machine"
 
     def __init__(self, threads):
         import numpy
+
         self.numpy = numpy
 
     def versions(self):
@@ -361,7 +413,7 @@ IMPLEMENTATIONS = {worker.name: worker for worker in (Machine, Kas, PyTorch, ONN
 
 
 class Limit:
-    """Raises TimeoutError behind so many seconds."""
+    """Raises TimeoutError after so many seconds."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -387,19 +439,25 @@ def relative_error(numpy, output, expected):
 
 def find_variants(worker, case, directory, request):
     """Name -> what loads it."""
-    return {variant: make for variant, make in worker.variants(case, directory, request["forms"])
-            if re.search(request.get("variants", "."), variant) or worker.name in ("machine", "kas")}
+    return {
+        variant: make
+        for variant, make in worker.variants(case, directory, request["forms"])
+        if re.search(request.get("variants", "."), variant) or worker.name in ("machine", "kas")
+    }
 
 
 def load(worker, case, directory, request, live):
     """How far the outputs of a variant are off, or why there are none; what can be called is left in `live`."""
     import numpy
+
     expected, variant = numpy.load(directory / "y.npy"), request["variant"]
     try:
         make = find_variants(worker, case, directory, request)[variant]
         with Limit(request["limit"]):
             loaded = make()
-            error = max(relative_error(numpy, loaded.fetch(i), y) for i, y in enumerate(expected)) if loaded.fetch else 0.0
+            error = (
+                max(relative_error(numpy, loaded.fetch(i), y) for i, y in enumerate(expected)) if loaded.fetch else 0.0
+            )
         live[variant] = loaded
         return {"error": error}
     except Exception as problem:
@@ -408,7 +466,7 @@ def load(worker, case, directory, request, live):
 
 
 def time_calls(loaded, request):
-    """Nanoseconds of each call, behind one that is not counted."""
+    """Nanoseconds of each call, after one that is not counted."""
     calls = loaded.calls
     clock, times, i = time.perf_counter_ns, [], request["start"]
     if loaded.timer:

@@ -1,6 +1,6 @@
 // A space for each named operator (lib/Library), of its name and signature: of small sizes and with limits that leave
 // out nothing that the operator needs. A test looks each up in the list of its space, or shows that it is not there and
-// says which rule of docs/CanonicalForm.md leaves it out; `kas-bench rediscovery` searches them.
+// says which rule of docs/internals/canonical-form.md leaves it out; `kas-bench rediscovery` searches them.
 //
 // Channels are ordered where groups of them count: what is computed is compared, not what is the same up to their order.
 // Each two sizes differ under some binding, so that what computes the same is the same. Symbols of the operator that no size of the space has are bound all the same, for the operator. Coefficients that the

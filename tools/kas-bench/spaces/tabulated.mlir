@@ -1,5 +1,5 @@
 // Replacements of one small layer at half of its FLOPs and a sixth of its parameters at most; `kas-bench search-table`
-// judges all of them.
+// evaluators all of them.
 kas.space @tabulated<N, Cin, Cout, H, W | k, g>
     [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
     bindings [<N = 1, Cin = 8, Cout = 8, H = 6, W = 6, k = 3, g = 2>]

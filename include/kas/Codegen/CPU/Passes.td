@@ -227,7 +227,7 @@ def Winograd : Pass<"kas-winograd", "::mlir::ModuleOp"> {
     targets without masked loads.
 
     The results are less exact than a sum of products: by some 1e-6 to 1e-5 of the
-    largest one, see `docs/Convolutions.md`. `-kas-cpu-pipeline` runs this pass for
+    largest one, see `docs/internals/convolutions.md`. `-kas-cpu-pipeline` runs this pass for
     `algorithm=winograd` only.
 
     Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",

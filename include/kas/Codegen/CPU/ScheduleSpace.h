@@ -25,13 +25,13 @@ namespace kas::codegen {
 constexpr std::array<llvm::StringLiteral, 5> scheduleNumberNames = {
     "rows", "columns", "vectors", "tile", "depth"};
 using ScheduleNumbers = std::array<int64_t, 5>;
-ScheduleNumbers getNumbers(ScheduleAttr schedule);
-ScheduleAttr getSchedule(mlir::MLIRContext *context, Road road,
-                         const ScheduleNumbers &numbers);
+ScheduleNumbers getNumbers(CPUScheduleAttr schedule);
+CPUScheduleAttr getSchedule(mlir::MLIRContext *context, CPUStrategy strategy,
+                            const ScheduleNumbers &numbers);
 
 /// A schedule that suits an operation, with all its numbers.
 struct PlannedSchedule {
-  ScheduleAttr schedule;
+  CPUScheduleAttr schedule;
   /// What the cost model says it takes, in halves of a cycle.
   int64_t time = 0;
   /// What panels take for one step of all rows of a tile; 0 for others.
@@ -40,7 +40,7 @@ struct PlannedSchedule {
 
 /// Every schedule that suits one operation.
 struct ScheduleSpace {
-  /// By road, then by number. Never empty.
+  /// By strategy, then by number. Never empty.
   std::vector<PlannedSchedule> points;
   /// Iterations of the loops, by what steps with them.
   int64_t batches = 1, rows = 1, columns = 1, reductions = 1;
@@ -50,7 +50,7 @@ struct ScheduleSpace {
   int64_t lanes = 1, registers = 1;
 
   /// The position of `schedule` in `points`, if it is there.
-  std::optional<size_t> find(ScheduleAttr schedule) const;
+  std::optional<size_t> find(CPUScheduleAttr schedule) const;
 };
 
 struct ScheduleSpaceOptions {

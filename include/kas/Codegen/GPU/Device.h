@@ -39,8 +39,8 @@ GPUDeviceAttr
 setLimits(GPUDeviceAttr device, int64_t maxThreads, int64_t sharedBytes,
           llvm::function_ref<mlir::InFlightDiagnostic()> emitError = nullptr);
 
-/// Bytes of workgroup memory that a kernel of `road` may take on `device`.
-int64_t getMaxSharedBytes(GPUDeviceAttr device, GPURoad road);
+/// Bytes of workgroup memory that a kernel of `strategy` may take on `device`.
+int64_t getMaxSharedBytes(GPUDeviceAttr device, GPUStrategy strategy);
 
 /// Whether `device` is a processor that runs kernels lane by lane of its
 /// vectors, without memory that only workgroups have.

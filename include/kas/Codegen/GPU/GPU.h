@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The roads from operators to NVVM and SPIR-V, and their common first half.
+// The strategies from operators to NVVM and SPIR-V, and their common first
+// half.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,9 +25,10 @@ constexpr llvm::StringLiteral kernelModuleName = "kernels";
 
 /// Sets the device of `module` and a schedule on each `kas.apply` that has
 /// none. Reports operators that are not concrete.
-mlir::LogicalResult scheduleForGPU(mlir::ModuleOp module, GPUDeviceAttr device,
-                                   std::optional<GPURoad> road = std::nullopt,
-                                   GPUPrecision precision = GPUPrecision::F32);
+mlir::LogicalResult
+scheduleForGPU(mlir::ModuleOp module, GPUDeviceAttr device,
+               std::optional<GPUStrategy> strategy = std::nullopt,
+               GPUPrecision precision = GPUPrecision::F32);
 
 /// How many kernels and launches `outlineKernels` made.
 struct OutlinedKernels {

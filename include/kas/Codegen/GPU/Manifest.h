@@ -34,8 +34,8 @@ struct GPUTarget {
   std::vector<std::string> capabilities = {};
 };
 
-/// All sizes are static, all tensors row-major and contiguous. docs/GPU.md
-/// describes the JSON form.
+/// All sizes are static, all tensors row-major and contiguous.
+/// docs/internals/gpu.md describes the JSON form.
 struct GPUManifest {
   struct TensorShape {
     /// `f32`, `f16`, `bf16`.

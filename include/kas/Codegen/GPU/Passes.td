@@ -93,7 +93,7 @@ def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
            "Most threads of a block; 0: those of the device">,
     Option<"sharedBytes", "shared-bytes", "int64_t", /*default=*/"0",
            "Most bytes of workgroup memory; 0: those of the device">,
-    Option<"road", "road", "std::string", /*default=*/"",
+    Option<"strategy", "strategy", "std::string", /*default=*/"",
            "direct, staged, tensor_core or warpgroup, for operators that can be "
            "computed so; by default the cheapest one">,
     Option<"precision", "precision", "std::string", /*default=*/"\"f32\"",
@@ -285,7 +285,7 @@ def GPUWriteManifest : Pass<"kas-gpu-write-manifest", "::mlir::ModuleOp"> {
   let description = [{
     Input: functions on buffers that launch kernels, and the kernels. Output: the
     same, with the attribute `kas_gpu.manifest` of the module: all that a runtime
-    needs to know besides the binary, as JSON (docs/GPU.md). It is an error if a
+    needs to know besides the binary, as JSON (docs/internals/gpu.md). It is an error if a
     function does something else than launching kernels.
 
     Exposed as `GPUManifest` in `kas/GPU/Manifest.h`. Example:

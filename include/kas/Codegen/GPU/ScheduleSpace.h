@@ -29,20 +29,20 @@ struct PlannedGPUSchedule {
 
 /// The schedules of `op`, a concrete `kas.apply` or a `linalg.generic` behind
 /// `-kas-gpu-form-kernels`, that suit `device`, with factors of products that
-/// may be rounded to `precision`: each once, of all roads, in the order of the
-/// cost model's candidates; at least one. An error says why there is nothing to
-/// choose.
+/// may be rounded to `precision`: each once, of all strategies, in the order of
+/// the cost model's candidates; at least one. An error says why there is
+/// nothing to choose.
 llvm::Expected<std::vector<PlannedGPUSchedule>>
 getGPUScheduleSpace(mlir::Operation *op, GPUDeviceAttr device,
                     GPUPrecision precision = GPUPrecision::F32);
 
 /// The cheapest schedule of an operator on `device` according to the cost
-/// model; of `road` where the operator can be computed so. Factors of products
-/// may be rounded to `precision`. Always suits.
-GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
-                                  GPUDeviceAttr device,
-                                  std::optional<GPURoad> road = std::nullopt,
-                                  GPUPrecision precision = GPUPrecision::F32);
+/// model; of `strategy` where the operator can be computed so. Factors of
+/// products may be rounded to `precision`. Always suits.
+GPUScheduleAttr
+chooseGPUSchedule(const Coordinates &coordinates, GPUDeviceAttr device,
+                  std::optional<GPUStrategy> strategy = std::nullopt,
+                  GPUPrecision precision = GPUPrecision::F32);
 
 } // namespace kas::codegen
 

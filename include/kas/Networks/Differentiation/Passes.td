@@ -118,7 +118,7 @@ def KasProxiesPass : Pass<"kas-proxies", "::mlir::ModuleOp"> {
 
     None of them is a judge by itself: rank correlations with trained accuracy
     have been seen to change from one task to another, that of Fisher Potential
-    even its sign (docs/Differentiation.md).
+    even its sign (docs/guide/gradients.md).
 
     ```mlir
     func.func @forward(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<2x10xf32>

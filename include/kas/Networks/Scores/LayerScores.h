@@ -12,7 +12,7 @@
 //
 // The gradient is that of the network with its own layer, so a score says what
 // one change does, to first order; changes of several layers are taken as
-// independent of each other. docs/Differentiation.md has what that is worth,
+// independent of each other. docs/guide/gradients.md has what that is worth,
 // and a warning about what such scores are worth at all.
 //
 //===----------------------------------------------------------------------===//

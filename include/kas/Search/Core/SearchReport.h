@@ -29,7 +29,7 @@ public:
     /// One line that is written over ten times a second, for a terminal.
     Line,
     /// A JSON object per line and event: `candidate`, `final`, `message`,
-    /// `front`, `end`. docs/Search.md has their members.
+    /// `front`, `end`. docs/guide/searching.md has their members.
     Json
   };
 

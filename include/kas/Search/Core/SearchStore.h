@@ -60,10 +60,10 @@ struct TrainingPoint {
 
 /// A file of SQLite (sqlite.org) with the tables `setting`, `candidate`,
 /// `metric`, `final_candidate`, `final_metric` and `statistic`, and `training`
-/// once there are curves; docs/Search.md describes them. What was recorded
-/// survives the end of the process, whatever its cause; the last second may be
-/// lost when the machine itself fails, but the file stays sound. One thread at
-/// a time may use an object.
+/// once there are curves; docs/guide/searching.md describes them. What was
+/// recorded survives the end of the process, whatever its cause; the last
+/// second may be lost when the machine itself fails, but the file stays sound.
+/// One thread at a time may use an object.
 class SearchStore {
 public:
   /// The version of the tables, `PRAGMA user_version` of the file.

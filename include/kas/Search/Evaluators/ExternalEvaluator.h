@@ -19,7 +19,8 @@ namespace kas::search {
 
 /// Hands candidates to `settings.workers` processes of the shell command
 /// `settings.command`, each of which reads one JSON object per line and answers
-/// each with one line (docs/Search.md has the protocol and an example):
+/// each with one line (docs/guide/searching.md has the protocol and an
+/// example):
 ///   {"id": 7, "operator": "kas.operator @candidate...", "bindings":
 ///    [{"N": 1, ...}, ...], "multiplicities": [4, ...]}
 ///   {"id": 7, "metrics": {"loss": 0.5}}   or   {"id": 7, "error": "why"}

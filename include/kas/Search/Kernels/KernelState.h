@@ -23,7 +23,7 @@ namespace kas::search {
 /// complete kernel and throws it away for is a condition of the moves: steps
 /// that are left for merges, for neighbours along every spatial dimension and
 /// for weights, sizes that are integers, budgets of FLOPs and parameters at the
-/// least values. docs/TensorLevel.md has the rules. Solutions are
+/// least values. docs/internals/tensor-level.md has the rules. Solutions are
 /// `KernelGraph`s.
 std::unique_ptr<State>
 makeKernelState(std::shared_ptr<const KernelProblem> problem);

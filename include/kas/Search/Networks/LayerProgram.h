@@ -25,8 +25,8 @@ namespace kas::search {
 /// Those of kas/TransformOps/IteratorDomain.h, and two that preserve values:
 /// `Split` cuts the convolution in two along its output channels, which makes
 /// parts of which each may be transformed by itself, and `Schedule` chooses the
-/// road by which the CPU's register tiles read the data; tiles, the order of
-/// loops and unrolling are the road's.
+/// strategy by which the CPU's register tiles read the data; tiles, the order
+/// of loops and unrolling are the strategy's.
 enum class StepKind : uint8_t {
   Split,
   Restrict,
@@ -50,7 +50,7 @@ struct ProgramStep {
   /// Of `Restrict`, `Bottleneck` and `Slabs`.
   int64_t iterator = 0;
   /// The factor, the number of groups or slabs, the first point, the outputs of
-  /// the first part, or the `Road`.
+  /// the first part, or the `CPUStrategy`.
   int64_t number = 0;
 
   bool operator==(const ProgramStep &) const = default;
@@ -86,7 +86,7 @@ struct StepChoices {
   /// The most groups, slabs, and the largest factor of a bottleneck; powers of
   /// two.
   int64_t groups = 16, slabs = 4, factor = 4;
-  /// Whether roads are chosen.
+  /// Whether strategies are chosen.
   bool schedules = false;
 };
 std::vector<ProgramStep> listSteps(llvm::ArrayRef<mlir::linalg::LinalgOp> parts,

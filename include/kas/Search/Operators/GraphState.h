@@ -43,7 +43,7 @@ struct GraphStateOptions {
 /// then all other steps. One step is one primitive, or one weight with all its
 /// coordinates. With `useOrdering` every state has one way to it but for
 /// interchangeable coordinates; without, states that differ only in the order
-/// of moves have one key. docs/CanonicalForm.md lists the rules.
+/// of moves have one key. docs/internals/canonical-form.md lists the rules.
 std::unique_ptr<State>
 makeGraphState(std::shared_ptr<const SearchProblem> problem,
                const GraphStateOptions &options = {});

@@ -47,18 +47,18 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
 
     With `database` all of it is kept in one SQLite file: the same command goes
     on where a killed one stopped (each operator then has its number there in
-    the attribute `kas.candidate`). See docs/Search.md.
+    the attribute `kas.candidate`). See docs/guide/searching.md.
 
     With `kernel=@k` the search is for kernels of the tensor level: those with
     the signature, symbols, bindings and budget of `@k`, under Theorem 1 of the
     Canvas paper when it is marked `canvas`. They are appended as `kas.kernel`s
     with values for their free variables, which use as much of the budget as can
     be, and the certificate of that (see `kas-solve-budget`). Evaluators are
-    `flops` and `params`. See docs/TensorLevel.md.
+    `flops` and `params`. See docs/internals/tensor-level.md.
 
     With `network=@f` the search is for sequences of transformations of the
     convolutions of `@f`: neural ones (`transform.kas`), which change what is
-    computed, mixed with splits and roads of the CPU, which do not, as in Turner
+    computed, mixed with splits and strategies of the CPU, which do not, as in Turner
     et al., "Neural Architecture Search as Program Transformation Exploration".
     What is appended are transformed functions, with the transformations in the
     attribute `kas.programs`; the database keeps the candidates as scripts of the
@@ -66,7 +66,7 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     Potential, also over that of `@f`, as `fisher_ratio`), `layer_latency` (the
     sum of the times of the transformed layers, of which each program is timed
     once, alone: `layer_latency_ms`, and over that of `@f`
-    `layer_latency_ratio`), `latency` and `external`. See docs/NetworkSearch.md.
+    `layer_latency_ratio`), `latency` and `external`. See docs/guide/network-search.md.
 
     The space's limits and budgets hold exactly. Where it says nothing the
     limits are `depth = 10`, `reduce = 4`, `split = 2`, `merge = 1`,

@@ -24,7 +24,7 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-static std::string toString(ScheduleAttr schedule) {
+static std::string toString(CPUScheduleAttr schedule) {
   std::string text;
   llvm::raw_string_ostream(text) << schedule;
   return text;
@@ -32,8 +32,8 @@ static std::string toString(ScheduleAttr schedule) {
 
 static void remarkPacked(Location loc, const PanelPlan &plan, int64_t lanes,
                          bool weightsCombined) {
-  auto schedule = ScheduleAttr::get(
-      loc.getContext(), Road::Panels, plan.registerRows, /*columns=*/0,
+  auto schedule = CPUScheduleAttr::get(
+      loc.getContext(), CPUStrategy::Panels, plan.registerRows, /*columns=*/0,
       plan.registerVectors, plan.tileColumns, plan.reductionBlock);
   remark::passed(loc, remark::RemarkOpts::name("Packed").category(panelRemarks))
       << remark::metric("columns", plan.tileColumns)
@@ -48,10 +48,10 @@ static void remarkPacked(Location loc, const PanelPlan &plan, int64_t lanes,
 
 static void remarkDirect(Location loc, const DirectPlan &plan,
                          bool weightsCombined) {
-  auto schedule =
-      ScheduleAttr::get(loc.getContext(), Road::Direct, plan.registerRows,
-                        plan.registerColumns, plan.registerVectors,
-                        /*tile=*/0, /*depth=*/0);
+  auto schedule = CPUScheduleAttr::get(loc.getContext(), CPUStrategy::Direct,
+                                       plan.registerRows, plan.registerColumns,
+                                       plan.registerVectors,
+                                       /*tile=*/0, /*depth=*/0);
   remark::passed(loc, remark::RemarkOpts::name("Direct").category(panelRemarks))
       << remark::metric("registerRows", plan.registerRows)
       << remark::metric("registerColumns", plan.registerColumns)
@@ -65,10 +65,11 @@ static void remarkDirect(Location loc, const DirectPlan &plan,
 
 static void remarkRowVectors(Location loc, const RowVectorPlan &plan,
                              bool weightsCombined) {
-  auto schedule = ScheduleAttr::get(loc.getContext(), Road::RowVectors,
-                                    /*rows=*/0, plan.getNumRegisterColumns(),
-                                    plan.registerVectors, /*tile=*/0,
-                                    /*depth=*/0);
+  auto schedule =
+      CPUScheduleAttr::get(loc.getContext(), CPUStrategy::RowVectors,
+                           /*rows=*/0, plan.getNumRegisterColumns(),
+                           plan.registerVectors, /*tile=*/0,
+                           /*depth=*/0);
   remark::passed(loc,
                  remark::RemarkOpts::name("RowVectors").category(panelRemarks))
       << remark::metric("registerColumns", plan.getNumRegisterColumns())
@@ -98,14 +99,14 @@ static int64_t getTailTime(const Contraction &contraction,
 }
 
 /// The tiles that an algorithm names, if any.
-static std::optional<Road> getRoad(ConvolutionAlgorithm algorithm) {
+static std::optional<CPUStrategy> getStrategy(ConvolutionAlgorithm algorithm) {
   switch (algorithm) {
   case ConvolutionAlgorithm::Direct:
-    return Road::Direct;
+    return CPUStrategy::Direct;
   case ConvolutionAlgorithm::Im2col:
-    return Road::Panels;
+    return CPUStrategy::Panels;
   case ConvolutionAlgorithm::SpatialPack:
-    return Road::RowVectors;
+    return CPUStrategy::RowVectors;
   case ConvolutionAlgorithm::Auto:
   case ConvolutionAlgorithm::Winograd:
     return std::nullopt;
@@ -116,29 +117,31 @@ static std::optional<Road> getRoad(ConvolutionAlgorithm algorithm) {
 LogicalResult kas::codegen::emitContraction(
     OpBuilder &builder, Location loc, const Contraction &contraction,
     const ContractionOptions &options,
-    function_ref<void(const Twine &)> because, bool *tookTail) {
+    function_ref<void(const Twine &)> emitReason, bool *tookTail) {
   ContractionTarget target(options.target);
   std::optional<CombinedInputs> combined = CombinedInputs::get(contraction);
   const Contraction &nest = combined ? combined->getRemainder() : contraction;
   int64_t threads = options.threads ? options.threads : 8;
   std::string noPanels, noTiles, noVectors;
-  ScheduleAttr schedule = options.schedule;
+  CPUScheduleAttr schedule = options.schedule;
   FailureOr<PanelPlan> panels = failure();
   FailureOr<DirectPlan> direct = failure();
   FailureOr<RowVectorPlan> vectors = failure();
-  std::optional<Road> asked =
-      schedule ? schedule.getRoad() : getRoad(options.algorithm);
-  auto isAsked = [&](Road road) { return !asked || *asked == road; };
-  if (isAsked(Road::Panels))
+  std::optional<CPUStrategy> asked =
+      schedule ? schedule.getStrategy() : getStrategy(options.algorithm);
+  auto isAsked = [&](CPUStrategy strategy) {
+    return !asked || *asked == strategy;
+  };
+  if (isAsked(CPUStrategy::Panels))
     panels =
         makePanelPlan(nest, target, threads, schedule,
                       [&](const Twine &reason) { noPanels = reason.str(); });
-  if (isAsked(Road::Direct))
+  if (isAsked(CPUStrategy::Direct))
     direct =
         makeDirectPlan(nest, target, threads, schedule,
                        [&](const Twine &reason) { noTiles = reason.str(); });
   // Where weights are packed at each call, panels and direct tiles do as well.
-  if (asked ? *asked == Road::RowVectors : options.prepared)
+  if (asked ? *asked == CPUStrategy::RowVectors : options.prepared)
     vectors = makeRowVectorPlan(
         nest, target, threads, schedule,
         [&](const Twine &reason) { noVectors = reason.str(); });
@@ -146,13 +149,14 @@ LogicalResult kas::codegen::emitContraction(
     if (asked && !schedule && !options.readsUnpadded) {
       ContractionOptions any = options;
       any.algorithm = ConvolutionAlgorithm::Auto;
-      return emitContraction(builder, loc, contraction, any, because, tookTail);
+      return emitContraction(builder, loc, contraction, any, emitReason,
+                             tookTail);
     }
     SmallVector<StringRef> reasons;
     for (const std::string *reason : {&noPanels, &noTiles, &noVectors})
       if (!reason->empty())
         reasons.push_back(*reason);
-    because(llvm::join(reasons, "; "));
+    emitReason(llvm::join(reasons, "; "));
     return failure();
   }
   bool isDirect =
@@ -166,8 +170,8 @@ LogicalResult kas::codegen::emitContraction(
   bool isReadOnce = isDirect && nest.getExtent(nest.rows) == 1 &&
                     !(options.tail && options.tail->bias);
   if (options.readsUnpadded && !isRowVectors && !isReadOnce) {
-    because("other tiles take less time" +
-            (noVectors.empty() ? "" : "; " + noVectors));
+    emitReason("other tiles take less time" +
+               (noVectors.empty() ? "" : "; " + noVectors));
     return failure();
   }
   if (tookTail)

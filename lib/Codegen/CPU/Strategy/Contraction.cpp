@@ -238,7 +238,7 @@ static AffineExpr getAddress(const StridedAccess &access,
 
 /// What both kinds of sums need at last: the kinds of the loops.
 static FailureOr<Contraction>
-finish(Contraction contraction, function_ref<void(const Twine &)> because) {
+finish(Contraction contraction, function_ref<void(const Twine &)> emitReason) {
   classifyLoops(contraction);
   // Guards alone, on data that do not step, would leave nothing to load.
   if (!contraction.vectorInputs.empty() && !contraction.columns.empty() &&
@@ -246,7 +246,7 @@ finish(Contraction contraction, function_ref<void(const Twine &)> because) {
     contraction.findSegments();
     return contraction;
   }
-  because("no input steps with the output's last dimension");
+  emitReason("no input steps with the output's last dimension");
   return failure();
 }
 
@@ -254,9 +254,9 @@ finish(Contraction contraction, function_ref<void(const Twine &)> because) {
 /// it lies in `buffer`.
 static FailureOr<Contraction>
 matchLoopsAndOutput(linalg::LinalgOp op, Value buffer,
-                    function_ref<void(const Twine &)> because) {
+                    function_ref<void(const Twine &)> emitReason) {
   auto fail = [&](const Twine &reason) {
-    because(reason);
+    emitReason(reason);
     return failure();
   };
   if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() == 0 ||
@@ -279,13 +279,13 @@ matchLoopsAndOutput(linalg::LinalgOp op, Value buffer,
 
 FailureOr<Contraction>
 Contraction::match(linalg::LinalgOp op,
-                   function_ref<void(const Twine &)> because) {
+                   function_ref<void(const Twine &)> emitReason) {
   auto fail = [&](const Twine &reason) {
-    because(reason);
+    emitReason(reason);
     return failure();
   };
   FailureOr<Contraction> loops =
-      matchLoopsAndOutput(op, op.getDpsInitOperand(0)->get(), because);
+      matchLoopsAndOutput(op, op.getDpsInitOperand(0)->get(), emitReason);
   if (failed(loops))
     return failure();
   Contraction contraction = std::move(*loops);
@@ -311,7 +311,7 @@ Contraction::match(linalg::LinalgOp op,
   for (const StridedAccess &input : vectorInputs)
     contraction.vectorInputs.push_back(
         {input.buffer, getAddress(input, op.getContext()), input.size});
-  return finish(std::move(contraction), because);
+  return finish(std::move(contraction), emitReason);
 }
 
 namespace {
@@ -401,9 +401,9 @@ static bool staysInside(ArrayRef<AffineExpr> index, Value input,
 static FailureOr<Contraction>
 addInputs(Contraction contraction, ValueRange inputs,
           ArrayRef<SmallVector<AffineExpr>> indices,
-          function_ref<void(const Twine &)> because) {
+          function_ref<void(const Twine &)> emitReason) {
   auto fail = [&](const Twine &reason) {
-    because(reason);
+    emitReason(reason);
     return failure();
   };
   MLIRContext *context = contraction.output.buffer.getContext();
@@ -446,14 +446,14 @@ addInputs(Contraction contraction, ValueRange inputs,
                                         SmallVector<int64_t>(type.getShape())});
   }
   dropUnitLoops(contraction);
-  return finish(std::move(contraction), because);
+  return finish(std::move(contraction), emitReason);
 }
 
 FailureOr<Contraction>
 Contraction::match(const Coordinates &coordinates, ValueRange inputs,
-                   Value output, function_ref<void(const Twine &)> because) {
+                   Value output, function_ref<void(const Twine &)> emitReason) {
   auto fail = [&](const Twine &reason) {
-    because(reason);
+    emitReason(reason);
     return failure();
   };
   if (coordinates.hasMax())
@@ -482,14 +482,14 @@ Contraction::match(const Coordinates &coordinates, ValueRange inputs,
     return fail("its output is not strided");
   contraction.output = *access;
   return addInputs(std::move(contraction), inputs,
-                   ArrayRef(nest.indices).drop_front(), because);
+                   ArrayRef(nest.indices).drop_front(), emitReason);
 }
 
 FailureOr<Contraction>
 Contraction::match(linalg::LinalgOp op, ValueRange inputs,
                    ArrayRef<SmallVector<int64_t>> padding, Value output,
-                   function_ref<void(const Twine &)> because) {
-  FailureOr<Contraction> loops = matchLoopsAndOutput(op, output, because);
+                   function_ref<void(const Twine &)> emitReason) {
+  FailureOr<Contraction> loops = matchLoopsAndOutput(op, output, emitReason);
   if (failed(loops))
     return failure();
   Contraction contraction = std::move(*loops);
@@ -509,5 +509,5 @@ Contraction::match(linalg::LinalgOp op, ValueRange inputs,
         contraction.guards.push_back({index[i], inside[i]});
     }
   }
-  return addInputs(std::move(contraction), inputs, indices, because);
+  return addInputs(std::move(contraction), inputs, indices, emitReason);
 }

@@ -100,7 +100,7 @@ struct Contraction {
   /// and layout with sums of loops as indices; else why it is none.
   static mlir::FailureOr<Contraction>
   match(mlir::linalg::LinalgOp op,
-        llvm::function_ref<void(const llvm::Twine &)> because);
+        llvm::function_ref<void(const llvm::Twine &)> emitReason);
 
   /// The same for an operation on tensors, on buffers of its operands. Where
   /// `padding` of an input is not empty, its buffer is that of what the
@@ -109,14 +109,14 @@ struct Contraction {
   static mlir::FailureOr<Contraction>
   match(mlir::linalg::LinalgOp op, mlir::ValueRange inputs,
         llvm::ArrayRef<llvm::SmallVector<int64_t>> padding, mlir::Value output,
-        llvm::function_ref<void(const llvm::Twine &)> because);
+        llvm::function_ref<void(const llvm::Twine &)> emitReason);
 
   /// The concrete operator with these coordinates on buffers of identity
   /// layout. It does not accumulate.
   static mlir::FailureOr<Contraction>
   match(const Coordinates &coordinates, mlir::ValueRange inputs,
         mlir::Value output,
-        llvm::function_ref<void(const llvm::Twine &)> because);
+        llvm::function_ref<void(const llvm::Twine &)> emitReason);
 
   /// Whether a vector input, or that it exists, depends on `loop`.
   bool stepsWithVectors(unsigned loop) const;
@@ -197,7 +197,7 @@ struct ContractionOptions {
   /// What may be computed together with the contraction, or null.
   const ContractionTail *tail = nullptr;
   /// What the operation says itself, or null.
-  ScheduleAttr schedule = nullptr;
+  CPUScheduleAttr schedule = nullptr;
   /// The input is read where it is, and not padded: emit nothing unless
   /// vectors along the rows are the cheapest, or direct tiles where a copy
   /// would be read for one output only and nothing is added to.
@@ -208,14 +208,14 @@ struct ContractionOptions {
 };
 
 /// Emits `contraction` as loops over register tiles at the builder's insertion
-/// point, by the road that takes less time according to the plans, or nothing,
-/// and fails, if neither suits. A remark says how it was cut; `tookTail` gets
-/// whether the tail of the options was computed with it.
+/// point, by the strategy that takes less time according to the plans, or
+/// nothing, and fails, if neither suits. A remark says how it was cut;
+/// `tookTail` gets whether the tail of the options was computed with it.
 mlir::LogicalResult
 emitContraction(mlir::OpBuilder &builder, mlir::Location loc,
                 const Contraction &contraction,
                 const ContractionOptions &options,
-                llvm::function_ref<void(const llvm::Twine &)> because,
+                llvm::function_ref<void(const llvm::Twine &)> emitReason,
                 bool *tookTail = nullptr);
 
 /// The attribute of loops that rearrange weights, and of the buffers that they

@@ -28,7 +28,7 @@ constexpr int64_t lineElements = 16;
 class Planner {
 public:
   Planner(const Contraction &contraction, const ContractionTarget &target,
-          ScheduleAttr schedule)
+          CPUScheduleAttr schedule)
       : contraction(contraction), target(target), schedule(schedule) {
     best.time = std::numeric_limits<int64_t>::max();
     best.vectorLoop = contraction.columns.back();
@@ -297,7 +297,7 @@ private:
 
   const Contraction &contraction;
   const ContractionTarget &target;
-  ScheduleAttr schedule;
+  CPUScheduleAttr schedule;
   DirectPlan best;
 };
 
@@ -318,10 +318,10 @@ int64_t getGroups(int64_t extent, int64_t block, bool mayOverlap, int64_t items,
 FailureOr<DirectPlan>
 kas::codegen::makeDirectPlan(const Contraction &contraction,
                              const ContractionTarget &target, int64_t threads,
-                             ScheduleAttr schedule,
-                             function_ref<void(const Twine &)> because) {
+                             CPUScheduleAttr schedule,
+                             function_ref<void(const Twine &)> emitReason) {
   auto fail = [&](const Twine &reason) {
-    because(reason);
+    emitReason(reason);
     return failure();
   };
   unsigned vectorLoop = contraction.columns.back();

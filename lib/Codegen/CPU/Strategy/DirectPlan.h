@@ -52,8 +52,8 @@ struct DirectPlan {
 /// gives if there is one, or says why they or its shape do not suit.
 mlir::FailureOr<DirectPlan>
 makeDirectPlan(const Contraction &contraction, const ContractionTarget &target,
-               int64_t threads, ScheduleAttr schedule,
-               llvm::function_ref<void(const llvm::Twine &)> because);
+               int64_t threads, CPUScheduleAttr schedule,
+               llvm::function_ref<void(const llvm::Twine &)> emitReason);
 
 /// Emits `contraction` as `plan` cuts it.
 void emitDirect(mlir::OpBuilder &builder, mlir::Location loc,

@@ -37,7 +37,8 @@ int64_t getStepTime(int64_t rows, int64_t vectors, int64_t narrow) {
 /// The least time by a simple model, with the numbers that `schedule` gives.
 /// False if none of them suit.
 bool chooseRegisters(PanelPlan &plan, int64_t rows,
-                     const ContractionTarget &target, ScheduleAttr schedule) {
+                     const ContractionTarget &target,
+                     CPUScheduleAttr schedule) {
   // Some registers hold columns and a row.
   int64_t limit = schedule ? target.registers - 4 : target.accumulators;
   auto isLeft = [](int64_t given, int64_t number) {
@@ -153,26 +154,27 @@ int64_t estimate(const Contraction &contraction, const PanelPlan &plan,
 FailureOr<PanelPlan>
 kas::codegen::makePanelPlan(const Contraction &contraction,
                             const ContractionTarget &target, int64_t threads,
-                            ScheduleAttr schedule,
-                            function_ref<void(const Twine &)> because) {
+                            CPUScheduleAttr schedule,
+                            function_ref<void(const Twine &)> emitReason) {
   PanelPlan plan;
   if (contraction.reductions.empty() || contraction.rows.empty()) {
-    because(contraction.reductions.empty()
-                ? "its reductions have one iteration"
-                : "no input could be reused for several rows");
+    emitReason(contraction.reductions.empty()
+                   ? "its reductions have one iteration"
+                   : "no input could be reused for several rows");
     return failure();
   }
   if (!chooseColumns(plan, contraction, target)) {
-    because("expected columns of the output that fill half a vector of " +
-            Twine(target.lanes) + ", got " + Twine(plan.tileColumns));
+    emitReason("expected columns of the output that fill half a vector of " +
+               Twine(target.lanes) + ", got " + Twine(plan.tileColumns));
     return failure();
   }
   if (schedule && schedule.getTile()) {
     cutColumns(plan, contraction, schedule.getTile());
     plan.paddedColumns = llvm::alignTo(plan.tileColumns, target.lanes);
     if (plan.tileColumns != schedule.getTile()) {
-      because("expected a tile that divides the columns, such as " +
-              Twine(plan.tileColumns) + ", got " + Twine(schedule.getTile()));
+      emitReason("expected a tile that divides the columns, such as " +
+                 Twine(plan.tileColumns) + ", got " +
+                 Twine(schedule.getTile()));
       return failure();
     }
   }
@@ -185,17 +187,17 @@ kas::codegen::makePanelPlan(const Contraction &contraction,
   if (schedule && schedule.getDepth()) {
     plan.reductionBlock = schedule.getDepth();
     if (outer % plan.reductionBlock != 0) {
-      because("expected a depth that divides the " + Twine(outer) +
-              " iterations of the outermost reduction, got " +
-              Twine(plan.reductionBlock));
+      emitReason("expected a depth that divides the " + Twine(outer) +
+                 " iterations of the outermost reduction, got " +
+                 Twine(plan.reductionBlock));
       return failure();
     }
   }
   plan.panelDepth = plan.reductionBlock * inner;
   int64_t panelElements = plan.panelDepth * plan.paddedColumns;
   if (panelElements > 4 * target.panelElements) {
-    because("expected panels of at most " + Twine(4 * target.panelElements) +
-            " elements, got " + Twine(panelElements));
+    emitReason("expected panels of at most " + Twine(4 * target.panelElements) +
+               " elements, got " + Twine(panelElements));
     return failure();
   }
 
@@ -208,9 +210,9 @@ kas::codegen::makePanelPlan(const Contraction &contraction,
          rows / plan.rowGroups >= 32)
     plan.rowGroups *= 2;
   if (!chooseRegisters(plan, rows / plan.rowGroups, target, schedule)) {
-    because("expected rows and vectors that fit " + Twine(target.registers) +
-            " registers and the shape, got " + Twine(schedule.getRows()) +
-            " times " + Twine(schedule.getVectors()));
+    emitReason("expected rows and vectors that fit " + Twine(target.registers) +
+               " registers and the shape, got " + Twine(schedule.getRows()) +
+               " times " + Twine(schedule.getVectors()));
     return failure();
   }
   plan.time = estimate(contraction, plan, target);

@@ -172,7 +172,7 @@ SmallVector<int64_t> getLaneCounts(int64_t rows,
 /// The cheapest tile that the registers hold, with the numbers that `schedule`
 /// gives. False if there is none.
 bool chooseTile(RowVectorPlan &plan, const Contraction &contraction,
-                const ContractionTarget &target, ScheduleAttr schedule) {
+                const ContractionTarget &target, CPUScheduleAttr schedule) {
   ArrayRef<unsigned> columns = contraction.columns;
   int64_t width = contraction.loops[columns.back()].extent;
   int64_t height = 1;
@@ -388,10 +388,10 @@ bool isBalanced(int64_t items, int64_t threads) {
 FailureOr<RowVectorPlan>
 kas::codegen::makeRowVectorPlan(const Contraction &contraction,
                                 const ContractionTarget &target,
-                                int64_t threads, ScheduleAttr schedule,
-                                function_ref<void(const Twine &)> because) {
+                                int64_t threads, CPUScheduleAttr schedule,
+                                function_ref<void(const Twine &)> emitReason) {
   auto fail = [&](const Twine &reason) {
-    because(reason);
+    emitReason(reason);
     return failure();
   };
   if (contraction.vectorInputs.size() != 1 ||

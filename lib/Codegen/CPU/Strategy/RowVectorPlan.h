@@ -102,8 +102,8 @@ struct RowVectorPlan {
 mlir::FailureOr<RowVectorPlan>
 makeRowVectorPlan(const Contraction &contraction,
                   const ContractionTarget &target, int64_t threads,
-                  ScheduleAttr schedule,
-                  llvm::function_ref<void(const llvm::Twine &)> because);
+                  CPUScheduleAttr schedule,
+                  llvm::function_ref<void(const llvm::Twine &)> emitReason);
 
 /// Emits `contraction` as `plan` cuts it. The loop that packs the weights has
 /// the attribute `kas.packing`, and the buffer that it fills.

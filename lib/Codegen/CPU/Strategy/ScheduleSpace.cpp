@@ -27,18 +27,19 @@ using namespace kas::codegen;
 using namespace mlir;
 using llvm::Expected;
 
-ScheduleNumbers kas::codegen::getNumbers(ScheduleAttr schedule) {
+ScheduleNumbers kas::codegen::getNumbers(CPUScheduleAttr schedule) {
   return {schedule.getRows(), schedule.getColumns(), schedule.getVectors(),
           schedule.getTile(), schedule.getDepth()};
 }
 
-ScheduleAttr kas::codegen::getSchedule(MLIRContext *context, Road road,
-                                       const ScheduleNumbers &numbers) {
-  return ScheduleAttr::get(context, road, numbers[0], numbers[1], numbers[2],
-                           numbers[3], numbers[4]);
+CPUScheduleAttr kas::codegen::getSchedule(MLIRContext *context,
+                                          CPUStrategy strategy,
+                                          const ScheduleNumbers &numbers) {
+  return CPUScheduleAttr::get(context, strategy, numbers[0], numbers[1],
+                              numbers[2], numbers[3], numbers[4]);
 }
 
-std::optional<size_t> ScheduleSpace::find(ScheduleAttr schedule) const {
+std::optional<size_t> ScheduleSpace::find(CPUScheduleAttr schedule) const {
   for (auto [index, point] : llvm::enumerate(points))
     if (point.schedule == schedule)
       return index;
@@ -69,10 +70,10 @@ public:
   void addRowVectors();
 
 private:
-  ScheduleAttr make(Road road, int64_t rows, int64_t columns, int64_t vectors,
-                    int64_t tile = 0, int64_t depth = 0) {
-    return ScheduleAttr::get(context, road, rows, columns, vectors, tile,
-                             depth);
+  CPUScheduleAttr make(CPUStrategy strategy, int64_t rows, int64_t columns,
+                       int64_t vectors, int64_t tile = 0, int64_t depth = 0) {
+    return CPUScheduleAttr::get(context, strategy, rows, columns, vectors, tile,
+                                depth);
   }
   static void ignore(const Twine &) {}
 
@@ -107,13 +108,13 @@ void SpaceBuilder::addPanels() {
   for (int64_t tile : tiles)
     for (int64_t depth : getDivisors(outer)) {
       if (failed(makePanelPlan(nest, target, threads,
-                               make(Road::Panels, 0, 0, 0, tile, depth),
+                               make(CPUStrategy::Panels, 0, 0, 0, tile, depth),
                                ignore)))
         continue;
       for (int64_t rows = 1; rows <= limit; ++rows)
         for (int64_t vectors = 1; rows * vectors <= limit; ++vectors) {
-          ScheduleAttr schedule =
-              make(Road::Panels, rows, 0, vectors, tile, depth);
+          CPUScheduleAttr schedule =
+              make(CPUStrategy::Panels, rows, 0, vectors, tile, depth);
           FailureOr<PanelPlan> plan =
               makePanelPlan(nest, target, threads, schedule, ignore);
           if (succeeded(plan))
@@ -131,7 +132,8 @@ void SpaceBuilder::addDirect() {
       for (int64_t vectors = 1; vectors <= maxVectors; ++vectors) {
         if (rows * columns * vectors > target.registers)
           break;
-        ScheduleAttr schedule = make(Road::Direct, rows, columns, vectors);
+        CPUScheduleAttr schedule =
+            make(CPUStrategy::Direct, rows, columns, vectors);
         FailureOr<DirectPlan> plan =
             makeDirectPlan(nest, target, threads, schedule, ignore);
         if (succeeded(plan))
@@ -145,7 +147,8 @@ void SpaceBuilder::addRowVectors() {
     return;
   for (int64_t columns = 1; columns <= target.registers; ++columns)
     for (int64_t vectors = 1; vectors <= maxVectors; ++vectors) {
-      ScheduleAttr schedule = make(Road::RowVectors, 0, columns, vectors);
+      CPUScheduleAttr schedule =
+          make(CPUStrategy::RowVectors, 0, columns, vectors);
       FailureOr<RowVectorPlan> plan =
           makeRowVectorPlan(nest, target, threads, schedule, ignore);
       if (succeeded(plan))
@@ -204,11 +207,12 @@ struct Views {
 
 } // namespace
 
-static FailureOr<Views> matchApply(ApplyOp apply, ScratchBuffers &buffers,
-                                   function_ref<void(const Twine &)> because) {
+static FailureOr<Views>
+matchApply(ApplyOp apply, ScratchBuffers &buffers,
+           function_ref<void(const Twine &)> emitReason) {
   OperatorOp op = apply.getOperator();
   if (!op || !op.isConcrete()) {
-    because("expected a concrete operator");
+    emitReason("expected a concrete operator");
     return failure();
   }
   SmallVector<Value> inputs;
@@ -216,26 +220,26 @@ static FailureOr<Views> matchApply(ApplyOp apply, ScratchBuffers &buffers,
     inputs.push_back(buffers.get(tensor));
   FailureOr<Contraction> plain =
       Contraction::match(getCoordinates(op), inputs,
-                         buffers.getOutput(apply->getResult(0)), because);
+                         buffers.getOutput(apply->getResult(0)), emitReason);
   if (failed(plain))
     return failure();
   return Views{*plain, std::nullopt};
 }
 
-static FailureOr<Views> matchLinalg(linalg::LinalgOp op,
-                                    ScratchBuffers &buffers, bool prepared,
-                                    function_ref<void(const Twine &)> because) {
+static FailureOr<Views>
+matchLinalg(linalg::LinalgOp op, ScratchBuffers &buffers, bool prepared,
+            function_ref<void(const Twine &)> emitReason) {
   if (!op.hasPureTensorSemantics() || op->getNumResults() != 1) {
-    because("expected an operation on tensors with one result");
+    emitReason("expected an operation on tensors with one result");
     return failure();
   }
   if (op.getNumReductionLoops() == 0) {
-    because("expected a sum of products");
+    emitReason("expected a sum of products");
     return failure();
   }
   Value output = buffers.getOutput(op->getResult(0));
   FailureOr<Contraction> plain =
-      Contraction::match(buffers.cloneOnBuffers(op, output), because);
+      Contraction::match(buffers.cloneOnBuffers(op, output), emitReason);
   if (failed(plain))
     return failure();
   Views views{*plain, std::nullopt};
@@ -264,7 +268,7 @@ Expected<ScheduleSpace>
 kas::codegen::getScheduleSpace(Operation *op,
                                const ScheduleSpaceOptions &options) {
   std::string reason = "expected a kas.apply or a linalg operation";
-  auto because = [&](const Twine &why) { reason = why.str(); };
+  auto emitReason = [&](const Twine &why) { reason = why.str(); };
   op->getContext()
       ->loadDialect<KasCPUDialect, bufferization::BufferizationDialect,
                     memref::MemRefDialect>();
@@ -278,9 +282,9 @@ kas::codegen::getScheduleSpace(Operation *op,
   ScratchBuffers buffers(op);
   FailureOr<Views> views = failure();
   if (auto apply = dyn_cast<ApplyOp>(op))
-    views = matchApply(apply, buffers, because);
+    views = matchApply(apply, buffers, emitReason);
   else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
-    views = matchLinalg(linalgOp, buffers, options.prepared, because);
+    views = matchLinalg(linalgOp, buffers, options.prepared, emitReason);
   if (failed(views))
     return llvm::createStringError(reason);
 

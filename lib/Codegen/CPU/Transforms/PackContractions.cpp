@@ -37,13 +37,13 @@ Target kas::codegen::getContractionTarget(Operation *op, int64_t vectorBits) {
   return target;
 }
 
-ScheduleAttr kas::codegen::getSchedule(Operation *op) {
-  return op->getAttrOfType<ScheduleAttr>(KasCPUDialect::scheduleName);
+CPUScheduleAttr kas::codegen::getSchedule(Operation *op) {
+  return op->getAttrOfType<CPUScheduleAttr>(KasCPUDialect::scheduleName);
 }
 
 void kas::codegen::remarkNotPacked(Operation *op, StringRef name,
                                    const Twine &reason) {
-  if (ScheduleAttr schedule = getSchedule(op))
+  if (CPUScheduleAttr schedule = getSchedule(op))
     op->emitError() << "expected an operation that suits " << schedule << ": "
                     << reason;
   remark::missed(op->getLoc(),
@@ -103,12 +103,12 @@ struct PackContractions
   static LogicalResult lower(linalg::LinalgOp op, ContractionOptions options,
                              llvm::SmallPtrSetImpl<Operation *> &erased) {
     options.schedule = getSchedule(op);
-    auto because = [&](const Twine &reason) {
+    auto emitReason = [&](const Twine &reason) {
       // Nobody expects panels of a copy.
       if (op.getNumReductionLoops() > 0)
         remarkNotPacked(op, op->getName().getStringRef(), reason);
     };
-    FailureOr<Contraction> contraction = Contraction::match(op, because);
+    FailureOr<Contraction> contraction = Contraction::match(op, emitReason);
     if (failed(contraction))
       return failure(options.schedule != nullptr);
     ContractionTail tail = ContractionTail::find(op, *contraction);
@@ -117,7 +117,7 @@ struct PackContractions
     bool tookTail = false;
     OpBuilder builder(op);
     if (failed(emitContraction(builder, op.getLoc(), *contraction, options,
-                               because, &tookTail)))
+                               emitReason, &tookTail)))
       return failure(options.schedule != nullptr);
     if (tookTail) {
       erased.insert(tail.broadcast);

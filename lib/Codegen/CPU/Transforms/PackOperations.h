@@ -26,10 +26,10 @@ namespace kas::codegen {
 Target getContractionTarget(mlir::Operation *op, int64_t vectorBits);
 
 /// The schedule that `op` says itself, or null.
-ScheduleAttr getSchedule(mlir::Operation *op);
+CPUScheduleAttr getSchedule(mlir::Operation *op);
 
-/// Says why `op`, or the operator `name` that it applies, takes another road.
-/// One that has a schedule must not.
+/// Says why `op`, or the operator `name` that it applies, takes another
+/// strategy. One that has a schedule must not.
 void remarkNotPacked(mlir::Operation *op, llvm::StringRef name,
                      const llvm::Twine &reason);
 

@@ -74,7 +74,7 @@ public:
   /// Emits the loops and replaces the operation. Leaves all as it was on
   /// failure.
   LogicalResult emit(const Contraction &contraction, ContractionTail tail,
-                     function_ref<void(const Twine &)> because);
+                     function_ref<void(const Twine &)> emitReason);
   /// Removes the buffers again.
   void undo() {
     for (Operation *buffer : llvm::reverse(made))
@@ -136,7 +136,7 @@ private:
 
 LogicalResult Packing::emit(const Contraction &contraction,
                             ContractionTail tail,
-                            function_ref<void(const Twine &)> because) {
+                            function_ref<void(const Twine &)> emitReason) {
   if (reader) {
     SmallVector<Value> inputs;
     for (Value input : reader.getDpsInputs())
@@ -145,7 +145,7 @@ LogicalResult Packing::emit(const Contraction &contraction,
   }
   options.tail = tail ? &tail : nullptr;
   bool tookTail = false;
-  if (failed(emitContraction(rewriter, loc, contraction, options, because,
+  if (failed(emitContraction(rewriter, loc, contraction, options, emitReason,
                              &tookTail))) {
     undo();
     return failure();
@@ -170,16 +170,16 @@ LogicalResult PackOperators::lower(ApplyOp apply) {
   for (Value tensor : apply->getOperands())
     inputs.push_back(packing.toBuffer(tensor));
   Value output = packing.makeOutput();
-  auto because = [&](const Twine &reason) {
+  auto emitReason = [&](const Twine &reason) {
     remarkNotPacked(apply, op.getSymName(), reason);
   };
   FailureOr<Contraction> contraction =
-      Contraction::match(getCoordinates(op), inputs, output, because);
+      Contraction::match(getCoordinates(op), inputs, output, emitReason);
   if (failed(contraction)) {
     packing.undo();
     return failure(options.schedule != nullptr);
   }
-  if (failed(packing.emit(*contraction, {}, because)))
+  if (failed(packing.emit(*contraction, {}, emitReason)))
     return failure(options.schedule != nullptr);
   ++numPacked;
   return success();
@@ -223,9 +223,9 @@ void PackOperators::lowerPadded(linalg::LinalgOp op) {
   }
   Value output = packing.makeOutput();
   // `kas-pack-contractions` says why if it does no better.
-  auto because = [](const Twine &) {};
+  auto emitReason = [](const Twine &) {};
   FailureOr<Contraction> contraction =
-      Contraction::match(op, inputs, padding, output, because);
+      Contraction::match(op, inputs, padding, output, emitReason);
   if (failed(contraction))
     return packing.undo();
   ContractionTail tail;
@@ -238,6 +238,6 @@ void PackOperators::lowerPadded(linalg::LinalgOp op) {
                        *contraction))
       return packing.undo();
   }
-  if (succeeded(packing.emit(*contraction, tail, because)))
+  if (succeeded(packing.emit(*contraction, tail, emitReason)))
     ++numPacked;
 }

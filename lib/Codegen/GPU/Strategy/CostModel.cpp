@@ -112,9 +112,10 @@ void CostModel::considerDirect(ArrayRef<int64_t> tile) {
   // elements.
   if (!tile.empty())
     cycles *= 1 + 0.5 * static_cast<double>(tile.back() - 1);
-  take(cycles, GPUScheduleAttr::get(
-                   context, GPURoad::Direct, getDirectThreads(device, tiles),
-                   getArray(tile), DenseI64ArrayAttr(), 0, 0, 1));
+  take(cycles,
+       GPUScheduleAttr::get(context, GPUStrategy::Direct,
+                            getDirectThreads(device, tiles), getArray(tile),
+                            DenseI64ArrayAttr(), 0, 0, 1));
 }
 
 /// A load takes each lane of a vector for itself, wherever the elements are,
@@ -131,7 +132,7 @@ void CostModel::takeOnHost(ArrayRef<int64_t> tile, int64_t points,
     perTile *= 1.05;
   int64_t vectors = llvm::divideCeil(tiles, device.getSubgroup());
   take(perTile * static_cast<double>(vectors),
-       GPUScheduleAttr::get(context, GPURoad::Direct,
+       GPUScheduleAttr::get(context, GPUStrategy::Direct,
                             getDirectThreads(device, tiles), getArray(tile),
                             DenseI64ArrayAttr(), 0, 0, 1));
 }
@@ -154,7 +155,7 @@ void CostModel::considerStaged(const MatrixView &view,
                                std::array<int64_t, 2> tile,
                                std::array<int64_t, 2> block, int64_t depth) {
   int64_t threads = (block[0] / tile[0]) * (block[1] / tile[1]);
-  auto schedule = GPUScheduleAttr::get(context, GPURoad::Staged, threads,
+  auto schedule = GPUScheduleAttr::get(context, GPUStrategy::Staged, threads,
                                        getArray(tile), getArray(block), depth,
                                        /*padding=*/4, /*stages=*/2);
   int64_t shared = schedule.getSharedBytes();
@@ -220,8 +221,8 @@ void CostModel::considerTensorCore(const MatrixView &view,
   if (threads > 256)
     return;
   auto schedule = GPUScheduleAttr::get(
-      context, GPURoad::TensorCore, threads, getArray(tile), getArray(block),
-      depth, /*padding=*/isTF32 ? 4 : 8, stages, precision);
+      context, GPUStrategy::TensorCore, threads, getArray(tile),
+      getArray(block), depth, /*padding=*/isTF32 ? 4 : 8, stages, precision);
   int64_t shared = schedule.getSharedBytes();
   // Units of 16 bytes that a thread copies; those that go through registers
   // stay there during the products.
@@ -230,7 +231,7 @@ void CostModel::considerTensorCore(const MatrixView &view,
   int64_t registers = tile[0] * tile[1] / 32 + (tile[0] + tile[1]) / 4 +
                       (coordinates.guards.empty() ? 6 : 12) * copies + 40;
   if (threads > device.getMaxThreads() ||
-      shared > getMaxSharedBytes(device, GPURoad::TensorCore) ||
+      shared > getMaxSharedBytes(device, GPUStrategy::TensorCore) ||
       registers > 240 || copies > 8)
     return;
   auto extent = [&](ArrayRef<unsigned> axes) {
@@ -280,7 +281,7 @@ void CostModel::considerWarpgroup(const WarpgroupView &view,
           if (block[0] > 256 || block[1] > 256)
             continue;
           considerWarpgroup(
-              view, GPUScheduleAttr::get(context, GPURoad::Warpgroup,
+              view, GPUScheduleAttr::get(context, GPUStrategy::Warpgroup,
                                          128 * down * across, getArray(tile),
                                          getArray(block), /*depth=*/64,
                                          /*padding=*/0, stages, precision));
@@ -297,7 +298,7 @@ void CostModel::considerWarpgroup(const WarpgroupView &view,
   int64_t threads = schedule.getThreads(), shared = schedule.getSharedBytes();
   int64_t registers = tile[0] * tile[1] / 128 + 40;
   if (threads > device.getMaxThreads() ||
-      shared > getMaxSharedBytes(device, GPURoad::Warpgroup) ||
+      shared > getMaxSharedBytes(device, GPUStrategy::Warpgroup) ||
       registers * threads > device.getRegisters())
     return;
   int64_t processors = device.getProcessors();

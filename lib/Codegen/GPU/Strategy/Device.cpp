@@ -85,10 +85,11 @@ kas::codegen::setLimits(GPUDeviceAttr device, int64_t maxThreads,
       device.getThreadRegisters(), device.getSubgroup());
 }
 
-int64_t kas::codegen::getMaxSharedBytes(GPUDeviceAttr device, GPURoad road) {
+int64_t kas::codegen::getMaxSharedBytes(GPUDeviceAttr device,
+                                        GPUStrategy strategy) {
   // A system takes 1 KiB of a processor's for each block.
   bool mayAskForMore =
-      road == GPURoad::TensorCore || road == GPURoad::Warpgroup;
+      strategy == GPUStrategy::TensorCore || strategy == GPUStrategy::Warpgroup;
   if (mayAskForMore && device.getSharedBytes() >= declaredBytes)
     return std::max(declaredBytes, device.getProcessorSharedBytes() - 1024);
   return device.getSharedBytes();

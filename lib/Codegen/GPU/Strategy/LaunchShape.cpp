@@ -33,7 +33,7 @@ static FailureOr<int64_t>
 getNumBlocks(const GPUKernelProblem &problem, Type elementType,
              GPUScheduleAttr schedule,
              function_ref<InFlightDiagnostic()> emitError) {
-  if (schedule.getRoad() == GPURoad::Warpgroup) {
+  if (schedule.getStrategy() == GPUStrategy::Warpgroup) {
     std::string reason;
     auto view = WarpgroupView::get(problem, elementType, &reason);
     if (!view)
@@ -49,17 +49,17 @@ getNumBlocks(const GPUKernelProblem &problem, Type elementType,
                          << " for a warpgroup kernel, got " << factorType;
     return view->getNumBlocks(schedule);
   }
-  if (schedule.getRoad() != GPURoad::Direct) {
+  if (schedule.getStrategy() != GPUStrategy::Direct) {
     std::optional<MatrixView> view = MatrixView::get(problem.coordinates);
     if (!view)
       return emitError() << "expected sums of products of data and weights for "
                             "a "
-                         << stringifyEnum(schedule.getRoad())
+                         << stringifyEnum(schedule.getStrategy())
                          << " kernel, got another operator";
     auto extent = [&](ArrayRef<unsigned> axes) {
       return MatrixView::getExtent(problem.coordinates, axes);
     };
-    if (schedule.getRoad() == GPURoad::TensorCore &&
+    if (schedule.getStrategy() == GPUStrategy::TensorCore &&
         view->areRowsInner(problem.coordinates))
       std::swap(view->rows, view->columns);
     return extent(view->batches) *
@@ -85,18 +85,18 @@ getLaunchShape(GPUScheduleAttr schedule, GPUDeviceAttr device,
                        << " threads of a block for the device '"
                        << device.getName() << "', got "
                        << schedule.getThreads();
-  int64_t maxBytes = getMaxSharedBytes(device, schedule.getRoad());
+  int64_t maxBytes = getMaxSharedBytes(device, schedule.getStrategy());
   if (schedule.getSharedBytes() > maxBytes)
     return emitError() << "expected at most " << maxBytes
                        << " bytes of workgroup memory for the device '"
                        << device.getName() << "', got "
                        << schedule.getSharedBytes();
-  if (schedule.getRoad() == GPURoad::TensorCore &&
+  if (schedule.getStrategy() == GPUStrategy::TensorCore &&
       !hasMatrixInstructions(device))
     return emitError() << "expected a device with matrix instructions (sm_80 "
                           "or later) for tensor-core kernels, got '"
                        << device.getName() << "'";
-  if (schedule.getRoad() == GPURoad::Warpgroup &&
+  if (schedule.getStrategy() == GPUStrategy::Warpgroup &&
       !hasWarpgroupInstructions(device))
     return emitError() << "expected the device sm_90a for warpgroup kernels, "
                           "got '"
@@ -133,7 +133,7 @@ kas::codegen::getLaunchShape(const LoopProblem &problem,
         ArrayRef<int64_t> tile;
         if (schedule.getTile())
           tile = schedule.getTile();
-        if (schedule.getRoad() != GPURoad::Direct ||
+        if (schedule.getStrategy() != GPUStrategy::Direct ||
             tile.size() != problem.loops.size() ||
             llvm::any_of(tile, [](int64_t points) { return points != 1; }))
           return emitError() << "expected a direct kernel with a tile of "

@@ -194,16 +194,16 @@ Outliner::createKernel(Operation *op, ValueRange inputs,
     return failure();
   auto emitBody = [&](const LaunchShape &launch, gpu::GPUFuncOp kernel) {
     Location loc = op->getLoc();
-    switch (schedule.getRoad()) {
-    case GPURoad::Direct:
+    switch (schedule.getStrategy()) {
+    case GPUStrategy::Direct:
       return emitDirectKernel(rewriter, loc, problem, schedule, launch,
                               kernel.getArguments());
-    case GPURoad::Staged:
+    case GPUStrategy::Staged:
       return emitStagedKernel(rewriter, loc, problem, schedule, launch, kernel);
-    case GPURoad::TensorCore:
+    case GPUStrategy::TensorCore:
       return emitTensorCoreKernel(rewriter, loc, problem, schedule, launch,
                                   kernel);
-    case GPURoad::Warpgroup:
+    case GPUStrategy::Warpgroup:
       return emitWarpgroupKernel(rewriter, loc, problem, schedule, launch,
                                  kernel);
     }

@@ -27,48 +27,49 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-/// Considers the tensor cores' roads, with a `view` of the problem if it has
-/// one and what is rounded loses nothing.
-static void considerMatrixRoads(CostModel &model, const WarpgroupView *view,
-                                GPUDeviceAttr device,
-                                std::optional<GPURoad> road,
-                                GPUPrecision precision) {
-  if (view && (!road || road == GPURoad::Warpgroup))
+/// Considers the tensor cores' strategies, with a `view` of the problem if it
+/// has one and what is rounded loses nothing.
+static void considerMatrixStrategies(CostModel &model,
+                                     const WarpgroupView *view,
+                                     GPUDeviceAttr device,
+                                     std::optional<GPUStrategy> strategy,
+                                     GPUPrecision precision) {
+  if (view && (!strategy || strategy == GPUStrategy::Warpgroup))
     model.considerWarpgroup(*view, precision);
-  if (road == GPURoad::Warpgroup && model.getBest())
+  if (strategy == GPUStrategy::Warpgroup && model.getBest())
     return;
   bool hasTensorCore =
       precision != GPUPrecision::F32 && hasMatrixInstructions(device);
-  if (hasTensorCore && road != GPURoad::Staged && road != GPURoad::Direct)
+  if (hasTensorCore && strategy != GPUStrategy::Staged &&
+      strategy != GPUStrategy::Direct)
     model.considerTensorCore(precision);
 }
 
-/// Of `road`, or of the next simpler one that suits.
+/// Of `strategy`, or of the next simpler one that suits.
 static GPUScheduleAttr chooseGPUSchedule(const Coordinates &coordinates,
                                          const WarpgroupView *view,
                                          GPUDeviceAttr device,
-                                         std::optional<GPURoad> road,
+                                         std::optional<GPUStrategy> strategy,
                                          GPUPrecision precision) {
   CostModel model(coordinates, device);
-  considerMatrixRoads(model, view, device, road, precision);
-  bool needsMatrixRoad =
-      road == GPURoad::TensorCore || road == GPURoad::Warpgroup;
-  if (needsMatrixRoad && model.getBest())
+  considerMatrixStrategies(model, view, device, strategy, precision);
+  bool needsMatrixStrategy =
+      strategy == GPUStrategy::TensorCore || strategy == GPUStrategy::Warpgroup;
+  if (needsMatrixStrategy && model.getBest())
     return model.getBest();
   // Copies to workgroup memory gain nothing where that is like any other.
-  if (road == GPURoad::Staged || (!road && !isHostDevice(device)) ||
-      needsMatrixRoad)
+  if (strategy == GPUStrategy::Staged || (!strategy && !isHostDevice(device)) ||
+      needsMatrixStrategy)
     model.considerStaged();
-  if (road != GPURoad::Staged || !model.getBest())
+  if (strategy != GPUStrategy::Staged || !model.getBest())
     model.considerDirect();
   return model.getBest();
 }
 
-GPUScheduleAttr kas::codegen::chooseGPUSchedule(const Coordinates &coordinates,
-                                                GPUDeviceAttr device,
-                                                std::optional<GPURoad> road,
-                                                GPUPrecision precision) {
-  return ::chooseGPUSchedule(coordinates, nullptr, device, road, precision);
+GPUScheduleAttr kas::codegen::chooseGPUSchedule(
+    const Coordinates &coordinates, GPUDeviceAttr device,
+    std::optional<GPUStrategy> strategy, GPUPrecision precision) {
+  return ::chooseGPUSchedule(coordinates, nullptr, device, strategy, precision);
 }
 
 /// What warpgroups see of a kernel on tensors of `elementType`, where they can
@@ -87,12 +88,12 @@ static std::optional<WarpgroupView> getView(const GPUKernelProblem &problem,
 /// Of a kernel on tensors of `elementType`.
 static GPUScheduleAttr chooseSchedule(const GPUKernelProblem &problem,
                                       Type elementType, GPUDeviceAttr device,
-                                      std::optional<GPURoad> road,
+                                      std::optional<GPUStrategy> strategy,
                                       GPUPrecision precision) {
   std::optional<WarpgroupView> view =
       getView(problem, elementType, device, precision);
   return ::chooseGPUSchedule(problem.coordinates, view ? &*view : nullptr,
-                             device, road, precision);
+                             device, strategy, precision);
 }
 
 static Type getElementType(Operation *op) {
@@ -102,17 +103,17 @@ static Type getElementType(Operation *op) {
 /// As a sum of products, or point by point.
 static GPUScheduleAttr chooseSchedule(linalg::GenericOp op,
                                       GPUDeviceAttr device,
-                                      std::optional<GPURoad> road,
+                                      std::optional<GPUStrategy> strategy,
                                       GPUPrecision precision) {
   if (auto contraction = ContractionProblem::get(op))
     return chooseSchedule(contraction->problem, getElementType(op), device,
-                          road, precision);
+                          strategy, precision);
   LoopProblem problem = LoopProblem::get(op);
   SmallVector<int64_t> tile(problem.loops.size(), 1);
   DenseI64ArrayAttr points;
   if (!tile.empty())
     points = DenseI64ArrayAttr::get(op.getContext(), tile);
-  return GPUScheduleAttr::get(op.getContext(), GPURoad::Direct,
+  return GPUScheduleAttr::get(op.getContext(), GPUStrategy::Direct,
                               getDirectThreads(device, problem.numPoints),
                               points, DenseI64ArrayAttr(), 0, 0, 1);
 }
@@ -147,8 +148,8 @@ kas::codegen::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
   CostModel model(problem->coordinates, device);
   std::optional<WarpgroupView> view =
       getView(*problem, getElementType(op), device, precision);
-  considerMatrixRoads(model, view ? &*view : nullptr, device, std::nullopt,
-                      precision);
+  considerMatrixStrategies(model, view ? &*view : nullptr, device, std::nullopt,
+                           precision);
   model.considerStaged();
   model.considerDirect();
   if (model.getPoints().empty())
@@ -159,14 +160,14 @@ kas::codegen::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
 
 LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
                                            GPUDeviceAttr device,
-                                           std::optional<GPURoad> road,
+                                           std::optional<GPUStrategy> strategy,
                                            GPUPrecision precision) {
   module->setAttr(KasGPUDialect::deviceName, device);
   module->walk([&](linalg::GenericOp op) {
     if (!op->hasAttr(KasGPUDialect::scheduleName) &&
         hasTensorsOfStaticShape(op))
       op->setAttr(KasGPUDialect::scheduleName,
-                  chooseSchedule(op, device, road, precision));
+                  chooseSchedule(op, device, strategy, precision));
   });
   WalkResult result = module->walk([&](ApplyOp apply) {
     if (apply->hasAttr(KasGPUDialect::scheduleName))
@@ -180,7 +181,7 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
     }
     apply->setAttr(KasGPUDialect::scheduleName,
                    chooseSchedule(GPUKernelProblem::get(op),
-                                  getElementType(apply), device, road,
+                                  getElementType(apply), device, strategy,
                                   precision));
     return WalkResult::advance();
   });
@@ -205,12 +206,12 @@ struct GPUSchedule : kas::codegen::impl::GPUScheduleBase<GPUSchedule> {
     }
     chosen = setLimits(chosen, maxThreads, sharedBytes,
                        [&] { return mlir::emitError(module.getLoc()); });
-    std::optional<GPURoad> chosenRoad = symbolizeGPURoad(road);
-    if (!road.empty() && !chosenRoad) {
-      mlir::emitError(module.getLoc())
-          << "expected a road of direct, staged, tensor_core and warpgroup, "
-             "got '"
-          << road << "'";
+    std::optional<GPUStrategy> chosenStrategy = symbolizeGPUStrategy(strategy);
+    if (!strategy.empty() && !chosenStrategy) {
+      mlir::emitError(module.getLoc()) << "expected a strategy of direct, "
+                                          "staged, tensor_core and warpgroup, "
+                                          "got '"
+                                       << strategy << "'";
       return signalPassFailure();
     }
     std::optional<GPUPrecision> chosenPrecision =
@@ -221,8 +222,8 @@ struct GPUSchedule : kas::codegen::impl::GPUScheduleBase<GPUSchedule> {
           << precision << "'";
       return signalPassFailure();
     }
-    if (!chosen ||
-        failed(scheduleForGPU(module, chosen, chosenRoad, *chosenPrecision)))
+    if (!chosen || failed(scheduleForGPU(module, chosen, chosenStrategy,
+                                         *chosenPrecision)))
       return signalPassFailure();
   }
 };

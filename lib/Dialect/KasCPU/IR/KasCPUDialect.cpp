@@ -30,10 +30,10 @@ void KasCPUDialect::initialize() {
       >();
 }
 
-LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   Road road, int64_t rows, int64_t columns,
-                                   int64_t vectors, int64_t tile,
-                                   int64_t depth) {
+LogicalResult
+CPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        CPUStrategy strategy, int64_t rows, int64_t columns,
+                        int64_t vectors, int64_t tile, int64_t depth) {
   std::pair<StringRef, int64_t> numbers[] = {{"rows", rows},
                                              {"columns", columns},
                                              {"vectors", vectors},
@@ -43,14 +43,15 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (number < 0) // C1
       return emitError() << "expected " << name << " of at least 0, got "
                          << number;
-  if (road == Road::Panels && columns != 0) // C2
+  if (strategy == CPUStrategy::Panels && columns != 0) // C2
     return emitError() << "expected no columns for panels, got " << columns;
-  StringRef name = road == Road::Direct ? "direct tiles" : "row vectors";
-  if (road != Road::Panels && tile != 0) // C2
+  StringRef name =
+      strategy == CPUStrategy::Direct ? "direct tiles" : "row vectors";
+  if (strategy != CPUStrategy::Panels && tile != 0) // C2
     return emitError() << "expected no tile for " << name << ", got " << tile;
-  if (road != Road::Panels && depth != 0) // C2
+  if (strategy != CPUStrategy::Panels && depth != 0) // C2
     return emitError() << "expected no depth for " << name << ", got " << depth;
-  if (road == Road::RowVectors && rows != 0) // C2
+  if (strategy == CPUStrategy::RowVectors && rows != 0) // C2
     return emitError() << "expected no rows for row vectors, got " << rows;
   return success();
 }
@@ -61,7 +62,7 @@ KasCPUDialect::verifyOperationAttribute(Operation *op,
   if (attribute.getName() != scheduleName)
     return op->emitError() << "expected no attribute of this dialect but "
                            << scheduleName << ", got " << attribute.getName();
-  if (!isa<ScheduleAttr>(attribute.getValue())) // C3
+  if (!isa<CPUScheduleAttr>(attribute.getValue())) // C3
     return op->emitError() << "expected a #kas_cpu.schedule as " << scheduleName
                            << ", got " << attribute.getValue();
   if (!isa<ApplyOp, linalg::LinalgOp>(op)) // C4

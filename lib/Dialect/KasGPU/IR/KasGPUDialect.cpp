@@ -164,16 +164,15 @@ verifyWarpgroup(function_ref<InFlightDiagnostic()> emitError, int64_t threads,
   return success();
 }
 
-LogicalResult
-GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                        GPURoad road, int64_t threads, DenseI64ArrayAttr tile,
-                        DenseI64ArrayAttr block, int64_t depth, int64_t padding,
-                        int64_t stages, GPUPrecision precision) {
+LogicalResult GPUScheduleAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, GPUStrategy strategy,
+    int64_t threads, DenseI64ArrayAttr tile, DenseI64ArrayAttr block,
+    int64_t depth, int64_t padding, int64_t stages, GPUPrecision precision) {
   if (threads < 1 || threads > 1024) // C1
     return emitError() << "expected 1 to 1024 threads, got " << threads;
-  int64_t points = 1, most = road == GPURoad::Warpgroup    ? 16384
-                             : road == GPURoad::TensorCore ? 8192
-                                                           : 256;
+  int64_t points = 1, most = strategy == GPUStrategy::Warpgroup    ? 16384
+                             : strategy == GPUStrategy::TensorCore ? 8192
+                                                                   : 256;
   for (int64_t entry : getEntries(tile)) {
     if (entry < 1) // C2
       return emitError() << "expected entries of tile of at least 1, got "
@@ -183,33 +182,33 @@ GPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "expected a tile of at most " << most
                          << " points, got " << tile;
   }
-  if (road == GPURoad::TensorCore)
+  if (strategy == GPUStrategy::TensorCore)
     return verifyTensorCore(emitError, threads, getEntries(tile),
                             getEntries(block), depth, padding, stages,
                             precision);
-  if (road == GPURoad::Warpgroup)
+  if (strategy == GPUStrategy::Warpgroup)
     return verifyWarpgroup(emitError, threads, getEntries(tile),
                            getEntries(block), depth, padding, stages,
                            precision);
   if (precision != GPUPrecision::F32) // C9
     return emitError() << "expected a precision of f32 for "
-                       << stringifyEnum(road) << " kernels, got "
+                       << stringifyEnum(strategy) << " kernels, got "
                        << stringifyEnum(precision);
-  if (road == GPURoad::Direct)
+  if (strategy == GPUStrategy::Direct)
     return verifyDirect(emitError, block, depth, padding, stages);
   return verifyStaged(emitError, threads, getEntries(tile), getEntries(block),
                       depth, padding, stages);
 }
 
 int64_t GPUScheduleAttr::getSharedBytes() const {
-  if (getRoad() == GPURoad::Direct)
+  if (getStrategy() == GPUStrategy::Direct)
     return 0;
   // Barriers are in front, and the buffers begin at a multiple of 1024.
-  if (getRoad() == GPURoad::Warpgroup)
+  if (getStrategy() == GPUStrategy::Warpgroup)
     return (getBlock()[0] + getBlock()[1]) * getDepth() * getStages() * 2 +
            1024;
   int64_t elements = 0;
-  bool isStaged = getRoad() == GPURoad::Staged;
+  bool isStaged = getStrategy() == GPUStrategy::Staged;
   bool isTF32 = getPrecision() == GPUPrecision::TF32;
   for (int64_t lines : getBlock().asArrayRef()) {
     int64_t padding = getDepth() * getPadding();

@@ -7,6 +7,7 @@ usage: run-object.py TOOLS_FOLDER C_COMPILER LIBRARY_FOLDER FILE CPU THREADS FOL
 """
 
 import os
+import pathlib
 import random
 import re
 import struct
@@ -18,7 +19,7 @@ MAIN = """
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The elements behind the header of an .npy file. */
+/* The elements after the header of an .npy file. */
 static float *load(const char *path, size_t count) {
   unsigned char header[10];
   FILE *file = fopen(path, "rb");
@@ -48,19 +49,19 @@ int main(void) {
 
 
 def write_npy(path, shape, values):
-    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }" % ", ".join(map(str, shape))
+    header = "{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}".format(", ".join(map(str, shape)))
     header += " " * (63 - (10 + len(header)) % 64) + "\n"
     with open(path, "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        file.write(struct.pack("<%df" % len(values), *values))
+        file.write(struct.pack(f"<{len(values)}f", *values))
 
 
 def main(tools, compiler, library, path, cpu, threads, folder, *options):
     os.makedirs(folder, exist_ok=True)
-    text = open(path, encoding="utf-8").read()
+    text = pathlib.Path(path).read_text(encoding="utf-8")
     operator = re.search(r"kas.apply @(\w+)", text).group(1)
     binding = re.match(r"// (--bind=.*)", text).group(1)
-    text = open(os.path.join(library, operator + ".mlir"), encoding="utf-8").read() + text
+    text = pathlib.Path(library, operator + ".mlir").read_text(encoding="utf-8") + text
 
     def run(*command):
         subprocess.run(command, cwd=folder, check=True)
@@ -74,8 +75,10 @@ def main(tools, compiler, library, path, cpu, threads, folder, *options):
     run(tool("kas-opt"), "layer.mlir", f"-kas-cpu-pipeline=cpu={cpu} threads={threads}", "-o", "lowered.mlir")
     run(tool("kas-translate"), "-kas-to-object", "lowered.mlir", "-o", "layer.o")
 
-    header = open(os.path.join(folder, "layer.h"), encoding="utf-8").read()
-    shapes = [[int(n) for n in re.findall(r"\[(\d+)\]", line)] for line in re.findall(r"^ \* (.*float.*)$", header, re.M)]
+    header = pathlib.Path(folder, "layer.h").read_text(encoding="utf-8")
+    shapes = [
+        [int(n) for n in re.findall(r"\[(\d+)\]", line)] for line in re.findall(r"^ \* (.*float.*)$", header, re.M)
+    ]
     counts = []
     for shape in shapes:
         counts.append(1)

@@ -1,4 +1,4 @@
-// Functions of linalg for both roads: exponentials and an error function, square roots, indices, halves of sizes.
+// Functions of linalg for both strategies: exponentials and an error function, square roots, indices, halves of sizes.
 #id = affine_map<(d0) -> (d0)>
 func.func @functions(%x: tensor<37xf32> {kas.name = "x"}) -> tensor<37xf32> {
   %empty = tensor.empty() : tensor<37xf32>

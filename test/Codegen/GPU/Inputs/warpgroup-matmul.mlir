@@ -7,7 +7,7 @@ kas.operator @product<M, N, K>
 
 func.func @layer(%x: tensor<512x1024xf16>, %w: tensor<1024x768xf16>) -> tensor<512x768xf16> {
   %y = kas.apply @product(%x, %w)
-    {kas_gpu.schedule = #kas_gpu.schedule<road = warpgroup, threads = 256, tile = [64, 256], block = [128, 256],
+    {kas_gpu.schedule = #kas_gpu.schedule<strategy = warpgroup, threads = 256, tile = [64, 256], block = [128, 256],
                                           depth = 64, stages = 4, precision = f16>}
     : (tensor<512x1024xf16>, tensor<1024x768xf16>) -> tensor<512x768xf16>
   return %y : tensor<512x768xf16>

@@ -1,7 +1,7 @@
 // RUN: kas-opt %s -kas-canonicalize | FileCheck %s
 // RUN: kas-opt %s -kas-canonicalize -o %t && kas-opt %t -kas-canonicalize | diff %t -
 
-// Each rule of docs/TensorLevel.md where it applies, and where it does not.
+// Each rule of docs/reference/tensor-level.md where it applies, and where it does not.
 
 // CHECK-LABEL: kas.kernel @e1_transpose
 // CHECK-SAME:  <C, H, W>

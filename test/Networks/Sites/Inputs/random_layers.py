@@ -36,8 +36,16 @@ class Writer:
         types = ", ".join(t for _, t in self.results)
         values = ", ".join(v for v, _ in self.results)
         return "\n".join(
-            [f"// CHECK-COUNT-{self.found}: kas.apply", "// CHECK-NOT: kas.apply", "func.func @layers(" + ", ".join(self.arguments) + f") -> ({types}) {{",
-             "  %zero = arith.constant 0.0 : f32"] + self.lines + [f"  return {values} : {types}", "}"])
+            [
+                f"// CHECK-COUNT-{self.found}: kas.apply",
+                "// CHECK-NOT: kas.apply",
+                "func.func @layers(" + ", ".join(self.arguments) + f") -> ({types}) {{",
+                "  %zero = arith.constant 0.0 : f32",
+                *self.lines,
+                f"  return {values} : {types}",
+                "}",
+            ]
+        )
 
 
 def tensor(shape):
@@ -49,8 +57,10 @@ def pad(writer, value, shape, low, high):
     if padded == shape:
         return value, shape
     indices = ", ".join(f"%i{d}: index" for d in range(len(shape)))
-    return writer.line(f"tensor.pad {value} low{low} high{high} {{\n  ^bb0({indices}):\n    tensor.yield %zero : f32\n"
-                       f"  }} : {tensor(shape)} to {tensor(padded)}"), padded
+    return writer.line(
+        f"tensor.pad {value} low{low} high{high} {{\n  ^bb0({indices}):\n    tensor.yield %zero : f32\n"
+        f"  }} : {tensor(shape)} to {tensor(padded)}"
+    ), padded
 
 
 def convolution(writer, rng):
@@ -83,26 +93,31 @@ def convolution(writer, rng):
     if all(o * s == n for o, s, n in zip(output, stride, size)):
         writer.found += 1
 
-    shape = [batch, inputs] + size
-    value, padded = pad(writer, writer.argument(shape), shape, [0, 0] + low, [0, 0] + high)
-    attributes = (f"{{dilations = dense<{dilation}> : vector<{rank}xi64>, "
-                  f"strides = dense<{stride}> : vector<{rank}xi64>}}")
-    result = [batch, outputs] + output
+    shape = [batch, inputs, *size]
+    value, padded = pad(writer, writer.argument(shape), shape, [0, 0, *low], [0, 0, *high])
+    attributes = (
+        f"{{dilations = dense<{dilation}> : vector<{rank}xi64>, strides = dense<{stride}> : vector<{rank}xi64>}}"
+    )
+    result = [batch, outputs, *output]
     if kind == "dense":
-        operation, weight = ("conv_2d_nchw_fchw", "conv_1d_ncw_fcw")[rank == 1], [outputs, inputs] + kernel
+        operation, weight = ("conv_2d_nchw_fchw", "conv_1d_ncw_fcw")[rank == 1], [outputs, inputs, *kernel]
     elif kind == "depthwise":
-        operation, weight = ("depthwise_conv_2d_nchw_chw", "depthwise_conv_1d_ncw_cw")[rank == 1], [inputs] + kernel
+        operation, weight = ("depthwise_conv_2d_nchw_chw", "depthwise_conv_1d_ncw_cw")[rank == 1], [inputs, *kernel]
     else:
         operation = rng.choice(["conv_2d_ngchw_gfchw", "conv_2d_ngchw_fgchw"])
         order = [groups, outputs // groups] if operation.endswith("gfchw") else [outputs // groups, groups]
-        weight = order + [inputs // groups] + kernel
-        split = [batch, groups, inputs // groups] + padded[2:]
-        value = writer.line(f"tensor.expand_shape {value} [[0], [1, 2], [3], [4]] output_shape {split} : "
-                            f"{tensor(padded)} into {tensor(split)}")
-        padded, result = split, [batch, groups, outputs // groups] + output
+        weight = [*order, inputs // groups, *kernel]
+        split = [batch, groups, inputs // groups, *padded[2:]]
+        value = writer.line(
+            f"tensor.expand_shape {value} [[0], [1, 2], [3], [4]] output_shape {split} : "
+            f"{tensor(padded)} into {tensor(split)}"
+        )
+        padded, result = split, [batch, groups, outputs // groups, *output]
     weight_value, start = writer.argument(weight), writer.argument(result)
-    y = writer.line(f"linalg.{operation} {attributes} ins({value}, {weight_value} : {tensor(padded)}, {tensor(weight)}) "
-                    f"outs({start} : {tensor(result)}) -> {tensor(result)}")
+    y = writer.line(
+        f"linalg.{operation} {attributes} ins({value}, {weight_value} : {tensor(padded)}, {tensor(weight)}) "
+        f"outs({start} : {tensor(result)}) -> {tensor(result)}"
+    )
     writer.result(y, result)
 
 
@@ -113,13 +128,17 @@ def linear(writer, rng):
     if rng.random() < 0.5:
         weight = writer.argument([outputs, inputs])
         empty = writer.line(f"tensor.empty() : {tensor([inputs, outputs])}")
-        weight = writer.line(f"linalg.transpose ins({weight} : {tensor([outputs, inputs])}) "
-                             f"outs({empty} : {tensor([inputs, outputs])}) permutation = [1, 0]")
+        weight = writer.line(
+            f"linalg.transpose ins({weight} : {tensor([outputs, inputs])}) "
+            f"outs({empty} : {tensor([inputs, outputs])}) permutation = [1, 0]"
+        )
     else:
         weight = writer.argument([inputs, outputs])
     start = writer.argument(result)
-    y = writer.line(f"linalg.matmul ins({x}, {weight} : {tensor([rows, inputs])}, {tensor([inputs, outputs])}) "
-                    f"outs({start} : {tensor(result)}) -> {tensor(result)}")
+    y = writer.line(
+        f"linalg.matmul ins({x}, {weight} : {tensor([rows, inputs])}, {tensor([inputs, outputs])}) "
+        f"outs({start} : {tensor(result)}) -> {tensor(result)}"
+    )
     writer.result(y, result)
 
 

@@ -2,7 +2,8 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Says 2 ms of each layer, dies of weights in two groups or slabs, and writes down in KAS_TEST_RECORD what it was asked for."""
+"""Says 2 ms of each layer, dies of weights in two groups or slabs, and records its requests in KAS_TEST_RECORD."""
+
 import hashlib
 import json
 import os

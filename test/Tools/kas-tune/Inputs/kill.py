@@ -2,9 +2,10 @@
 
 usage: kill.py KAS_TUNE NETWORK DATABASE KILLS SEED
 
-After each kill the database must be sound and must still have every measurement that it had before. At the end two tuners
-work on it together, and no schedule is measured twice.
+After each kill the database must be sound and must still have every measurement that it had before. At the end two
+tuners work on it together, and no schedule is measured twice.
 """
+
 import json
 import random
 import signal
@@ -14,7 +15,7 @@ import sys
 import time
 
 COLUMNS = "id, kernel, schedule, failure, ms, default_ms, provenance"
-tune, network, database, kills, seed = sys.argv[1:3] + [sys.argv[3], int(sys.argv[4]), int(sys.argv[5])]
+tune, network, database, kills, seed = [*sys.argv[1:3], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])]
 random.seed(seed)
 command = [tune, network, "--database=" + database, "--trials=1000", "--runs=1", "--in-model=0", "--json"]
 
@@ -61,7 +62,7 @@ for number in range(kills):
 assert alive == kills, "a tuner had ended before it was killed"
 assert len(known) >= kills // 2, len(known)
 
-# The kernels behind the first one are not begun yet.
+# The kernels after the first one are not begun yet.
 command[3] = "--trials=8"
 both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
 measured = 0
@@ -72,5 +73,4 @@ for tuner in both:
 after = read()
 assert len(after) == len(known) + measured, (len(after), len(known), measured)
 assert all(after[key] == row for key, row in known.items())
-print(f"{kills} kills: {len(known)} measurements kept; "
-      f"two tuners: {measured} more, none twice")
+print(f"{kills} kills: {len(known)} measurements kept; two tuners: {measured} more, none twice")

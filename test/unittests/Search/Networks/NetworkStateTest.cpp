@@ -14,7 +14,7 @@
 
 #include "kas/InitAll.h"
 #include "kas/Search/Core/MakeSearcher.h"
-#include "kas/Search/Networks/FisherJudge.h"
+#include "kas/Search/Networks/FisherScorer.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
@@ -234,33 +234,33 @@ TEST_F(NetworkStateTest, Fisher) {
     NetworkLimits limits;
     limits.normalize = normalize;
     auto problem = makeProblem(limits);
-    auto judge = llvm::cantFail(FisherJudge::create(getNetwork(), problem));
-    EXPECT_GT(judge->getOriginal(), 0);
+    auto scorer = llvm::cantFail(FisherScorer::create(getNetwork(), problem));
+    EXPECT_GT(scorer->getOriginal(), 0);
     // What changes no value, changes no score.
     NetworkConfiguration same;
     same.programs.resize(2);
-    EXPECT_NEAR(llvm::cantFail(judge->score(same)) / judge->getOriginal(), 1,
+    EXPECT_NEAR(llvm::cantFail(scorer->score(same)) / scorer->getOriginal(), 1,
                 1e-6);
     same.programs[0] = {{StepKind::Split, 0, 0, 4}};
-    EXPECT_NEAR(llvm::cantFail(judge->score(same)) / judge->getOriginal(), 1,
+    EXPECT_NEAR(llvm::cantFail(scorer->score(same)) / scorer->getOriginal(), 1,
                 1e-6);
-    EXPECT_EQ(judge->getNumScored(), 2u);
+    EXPECT_EQ(scorer->getNumScored(), 2u);
     NetworkConfiguration other = same;
     other.programs[1] = {{StepKind::Group, 0, 0, 2}};
-    double score = llvm::cantFail(judge->score(other));
+    double score = llvm::cantFail(scorer->score(other));
     EXPECT_GT(score, 0);
-    EXPECT_NE(score, judge->getOriginal());
-    EXPECT_EQ(llvm::cantFail(judge->score(other)), score);
-    EXPECT_EQ(judge->getNumScored(), 3u);
+    EXPECT_NE(score, scorer->getOriginal());
+    EXPECT_EQ(llvm::cantFail(scorer->score(other)), score);
+    EXPECT_EQ(scorer->getNumScored(), 3u);
   }
 }
 
 TEST_F(NetworkStateTest, FisherWantsTheSameNetwork) {
   auto problem = makeProblem();
   OwningOpRef<ModuleOp> single = parse(makeText(1));
-  auto judge =
-      FisherJudge::create(*single->getOps<func::FuncOp>().begin(), problem);
-  EXPECT_EQ(llvm::toString(judge.takeError()), // N3
+  auto scorer =
+      FisherScorer::create(*single->getOps<func::FuncOp>().begin(), problem);
+  EXPECT_EQ(llvm::toString(scorer.takeError()), // N3
             "requires a network for at least 2 samples for Fisher Potential, "
             "got 1; see the option 'scored-network'");
 }

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The rules of docs/CanonicalForm.md that are identities of keys, one test
-// each, named after its number: two ways to write one operator have equal keys,
-// near misses have not.
+// The rules of docs/internals/canonical-form.md that are identities of keys,
+// one test each, named after its number: two ways to write one operator have
+// equal keys, near misses have not.
 //
 //===----------------------------------------------------------------------===//
 

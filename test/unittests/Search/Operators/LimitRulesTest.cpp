@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The rules of docs/CanonicalForm.md on orders of moves, reductions, weights
-// and ends, one test each, named after its number: what the rule takes away,
-// and a near miss that stays.
+// The rules of docs/internals/canonical-form.md on orders of moves, reductions,
+// weights and ends, one test each, named after its number: what the rule takes
+// away, and a near miss that stays.
 //
 //===----------------------------------------------------------------------===//
 

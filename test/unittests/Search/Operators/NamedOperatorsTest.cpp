@@ -26,7 +26,7 @@ using namespace kas::test;
 namespace {
 
 /// Operators that the search cannot make, and the rules of
-/// docs/CanonicalForm.md, or the primitives, that leave them out.
+/// docs/internals/canonical-form.md, or the primitives, that leave them out.
 struct Outsider {
   llvm::StringLiteral name, reason;
 };

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The rules of docs/CanonicalForm.md on single moves, one test each, named
-// after its number: what the rule takes away, and a near miss that stays.
+// The rules of docs/internals/canonical-form.md on single moves, one test each,
+// named after its number: what the rule takes away, and a near miss that stays.
 //
 //===----------------------------------------------------------------------===//
 

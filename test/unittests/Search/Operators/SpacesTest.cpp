@@ -34,7 +34,7 @@ protected:
 
 bool isSlow() { return std::getenv("KAS_SLOW_TESTS") != nullptr; }
 
-/// Merges twice, three weights: small enough to be listed on all roads.
+/// Merges twice, three weights: small enough to be listed on all strategies.
 constexpr llvm::StringLiteral twoMerges = R"(
 kas.space @two_merges<N, Cin, Cout, H | k, s>
     [N, Cout unordered, H, H] from [N, Cin unordered, H, H]
@@ -47,8 +47,8 @@ kas.space @two_merges<N, Cin, Cout, H | k, s>
 } // namespace
 
 /// Orders of moves, table, twins: they must not change what is found.
-static void expectEqualRoads(std::shared_ptr<const SearchProblem> problem,
-                             bool withoutDistance, bool withoutAny) {
+static void expectEqualStrategies(std::shared_ptr<const SearchProblem> problem,
+                                  bool withoutDistance, bool withoutAny) {
   Enumeration ordered(problem, {});
   ordered.run();
   EXPECT_GT(ordered.keys.size(), 50u);
@@ -87,37 +87,37 @@ static void expectEqualRoads(std::shared_ptr<const SearchProblem> problem,
   }
 }
 
-TEST_F(SpacesTest, SynoTestIsTheSameOnAllRoads) {
+TEST_F(SpacesTest, SynoTestIsTheSameByAllAlgorithms) {
   std::shared_ptr<SearchProblem> problem = load("syno-test.mlir");
   if (!isSlow())
     problem->limits.depth = 8;
-  expectEqualRoads(problem, isSlow(), isSlow());
+  expectEqualStrategies(problem, isSlow(), isSlow());
 }
 
-TEST_F(SpacesTest, SynoTestWithMoreMergesIsTheSameOnAllRoads) {
+TEST_F(SpacesTest, SynoTestWithMoreMergesIsTheSameByAllAlgorithms) {
   std::shared_ptr<SearchProblem> problem = load("syno-test.mlir");
   problem->limits.merge = 4;
   if (!isSlow())
     problem->limits.depth = 7;
-  expectEqualRoads(problem, isSlow(), /*withoutAny=*/false);
+  expectEqualStrategies(problem, isSlow(), /*withoutAny=*/false);
 }
 
-TEST_F(SpacesTest, TwoMergesAreTheSameOnAllRoads) {
+TEST_F(SpacesTest, TwoMergesAreTheSameByAllAlgorithms) {
   auto problem = std::make_shared<SearchProblem>(*parse(twoMerges));
   if (!isSlow())
     problem->limits.depth = 5;
-  expectEqualRoads(problem, /*withoutDistance=*/true, /*withoutAny=*/true);
+  expectEqualStrategies(problem, /*withoutDistance=*/true, /*withoutAny=*/true);
 }
 
 /// A copy of the large space that can be listed: three weights, two merges and
 /// all kinds of steps, for one small layer.
-TEST_F(SpacesTest, ASmallLargeSpaceIsTheSameOnAllRoads) {
+TEST_F(SpacesTest, ASmallLargeSpaceIsTheSameByAllAlgorithms) {
   std::shared_ptr<SearchProblem> problem = load("large.mlir");
   problem->budget = {};
   problem->limits.reduce = 3;
   problem->limits.shiftBackward = true;
   problem->limits.depth = isSlow() ? 6 : 5;
-  expectEqualRoads(problem, /*withoutDistance=*/true, /*withoutAny=*/true);
+  expectEqualStrategies(problem, /*withoutDistance=*/true, /*withoutAny=*/true);
 }
 
 /// What is remembered stays below the limit, and is only for speed.
@@ -145,8 +145,8 @@ TEST_F(SpacesTest, MemoryIsBounded) {
   EXPECT_GT(large.getStatistics().solutions, 500u);
 }
 
-TEST_F(SpacesTest, SynoResnet18IsTheSameOnAllRoads) {
-  expectEqualRoads(load("syno-resnet18.mlir"), false, true);
+TEST_F(SpacesTest, SynoResnet18IsTheSameByAllAlgorithms) {
+  expectEqualStrategies(load("syno-resnet18.mlir"), false, true);
 }
 
 TEST_F(SpacesTest, DeeperSynoResnet18IsTheSameWithATable) {

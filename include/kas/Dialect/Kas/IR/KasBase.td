@@ -30,7 +30,7 @@ def Kas_Dialect : Dialect {
     ```
 
     Source: the primitive graphs (pGraph) of the Syno paper, sections 4 and 5.
-    The specification, with every numbered constraint, is `docs/Dialect.md`.
+    The specification, with every numbered constraint, is `docs/reference/dialect.md`.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;

@@ -19,8 +19,9 @@
 
 namespace kas {
 
-/// The rules E1 to E12 of docs/TensorLevel.md. Each keeps the function of a
-/// kernel at every legal binding, the shapes of its weights and their order.
+/// The rules E1 to E12 of docs/reference/tensor-level.md. Each keeps the
+/// function of a kernel at every legal binding, the shapes of its weights and
+/// their order.
 void populateKernelCanonicalizePatterns(mlir::RewritePatternSet &patterns);
 
 /// Applies the rules to `kernel` until none matches; steps without weights that

@@ -39,9 +39,9 @@ def KasCanonicalizePass : Pass<"kas-canonicalize"> {
     Input: `kas.operator`s, symbolic or concrete. Output: the same functions at
     every binding, written with fewer or simpler primitives; idempotent. Every
     rule is listed with its identity and side condition above its pattern in
-    `CanonicalizePatterns.cpp` and `ShiftPatterns.cpp` and in `docs/Dialect.md`.
+    `CanonicalizePatterns.cpp` and `ShiftPatterns.cpp` and in `docs/reference/dialect.md`.
 
-    In `kas.kernel`s it applies the rules E1 to E12 of `docs/TensorLevel.md`
+    In `kas.kernel`s it applies the rules E1 to E12 of `docs/reference/tensor-level.md`
     (`CanonicalizeKernel.cpp`).
 
     Exposed as `populateCanonicalizePatterns()` in `Canonicalize.h` and
@@ -88,7 +88,7 @@ def KasSolveShapesPass : Pass<"kas-solve-shapes"> {
 
     Exposed as `solveShapes()` in `SolveKernel.h`. Example:
     `test/Dialect/Kas/Tensor/solve-shapes.mlir`. Source: Canvas, section 6.2; the
-    model is in `docs/TensorLevel.md`.
+    model is in `docs/reference/tensor-level.md`.
   }];
   let options = [
     Option<"choice", "choice", "unsigned", "0",
@@ -111,7 +111,7 @@ def KasSolveBudgetPass : Pass<"kas-solve-budget"> {
 
     Exposed as `solveBudget()` in `SolveKernel.h`. Example:
     `test/Dialect/Kas/Tensor/solve-budget.mlir`. Source: Canvas, section 6.3; both
-    models are in `docs/TensorLevel.md`.
+    models are in `docs/reference/tensor-level.md`.
   }];
   let options = [
     Option<"mode", "mode", "std::string", "\"exact\"",

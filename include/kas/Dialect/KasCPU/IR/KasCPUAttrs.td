@@ -34,18 +34,18 @@ def KasCPU_Dialect : Dialect {
   }];
 }
 
-def KasCPU_Road : I32EnumAttr<"Road", "how a contraction reads its data", [
+def KasCPU_Strategy : I32EnumAttr<"CPUStrategy", "how a contraction reads its data", [
     I32EnumAttrCase<"Panels", 0, "panels">,
     I32EnumAttrCase<"Direct", 1, "direct">,
     I32EnumAttrCase<"RowVectors", 2, "row_vectors">]> {
   let cppNamespace = "::kas";
 }
 
-def KasCPU_ScheduleAttr : AttrDef<KasCPU_Dialect, "Schedule"> {
+def KasCPU_ScheduleAttr : AttrDef<KasCPU_Dialect, "CPUSchedule"> {
   let mnemonic = "schedule";
   let summary = "how a contraction is cut into register tiles";
   let description = [{
-    The road, and the numbers that are not left to the cost model: `rows` times
+    The strategy, and the numbers that are not left to the cost model: `rows` times
     `columns` times `vectors` of sums are in registers at once. Columns are lines of
     the image and belong to direct tiles; panels have `tile` columns of the output,
     which must lie together there, and hold `depth` iterations of the outermost
@@ -53,9 +53,9 @@ def KasCPU_ScheduleAttr : AttrDef<KasCPU_Dialect, "Schedule"> {
     pixels there: a part of a line, or some whole lines.
 
     ```mlir
-    #kas_cpu.schedule<road = direct, rows = 8, columns = 3, vectors = 1>
-    #kas_cpu.schedule<road = panels, rows = 6, vectors = 4, tile = 112, depth = 64>
-    #kas_cpu.schedule<road = row_vectors, columns = 14, vectors = 2>
+    #kas_cpu.schedule<strategy = direct, rows = 8, columns = 3, vectors = 1>
+    #kas_cpu.schedule<strategy = panels, rows = 6, vectors = 4, tile = 112, depth = 64>
+    #kas_cpu.schedule<strategy = row_vectors, columns = 14, vectors = 2>
     ```
 
     Constraints:
@@ -69,7 +69,7 @@ def KasCPU_ScheduleAttr : AttrDef<KasCPU_Dialect, "Schedule"> {
     error of `-kas-pack-operators` and `-kas-pack-contractions`.
   }];
   let parameters = (ins
-    EnumParameter<KasCPU_Road>:$road,
+    EnumParameter<KasCPU_Strategy>:$strategy,
     DefaultValuedParameter<"int64_t", "0">:$rows,
     DefaultValuedParameter<"int64_t", "0">:$columns,
     DefaultValuedParameter<"int64_t", "0">:$vectors,

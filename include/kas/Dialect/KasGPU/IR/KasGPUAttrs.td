@@ -55,7 +55,7 @@ def KasGPU_Dialect : Dialect {
   }];
 }
 
-def KasGPU_Road : I32EnumAttr<"GPURoad", "how a kernel reads its data", [
+def KasGPU_Strategy : I32EnumAttr<"GPUStrategy", "how a kernel reads its data", [
     I32EnumAttrCase<"Direct", 0, "direct">,
     I32EnumAttrCase<"Staged", 1, "staged">,
     I32EnumAttrCase<"TensorCore", 2, "tensor_core">,
@@ -82,7 +82,7 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
     computed so.
 
     ```mlir
-    #kas_gpu.schedule<road = direct, threads = 256, tile = [1, 4, 1, 1]>
+    #kas_gpu.schedule<strategy = direct, threads = 256, tile = [1, 4, 1, 1]>
     ```
 
     **Staged** kernels are for sums of products. Output coordinates that only the
@@ -95,7 +95,7 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
     next step is loaded while that of the last one is multiplied.
 
     ```mlir
-    #kas_gpu.schedule<road = staged, threads = 256, tile = [4, 4], block = [64, 64],
+    #kas_gpu.schedule<strategy = staged, threads = 256, tile = [4, 4], block = [64, 64],
                       depth = 16, padding = 4, stages = 2>
     ```
 
@@ -108,7 +108,7 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
     twice the `padding`.
 
     ```mlir
-    #kas_gpu.schedule<road = tensor_core, threads = 128, tile = [64, 32],
+    #kas_gpu.schedule<strategy = tensor_core, threads = 128, tile = [64, 32],
                       block = [128, 64], depth = 32, padding = 8, stages = 3,
                       precision = f16>
     ```
@@ -119,7 +119,7 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
     `stages` buffers.
 
     ```mlir
-    #kas_gpu.schedule<road = warpgroup, threads = 256, tile = [64, 256], block = [128, 256],
+    #kas_gpu.schedule<strategy = warpgroup, threads = 256, tile = [64, 256], block = [128, 256],
                       depth = 64, stages = 4, precision = f16>
     ```
 
@@ -147,7 +147,7 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
     `-kas-gpu-outline`.
   }];
   let parameters = (ins
-    EnumParameter<KasGPU_Road>:$road,
+    EnumParameter<KasGPU_Strategy>:$strategy,
     "int64_t":$threads,
     OptionalParameter<"::mlir::DenseI64ArrayAttr">:$tile,
     OptionalParameter<"::mlir::DenseI64ArrayAttr">:$block,
@@ -157,10 +157,10 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
     DefaultValuedParameter<"GPUPrecision", "GPUPrecision::F32">:$precision);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
-  let builders = [AttrBuilder<(ins "GPURoad":$road, "int64_t":$threads,
+  let builders = [AttrBuilder<(ins "GPUStrategy":$strategy, "int64_t":$threads,
       "::mlir::DenseI64ArrayAttr":$tile, "::mlir::DenseI64ArrayAttr":$block,
       "int64_t":$depth, "int64_t":$padding, "int64_t":$stages), [{
-    return $_get($_ctxt, road, threads, tile, block, depth, padding, stages,
+    return $_get($_ctxt, strategy, threads, tile, block, depth, padding, stages,
                  GPUPrecision::F32);
   }]>];
   let extraClassDeclaration = [{

@@ -1,0 +1,318 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Random operators through the strategies to GPUs: kernels, run on the CPU and
+// on Vulkan devices, agree with the reference; binaries are valid.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Batch.h"
+#include "RandomContraction.h"
+#include "VulkanEnvironment.h"
+#include "kas/Codegen/GPU/GPU.h"
+#include "kas/Codegen/GPU/Passes.h"
+#include "kas/Dialect/KasGPU/IR/KasGPUOps.h"
+#include "kas/ExecutionEngine/JIT.h"
+#include "kas/Pipelines/GPU.h"
+#include "gtest/gtest.h"
+
+using namespace kas;
+using namespace kas::codegen;
+using namespace kas::execution;
+using namespace kas::reference;
+using namespace kas::test;
+using namespace mlir;
+
+[[maybe_unused]] static auto *const environment =
+    testing::AddGlobalTestEnvironment(new VulkanEnvironment);
+
+namespace {
+
+void checkKernels(const GPUFrontOptions &front, unsigned count,
+                  const RandomOperatorOptions &operators = {},
+                  double tolerance = 0) {
+  CPUPipelineOptions serial;
+  serial.threads = 1;
+  forEachBatch(count, operators, [&](Batch &batch) {
+    batch.check(
+        [&](OpPassManager &manager) {
+          buildGPUFrontHalf(manager, front);
+          manager.addPass(createGPUToCPULoops());
+        },
+        {.pipeline = serial,
+         .tolerance = tolerance,
+         // Four factors of 10 bits are off by a fifth of the tolerance of f16,
+         // relative to sums without signs.
+         .floorFactor = tolerance == 0 ? 1.0 : 20.0});
+  });
+}
+
+GPUFrontOptions onTensorCores(StringRef precision) {
+  return {.device = "sm_90",
+          .strategy = "tensor_core",
+          .precision = precision.str()};
+}
+
+} // namespace
+
+TEST(GPUStrategies, KernelsForNVIDIAAgreeWithTheReference) {
+  checkKernels({.device = "sm_90"}, getNumOperators(200, 1000));
+}
+
+TEST(GPUStrategies, KernelsForVulkanAgreeWithTheReference) {
+  checkKernels({.device = "vulkan"}, getNumOperators(50, 1000));
+}
+
+// Kernels with workgroup memory, also where they are not the cheapest.
+TEST(GPUStrategies, StagedKernelsAgreeWithTheReference) {
+  checkKernels({.device = "vulkan", .strategy = "staged"},
+               getNumOperators(100, 1000));
+}
+
+// Enough points for tiles in registers and in workgroup memory.
+TEST(GPUStrategies, KernelsOfLargerOperatorsAgreeWithTheReference) {
+  RandomOperatorOptions larger;
+  larger.maxPoints = 300000;
+  larger.maxExtent = 60;
+  checkKernels({.device = "sm_90"}, getNumOperators(50, 500), larger);
+}
+
+// Lane by lane, with the fragments of matrix instructions.
+// All of up to four factors are rounded, and so are results of stages, to 10
+// bits behind the point or to 7.
+TEST(GPUStrategies, TensorCoreKernelsAgreeWithTheReference) {
+  checkKernels(onTensorCores("f16"), getNumOperators(50, 1000), {}, 1e-2);
+  checkKernels(onTensorCores("tf32"), getNumOperators(50, 1000), {}, 1e-2);
+  checkKernels(onTensorCores("bf16"), getNumOperators(0, 1000), {}, 8e-2);
+}
+
+/// On Mesa's lavapipe where there is no other device, with the validation
+/// layer.
+static void checkOnVulkan(StringRef elements, double tolerance) {
+  forEachBatch(getNumOperators(200, 1000), {}, [&](Batch &batch) {
+    SPIRVPipelineOptions options;
+    options.front.elements = elements.str();
+    auto program = compileForSPIRV(batch.getModule(), options);
+    ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
+    EXPECT_EQ(validateSPIRV(*program), "");
+    batch.compare(
+        [&](unsigned i, const Inputs &inputs) {
+          SmallVector<ArrayRef<float>> arguments{inputs.data};
+          arguments.append(inputs.weights.begin(), inputs.weights.end());
+          auto results = runOnVulkan(*program, i, arguments);
+          if (results)
+            return results->front();
+          ADD_FAILURE() << llvm::toString(results.takeError());
+          return std::vector<float>();
+        },
+        tolerance);
+  });
+}
+
+TEST(GPUStrategies, KernelsOnVulkanDevicesAgreeWithTheReference) {
+  checkOnVulkan("f32", 1e-4);
+}
+
+TEST(GPUStrategies, KernelsOnVulkanDevicesAgreeWithTheReferenceInHalves) {
+  checkOnVulkan("f16", 1e-2);
+}
+
+namespace {
+/// The operator of kernel `FUNCTION_NUMBER`, as text.
+std::string describeKernel(ModuleOp module, StringRef kernel) {
+  std::string text = kernel.str() + "\n";
+  auto function = module.lookupSymbol<func::FuncOp>(kernel.rsplit('_').first);
+  if (function)
+    function.walk([&](ApplyOp apply) {
+      if (OperatorOp op = apply.getOperator())
+        text += print(op) + "\n" + print(apply) + "\n";
+    });
+  return text;
+}
+
+void checkAssembly(ModuleOp module, const NVVMPipelineOptions &options) {
+  auto program = compileForNVVM(module, options);
+  ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
+  auto assembly = assemblePTX(*program, options.chip);
+  ASSERT_TRUE(bool(assembly)) << llvm::toString(assembly.takeError());
+  if (!*assembly)
+    GTEST_SKIP() << "there is no ptxas";
+  EXPECT_EQ((*assembly)->spilledBytes, 0)
+      << describeKernel(module, (*assembly)->firstSpilling);
+  EXPECT_EQ((*assembly)->stackBytes, 0);
+  EXPECT_FALSE((*assembly)->isSerialized);
+}
+} // namespace
+
+TEST(GPUStrategies, TensorCoreKernelsAreAssembledWithoutSpills) {
+  for (StringRef chip : {"sm_80", "sm_90", "sm_90a"})
+    for (StringRef precision : {"f16", "bf16", "tf32"}) {
+      unsigned quick = chip == "sm_90" && precision != "bf16" ? 50 : 0;
+      SCOPED_TRACE((chip + " " + precision).str());
+      forEachBatch(getNumOperators(quick, 1000), {}, [&](Batch &batch) {
+        NVVMPipelineOptions options;
+        options.front = onTensorCores(precision);
+        options.front.device.clear();
+        options.chip = chip.str();
+        checkAssembly(batch.getModule(), options);
+      });
+    }
+}
+
+// With products of warpgroups where operators have the form for them.
+TEST(GPUStrategies, WarpgroupKernelsAreAssembledWithoutSpills) {
+  for (StringRef precision : {"f16", "bf16"})
+    forEachBatch(getNumOperators(precision == "f16" ? 20 : 0, 1000), {},
+                 [&](Batch &batch) {
+                   NVVMPipelineOptions options;
+                   options.chip = "sm_90a";
+                   options.front.strategy = "warpgroup";
+                   options.front.precision = options.front.elements =
+                       precision.str();
+                   checkAssembly(batch.getModule(), options);
+                 });
+}
+
+//===----------------------------------------------------------------------===//
+// Contractions on warpgroups
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+OperatorMaker makeContractions(int64_t maxProducts) {
+  return [=](OpBuilder &builder, StringRef name, uint64_t seed) {
+    return makeRandomContraction(builder, name, seed, maxProducts);
+  };
+}
+
+/// Default schedules on sm_90a, of warpgroups where they can be.
+GPUFrontOptions onWarpgroups(StringRef precision) {
+  return {.device = "sm_90a",
+          .strategy = "warpgroup",
+          .precision = precision.str(),
+          .elements = precision.str()};
+}
+
+std::vector<uint16_t> round(ArrayRef<float> values,
+                            const llvm::fltSemantics &type) {
+  std::vector<uint16_t> bits;
+  for (float value : values) {
+    llvm::APFloat number(value);
+    bool losesInfo;
+    number.convert(type, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    bits.push_back(
+        static_cast<uint16_t>(number.bitcastToAPInt().getZExtValue()));
+  }
+  return bits;
+}
+
+std::vector<float> widen(ArrayRef<uint16_t> bits,
+                         const llvm::fltSemantics &type) {
+  std::vector<float> values;
+  for (uint16_t one : bits) {
+    llvm::APFloat number(type, llvm::APInt(16, one));
+    bool losesInfo;
+    number.convert(llvm::APFloat::IEEEsingle(),
+                   llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    values.push_back(number.convertToFloat());
+  }
+  return values;
+}
+
+/// Calls a function on tensors of 16 bits.
+std::vector<float> callRounded(CompiledModule::Function function,
+                               const Inputs &inputs,
+                               const llvm::fltSemantics &type) {
+  std::vector<std::vector<uint16_t>> buffers = {round(inputs.data, type)};
+  for (const std::vector<float> &weight : inputs.weights)
+    buffers.push_back(round(weight, type));
+  buffers.emplace_back(*getNumElements(inputs.shapes.output), 0xffff);
+  std::vector<void *> pointers;
+  for (std::vector<uint16_t> &buffer : buffers)
+    pointers.push_back(buffer.data());
+  function(pointers.data());
+  return widen(buffers.back(), type);
+}
+
+unsigned countWarpgroupKernels(ModuleOp module) {
+  unsigned count = 0;
+  module->walk([&](gpu::GPUFuncOp kernel) {
+    count +=
+        kernel->walk([](WarpgroupMmaOp) { return WalkResult::interrupt(); })
+            .wasInterrupted();
+  });
+  return count;
+}
+
+} // namespace
+
+// Any order of dimensions, batches, several blocks of steps and edges.
+TEST(GPUStrategies, ContractionsOnWarpgroupsAgreeWithTheReference) {
+  for (bool isBF16 : {false, true}) {
+    const llvm::fltSemantics &type =
+        isBF16 ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
+    unsigned count = getNumOperators(5, 300), numKernels = 0;
+    CPUPipelineOptions serial;
+    serial.threads = 1;
+    auto addFrontHalf = [&](OpPassManager &manager) {
+      buildGPUFrontHalf(manager, onWarpgroups(isBF16 ? "bf16" : "f16"));
+    };
+    forEachBatchOf(makeContractions(1 << 18), count, [&](Batch &batch) {
+      OwningOpRef<ModuleOp> kernels = batch.run(addFrontHalf);
+      ASSERT_TRUE(kernels);
+      numKernels += countWarpgroupKernels(*kernels);
+      batch.check(
+          [&](OpPassManager &manager) {
+            addFrontHalf(manager);
+            manager.addPass(createGPUToCPULoops());
+          },
+          {.pipeline = serial,
+           .tolerance = isBF16 ? 2e-2 : 1e-2,
+           .floorFactor = 20,
+           .call = [&](CompiledModule::Function function, const Inputs &inputs,
+                       const std::vector<float> &) {
+             return callRounded(function, inputs, type);
+           }});
+    });
+    RecordProperty("kernels", numKernels);
+    EXPECT_GE(numKernels, count * 9 / 10);
+  }
+}
+
+TEST(GPUStrategies, ContractionsOnWarpgroupsAreAssembledWithoutSpills) {
+  for (StringRef precision : {"f16", "bf16"}) {
+    unsigned count = getNumOperators(precision == "f16" ? 10 : 0, 1000);
+    unsigned numKernels = 0;
+    forEachBatchOf(makeContractions(int64_t(1) << 40), count,
+                   [&](Batch &batch) {
+                     NVVMPipelineOptions options;
+                     options.chip = "sm_90a";
+                     options.front = onWarpgroups(precision);
+                     OwningOpRef<ModuleOp> kernels =
+                         batch.run([&](OpPassManager &manager) {
+                           buildGPUFrontHalf(manager, options.front);
+                         });
+                     ASSERT_TRUE(kernels);
+                     numKernels += countWarpgroupKernels(*kernels);
+                     checkAssembly(batch.getModule(), options);
+                   });
+    RecordProperty(("kernels_" + precision).str(), numKernels);
+    EXPECT_GE(numKernels, count * 9 / 10);
+  }
+}
+
+TEST(GPUStrategies, KernelsForNVIDIAAreAssembledWithoutSpills) {
+  for (StringRef chip : {"sm_80", "sm_90", "sm_90a"}) {
+    unsigned quick = chip == "sm_90" ? 200 : 50;
+    forEachBatch(getNumOperators(quick, 1000), {}, [&](Batch &batch) {
+      NVVMPipelineOptions options;
+      options.chip = chip.str();
+      checkAssembly(batch.getModule(), options);
+    });
+  }
+}
