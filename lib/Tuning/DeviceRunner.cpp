@@ -10,7 +10,7 @@
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/DeviceFunction.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Tuning/ForkedProcess.h"
+#include "kas/Support/ChildProcess.h"
 #include <cstring>
 #include <limits>
 
