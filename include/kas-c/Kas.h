@@ -260,8 +260,10 @@ const char *kasFunctionGetName(const KasFunction *function, size_t tensor);
 double kasFunctionGetCompileMilliseconds(const KasFunction *function);
 
 /// Calls the function with one pointer to dense, row-major f32 per tensor.
-/// Results must not overlap with anything else.
-void kasFunctionCall(const KasFunction *function, float *const *tensors);
+/// Results must not overlap with anything else. Returns null, or what the
+/// assertion says that failed ("FILE:LINE:COLUMN: TEXT"), which lives as long
+/// as the function; the results are not specified then.
+const char *kasFunctionCall(const KasFunction *function, float *const *tensors);
 
 #ifdef __cplusplus
 }

@@ -61,7 +61,9 @@ kas::execution::translateToLLVM(mlir::ModuleOp module,
 
 bool kas::execution::isCallable(const llvm::Function &function) {
   return !function.isDeclaration() && function.hasExternalLinkage() &&
-         function.getReturnType()->isVoidTy() && !function.isVarArg() &&
+         (function.getReturnType()->isVoidTy() ||
+          function.getReturnType()->isPointerTy()) &&
+         !function.isVarArg() &&
          llvm::all_of(function.args(), [](const llvm::Argument &argument) {
            return argument.getType()->isPointerTy();
          });

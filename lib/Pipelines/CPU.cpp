@@ -133,6 +133,7 @@ static void addLoops(OpPassManager &manager,
 /// Loops to the LLVM dialect, functions on plain pointers.
 static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
   manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(createReturnAssertions());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(createConvertVectorToLLVMPass());

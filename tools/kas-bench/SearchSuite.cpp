@@ -9,7 +9,7 @@
 #include "KasBench.h"
 #include "SearchSpaces.h"
 #include "SearchTable.h"
-#include "kas/Search/Core/MakeSearcher.h"
+#include "kas/Search/Core/Session.h"
 #include "kas/Search/Operators/GraphState.h"
 #include "llvm/ADT/STLExtras.h"
 #include <ctime>
@@ -172,24 +172,41 @@ static llvm::Expected<Tabulated> loadTable() {
   return result;
 }
 
+namespace {
+/// Looks a candidate up.
+class TableEvaluator final : public Evaluator {
+public:
+  explicit TableEvaluator(std::shared_ptr<const SearchTable> table)
+      : table(std::move(table)) {}
+
+  StringRef getName() const override { return "reward"; }
+  bool isDeterministic() const override { return true; }
+  llvm::Expected<Metrics> evaluate(const Solution &solution) override {
+    return Metrics{{"reward", table->rows[solution.key()].reward}};
+  }
+
+private:
+  std::shared_ptr<const SearchTable> table;
+};
+} // namespace
+
 static Run runSeed(const Tabulated &space, StringRef algorithm, uint64_t seed) {
-  SearcherSettings settings;
-  settings.seed = seed;
-  settings.tree = space.tree;
-  auto searcher = llvm::cantFail(
-      makeSearcher(algorithm, makeTabulatedState(space.table), settings));
+  SessionOptions options;
+  options.algorithm = algorithm;
+  options.seed = seed;
+  auto session = llvm::cantFail(Session::create(
+      {.root = makeTabulatedState(space.table), .tree = space.tree}, options));
+  llvm::cantFail(session->makeEvaluators({"reward"}, [&](StringRef) {
+    return std::make_unique<TableEvaluator>(space.table);
+  }));
   Run run;
   double best = 0;
   unsigned count = 0;
   while (best < 0.99 * space.best) {
-    std::vector<Candidate> candidates = searcher->ask(1);
-    if (candidates.empty())
+    std::optional<SearchResult> result = llvm::cantFail(session->step());
+    if (!result)
       break;
-    double reward =
-        space.table->rows[candidates.front().solution->key()].reward;
-    llvm::cantFail(
-        searcher->tell(candidates.front().id, Metrics{{"reward", reward}}));
-    best = std::max(best, reward);
+    best = std::max(best, std::get<Metrics>(result->outcome).at("reward"));
     ++count;
     if (run.best.size() < std::size(checkpoints) &&
         count == checkpoints[run.best.size()])

@@ -77,7 +77,12 @@ struct Options {
   cl::list<std::string> args{
       "args", cl::value_desc("params.npz|seed"),
       cl::desc("Arguments of a function by their kas.name, or the seed of "
-               "random ones; may be repeated"),
+               "random ones; may be repeated. Random ones are normal(1) for "
+               "the first argument, uniform in [0.5, 1.5) where the function "
+               "takes a square root of them or asserts that they are positive "
+               "(variances), normal with deviation sqrt(2 / fan-in) from rank "
+               "2 on, else normal(0.1); the argument attribute kas.init says "
+               "otherwise"),
       cl::cat(category)};
   cl::opt<std::string> output{"output", cl::value_desc("y.npy"),
                               cl::desc("Write the result"), cl::cat(category)};

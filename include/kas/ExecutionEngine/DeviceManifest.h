@@ -43,7 +43,9 @@ struct DeviceManifest {
     std::vector<TensorMap> tensorMaps;
   };
 
-  enum class BufferKind { Argument, Result, Constant, Scratch };
+  /// A status is an i32, the position in `assertions` of the first one that
+  /// failed, or one that is not there.
+  enum class BufferKind { Argument, Result, Status, Constant, Scratch };
   struct Buffer {
     BufferKind kind;
     std::string name;
@@ -68,6 +70,8 @@ struct DeviceManifest {
     /// Arguments in their order, results in theirs, and what is between them.
     std::vector<Buffer> buffers;
     uint64_t scratchBytes = 0;
+    /// What those assertions say that may fail, with their places.
+    std::vector<std::string> assertions;
     /// Each sees what those before it wrote.
     std::vector<Launch> launches;
   };

@@ -11,7 +11,7 @@
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "kas/Networks/Scores/Proxies.h"
 #include "kas/Pipelines/CPU.h"
-#include "mlir/Parser/Parser.h"
+#include "kas/Support/Bytecode.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace kas;
@@ -120,10 +120,10 @@ ProgramTable::ProgramTable(std::shared_ptr<const NetworkProblem> given)
     : problem(std::move(given)),
       context(makeRegistry(), MLIRContext::Threading::DISABLED) {
   context.loadAllAvailableDialects();
-  for (const std::string &text : problem->modules) {
+  for (const std::string &bytecode : problem->modules) {
     auto node = std::make_unique<ProgramNode>();
-    node->module = parseSourceString<ModuleOp>(text, &context);
-    assert(node->module && "a layer was printed before");
+    node->module = readBytecode(bytecode, &context);
+    assert(node->module && "a layer was written before");
     auto layer = node->module->lookupSymbol<func::FuncOp>(layerFunctionName);
     node->parts = {findConvolutions(layer).front()};
     finish(*node);

@@ -59,7 +59,7 @@ evaluateOnCPU(OperatorOp op, const TestTensor &data,
     arguments.push_back(toTensor(weight));
   SmallVector<Tensor> results =
       llvm::cantFail(compiled->getSignature().makeResults());
-  (*compiled)(arguments, results);
+  llvm::cantFail((*compiled)(arguments, results));
   ArrayRef<float> values = results.front().getValues();
   return {values.begin(), values.end()};
 }

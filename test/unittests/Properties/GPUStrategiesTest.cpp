@@ -235,7 +235,7 @@ std::vector<float> callRounded(CompiledModule::Function function,
   std::vector<void *> pointers;
   for (std::vector<uint16_t> &buffer : buffers)
     pointers.push_back(buffer.data());
-  function(pointers.data());
+  llvm::cantFail(execution::call(function, pointers.data()));
   return widen(buffers.back(), type);
 }
 

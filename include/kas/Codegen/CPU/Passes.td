@@ -353,4 +353,46 @@ def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
   ];
 }
 
+def ReturnAssertions : Pass<"kas-return-assertions", "::mlir::ModuleOp"> {
+  let summary = "Let failing assertions end functions, not the process";
+  let description = [{
+    Input: functions on buffers whose control flow is branches, with parallel
+    loops of the OpenMP dialect. Each public function without results returns a
+    pointer: null, or the text of the assertion (`cf.assert`) that failed, with
+    its place in the model before it, as a string that lives as long as the
+    code. Private functions that can fail return such a pointer after their
+    results, and calls pass it on. What the function has allocated is freed
+    then; what it has written so far stays.
+
+    In a parallel loop the iteration ends, the others run on, and the function
+    returns after the loop: the message of the first iteration that failed, in
+    the order of serial loops, so that it does not depend on the threads.
+
+    ```mlir
+    func.func @f(%x: memref<f32>) {
+      %ok = ...
+      cf.assert %ok, "requires x > 0"
+      return
+    }
+    // becomes
+    func.func @f(%x: memref<f32>) -> !llvm.ptr {
+      %ok = ...
+      cf.cond_br %ok, ^rest, ^failure
+    ^rest:
+      %none = llvm.mlir.zero : !llvm.ptr
+      return %none : !llvm.ptr
+    ^failure:
+      %message = llvm.mlir.addressof @kas_assertion_messages : !llvm.ptr
+      return %message : !llvm.ptr
+    }
+    ```
+
+    Example: `test/Codegen/CPU/return-assertions.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::ub::UBDialect"
+  ];
+}
+
 #endif // KAS_CODEGEN_CPU_PASSES_TD

@@ -73,7 +73,9 @@ struct GPUManifest {
   };
 
   struct Buffer : TensorShape {
-    enum class Kind { Argument, Result, Constant, Scratch };
+    /// A status is an i32, the position in `assertions` of the first one that
+    /// failed, or one that is not there.
+    enum class Kind { Argument, Result, Status, Constant, Scratch };
     Kind kind;
     std::string name;
     /// In the scratch buffer, a multiple of 256.
@@ -94,6 +96,8 @@ struct GPUManifest {
     /// temporaries.
     std::vector<Buffer> buffers;
     int64_t scratchBytes = 0;
+    /// What those assertions say that may fail, with their places.
+    std::vector<std::string> assertions;
     /// In order: each sees what those before it wrote.
     std::vector<Launch> launches;
   };

@@ -47,6 +47,26 @@ def GPUFormKernels : Pass<"kas-gpu-form-kernels", "::mlir::func::FuncOp"> {
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def GPUReturnAssertions : Pass<"kas-gpu-return-assertions", "::mlir::func::FuncOp"> {
+  let summary = "Compute assertions on elements as one more result";
+  let description = [{
+    Programs for devices are kernels alone: nothing there can stop. Input: a public
+    function of one block on tensors, with assertions (`cf.assert`) whose condition
+    is known when constants are folded, or that are in a `linalg.generic` on
+    tensors of static shapes and do not depend on its outputs. Output: the same
+    without assertions, with one more result, a tensor of rank 0 of i32: the position
+    of the first assertion, in the order of the function, that some element fails, or
+    2147483647. The attribute `kas_gpu.assertions` has their texts, each with its
+    place in the model before it; it becomes part of the manifest, and who runs the
+    program reads the result. An assertion that cannot hold is an error here.
+
+    Example: `test/Codegen/GPU/return-assertions.mlir`.
+  }];
+  let dependentDialects = [
+    "::kas::KasGPUDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def GPUSetElements : Pass<"kas-gpu-set-elements", "::mlir::func::FuncOp"> {
   let summary = "Keep tensors of f32 in fewer bits";
   let description = [{

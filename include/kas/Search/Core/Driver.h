@@ -32,6 +32,11 @@ struct SearchResult {
   Outcome outcome;
 };
 
+/// The metrics of all `evaluators` in turn. The first failure is the outcome,
+/// with the name of the evaluator; those after it are not called.
+Outcome evaluate(const Candidate &candidate,
+                 llvm::ArrayRef<Evaluator *> evaluators);
+
 /// Evaluates the candidates of `searcher` by all `evaluators` in turn (the
 /// first failure is the candidate's outcome; later ones are not run) and
 /// returns the results by identifier. `progress` is called after each

@@ -48,7 +48,7 @@ struct NetworkProblem {
   };
   NetworkLimits limits;
   std::vector<Layer> layers;
-  /// By shape, `@layer` as `CutLayer` has it.
+  /// By shape, the bytecode of `@layer` as `CutLayer` has it.
   std::vector<std::string> modules;
   /// Multiply-adds and elements of weights that no layer has.
   double otherMacs = 0, otherParams = 0;

@@ -280,6 +280,17 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
                              << " on a module, got " << op->getName();
     return success();
   }
+  if (name == assertionsName) {
+    auto texts = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (!texts || !llvm::all_of(texts, llvm::IsaPred<StringAttr>)) // A1
+      return op->emitError()
+             << "expected an array of strings as " << assertionsName << ", got "
+             << attribute.getValue();
+    if (!isa<FunctionOpInterface>(op)) // A2
+      return op->emitError() << "expected " << assertionsName
+                             << " on a function, got " << op->getName();
+    return success();
+  }
   if (name == scratchName || name == manifestName || name == dynamicBytesName ||
       name == numTensorMapsName)
     return success();

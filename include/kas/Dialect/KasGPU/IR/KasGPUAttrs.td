@@ -24,8 +24,8 @@ def KasGPU_Dialect : Dialect {
   let description = [{
     Its operations are those of warpgroups, and the copies that feed them. Its attribute `kas_gpu.schedule` is set on `kas.apply` and
     `linalg.generic`, `kas_gpu.device` on modules. Passes write `kas_gpu.access` on the arguments of
-    kernels, `kas_gpu.dynamic_bytes` on kernels, `kas_gpu.scratch` on the buffer of temporaries and `kas_gpu.manifest` on
-    modules.
+    kernels, `kas_gpu.dynamic_bytes` on kernels, `kas_gpu.scratch` on the buffer of temporaries, `kas_gpu.manifest` on
+    modules and `kas_gpu.assertions` on functions.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
@@ -42,6 +42,10 @@ def KasGPU_Dialect : Dialect {
         "kas_gpu.dynamic_bytes";
     /// The attribute of the buffer that holds all temporary ones.
     static constexpr ::llvm::StringLiteral scratchName = "kas_gpu.scratch";
+    /// The attribute of functions whose last result, an i32, is the position of
+    /// the assertion that failed: an array of their texts.
+    static constexpr ::llvm::StringLiteral assertionsName =
+        "kas_gpu.assertions";
     /// The attribute of modules with the manifest, a JSON text.
     static constexpr ::llvm::StringLiteral manifestName = "kas_gpu.manifest";
     /// The attribute of kernels with the number of tensor maps that they take

@@ -251,7 +251,7 @@ NeuralTransformsTest::run(std::optional<int64_t> inputsPerGroup) {
                inputsPerGroup.value_or(shape[shape.size() - 3]), layer.outputs,
                weight - 1);
   }
-  (*function)(arguments, results);
+  llvm::cantFail((*function)(arguments, results));
   compareWithReference(arguments, results[0].getValues());
   return std::vector<float>(results[0].getValues().begin(),
                             results[0].getValues().end());
