@@ -1,5 +1,5 @@
 # The one place that knows how kas targets are made: every library, tool, plug-in and generated page goes
-# through these functions, so that flags, dependencies, install and export rules stand once.
+# through these functions, so that flags, dependencies, install and export rules are in one place.
 
 # kas_add_precompiled_headers(HEADER): MLIR's headers are most of what a compilation reads; all targets share one
 # precompiled copy of them. No source may rely on it: the preset `asan` and tools/lint.sh --plain-headers build without.

@@ -103,7 +103,7 @@ bool kasModuleGetText(KasModule *module, const char *name, KasStream output,
 // Operators
 //===----------------------------------------------------------------------===//
 
-/// Where `binding` is asked for, it is text such as `N=1,C=64`; an operator
+/// Where `binding` is taken, it is text such as `N=1,C=64`; an operator
 /// without symbols takes an empty one. A null pointer means no binding, where
 /// that is allowed.
 
@@ -131,7 +131,7 @@ bool kasOperatorGetCost(KasModule *module, const char *name,
                         KasDiagnostics diagnostics);
 
 /// The number F such that weights whose product has variance 2 / F keep the
-/// mean square of rectified data (see kas/Models/FanIn.h).
+/// mean square of rectified data (see kas/Dialect/Kas/Analysis/FanIn.h).
 bool kasOperatorGetFanIn(KasModule *module, const char *name,
                          const char *binding, double *fanIn,
                          KasDiagnostics diagnostics);

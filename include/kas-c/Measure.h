@@ -35,7 +35,7 @@ void kasProgramDestroy(KasProgram *program);
 int64_t kasProgramGetNumTensors(const KasProgram *program, const char *name);
 
 /// How many f32 `NAME_prepare` fills for the function `name`, which takes them
-/// behind its results; 0 if there is no such function.
+/// after its results; 0 if there is no such function.
 int64_t kasProgramGetNumPreparedElements(const KasProgram *program,
                                          const char *name);
 

@@ -90,7 +90,7 @@ Error DeviceFunction::createBuffers() {
       if (Error error = check(
               kasRtBufferWrite(handle, 0, buffer.data.data(), buffer.bytes)))
         return error;
-    // Whatever no kernel writes is found out.
+    // What no kernel writes is detected.
     if ((buffer.kind == BufferKind::Result ||
          buffer.kind == BufferKind::Status) &&
         buffer.bytes % 4 == 0)

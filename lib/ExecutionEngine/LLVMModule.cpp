@@ -130,7 +130,7 @@ void kas::execution::optimize(llvm::Module &module,
 }
 
 namespace {
-/// Leaves out the choice of induction variables in front of the selection of
+/// Leaves out the choice of induction variables before the selection of
 /// instructions. The addresses of a kernel differ by constants, which the
 /// instructions take as they are; to find that out took LLVM up to half of the
 /// time of a compilation.

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // kas-run: runs one operator, or one function of a model, on data from files
-// or from a seed; checks it, times it, tells its cost.
+// or from a seed; checks it, times it, reports its cost.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ struct Options {
                                 cl::desc("Weights of the operator, in order"),
                                 cl::cat(category)};
   cl::opt<bool> cost{
-      "cost", cl::desc("Tell the operator's cost; alone: without running it"),
+      "cost", cl::desc("Report the operator's cost; alone: without running it"),
       cl::cat(category)};
   cl::opt<std::string> device{
       "device", cl::value_desc("device"), cl::init("cpu"),
@@ -107,7 +107,7 @@ struct Options {
   cl::opt<bool> worker{
       "worker",
       cl::desc(
-          "Time operators that are asked for by JSON lines on the standard "
+          "Time operators that are requested by JSON lines on the standard "
           "input, for a search"),
       cl::cat(category)};
   cl::opt<unsigned> threads{

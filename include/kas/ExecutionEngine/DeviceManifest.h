@@ -26,7 +26,7 @@ namespace kas::execution {
 /// functions that launch them one after another on buffers. All sizes are
 /// static, all tensors row-major and contiguous.
 struct DeviceManifest {
-  /// A descriptor that a kernel takes behind its buffers. Dimensions are
+  /// A descriptor that a kernel takes after its buffers. Dimensions are
   /// innermost first, strides in bytes.
   struct TensorMap {
     uint64_t argument = 0;

@@ -43,7 +43,7 @@ struct FunctionSignature {
   llvm::SmallVector<TensorSignature> arguments, results;
 
   /// The signature of the function `name` in `module`, before lowering. An
-  /// error says what stands in the way: no such function, no body, another
+  /// error says what prevents it: no such function, no body, another
   /// type than a static f32 tensor, a malformed attribute, a name given twice.
   static llvm::Expected<FunctionSignature> get(mlir::ModuleOp module,
                                                llvm::StringRef name);

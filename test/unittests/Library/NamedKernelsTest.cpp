@@ -228,7 +228,7 @@ TEST(NamedKernels, AreFoundUnderBothSpellings) {
   EXPECT_EQ(lookupNamedKernel("conv2d"), nullptr);
 }
 
-/// `C, H, W \\| k`: the declared symbols as they stand on the page.
+/// `C, H, W \\| k`: the declared symbols as they are on the page.
 std::string getSignature(KernelOp kernel) {
   std::string signature;
   unsigned numBars = 0;

@@ -49,7 +49,7 @@ struct GPUManifest {
     std::string access;
   };
 
-  /// A descriptor of a tensor that a kernel takes behind its buffers: 128 bytes
+  /// A descriptor of a tensor that a kernel takes after its buffers: 128 bytes
   /// that the runtime makes (cuTensorMapEncodeTiled), with lines of 128 bytes
   /// whose units are exchanged. Dimensions are innermost first.
   struct TensorMap {

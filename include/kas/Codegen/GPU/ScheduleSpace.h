@@ -28,7 +28,7 @@ struct PlannedGPUSchedule {
   double cycles = 0;
 };
 
-/// The schedules of `op`, a concrete `kas.apply` or a `linalg.generic` behind
+/// The schedules of `op`, a concrete `kas.apply` or a `linalg.generic` after
 /// `-kas-gpu-form-kernels`, that suit `device`, with factors of products that
 /// may be rounded to `precision`: each once, of all strategies, in the order of
 /// the cost model's candidates; at least one. An error says why there is

@@ -45,7 +45,7 @@ public:
 
   /// Everything that computes becomes a `linalg.generic`.
   LogicalResult generalize();
-  /// What contractions begin with is added behind them.
+  /// What contractions begin with is added after them.
   void splitContractions();
   /// Views that no kernel can read through become kernels.
   LogicalResult materialize();

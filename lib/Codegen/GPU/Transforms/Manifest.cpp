@@ -134,7 +134,7 @@ ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
 
 void ManifestReader::readBuffers(func::FuncOp function,
                                  GPUManifest::Function &result) {
-  // -kas-bufferize puts results behind the arguments, and only the arguments
+  // -kas-bufferize puts results after the arguments, and only the arguments
   // keep attributes; what a kernel writes is a result.
   llvm::DenseSet<Value> written;
   function.walk([&](gpu::LaunchFuncOp launch) {

@@ -73,7 +73,7 @@ static std::string getName(func::FuncOp function, unsigned index) {
 }
 
 /// A name for another weight in place of the argument `root`, and where the
-/// argument goes: behind those that already are.
+/// argument goes: after those that already are.
 static std::pair<std::string, unsigned> placeWeight(func::FuncOp function,
                                                     BlockArgument root) {
   if (!root)

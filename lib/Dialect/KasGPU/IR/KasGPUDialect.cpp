@@ -203,7 +203,7 @@ LogicalResult GPUScheduleAttr::verify(
 int64_t GPUScheduleAttr::getSharedBytes() const {
   if (getStrategy() == GPUStrategy::Direct)
     return 0;
-  // Barriers are in front, and the buffers begin at a multiple of 1024.
+  // Barriers come first, and the buffers begin at a multiple of 1024.
   if (getStrategy() == GPUStrategy::Warpgroup)
     return (getBlock()[0] + getBlock()[1]) * getDepth() * getStages() * 2 +
            1024;

@@ -161,7 +161,7 @@ TEST_F(FisherTest, ResidualOnly) {
         << name.str();
 }
 
-/// In front of a normalization over the batch, one sample has no potential but
+/// Before a normalization over the batch, one sample has no potential but
 /// for the constant that keeps the deviation from being 0.
 TEST_F(FisherTest, OneSampleNormalizedIsZero) {
   parse(1, {.normalize = true});

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Times of configurations as sums over layers, with an evaluator that counts
-// what it is asked for.
+// the requests it gets.
 //
 //===----------------------------------------------------------------------===//
 

@@ -136,7 +136,7 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
     - C5: entries of `tile` divide those of `block`, and the quotients' product is `threads`.
     - C6: `padding` is at least 0; `stages` is 1 or 2.
     - C7: the attribute `kas_gpu.schedule` of an operation is of this kind.
-    - C8: it stands on a `kas.apply` or a `linalg.generic`.
+    - C8: it is on a `kas.apply` or a `linalg.generic`.
     - C9: tensor-core kernels have a `precision` of tf32, f16 or bf16; direct and staged ones have f32.
     - C10: tensor-core kernels have `tile`s of multiples of 16 that divide `block`, a warp of 32 threads for
       each tile, a `depth` that is a multiple of 16 and lines of workgroup memory that begin at multiples of
@@ -192,7 +192,7 @@ def KasGPU_DeviceAttr : AttrDef<KasGPU_Dialect, "GPUDevice"> {
     Constraints:
     - D1: all numbers are at least 1, `max_threads` at most 1024.
     - D2: the attribute `kas_gpu.device` of a module is of this kind.
-    - D3: it stands on a module.
+    - D3: it is on a module.
   }];
   let parameters = (ins
     StringRefParameter<>:$name,

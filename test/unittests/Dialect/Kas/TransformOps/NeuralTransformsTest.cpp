@@ -198,7 +198,7 @@ void NeuralTransformsTest::transform(const Layer &layer, StringRef script) {
 }
 
 void NeuralTransformsTest::parse(std::string text) {
-  // The sequences of the library stand beside the script.
+  // The sequences of the library are next to the script.
   auto library = llvm::MemoryBuffer::getFile(KAS_TRANSFORM_LIBRARY);
   ASSERT_TRUE(bool(library));
   StringRef sequences = (*library)->getBuffer();
