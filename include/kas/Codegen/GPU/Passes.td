@@ -60,7 +60,7 @@ def GPUReturnAssertions : Pass<"kas-gpu-return-assertions", "::mlir::func::FuncO
     place in the model before it; it becomes part of the manifest, and who runs the
     program reads the result. An assertion that cannot hold is an error here.
 
-    Example: `test/Codegen/GPU/return-assertions.mlir`.
+    Example: `test/Codegen/GPU/return-assertions.test`.
   }];
   let dependentDialects = [
     "::kas::KasGPUDialect", "::mlir::arith::ArithDialect",
