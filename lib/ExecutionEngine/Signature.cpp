@@ -8,6 +8,7 @@
 
 #include "kas/ExecutionEngine/Signature.h"
 #include "PositiveArguments.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace kas;
@@ -45,8 +46,8 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
   FunctionSignature signature{name.str(), {}, {}};
   llvm::StringSet<> names;
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
-    auto nameAttr =
-        function.getArgAttrOfType<mlir::StringAttr>(index, nameAttribute);
+    auto nameAttr = function.getArgAttrOfType<mlir::StringAttr>(
+        index, KasDialect::argumentNameAttrName);
     auto argument = getTensor(type, nameAttr ? nameAttr.str()
                                              : ("arg" + Twine(index)).str());
     if (!argument)
@@ -57,7 +58,7 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
     if (mustBePositive(function.getArgument(index)))
       argument->initializer = {Initializer::Kind::Positive, 1};
     if (auto init = function.getArgAttrOfType<mlir::StringAttr>(
-            index, initializerAttribute)) {
+            index, KasDialect::initializerAttrName)) {
       auto parsed = Initializer::parse(init.getValue());
       if (!parsed)
         return createStringError("argument '" + argument->name +

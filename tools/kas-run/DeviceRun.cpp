@@ -8,6 +8,7 @@
 
 #include "DeviceRun.h"
 #include "kas/Codegen/GPU/Passes.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/DeviceFunction.h"
 #include "kas/ExecutionEngine/GPUProgram.h"
@@ -102,6 +103,18 @@ static Error runOnCPU(mlir::ModuleOp module, StringRef name,
   return Error::success();
 }
 
+/// What those assertions say whose position is the last result of `name`.
+static std::vector<std::string> getAssertions(mlir::ModuleOp module,
+                                              StringRef name) {
+  std::vector<std::string> texts;
+  if (auto function = module.lookupSymbol<mlir::func::FuncOp>(name))
+    if (auto attribute = function->getAttrOfType<mlir::ArrayAttr>(
+            KasGPUDialect::assertionsName))
+      for (auto text : attribute.getAsRange<mlir::StringAttr>())
+        texts.push_back(text.str());
+  return texts;
+}
+
 /// What the kernels compute in their last form on tensors, before they are
 /// lowered to a GPU's instructions: fragments of warps and copies through
 /// workgroup memory included.
@@ -115,6 +128,14 @@ static Error runOnEmulator(mlir::ModuleOp module, StringRef name,
   module.getContext()->appendDialectRegistry(registry);
   double start = monotonicSeconds();
   mlir::OwningOpRef<mlir::ModuleOp> clone = module.clone();
+  auto takeAssertions = [](mlir::OpPassManager &manager) {
+    manager.addNestedPass<mlir::func::FuncOp>(createGPUReturnAssertions());
+  };
+  if (Error error =
+          runPasses(*clone, "the module cannot be compiled for the emulator",
+                    takeAssertions))
+    return error;
+  std::vector<std::string> assertions = getAssertions(*clone, name);
   Error failure =
       runPasses(*clone, "the module cannot be compiled for the emulator",
                 [&](mlir::OpPassManager &manager) {
@@ -141,8 +162,12 @@ static Error runOnEmulator(mlir::ModuleOp module, StringRef name,
     pointers.push_back(const_cast<float *>(argument.getValues().data()));
   for (Tensor &result : results)
     pointers.push_back(result.getValues().data());
+  uint32_t status = UINT32_MAX;
+  pointers.push_back(&status);
   if (Error error = call(*function, pointers.data()))
     return error;
+  if (status < assertions.size())
+    return llvm::createStringError(assertions[status]);
   if (settings.time)
     report.timing = measure([&] { (*function)(pointers.data()); },
                             getTimingOptions(settings));

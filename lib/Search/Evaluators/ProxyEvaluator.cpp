@@ -9,6 +9,7 @@
 #include "kas/Search/Evaluators/ProxyEvaluator.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Networks/Scores/LayerScores.h"
 #include "kas/Networks/Sites/Site.h"
@@ -183,10 +184,10 @@ ProxyNetwork::makeCandidate(const OperatorGraph &graph, const Place &place) {
                            : index == last
                                ? "init"
                                : "weight" + std::to_string(index - 1);
-    function.setArgAttr(index, argumentNameAttributeName,
+    function.setArgAttr(index, KasDialect::argumentNameAttrName,
                         builder.getStringAttr(argument));
     if (index != 0 && index != last)
-      function.setArgAttr(index, argumentInitAttributeName,
+      function.setArgAttr(index, KasDialect::initializerAttrName,
                           builder.getStringAttr(getInitializer(*op)));
   }
   builder.setInsertionPointToEnd(block);

@@ -1,5 +1,4 @@
 // RUN: kas-opt %s -kas-return-assertions | FileCheck %s
-// RUN: kas-opt %s -kas-cpu-pipeline=threads=2 -o /dev/null
 
 // One string of all messages, each with its end.
 // CHECK: llvm.mlir.global internal constant @kas_assertion_messages("{{.*}}return-assertions.mlir:[[#@LINE+12]]:3: first\00{{.*}}: second\00{{.*}}: third\00")
@@ -60,10 +59,8 @@ func.func private @make(%holds: i1) -> memref<4xf32> {
 // CHECK:         %[[FIRST:.*]]:2 = call @make
 // CHECK:         llvm.icmp "eq" %[[FIRST]]#1
 // CHECK:         %[[SECOND:.*]]:2 = call @make
-// CHECK:       ^{{.*}}:
-// CHECK-NEXT:    return %[[FIRST]]#1
-// CHECK:       ^{{.*}}:
-// CHECK-NEXT:    memref.dealloc %[[FIRST]]#0
+// CHECK:         return %[[FIRST]]#1
+// CHECK:         memref.dealloc %[[FIRST]]#0
 // CHECK-NEXT:    return %[[SECOND]]#1
 func.func @calls(%holds: i1, %other: i1) {
   %0 = call @make(%holds) : (i1) -> memref<4xf32>

@@ -187,17 +187,17 @@ TEST_F(JITTest, PreparedWeightsAreNotPackedAgain) {
   auto arguments = llvm::cantFail(plain->getSignature().makeArguments({}, 1));
   auto expected = llvm::cantFail(plain->getSignature().makeResults());
   auto actual = llvm::cantFail(plain->getSignature().makeResults());
-  (*plain)(arguments, expected);
+  llvm::cantFail((*plain)(arguments, expected));
   llvm::cantFail(prepared->prepare(arguments));
-  (*prepared)(arguments, actual);
+  llvm::cantFail((*prepared)(arguments, actual));
   EXPECT_LE(maxRelativeError(actual[0], expected[0]), 1e-6);
 
   // What is packed once is not packed by the calls.
   llvm::fill(arguments[1].getValues(), 0.0f);
-  (*prepared)(arguments, actual);
+  llvm::cantFail((*prepared)(arguments, actual));
   EXPECT_LE(maxRelativeError(actual[0], expected[0]), 1e-6);
   llvm::cantFail(prepared->prepare(arguments));
-  (*prepared)(arguments, actual);
+  llvm::cantFail((*prepared)(arguments, actual));
   EXPECT_TRUE(llvm::all_of(actual[0].getValues(),
                            [](float value) { return value == 0; }));
 }

@@ -103,7 +103,7 @@ Value AssertionCollector::reduce(Value values) {
                        [](ValueRange arguments) { return arguments.front(); });
 }
 
-/// The operations of the body that `conditions` are computed by, in order.
+/// The operations of the body that compute the conditions.
 static SetVector<Operation *> getSlice(linalg::GenericOp op,
                                        ArrayRef<cf::AssertOp> assertions) {
   SetVector<Operation *> slice;
@@ -114,7 +114,7 @@ static SetVector<Operation *> getSlice(linalg::GenericOp op,
   for (cf::AssertOp assertion : assertions)
     if (Operation *condition = assertion.getArg().getDefiningOp())
       (void)getBackwardSlice(condition, &slice, options);
-  return topologicalSort(slice);
+  return slice;
 }
 
 /// Adds the loops of `op` that compute conditions and keep the first one that
@@ -154,8 +154,9 @@ LogicalResult AssertionCollector::collect(linalg::GenericOp op) {
       [&](ValueRange arguments) {
         IRMapping mapping;
         mapping.map(op.getBody()->getArguments(), arguments.drop_back());
-        for (Operation *at : slice)
-          b.clone(*at, mapping);
+        for (Operation &at : op.getBody()->without_terminator())
+          if (slice.contains(&at))
+            b.clone(at, mapping);
         Value least;
         for (cf::AssertOp assertion : assertions) {
           Value number = createI32(static_cast<int32_t>(messages.size()));

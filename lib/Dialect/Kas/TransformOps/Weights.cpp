@@ -12,6 +12,7 @@
 
 #include "LoopNest.h"
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
 #include "kas/Dialect/Kas/TransformOps/OperatorDomain.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -24,7 +25,6 @@
 
 using namespace mlir;
 using namespace kas;
-using namespace kas::networks;
 
 /// Moves elements of its only input.
 static bool isCopy(linalg::LinalgOp op) {
@@ -67,8 +67,8 @@ static void eraseDead(RewriterBase &rewriter, Operation *op) {
 }
 
 static std::string getName(func::FuncOp function, unsigned index) {
-  auto name =
-      function.getArgAttrOfType<StringAttr>(index, argumentNameAttributeName);
+  auto name = function.getArgAttrOfType<StringAttr>(
+      index, KasDialect::argumentNameAttrName);
   return name ? name.getValue().str() : "";
 }
 
@@ -107,10 +107,11 @@ static void renewOperand(RewriterBase &rewriter, func::FuncOp function,
   auto argument = dyn_cast<BlockArgument>(root);
   auto [name, position] = placeWeight(function, argument);
   NamedAttrList attributes;
-  attributes.append(argumentInitAttributeName,
+  attributes.append(KasDialect::initializerAttrName,
                     rewriter.getStringAttr("kaiming(" + fanIn + ")"));
   if (!name.empty())
-    attributes.append(argumentNameAttributeName, rewriter.getStringAttr(name));
+    attributes.append(KasDialect::argumentNameAttrName,
+                      rewriter.getStringAttr(name));
   Operation *old = operand.get().getDefiningOp();
   rewriter.modifyOpInPlace(function, [&, position = position] {
     LogicalResult inserted = function.insertArgument(

@@ -59,7 +59,12 @@ func.func @normalize(%x: tensor<2x3xf32>, %variance: tensor<3xf32>, %other: tens
       linalg.yield %sum : f32
   } -> tensor<3xf32>
   %wide = linalg.broadcast ins(%d : tensor<3xf32>) outs(%init : tensor<2x3xf32>) dimensions = [0]
-  %root = math.rsqrt %wide : tensor<2x3xf32>
+  %root = linalg.generic {indexing_maps = [#point, #point], iterator_types = ["parallel", "parallel"]}
+      ins(%wide : tensor<2x3xf32>) outs(%init : tensor<2x3xf32>) {
+    ^bb0(%v: f32, %o: f32):
+      %r = math.rsqrt %v : f32
+      linalg.yield %r : f32
+  } -> tensor<2x3xf32>
   %row = tensor.expand_shape %other [[0, 1]] output_shape [1, 3] : tensor<3xf32> into tensor<1x3xf32>
   %0 = linalg.generic {
       indexing_maps = [#point, #point, affine_map<(i, j) -> (0, j)>, affine_map<(i, j) -> (0, j)>, affine_map<(i, j) -> (j)>,
