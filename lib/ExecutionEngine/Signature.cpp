@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Signature.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace kas;
@@ -44,8 +45,8 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
   FunctionSignature signature{name.str(), {}, {}};
   llvm::StringSet<> names;
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
-    auto nameAttr =
-        function.getArgAttrOfType<mlir::StringAttr>(index, nameAttribute);
+    auto nameAttr = function.getArgAttrOfType<mlir::StringAttr>(
+        index, KasDialect::argumentNameAttrName);
     auto argument = getTensor(type, nameAttr ? nameAttr.str()
                                              : ("arg" + Twine(index)).str());
     if (!argument)
@@ -54,7 +55,7 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
     if (index == 0 && !argument->shape.empty())
       argument->initializer = {Initializer::Kind::Normal, 1};
     if (auto init = function.getArgAttrOfType<mlir::StringAttr>(
-            index, initializerAttribute)) {
+            index, KasDialect::initializerAttrName)) {
       auto parsed = Initializer::parse(init.getValue());
       if (!parsed)
         return createStringError("argument '" + argument->name +
@@ -92,7 +93,8 @@ FunctionSignature::makeArguments(const NamedTensors &given,
     auto tensor = Tensor::create(argument.shape);
     if (!tensor)
       return tensor.takeError();
-    argument.initializer.fill(*tensor, RandomStream(seed, argument.name));
+    argument.initializer.fill(tensor->getValues(), argument.shape,
+                              RandomStream(seed, argument.name));
     tensors.push_back(std::move(*tensor));
   }
   return tensors;

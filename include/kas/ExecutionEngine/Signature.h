@@ -19,13 +19,6 @@
 
 namespace kas::execution {
 
-/// Argument attribute with the name of an argument, by which files and other
-/// functions refer to it, such as `conv1.weight`.
-constexpr llvm::StringLiteral nameAttribute = "kas.name";
-
-/// Argument attribute with the text form of an `Initializer`.
-constexpr llvm::StringLiteral initializerAttribute = "kas.init";
-
 /// One argument or result.
 struct TensorSignature {
   /// The value of `kas.name`, or `arg0`, `arg1`, ... and `result0`, ...

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
 #include "kas/Networks/Differentiation/Passes.h"
 #include "kas/Networks/Scores/Fisher.h"
@@ -29,8 +30,8 @@ using namespace kas::networks;
 static std::optional<unsigned> findArgument(func::FuncOp function,
                                             StringRef text) {
   for (unsigned index = 0; index < function.getNumArguments(); ++index) {
-    auto name =
-        function.getArgAttrOfType<StringAttr>(index, argumentNameAttributeName);
+    auto name = function.getArgAttrOfType<StringAttr>(
+        index, KasDialect::argumentNameAttrName);
     if (name && name.getValue() == text)
       return index;
   }
@@ -108,7 +109,7 @@ struct KasFisherPass : kas::networks::impl::KasFisherPassBase<KasFisherPass> {
     if (failed(fisher) || failed(eraseUnusedOperands(*fisher)))
       return signalPassFailure();
     SmallVector<StringRef> layers(names.begin(), names.end());
-    (*fisher)->setAttr("kas.layers",
+    (*fisher)->setAttr(KasDialect::layersAttrName,
                        Builder(&getContext()).getStrArrayAttr(layers));
   }
 };
@@ -136,9 +137,10 @@ struct KasProxiesPass
         failed(eraseUnusedOperands(*synflow)))
       return signalPassFailure();
     ArrayAttr parameters = getNames(&getContext(), names.parameters);
-    (*proxies)->setAttr("kas.layers", getNames(&getContext(), names.layers));
-    (*proxies)->setAttr("kas.parameters", parameters);
-    (*synflow)->setAttr("kas.parameters", parameters);
+    (*proxies)->setAttr(KasDialect::layersAttrName,
+                        getNames(&getContext(), names.layers));
+    (*proxies)->setAttr(KasDialect::parametersAttrName, parameters);
+    (*synflow)->setAttr(KasDialect::parametersAttrName, parameters);
   }
 };
 

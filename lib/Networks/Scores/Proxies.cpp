@@ -9,6 +9,7 @@
 #include "kas/Networks/Scores/Proxies.h"
 #include "../Differentiation/TensorEmitter.h"
 #include "NetworkLayers.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
 #include "kas/Networks/Sites/Site.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -183,8 +184,8 @@ static SmallVector<Value> findParameters(func::FuncOp function) {
 
 static std::string getArgumentName(func::FuncOp function, Value value) {
   unsigned number = cast<BlockArgument>(value).getArgNumber();
-  auto name =
-      function.getArgAttrOfType<StringAttr>(number, argumentNameAttributeName);
+  auto name = function.getArgAttrOfType<StringAttr>(
+      number, KasDialect::argumentNameAttrName);
   return name ? name.getValue().str() : std::to_string(number);
 }
 
@@ -349,7 +350,7 @@ static OwningOpRef<ModuleOp> cutOut(linalg::LinalgOp op) {
   builder.setInsertionPointToEnd(block);
   IRMapping mapping;
   for (auto [index, argument] : llvm::enumerate(arguments)) {
-    function.setArgAttr(index, argumentNameAttributeName,
+    function.setArgAttr(index, KasDialect::argumentNameAttrName,
                         builder.getStringAttr(names[index]));
     mapping.map(argument, block->getArgument(index));
   }

@@ -9,6 +9,7 @@
 #include "kas/Networks/Sites/Substitute.h"
 #include "Rewriting.h"
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Library/Operators.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -127,16 +128,16 @@ FailureOr<MarkedSite> Substituter::readMark(linalg::LinalgOp op,
   auto index = entries ? entries.getAs<IntegerAttr>("binding") : IntegerAttr();
   if (!symbol || !index || !index.getType().isInteger(64))
     return op.emitOpError("requires a space and a binding in '")
-           << siteAttributeName << "', got " << mark;
+           << KasDialect::siteAttrName << "', got " << mark;
   auto space = symbolTable.lookup<SpaceOp>(symbol.getValue());
   if (!space)
     return op.emitOpError("requires a kas.space in '")
-           << siteAttributeName << "', got " << symbol;
+           << KasDialect::siteAttrName << "', got " << symbol;
   if (index.getValue().isNegative() ||
       index.getValue().uge(space.getBindings().size()))
     return op.emitOpError("requires one of ")
            << space.getBindings().size() << " bindings of " << symbol << " in '"
-           << siteAttributeName << "', got " << Attribute(index);
+           << KasDialect::siteAttrName << "', got " << Attribute(index);
   auto binding =
       cast<BindingAttr>(space.getBindings()[index.getValue().getZExtValue()]);
   return MarkedSite{op, space, binding, nullptr};
@@ -169,7 +170,7 @@ LogicalResult Substituter::findMarkedSites() {
            << "requires an operator beside 'bind', got none";
   }
   WalkResult result = module.walk([&](linalg::LinalgOp op) {
-    Attribute mark = op->getAttr(siteAttributeName);
+    Attribute mark = op->getAttr(KasDialect::siteAttrName);
     if (!mark)
       return WalkResult::advance();
     FailureOr<MarkedSite> marked = readMark(op, mark);
@@ -178,8 +179,8 @@ LogicalResult Substituter::findMarkedSites() {
     if (*selected && marked->space != *selected)
       return WalkResult::advance();
     marked->replacement = common;
-    auto named =
-        marked->space->getAttrOfType<StringAttr>(namedOperatorAttributeName);
+    auto named = marked->space->getAttrOfType<StringAttr>(
+        KasDialect::namedOperatorAttrName);
     if (!common && named) {
       FailureOr<OperatorOp> found = findOperator(named);
       if (failed(found))
@@ -286,7 +287,7 @@ SmallVector<Value> Substituter::getNewWeights(const MarkedSite &marked,
                           ? site.weightArgument.getArgNumber() + 1
                           : function.getNumArguments();
   NamedAttrList attributes;
-  attributes.append(argumentInitAttributeName,
+  attributes.append(KasDialect::initializerAttrName,
                     builder.getStringAttr(getInitializer(op, binding)));
   SpaceOp space = marked.space;
   WeightGroup group{
@@ -409,7 +410,8 @@ void Substituter::nameWeights(WeightGroup &group, llvm::StringSet<> &names,
     auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
     std::string unique =
         makeUnique(isSame ? name : name + "." + std::to_string(index), names);
-    function.setArgAttr(argument.getArgNumber(), argumentNameAttributeName,
+    function.setArgAttr(argument.getArgNumber(),
+                        KasDialect::argumentNameAttrName,
                         builder.getStringAttr(unique));
   }
 }
@@ -437,7 +439,7 @@ void Substituter::finishArguments() {
     for (unsigned index = 0; isNew && index < function.getNumArguments();
          ++index)
       if (auto name = function.getArgAttrOfType<StringAttr>(
-              index, argumentNameAttributeName))
+              index, KasDialect::argumentNameAttrName))
         entry->second.first.insert(name.getValue());
     nameWeights(group, entry->second.first, entry->second.second);
   }
@@ -461,7 +463,7 @@ FailureOr<SubstituteResult> Substituter::run() {
     return failure();
   if (markedSites.empty())
     mlir::emitWarning(module.getLoc())
-        << "requires layers that are marked with '" << siteAttributeName
+        << "requires layers that are marked with '" << KasDialect::siteAttrName
         << "', got none; kas-extract marks them";
   return result;
 }

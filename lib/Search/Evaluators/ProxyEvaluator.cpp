@@ -9,6 +9,7 @@
 #include "kas/Search/Evaluators/ProxyEvaluator.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Networks/Scores/LayerScores.h"
 #include "kas/Networks/Sites/Site.h"
@@ -90,7 +91,7 @@ private:
 static std::optional<int64_t> findBinding(ModuleOp layer, StringRef space) {
   std::optional<int64_t> found;
   layer.walk([&](Operation *op) {
-    auto mark = op->getAttrOfType<DictionaryAttr>(siteAttributeName);
+    auto mark = op->getAttrOfType<DictionaryAttr>(KasDialect::siteAttrName);
     auto symbol = mark ? mark.getAs<FlatSymbolRefAttr>("space") : nullptr;
     auto index = mark ? mark.getAs<IntegerAttr>("binding") : nullptr;
     if (symbol && index && symbol.getValue() == space)
@@ -185,10 +186,10 @@ ProxyNetwork::makeCandidate(StringRef text, const Place &place) {
                            : index == last
                                ? "init"
                                : "weight" + std::to_string(index - 1);
-    function.setArgAttr(index, argumentNameAttributeName,
+    function.setArgAttr(index, KasDialect::argumentNameAttrName,
                         builder.getStringAttr(argument));
     if (index != 0 && index != last)
-      function.setArgAttr(index, argumentInitAttributeName,
+      function.setArgAttr(index, KasDialect::initializerAttrName,
                           builder.getStringAttr(getInitializer(*op)));
   }
   builder.setInsertionPointToEnd(block);

@@ -6,13 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Search/Core/Driver.h"
 #include "kas/Search/Core/FinalRound.h"
 #include "kas/Search/Core/MakeSearcher.h"
 #include "kas/Search/Core/Objective.h"
-#include "kas/Search/Core/Score.h"
 #include "kas/Search/Core/SearchReport.h"
 #include "kas/Search/Core/StoredSearcher.h"
+#include "kas/Search/Operators/Score.h"
 #include "kas/Search/Pass/Passes.h"
 #include "kas/Search/Pass/SearchTarget.h"
 #include "kas/Support/Version.h"
@@ -407,7 +408,7 @@ void SearchPass::append(Run &run, ArrayRef<SearchResult> results,
       id = result.candidate.id;
     setScore(op, std::get<Metrics>(result.outcome), origin, id);
     if (run.objective.isPareto() && front.contains(result.candidate.id))
-      op->setAttr("kas.front", builder.getUnitAttr());
+      op->setAttr(KasDialect::frontAttrName, builder.getUnitAttr());
     symbols.insert(op); // Renames it where the name is taken.
   }
 }

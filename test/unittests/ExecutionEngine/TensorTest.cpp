@@ -101,7 +101,8 @@ TEST(TensorTest, MaxRelativeError) {
 TEST(InitializerTest, ParsesAndFills) {
   auto fill = [](llvm::StringRef text, llvm::ArrayRef<int64_t> shape) {
     Tensor tensor(shape);
-    llvm::cantFail(Initializer::parse(text)).fill(tensor, RandomStream(1, "w"));
+    llvm::cantFail(Initializer::parse(text))
+        .fill(tensor.getValues(), tensor.getShape(), RandomStream(1, "w"));
     return tensor;
   };
   EXPECT_EQ(fill("zeros", {2}).data()[1], 0);
@@ -115,17 +116,23 @@ TEST(InitializerTest, ParsesAndFills) {
   Tensor uniform = fill("uniform(0.25)", {100});
   for (float value : uniform.getValues())
     EXPECT_LE(std::abs(value), 0.25f);
+  Tensor positive = fill("positive(4)", {100});
+  for (float value : positive.getValues()) {
+    EXPECT_GE(value, 2);
+    EXPECT_LT(value, 6);
+  }
 }
 
 TEST(InitializerTest, RejectsOtherText) {
   for (llvm::StringRef text :
        {"", "zero", "zeros()", "zeros(1)", "constant", "constant(x)",
-        "constant(nan)", "normal(-1)", "kaiming(0)", "normal(1", "normal 1"}) {
+        "constant(nan)", "normal(-1)", "kaiming(0)", "positive(0)", "normal(1",
+        "normal 1"}) {
     auto parsed = Initializer::parse(text);
     ASSERT_FALSE(bool(parsed)) << text.str();
     EXPECT_EQ(llvm::toString(parsed.takeError()),
-              ("expected zeros, ones, constant(V), normal(S), uniform(B) or "
-               "kaiming(F), got '" +
+              ("expected zeros, ones, constant(V), normal(S), uniform(B), "
+               "positive(V) or kaiming(F), got '" +
                text + "'")
                   .str());
   }

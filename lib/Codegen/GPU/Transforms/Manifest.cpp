@@ -10,7 +10,7 @@
 #include "../NVVM/TensorMaps.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
-#include "kas/ExecutionEngine/Signature.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -24,7 +24,6 @@ namespace kas::codegen {
 
 using namespace kas;
 using namespace kas::codegen;
-using namespace kas::execution;
 using namespace mlir;
 
 //===----------------------------------------------------------------------===//
@@ -155,8 +154,8 @@ void ManifestReader::readBuffers(func::FuncOp function,
     buffer.kind = isResult ? GPUManifest::Buffer::Kind::Result
                            : GPUManifest::Buffer::Kind::Argument;
     setShape(buffer, argument.getType());
-    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                      nameAttribute);
+    auto name = function.getArgAttrOfType<StringAttr>(
+        argument.getArgNumber(), KasDialect::argumentNameAttrName);
     if (name)
       buffer.name = name.str();
     buffers[argument] = result.buffers.size();

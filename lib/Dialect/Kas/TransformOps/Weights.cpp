@@ -12,6 +12,7 @@
 
 #include "LoopNest.h"
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
 #include "kas/Dialect/Kas/TransformOps/OperatorDomain.h"
 #include "kas/Networks/Sites/Site.h"
@@ -68,8 +69,8 @@ static void eraseDead(RewriterBase &rewriter, Operation *op) {
 }
 
 static std::string getName(func::FuncOp function, unsigned index) {
-  auto name =
-      function.getArgAttrOfType<StringAttr>(index, argumentNameAttributeName);
+  auto name = function.getArgAttrOfType<StringAttr>(
+      index, KasDialect::argumentNameAttrName);
   return name ? name.getValue().str() : "";
 }
 
@@ -108,10 +109,11 @@ static void renewOperand(RewriterBase &rewriter, func::FuncOp function,
   auto argument = dyn_cast<BlockArgument>(root);
   auto [name, position] = placeWeight(function, argument);
   NamedAttrList attributes;
-  attributes.append(argumentInitAttributeName,
+  attributes.append(KasDialect::initializerAttrName,
                     rewriter.getStringAttr("kaiming(" + fanIn + ")"));
   if (!name.empty())
-    attributes.append(argumentNameAttributeName, rewriter.getStringAttr(name));
+    attributes.append(KasDialect::argumentNameAttrName,
+                      rewriter.getStringAttr(name));
   Operation *old = operand.get().getDefiningOp();
   rewriter.modifyOpInPlace(function, [&, position = position] {
     LogicalResult inserted = function.insertArgument(
