@@ -33,7 +33,7 @@ void kas::buildNVVMPipeline(OpPassManager &manager,
     front.device = options.chip;
   buildGPUFrontHalf(manager, front);
   GPUWriteManifestOptions manifest;
-  manifest.api = "cuda";
+  manifest.api = GPUInterface::CUDA;
   manifest.chip = options.chip;
   manifest.format = options.format;
   manager.addPass(createGPUWriteManifest(manifest));
