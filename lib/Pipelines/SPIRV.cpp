@@ -25,6 +25,7 @@ void kas::buildSPIRVPipeline(OpPassManager &manager,
     front.device = "vulkan";
   SPIRVProfile profile =
       front.elements == GPUElements::F16 ? SPIRVProfile::F16 : options.profile;
+  manager.addNestedPass<func::FuncOp>(createGPUReturnAssertions());
   buildGPUFrontHalf(manager, front);
   GPUWriteManifestOptions manifest;
   manifest.api = GPUInterface::Vulkan;

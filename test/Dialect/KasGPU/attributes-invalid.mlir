@@ -1,7 +1,7 @@
 // RUN: kas-opt %s -split-input-file -verify-diagnostics
 
 // A1: an operation's
-// expected-error@below {{expected no attribute of this dialect but kas_gpu.schedule, kas_gpu.device, kas_gpu.dynamic_bytes, kas_gpu.num_tensor_maps, kas_gpu.scratch and kas_gpu.manifest, got kas_gpu.other}}
+// expected-error@below {{expected no attribute of this dialect but kas_gpu.schedule, kas_gpu.device, kas_gpu.dynamic_bytes, kas_gpu.num_tensor_maps, kas_gpu.scratch, kas_gpu.manifest and kas_gpu.assertions, got kas_gpu.other}}
 func.func @a1() attributes {kas_gpu.other} {
   return
 }
@@ -123,6 +123,20 @@ module attributes {kas_gpu.manifest = "[1]"} {}
 func.func @a6() attributes {kas_gpu.manifest = "{}"} {
   return
 }
+
+// -----
+
+// A7: no string
+// expected-error@below {{expected an array of strings as kas_gpu.assertions, got [1]}}
+func.func @a7() attributes {kas_gpu.assertions = [1]} {
+  return
+}
+
+// -----
+
+// A7: another place
+// expected-error@below {{expected kas_gpu.assertions on a function, got builtin.module}}
+module attributes {kas_gpu.assertions = ["text"]} {}
 
 // -----
 

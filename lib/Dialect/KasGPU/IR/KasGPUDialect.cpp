@@ -206,7 +206,7 @@ LogicalResult GPUScheduleAttr::verify(
 int64_t GPUScheduleAttr::getSharedBytes() const {
   if (getStrategy() == GPUStrategy::Direct)
     return 0;
-  // Barriers are in front, and the buffers begin at a multiple of 1024.
+  // Barriers come first, and the buffers begin at a multiple of 1024.
   if (getStrategy() == GPUStrategy::Warpgroup)
     return (getBlock()[0] + getBlock()[1]) * getDepth() * getStages() * 2 +
            1024;
@@ -331,6 +331,14 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
       return emitPlace(op, "a module", attribute);
     return success();
   }
+  if (name == assertionsName) {
+    auto texts = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (!texts || !llvm::all_of(texts, llvm::IsaPred<StringAttr>)) // A7
+      return emitValue(op, "an array of strings", attribute);
+    if (!isa<FunctionOpInterface>(op)) // A7
+      return emitPlace(op, "a function", attribute);
+    return success();
+  }
   if (name == scratchName || name == manifestName || name == dynamicBytesName ||
       name == numTensorMapsName)
     return verifyWritten(op, attribute);
@@ -339,7 +347,8 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
   return op->emitError() // A1
          << "expected no attribute of this dialect but " << scheduleName << ", "
          << deviceName << ", " << dynamicBytesName << ", " << numTensorMapsName
-         << ", " << scratchName << " and " << manifestName << ", got " << name;
+         << ", " << scratchName << ", " << manifestName << " and "
+         << assertionsName << ", got " << name;
 }
 
 LogicalResult KasGPUDialect::verifyRegionArgAttribute(
