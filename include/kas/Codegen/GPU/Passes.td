@@ -87,7 +87,7 @@ def GPUSetElements : Pass<"kas-gpu-set-elements", "::mlir::func::FuncOp"> {
   let options = [
     Option<"elements", "elements", "::kas::codegen::GPUElements",
            "::kas::codegen::GPUElements::F32",
-           "What tensors of f32 are kept in",
+           "What tensors of f32 are kept in: f32, f16 or bf16",
            "::kas::codegen::getElementsValues()">
   ];
   let dependentDialects = [
@@ -123,11 +123,13 @@ def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
            "Most bytes of workgroup memory; 0: those of the device">,
     Option<"strategy", "strategy", "::kas::codegen::GPUStrategyChoice",
            "::kas::codegen::GPUStrategyChoice::Auto",
-           "The strategy of operators that can be computed so",
+           "direct, staged, tensor_core or warpgroup, for operators that can be "
+           "computed so; auto: the cheapest one",
            "::kas::codegen::getStrategyValues()">,
     Option<"precision", "precision", "::kas::GPUPrecision",
            "::kas::GPUPrecision::F32",
-           "What factors of products may be rounded to",
+           "What factors of products may be rounded to: f32, or tf32, f16 or "
+           "bf16 for tensor cores",
            "::kas::codegen::getPrecisionValues()">
   ];
   let dependentDialects = ["::kas::KasDialect", "::kas::KasGPUDialect"];
@@ -273,7 +275,7 @@ def GPUSerializeNVVM : Pass<"kas-gpu-serialize-nvvm", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"format", "format", "::kas::codegen::GPUFormat",
-           "::kas::codegen::GPUFormat::PTX", "What binaries are made as",
+           "::kas::codegen::GPUFormat::PTX", "ptx, cubin or fatbin",
            "::kas::codegen::getNVVMFormatValues()">,
     Option<"toolkit", "toolkit", "std::string", /*default=*/"",
            "The folder of the CUDA toolkit; by default it is looked for">
@@ -295,7 +297,8 @@ def GPUToSPIRV : Pass<"kas-gpu-to-spirv", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"profile", "profile", "::kas::codegen::SPIRVProfile",
-           "::kas::codegen::SPIRVProfile::F32", "What devices have",
+           "::kas::codegen::SPIRVProfile::F32",
+           "f32, or f16 for devices with 16-bit arithmetic and storage",
            "::kas::codegen::getProfileValues()">
   ];
   let dependentDialects = [
@@ -328,12 +331,12 @@ def GPUWriteManifest : Pass<"kas-gpu-write-manifest", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"api", "api", "::kas::codegen::GPUInterface",
-           "::kas::codegen::GPUInterface::CUDA", "What launches the kernels",
+           "::kas::codegen::GPUInterface::CUDA", "cuda or vulkan",
            "::kas::codegen::getInterfaceValues()">,
     Option<"chip", "chip", "std::string", /*default=*/"",
            "What the binary is made for">,
     Option<"format", "format", "::kas::codegen::GPUFormat",
-           "::kas::codegen::GPUFormat::PTX", "What the binary is made as",
+           "::kas::codegen::GPUFormat::PTX", "ptx, cubin, fatbin or spirv",
            "::kas::codegen::getFormatValues()">,
     ListOption<"capabilities", "capabilities", "std::string",
                "What the device must have">

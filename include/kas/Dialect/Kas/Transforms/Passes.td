@@ -115,7 +115,7 @@ def KasSolveBudgetPass : Pass<"kas-solve-budget"> {
   }];
   let options = [
     Option<"mode", "mode", "::kas::BudgetMode", "::kas::BudgetMode::Exact",
-           "How values are chosen",
+           "exact: as much of the budget as possible; canvas: the paper's heuristic",
            [{::llvm::cl::values(
              clEnumValN(::kas::BudgetMode::Exact, "exact",
                         "as much of the budget as possible"),
