@@ -19,6 +19,9 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "kas-panels"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -35,6 +38,7 @@ static void remarkPacked(Location loc, const PanelPlan &plan, int64_t lanes,
   auto schedule = CPUScheduleAttr::get(
       loc.getContext(), CPUStrategy::Panels, plan.registerRows, /*columns=*/0,
       plan.registerVectors, plan.tileColumns, plan.reductionBlock);
+  LDBG() << loc << ": " << schedule;
   remark::passed(loc, remark::RemarkOpts::name("Packed").category(panelRemarks))
       << remark::metric("columns", plan.tileColumns)
       << remark::metric("depth", plan.panelDepth)
@@ -52,6 +56,7 @@ static void remarkDirect(Location loc, const DirectPlan &plan,
                                        plan.registerRows, plan.registerColumns,
                                        plan.registerVectors,
                                        /*tile=*/0, /*depth=*/0);
+  LDBG() << loc << ": " << schedule;
   remark::passed(loc, remark::RemarkOpts::name("Direct").category(panelRemarks))
       << remark::metric("registerRows", plan.registerRows)
       << remark::metric("registerColumns", plan.registerColumns)
@@ -70,6 +75,7 @@ static void remarkRowVectors(Location loc, const RowVectorPlan &plan,
                            /*rows=*/0, plan.getNumRegisterColumns(),
                            plan.registerVectors, /*tile=*/0,
                            /*depth=*/0);
+  LDBG() << loc << ": " << schedule;
   remark::passed(loc,
                  remark::RemarkOpts::name("RowVectors").category(panelRemarks))
       << remark::metric("registerColumns", plan.getNumRegisterColumns())

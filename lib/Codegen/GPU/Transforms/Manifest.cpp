@@ -416,8 +416,10 @@ struct GPUWriteManifest
   using GPUWriteManifestBase::GPUWriteManifestBase;
 
   void runOnOperation() override {
-    GPUTarget target{
-        api, chip, format, {capabilities.begin(), capabilities.end()}};
+    GPUTarget target{toString(api).str(),
+                     chip,
+                     toString(format).str(),
+                     {capabilities.begin(), capabilities.end()}};
     FailureOr<GPUManifest> manifest = GPUManifest::get(getOperation(), target);
     if (failed(manifest))
       return signalPassFailure();
