@@ -10,6 +10,7 @@
 #include "kas/Conversion/OperatorModule.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/ExecutionEngine/Signature.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
@@ -65,11 +66,12 @@ static OwningOpRef<ModuleOp> createStructuredGradient(OperatorOp op,
       makeGradientFunction(forward, gradientFunctionName, {tensor});
   if (failed(gradient))
     return {};
-  // Only the gradient is asked for.
+  // Only the gradient is requested.
   gradient->getBody().front().getTerminator()->eraseOperand(0);
   if (failed(gradient->eraseResult(0)))
     return {};
-  gradient->setArgAttr(gradient->getNumArguments() - 1, nameAttribute,
+  gradient->setArgAttr(gradient->getNumArguments() - 1,
+                       KasDialect::argumentNameAttrName,
                        StringAttr::get(context, "gradient"));
   forward.erase();
   PassManager clean(context, ModuleOp::getOperationName());

@@ -9,16 +9,12 @@
 #include "kas-c/Search.h"
 #include "Handles.h"
 #include "kas/Networks/Sites/Site.h"
-#include "kas/Search/Core/MakeSearcher.h"
-#include "kas/Search/Core/Objective.h"
-#include "kas/Search/Core/StoredSearcher.h"
+#include "kas/Search/Core/Session.h"
 #include "kas/Search/Operators/GraphState.h"
 #include "kas/Search/Operators/OperatorPrinter.h"
-#include "kas/Support/Version.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include <cmath>
-#include <limits>
 #include <shared_mutex>
 
 using namespace kas;
@@ -26,22 +22,14 @@ using namespace kas::networks;
 using namespace kas::search;
 using namespace mlir;
 
-/// A searcher with its database; each part refers to those before it.
+/// A search; each part refers to those before it.
 struct KasSearcher {
   std::shared_ptr<const SearchProblem> problem;
   std::unique_ptr<OperatorPrinter> printer;
-  Objective objective;
-  std::unique_ptr<Searcher> algorithm;
-  /// Both null without a database.
-  std::unique_ptr<SearchStore> store;
-  std::unique_ptr<StoredSearcher> stored;
+  std::unique_ptr<Session> session;
   /// Calls share it; closing takes it alone.
   std::shared_mutex mutex;
   bool isClosed = false;
-
-  Searcher &get() {
-    return stored ? static_cast<Searcher &>(*stored) : *algorithm;
-  }
 };
 
 static void reportError(const llvm::Twine &message,
@@ -147,62 +135,39 @@ bool kasSpaceDescribe(KasModule *module, const char *name, KasStream json,
 // Making a searcher
 //===----------------------------------------------------------------------===//
 
-static llvm::Error makeAlgorithm(KasSearcher &result,
-                                 const KasSearchOptions &options) {
-  llvm::Expected<Objective> objective =
-      Objective::parse(options.objective ? options.objective : "");
-  if (!objective)
-    return objective.takeError();
-  result.objective = std::move(*objective);
-  SearcherSettings settings;
-  settings.seed = options.seed;
-  if (!result.objective.isDefault())
-    settings.objective = [&objective =
-                              result.objective](const Metrics &metrics) {
-      return objective.getCost(metrics);
-    };
-  settings.cost = [problem = result.problem](const Solution &solution) {
-    std::optional<GraphCost> cost =
-        getCost(*problem, static_cast<const OperatorGraph &>(solution));
-    return cost ? static_cast<double>(cost->flops)
-                : std::numeric_limits<double>::infinity();
-  };
-  SmallVector<std::string> parameters(
-      options.parameters, options.parameters + options.numParameters);
-  llvm::Expected<std::unique_ptr<Searcher>> algorithm = makeSearcher(
-      options.algorithm, makeGraphState(result.problem), settings, parameters);
-  if (!algorithm)
-    return algorithm.takeError();
-  result.algorithm = std::move(*algorithm);
-  return llvm::Error::success();
+static const OperatorGraph &getGraph(const Solution &solution) {
+  return static_cast<const OperatorGraph &>(solution);
 }
 
-/// The names are those of -kas-search.
-static llvm::Error openDatabase(KasSearcher &result, SpaceOp space,
-                                const KasSearchOptions &options) {
-  SearchSettings settings, information;
+static llvm::Error makeSession(KasSearcher &result, SpaceOp space,
+                               const KasSearchOptions &options) {
+  SessionSpace searched{makeGraphState(result.problem),
+                        [](const Solution &solution) {
+                          return static_cast<double>(
+                              getGraph(solution).cost.flops);
+                        },
+                        [&printer = *result.printer](const Solution &solution) {
+                          return printer.print(getGraph(solution));
+                        }};
+  SessionOptions own;
+  own.algorithm = options.algorithm;
+  own.seed = options.seed;
+  own.parameters.assign(options.parameters,
+                        options.parameters + options.numParameters);
+  own.objective = options.objective ? options.objective : "";
+  llvm::Expected<std::unique_ptr<Session>> session =
+      Session::create(std::move(searched), own);
+  if (!session)
+    return session.takeError();
+  result.session = std::move(*session);
+  if (!options.database)
+    return llvm::Error::success();
+  // The name is that of -kas-search.
+  SearchSettings settings;
   llvm::raw_string_ostream(settings["space"]) << *space << "\n";
-  settings["algorithm"] = options.algorithm;
-  settings["seed"] = std::to_string(options.seed);
-  if (!result.objective.isDefault())
-    settings["objective"] = options.objective;
-  if (options.numParameters)
-    settings["parameters"] = llvm::join(
-        options.parameters, options.parameters + options.numParameters, ",");
   for (size_t index = 0; index + 1 < options.numSettings; index += 2)
     settings[options.settings[index]] = options.settings[index + 1];
-  information["kas_version"] = getVersion();
-  llvm::Expected<std::unique_ptr<SearchStore>> store =
-      SearchStore::open(options.database, settings, information);
-  if (!store)
-    return store.takeError();
-  result.store = std::move(*store);
-  result.stored = std::make_unique<StoredSearcher>(
-      *result.algorithm, *result.store, [&result](const Solution &solution) {
-        return result.printer->print(
-            static_cast<const OperatorGraph &>(solution));
-      });
-  return result.stored->replay();
+  return result.session->openStore(options.database, settings);
 }
 
 KasSearcher *kasSearcherCreate(KasModule *module, const char *name,
@@ -216,13 +181,7 @@ KasSearcher *kasSearcherCreate(KasModule *module, const char *name,
   result->problem =
       std::make_shared<const SearchProblem>(SearchProblem::get(space));
   result->printer = std::make_unique<OperatorPrinter>(result->problem);
-  if (llvm::Error error = makeAlgorithm(*result, options)) {
-    access.report(std::move(error));
-    return nullptr;
-  }
-  if (!options.database)
-    return result.release();
-  if (llvm::Error error = openDatabase(*result, space, options)) {
+  if (llvm::Error error = makeSession(*result, space, options)) {
     access.report(std::move(error));
     return nullptr;
   }
@@ -238,17 +197,15 @@ void kasSearcherDestroy(KasSearcher *searcher) { delete searcher; }
 /// The members of a candidate, inside of an object.
 static void writeCandidate(llvm::json::OStream &writer, KasSearcher &searcher,
                            const Candidate &candidate) {
-  const auto &graph = static_cast<const OperatorGraph &>(*candidate.solution);
+  const OperatorGraph &graph = getGraph(*candidate.solution);
   writer.attribute("id", candidate.id);
   writer.attribute("parent", candidate.parent
                                  ? llvm::json::Value(*candidate.parent)
                                  : llvm::json::Value(nullptr));
   writer.attribute("key", llvm::utohexstr(graph.key(), /*LowerCase=*/true, 16));
   writer.attribute("operator", searcher.printer->print(graph));
-  if (std::optional<GraphCost> cost = getCost(*searcher.problem, graph)) {
-    writer.attribute("flops", cost->flops);
-    writer.attribute("params", cost->params);
-  }
+  writer.attribute("flops", graph.cost.flops);
+  writer.attribute("params", graph.cost.params);
 }
 
 /// Keeps a searcher open while a call uses it; false with an error when it is
@@ -270,15 +227,14 @@ bool kasSearcherAsk(KasSearcher *searcher, size_t count, KasStream json,
   if (!isOpen(searcher, lock, diagnostics))
     return false;
   constexpr size_t most = 1u << 20;
-  std::vector<Candidate> candidates =
-      searcher->get().ask(static_cast<unsigned>(std::min(count, most)));
-  if (searcher->stored)
-    if (llvm::Error error = searcher->stored->takeError())
-      return reportError(std::move(error), diagnostics);
+  llvm::Expected<std::vector<Candidate>> candidates =
+      searcher->session->ask(static_cast<unsigned>(std::min(count, most)));
+  if (!candidates)
+    return reportError(candidates.takeError(), diagnostics);
   CallbackStream stream(json);
   llvm::json::OStream writer(stream);
   writer.array([&] {
-    for (const Candidate &candidate : candidates)
+    for (const Candidate &candidate : *candidates)
       writer.object([&] { writeCandidate(writer, *searcher, candidate); });
   });
   return true;
@@ -289,12 +245,8 @@ static bool tell(KasSearcher *searcher, uint64_t id, Outcome outcome,
   std::shared_lock<std::shared_mutex> lock(searcher->mutex);
   if (!isOpen(searcher, lock, diagnostics))
     return false;
-  if (llvm::Error error = searcher->get().tell(id, std::move(outcome)))
-    return reportError(std::move(error), diagnostics);
-  if (searcher->stored)
-    if (llvm::Error error = searcher->stored->takeError())
-      return reportError(std::move(error), diagnostics);
-  return true;
+  llvm::Error error = searcher->session->tell(id, std::move(outcome));
+  return !error || reportError(std::move(error), diagnostics);
 }
 
 /// Nothing, with an error, where one is no finite number.
@@ -348,9 +300,7 @@ bool kasSearcherGetReplayed(KasSearcher *searcher, KasStream json,
   CallbackStream stream(json);
   llvm::json::OStream writer(stream);
   writer.array([&] {
-    if (!searcher->stored)
-      return;
-    for (const SearchResult &result : searcher->stored->getReplayed())
+    for (const SearchResult &result : searcher->session->getReplayed())
       writer.object([&] {
         writeCandidate(writer, *searcher, result.candidate);
         writeOutcome(writer, result.outcome);
@@ -367,14 +317,15 @@ bool kasSearcherGetReplayed(KasSearcher *searcher, KasStream json,
 static bool useStore(KasSearcher *searcher, KasDiagnostics diagnostics,
                      llvm::function_ref<llvm::Error(SearchStore &)> use) {
   std::unique_lock<std::shared_mutex> lock(searcher->mutex);
-  if (searcher->isClosed || !searcher->store) {
+  SearchStore *store = searcher->session->getStore();
+  if (searcher->isClosed || !store) {
     reportError(searcher->isClosed
                     ? "the search is closed"
                     : "requires a searcher with a database, got one without",
                 diagnostics);
     return false;
   }
-  llvm::Error error = use(*searcher->store);
+  llvm::Error error = use(*store);
   return !error || reportError(std::move(error), diagnostics);
 }
 
@@ -455,14 +406,14 @@ bool kasSearcherGetTraining(KasSearcher *searcher, KasStream json,
 
 bool kasSearcherIsExhausted(KasSearcher *searcher) {
   std::shared_lock<std::shared_mutex> lock(searcher->mutex);
-  return searcher->get().isExhausted();
+  return searcher->session->isExhausted();
 }
 
-void kasSearcherStop(KasSearcher *searcher) { searcher->get().stop(); }
+void kasSearcherStop(KasSearcher *searcher) { searcher->session->stop(); }
 
 void kasSearcherGetStatistics(KasSearcher *searcher, KasStream json) {
   std::shared_lock<std::shared_mutex> lock(searcher->mutex);
-  SearchStatistics statistics = searcher->get().getStatistics();
+  SearchStatistics statistics = searcher->session->getStatistics();
   CallbackStream stream(json);
   llvm::json::OStream writer(stream);
   writer.object([&] {
@@ -470,7 +421,7 @@ void kasSearcherGetStatistics(KasSearcher *searcher, KasStream json) {
     writer.attribute("evaluated", statistics.evaluated);
     writer.attribute("failed", statistics.failed);
     writer.attribute("expansions", statistics.expansions);
-    writer.attribute("walks", statistics.walks);
+    writer.attribute("rollouts", statistics.rollouts);
     writer.attribute("dead_ends", statistics.deadEnds);
     writer.attribute("duplicates", statistics.duplicates);
   });
@@ -478,13 +429,7 @@ void kasSearcherGetStatistics(KasSearcher *searcher, KasStream json) {
 
 bool kasSearcherClose(KasSearcher *searcher, KasDiagnostics diagnostics) {
   std::unique_lock<std::shared_mutex> lock(searcher->mutex);
-  if (searcher->isClosed)
-    return true;
   searcher->isClosed = true;
-  if (!searcher->store)
-    return true;
-  llvm::Error error =
-      searcher->store->recordStatistics(searcher->stored->getStatistics());
-  searcher->store->close();
+  llvm::Error error = searcher->session->close();
   return !error || reportError(std::move(error), diagnostics);
 }

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Signature.h"
+#include "PositiveArguments.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace kas;
@@ -44,8 +46,8 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
   FunctionSignature signature{name.str(), {}, {}};
   llvm::StringSet<> names;
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
-    auto nameAttr =
-        function.getArgAttrOfType<mlir::StringAttr>(index, nameAttribute);
+    auto nameAttr = function.getArgAttrOfType<mlir::StringAttr>(
+        index, KasDialect::argumentNameAttrName);
     auto argument = getTensor(type, nameAttr ? nameAttr.str()
                                              : ("arg" + Twine(index)).str());
     if (!argument)
@@ -53,8 +55,10 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
     // The data has no fan-in; a unit deviation is what networks are made for.
     if (index == 0 && !argument->shape.empty())
       argument->initializer = {Initializer::Kind::Normal, 1};
+    if (mustBePositive(function.getArgument(index)))
+      argument->initializer = {Initializer::Kind::Positive, 1};
     if (auto init = function.getArgAttrOfType<mlir::StringAttr>(
-            index, initializerAttribute)) {
+            index, KasDialect::initializerAttrName)) {
       auto parsed = Initializer::parse(init.getValue());
       if (!parsed)
         return createStringError("argument '" + argument->name +

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The dialects that the pipelines read and make. A dialect is registered with
-// all interfaces that it promises: passes ask loaded dialects for them, needed
-// or not.
+// all interfaces that it promises: passes look for them in loaded dialects,
+// needed or not.
 //
 //===----------------------------------------------------------------------===//
 

@@ -24,6 +24,7 @@ using llvm::json::Value;
 static constexpr std::pair<DeviceManifest::BufferKind, llvm::StringLiteral>
     bufferKinds[] = {{DeviceManifest::BufferKind::Argument, "argument"},
                      {DeviceManifest::BufferKind::Result, "result"},
+                     {DeviceManifest::BufferKind::Status, "status"},
                      {DeviceManifest::BufferKind::Constant, "constant"},
                      {DeviceManifest::BufferKind::Scratch, "scratch"}};
 
@@ -115,6 +116,11 @@ static void writeFunction(llvm::json::OStream &json,
         writeBuffer(json, buffer);
     });
     json.attribute("scratch_bytes", function.scratchBytes);
+    if (!function.assertions.empty())
+      json.attributeArray("assertions", [&] {
+        for (const std::string &text : function.assertions)
+          json.value(llvm::json::fixUTF8(text));
+      });
     json.attributeArray("launches", [&] {
       for (const DeviceManifest::Launch &launch : function.launches)
         json.object([&] {
@@ -192,7 +198,7 @@ static bool fromJSON(const Value &value, DeviceManifest::BufferKind &kind,
       kind = known;
       return true;
     }
-  path.report("expected argument, result, constant or scratch");
+  path.report("expected argument, result, status, constant or scratch");
   return false;
 }
 
@@ -307,6 +313,11 @@ static bool fromJSON(const Value &value, DeviceManifest::Buffer &buffer,
     path.field("dtype").report("expected f32, f16 or bf16");
     return false;
   }
+  if (buffer.kind == Kind::Status &&
+      (buffer.dtype != "i32" || !buffer.shape.empty())) {
+    path.report("expected an i32 without dimensions as status");
+    return false;
+  }
   if (buffer.kind != Kind::Constant)
     return true;
   std::vector<char> bytes;
@@ -340,6 +351,7 @@ static bool fromJSON(const Value &value, DeviceManifest::Function &function,
   return mapper && mapper.map("name", function.name) &&
          mapper.map("buffers", function.buffers) &&
          mapper.mapOptional("scratch_bytes", function.scratchBytes) &&
+         mapper.mapOptional("assertions", function.assertions) &&
          mapper.map("launches", function.launches);
 }
 

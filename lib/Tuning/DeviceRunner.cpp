@@ -10,7 +10,7 @@
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/DeviceFunction.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Tuning/ForkedProcess.h"
+#include "kas/Support/ChildProcess.h"
 #include <cstring>
 #include <limits>
 
@@ -74,8 +74,7 @@ Error DeviceRunner::computeExpected() {
   if (!results)
     return results.takeError();
   expected = std::move(*results);
-  (*reference)(arguments, expected);
-  return Error::success();
+  return (*reference)(arguments, expected);
 }
 
 static Expected<std::unique_ptr<DeviceFunction>>

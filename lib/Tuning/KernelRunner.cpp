@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/KernelRunner.h"
-#include "kas/Tuning/ForkedProcess.h"
+#include "kas/Support/ChildProcess.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Tuning/TuningStore.h"
-#include "Sqlite.h"
+#include "kas/Support/Sqlite.h"
 #include "kas/Support/Target.h"
 #include "kas/Support/Version.h"
 #include "llvm/Config/llvm-config.h"
@@ -21,9 +21,7 @@
 #include <unistd.h>
 
 using namespace kas;
-using namespace kas::search;
 using namespace kas::tuning;
-using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
@@ -119,100 +117,43 @@ static double getNow() {
 }
 
 struct TuningStore::Impl {
-  ~Impl() { sqlite3_close_v2(connection); }
+  explicit Impl(StringRef path) : database("tuning database", path) {}
 
-  Error locate(const llvm::Twine &what) const {
-    return createStringError("tuning database '" + path + "': " + what);
-  }
-  Error locate(Error error) const {
-    return error ? locate(llvm::toString(std::move(error))) : Error::success();
-  }
   Error checkFile() const;
-  Error connect();
   Error checkKind() const;
   Error addEnvironment(const TuningEnvironment &given);
-  Expected<std::vector<StoredMeasurement>>
-  readMeasurements(SqliteStatement &rows) const;
 
-  std::string path;
-  sqlite3 *connection = nullptr;
+  SqliteDatabase database;
   int64_t environment = 0;
 };
 
-/// SQLite would take a short file of another kind for an empty one.
+/// Before anything is written to it.
 Error TuningStore::Impl::checkFile() const {
   llvm::sys::fs::file_status status;
-  if (llvm::sys::fs::status(path, status) || status.getSize() == 0)
+  if (llvm::sys::fs::status(database.getPath(), status) ||
+      status.getSize() == 0)
     return Error::success();
   if (!llvm::sys::fs::is_regular_file(status))
-    return locate("requires a regular file");
-  auto header = llvm::MemoryBuffer::getFileSlice(
-      path, std::min<uint64_t>(status.getSize(), 100), 0);
-  if (!header)
-    return locate(header.getError().message());
-  StringRef bytes = (*header)->getBuffer();
-  StringRef magic("SQLite format 3", 16);
-  if (!bytes.starts_with(magic.take_front(bytes.size())))
-    return locate("requires a database, got a file of another kind");
-  // Without a log, all pages of the header are there (file format of SQLite,
-  // sections 1.3.2 and 1.3.8).
-  auto at = [&](size_t place) { return static_cast<uint8_t>(bytes[place]); };
-  bool isWhole = bytes.size() == 100;
-  if (isWhole && !llvm::sys::fs::exists(path + "-wal")) {
-    uint64_t page = at(16) * 256u + at(17), pages = 0;
-    for (size_t place = 28; place < 32; ++place)
-      pages = pages * 256 + at(place);
-    isWhole = status.getSize() >= pages * (page == 1 ? 65536 : page);
-  }
-  if (!isWhole)
-    return locate("the file is damaged: it was truncated");
+    return database.makeError("requires a regular file");
+  if (Error error = database.checkHeader())
+    return error;
   if (!(status.permissions() & llvm::sys::fs::all_write))
-    return locate("the file is read-only");
-  return Error::success();
-}
-
-Error TuningStore::Impl::connect() {
-  int code = sqlite3_open_v2(path.c_str(), &connection,
-                             SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-                                 SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
-                             nullptr);
-  if (code != SQLITE_OK)
-    return locate(getSqliteMessage(connection, code));
-  // Others write one row at a time.
-  sqlite3_busy_timeout(connection, 30000);
+    return database.makeError("the file is read-only");
   return Error::success();
 }
 
 /// The file is new, and gets its tables, or it is a sound one of this kind.
 Error TuningStore::Impl::checkKind() const {
-  Expected<int64_t> kind =
-      querySqliteInteger(connection, "PRAGMA application_id");
-  if (!kind)
-    return kind.takeError();
-  Expected<int64_t> tables =
-      querySqliteInteger(connection, "SELECT count(*) FROM sqlite_schema");
-  if (!tables)
-    return tables.takeError();
-  if (*kind == 0 && *tables == 0) {
-    if (Error error = executeSqlite(connection, schema))
-      return error;
-    std::string pragmas =
-        llvm::formatv("PRAGMA application_id = {0}; PRAGMA user_version = {1}",
-                      applicationId, schemaVersion);
-    return executeSqlite(connection, pragmas.c_str());
-  }
-  if (*kind != applicationId)
-    return createStringError("requires a database of kas-tune, got one of "
-                             "another program");
-  Expected<int64_t> version =
-      querySqliteInteger(connection, "PRAGMA user_version");
-  if (!version)
-    return version.takeError();
-  if (*version != schemaVersion)
-    return createStringError("requires schema version " +
-                             llvm::Twine(schemaVersion) + ", got " +
-                             llvm::Twine(*version));
-  return Error::success();
+  Expected<bool> isNew = database.isNew();
+  if (!isNew)
+    return isNew.takeError();
+  if (!*isNew)
+    return database.checkKind(applicationId, schemaVersion, "of kas-tune");
+  if (Error error = database.execute(schema))
+    return error;
+  return database.execute(
+      "PRAGMA application_id = " + llvm::Twine(applicationId) +
+      "; PRAGMA user_version = " + llvm::Twine(schemaVersion));
 }
 
 Error TuningStore::Impl::addEnvironment(const TuningEnvironment &given) {
@@ -221,12 +162,12 @@ Error TuningStore::Impl::addEnvironment(const TuningEnvironment &given) {
         .bind(StringRef(given.toolchain))
         .bind(StringRef(given.protocol));
   };
-  SqliteStatement insert(connection,
+  SqliteStatement insert(database,
                          "INSERT OR IGNORE INTO environment(target, toolchain, "
                          "protocol) VALUES (?, ?, ?)");
   if (Error error = bind(insert).run())
     return error;
-  SqliteStatement select(connection,
+  SqliteStatement select(database,
                          "SELECT id FROM environment WHERE target = ? AND "
                          "toolchain = ? AND protocol = ?");
   if (bind(select).step())
@@ -239,64 +180,58 @@ TuningStore::~TuningStore() = default;
 
 Expected<std::unique_ptr<TuningStore>>
 TuningStore::open(StringRef path, const TuningEnvironment &environment) {
-  auto impl = std::make_unique<Impl>();
-  impl->path = path;
+  auto impl = std::make_unique<Impl>(path);
+  SqliteDatabase &database = impl->database;
   if (Error error = impl->checkFile())
     return error;
-  if (Error error = impl->connect())
+  // Others write one row at a time.
+  if (Error error = database.open(
+          {.access = SqliteOptions::Access::Create, .busyMilliseconds = 30000}))
     return error;
-  auto prepare = [&]() -> Error {
-    // Whoever comes first makes the tables.
-    if (Error error =
-            runTransaction(impl->connection, [&] { return impl->checkKind(); }))
-      return error;
-    if (Error error =
-            executeSqlite(impl->connection, "PRAGMA journal_mode = WAL; "
-                                            "PRAGMA synchronous = NORMAL; "
-                                            "PRAGMA foreign_keys = ON"))
-      return error;
-    SqliteStatement check(impl->connection, "PRAGMA quick_check(1)");
-    std::string result = check.step() ? check.getText(0) : "";
-    if (Error error = check.takeError())
-      return error;
-    if (result != "ok")
-      return createStringError("the file is damaged: " + result);
-    return runTransaction(impl->connection,
-                          [&] { return impl->addEnvironment(environment); });
-  };
-  if (Error error = prepare())
-    return impl->locate(std::move(error));
+  // Whoever comes first makes the tables.
+  if (Error error = database.runTransaction([&] { return impl->checkKind(); }))
+    return error;
+  if (Error error = database.execute("PRAGMA journal_mode = WAL; "
+                                     "PRAGMA synchronous = NORMAL; "
+                                     "PRAGMA foreign_keys = ON"))
+    return error;
+  if (Error error = database.checkPages())
+    return error;
+  if (Error error = database.runTransaction(
+          [&] { return impl->addEnvironment(environment); }))
+    return error;
   return std::unique_ptr<TuningStore>(new TuningStore(std::move(impl)));
 }
 
 Expected<int64_t> TuningStore::addKernel(const StoredKernel &kernel) {
-  SqliteStatement insert(impl->connection,
+  SqliteStatement insert(impl->database,
                          "INSERT OR IGNORE INTO kernel(class, shape, "
                          "class_text) VALUES (?, ?, ?)");
   if (Error error = insert.bind(StringRef(kernel.classKey))
                         .bind(StringRef(kernel.shape))
                         .bind(StringRef(kernel.classText))
                         .run())
-    return impl->locate(std::move(error));
+    return error;
   SqliteStatement select(
-      impl->connection,
+      impl->database,
       "SELECT id, class_text FROM kernel WHERE class = ? AND shape = ?");
   select.bind(StringRef(kernel.classKey)).bind(StringRef(kernel.shape));
   int64_t id = select.step() ? select.getInteger(0) : 0;
   bool isSame = id && select.getText(1) == kernel.classText;
   if (Error error = select.takeError())
-    return impl->locate(std::move(error));
+    return error;
   if (!isSame)
-    return impl->locate("two classes have the key " + kernel.classKey);
+    return impl->database.makeError("two classes have the key " +
+                                    kernel.classKey);
   return id;
 }
 
 Expected<bool> TuningStore::claim(int64_t kernel, StringRef schedule,
                                   double seconds) {
   bool isMine = false;
-  Error error = runTransaction(impl->connection, [&]() -> Error {
+  Error error = impl->database.runTransaction([&]() -> Error {
     double now = getNow();
-    SqliteStatement known(impl->connection,
+    SqliteStatement known(impl->database,
                           "SELECT 0 FROM measurement WHERE kernel = ?1 AND "
                           "environment = ?2 AND schedule = ?3 UNION ALL "
                           "SELECT process FROM claim WHERE kernel = ?1 AND "
@@ -313,8 +248,7 @@ Expected<bool> TuningStore::claim(int64_t kernel, StringRef schedule,
     if (!isMine)
       return Error::success();
     SqliteStatement insert(
-        impl->connection,
-        "INSERT OR REPLACE INTO claim VALUES (?, ?, ?, ?, ?)");
+        impl->database, "INSERT OR REPLACE INTO claim VALUES (?, ?, ?, ?, ?)");
     return insert.bind(kernel)
         .bind(impl->environment)
         .bind(schedule)
@@ -323,7 +257,7 @@ Expected<bool> TuningStore::claim(int64_t kernel, StringRef schedule,
         .run();
   });
   if (error)
-    return impl->locate(std::move(error));
+    return error;
   return isMine;
 }
 
@@ -336,9 +270,9 @@ static void bindTime(SqliteStatement &statement, bool isThere, double value) {
 }
 
 Error TuningStore::record(int64_t kernel, const StoredMeasurement &given) {
-  return impl->locate(runTransaction(impl->connection, [&]() -> Error {
+  return impl->database.runTransaction([&]() -> Error {
     SqliteStatement insert(
-        impl->connection,
+        impl->database,
         "INSERT OR REPLACE INTO measurement(kernel, environment, schedule, "
         "failure, ms, default_ms, ratio, compile_ms, error, features, "
         "provenance, measured_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
@@ -361,14 +295,14 @@ Error TuningStore::record(int64_t kernel, const StoredMeasurement &given) {
                           .bind(getNow())
                           .run())
       return error;
-    SqliteStatement remove(impl->connection,
+    SqliteStatement remove(impl->database,
                            "DELETE FROM claim WHERE kernel = ? AND "
                            "environment = ? AND schedule = ?");
     return remove.bind(kernel)
         .bind(impl->environment)
         .bind(StringRef(given.schedule))
         .run();
-  }));
+  });
 }
 
 static constexpr const char *measurementColumns =
@@ -397,13 +331,13 @@ static StoredMeasurement getMeasurement(const SqliteStatement &row) {
   return result;
 }
 
-Expected<std::vector<StoredMeasurement>>
-TuningStore::Impl::readMeasurements(SqliteStatement &rows) const {
+static Expected<std::vector<StoredMeasurement>>
+readMeasurements(SqliteStatement &rows) {
   std::vector<StoredMeasurement> result;
   while (rows.step())
     result.push_back(getMeasurement(rows));
   if (Error error = rows.takeError())
-    return locate(std::move(error));
+    return error;
   return result;
 }
 
@@ -412,9 +346,9 @@ TuningStore::read(int64_t kernel) const {
   std::string text = std::string("SELECT ") + measurementColumns +
                      " FROM measurement m WHERE kernel = ? AND environment = ? "
                      "ORDER BY id";
-  SqliteStatement rows(impl->connection, text.c_str());
+  SqliteStatement rows(impl->database, text);
   rows.bind(kernel).bind(impl->environment);
-  return impl->readMeasurements(rows);
+  return readMeasurements(rows);
 }
 
 Expected<std::vector<StoredMeasurement>>
@@ -422,33 +356,33 @@ TuningStore::readClass(StringRef classKey) const {
   std::string text = std::string("SELECT ") + measurementColumns +
                      " FROM measurement m JOIN kernel k ON k.id = m.kernel "
                      "WHERE k.class = ? AND m.environment = ? ORDER BY m.id";
-  SqliteStatement rows(impl->connection, text.c_str());
+  SqliteStatement rows(impl->database, text);
   rows.bind(classKey).bind(impl->environment);
-  return impl->readMeasurements(rows);
+  return readMeasurements(rows);
 }
 
 Expected<int64_t> TuningStore::countForeign(StringRef classKey) const {
-  SqliteStatement row(impl->connection,
+  SqliteStatement row(impl->database,
                       "SELECT count(*) FROM measurement m JOIN kernel k ON "
                       "k.id = m.kernel WHERE k.class = ? AND m.environment "
                       "<> ?");
   row.bind(classKey).bind(impl->environment);
   int64_t count = row.step() ? row.getInteger(0) : 0;
   if (Error error = row.takeError())
-    return impl->locate(std::move(error));
+    return error;
   return count;
 }
 
 Error TuningStore::recordUse(StringRef network, int64_t kernel, int64_t uses) {
-  SqliteStatement insert(impl->connection,
+  SqliteStatement insert(impl->database,
                          "INSERT OR REPLACE INTO network VALUES (?, ?, ?)");
-  return impl->locate(insert.bind(network).bind(kernel).bind(uses).run());
+  return insert.bind(network).bind(kernel).bind(uses).run();
 }
 
 Expected<std::map<std::string, std::map<std::string, int64_t>>>
 TuningStore::readNetworks() const {
   SqliteStatement rows(
-      impl->connection,
+      impl->database,
       "SELECT n.name, k.class, count(*) FROM network n JOIN kernel k ON k.id = "
       "n.kernel WHERE EXISTS (SELECT 1 FROM choice c WHERE c.kernel = k.id AND "
       "c.environment = ?) GROUP BY n.name, k.class");
@@ -457,25 +391,25 @@ TuningStore::readNetworks() const {
   while (rows.step())
     result[rows.getText(0)][rows.getText(1)] = rows.getInteger(2);
   if (Error error = rows.takeError())
-    return impl->locate(std::move(error));
+    return error;
   return result;
 }
 
 Error TuningStore::recordChoice(int64_t kernel, StringRef schedule,
                                 StringRef provenance) {
-  SqliteStatement insert(impl->connection,
+  SqliteStatement insert(impl->database,
                          "INSERT OR REPLACE INTO choice VALUES (?, ?, ?, ?)");
-  return impl->locate(insert.bind(kernel)
-                          .bind(impl->environment)
-                          .bind(schedule)
-                          .bind(provenance)
-                          .run());
+  return insert.bind(kernel)
+      .bind(impl->environment)
+      .bind(schedule)
+      .bind(provenance)
+      .run();
 }
 
 Expected<std::vector<std::pair<std::string, std::string>>>
 TuningStore::readChoices(StringRef classKey, StringRef network) const {
   SqliteStatement rows(
-      impl->connection,
+      impl->database,
       "SELECT k.shape, c.schedule FROM choice c JOIN kernel k ON k.id = "
       "c.kernel WHERE k.class = ?1 AND c.environment = ?2 AND (?3 = '' OR "
       "EXISTS (SELECT 1 FROM network n WHERE n.kernel = k.id AND n.name = ?3)) "
@@ -485,7 +419,7 @@ TuningStore::readChoices(StringRef classKey, StringRef network) const {
   while (rows.step())
     result.emplace_back(rows.getText(0), rows.getText(1));
   if (Error error = rows.takeError())
-    return impl->locate(std::move(error));
+    return error;
   return result;
 }
 
@@ -498,30 +432,16 @@ TuningStore::readBest(StringRef classKey, StringRef network) const {
                      "= ?2 AND m.failure IS NULL AND (?3 = '' OR EXISTS "
                      "(SELECT 1 FROM network n WHERE n.kernel = k.id AND "
                      "n.name = ?3)) GROUP BY k.id ORDER BY k.id";
-  SqliteStatement rows(impl->connection, text.c_str());
+  SqliteStatement rows(impl->database, text);
   rows.bind(classKey).bind(impl->environment).bind(network);
   std::vector<std::pair<std::string, StoredMeasurement>> result;
   while (rows.step())
     result.emplace_back(rows.getText(9), getMeasurement(rows));
   if (Error error = rows.takeError())
-    return impl->locate(std::move(error));
+    return error;
   return result;
 }
 
 Error TuningStore::checkIntegrity() const {
-  SqliteStatement rows(impl->connection, "PRAGMA integrity_check");
-  std::string problems;
-  while (rows.step())
-    if (std::string row = rows.getText(0); row != "ok")
-      problems += (problems.empty() ? "" : "; ") + row;
-  if (Error error = rows.takeError())
-    return impl->locate(std::move(error));
-  SqliteStatement dangling(impl->connection, "PRAGMA foreign_key_check");
-  if (dangling.step())
-    problems += "a row of " + dangling.getText(0) + " refers to nothing";
-  if (Error error = dangling.takeError())
-    return impl->locate(std::move(error));
-  if (!problems.empty())
-    return impl->locate("the file is damaged: " + problems);
-  return Error::success();
+  return impl->database.checkIntegrity("nothing");
 }

@@ -9,8 +9,7 @@
 #include "KasBench.h"
 #include "SearchSpaces.h"
 #include "kas/Library/Operators.h"
-#include "kas/Search/Core/Driver.h"
-#include "kas/Search/Core/MakeSearcher.h"
+#include "kas/Search/Core/Session.h"
 #include "kas/Search/Evaluators/Evaluators.h"
 #include "kas/Search/Operators/GraphState.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -30,8 +29,8 @@ using llvm::Twine;
 
 /// What imitates the operator up to rounding, with no more parameters, is it.
 static constexpr double sameError = 1e-6;
-/// In the objective: of two that imitate equally well, the smaller one.
-static constexpr double errorPerParam = 1e-6;
+/// Of two that imitate equally well, the smaller one.
+static constexpr const char *objective = "imitation_error+1e-6*params";
 
 /// Found are mostly within some hundred.
 static constexpr unsigned maxEvaluations = 2000;
@@ -53,16 +52,28 @@ static void print(BenchReport &report, StringRef name, StringRef metric,
                 std::nullopt, ok});
 }
 
-static llvm::Expected<std::unique_ptr<Searcher>>
-makeImitator(StringRef algorithm, std::shared_ptr<const SearchProblem> problem,
-             uint64_t seed) {
-  SearcherSettings settings;
-  settings.seed = seed;
-  settings.objective = [](const Metrics &metrics) {
-    return metrics.at("imitation_error") + errorPerParam * metrics.at("params");
-  };
-  return makeSearcher(algorithm, makeGraphState(std::move(problem)), settings,
-                      {});
+/// A search for what computes the same as `op`.
+static llvm::Expected<std::unique_ptr<Session>>
+makeImitator(SpaceOp space, OperatorOp op, StringRef algorithm, uint64_t seed,
+             const SearchLimits &limits = {}) {
+  EvaluatorSettings settings;
+  settings.problem =
+      std::make_shared<const SearchProblem>(SearchProblem::get(space));
+  settings.imitated = op;
+  SessionOptions options;
+  options.algorithm = algorithm;
+  options.seed = seed;
+  options.objective = objective;
+  options.limits = limits;
+  auto session =
+      Session::create({.root = makeGraphState(settings.problem)}, options);
+  if (!session)
+    return session.takeError();
+  if (Error error = (*session)->makeEvaluators(
+          {"params", "imitation"},
+          [&](StringRef name) { return makeEvaluator(name, settings); }))
+    return error;
+  return session;
 }
 
 /// The elements of the weights of `op` at all bindings.
@@ -87,39 +98,23 @@ static uint64_t getNumParams(OperatorOp op, const SearchProblem &problem) {
 /// Searches until the operator is found, or all there is has been evaluated.
 static Error rediscover(SpaceOp space, OperatorOp op, StringRef algorithm,
                         uint64_t seed, BenchReport &report) {
-  EvaluatorSettings settings;
-  settings.problem =
-      std::make_shared<const SearchProblem>(SearchProblem::get(space));
-  settings.imitated = op;
-  auto evaluator = makeEvaluator("imitation", settings);
-  if (!evaluator)
-    return evaluator.takeError();
-  uint64_t params = getNumParams(op, *settings.problem);
+  uint64_t params = getNumParams(op, SearchProblem::get(space));
+  auto session = makeImitator(space, op, algorithm, seed);
+  if (!session)
+    return session.takeError();
   double begin = getCpuSeconds();
-  auto searcher = makeImitator(algorithm, settings.problem, seed);
-  if (!searcher)
-    return searcher.takeError();
   double best = 1;
   unsigned evaluations = 0;
   while (best > sameError && evaluations < maxEvaluations) {
-    std::vector<Candidate> candidates = (*searcher)->ask(1);
-    if (candidates.empty())
+    auto result = (*session)->step();
+    if (!result)
+      return result.takeError();
+    if (!*result)
       break;
-    const auto &graph =
-        static_cast<const OperatorGraph &>(*candidates.front().solution);
-    auto metrics = (*evaluator)->evaluate(graph);
     ++evaluations;
-    if (metrics) {
-      metrics->emplace("params", graph.cost.params);
-      if (graph.cost.params <= params)
-        best = std::min(best, metrics->at("imitation_error"));
-    }
-    Outcome outcome =
-        metrics ? Outcome(std::move(*metrics))
-                : Outcome(Failure{llvm::toString(metrics.takeError())});
-    if (Error error =
-            (*searcher)->tell(candidates.front().id, std::move(outcome)))
-      return error;
+    const auto *metrics = std::get_if<Metrics>(&(*result)->outcome);
+    if (metrics && metrics->at("params") <= static_cast<double>(params))
+      best = std::min(best, metrics->at("imitation_error"));
   }
   double seconds = getCpuSeconds() - begin;
   std::string name =
@@ -134,31 +129,27 @@ static Error rediscover(SpaceOp space, OperatorOp op, StringRef algorithm,
 static llvm::Expected<double> measureThreads(SpaceOp space, OperatorOp op,
                                              StringRef algorithm,
                                              unsigned threads, double seconds) {
-  EvaluatorSettings settings;
-  settings.problem =
-      std::make_shared<const SearchProblem>(SearchProblem::get(space));
-  settings.imitated = op;
-  auto evaluator = makeEvaluator("imitation", settings);
-  if (!evaluator)
-    return evaluator.takeError();
-  auto searcher = makeImitator(algorithm, settings.problem, 0);
-  if (!searcher)
-    return searcher.takeError();
-  // The tree is built with the first proposal, by one thread.
-  if (Error error = (*searcher)->tell((*searcher)->ask(1).front().id,
-                                      Failure{"not evaluated"}))
-    return error;
   SearchLimits limits;
   limits.evaluations = ~uint64_t(0);
   limits.seconds = seconds;
   limits.threads = threads;
+  auto session = makeImitator(space, op, algorithm, /*seed=*/0, limits);
+  if (!session)
+    return session.takeError();
+  // The tree is built with the first proposal, by one thread.
+  auto first = (*session)->ask(1);
+  if (!first)
+    return first.takeError();
+  if (Error error =
+          (*session)->tell(first->front().id, Failure{"not evaluated"}))
+    return error;
   double begin = getSeconds();
-  auto paramsEvaluator = makeEvaluator("params", settings);
-  if (!paramsEvaluator)
-    return paramsEvaluator.takeError();
-  auto results =
-      runSearch(**searcher, {paramsEvaluator->get(), evaluator->get()}, limits);
-  return static_cast<double>(results.size()) / (getSeconds() - begin);
+  auto results = (*session)->run();
+  if (!results)
+    return results.takeError();
+  return static_cast<double>(results->evaluated.size() +
+                             results->failed.size()) /
+         (getSeconds() - begin);
 }
 
 Error kas::runRediscoverySuite(mlir::MLIRContext &context,

@@ -9,7 +9,7 @@
 #include "KasBench.h"
 #include "SearchSpaces.h"
 #include "SearchTable.h"
-#include "kas/Search/Core/MakeSearcher.h"
+#include "kas/Search/Core/Session.h"
 #include "kas/Search/Operators/GraphState.h"
 #include "llvm/ADT/STLExtras.h"
 #include <ctime>
@@ -35,28 +35,28 @@ static void print(BenchReport &report, const Twine &name, StringRef metric,
 // Spaces
 //===----------------------------------------------------------------------===//
 
-/// Uniform walks for at least `seconds`; all must end in a candidate.
+/// Uniform rollouts for at least `seconds`; all must end in a candidate.
 static void measureWalks(StringRef name, const LivingTree &tree, double seconds,
                          BenchReport &report) {
   if (tree.getRoot() == LivingTree::none)
     return;
   Random random(0);
-  uint64_t walks = 0, valid = 0;
+  uint64_t rollouts = 0, valid = 0;
   double begin = getCpuSeconds(), elapsed = 0;
   do {
-    for (unsigned walk = 0; walk < 100000; ++walk)
+    for (unsigned rollout = 0; rollout < 100000; ++rollout)
       valid += tree.isSolution(tree.walk(tree.getRoot(), random));
-    walks += 100000;
+    rollouts += 100000;
     elapsed = getCpuSeconds() - begin;
   } while (elapsed < seconds);
   print(report, name, "walks_per_cpu_second",
-        static_cast<double>(walks) / elapsed, "1/s");
+        static_cast<double>(rollouts) / elapsed, "1/s");
   print(report, name, "valid_rollout_share",
-        static_cast<double>(valid) / static_cast<double>(walks), "");
+        static_cast<double>(valid) / static_cast<double>(rollouts), "");
 }
 
-/// Walks that step back at dead ends and remember them: the share that ends in
-/// a new candidate, after as long a time in which dead ends were learned.
+/// Rollouts that step back at dead ends and remember them: the share that ends
+/// in a new candidate, after as long a time in which dead ends were learned.
 static void measureRollouts(StringRef name, std::unique_ptr<State> root,
                             double seconds, BenchReport &report) {
   SearcherSettings settings;
@@ -73,10 +73,10 @@ static void measureRollouts(StringRef name, std::unique_ptr<State> root,
     } while (getCpuSeconds() - begin < seconds);
     after = searcher->getStatistics();
   }
-  if (after.walks > before.walks)
+  if (after.rollouts > before.rollouts)
     print(report, name, "valid_rollout_share_without_tree",
           static_cast<double>(after.asked - before.asked) /
-              static_cast<double>(after.walks - before.walks),
+              static_cast<double>(after.rollouts - before.rollouts),
           "");
 }
 
@@ -172,24 +172,41 @@ static llvm::Expected<Tabulated> loadTable() {
   return result;
 }
 
+namespace {
+/// Looks a candidate up.
+class TableEvaluator final : public Evaluator {
+public:
+  explicit TableEvaluator(std::shared_ptr<const SearchTable> table)
+      : table(std::move(table)) {}
+
+  StringRef getName() const override { return "reward"; }
+  bool isDeterministic() const override { return true; }
+  llvm::Expected<Metrics> evaluate(const Solution &solution) override {
+    return Metrics{{"reward", table->rows[solution.key()].reward}};
+  }
+
+private:
+  std::shared_ptr<const SearchTable> table;
+};
+} // namespace
+
 static Run runSeed(const Tabulated &space, StringRef algorithm, uint64_t seed) {
-  SearcherSettings settings;
-  settings.seed = seed;
-  settings.tree = space.tree;
-  auto searcher = llvm::cantFail(
-      makeSearcher(algorithm, makeTabulatedState(space.table), settings));
+  SessionOptions options;
+  options.algorithm = algorithm;
+  options.seed = seed;
+  auto session = llvm::cantFail(Session::create(
+      {.root = makeTabulatedState(space.table), .tree = space.tree}, options));
+  llvm::cantFail(session->makeEvaluators({"reward"}, [&](StringRef) {
+    return std::make_unique<TableEvaluator>(space.table);
+  }));
   Run run;
   double best = 0;
   unsigned count = 0;
   while (best < 0.99 * space.best) {
-    std::vector<Candidate> candidates = searcher->ask(1);
-    if (candidates.empty())
+    std::optional<SearchResult> result = llvm::cantFail(session->step());
+    if (!result)
       break;
-    double reward =
-        space.table->rows[candidates.front().solution->key()].reward;
-    llvm::cantFail(
-        searcher->tell(candidates.front().id, Metrics{{"reward", reward}}));
-    best = std::max(best, reward);
+    best = std::max(best, std::get<Metrics>(result->outcome).at("reward"));
     ++count;
     if (run.best.size() < std::size(checkpoints) &&
         count == checkpoints[run.best.size()])

@@ -8,6 +8,7 @@
 
 #include "DeviceRun.h"
 #include "kas/Codegen/GPU/Passes.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/DeviceFunction.h"
 #include "kas/ExecutionEngine/GPUProgram.h"
@@ -90,12 +91,28 @@ static Error runOnCPU(mlir::ModuleOp module, StringRef name,
   report.compileMilliseconds = function->getCompileMilliseconds();
   report.compileTimes = function->getTimes();
   report.preparedElements = function->getNumPreparedElements();
-  function->prepare(arguments);
-  (*function)(arguments, results);
+  if (Error error = function->prepare(arguments))
+    return error;
+  if (Error error = (*function)(arguments, results))
+    return error;
+  // On the same arguments the assertions hold again.
   if (settings.time)
-    report.timing = measure([&] { (*function)(arguments, results); },
-                            getTimingOptions(settings));
+    report.timing =
+        measure([&] { llvm::cantFail((*function)(arguments, results)); },
+                getTimingOptions(settings));
   return Error::success();
+}
+
+/// What those assertions say whose position is the last result of `name`.
+static std::vector<std::string> getAssertions(mlir::ModuleOp module,
+                                              StringRef name) {
+  std::vector<std::string> texts;
+  if (auto function = module.lookupSymbol<mlir::func::FuncOp>(name))
+    if (auto attribute = function->getAttrOfType<mlir::ArrayAttr>(
+            KasGPUDialect::assertionsName))
+      for (auto text : attribute.getAsRange<mlir::StringAttr>())
+        texts.push_back(text.str());
+  return texts;
 }
 
 /// What the kernels compute in their last form on tensors, before they are
@@ -111,6 +128,14 @@ static Error runOnEmulator(mlir::ModuleOp module, StringRef name,
   module.getContext()->appendDialectRegistry(registry);
   double start = monotonicSeconds();
   mlir::OwningOpRef<mlir::ModuleOp> clone = module.clone();
+  auto takeAssertions = [](mlir::OpPassManager &manager) {
+    manager.addNestedPass<mlir::func::FuncOp>(createGPUReturnAssertions());
+  };
+  if (Error error =
+          runPasses(*clone, "the module cannot be compiled for the emulator",
+                    takeAssertions))
+    return error;
+  std::vector<std::string> assertions = getAssertions(*clone, name);
   Error failure =
       runPasses(*clone, "the module cannot be compiled for the emulator",
                 [&](mlir::OpPassManager &manager) {
@@ -137,7 +162,12 @@ static Error runOnEmulator(mlir::ModuleOp module, StringRef name,
     pointers.push_back(const_cast<float *>(argument.getValues().data()));
   for (Tensor &result : results)
     pointers.push_back(result.getValues().data());
-  (*function)(pointers.data());
+  uint32_t status = UINT32_MAX;
+  pointers.push_back(&status);
+  if (Error error = call(*function, pointers.data()))
+    return error;
+  if (status < assertions.size())
+    return llvm::createStringError(assertions[status]);
   if (settings.time)
     report.timing = measure([&] { (*function)(pointers.data()); },
                             getTimingOptions(settings));

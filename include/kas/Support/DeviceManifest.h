@@ -76,7 +76,9 @@ struct DeviceManifest {
     std::vector<TensorMap> tensorMaps;
   };
 
-  enum class BufferKind { Argument, Result, Constant, Scratch };
+  /// A status is an i32, the position in `assertions` of the first one that
+  /// failed, or one that is not there.
+  enum class BufferKind { Argument, Result, Status, Constant, Scratch };
   /// Arguments and results are of `f32`, `f16` or `bf16`.
   struct Buffer : TensorShape {
     BufferKind kind = BufferKind::Argument;
@@ -99,6 +101,8 @@ struct DeviceManifest {
     /// temporaries.
     std::vector<Buffer> buffers;
     uint64_t scratchBytes = 0;
+    /// What those assertions say that may fail, with their places.
+    std::vector<std::string> assertions;
     /// In order: each sees what those before it wrote.
     std::vector<Launch> launches;
   };

@@ -8,7 +8,7 @@
 
 #include "kas/Conversion/OperatorModule.h"
 #include "kas/Conversion/KasGradient.h"
-#include "kas/ExecutionEngine/Signature.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -18,7 +18,6 @@
 #include "llvm/Support/Format.h"
 
 using namespace kas;
-using namespace kas::execution;
 using namespace mlir;
 
 static RankedTensorType getTensorType(ArrayRef<SizeAttr> sizes) {
@@ -77,8 +76,9 @@ OwningOpRef<ModuleOp> kas::createOperatorModule(OperatorOp op) {
       func::FuncOp::create(builder, loc, operatorFunctionName,
                            builder.getFunctionType(types, resultType));
   auto setAttributes = [&](unsigned index, const Twine &name, StringRef init) {
-    function.setArgAttr(index, nameAttribute, builder.getStringAttr(name));
-    function.setArgAttr(index, initializerAttribute,
+    function.setArgAttr(index, KasDialect::argumentNameAttrName,
+                        builder.getStringAttr(name));
+    function.setArgAttr(index, KasDialect::initializerAttrName,
                         builder.getStringAttr(init));
   };
   setAttributes(0, "data", "normal");
@@ -116,11 +116,12 @@ kas::createGradientModule(OperatorOp op, unsigned tensor,
   auto function =
       func::FuncOp::create(builder, loc, gradientFunctionName,
                            builder.getFunctionType(types, targetType));
-  function.setArgAttr(0, nameAttribute, builder.getStringAttr("data"));
+  function.setArgAttr(0, KasDialect::argumentNameAttrName,
+                      builder.getStringAttr("data"));
   for (unsigned i = 0; i < numWeights; ++i)
-    function.setArgAttr(i + 1, nameAttribute,
+    function.setArgAttr(i + 1, KasDialect::argumentNameAttrName,
                         builder.getStringAttr("weight" + Twine(i)));
-  function.setArgAttr(numWeights + 1, nameAttribute,
+  function.setArgAttr(numWeights + 1, KasDialect::argumentNameAttrName,
                       builder.getStringAttr("gradient"));
 
   Block *body = function.addEntryBlock();

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
 #include "kas/Networks/Differentiation/Passes.h"
 #include "kas/Networks/Scores/Fisher.h"
@@ -29,8 +30,8 @@ using namespace kas::networks;
 static std::optional<unsigned> findArgument(func::FuncOp function,
                                             StringRef text) {
   for (unsigned index = 0; index < function.getNumArguments(); ++index) {
-    auto name =
-        function.getArgAttrOfType<StringAttr>(index, argumentNameAttributeName);
+    auto name = function.getArgAttrOfType<StringAttr>(
+        index, KasDialect::argumentNameAttrName);
     if (name && name.getValue() == text)
       return index;
   }

@@ -9,9 +9,9 @@
 #include "kas/Networks/Scores/LayerScores.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/Support/Bytecode.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
@@ -131,7 +131,8 @@ LayerScorer::observe(ModuleOp module, StringRef name, const NamedTensors &given,
   auto results = signature.makeResults();
   if (!results)
     return results.takeError();
-  (*compiled)(*arguments, *results);
+  if (llvm::Error error = (*compiled)(*arguments, *results))
+    return error;
   if (!synflow)
     fisher = ArrayRef<float>((*results)[1].getValues()).vec();
   auto share = [](SmallVector<Tensor> &tensors) {
@@ -211,13 +212,10 @@ unsigned LayerScorer::getNumCompiled() const {
 
 std::unique_ptr<LayerScorer> LayerScorer::share(MLIRContext &context) const {
   std::unique_ptr<LayerScorer> other(new LayerScorer(options));
-  for (const CutLayer &layer : layers) {
-    std::string text;
-    llvm::raw_string_ostream(text) << *layer.module;
-    other->layers.push_back({layer.name, layer.batch, layer.spatial,
-                             layer.places,
-                             parseSourceString<ModuleOp>(text, &context)});
-  }
+  for (const CutLayer &layer : layers)
+    other->layers.push_back(
+        {layer.name, layer.batch, layer.spatial, layer.places,
+         readBytecode(writeBytecode(*layer.module), &context)});
   other->plain = plain;
   other->flow = flow;
   other->fisher = fisher;
@@ -311,7 +309,8 @@ Expected<SmallVector<Tensor>> LayerScorer::run(const CompiledFunction &function,
   auto results = signature.makeResults();
   if (!results)
     return results.takeError();
-  function(*arguments, *results);
+  if (llvm::Error error = function(*arguments, *results))
+    return error;
   return std::move(*results);
 }
 

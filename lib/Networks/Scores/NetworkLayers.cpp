@@ -8,6 +8,7 @@
 
 #include "NetworkLayers.h"
 #include "../Differentiation/TensorEmitter.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Networks/Sites/Site.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -36,7 +37,7 @@ std::optional<Layer> kas::networks::matchLayer(linalg::LinalgOp op) {
     if (auto function =
             dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()))
       if (auto name = function.getArgAttrOfType<StringAttr>(
-              argument.getArgNumber(), argumentNameAttributeName)) {
+              argument.getArgNumber(), KasDialect::argumentNameAttrName)) {
         StringRef text = name.getValue();
         text.consume_back(".weight");
         layer.name = text.str();
@@ -174,7 +175,7 @@ Value kas::networks::addArgument(func::FuncOp function, Type type,
   LogicalResult inserted = function.insertArgument(
       function.getNumArguments(), type,
       builder.getDictionaryAttr(builder.getNamedAttr(
-          argumentNameAttributeName, builder.getStringAttr(name))),
+          KasDialect::argumentNameAttrName, builder.getStringAttr(name))),
       function.getLoc());
   assert(succeeded(inserted) && "a func.func takes arguments");
   (void)inserted;

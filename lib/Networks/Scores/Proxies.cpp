@@ -9,6 +9,7 @@
 #include "kas/Networks/Scores/Proxies.h"
 #include "../Differentiation/TensorEmitter.h"
 #include "NetworkLayers.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
 #include "kas/Networks/Sites/Site.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -183,8 +184,8 @@ static SmallVector<Value> findParameters(func::FuncOp function) {
 
 static std::string getArgumentName(func::FuncOp function, Value value) {
   unsigned number = cast<BlockArgument>(value).getArgNumber();
-  auto name =
-      function.getArgAttrOfType<StringAttr>(number, argumentNameAttributeName);
+  auto name = function.getArgAttrOfType<StringAttr>(
+      number, KasDialect::argumentNameAttrName);
   return name ? name.getValue().str() : std::to_string(number);
 }
 
@@ -321,7 +322,7 @@ kas::networks::makeSynflowFunction(func::FuncOp function, StringRef name) {
 // One layer at a time
 //===----------------------------------------------------------------------===//
 
-/// The padding in front of a layer, if there is any.
+/// The padding before a layer, if there is any.
 static tensor::PadOp getPadding(linalg::LinalgOp op) {
   auto pad = op.getDpsInputs()[0].getDefiningOp<tensor::PadOp>();
   return pad && pad.getConstantPaddingValue() ? pad : tensor::PadOp();
@@ -349,7 +350,7 @@ static OwningOpRef<ModuleOp> cutOut(linalg::LinalgOp op) {
   builder.setInsertionPointToEnd(block);
   IRMapping mapping;
   for (auto [index, argument] : llvm::enumerate(arguments)) {
-    function.setArgAttr(index, argumentNameAttributeName,
+    function.setArgAttr(index, KasDialect::argumentNameAttrName,
                         builder.getStringAttr(names[index]));
     mapping.map(argument, block->getArgument(index));
   }

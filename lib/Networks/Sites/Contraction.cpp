@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Matching.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
@@ -48,7 +49,7 @@ static unsigned findWeightOperand(linalg::LinalgOp op) {
     auto function =
         cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
     auto name = function.getArgAttrOfType<StringAttr>(
-        argument.getArgNumber(), argumentNameAttributeName);
+        argument.getArgNumber(), KasDialect::argumentNameAttrName);
     return name && name.getValue().ends_with("weight");
   };
   return isNamedWeight(first) && !isNamedWeight(second) ? 0 : 1;

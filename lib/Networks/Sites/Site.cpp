@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Matching.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -25,8 +26,8 @@ static StringAttr getArgumentName(BlockArgument argument) {
       dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
   if (!function)
     return nullptr;
-  return function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                               argumentNameAttributeName);
+  return function.getArgAttrOfType<StringAttr>(
+      argument.getArgNumber(), KasDialect::argumentNameAttrName);
 }
 
 Value kas::networks::traceWeight(Value value) {

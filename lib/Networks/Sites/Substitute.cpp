@@ -9,6 +9,7 @@
 #include "kas/Networks/Sites/Substitute.h"
 #include "Rewriting.h"
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Library/Operators.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -286,7 +287,7 @@ SmallVector<Value> Substituter::getNewWeights(const MarkedSite &marked,
                           ? site.weightArgument.getArgNumber() + 1
                           : function.getNumArguments();
   NamedAttrList attributes;
-  attributes.append(argumentInitAttributeName,
+  attributes.append(KasDialect::initializerAttrName,
                     builder.getStringAttr(getInitializer(op, binding)));
   SpaceOp space = marked.space;
   WeightGroup group{
@@ -409,7 +410,8 @@ void Substituter::nameWeights(WeightGroup &group, llvm::StringSet<> &names,
     auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
     std::string unique =
         makeUnique(isSame ? name : name + "." + std::to_string(index), names);
-    function.setArgAttr(argument.getArgNumber(), argumentNameAttributeName,
+    function.setArgAttr(argument.getArgNumber(),
+                        KasDialect::argumentNameAttrName,
                         builder.getStringAttr(unique));
   }
 }
@@ -437,7 +439,7 @@ void Substituter::finishArguments() {
     for (unsigned index = 0; isNew && index < function.getNumArguments();
          ++index)
       if (auto name = function.getArgAttrOfType<StringAttr>(
-              index, argumentNameAttributeName))
+              index, KasDialect::argumentNameAttrName))
         entry->second.first.insert(name.getValue());
     nameWeights(group, entry->second.first, entry->second.second);
   }

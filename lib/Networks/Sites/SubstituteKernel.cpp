@@ -12,6 +12,7 @@
 
 #include "Rewriting.h"
 #include "kas/Conversion/KasKernelToLinalg.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
 #include "kas/Networks/Sites/KernelSites.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -98,8 +99,8 @@ KernelSubstituter::addWeights(const KernelSite &site, const Binding &binding) {
     for (unsigned i = numInputs; i < made->getNumArguments(); ++i, ++number) {
       unsigned position = function.getNumArguments();
       NamedAttrList attributes;
-      attributes.append(argumentInitAttributeName,
-                        made->getArgAttr(i, argumentInitAttributeName));
+      attributes.append(KasDialect::initializerAttrName,
+                        made->getArgAttr(i, KasDialect::initializerAttrName));
       LogicalResult inserted = function.insertArgument(
           position, made->getArgument(i).getType(),
           attributes.getDictionary(builder.getContext()), layer->getLoc());
@@ -155,7 +156,7 @@ FailureOr<Value> KernelSubstituter::emitCopies(Location loc,
   auto getSize = [&](int64_t size) {
     return SizeAttr::getConstant(context, size);
   };
-  // What channels stand in front of.
+  // The type of channels, followed by the spatial dimensions.
   auto getType = [&](SmallVector<int64_t> sizes, int64_t stride) {
     unsigned numChannelDims = sizes.size();
     for (int64_t extent : site.spatial)
@@ -229,7 +230,7 @@ static Value transposeTokens(OpBuilder &builder, Location loc, Value value) {
       ->getResult(0);
 }
 
-/// The data with the channels behind the samples.
+/// The data with the channels after the samples.
 static Value getChannelsFirst(OpBuilder &builder, const KernelSite &site) {
   Location loc = site.layer.op->getLoc();
   if (site.family == KernelFamily::Convolution)
@@ -319,12 +320,13 @@ void KernelSubstituter::finishArguments() {
     auto [entry, isNew] = names.insert({function, {}});
     for (unsigned i = 0; isNew && i < function.getNumArguments(); ++i)
       if (auto name = function.getArgAttrOfType<StringAttr>(
-              i, argumentNameAttributeName))
+              i, KasDialect::argumentNameAttrName))
         entry->second.insert(name.getValue());
     std::string name = wanted;
     for (unsigned count = 1; !entry->second.insert(name).second; ++count)
       name = wanted + "_" + std::to_string(count);
-    function.setArgAttr(argument.getArgNumber(), argumentNameAttributeName,
+    function.setArgAttr(argument.getArgNumber(),
+                        KasDialect::argumentNameAttrName,
                         builder.getStringAttr(name));
   }
 }

@@ -16,8 +16,8 @@
 using namespace kas;
 using namespace kas::search;
 
-static Outcome evaluate(const Candidate &candidate,
-                        llvm::ArrayRef<Evaluator *> evaluators) {
+Outcome kas::search::evaluate(const Candidate &candidate,
+                              llvm::ArrayRef<Evaluator *> evaluators) {
   Metrics metrics;
   for (Evaluator *evaluator : evaluators) {
     llvm::Expected<Metrics> some = evaluator->evaluate(*candidate.solution);

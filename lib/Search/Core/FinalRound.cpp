@@ -15,19 +15,6 @@ using namespace kas;
 using namespace kas::search;
 using llvm::Error;
 
-static Outcome evaluate(const Candidate &candidate,
-                        llvm::ArrayRef<Evaluator *> evaluators) {
-  Metrics metrics;
-  for (Evaluator *evaluator : evaluators) {
-    llvm::Expected<Metrics> some = evaluator->evaluate(*candidate.solution);
-    if (!some)
-      return Failure{evaluator->getName().str() + ": " +
-                     llvm::toString(some.takeError())};
-    metrics.merge(*some);
-  }
-  return metrics;
-}
-
 /// Joins what the final round found to `result`.
 static void join(SearchResult &result, const Outcome &found) {
   if (const auto *more = std::get_if<Metrics>(&found))

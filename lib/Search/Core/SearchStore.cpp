@@ -13,30 +13,20 @@
 
 using namespace kas;
 using namespace kas::search;
-using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 
 SearchStore::Impl::~Impl() {
-  sqlite3_close_v2(connection);
   if (lock >= 0)
     ::close(lock);
-}
-
-Error SearchStore::Impl::locate(const llvm::Twine &what) const {
-  return createStringError("search database '" + path + "': " + what);
-}
-
-Error SearchStore::Impl::locate(Error error) const {
-  if (!error)
-    return error;
-  return locate(llvm::toString(std::move(error)));
 }
 
 SearchStore::SearchStore(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 SearchStore::~SearchStore() = default;
 
-llvm::StringRef SearchStore::getPath() const { return impl->path; }
+llvm::StringRef SearchStore::getPath() const {
+  return impl->database.getPath();
+}
 
 const SearchSettings &SearchStore::getSettings() const {
   return impl->settings;
@@ -56,15 +46,13 @@ std::optional<Outcome> StoredCandidate::getOutcome() const {
 Expected<std::map<uint64_t, Metrics>>
 SearchStore::Impl::readMetrics(const char *table) const {
   SqliteStatement rows(
-      connection, (llvm::Twine("SELECT candidate, name, value FROM ") + table)
-                      .str()
-                      .c_str());
+      database, llvm::Twine("SELECT candidate, name, value FROM ") + table);
   std::map<uint64_t, Metrics> known;
   while (rows.step())
     known[static_cast<uint64_t>(rows.getInteger(0))][rows.getText(1)] =
         rows.getReal(2);
   if (Error error = rows.takeError())
-    return locate(std::move(error));
+    return error;
   return known;
 }
 
@@ -73,7 +61,7 @@ Error SearchStore::Impl::readFinals(
   Expected<std::map<uint64_t, Metrics>> known = readMetrics("final_metric");
   if (!known)
     return known.takeError();
-  SqliteStatement rows(connection,
+  SqliteStatement rows(database,
                        "SELECT candidate, failure FROM final_candidate");
   std::map<uint64_t, Outcome> finals;
   while (rows.step()) {
@@ -86,7 +74,7 @@ Error SearchStore::Impl::readFinals(
   for (StoredCandidate &candidate : candidates)
     if (auto found = finals.find(candidate.id); found != finals.end())
       candidate.finalOutcome = found->second;
-  return locate(rows.takeError());
+  return rows.takeError();
 }
 
 Expected<std::vector<StoredCandidate>> SearchStore::readCandidates() const {
@@ -94,7 +82,7 @@ Expected<std::vector<StoredCandidate>> SearchStore::readCandidates() const {
   if (!known)
     return known.takeError();
   SqliteStatement rows(
-      impl->connection,
+      impl->database,
       "SELECT id, key, operator, parent, ask_event, tell_event, failure, "
       "asked_at, seconds FROM candidate ORDER BY id");
   std::vector<StoredCandidate> result;
@@ -117,7 +105,7 @@ Expected<std::vector<StoredCandidate>> SearchStore::readCandidates() const {
       candidate.outcome = Failure{rows.getText(6)};
   }
   if (Error error = rows.takeError())
-    return impl->locate(std::move(error));
+    return error;
   if (Error error = impl->readFinals(result))
     return error;
   return result;
@@ -125,11 +113,11 @@ Expected<std::vector<StoredCandidate>> SearchStore::readCandidates() const {
 
 Expected<std::map<std::string, uint64_t>> SearchStore::readStatistics() const {
   std::map<std::string, uint64_t> result;
-  SqliteStatement rows(impl->connection, "SELECT name, value FROM statistic");
+  SqliteStatement rows(impl->database, "SELECT name, value FROM statistic");
   while (rows.step())
     result[rows.getText(0)] = static_cast<uint64_t>(rows.getInteger(1));
   if (Error error = rows.takeError())
-    return impl->locate(std::move(error));
+    return error;
   return result;
 }
 
@@ -138,13 +126,11 @@ Expected<std::map<std::string, uint64_t>> SearchStore::readStatistics() const {
 Error SearchStore::Impl::write(llvm::function_ref<Error()> change) {
   auto now = std::chrono::steady_clock::now();
   bool isDue = now - synchronized >= std::chrono::seconds(1);
-  if (Error error =
-          executeSqlite(connection, isDue ? "PRAGMA synchronous = FULL"
-                                          : "PRAGMA synchronous = "
-                                            "NORMAL"))
-    return locate(std::move(error));
-  if (Error error = runTransaction(connection, change))
-    return locate(std::move(error));
+  if (Error error = database.execute(isDue ? "PRAGMA synchronous = FULL"
+                                           : "PRAGMA synchronous = NORMAL"))
+    return error;
+  if (Error error = database.runTransaction(change))
+    return error;
   if (isDue)
     synchronized = now;
   return Error::success();
@@ -152,7 +138,7 @@ Error SearchStore::Impl::write(llvm::function_ref<Error()> change) {
 
 Error SearchStore::recordAsk(const StoredCandidate &candidate) {
   auto insert = [&]() -> Error {
-    SqliteStatement row(impl->connection,
+    SqliteStatement row(impl->database,
                         "INSERT INTO candidate(id, key, operator, parent, "
                         "ask_event, asked_at) VALUES (?, ?, ?, ?, ?, ?)");
     return row.bind(static_cast<int64_t>(candidate.id))
@@ -171,14 +157,12 @@ Error SearchStore::recordAsk(const StoredCandidate &candidate) {
 
 Error SearchStore::Impl::insertMetrics(const char *table, uint64_t id,
                                        const Metrics &metrics) {
-  SqliteStatement insert(
-      connection, (llvm::Twine("INSERT INTO ") + table + " VALUES (?, ?, ?)")
-                      .str()
-                      .c_str());
+  SqliteStatement insert(database, llvm::Twine("INSERT INTO ") + table +
+                                       " VALUES (?, ?, ?)");
   for (const auto &[name, value] : metrics) {
     if (!std::isfinite(value))
-      return createStringError("metric '" + llvm::Twine(name) +
-                               "' must be finite");
+      return database.makeError("metric '" + llvm::Twine(name) +
+                                "' must be finite");
     if (Error error = insert.bind(static_cast<int64_t>(id))
                           .bind(llvm::StringRef(name))
                           .bind(value)
@@ -191,7 +175,7 @@ Error SearchStore::Impl::insertMetrics(const char *table, uint64_t id,
 Error SearchStore::Impl::insertOutcome(uint64_t id, const Outcome &outcome,
                                        double seconds, uint64_t event) {
   const auto *failure = std::get_if<Failure>(&outcome);
-  SqliteStatement row(connection,
+  SqliteStatement row(database,
                       failure ? "UPDATE candidate SET tell_event = ?, seconds "
                                 "= ?, failure = ? "
                                 "WHERE id = ? AND tell_event IS NULL"
@@ -202,9 +186,9 @@ Error SearchStore::Impl::insertOutcome(uint64_t id, const Outcome &outcome,
     row.bind(llvm::StringRef(failure->reason));
   if (Error error = row.bind(static_cast<int64_t>(id)).run())
     return error;
-  if (sqlite3_changes(connection) != 1)
-    return createStringError("candidate " + llvm::Twine(id) +
-                             " is not waiting for an outcome");
+  if (database.countChanges() != 1)
+    return database.makeError("candidate " + llvm::Twine(id) +
+                              " is not waiting for an outcome");
   if (failure)
     return Error::success();
   return insertMetrics("metric", id, std::get<Metrics>(outcome));
@@ -213,11 +197,11 @@ Error SearchStore::Impl::insertOutcome(uint64_t id, const Outcome &outcome,
 Error SearchStore::Impl::insertFinal(uint64_t id, const Outcome &outcome,
                                      double seconds) {
   const auto *failure = std::get_if<Failure>(&outcome);
-  SqliteStatement row(connection,
-                      failure ? "INSERT INTO final_candidate(candidate, "
-                                "seconds, failure) VALUES (?, ?, ?)"
-                              : "INSERT INTO final_candidate(candidate, "
-                                "seconds) VALUES (?, ?)");
+  SqliteStatement row(database, failure
+                                    ? "INSERT INTO final_candidate(candidate, "
+                                      "seconds, failure) VALUES (?, ?, ?)"
+                                    : "INSERT INTO final_candidate(candidate, "
+                                      "seconds) VALUES (?, ?)");
   row.bind(static_cast<int64_t>(id)).bind(seconds);
   if (failure)
     row.bind(llvm::StringRef(failure->reason));
@@ -258,10 +242,10 @@ CREATE TABLE IF NOT EXISTS training(
 
 Error SearchStore::recordTraining(llvm::ArrayRef<TrainingPoint> points) {
   return impl->write([&]() -> Error {
-    if (Error error = executeSqlite(impl->connection, trainingTable))
+    if (Error error = impl->database.execute(trainingTable))
       return error;
     SqliteStatement row(
-        impl->connection,
+        impl->database,
         "INSERT OR REPLACE INTO training VALUES (?, ?, ?, ?, ?)");
     for (const TrainingPoint &point : points)
       if (Error error = row.bind(point.candidate)
@@ -278,13 +262,13 @@ Error SearchStore::recordTraining(llvm::ArrayRef<TrainingPoint> points) {
 Expected<std::vector<TrainingPoint>> SearchStore::readTraining() const {
   std::vector<TrainingPoint> points;
   Expected<int64_t> tables =
-      querySqliteInteger(impl->connection, "SELECT count(*) FROM sqlite_schema "
-                                           "WHERE name = 'training'");
+      impl->database.queryInteger("SELECT count(*) FROM sqlite_schema "
+                                  "WHERE name = 'training'");
   if (!tables)
-    return impl->locate(tables.takeError());
+    return tables.takeError();
   if (*tables == 0)
     return points;
-  SqliteStatement rows(impl->connection,
+  SqliteStatement rows(impl->database,
                        "SELECT candidate, seed, epoch, name, value FROM "
                        "training ORDER BY candidate, seed, epoch, name");
   while (rows.step())
@@ -293,18 +277,18 @@ Expected<std::vector<TrainingPoint>> SearchStore::readTraining() const {
                       static_cast<uint64_t>(rows.getInteger(2)),
                       rows.getText(3), rows.getReal(4)});
   if (Error error = rows.takeError())
-    return impl->locate(std::move(error));
+    return error;
   return points;
 }
 
 Error SearchStore::recordStatistics(const SearchStatistics &statistics) {
   return impl->write([&]() -> Error {
-    SqliteStatement row(impl->connection,
+    SqliteStatement row(impl->database,
                         "INSERT INTO statistic VALUES (?, ?) ON CONFLICT "
                         "(name) DO UPDATE SET value = excluded.value");
     for (const auto &[name, value] : {std::pair<llvm::StringRef, uint64_t>(
                                           "expansions", statistics.expansions),
-                                      {"walks", statistics.walks},
+                                      {"walks", statistics.rollouts},
                                       {"dead_ends", statistics.deadEnds},
                                       {"duplicates", statistics.duplicates},
                                       {"asked", statistics.asked},
@@ -318,7 +302,7 @@ Error SearchStore::recordStatistics(const SearchStatistics &statistics) {
 
 Error SearchStore::insert(llvm::ArrayRef<StoredCandidate> candidates) {
   return impl->write([&]() -> Error {
-    SqliteStatement row(impl->connection,
+    SqliteStatement row(impl->database,
                         "INSERT INTO candidate(id, key, operator, parent, "
                         "ask_event, asked_at) VALUES (?, ?, ?, ?, ?, ?)");
     for (const StoredCandidate &candidate : candidates) {
@@ -345,30 +329,13 @@ Error SearchStore::insert(llvm::ArrayRef<StoredCandidate> candidates) {
 }
 
 Error SearchStore::checkIntegrity() const {
-  SqliteStatement rows(impl->connection, "PRAGMA integrity_check");
-  std::string problems;
-  while (rows.step())
-    if (std::string row = rows.getText(0); row != "ok")
-      problems += (problems.empty() ? "" : "; ") + row;
-  if (Error error = rows.takeError())
-    return impl->locate(std::move(error));
-  SqliteStatement dangling(impl->connection, "PRAGMA foreign_key_check");
-  if (dangling.step())
-    problems += (problems.empty() ? "" : "; ") +
-                ("a row of " + dangling.getText(0)) + " refers to no candidate";
-  if (Error error = dangling.takeError())
-    return impl->locate(std::move(error));
-  if (!problems.empty())
-    return impl->locate("the file is damaged: " + problems);
-  return Error::success();
+  return impl->database.checkIntegrity("no candidate");
 }
 
 void SearchStore::close() {
   // Somebody may be reading; then the log stays, which is no harm.
-  sqlite3_busy_timeout(impl->connection, 0);
-  llvm::consumeError(
-      executeSqlite(impl->connection, "PRAGMA synchronous = FULL"));
-  llvm::consumeError(
-      executeSqlite(impl->connection, "PRAGMA journal_mode = DELETE"));
+  impl->database.setBusyTimeout(0);
+  llvm::consumeError(impl->database.execute("PRAGMA synchronous = FULL"));
+  llvm::consumeError(impl->database.execute("PRAGMA journal_mode = DELETE"));
   impl.reset();
 }

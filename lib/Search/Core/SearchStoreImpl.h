@@ -13,31 +13,25 @@
 #ifndef LIB_SEARCH_CORE_SEARCHSTOREIMPL_H
 #define LIB_SEARCH_CORE_SEARCHSTOREIMPL_H
 
-#include "Sqlite.h"
 #include "kas/Search/Core/SearchStore.h"
+#include "kas/Support/Sqlite.h"
 #include <chrono>
 
 namespace kas::search {
 
 struct SearchStore::Impl {
+  explicit Impl(llvm::StringRef path) : database("search database", path) {}
   ~Impl();
 
-  std::string path;
   /// Holds the lock against other searches; -1 when only reading. It is open
   /// as long as the connection: closing it would drop SQLite's own locks.
   int lock = -1;
-  sqlite3 *connection = nullptr;
+  SqliteDatabase database;
   SearchSettings settings;
   int64_t events = 0;
   std::chrono::steady_clock::time_point synchronized;
 
-  llvm::Error locate(const llvm::Twine &what) const;
-  llvm::Error locate(llvm::Error error) const;
   llvm::Error lockFile();
-  llvm::Error checkHeader() const;
-  llvm::Error connect(int flags, const std::string &name);
-  /// Nothing was ever written to the file.
-  llvm::Expected<bool> isNew();
   llvm::Error checkKind();
   llvm::Error readSettings();
   llvm::Error compareSettings(const SearchSettings &wanted);

@@ -22,23 +22,18 @@ namespace {
 /// One number of `GraphCost`.
 class CostEvaluator final : public Evaluator {
 public:
-  CostEvaluator(std::shared_ptr<const SearchProblem> problem,
-                llvm::StringRef name, uint64_t GraphCost::*number)
-      : problem(std::move(problem)), name(name), number(number) {}
+  CostEvaluator(llvm::StringRef name, uint64_t GraphCost::*number)
+      : name(name), number(number) {}
 
   llvm::StringRef getName() const override { return name; }
   bool isDeterministic() const override { return true; }
 
   llvm::Expected<Metrics> evaluate(const Solution &solution) override {
-    std::optional<GraphCost> cost =
-        getCost(*problem, static_cast<const OperatorGraph &>(solution));
-    if (!cost)
-      return llvm::createStringError("does not fit 63 bits");
-    return Metrics{{name, static_cast<double>((*cost).*number)}};
+    const GraphCost &cost = static_cast<const OperatorGraph &>(solution).cost;
+    return Metrics{{name, static_cast<double>(cost.*number)}};
   }
 
 private:
-  std::shared_ptr<const SearchProblem> problem;
   std::string name;
   uint64_t GraphCost::*number;
 };
@@ -69,10 +64,7 @@ using Factories = std::map<std::string, EvaluatorFactory, std::less<>>;
 
 std::optional<uint64_t> kas::search::getBytes(const SearchProblem &problem,
                                               const OperatorGraph &graph) {
-  std::optional<GraphCost> cost = getCost(problem, graph);
-  if (!cost)
-    return std::nullopt;
-  uint64_t elements = cost->params;
+  uint64_t elements = graph.cost.params;
   for (auto [binding, multiplicity] :
        llvm::zip_equal(problem.bindings, problem.multiplicities))
     for (llvm::ArrayRef<Dimension> shape :
@@ -90,8 +82,8 @@ std::optional<uint64_t> kas::search::getBytes(const SearchProblem &problem,
 
 static EvaluatorFactory makeCostFactory(llvm::StringRef name,
                                         uint64_t GraphCost::*number) {
-  return [=](const EvaluatorSettings &settings) {
-    return std::make_unique<CostEvaluator>(settings.problem, name, number);
+  return [=](const EvaluatorSettings &) {
+    return std::make_unique<CostEvaluator>(name, number);
   };
 }
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/ExternalEvaluator.h"
-#include "WorkerProcess.h"
 #include "kas/Search/Operators/OperatorPrinter.h"
+#include "kas/Support/ChildProcess.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -23,14 +23,14 @@ using namespace kas::search;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
-using Clock = WorkerProcess::Clock;
+using Clock = ChildProcess::Clock;
 
 namespace {
 
 struct Worker {
   unsigned index = 0;
   /// None before the first candidate and after it was of no use.
-  std::unique_ptr<WorkerProcess> process;
+  std::unique_ptr<ChildProcess> process;
   /// It ended, hangs, or answered nonsense: it is of no use any more.
   bool isLost = false;
 
@@ -108,7 +108,7 @@ ExternalEvaluator::ExternalEvaluator(const EvaluatorSettings &given)
 }
 
 Error ExternalEvaluator::start(Worker &worker) {
-  auto process = WorkerProcess::start(
+  auto process = ChildProcess::start(
       {settings.command, settings.memoryLimit, worker.index});
   if (!process)
     return process.takeError();
@@ -188,7 +188,8 @@ void ExternalEvaluator::report(const Worker &worker, const llvm::Twine &what) {
                     what.str());
 }
 
-/// The numbers that JSON does not have, as some programs write them.
+/// A line that is no JSON, with null for the numbers that JSON does not have but
+/// some programs write.
 static std::string replaceNonFinite(llvm::StringRef line) {
   std::string result;
   bool isString = false;
@@ -209,6 +210,14 @@ static std::string replaceNonFinite(llvm::StringRef line) {
     line = line.drop_front();
   }
   return result;
+}
+
+static Expected<llvm::json::Value> parseAnswer(llvm::StringRef line) {
+  Expected<llvm::json::Value> value = llvm::json::parse(line);
+  if (value)
+    return value;
+  llvm::consumeError(value.takeError());
+  return llvm::json::parse(replaceNonFinite(line));
 }
 
 static Expected<Metrics> readMetrics(const llvm::json::Object &object) {
@@ -236,8 +245,7 @@ Expected<Metrics> ExternalEvaluator::readAnswer(Worker &worker, uint64_t id,
     auto broken = [&] {
       return worker.lose("the worker answered " + quote(*line));
     };
-    Expected<llvm::json::Value> value =
-        llvm::json::parse(replaceNonFinite(*line));
+    Expected<llvm::json::Value> value = parseAnswer(*line);
     if (!value) {
       llvm::consumeError(value.takeError());
       return broken();

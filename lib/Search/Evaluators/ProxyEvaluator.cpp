@@ -9,11 +9,11 @@
 #include "kas/Search/Evaluators/ProxyEvaluator.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Networks/Scores/LayerScores.h"
 #include "kas/Networks/Sites/Site.h"
-#include "kas/Search/Operators/OperatorPrinter.h"
-#include "mlir/Parser/Parser.h"
+#include "kas/Support/Bytecode.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Format.h"
 #include <cmath>
@@ -41,32 +41,31 @@ class ProxyNetwork {
 public:
   ProxyNetwork(const DialectRegistry &registry,
                std::shared_ptr<const SearchProblem> problem)
-      : context(registry, MLIRContext::Threading::DISABLED), problem(problem),
-        printer(problem) {
+      : context(registry, MLIRContext::Threading::DISABLED), problem(problem) {
     context.loadAllAvailableDialects();
   }
 
-  /// Runs the network of the module `text`.
-  Error observe(StringRef text, StringRef space);
+  /// Runs the network of the module `bytecode`.
+  Error observe(StringRef bytecode, StringRef space);
   /// The proxy, summed or averaged over the layers. From any thread.
   Expected<double> evaluate(StringRef proxy, const OperatorGraph &graph);
 
 private:
   /// `@layer` with `op` in the place of the layer.
-  Expected<OwningOpRef<ModuleOp>> makeCandidate(StringRef text,
+  Expected<OwningOpRef<ModuleOp>> makeCandidate(const OperatorGraph &graph,
                                                 const Place &place);
-  Expected<OperatorOp> makeConcrete(ModuleOp module, const Place &place);
-  Error score(const std::string &text);
+  Expected<OperatorOp> makeConcrete(OperatorOp op, const Place &place);
+  Error score(const OperatorGraph &graph);
 
   /// Of its own: the one of a pass may not allow what compiling needs.
   MLIRContext context;
   std::shared_ptr<const SearchProblem> problem;
-  OperatorPrinter printer;
   std::unique_ptr<LayerScorer> scorer;
   std::vector<Place> places;
   std::mutex mutex;
-  /// What has been scored: the evaluators ask one after the other.
-  std::map<std::string, std::vector<LayerScore>> scores;
+  /// By the key of the graph, what has been scored: the evaluators ask one
+  /// after the other.
+  std::map<uint64_t, std::vector<LayerScore>> scores;
 };
 
 class ProxyEvaluator final : public Evaluator {
@@ -99,8 +98,8 @@ static std::optional<int64_t> findBinding(ModuleOp layer, StringRef space) {
   return found;
 }
 
-Error ProxyNetwork::observe(StringRef text, StringRef space) {
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+Error ProxyNetwork::observe(StringRef bytecode, StringRef space) {
+  OwningOpRef<ModuleOp> module = readBytecode(bytecode, &context);
   auto made = LayerScorer::create(*module, "forward", {}, {});
   if (!made)
     return createStringError("cannot run the network for zero-cost proxies: " +
@@ -117,15 +116,14 @@ Error ProxyNetwork::observe(StringRef text, StringRef space) {
   return Error::success();
 }
 
-Expected<OperatorOp> ProxyNetwork::makeConcrete(ModuleOp module,
+Expected<OperatorOp> ProxyNetwork::makeConcrete(OperatorOp op,
                                                 const Place &place) {
-  OperatorOp op = *module.getOps<OperatorOp>().begin();
   SymbolSet symbols = op.getSymbolSet();
   Binding own;
   for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
     own.push_back(
         place.binding[*problem->symbols.lookup(symbols.getName(symbol))]);
-  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  OpBuilder builder(op);
   std::string reason;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     reason = diagnostic.str();
@@ -157,9 +155,12 @@ static RankedTensorType getTensorType(ArrayRef<SizeAttr> sizes, Type element) {
 }
 
 Expected<OwningOpRef<ModuleOp>>
-ProxyNetwork::makeCandidate(StringRef text, const Place &place) {
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
-  Expected<OperatorOp> op = makeConcrete(*module, place);
+ProxyNetwork::makeCandidate(const OperatorGraph &graph, const Place &place) {
+  Location loc = UnknownLoc::get(&context);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  Expected<OperatorOp> op = makeConcrete(
+      buildOperator(builder, loc, "candidate", *problem, graph), place);
   if (!op)
     return op.takeError();
   OwningOpRef<ModuleOp> layer = scorer->getModule(place.layer);
@@ -174,8 +175,6 @@ ProxyNetwork::makeCandidate(StringRef text, const Place &place) {
   if (types.front() != old.getInput(0) || result != old.getResult(0))
     return createStringError("requires operators of the shapes of layer '" +
                              scorer->getName(place.layer) + "'");
-  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  Location loc = op->getLoc();
   auto function = func::FuncOp::create(builder, loc, layerFunctionName,
                                        builder.getFunctionType(types, result));
   Block *block = function.addEntryBlock();
@@ -185,10 +184,10 @@ ProxyNetwork::makeCandidate(StringRef text, const Place &place) {
                            : index == last
                                ? "init"
                                : "weight" + std::to_string(index - 1);
-    function.setArgAttr(index, argumentNameAttributeName,
+    function.setArgAttr(index, KasDialect::argumentNameAttrName,
                         builder.getStringAttr(argument));
     if (index != 0 && index != last)
-      function.setArgAttr(index, argumentInitAttributeName,
+      function.setArgAttr(index, KasDialect::initializerAttrName,
                           builder.getStringAttr(getInitializer(*op)));
   }
   builder.setInsertionPointToEnd(block);
@@ -209,10 +208,10 @@ ProxyNetwork::makeCandidate(StringRef text, const Place &place) {
   return module;
 }
 
-Error ProxyNetwork::score(const std::string &text) {
+Error ProxyNetwork::score(const OperatorGraph &graph) {
   std::vector<LayerScore> found;
   for (const Place &place : places) {
-    Expected<OwningOpRef<ModuleOp>> candidate = makeCandidate(text, place);
+    Expected<OwningOpRef<ModuleOp>> candidate = makeCandidate(graph, place);
     if (!candidate)
       return candidate.takeError();
     Expected<LayerScore> score = scorer->score(place.layer, **candidate);
@@ -220,19 +219,18 @@ Error ProxyNetwork::score(const std::string &text) {
       return score.takeError();
     found.push_back(*score);
   }
-  scores[text] = std::move(found);
+  scores[graph.key()] = std::move(found);
   return Error::success();
 }
 
 Expected<double> ProxyNetwork::evaluate(StringRef proxy,
                                         const OperatorGraph &graph) {
-  std::string text = printer.print(graph);
   std::lock_guard<std::mutex> lock(mutex);
-  if (!scores.count(text))
-    if (Error error = score(text))
+  if (!scores.count(graph.key()))
+    if (Error error = score(graph))
       return error;
   double sum = 0;
-  for (auto [place, score] : llvm::zip_equal(places, scores[text]))
+  for (auto [place, score] : llvm::zip_equal(places, scores[graph.key()]))
     sum += getProxy(proxy, score, scorer->getOriginal(place.layer));
   if (proxy == "ensemble" || proxy == "naswot")
     sum /= places.size();
@@ -254,16 +252,15 @@ static Expected<std::shared_ptr<ProxyNetwork>>
 getNetwork(SpaceOp space, std::shared_ptr<const SearchProblem> problem) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<ProxyNetwork>> known;
-  std::string text;
-  llvm::raw_string_ostream(text) << *space->getParentOfType<ModuleOp>();
+  std::string bytecode = writeBytecode(space->getParentOfType<ModuleOp>());
   std::lock_guard<std::mutex> lock(mutex);
   std::weak_ptr<ProxyNetwork> &entry =
-      known[space.getSymName().str() + "\n" + text];
+      known[space.getSymName().str() + "\n" + bytecode];
   if (std::shared_ptr<ProxyNetwork> network = entry.lock())
     return network;
   auto network = std::make_shared<ProxyNetwork>(
       space->getContext()->getDialectRegistry(), std::move(problem));
-  if (Error error = network->observe(text, space.getSymName()))
+  if (Error error = network->observe(bytecode, space.getSymName()))
     return error;
   entry = network;
   return network;

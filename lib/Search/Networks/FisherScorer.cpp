@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Networks/FisherScorer.h"
-#include "mlir/Parser/Parser.h"
-#include "llvm/Support/raw_ostream.h"
+#include "kas/Support/Bytecode.h"
 
 using namespace kas;
 using namespace kas::networks;
@@ -42,8 +41,8 @@ Error FisherScorer::checkLayers(const LayerScorer &scorer) const {
           "', got " + llvm::Twine(scorer.getNumLayers()) + " convolutions");
     OwningOpRef<ModuleOp> owner = scorer.getModule(layer.index);
     auto own = owner->lookupSymbol<func::FuncOp>(layerFunctionName);
-    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(
-        problem->modules[layer.shape], own.getContext());
+    OwningOpRef<ModuleOp> module =
+        readBytecode(problem->modules[layer.shape], own.getContext());
     auto given = module->lookupSymbol<func::FuncOp>(layerFunctionName);
     auto getShape = [](func::FuncOp function, unsigned argument) {
       return cast<ShapedType>(function.getArgumentTypes()[argument]).getShape();
@@ -70,10 +69,8 @@ FisherScorer::create(func::FuncOp function,
   result->first =
       std::make_unique<Bench>(function->getContext()->getDialectRegistry());
   Bench &bench = *result->first;
-  std::string text;
-  llvm::raw_string_ostream(text) << *function;
   OwningOpRef<ModuleOp> module =
-      parseSourceString<ModuleOp>(text, &bench.context);
+      readBytecode(writeBytecode(function), &bench.context);
   if (!module)
     return createStringError("cannot read the network");
   auto scorer = LayerScorer::create(

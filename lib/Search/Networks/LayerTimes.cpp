@@ -9,8 +9,8 @@
 #include "kas/Search/Networks/LayerTimes.h"
 #include "kas/Networks/Scores/Proxies.h"
 #include "kas/Pipelines/CPU.h"
+#include "kas/Support/Bytecode.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace kas;
@@ -86,9 +86,9 @@ LayerTimes::create(std::shared_ptr<const NetworkProblem> problem,
                    const EvaluatorFactory &factory) {
   std::unique_ptr<LayerTimes> times(new LayerTimes(problem));
   times->maker = std::make_unique<Maker>(registry);
-  for (const std::string &text : problem->modules) {
-    auto module = parseSourceString<ModuleOp>(text, &times->maker->context);
-    assert(module && "a layer was printed before");
+  for (const std::string &bytecode : problem->modules) {
+    auto module = readBytecode(bytecode, &times->maker->context);
+    assert(module && "a layer was written before");
     makeBias(*module);
     times->maker->modules.push_back(std::move(module));
   }

@@ -9,6 +9,7 @@
 #include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
 #include "kas/Networks/Scores/Proxies.h"
 #include "kas/Search/Networks/NetworkState.h"
+#include "kas/Support/Bytecode.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -108,7 +109,7 @@ FailureOr<NetworkProblem> NetworkProblem::get(func::FuncOp function,
     llvm::raw_string_ostream(text) << *cut.module;
     auto [shape, isNew] = shapes.insert({text, shapes.size()});
     if (isNew)
-      problem.modules.push_back(text);
+      problem.modules.push_back(writeBytecode(*cut.module));
     std::string name =
         cut.name.empty() ? "layer" + std::to_string(index) : cut.name;
     if (unsigned count = names[name]++)

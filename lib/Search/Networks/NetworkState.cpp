@@ -11,7 +11,7 @@
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "kas/Networks/Scores/Proxies.h"
 #include "kas/Pipelines/CPU.h"
-#include "mlir/Parser/Parser.h"
+#include "kas/Support/Bytecode.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace kas;
@@ -47,7 +47,7 @@ public:
   const ProgramNode &get(uint32_t node) const { return *nodes[node]; }
   /// The node of the empty program.
   uint32_t getRoot(unsigned shape) const { return shape; }
-  /// The node behind a choice, if it qualifies.
+  /// The node after a choice, if it qualifies.
   std::optional<uint32_t> getNext(uint32_t node, uint32_t choice);
   ArrayRef<ProgramStep> getChoices(uint32_t node);
 
@@ -120,10 +120,10 @@ ProgramTable::ProgramTable(std::shared_ptr<const NetworkProblem> given)
     : problem(std::move(given)),
       context(makeRegistry(), MLIRContext::Threading::DISABLED) {
   context.loadAllAvailableDialects();
-  for (const std::string &text : problem->modules) {
+  for (const std::string &bytecode : problem->modules) {
     auto node = std::make_unique<ProgramNode>();
-    node->module = parseSourceString<ModuleOp>(text, &context);
-    assert(node->module && "a layer was printed before");
+    node->module = readBytecode(bytecode, &context);
+    assert(node->module && "a layer was written before");
     auto layer = node->module->lookupSymbol<func::FuncOp>(layerFunctionName);
     node->parts = {findConvolutions(layer).front()};
     finish(*node);
@@ -131,7 +131,7 @@ ProgramTable::ProgramTable(std::shared_ptr<const NetworkProblem> given)
   }
 }
 
-/// Finds out what `node` costs, once it has its weights; without a text it does
+/// Computes what `node` costs, once it has its weights; without a text it does
 /// not qualify.
 void ProgramTable::finish(ProgramNode &node) {
   IRMapping mapping;

@@ -11,7 +11,7 @@
 #include "kas/Search/Networks/FisherScorer.h"
 #include "kas/Search/Networks/LayerTimes.h"
 #include "kas/Search/Pass/SearchTarget.h"
-#include "mlir/Parser/Parser.h"
+#include "kas/Support/Bytecode.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
@@ -93,9 +93,7 @@ public:
         context(function->getContext()->getDialectRegistry(),
                 MLIRContext::Threading::DISABLED) {
     context.loadAllAvailableDialects();
-    std::string text;
-    llvm::raw_string_ostream(text) << *function;
-    own = parseSourceString<ModuleOp>(text, &context);
+    own = readBytecode(writeBytecode(function), &context);
   }
 
   Operation *getOp() const override { return function; }
@@ -111,7 +109,9 @@ public:
   Expected<std::unique_ptr<Evaluator>>
   makeEvaluator(StringRef name,
                 const EvaluatorSettings &settings) const override;
-  std::string getSettings() const override { return settings; }
+  SearchSettings getSettings() const override {
+    return {{"network_search", settings}};
+  }
   std::string print(const Solution &solution) override {
     return printScript(*problem, getConfiguration(solution));
   }

@@ -14,15 +14,6 @@ using namespace mlir;
 using namespace kas;
 using namespace kas::search;
 
-//===----------------------------------------------------------------------===//
-// Cost
-//===----------------------------------------------------------------------===//
-
-std::optional<GraphCost> kas::search::getCost(const SearchProblem &problem,
-                                              const OperatorGraph &graph) {
-  return graph.cost;
-}
-
 void OperatorGraph::getFeatures(llvm::SmallVectorImpl<double> &features) const {
   features.push_back(std::log2(1.0 + static_cast<double>(cost.flops)));
   features.push_back(std::log2(1.0 + static_cast<double>(cost.params)));

@@ -60,14 +60,12 @@ static void explainBudget(const SearchProblem &problem, uint64_t expansions,
   if (found.empty())
     return;
   std::optional<uint64_t> best;
-  for (const auto &solution : found)
-    if (auto cost =
-            getCost(variant, static_cast<const OperatorGraph &>(*solution))) {
-      uint64_t value = (*cost).*number;
-      best = !best     ? value
-             : isLeast ? std::max(*best, value)
-                       : std::min(*best, value);
-    }
+  for (const auto &solution : found) {
+    uint64_t value = static_cast<const OperatorGraph &>(*solution).cost.*number;
+    best = !best     ? value
+           : isLeast ? std::max(*best, value)
+                     : std::min(*best, value);
+  }
   if (best)
     reasons.push_back(
         "the budget of " + std::string(isLeast ? "at least " : "") +

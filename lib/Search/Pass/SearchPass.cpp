@@ -6,16 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Search/Core/Driver.h"
-#include "kas/Search/Core/FinalRound.h"
-#include "kas/Search/Core/MakeSearcher.h"
-#include "kas/Search/Core/Objective.h"
 #include "kas/Search/Core/Score.h"
-#include "kas/Search/Core/SearchReport.h"
-#include "kas/Search/Core/StoredSearcher.h"
+#include "kas/Search/Core/Session.h"
 #include "kas/Search/Pass/Passes.h"
 #include "kas/Search/Pass/SearchTarget.h"
-#include "kas/Support/Version.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
@@ -38,17 +32,6 @@ public:
   void runOnOperation() override;
 
 private:
-  /// What one run is made of; each part refers to those before it.
-  struct Run {
-    std::unique_ptr<SearchTarget> target;
-    Objective objective;
-    std::unique_ptr<Searcher> searcher;
-    std::unique_ptr<SearchReport> report;
-    std::vector<std::unique_ptr<Evaluator>> evaluators, finalEvaluators;
-    /// Null without a database.
-    std::unique_ptr<SearchStore> store;
-  };
-
   InFlightDiagnostic emitError() {
     return mlir::emitError(getOperation().getLoc());
   }
@@ -66,21 +49,14 @@ private:
   /// The operator of the option `imitate`; null without one.
   FailureOr<OperatorOp> findImitated();
   LogicalResult checkOptions();
-  SearchLimits getLimits() const { return {evaluations, seconds, threads}; }
   SmallVector<std::string> getEvaluatorNames() const;
-  LogicalResult makeSearcher(Run &run);
-  void makeReport(Run &run);
-  LogicalResult
-  makeEvaluators(Run &run, ArrayRef<std::string> names,
-                 std::vector<std::unique_ptr<Evaluator>> &evaluators);
-  LogicalResult openDatabase(Run &run);
-  /// All results by identifier, also those of earlier runs on the database.
-  FailureOr<std::vector<SearchResult>> search(Run &run);
-  /// Takes a closer look at the best of `results`, which come first then.
-  LogicalResult lookCloser(Run &run, std::vector<SearchResult> &results);
-  void warnOfNothing(Run &run, ArrayRef<SearchResult> failures);
-  void append(Run &run, ArrayRef<SearchResult> results,
-              const ParetoFront &front);
+  FailureOr<std::unique_ptr<Session>> makeSession(SearchTarget &target);
+  LogicalResult makeEvaluators(Session &session, SearchTarget &target);
+  LogicalResult openDatabase(Session &session, SearchTarget &target);
+  void warnOfNothing(Session &session, SearchTarget &target,
+                     ArrayRef<SearchResult> failures);
+  void append(Session &session, SearchTarget &target,
+              ArrayRef<SearchResult> results, const ParetoFront &front);
 };
 
 } // namespace
@@ -204,54 +180,39 @@ SmallVector<std::string> SearchPass::getEvaluatorNames() const {
   return SmallVector<std::string>(evaluators.begin(), evaluators.end());
 }
 
-LogicalResult SearchPass::makeSearcher(Run &run) {
-  llvm::Expected<Objective> parsed = Objective::parse(objective);
-  if (!parsed)
-    return emitError(parsed.takeError()) << " as the option 'objective'";
-  run.objective = std::move(*parsed);
-  SearcherSettings settings;
-  settings.seed = seed;
-  if (!run.objective.isDefault())
-    settings.objective = [&objective = run.objective](const Metrics &metrics) {
-      return objective.getCost(metrics);
-    };
-  settings.cost = [&target = *run.target](const Solution &solution) {
-    return target.getCost(solution);
-  };
-  settings.space.treeExpansions = run.target->getTreeExpansions();
+FailureOr<std::unique_ptr<Session>>
+SearchPass::makeSession(SearchTarget &target) {
+  if (llvm::Error error = Objective::parse(objective).takeError())
+    return emitError(std::move(error)) << " as the option 'objective'";
+  SessionSpace space{
+      target.makeState(),
+      [&target](const Solution &solution) { return target.getCost(solution); },
+      [&target](const Solution &solution) { return target.print(solution); }};
+  space.options.treeExpansions = target.getTreeExpansions();
   // Without a database nothing is to be repeated: half of the time may go into
   // the tree.
   if (database.empty() && seconds > 0)
-    settings.space.treeSeconds = seconds / 2;
-  llvm::Expected<std::unique_ptr<Searcher>> searcher =
-      kas::search::makeSearcher(algorithm, run.target->makeState(), settings,
-                                llvm::to_vector(parameters));
-  if (!searcher)
-    return emitError(searcher.takeError());
-  run.searcher = std::move(*searcher);
-  return success();
-}
-
-void SearchPass::makeReport(Run &run) {
-  auto mode = SearchReport::Mode::Quiet;
+    space.options.treeSeconds = seconds / 2;
+  SessionOptions options;
+  options.algorithm = algorithm;
+  options.seed = seed;
+  options.parameters.assign(parameters.begin(), parameters.end());
+  options.objective = objective;
+  options.limits = {evaluations, seconds, threads};
+  options.bounds.assign(limits.begin(), limits.end());
+  options.finalCount = finalCount;
   if (progress)
-    mode = llvm::errs().is_displayed() ? SearchReport::Mode::Line
-                                       : SearchReport::Mode::Json;
-  run.report = std::make_unique<SearchReport>(
-      llvm::errs(), mode, run.objective, getLimits(),
-      [&searcher = *run.searcher] { return searcher.getStatistics(); });
+    options.report = llvm::errs().is_displayed() ? SearchReport::Mode::Line
+                                                 : SearchReport::Mode::Json;
+  llvm::Expected<std::unique_ptr<Session>> session =
+      Session::create(std::move(space), options);
+  if (!session)
+    return emitError(session.takeError());
+  return std::move(*session);
 }
 
-LogicalResult SearchPass::makeEvaluators(
-    Run &run, ArrayRef<std::string> names,
-    std::vector<std::unique_ptr<Evaluator>> &evaluators) {
-  std::vector<MetricLimit> bounds;
-  for (const std::string &text : limits) {
-    llvm::Expected<MetricLimit> bound = MetricLimit::parse(text);
-    if (!bound)
-      return emitError(bound.takeError());
-    bounds.push_back(std::move(*bound));
-  }
+LogicalResult SearchPass::makeEvaluators(Session &session,
+                                         SearchTarget &target) {
   EvaluatorSettings settings;
   settings.runner = runner;
   settings.device = device;
@@ -264,204 +225,117 @@ LogicalResult SearchPass::makeEvaluators(
   if (failed(imitated))
     return failure();
   settings.imitated = *imitated;
-  settings.report = [&report = *run.report](const std::string &message) {
+  settings.report = [&report =
+                         session.getReport()](const std::string &message) {
     report.message(message);
   };
-  for (StringRef name : names) {
-    llvm::Expected<std::unique_ptr<Evaluator>> evaluator =
-        run.target->makeEvaluator(name, settings);
-    if (!evaluator)
-      return emitError(evaluator.takeError());
-    evaluators.push_back(makeCheckedEvaluator(std::move(*evaluator), bounds));
-  }
+  auto make = [&](StringRef name) {
+    return target.makeEvaluator(name, settings);
+  };
+  SmallVector<std::string> finalNames(finalEvaluators.begin(),
+                                      finalEvaluators.end());
+  if (finalCount && finalNames.empty())
+    finalNames = {"latency"};
+  if (llvm::Error error = session.makeEvaluators(getEvaluatorNames(), make))
+    return emitError(std::move(error));
+  if (llvm::Error error = session.makeFinalEvaluators(finalNames, make))
+    return emitError(std::move(error));
   return success();
 }
 
 /// The settings that the sequence of candidates and their outcomes follow from,
 /// and others that are good to know.
-LogicalResult SearchPass::openDatabase(Run &run) {
-  SearchSettings settings, information;
-  llvm::raw_string_ostream(settings["space"]) << *run.target->getOp() << "\n";
-  if (std::string own = run.target->getSettings(); !own.empty())
-    settings["kernel_search"] = own;
+LogicalResult SearchPass::openDatabase(Session &session, SearchTarget &target) {
+  SearchSettings settings = target.getSettings(), information;
+  llvm::raw_string_ostream(settings["space"]) << *target.getOp() << "\n";
   if (FailureOr<OperatorOp> imitated = findImitated();
       succeeded(imitated) && *imitated)
     llvm::raw_string_ostream(settings["imitated"]) << *imitated << "\n";
-  settings["algorithm"] = algorithm;
-  settings["seed"] = std::to_string(seed);
   settings["evaluators"] = llvm::join(getEvaluatorNames(), ",");
   // A final round may be added to a search that is there, or enlarged.
   if (finalCount && !finalEvaluators.empty())
     information["final_evaluators"] = llvm::join(finalEvaluators, ",");
-  for (const auto &[name, value] :
-       {std::pair<const char *, std::string>("external", external),
-        {"limits", llvm::join(limits, ",")},
-        {"objective", objective},
-        {"parameters", llvm::join(parameters, ",")}})
-    if (!value.empty())
-      settings[name] = value;
-  information["kas_version"] = getVersion();
+  if (!external.empty())
+    settings["external"] = external;
+  if (!limits.empty())
+    settings["limits"] = llvm::join(limits, ",");
   information["time_limit"] = llvm::formatv("{0}", double(timeLimit)).str();
-  llvm::Expected<std::unique_ptr<SearchStore>> store =
-      SearchStore::open(database, settings, information);
-  if (!store)
-    return emitError(store.takeError());
-  run.store = std::move(*store);
-  return success();
-}
-
-/// Evaluators as others take them.
-static SmallVector<Evaluator *>
-borrow(ArrayRef<std::unique_ptr<Evaluator>> evaluators) {
-  return llvm::map_to_vector(
-      evaluators,
-      [](const std::unique_ptr<Evaluator> &scorer) { return scorer.get(); });
-}
-
-FailureOr<std::vector<SearchResult>> SearchPass::search(Run &run) {
-  SmallVector<Evaluator *> evaluators = borrow(run.evaluators);
-  auto told = [&](const SearchResult &result) { run.report->add(result); };
-  SearchLimits limits = getLimits();
-  if (!run.store)
-    return runSearch(*run.searcher, evaluators, limits, told);
-
-  StoredSearcher stored(
-      *run.searcher, *run.store,
-      [&](const Solution &solution) { return run.target->print(solution); });
-  if (llvm::Error error = stored.replay())
-    return emitError(std::move(error));
-  std::vector<SearchResult> results = stored.getReplayed().vec();
-  numReplayed = results.size();
-  run.report->addReplayed(results);
-  limits.evaluations -= std::min<uint64_t>(results.size(), evaluations);
-  if (limits.evaluations)
-    llvm::append_range(results, runSearch(stored, evaluators, limits, told));
-  if (llvm::Error error = stored.takeError())
-    return emitError(std::move(error));
-  if (llvm::Error error = run.store->recordStatistics(stored.getStatistics()))
-    return emitError(std::move(error));
-  // Those that were in flight when an earlier run ended came last.
-  llvm::sort(results, [](const SearchResult &a, const SearchResult &b) {
-    return a.candidate.id < b.candidate.id;
-  });
-  return results;
-}
-
-LogicalResult SearchPass::lookCloser(Run &run,
-                                     std::vector<SearchResult> &results) {
-  run.objective.sort(results);
-  std::map<uint64_t, Outcome> known;
-  if (run.store) {
-    auto candidates = run.store->readCandidates();
-    if (!candidates)
-      return emitError(candidates.takeError());
-    for (const StoredCandidate &candidate : *candidates)
-      if (candidate.finalOutcome)
-        known[candidate.id] = *candidate.finalOutcome;
-  }
-  size_t count = std::min<uint64_t>(finalCount, results.size());
-  auto record = [&](const SearchResult &result, double seconds) -> llvm::Error {
-    run.report->addFinal(result, count);
-    if (!run.store)
-      return llvm::Error::success();
-    return run.store->recordFinal(result.candidate.id, result.outcome, seconds);
-  };
-  if (llvm::Error error =
-          runFinalRound(llvm::MutableArrayRef(results).take_front(count),
-                        borrow(run.finalEvaluators), threads, known, record))
+  if (llvm::Error error = session.openStore(database, settings, information))
     return emitError(std::move(error));
   return success();
 }
 
-void SearchPass::warnOfNothing(Run &run, ArrayRef<SearchResult> failures) {
-  mlir::Operation *op = run.target->getOp();
+void SearchPass::warnOfNothing(Session &session, SearchTarget &target,
+                               ArrayRef<SearchResult> failures) {
+  mlir::Operation *op = target.getOp();
   InFlightDiagnostic warning = op->emitWarning("found no ")
-                               << run.target->getNoun() << ": ";
+                               << target.getNoun() << ": ";
   if (!failures.empty()) {
     warning << "all " << failures.size()
             << " candidates failed, the first because "
             << std::get<Failure>(failures.front().outcome).reason;
     return;
   }
-  if (!run.searcher->isExhausted()) {
+  if (!session.isExhausted()) {
     warning << "the search ended too early";
     return;
   }
   warning << "the space has none";
-  for (const std::string &reason : run.target->explainEmpty())
+  for (const std::string &reason : target.explainEmpty())
     warning.attachNote(op->getLoc()) << reason;
 }
 
-void SearchPass::append(Run &run, ArrayRef<SearchResult> results,
+void SearchPass::append(Session &session, SearchTarget &target,
+                        ArrayRef<SearchResult> results,
                         const ParetoFront &front) {
   OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
   SymbolTable symbols(getOperation());
   unsigned count = 0;
   for (const SearchResult &result : results) {
-    StringRef origin = run.target->getName();
-    Operation *op =
-        run.target->build(builder, (origin + "_" + Twine(count++)).str(),
-                          *result.candidate.solution);
+    StringRef origin = target.getName();
+    Operation *op = target.build(builder, (origin + "_" + Twine(count++)).str(),
+                                 *result.candidate.solution);
     std::optional<uint64_t> id;
     if (!database.empty())
       id = result.candidate.id;
     setScore(op, std::get<Metrics>(result.outcome), origin, id);
-    if (run.objective.isPareto() && front.contains(result.candidate.id))
+    if (session.getObjective().isPareto() &&
+        front.contains(result.candidate.id))
       op->setAttr("kas.front", builder.getUnitAttr());
     symbols.insert(op); // Renames it where the name is taken.
   }
 }
 
 void SearchPass::runOnOperation() {
-  Run run;
-  FailureOr<std::unique_ptr<SearchTarget>> found = findTarget();
-  if (failed(found) || failed(checkOptions()))
+  FailureOr<std::unique_ptr<SearchTarget>> target = findTarget();
+  if (failed(target) || failed(checkOptions()))
     return signalPassFailure();
-  run.target = std::move(*found);
-  if (failed(makeSearcher(run)))
+  FailureOr<std::unique_ptr<Session>> made = makeSession(**target);
+  if (failed(made))
     return signalPassFailure();
-  makeReport(run);
-  SmallVector<std::string> finalNames(finalEvaluators.begin(),
-                                      finalEvaluators.end());
-  if (finalCount && finalNames.empty())
-    finalNames = {"latency"};
-  if (failed(makeEvaluators(run, getEvaluatorNames(), run.evaluators)) ||
-      failed(makeEvaluators(run, finalNames, run.finalEvaluators)) ||
-      (!database.empty() && failed(openDatabase(run))))
+  Session &session = **made;
+  if (failed(makeEvaluators(session, **target)) ||
+      (!database.empty() && failed(openDatabase(session, **target))))
     return signalPassFailure();
-  FailureOr<std::vector<SearchResult>> results = search(run);
-  if (failed(results))
+  numReplayed = session.getReplayed().size();
+  llvm::Expected<SessionResults> results = session.run();
+  if (!results) {
+    emitError(results.takeError());
     return signalPassFailure();
-
-  SearchStatistics statistics = run.searcher->getStatistics();
+  }
+  SearchStatistics statistics = session.getStatistics();
   numAsked = statistics.asked;
   numFailed = statistics.failed;
   numExpanded = statistics.expansions;
   numDeadEnds = statistics.deadEnds;
   numDuplicates = statistics.duplicates;
-  std::vector<SearchResult> evaluated, failures;
-  auto divide = [&](std::vector<SearchResult> &mixed) {
-    for (SearchResult &result : mixed)
-      (std::holds_alternative<Failure>(result.outcome) ? failures : evaluated)
-          .push_back(std::move(result));
-  };
-  divide(*results);
-  if (finalCount) {
-    std::vector<SearchResult> mixed = std::move(evaluated);
-    evaluated.clear();
-    if (failed(lookCloser(run, mixed)))
-      return signalPassFailure();
-    divide(mixed);
-  }
-  if (run.store)
-    run.store->close();
-  run.report->finish(evaluated, run.searcher->isExhausted());
+  std::vector<SearchResult> &evaluated = results->evaluated;
   if (evaluated.empty())
-    warnOfNothing(run, failures);
-  ParetoFront front = getFront(run.objective, evaluated);
+    warnOfNothing(session, **target, results->failed);
+  ParetoFront front = getFront(session.getObjective(), evaluated);
   numFront = front.size();
-  run.objective.sort(evaluated);
+  session.getObjective().sort(evaluated);
   if (top && evaluated.size() > top)
     evaluated.resize(top);
-  append(run, evaluated, front);
+  append(session, **target, evaluated, front);
 }

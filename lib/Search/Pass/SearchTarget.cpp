@@ -43,10 +43,7 @@ public:
     return CandidateSpace::Options().treeExpansions;
   }
   double getCost(const Solution &solution) const override {
-    std::optional<GraphCost> cost =
-        kas::search::getCost(*problem, getGraph(solution));
-    return cost ? static_cast<double>(cost->flops)
-                : std::numeric_limits<double>::infinity();
+    return static_cast<double>(getGraph(solution).cost.flops);
   }
   llvm::Expected<std::unique_ptr<Evaluator>>
   makeEvaluator(llvm::StringRef name,
@@ -56,7 +53,6 @@ public:
     own.space = space;
     return kas::search::makeEvaluator(name, own);
   }
-  std::string getSettings() const override { return {}; }
   std::string print(const Solution &solution) override {
     return printer.print(getGraph(solution));
   }
@@ -163,7 +159,9 @@ public:
     };
     return kas::search::makeEvaluator(name, own);
   }
-  std::string getSettings() const override { return settings; }
+  SearchSettings getSettings() const override {
+    return {{"kernel_search", settings}};
+  }
   std::string print(const Solution &solution) override {
     std::string text;
     llvm::raw_string_ostream stream(text);

@@ -71,3 +71,20 @@ func.func @other(%x: tensor<8xf32>) -> tensor<8xf32> {
   %y = linalg.negf ins(%a : tensor<8xf32>) outs(%empty : tensor<8xf32>) -> tensor<8xf32>
   return %y : tensor<8xf32>
 }
+
+// -----
+
+#id = affine_map<(i) -> (i)>
+func.func @assertion(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %zero = arith.constant 0.0 : f32
+      %holds = arith.cmpf ogt, %a, %zero : f32
+      // expected-error@below {{expected no assertion in kernels of a GPU, which -kas-gpu-return-assertions makes a result, got one}}
+      cf.assert %holds, "more than 0"
+      linalg.yield %a : f32
+  } -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

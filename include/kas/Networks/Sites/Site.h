@@ -30,11 +30,6 @@ constexpr llvm::StringLiteral siteAttributeName = "kas.site";
 /// On a space: the operator of the library that computes these layers exactly,
 /// such as "kas.conv2d".
 constexpr llvm::StringLiteral namedOperatorAttributeName = "kas.named_operator";
-/// On an argument of a function: its name, such as "conv1.weight".
-constexpr llvm::StringLiteral argumentNameAttributeName = "kas.name";
-/// On an argument of a function: how to fill it when no file gives its values.
-constexpr llvm::StringLiteral argumentInitAttributeName = "kas.init";
-
 /// What layers have in common that one space covers: names and sizes, no
 /// numbers. Sizes are texts over the symbols, as in `kas.space`.
 struct LayerKind {

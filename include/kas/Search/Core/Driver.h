@@ -32,8 +32,13 @@ struct SearchResult {
   Outcome outcome;
 };
 
+/// The metrics of all `evaluators` in turn. The first failure is the outcome,
+/// with the name of the evaluator; those after it are not called.
+Outcome evaluate(const Candidate &candidate,
+                 llvm::ArrayRef<Evaluator *> evaluators);
+
 /// Evaluates the candidates of `searcher` by all `evaluators` in turn (the
-/// first failure is the candidate's outcome; later ones are not asked) and
+/// first failure is the candidate's outcome; later ones are not run) and
 /// returns the results by identifier. `progress` is called after each
 /// evaluation, by one thread at a time. Without a limit of time and with
 /// deterministic evaluators the results do not depend on the number of threads,

@@ -80,10 +80,6 @@ struct OperatorGraph final : Solution {
   void getFeatures(llvm::SmallVectorImpl<double> &features) const override;
 };
 
-/// The cost of a solution of `problem`.
-std::optional<GraphCost> getCost(const SearchProblem &problem,
-                                 const OperatorGraph &graph);
-
 /// Builds `graph`, a solution of `problem`, as `kas.operator @name` with all
 /// symbols of the problem.
 OperatorOp buildOperator(mlir::OpBuilder &builder, mlir::Location location,

@@ -14,6 +14,7 @@
 #ifndef KAS_SEARCH_PASS_SEARCHTARGET_H
 #define KAS_SEARCH_PASS_SEARCHTARGET_H
 
+#include "kas/Search/Core/SearchStore.h"
 #include "kas/Search/Evaluators/Evaluators.h"
 #include "kas/Search/Kernels/KernelState.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -38,8 +39,9 @@ public:
   virtual llvm::Expected<std::unique_ptr<Evaluator>>
   makeEvaluator(llvm::StringRef name,
                 const EvaluatorSettings &settings) const = 0;
-  /// What decides which candidates there are, beside the op; may be empty.
-  virtual std::string getSettings() const = 0;
+  /// What decides which candidates there are, besides the op: the settings of a
+  /// database.
+  virtual SearchSettings getSettings() const { return {}; }
   /// The IR of a candidate, from any thread.
   virtual std::string print(const Solution &solution) = 0;
   virtual mlir::Operation *build(mlir::OpBuilder &builder, llvm::StringRef name,
@@ -55,7 +57,7 @@ llvm::FailureOr<std::unique_ptr<SearchTarget>>
 makeKernelTarget(KernelOp kernel, llvm::ArrayRef<std::string> limits,
                  llvm::StringRef groups);
 
-/// What a search for transformations of a network is asked for.
+/// The input of a search for transformations of a network.
 struct NetworkRequest {
   /// The function, and the same network for several samples or the same.
   mlir::Operation *network = nullptr, *scored = nullptr;

@@ -12,11 +12,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Emit/Contraction.h"
-#include "kas/Codegen/CPU/Passes.h"
 #include "kas/Codegen/Common/Passes.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -46,7 +46,7 @@ public:
 
   /// Everything that computes becomes a `linalg.generic`.
   LogicalResult generalize();
-  /// What contractions begin with is added behind them.
+  /// What contractions begin with is added after them.
   void splitContractions();
   /// Views that no kernel can read through become kernels.
   LogicalResult materialize();
@@ -410,6 +410,13 @@ struct GPUFormKernels : kas::codegen::impl::GPUFormKernelsBase<GPUFormKernels> {
                               "a GPU, got several";
       return signalPassFailure();
     }
+    WalkResult asserts = function.walk([](cf::AssertOp op) {
+      op.emitError() << "expected no assertion in kernels of a GPU, which "
+                        "-kas-gpu-return-assertions makes a result, got one";
+      return WalkResult::interrupt();
+    });
+    if (asserts.wasInterrupted())
+      return signalPassFailure();
     KernelFormer former(function);
     if (failed(former.generalize()))
       return signalPassFailure();

@@ -10,7 +10,7 @@
 #include "../NVVM/TensorMaps.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
-#include "kas/ExecutionEngine/Signature.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -22,7 +22,6 @@ namespace kas::codegen {
 
 using namespace kas;
 using namespace kas::codegen;
-using namespace kas::execution;
 using namespace mlir;
 
 static std::string getDtype(Type type) {
@@ -118,7 +117,7 @@ ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
 
 void ManifestReader::readBuffers(func::FuncOp function,
                                  DeviceManifest::Function &result) {
-  // -kas-bufferize puts results behind the arguments, and only the arguments
+  // -kas-bufferize puts results after the arguments, and only the arguments
   // keep attributes; what a kernel writes is a result.
   llvm::DenseSet<Value> written;
   function.walk([&](gpu::LaunchFuncOp launch) {
@@ -133,14 +132,23 @@ void ManifestReader::readBuffers(func::FuncOp function,
       written.insert(output);
     }
   });
+  if (auto texts =
+          function->getAttrOfType<ArrayAttr>(KasGPUDialect::assertionsName))
+    for (auto text : texts.getAsRange<StringAttr>())
+      result.assertions.push_back(text.str());
   for (BlockArgument argument : function.getArguments()) {
     DeviceManifest::Buffer buffer;
     bool isResult = written.contains(argument);
-    buffer.kind = isResult ? DeviceManifest::BufferKind::Result
-                           : DeviceManifest::BufferKind::Argument;
+    bool isStatus = !result.assertions.empty() &&
+                    argument == function.getArguments().back();
+    buffer.kind = isStatus   ? DeviceManifest::BufferKind::Status
+                  : isResult ? DeviceManifest::BufferKind::Result
+                             : DeviceManifest::BufferKind::Argument;
+    if (isStatus)
+      buffer.name = "status";
     setShape(buffer, argument.getType());
-    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                      nameAttribute);
+    auto name = function.getArgAttrOfType<StringAttr>(
+        argument.getArgNumber(), KasDialect::argumentNameAttrName);
     if (name)
       buffer.name = name.str();
     buffers[argument] = result.buffers.size();

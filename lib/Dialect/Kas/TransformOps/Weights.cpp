@@ -12,9 +12,9 @@
 
 #include "LoopNest.h"
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
 #include "kas/Dialect/Kas/TransformOps/OperatorDomain.h"
-#include "kas/Networks/Sites/Site.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -25,7 +25,6 @@
 
 using namespace mlir;
 using namespace kas;
-using namespace kas::networks;
 
 /// Moves elements of its only input.
 static bool isCopy(linalg::LinalgOp op) {
@@ -68,13 +67,13 @@ static void eraseDead(RewriterBase &rewriter, Operation *op) {
 }
 
 static std::string getName(func::FuncOp function, unsigned index) {
-  auto name =
-      function.getArgAttrOfType<StringAttr>(index, argumentNameAttributeName);
+  auto name = function.getArgAttrOfType<StringAttr>(
+      index, KasDialect::argumentNameAttrName);
   return name ? name.getValue().str() : "";
 }
 
 /// A name for another weight in place of the argument `root`, and where the
-/// argument goes: behind those that already are.
+/// argument goes: after those that already are.
 static std::pair<std::string, unsigned> placeWeight(func::FuncOp function,
                                                     BlockArgument root) {
   if (!root)
@@ -108,10 +107,11 @@ static void renewOperand(RewriterBase &rewriter, func::FuncOp function,
   auto argument = dyn_cast<BlockArgument>(root);
   auto [name, position] = placeWeight(function, argument);
   NamedAttrList attributes;
-  attributes.append(argumentInitAttributeName,
+  attributes.append(KasDialect::initializerAttrName,
                     rewriter.getStringAttr("kaiming(" + fanIn + ")"));
   if (!name.empty())
-    attributes.append(argumentNameAttributeName, rewriter.getStringAttr(name));
+    attributes.append(KasDialect::argumentNameAttrName,
+                      rewriter.getStringAttr(name));
   Operation *old = operand.get().getDefiningOp();
   rewriter.modifyOpInPlace(function, [&, position = position] {
     LogicalResult inserted = function.insertArgument(

@@ -35,6 +35,10 @@ def Kas_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let extraClassDeclaration = [{
+    /// Names of discardable attributes of arguments of functions.
+    static constexpr ::llvm::StringLiteral argumentNameAttrName = "kas.name";
+    static constexpr ::llvm::StringLiteral initializerAttrName = "kas.init";
+
     void registerAttributes();
   }];
 }

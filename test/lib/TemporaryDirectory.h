@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TEST_UNITTESTS_SEARCH_STORE_TEMPORARYDIRECTORY_H
-#define TEST_UNITTESTS_SEARCH_STORE_TEMPORARYDIRECTORY_H
+#ifndef TEST_LIB_TEMPORARYDIRECTORY_H
+#define TEST_LIB_TEMPORARYDIRECTORY_H
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Error.h"
@@ -27,7 +27,7 @@ class TemporaryDirectory {
 public:
   TemporaryDirectory() {
     llvm::cantFail(llvm::errorCodeToError(
-        llvm::sys::fs::createUniqueDirectory("kas-store", path)));
+        llvm::sys::fs::createUniqueDirectory("kas-test", path)));
   }
   ~TemporaryDirectory() { llvm::sys::fs::remove_directories(path); }
 
@@ -53,4 +53,4 @@ inline void writeFile(llvm::StringRef path, llvm::StringRef contents) {
 
 } // namespace kas
 
-#endif // TEST_UNITTESTS_SEARCH_STORE_TEMPORARYDIRECTORY_H
+#endif // TEST_LIB_TEMPORARYDIRECTORY_H

@@ -6,15 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "WorkerProcess.h"
+#include "kas/Support/ChildProcess.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <thread>
@@ -22,10 +25,10 @@
 #include <vector>
 
 using namespace kas;
-using namespace kas::search;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
+using Clock = ChildProcess::Clock;
 
 static Error getSystemError(const llvm::Twine &what, int code) {
   return createStringError(what + ": " + std::generic_category().message(code));
@@ -72,9 +75,9 @@ static int spawn(pid_t &pid, const std::string &command, unsigned index,
   return code;
 }
 
-Expected<std::unique_ptr<WorkerProcess>>
-WorkerProcess::start(const WorkerSettings &settings) {
-  std::unique_ptr<WorkerProcess> worker(new WorkerProcess());
+Expected<std::unique_ptr<ChildProcess>>
+ChildProcess::start(const ChildCommand &given) {
+  std::unique_ptr<ChildProcess> worker(new ChildProcess());
   // A socket, because writing to a pipe whose reader is gone raises a signal.
   // No other child may inherit these, or the end of one would go unnoticed.
   int input[2], output[2];
@@ -86,11 +89,11 @@ WorkerProcess::start(const WorkerSettings &settings) {
     ::close(input[1]);
     return getSystemError("cannot start a worker", code);
   }
-  std::string command = settings.command;
-  if (settings.memoryLimit)
-    command = "ulimit -v " + std::to_string(settings.memoryLimit * 1024) +
-              " && " + command;
-  int code = spawn(worker->pid, command, settings.index, input[1], output[1]);
+  std::string command = given.command;
+  if (given.memoryLimit)
+    command = "ulimit -v " + std::to_string(given.memoryLimit * 1024) + " && " +
+              command;
+  int code = spawn(worker->pid, command, given.index, input[1], output[1]);
   ::close(input[1]);
   ::close(output[1]);
   worker->input = input[0];
@@ -104,9 +107,38 @@ WorkerProcess::start(const WorkerSettings &settings) {
   return worker;
 }
 
-WorkerProcess::~WorkerProcess() {
-  ::close(input);
-  ::close(output);
+Expected<std::unique_ptr<ChildProcess>>
+ChildProcess::fork(llvm::function_ref<void(int)> work) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC))
+    return getSystemError("cannot start a worker", errno);
+  pid_t pid = ::fork();
+  int code = errno;
+  if (pid == 0) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::close(ends[0]);
+    work(ends[1]);
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  if (pid < 0) {
+    ::close(ends[0]);
+    return getSystemError("cannot start a worker", code);
+  }
+  // Whichever of the two comes first.
+  ::setpgid(pid, pid);
+  std::unique_ptr<ChildProcess> child(new ChildProcess());
+  child->pid = pid;
+  child->output = ends[0];
+  ::fcntl(child->output, F_SETFL, O_NONBLOCK);
+  return child;
+}
+
+ChildProcess::~ChildProcess() {
+  for (int descriptor : {input, output})
+    if (descriptor >= 0)
+      ::close(descriptor);
   if (pid < 0)
     return;
   // The group, with all that the worker has started.
@@ -116,8 +148,8 @@ WorkerProcess::~WorkerProcess() {
     ;
 }
 
-bool WorkerProcess::waitFor(int descriptor, short events,
-                            Clock::time_point deadline) {
+/// Waits until `descriptor` is ready; false when `deadline` comes first.
+static bool waitFor(int descriptor, short events, Clock::time_point deadline) {
   for (;;) {
     auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
@@ -134,7 +166,7 @@ bool WorkerProcess::waitFor(int descriptor, short events,
   }
 }
 
-Error WorkerProcess::write(llvm::StringRef text, Clock::time_point deadline) {
+Error ChildProcess::write(llvm::StringRef text, Clock::time_point deadline) {
   while (!text.empty()) {
     ssize_t count =
         ::send(input, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -152,7 +184,26 @@ Error WorkerProcess::write(llvm::StringRef text, Clock::time_point deadline) {
   return Error::success();
 }
 
-Expected<std::string> WorkerProcess::readLine(Clock::time_point deadline) {
+Expected<ChildProcess::Reading> ChildProcess::read(Clock::time_point deadline) {
+  for (;;) {
+    char block[65536];
+    ssize_t count = ::read(output, block, sizeof(block));
+    if (count > 0) {
+      buffer.append(block, static_cast<size_t>(count));
+      return Reading::Some;
+    }
+    if (count == 0)
+      return Reading::End;
+    if (errno == EINTR)
+      continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK)
+      return getSystemError("cannot read from the worker", errno);
+    if (!waitFor(output, POLLIN, deadline))
+      return Reading::Late;
+  }
+}
+
+Expected<std::string> ChildProcess::readLine(Clock::time_point deadline) {
   constexpr size_t longest = 16 << 20;
   for (;;) {
     if (size_t end = buffer.find('\n'); end != std::string::npos) {
@@ -164,24 +215,32 @@ Expected<std::string> WorkerProcess::readLine(Clock::time_point deadline) {
     }
     if (buffer.size() > longest)
       return createStringError("the worker writes a line without end");
-    char block[65536];
-    ssize_t count = ::read(output, block, sizeof(block));
-    if (count > 0) {
-      buffer.append(block, static_cast<size_t>(count));
-      continue;
-    }
-    if (count == 0)
+    Expected<Reading> reading = read(deadline);
+    if (!reading)
+      return reading.takeError();
+    if (*reading == Reading::End)
       return createStringError("the worker " + describeEnd());
-    if (errno == EINTR)
-      continue;
-    if (errno != EAGAIN && errno != EWOULDBLOCK)
-      return getSystemError("cannot read from the worker", errno);
-    if (!waitFor(output, POLLIN, deadline))
+    if (*reading == Reading::Late)
       return createStringError("the worker does not answer in time");
   }
 }
 
-bool WorkerProcess::endsUntil(Clock::time_point deadline) {
+Expected<std::optional<std::string>>
+ChildProcess::readAll(Clock::time_point deadline) {
+  // Output without end does not count as an answer in time.
+  while (Clock::now() < deadline) {
+    Expected<Reading> reading = read(deadline);
+    if (!reading)
+      return reading.takeError();
+    if (*reading == Reading::End)
+      return std::exchange(buffer, {});
+    if (*reading == Reading::Late)
+      break;
+  }
+  return std::nullopt;
+}
+
+bool ChildProcess::endsUntil(Clock::time_point deadline) {
   siginfo_t information = {};
   do {
     if (::waitid(P_PID, static_cast<id_t>(pid), &information,
@@ -193,7 +252,7 @@ bool WorkerProcess::endsUntil(Clock::time_point deadline) {
   return false;
 }
 
-std::string WorkerProcess::describeEnd() {
+std::string ChildProcess::describeEnd() {
   // It may have closed its output a little before its end.
   if (!endsUntil(Clock::now() + std::chrono::milliseconds(500)))
     return "has closed its output";
@@ -203,4 +262,66 @@ std::string WorkerProcess::describeEnd() {
   if (information.si_code == CLD_EXITED)
     return "ended with code " + std::to_string(information.si_status);
   return std::string("died: ") + ::strsignal(information.si_status);
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+static void writeAll(int output, llvm::StringRef text) {
+  while (!text.empty()) {
+    ssize_t count = ::write(output, text.data(), text.size());
+    if (count < 0 && errno != EINTR)
+      return;
+    if (count > 0)
+      text = text.drop_front(static_cast<size_t>(count));
+  }
+}
+
+/// What a forked process does before its work.
+static void limitProcess(uint64_t memoryLimit) {
+  // Stack traces and messages of candidates are of no use to anybody.
+  for (int stream : {STDOUT_FILENO, STDERR_FILENO})
+    if (int null = ::open("/dev/null", O_WRONLY); null >= 0)
+      ::dup2(null, stream);
+  for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP})
+    ::signal(number, SIG_DFL);
+  rlimit none = {0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  if (memoryLimit) {
+    rlimit memory = {memoryLimit, memoryLimit};
+    ::setrlimit(RLIMIT_AS, &memory);
+  }
+}
+
+Expected<std::string>
+kas::runForked(llvm::function_ref<Expected<std::string>()> work,
+               const ProcessLimits &limits) {
+  auto child = ChildProcess::fork([&](int output) {
+    limitProcess(limits.memory);
+    // The first byte tells answers and errors apart.
+    Expected<std::string> answer = work();
+    writeAll(output,
+             answer ? "+" + *answer : "-" + llvm::toString(answer.takeError()));
+  });
+  if (!child)
+    return child.takeError();
+  auto deadline =
+      Clock::now() +
+      std::chrono::milliseconds(static_cast<int64_t>(limits.seconds * 1e3));
+  Expected<std::optional<std::string>> text = (*child)->readAll(deadline);
+  if (!text)
+    return text.takeError();
+  if (!*text)
+    return createStringError(llvm::formatv(
+        "expected an end within {0} s, got none", limits.seconds));
+  llvm::StringRef answer = **text;
+  if (answer.consume_front("-"))
+    return createStringError(answer.trim());
+  std::string end = (*child)->describeEnd();
+  if (llvm::StringRef(end).starts_with("died"))
+    return createStringError("the worker " + end);
+  if (answer.consume_front("+"))
+    return answer.str();
+  return createStringError("the worker ended without an answer");
 }

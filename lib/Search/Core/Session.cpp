@@ -1,0 +1,236 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Core/Session.h"
+#include "kas/Search/Core/FinalRound.h"
+#include "kas/Support/Version.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace kas;
+using namespace kas::search;
+using llvm::Error;
+using llvm::Expected;
+
+Expected<std::unique_ptr<Session>>
+Session::create(SessionSpace space, const SessionOptions &options) {
+  std::unique_ptr<Session> session(new Session(options));
+  session->print = std::move(space.print);
+  Expected<Objective> objective = Objective::parse(options.objective);
+  if (!objective)
+    return objective.takeError();
+  session->objective = std::move(*objective);
+  SearcherSettings settings;
+  settings.seed = options.seed;
+  if (!session->objective.isDefault())
+    settings.objective = [&objective =
+                              session->objective](const Metrics &metrics) {
+      return objective.getCost(metrics);
+    };
+  settings.cost = std::move(space.cost);
+  settings.space = space.options;
+  settings.tree = std::move(space.tree);
+  auto searcher = makeSearcher(options.algorithm, std::move(space.root),
+                               settings, options.parameters);
+  if (!searcher)
+    return searcher.takeError();
+  session->searcher = std::move(*searcher);
+  session->report = std::make_unique<SearchReport>(
+      llvm::errs(), options.report, session->objective, options.limits,
+      [&searcher = *session->searcher] { return searcher.getStatistics(); });
+  return session;
+}
+
+//===----------------------------------------------------------------------===//
+// Evaluators
+//===----------------------------------------------------------------------===//
+
+Error Session::makeEvaluators(llvm::ArrayRef<std::string> names,
+                              EvaluatorMaker make, Evaluators &evaluators) {
+  std::vector<MetricLimit> bounds;
+  for (const std::string &text : options.bounds) {
+    Expected<MetricLimit> bound = MetricLimit::parse(text);
+    if (!bound)
+      return bound.takeError();
+    bounds.push_back(std::move(*bound));
+  }
+  for (llvm::StringRef name : names) {
+    Expected<std::unique_ptr<Evaluator>> evaluator = make(name);
+    if (!evaluator)
+      return evaluator.takeError();
+    evaluators.push_back(makeCheckedEvaluator(std::move(*evaluator), bounds));
+  }
+  return Error::success();
+}
+
+Error Session::makeEvaluators(llvm::ArrayRef<std::string> names,
+                              EvaluatorMaker make) {
+  return makeEvaluators(names, make, evaluators);
+}
+
+Error Session::makeFinalEvaluators(llvm::ArrayRef<std::string> names,
+                                   EvaluatorMaker make) {
+  return makeEvaluators(names, make, finalEvaluators);
+}
+
+/// Evaluators as others take them.
+static llvm::SmallVector<Evaluator *>
+borrow(llvm::ArrayRef<std::unique_ptr<Evaluator>> evaluators) {
+  return llvm::map_to_vector(evaluators,
+                             [](const std::unique_ptr<Evaluator> &evaluator) {
+                               return evaluator.get();
+                             });
+}
+
+//===----------------------------------------------------------------------===//
+// The database
+//===----------------------------------------------------------------------===//
+
+Error Session::openStore(llvm::StringRef path, SearchSettings settings,
+                         SearchSettings information) {
+  settings["algorithm"] = options.algorithm;
+  settings["seed"] = std::to_string(options.seed);
+  if (!options.parameters.empty())
+    settings["parameters"] = llvm::join(options.parameters, ",");
+  if (!options.objective.empty())
+    settings["objective"] = options.objective;
+  information["kas_version"] = getVersion();
+  Expected<std::unique_ptr<SearchStore>> opened =
+      SearchStore::open(path, settings, information);
+  if (!opened)
+    return opened.takeError();
+  store = std::move(*opened);
+  stored = std::make_unique<StoredSearcher>(*searcher, *store, print);
+  if (Error error = stored->replay())
+    return error;
+  report->addReplayed(stored->getReplayed());
+  return Error::success();
+}
+
+SearchStore *Session::getStore() { return isClosed ? nullptr : store.get(); }
+
+llvm::ArrayRef<SearchResult> Session::getReplayed() const {
+  return stored ? stored->getReplayed() : llvm::ArrayRef<SearchResult>();
+}
+
+Searcher &Session::getSearcher() const {
+  return stored ? static_cast<Searcher &>(*stored) : *searcher;
+}
+
+Error Session::takeStoreError() {
+  return stored ? stored->takeError() : Error::success();
+}
+
+Error Session::close() {
+  if (!store || isClosed)
+    return Error::success();
+  isClosed = true;
+  Error error = store->recordStatistics(searcher->getStatistics());
+  store->close();
+  return error;
+}
+
+//===----------------------------------------------------------------------===//
+// Searching
+//===----------------------------------------------------------------------===//
+
+Expected<std::vector<Candidate>> Session::ask(unsigned count) {
+  std::vector<Candidate> candidates = getSearcher().ask(count);
+  if (Error error = takeStoreError())
+    return error;
+  return candidates;
+}
+
+Error Session::tell(uint64_t id, Outcome outcome) {
+  if (Error error = getSearcher().tell(id, std::move(outcome)))
+    return error;
+  return takeStoreError();
+}
+
+Expected<std::optional<SearchResult>> Session::step() {
+  Expected<std::vector<Candidate>> candidates = ask(1);
+  if (!candidates)
+    return candidates.takeError();
+  if (candidates->empty())
+    return std::nullopt;
+  SearchResult result{candidates->front(),
+                      evaluate(candidates->front(), borrow(evaluators))};
+  if (Error error = tell(result.candidate.id, result.outcome))
+    return error;
+  report->add(result);
+  return result;
+}
+
+Expected<std::vector<SearchResult>> Session::search() {
+  std::vector<SearchResult> results = getReplayed().vec();
+  SearchLimits limits = options.limits;
+  limits.evaluations -= std::min<uint64_t>(results.size(), limits.evaluations);
+  if (limits.evaluations)
+    llvm::append_range(
+        results,
+        runSearch(getSearcher(), borrow(evaluators), limits,
+                  [&](const SearchResult &result) { report->add(result); }));
+  if (!stored)
+    return results;
+  if (Error error = stored->takeError())
+    return error;
+  if (Error error = store->recordStatistics(stored->getStatistics()))
+    return error;
+  // Those that were in flight when an earlier run ended came last.
+  llvm::sort(results, [](const SearchResult &a, const SearchResult &b) {
+    return a.candidate.id < b.candidate.id;
+  });
+  return results;
+}
+
+Error Session::runFinals(std::vector<SearchResult> &results) {
+  objective.sort(results);
+  std::map<uint64_t, Outcome> known;
+  if (store) {
+    auto candidates = store->readCandidates();
+    if (!candidates)
+      return candidates.takeError();
+    for (const StoredCandidate &candidate : *candidates)
+      if (candidate.finalOutcome)
+        known[candidate.id] = *candidate.finalOutcome;
+  }
+  size_t count = std::min<uint64_t>(options.finalCount, results.size());
+  auto record = [&](const SearchResult &result, double seconds) -> Error {
+    report->addFinal(result, count);
+    if (!store)
+      return Error::success();
+    return store->recordFinal(result.candidate.id, result.outcome, seconds);
+  };
+  return runFinalRound(llvm::MutableArrayRef(results).take_front(count),
+                       borrow(finalEvaluators), options.limits.threads, known,
+                       record);
+}
+
+Expected<SessionResults> Session::run() {
+  Expected<std::vector<SearchResult>> all = search();
+  if (!all)
+    return all.takeError();
+  SessionResults results;
+  auto divide = [&](std::vector<SearchResult> mixed) {
+    for (SearchResult &result : mixed)
+      (std::holds_alternative<Failure>(result.outcome) ? results.failed
+                                                       : results.evaluated)
+          .push_back(std::move(result));
+  };
+  divide(std::move(*all));
+  if (options.finalCount) {
+    std::vector<SearchResult> best = std::exchange(results.evaluated, {});
+    if (Error error = runFinals(best))
+      return error;
+    divide(std::move(best));
+  }
+  if (Error error = close())
+    return error;
+  report->finish(results.evaluated, searcher->isExhausted());
+  return results;
+}
