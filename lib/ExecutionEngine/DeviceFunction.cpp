@@ -54,9 +54,9 @@ Expected<std::unique_ptr<DeviceFunction>>
 DeviceFunction::load(const Device &device, const DeviceManifest &manifest,
                      StringRef binary, StringRef name) {
   StringRef api = device.getInfo().backend == KAS_RT_CUDA ? "cuda" : "vulkan";
-  if (manifest.api != api)
+  if (manifest.target.api != api)
     return createStringError("expected a program for " + api +
-                             ", got one for " + manifest.api);
+                             ", got one for " + manifest.target.api);
   const DeviceManifest::Function *function = manifest.find(name);
   if (!function)
     return createStringError("the program has no function '" + name + "'");
@@ -84,16 +84,16 @@ Error DeviceFunction::createBuffers() {
     if (buffer.kind == BufferKind::Scratch)
       continue;
     if (Error error =
-            check(kasRtBufferCreate(device.get(), buffer.bytes, &handle)))
+            check(kasRtBufferCreate(device.get(), buffer.getBytes(), &handle)))
       return error;
     if (buffer.kind == BufferKind::Constant)
-      if (Error error = check(
-              kasRtBufferWrite(handle, 0, buffer.data.data(), buffer.bytes)))
+      if (Error error = check(kasRtBufferWrite(handle, 0, buffer.data.data(),
+                                               buffer.getBytes())))
         return error;
     // What no kernel writes is detected.
     if ((buffer.kind == BufferKind::Result ||
          buffer.kind == BufferKind::Status) &&
-        buffer.bytes % 4 == 0)
+        buffer.getBytes() % 4 == 0)
       if (Error error = check(kasRtBufferFill(handle, notANumber)))
         return error;
   }
@@ -108,7 +108,7 @@ getTensorMaps(const DeviceManifest::Kernel &kernel) {
     entry = {};
     entry.argument = static_cast<uint32_t>(map.argument);
     entry.rank = static_cast<uint32_t>(map.sizes.size());
-    entry.isBFloat16 = map.isBFloat16;
+    entry.isBFloat16 = kernel.arguments[map.argument].dtype == "bf16";
     llvm::copy(map.sizes, entry.sizes);
     llvm::copy(map.strides, entry.strides);
     llvm::copy(map.box, entry.box);
@@ -130,9 +130,10 @@ Error DeviceFunction::createKernels(const DeviceManifest &manifest,
     for (size_t position : launch.arguments) {
       const DeviceManifest::Buffer &buffer = function.buffers[position];
       if (buffer.kind == BufferKind::Scratch)
-        created.arguments.push_back({scratch, buffer.offset, buffer.bytes});
+        created.arguments.push_back(
+            {scratch, buffer.offset, buffer.getBytes()});
       else
-        created.arguments.push_back({buffers[position], 0, buffer.bytes});
+        created.arguments.push_back({buffers[position], 0, buffer.getBytes()});
     }
     std::vector<KasRtTensorMap> maps = getTensorMaps(kernel);
     if (Error error = check(kasRtModuleGetKernelWithTensorMaps(
@@ -229,8 +230,8 @@ Error DeviceFunction::upload(llvm::ArrayRef<Tensor> arguments) {
       narrowed = narrow(tensor.getValues(), buffer.dtype);
       data = narrowed.data();
     }
-    if (Error error =
-            check(kasRtBufferWrite(buffers[position], 0, data, buffer.bytes)))
+    if (Error error = check(
+            kasRtBufferWrite(buffers[position], 0, data, buffer.getBytes())))
       return error;
   }
   return Error::success();
@@ -267,8 +268,8 @@ Error DeviceFunction::download(llvm::MutableArrayRef<Tensor> results) {
       narrowed.resize(tensor.getNumElements());
       data = narrowed.data();
     }
-    if (Error error =
-            check(kasRtBufferRead(buffers[position], 0, data, buffer.bytes)))
+    if (Error error = check(
+            kasRtBufferRead(buffers[position], 0, data, buffer.getBytes())))
       return error;
     if (!narrowed.empty())
       widen(narrowed, buffer.dtype, tensor.getValues());

@@ -17,8 +17,6 @@
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -237,10 +235,4 @@ void kas::registerCPUPipeline() {
         options.algorithm = text.algorithm;
         buildCPUPipeline(manager, options);
       });
-}
-
-void kas::registerCPUPipelineDialects(DialectRegistry &registry) {
-  registerAllDialects(registry);
-  registerAllExtensions(registry);
-  registry.insert<KasCPUDialect>();
 }

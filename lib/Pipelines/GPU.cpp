@@ -17,10 +17,7 @@
 #include "kas/Pipelines/NVVM.h"
 #include "kas/Pipelines/SPIRV.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace kas;
@@ -174,10 +171,4 @@ void kas::registerGPUPipelines() {
         options.profile = text.profile;
         buildSPIRVPipeline(manager, options);
       });
-}
-
-void kas::registerGPUPipelineDialects(DialectRegistry &registry) {
-  registerCPUPipelineDialects(registry);
-  registry.insert<KasDialect, KasGPUDialect>();
-  registerAllGPUToLLVMIRTranslations(registry);
 }

@@ -79,7 +79,7 @@ Error DeviceRunner::computeExpected() {
 
 static Expected<std::unique_ptr<DeviceFunction>>
 load(const Device &device, const GPUProgram &program, llvm::StringRef name) {
-  auto manifest = DeviceManifest::parse(program.manifest);
+  auto manifest = DeviceManifest::fromJSON(program.manifest);
   if (!manifest)
     return manifest.takeError();
   return DeviceFunction::load(device, *manifest, program.binary, name);

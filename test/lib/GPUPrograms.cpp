@@ -142,7 +142,7 @@ kas::test::runOnVulkan(const GPUProgram &program, unsigned number,
   auto device = getVulkanDevice();
   if (!device)
     return device.takeError();
-  auto manifest = DeviceManifest::parse(program.manifest);
+  auto manifest = DeviceManifest::fromJSON(program.manifest);
   if (!manifest)
     return manifest.takeError();
   const DeviceManifest::Function &function = manifest->functions[number];

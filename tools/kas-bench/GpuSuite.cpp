@@ -126,7 +126,7 @@ static Error runStaticCase(mlir::MLIRContext &context, const Case &entry,
   auto program = compileForNVVM(*loaded->module, options);
   if (!program)
     return program.takeError();
-  auto manifest = DeviceManifest::parse(program->manifest);
+  auto manifest = DeviceManifest::fromJSON(program->manifest);
   if (!manifest)
     return manifest.takeError();
   auto kernels =
@@ -184,7 +184,7 @@ struct RotatedFunction {
 static Expected<RotatedFunction> load(const Device &device,
                                       const GPUProgram &program,
                                       llvm::ArrayRef<Tensor> arguments) {
-  auto manifest = DeviceManifest::parse(program.manifest);
+  auto manifest = DeviceManifest::fromJSON(program.manifest);
   if (!manifest)
     return manifest.takeError();
   RotatedFunction function;

@@ -36,7 +36,7 @@ static Error run(const Device &device, const GPUProgram &program,
                  StringRef name, const RunSettings &settings,
                  llvm::ArrayRef<Tensor> arguments,
                  llvm::MutableArrayRef<Tensor> results, RunReport &report) {
-  auto manifest = DeviceManifest::parse(program.manifest);
+  auto manifest = DeviceManifest::fromJSON(program.manifest);
   if (!manifest)
     return manifest.takeError();
   auto function = DeviceFunction::load(device, *manifest, program.binary, name);

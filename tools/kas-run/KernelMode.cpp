@@ -34,30 +34,13 @@ chooseBinding(KernelOp kernel, const RunSettings &settings, RunReport &report) {
       parseBinding(kernel.getContext(), llvm::join(settings.bindings, ","));
   if (!given)
     return given.takeError();
-  SymbolSet symbols = kernel.getSymbolSet();
-  for (mlir::StringAttr name : given->getNames())
-    if (!symbols.lookup(name.getValue()))
-      return createStringError("requires symbols of kernel '" +
-                               settings.kernelName + "' in the binding, got '" +
-                               name.getValue() + "'");
-  BindingAttr own;
-  if (!kernel.getBindings().empty())
-    own = llvm::cast<BindingAttr>(kernel.getBindings()[0]);
-  Binding binding;
-  std::string &text = report.binding.emplace();
-  for (unsigned index = 0; index < symbols.size(); ++index) {
-    StringRef name = symbols.getName(index);
-    std::optional<int64_t> value = given->lookup(name);
-    if (!value && own)
-      value = own.lookup(name);
-    if (!value)
-      return createStringError("requires a value for symbol '" + name +
-                               "' of kernel '" + settings.kernelName +
-                               "', got none");
-    binding.push_back(*value);
-    text += ((index ? "," : "") + name + "=" + llvm::Twine(*value)).str();
-  }
-  return binding;
+  DiagnosticCollector diagnostics(kernel.getContext());
+  mlir::FailureOr<Binding> binding =
+      completeBinding(kernel, *given, [&] { return kernel.emitError(); });
+  if (mlir::failed(binding))
+    return diagnostics.takeError();
+  report.binding = formatBinding(kernel.getSymbolSet(), *binding);
+  return *binding;
 }
 
 /// Two operations per multiply-add; a function of an element is half a one.

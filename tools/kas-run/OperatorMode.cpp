@@ -42,12 +42,7 @@ makeConcrete(OperatorOp op, const RunSettings &settings, RunReport &report) {
     return diagnostics.takeError();
   report.params = cost->parameters;
   report.macs = cost->macs;
-  std::string &bindingText = report.binding.emplace();
-  SymbolSet symbols = op.getSymbolSet();
-  for (auto [index, value] : llvm::enumerate(*binding))
-    bindingText += (llvm::Twine(index ? "," : "") + symbols.getName(index) +
-                    "=" + llvm::Twine(value))
-                       .str();
+  report.binding = formatBinding(op.getSymbolSet(), *binding);
   mlir::OpBuilder builder(op);
   mlir::FailureOr<OperatorOp> concrete = specialize(
       builder, op, *binding, (op.getSymName() + "_concrete").str(), emitError);

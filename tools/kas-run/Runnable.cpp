@@ -31,6 +31,16 @@ static std::string getNoun(StringRef kind) {
       .str();
 }
 
+std::string kas::formatBinding(const SymbolSet &symbols,
+                               const Binding &binding) {
+  std::string text;
+  for (auto [index, value] : llvm::enumerate(binding))
+    text += (llvm::Twine(index ? "," : "") + symbols.getName(index) + "=" +
+             llvm::Twine(value))
+                .str();
+  return text;
+}
+
 Error kas::checkSettings(StringRef kind, const RunSettings &settings) {
   if (settings.device != "cpu" && !isReference(settings) &&
       !isEmulator(settings.device) && !isRuntimeDevice(settings.device))

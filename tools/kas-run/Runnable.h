@@ -40,6 +40,9 @@ constexpr llvm::StringLiteral kernelFunctionName = "run";
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 lowerKernel(KernelOp kernel, const Binding &binding);
 
+/// As in reports: `N=1,C=64`.
+std::string formatBinding(const SymbolSet &symbols, const Binding &binding);
+
 /// A device that there is, and no file to compare with.
 llvm::Error checkSettings(llvm::StringRef kind, const RunSettings &settings);
 

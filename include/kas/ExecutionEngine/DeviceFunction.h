@@ -14,9 +14,9 @@
 #define KAS_EXECUTIONENGINE_DEVICEFUNCTION_H
 
 #include "kas-rt/kas-rt.h"
-#include "kas/ExecutionEngine/DeviceManifest.h"
 #include "kas/ExecutionEngine/Tensor.h"
 #include "kas/ExecutionEngine/Timing.h"
+#include "kas/Support/DeviceManifest.h"
 #include <utility>
 
 namespace kas::execution {

@@ -24,7 +24,7 @@ namespace kas::execution {
 
 /// What a runtime needs: the kernels, and how they are launched.
 struct GPUProgram {
-  /// `GPUManifest` as JSON text; `DeviceManifest` reads it.
+  /// A `DeviceManifest` as JSON text.
   std::string manifest;
   /// PTX, machine code or SPIR-V, as the manifest's target says.
   std::string binary;

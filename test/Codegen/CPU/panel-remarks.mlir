@@ -24,3 +24,18 @@ func.func @narrow(%a: memref<16x32xf32>, %b: memref<32x3xf32>, %c: memref<16x3xf
   linalg.matmul ins(%a, %b : memref<16x32xf32>, memref<32x3xf32>) outs(%c : memref<16x3xf32>)
   return
 }
+
+// A factor from outside of the body is no input, whatever its number is.
+// CHECK: remark: [Missed] NotPacked | {{.*}} | Reason="its body is no sum of products", operation=linalg.generic
+func.func @captured(%scale: f32, %a: memref<256x256xf32>, %b: memref<256x256xf32>, %c: memref<256x256xf32>) {
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>],
+    iterator_types = ["parallel", "parallel", "reduction"]
+  } ins(%a, %b : memref<256x256xf32>, memref<256x256xf32>) outs(%c : memref<256x256xf32>) {
+  ^bb0(%x: f32, %y: f32, %sum: f32):
+    %p = arith.mulf %scale, %y : f32
+    %s = arith.addf %sum, %p : f32
+    linalg.yield %s : f32
+  }
+  return
+}

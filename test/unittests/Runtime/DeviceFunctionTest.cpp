@@ -53,7 +53,7 @@ static std::string getManifest(const std::string &api,
 }
 
 static std::string getError(llvm::StringRef json) {
-  auto manifest = DeviceManifest::parse(json);
+  auto manifest = DeviceManifest::fromJSON(json);
   return manifest ? "" : llvm::toString(manifest.takeError());
 }
 
@@ -66,20 +66,44 @@ static std::string getError(const std::string &from, const std::string &to) {
 }
 
 TEST(DeviceManifest, IsRead) {
-  auto manifest = DeviceManifest::parse(getManifest("cuda"));
+  auto manifest = DeviceManifest::fromJSON(getManifest("cuda"));
   ASSERT_TRUE(bool(manifest)) << llvm::toString(manifest.takeError());
-  EXPECT_EQ(manifest->api, "cuda");
-  EXPECT_EQ(manifest->chip, "sm_90");
+  EXPECT_EQ(manifest->target.api, "cuda");
+  EXPECT_EQ(manifest->target.chip, "sm_90");
   ASSERT_EQ(manifest->kernels.size(), 2u);
   EXPECT_EQ(manifest->kernels[0].block, (std::array<uint32_t, 3>{32, 1, 1}));
-  EXPECT_EQ(manifest->kernels[1].argumentBytes,
-            (std::vector<uint64_t>{256, 256, 256}));
+  EXPECT_EQ(manifest->kernels[0].sharedBytes, 128u);
+  ASSERT_EQ(manifest->kernels[1].arguments.size(), 3u);
+  EXPECT_EQ(manifest->kernels[1].arguments[2].getBytes(), 256u);
   const DeviceManifest::Function *function = manifest->find("run");
   ASSERT_TRUE(function);
   EXPECT_EQ(function->buffers[3].offset, 512u);
   EXPECT_EQ(function->buffers[2].data.size(), 256u);
   EXPECT_EQ(function->launches[1].arguments, (std::vector<size_t>{3, 2, 1}));
   EXPECT_EQ(manifest->find("none"), nullptr);
+}
+
+// Byte for byte: programs are compared and stored by this text.
+TEST(DeviceManifest, IsWrittenAsItIsRead) {
+  std::string text =
+      R"({"version":1,"target":{"api":"cuda","chip":"sm_90","format":"ptx",)"
+      R"("capabilities":["Float16"]},"kernels":[{"name":"copy",)"
+      R"("grid":[2,1,1],"block":[128,1,1],"shared_bytes":64,)"
+      R"("dynamic_shared_bytes":1024,"arguments":[{"dtype":"f16",)"
+      R"("shape":[64,64],"access":"read"},{"dtype":"f16","shape":[64,64],)"
+      R"("access":"write"}],"tensor_maps":[{"argument":0,"sizes":[64,64],)"
+      R"("strides":[128],"box":[64,32]}]}],"functions":[{"name":"run",)"
+      R"("buffers":[{"name":"x","kind":"argument","dtype":"f16",)"
+      R"("shape":[64,64],"bytes":8192},{"name":"y","kind":"result",)"
+      R"("dtype":"f16","shape":[64,64],"bytes":8192},{"name":"one",)"
+      R"("kind":"constant","dtype":"f32","shape":[],"bytes":4,)"
+      R"("data":"AACAPw=="},{"kind":"scratch","dtype":"f16",)"
+      R"("shape":[64,64],"bytes":8192,"offset":256}],"scratch_bytes":8448,)"
+      R"("launches":[{"kernel":0,"arguments":[0,3]},)"
+      R"({"kernel":0,"arguments":[3,1]}]}]})";
+  auto manifest = DeviceManifest::fromJSON(text);
+  ASSERT_TRUE(bool(manifest)) << llvm::toString(manifest.takeError());
+  EXPECT_EQ(manifest->toJSON(), text);
 }
 
 TEST(DeviceManifest, SaysWhatIsWrong) {
@@ -178,7 +202,7 @@ protected:
                   llvm::StringRef binary) {
     auto device = Device::open(name);
     ASSERT_TRUE(bool(device)) << llvm::toString(device.takeError());
-    auto manifest = DeviceManifest::parse(json);
+    auto manifest = DeviceManifest::fromJSON(json);
     ASSERT_TRUE(bool(manifest)) << llvm::toString(manifest.takeError());
     {
       auto function = DeviceFunction::load(*device, *manifest, binary, "run");
@@ -280,7 +304,7 @@ TEST_F(CudaFunctionTest, Converts) {
         });
     auto device = Device::open("cuda");
     ASSERT_TRUE(bool(device)) << llvm::toString(device.takeError());
-    auto manifest = DeviceManifest::parse(getManifest("cuda", dtype));
+    auto manifest = DeviceManifest::fromJSON(getManifest("cuda", dtype));
     ASSERT_TRUE(bool(manifest)) << llvm::toString(manifest.takeError());
     auto function = DeviceFunction::load(*device, *manifest, ptx, "run");
     ASSERT_TRUE(bool(function)) << llvm::toString(function.takeError());
@@ -306,10 +330,10 @@ TEST_F(CudaFunctionTest, SaysWhatDoesNotFit) {
   auto expectError = [&](llvm::Error error, const std::string &text) {
     EXPECT_EQ(llvm::toString(std::move(error)), text);
   };
-  auto vulkan = llvm::cantFail(DeviceManifest::parse(getManifest("vulkan")));
+  auto vulkan = llvm::cantFail(DeviceManifest::fromJSON(getManifest("vulkan")));
   expectError(DeviceFunction::load(*device, vulkan, ptx, "run").takeError(),
               "expected a program for cuda, got one for vulkan");
-  auto manifest = llvm::cantFail(DeviceManifest::parse(getManifest("cuda")));
+  auto manifest = llvm::cantFail(DeviceManifest::fromJSON(getManifest("cuda")));
   expectError(DeviceFunction::load(*device, manifest, ptx, "go").takeError(),
               "the program has no function 'go'");
   expectError(DeviceFunction::load(*device, manifest, "", "run").takeError(),

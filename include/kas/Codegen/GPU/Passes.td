@@ -326,7 +326,7 @@ def GPUWriteManifest : Pass<"kas-gpu-write-manifest", "::mlir::ModuleOp"> {
     needs to know besides the binary, as JSON (docs/internals/gpu.md). It is an error if a
     function does something else than launching kernels.
 
-    Exposed as `GPUManifest` in `kas/Codegen/GPU/Manifest.h`. Example:
+    Exposed as `getDeviceManifest` in `kas/Codegen/GPU/Manifest.h`. Example:
     `test/Codegen/GPU/manifest.mlir`.
   }];
   let options = [

@@ -8,21 +8,11 @@
 
 #include "ContractionEmitter.h"
 #include "mlir/Dialect/Affine/Utils.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
-
-Attribute kas::codegen::getFinishedLoop(MLIRContext *context) {
-  auto yes = BoolAttr::get(context, true);
-  auto vectorize =
-      LLVM::LoopVectorizeAttr::get(context, yes, {}, {}, {}, {}, {}, {});
-  auto unroll = LLVM::LoopUnrollAttr::get(context, yes, {}, {}, {}, {}, {}, {});
-  return LLVM::LoopAnnotationAttr::get(context, {}, vectorize, {}, unroll, {},
-                                       {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
-}
 
 /// Operations of `arith`: to compose and simplify maps again and again takes
 /// longer than to find what is the same in the end.
@@ -94,13 +84,12 @@ Value ContractionEmitter::loadSum(Value place, Piece piece, bool accumulates) {
   VectorType type = getVectorType(piece.lanes);
   if (accumulates && piece.active == piece.lanes)
     return vector::LoadOp::create(builder, loc, type, output, place);
-  Value zeros =
-      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  Value none = zeros(type);
   if (!accumulates)
-    return zeros;
+    return none;
   return vector::MaskedLoadOp::create(builder, loc, type, output, place,
                                       tailMask(piece.active, piece.lanes),
-                                      zeros);
+                                      none);
 }
 
 void ContractionEmitter::storeSum(Value sum, Value place, Piece piece) {

@@ -14,16 +14,10 @@
 #define LIB_CODEGEN_CPU_EMIT_CONTRACTIONEMITTER_H
 
 #include "../Strategy/Contraction.h"
+#include "LoopEmitter.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace kas::codegen {
-
-/// Tells LLVM neither to vectorize nor to unroll a loop.
-mlir::Attribute getFinishedLoop(mlir::MLIRContext *context);
 
 /// A vector of a tile: where it begins, relative to the tile, its size, and how
 /// many of its lanes exist in the output.
@@ -32,23 +26,15 @@ struct Piece {
 };
 
 /// Emits the loops of one contraction.
-class ContractionEmitter {
+class ContractionEmitter : protected LoopEmitter {
 protected:
   ContractionEmitter(mlir::OpBuilder &builder, mlir::Location loc,
                      const Contraction &contraction,
                      const ContractionTarget &target,
                      const ContractionOptions &options)
-      : builder(builder), loc(loc), contraction(contraction), target(target),
+      : LoopEmitter(builder, loc), contraction(contraction), target(target),
         options(options), indices(contraction.loops.size()) {}
 
-  using Body = llvm::function_ref<void(mlir::Value)>;
-
-  mlir::Value constant(int64_t value) {
-    return mlir::arith::ConstantIndexOp::create(builder, loc, value);
-  }
-  mlir::VectorType getVectorType(int64_t lanes) {
-    return mlir::VectorType::get({lanes}, builder.getF32Type());
-  }
   /// `expr` of `operands`, folded where it can be.
   mlir::Value apply(mlir::AffineExpr expr,
                     llvm::ArrayRef<mlir::Value> operands);
@@ -60,22 +46,13 @@ protected:
   void loop(int64_t extent, int64_t step, Body body) {
     if (extent <= step)
       return body(constant(0));
-    auto op = mlir::scf::ForOp::create(builder, loc, constant(0),
-                                       constant(extent), constant(step));
-    mlir::OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(op.getBody());
-    body(op.getInductionVar());
+    serialLoop(extent, step, body);
   }
   /// The same over all items, shared by the threads if there are several.
   void parallelLoop(int64_t numItems, Body body) {
     if (options.threads == 1 || numItems == 1)
       return loop(numItems, 1, body);
-    auto op = mlir::scf::ParallelOp::create(
-        builder, loc, mlir::ValueRange{constant(0)},
-        mlir::ValueRange{constant(numItems)}, mlir::ValueRange{constant(1)});
-    mlir::OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(op.getBody());
-    body(op.getInductionVars().front());
+    sharedLoop(numItems, body);
   }
   /// The index along the innermost of the loops that `rest` counts through,
   /// which has `extent`; `rest` then counts through the others.
@@ -94,13 +71,6 @@ protected:
     });
   }
 
-  /// All elements of a buffer as one dimension.
-  mlir::Value flatten(mlir::Value buffer, int64_t size) {
-    auto type = mlir::MemRefType::get({size}, builder.getF32Type());
-    return mlir::memref::ReinterpretCastOp::create(
-        builder, loc, type, buffer, /*offset=*/0, llvm::ArrayRef<int64_t>{size},
-        llvm::ArrayRef<int64_t>{1});
-  }
   /// `expr`, of all loops, at the current indices.
   mlir::Value evaluate(mlir::AffineExpr expr) {
     llvm::SmallVector<mlir::AffineExpr> dims;
@@ -140,8 +110,6 @@ protected:
   /// `row * column + sum`.
   mlir::Value multiplyAdd(mlir::Value row, mlir::Value column, mlir::Value sum);
 
-  mlir::OpBuilder &builder;
-  mlir::Location loc;
   const Contraction &contraction;
   const ContractionTarget &target;
   const ContractionOptions &options;

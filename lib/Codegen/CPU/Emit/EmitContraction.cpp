@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//
-// Chooses between the two ways to emit a contraction.
+// Chooses between the three ways to emit a contraction by the time of their
+// plans, and emits it: panels, direct tiles, or vectors along the rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +20,7 @@
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/DebugLog.h"
+#include <variant>
 
 #define DEBUG_TYPE "kas-panels"
 
@@ -27,14 +28,34 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
+namespace {
+
+/// How a contraction is emitted.
+struct ContractionChoice {
+  std::variant<PanelPlan, DirectPlan, RowVectorPlan> plan;
+  /// Estimated time, in halves of a cycle, with the loops of the tail where the
+  /// tiles do not compute it.
+  int64_t time;
+
+  template <typename Plan>
+  bool is() const {
+    return std::holds_alternative<Plan>(plan);
+  }
+};
+
+/// Why plans do not suit, by the order of the plans; empty where they do.
+using PlanReasons = std::array<std::string, 3>;
+
+} // namespace
+
 static std::string toString(CPUScheduleAttr schedule) {
   std::string text;
   llvm::raw_string_ostream(text) << schedule;
   return text;
 }
 
-static void remarkPacked(Location loc, const PanelPlan &plan, int64_t lanes,
-                         bool weightsCombined) {
+static void remarkPlan(Location loc, const PanelPlan &plan, int64_t lanes,
+                       bool weightsCombined) {
   auto schedule = CPUScheduleAttr::get(
       loc.getContext(), CPUStrategy::Panels, plan.registerRows, /*columns=*/0,
       plan.registerVectors, plan.tileColumns, plan.reductionBlock);
@@ -50,8 +71,8 @@ static void remarkPacked(Location loc, const PanelPlan &plan, int64_t lanes,
       << remark::metric("weightsCombined", weightsCombined);
 }
 
-static void remarkDirect(Location loc, const DirectPlan &plan,
-                         bool weightsCombined) {
+static void remarkPlan(Location loc, const DirectPlan &plan, int64_t /*lanes*/,
+                       bool weightsCombined) {
   auto schedule = CPUScheduleAttr::get(loc.getContext(), CPUStrategy::Direct,
                                        plan.registerRows, plan.registerColumns,
                                        plan.registerVectors,
@@ -68,8 +89,8 @@ static void remarkDirect(Location loc, const DirectPlan &plan,
       << remark::metric("weightsCombined", weightsCombined);
 }
 
-static void remarkRowVectors(Location loc, const RowVectorPlan &plan,
-                             bool weightsCombined) {
+static void remarkPlan(Location loc, const RowVectorPlan &plan,
+                       int64_t /*lanes*/, bool weightsCombined) {
   auto schedule =
       CPUScheduleAttr::get(loc.getContext(), CPUStrategy::RowVectors,
                            /*rows=*/0, plan.getNumRegisterColumns(),
@@ -120,6 +141,79 @@ static std::optional<CPUStrategy> getStrategy(ConvolutionAlgorithm algorithm) {
   llvm_unreachable("all algorithms are above");
 }
 
+/// The plan that takes the least time: of all strategies, or `strategy` alone
+/// if there is one.
+static std::optional<ContractionChoice>
+choosePlan(const Contraction &contraction, const ContractionTarget &target,
+           const ContractionOptions &options,
+           std::optional<CPUStrategy> strategy, PlanReasons &reasons) {
+  std::optional<ContractionChoice> best;
+  auto consider = [&](auto makePlan, int64_t tailTime, std::string &reason) {
+    auto plan = makePlan(
+        contraction, target, options.threads ? options.threads : 8,
+        options.schedule, [&](const Twine &text) { reason = text.str(); });
+    if (succeeded(plan) && (!best || plan->time + tailTime < best->time))
+      best = ContractionChoice{*plan, plan->time + tailTime};
+  };
+  int64_t tailTime = getTailTime(contraction, target, options);
+  if (strategy.value_or(CPUStrategy::Panels) == CPUStrategy::Panels)
+    consider(makePanelPlan, tailTime, reasons[0]);
+  if (strategy.value_or(CPUStrategy::Direct) == CPUStrategy::Direct)
+    consider(makeDirectPlan, tailTime, reasons[1]);
+  // Where weights are packed at each call, panels and direct tiles do as well.
+  if (strategy ? *strategy == CPUStrategy::RowVectors : options.prepared)
+    consider(makeRowVectorPlan, /*tailTime=*/0, reasons[2]);
+  return best;
+}
+
+/// As `choosePlan` by the schedule, or by the algorithm, which gives way to
+/// others where it does not suit. What `readsUnpadded` rules out is no choice.
+static FailureOr<ContractionChoice>
+chooseContraction(const Contraction &contraction,
+                  const ContractionTarget &target,
+                  const ContractionOptions &options,
+                  function_ref<void(const Twine &)> emitReason) {
+  PlanReasons reasons;
+  std::optional<CPUStrategy> strategy = options.schedule
+                                            ? options.schedule.getStrategy()
+                                            : getStrategy(options.algorithm);
+  std::optional<ContractionChoice> choice =
+      choosePlan(contraction, target, options, strategy, reasons);
+  if (!choice && strategy && !options.schedule && !options.readsUnpadded) {
+    reasons = {};
+    choice = choosePlan(contraction, target, options, std::nullopt, reasons);
+  }
+  if (!choice) {
+    auto isGiven = [](StringRef reason) { return !reason.empty(); };
+    emitReason(llvm::join(llvm::make_filter_range(reasons, isGiven), "; "));
+    return failure();
+  }
+  bool isReadOnce = choice->is<DirectPlan>() &&
+                    contraction.getExtent(contraction.rows) == 1 &&
+                    !(options.tail && options.tail->bias);
+  if (options.readsUnpadded && !choice->is<RowVectorPlan>() && !isReadOnce) {
+    const std::string &noVectors = reasons[2];
+    emitReason("other tiles take less time" +
+               (noVectors.empty() ? "" : "; " + noVectors));
+    return failure();
+  }
+  return *choice;
+}
+
+static void emitPlan(OpBuilder &builder, Location loc,
+                     const Contraction &contraction,
+                     const ContractionChoice &choice,
+                     const ContractionTarget &target,
+                     const ContractionOptions &options) {
+  if (auto *panels = std::get_if<PanelPlan>(&choice.plan))
+    emitPanels(builder, loc, contraction, *panels, target, options);
+  else if (auto *direct = std::get_if<DirectPlan>(&choice.plan))
+    emitDirect(builder, loc, contraction, *direct, target, options);
+  else
+    emitRowVectors(builder, loc, contraction,
+                   std::get<RowVectorPlan>(choice.plan), target, options);
+}
+
 LogicalResult kas::codegen::emitContraction(
     OpBuilder &builder, Location loc, const Contraction &contraction,
     const ContractionOptions &options,
@@ -127,75 +221,20 @@ LogicalResult kas::codegen::emitContraction(
   ContractionTarget target(options.target);
   std::optional<CombinedInputs> combined = CombinedInputs::get(contraction);
   const Contraction &nest = combined ? combined->getRemainder() : contraction;
-  int64_t threads = options.threads ? options.threads : 8;
-  std::string noPanels, noTiles, noVectors;
-  CPUScheduleAttr schedule = options.schedule;
-  FailureOr<PanelPlan> panels = failure();
-  FailureOr<DirectPlan> direct = failure();
-  FailureOr<RowVectorPlan> vectors = failure();
-  std::optional<CPUStrategy> requested =
-      schedule ? schedule.getStrategy() : getStrategy(options.algorithm);
-  auto isAsked = [&](CPUStrategy strategy) {
-    return !requested || *requested == strategy;
-  };
-  if (isAsked(CPUStrategy::Panels))
-    panels =
-        makePanelPlan(nest, target, threads, schedule,
-                      [&](const Twine &reason) { noPanels = reason.str(); });
-  if (isAsked(CPUStrategy::Direct))
-    direct =
-        makeDirectPlan(nest, target, threads, schedule,
-                       [&](const Twine &reason) { noTiles = reason.str(); });
-  // Where weights are packed at each call, panels and direct tiles do as well.
-  if (requested ? *requested == CPUStrategy::RowVectors : options.prepared)
-    vectors = makeRowVectorPlan(
-        nest, target, threads, schedule,
-        [&](const Twine &reason) { noVectors = reason.str(); });
-  if (failed(panels) && failed(direct) && failed(vectors)) {
-    if (requested && !schedule && !options.readsUnpadded) {
-      ContractionOptions any = options;
-      any.algorithm = ConvolutionAlgorithm::Auto;
-      return emitContraction(builder, loc, contraction, any, emitReason,
-                             tookTail);
-    }
-    SmallVector<StringRef> reasons;
-    for (const std::string *reason : {&noPanels, &noTiles, &noVectors})
-      if (!reason->empty())
-        reasons.push_back(*reason);
-    emitReason(llvm::join(reasons, "; "));
+  FailureOr<ContractionChoice> choice =
+      chooseContraction(nest, target, options, emitReason);
+  if (failed(choice))
     return failure();
-  }
-  bool isDirect =
-      succeeded(direct) && (failed(panels) || direct->time < panels->time);
-  int64_t time = isDirect            ? direct->time
-                 : succeeded(panels) ? panels->time
-                                     : std::numeric_limits<int64_t>::max();
-  if (succeeded(vectors) && time != std::numeric_limits<int64_t>::max())
-    time += getTailTime(nest, target, options);
-  bool isRowVectors = succeeded(vectors) && vectors->time < time;
-  bool isReadOnce = isDirect && nest.getExtent(nest.rows) == 1 &&
-                    !(options.tail && options.tail->bias);
-  if (options.readsUnpadded && !isRowVectors && !isReadOnce) {
-    emitReason("other tiles take less time" +
-               (noVectors.empty() ? "" : "; " + noVectors));
-    return failure();
-  }
   if (tookTail)
-    *tookTail = isRowVectors && options.tail;
-  if (isRowVectors)
-    remarkRowVectors(loc, *vectors, combined.has_value());
-  else if (isDirect)
-    remarkDirect(loc, *direct, combined.has_value());
-  else
-    remarkPacked(loc, *panels, target.lanes, combined.has_value());
+    *tookTail = choice->is<RowVectorPlan>() && options.tail;
+  std::visit(
+      [&](const auto &plan) {
+        remarkPlan(loc, plan, target.lanes, combined.has_value());
+      },
+      choice->plan);
   if (combined)
     combined->emit(builder, loc);
-  if (isRowVectors)
-    emitRowVectors(builder, loc, nest, *vectors, target, options);
-  else if (isDirect)
-    emitDirect(builder, loc, nest, *direct, target, options);
-  else
-    emitPanels(builder, loc, nest, *panels, target, options);
+  emitPlan(builder, loc, nest, *choice, target, options);
   if (combined && options.deallocate)
     memref::DeallocOp::create(builder, loc, combined->getBuffer());
   return success();

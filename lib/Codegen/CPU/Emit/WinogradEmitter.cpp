@@ -49,12 +49,13 @@ constexpr float outputTransform[tileOut][tileIn] = {{1, 1, 1, 1, 1, 0},
                                                     {0, 1, -1, 8, -8, 1}};
 
 /// Emits one convolution.
-class WinogradEmitter {
+class WinogradEmitter : LoopEmitter {
 public:
-  WinogradEmitter(Operation *op, const WinogradConvolution &conv,
+  WinogradEmitter(OpBuilder &builder, Operation *op,
+                  const WinogradConvolution &conv,
                   const ContractionOptions &options)
-      : op(op), conv(conv), options(options), target(options.target),
-        loc(op->getLoc()), builder(op),
+      : LoopEmitter(builder, op->getLoc()), op(op), conv(conv),
+        options(options), target(options.target),
         linesOfTiles(llvm::divideCeil(conv.outHeight, tileOut)),
         columnsOfTiles(llvm::divideCeil(conv.outWidth, tileOut)),
         numTiles(linesOfTiles * columnsOfTiles),
@@ -74,16 +75,7 @@ private:
     /// The lanes that are tiles; null if all are.
     Value exist;
   };
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  }
-  VectorType getType() {
-    return VectorType::get({lanes}, builder.getF32Type());
-  }
-  Value zeros() {
-    return arith::ConstantOp::create(builder, loc,
-                                     builder.getZeroAttr(getType()));
-  }
+  VectorType getType() { return getVectorType(lanes); }
   Value add(Value a, int64_t b) {
     return b ? arith::AddIOp::create(builder, loc, a, constant(b)).getResult()
              : a;
@@ -100,11 +92,8 @@ private:
                                    builder.getI64IntegerAttr(64));
   }
   Value flatten(Value buffer) {
-    int64_t size = cast<MemRefType>(buffer.getType()).getNumElements();
-    auto type = MemRefType::get({size}, builder.getF32Type());
-    return memref::ReinterpretCastOp::create(
-        builder, loc, type, buffer,
-        /*offset=*/0, ArrayRef<int64_t>{size}, ArrayRef<int64_t>{1});
+    return LoopEmitter::flatten(
+        buffer, cast<MemRefType>(buffer.getType()).getNumElements());
   }
   Value toBuffer(Value tensor) {
     auto type = bufferization::getMemRefTypeWithStaticIdentityLayout(
@@ -113,20 +102,11 @@ private:
                                              /*read_only=*/true);
   }
   /// A loop from 0 below `extent`, shared by threads if it is the outermost.
-  void loop(int64_t extent, bool shared, function_ref<void(Value)> body) {
-    OpBuilder::InsertionGuard guard(builder);
-    if (shared && options.threads != 1) {
-      auto op = scf::ParallelOp::create(builder, loc, ValueRange{constant(0)},
-                                        ValueRange{constant(extent)},
-                                        ValueRange{constant(1)});
-      builder.setInsertionPointToStart(op.getBody());
-      return body(op.getInductionVars().front());
-    }
-    auto op = scf::ForOp::create(builder, loc, constant(0), constant(extent),
-                                 constant(1));
-    op->setAttr("loop_annotation", getFinishedLoop(builder.getContext()));
-    builder.setInsertionPointToStart(op.getBody());
-    body(op.getInductionVar());
+  void loop(int64_t extent, bool shared, Body body) {
+    if (shared && options.threads != 1)
+      return sharedLoop(extent, body);
+    serialLoop(extent, /*step=*/1, body)
+        ->setAttr("loop_annotation", getFinishedLoop(builder.getContext()));
   }
   Value getMask(ArrayRef<bool> exists) {
     auto type = VectorType::get({lanes}, builder.getI1Type());
@@ -154,8 +134,6 @@ private:
   const WinogradConvolution &conv;
   const ContractionOptions &options;
   ContractionTarget target;
-  Location loc;
-  OpBuilder builder;
   int64_t linesOfTiles, columnsOfTiles, numTiles, lanes;
 };
 
@@ -268,13 +246,13 @@ SmallVector<Value> WinogradEmitter::loadLine(Value flat, Value start,
       inside.push_back(isRead && column >= 0 && column < conv.width);
     }
     if (!llvm::is_contained(inside, true)) {
-      parts.push_back(zeros());
+      parts.push_back(zeros(getType()));
       continue;
     }
     Value mask = arith::AndIOp::create(builder, loc, getMask(inside), line);
     parts.push_back(vector::MaskedLoadOp::create(
         builder, loc, getType(), flat, add(start, first + part * lanes), mask,
-        zeros()));
+        zeros(getType())));
   }
   // Every other element of two vectors, twice.
   auto pick = [&](Value a, Value b, int64_t from) -> Value {
@@ -414,7 +392,7 @@ void WinogradEmitter::transformBack(Value products, Value output) {
     Value place = add(at.place, point * channels * numTiles);
     if (at.exist)
       return vector::MaskedLoadOp::create(builder, loc, getType(), flat, place,
-                                          at.exist, zeros());
+                                          at.exist, zeros(getType()));
     return vector::LoadOp::create(builder, loc, getType(), flat, place);
   };
   int64_t elements = conv.outHeight * conv.outWidth;
@@ -498,5 +476,6 @@ Value WinogradEmitter::emit() {
 
 Value kas::codegen::emitWinograd(Operation *op, const WinogradConvolution &conv,
                                  const ContractionOptions &options) {
-  return WinogradEmitter(op, conv, options).emit();
+  OpBuilder builder(op);
+  return WinogradEmitter(builder, op, conv, options).emit();
 }

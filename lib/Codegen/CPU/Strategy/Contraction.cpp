@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contraction.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "../../Common/SumOfProducts.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -59,38 +59,6 @@ static FailureOr<StridedAccess> getAccess(Value buffer, AffineMap map) {
       return failure();
   }
   return access;
-}
-
-/// The body adds a product of all inputs to the output and does nothing else.
-static bool isSumOfProducts(linalg::LinalgOp op) {
-  Block *body = op.getBlock();
-  auto sum = dyn_cast_or_null<arith::AddFOp>(
-      body->getTerminator()->getOperand(0).getDefiningOp());
-  if (!sum)
-    return false;
-  BlockArgument output = body->getArguments().back();
-  Value product = sum.getLhs() == output   ? sum.getRhs()
-                  : sum.getRhs() == output ? sum.getLhs()
-                                           : Value();
-  if (!product)
-    return false;
-  SmallVector<bool> seen(body->getNumArguments() - 1, false);
-  SmallVector<Value> factors{product};
-  while (!factors.empty()) {
-    Value factor = factors.pop_back_val();
-    if (auto argument = dyn_cast<BlockArgument>(factor)) {
-      if (argument == output || seen[argument.getArgNumber()])
-        return false;
-      seen[argument.getArgNumber()] = true;
-      continue;
-    }
-    auto times = factor.getDefiningOp<arith::MulFOp>();
-    if (!times || !times->hasOneUse())
-      return false;
-    factors.push_back(times.getLhs());
-    factors.push_back(times.getRhs());
-  }
-  return !llvm::is_contained(seen, false);
 }
 
 /// Makes one loop of two neighbours that every buffer steps through as if they

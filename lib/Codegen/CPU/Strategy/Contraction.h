@@ -208,8 +208,8 @@ struct ContractionOptions {
 };
 
 /// Emits `contraction` as loops over register tiles at the builder's insertion
-/// point, by the strategy that takes less time according to the plans, or
-/// nothing, and fails, if neither suits. A remark says how it was cut;
+/// point, by the strategy that takes the least time according to the plans, or
+/// nothing, and fails, if none suits. A remark says how it was cut;
 /// `tookTail` gets whether the tail of the options was computed with it.
 mlir::LogicalResult
 emitContraction(mlir::OpBuilder &builder, mlir::Location loc,

@@ -6,13 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../Common/ExpandMath.h"
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_EXPANDMATH
@@ -30,13 +29,12 @@ struct ExpandMath : kas::codegen::impl::ExpandMathBase<ExpandMath> {
     // Else each of the multiply-adds would be a call.
     if (!getContractionTarget(module, /*vectorBits=*/0).hasFMA)
       return;
-    RewritePatternSet patterns(&getContext());
-    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+    auto isApproximated = [](StringRef name) {
       return name == math::ExpOp::getOperationName() ||
              name == math::ErfOp::getOperationName() ||
              name == math::TanhOp::getOperationName();
-    });
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    };
+    if (failed(expandMath(getOperation(), {isApproximated})))
       signalPassFailure();
   }
 };

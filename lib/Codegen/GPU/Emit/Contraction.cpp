@@ -7,30 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contraction.h"
+#include "../../Common/SumOfProducts.h"
 
 using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-/// Counts the arguments of `body` that `value` is a product of.
-static bool collectFactors(Value value, Block *body,
-                           SmallVectorImpl<unsigned> &uses) {
-  if (auto widened = value.getDefiningOp<arith::ExtFOp>())
-    value = widened.getIn();
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    if (argument.getOwner() != body)
-      return false;
-    ++uses[argument.getArgNumber()];
-    return true;
-  }
-  auto product = value.getDefiningOp<arith::MulFOp>();
-  return product && collectFactors(product.getLhs(), body, uses) &&
-         collectFactors(product.getRhs(), body, uses);
-}
-
 bool kas::codegen::isContraction(linalg::GenericOp op) {
-  if (op.getNumDpsInits() != 1 || op.getNumDpsInputs() < 2 ||
-      op.getNumReductionLoops() == 0)
+  if (!isSumOfProducts(op))
     return false;
   for (Value operand : op->getOperands())
     if (auto shaped = dyn_cast<ShapedType>(operand.getType());
@@ -40,25 +24,8 @@ bool kas::codegen::isContraction(linalg::GenericOp op) {
   if (!getElementTypeOrSelf(op.getResult(0).getType()).isF32())
     return false;
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  if (!map.isProjectedPermutation() ||
-      map.getNumResults() != op.getNumParallelLoops())
-    return false;
-  Block *body = op.getBody();
-  auto sum =
-      body->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!sum)
-    return false;
-  unsigned numInputs = op.getNumDpsInputs();
-  for (auto [total, term] : {std::pair(sum.getLhs(), sum.getRhs()),
-                             std::pair(sum.getRhs(), sum.getLhs())}) {
-    SmallVector<unsigned> uses(numInputs + 1);
-    if (total == body->getArgument(numInputs) &&
-        collectFactors(term, body, uses) && uses.back() == 0 &&
-        llvm::all_of(ArrayRef(uses).drop_back(),
-                     [](unsigned count) { return count == 1; }))
-      return true;
-  }
-  return false;
+  return map.isProjectedPermutation() &&
+         map.getNumResults() == op.getNumParallelLoops();
 }
 
 std::optional<ContractionProblem>

@@ -6,11 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../Common/ExpandMath.h"
 #include "kas/Codegen/GPU/Passes.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_GPUEXPANDMATH
@@ -24,18 +22,17 @@ using namespace mlir;
 namespace {
 struct GPUExpandMath : kas::codegen::impl::GPUExpandMathBase<GPUExpandMath> {
   void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
     // Not the ones that every device has.
-    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+    auto isApproximated = [](StringRef name) {
       return name != math::SqrtOp::getOperationName() &&
              name != math::RsqrtOp::getOperationName();
-    });
-    math::populateExpansionPatterns(patterns, {"exp2", "powf", "rsqrt", "sinh",
-                                               "cosh", "tan", "asinh", "acosh",
-                                               "atanh", "fpowi", "round"});
-    // Of indices that the program computes.
-    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    };
+    // Divisions are those of indices that the program computes.
+    if (failed(expandMath(getOperation(),
+                          {isApproximated,
+                           {"exp2", "powf", "rsqrt", "sinh", "cosh", "tan",
+                            "asinh", "acosh", "atanh", "fpowi", "round"},
+                           /*divisions=*/true})))
       signalPassFailure();
   }
 };

@@ -14,8 +14,6 @@
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
-#include "llvm/Support/Base64.h"
-#include "llvm/Support/JSON.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_GPUWRITEMANIFEST
@@ -26,31 +24,17 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-//===----------------------------------------------------------------------===//
-// From functions
-//===----------------------------------------------------------------------===//
-
 static std::string getDtype(Type type) {
   std::string text;
   llvm::raw_string_ostream(text) << type;
   return text;
 }
 
-int64_t GPUManifest::TensorShape::getBytes() const {
-  int64_t bytes = dtype == "f16" || dtype == "bf16" || dtype == "i16" ? 2
-                  : dtype == "f64" || dtype == "i64"                  ? 8
-                  : dtype == "i8" || dtype == "i1"                    ? 1
-                                                                      : 4;
-  for (int64_t size : shape)
-    bytes *= size;
-  return bytes;
-}
-
 namespace {
 
 class ManifestReader {
 public:
-  ManifestReader(ModuleOp module, GPUManifest &manifest)
+  ManifestReader(ModuleOp module, DeviceManifest &manifest)
       : module(module), manifest(manifest) {}
 
   LogicalResult read();
@@ -63,17 +47,17 @@ private:
     tensor.shape.assign(shaped.getShape().begin(), shaped.getShape().end());
   }
 
-  static FailureOr<GPUManifest::Kernel> readKernel(gpu::GPUFuncOp kernel);
+  static FailureOr<DeviceManifest::Kernel> readKernel(gpu::GPUFuncOp kernel);
   static LogicalResult readTensorMaps(gpu::GPUFuncOp kernel,
-                                      GPUManifest::Kernel &result);
-  FailureOr<GPUManifest::Function> readFunction(func::FuncOp function);
-  void readBuffers(func::FuncOp function, GPUManifest::Function &result);
+                                      DeviceManifest::Kernel &result);
+  FailureOr<DeviceManifest::Function> readFunction(func::FuncOp function);
+  void readBuffers(func::FuncOp function, DeviceManifest::Function &result);
   LogicalResult readConstant(memref::GetGlobalOp op,
-                             GPUManifest::Function &result);
-  LogicalResult readOperation(Operation &op, GPUManifest::Function &result);
+                             DeviceManifest::Function &result);
+  LogicalResult readOperation(Operation &op, DeviceManifest::Function &result);
 
   ModuleOp module;
-  GPUManifest &manifest;
+  DeviceManifest &manifest;
   llvm::StringMap<unsigned> kernels;
   llvm::DenseMap<Value, unsigned> buffers;
 };
@@ -81,13 +65,13 @@ private:
 } // namespace
 
 LogicalResult ManifestReader::readTensorMaps(gpu::GPUFuncOp kernel,
-                                             GPUManifest::Kernel &result) {
+                                             DeviceManifest::Kernel &result) {
   FailureOr<TensorMaps> maps = getTensorMaps(kernel);
   if (failed(maps))
     return failure();
   for (auto &[key, copies] : *maps) {
     auto [number, map] = key;
-    GPUManifest::TensorMap &entry = result.tensorMaps.emplace_back();
+    DeviceManifest::TensorMap &entry = result.tensorMaps.emplace_back();
     entry.argument = number;
     llvm::append_range(entry.sizes, map.getSizes().asArrayRef());
     llvm::append_range(entry.box, map.getBox().asArrayRef());
@@ -101,9 +85,9 @@ LogicalResult ManifestReader::readTensorMaps(gpu::GPUFuncOp kernel,
   return success();
 }
 
-FailureOr<GPUManifest::Kernel>
+FailureOr<DeviceManifest::Kernel>
 ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
-  GPUManifest::Kernel result;
+  DeviceManifest::Kernel result;
   result.name = kernel.getName();
   auto grid = kernel.getKnownGridSizeAttr().asArrayRef();
   auto block = kernel.getKnownBlockSizeAttr().asArrayRef();
@@ -112,7 +96,7 @@ ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
     result.block[i] = block[i];
   }
   for (BlockArgument shared : kernel.getWorkgroupAttributions()) {
-    GPUManifest::TensorShape shape;
+    DeviceManifest::TensorShape shape;
     setShape(shape, shared.getType());
     result.sharedBytes += llvm::alignTo(shape.getBytes(), 16);
   }
@@ -120,7 +104,7 @@ ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
           kernel->getAttrOfType<IntegerAttr>(KasGPUDialect::dynamicBytesName))
     result.dynamicSharedBytes = bytes.getInt();
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
-    GPUManifest::Argument &argument = result.arguments.emplace_back();
+    DeviceManifest::Argument &argument = result.arguments.emplace_back();
     setShape(argument, kernel.getArgument(i).getType());
     auto access =
         kernel.getArgAttrOfType<StringAttr>(i, KasGPUDialect::accessName);
@@ -132,12 +116,12 @@ ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
 }
 
 void ManifestReader::readBuffers(func::FuncOp function,
-                                 GPUManifest::Function &result) {
+                                 DeviceManifest::Function &result) {
   // -kas-bufferize puts results after the arguments, and only the arguments
   // keep attributes; what a kernel writes is a result.
   llvm::DenseSet<Value> written;
   function.walk([&](gpu::LaunchFuncOp launch) {
-    const GPUManifest::Kernel &kernel =
+    const DeviceManifest::Kernel &kernel =
         manifest.kernels[kernels.lookup(launch.getKernelName())];
     for (auto [argument, output] :
          llvm::zip_equal(kernel.arguments, launch.getKernelOperands())) {
@@ -153,13 +137,13 @@ void ManifestReader::readBuffers(func::FuncOp function,
     for (auto text : texts.getAsRange<StringAttr>())
       result.assertions.push_back(text.str());
   for (BlockArgument argument : function.getArguments()) {
-    GPUManifest::Buffer buffer;
+    DeviceManifest::Buffer buffer;
     bool isResult = written.contains(argument);
     bool isStatus = !result.assertions.empty() &&
                     argument == function.getArguments().back();
-    buffer.kind = isStatus   ? GPUManifest::Buffer::Kind::Status
-                  : isResult ? GPUManifest::Buffer::Kind::Result
-                             : GPUManifest::Buffer::Kind::Argument;
+    buffer.kind = isStatus   ? DeviceManifest::BufferKind::Status
+                  : isResult ? DeviceManifest::BufferKind::Result
+                             : DeviceManifest::BufferKind::Argument;
     if (isStatus)
       buffer.name = "status";
     setShape(buffer, argument.getType());
@@ -173,14 +157,14 @@ void ManifestReader::readBuffers(func::FuncOp function,
 }
 
 LogicalResult ManifestReader::readConstant(memref::GetGlobalOp op,
-                                           GPUManifest::Function &result) {
+                                           DeviceManifest::Function &result) {
   auto global = module.lookupSymbol<memref::GlobalOp>(op.getName());
   ElementsAttr values;
   if (global)
     values = dyn_cast_if_present<ElementsAttr>(
         global.getInitialValue().value_or(Attribute()));
-  GPUManifest::Buffer buffer;
-  buffer.kind = GPUManifest::Buffer::Kind::Constant;
+  DeviceManifest::Buffer buffer;
+  buffer.kind = DeviceManifest::BufferKind::Constant;
   buffer.name = op.getName();
   setShape(buffer, op.getType());
   if (auto dense = dyn_cast_if_present<DenseElementsAttr>(values)) {
@@ -193,7 +177,7 @@ LogicalResult ManifestReader::readConstant(memref::GetGlobalOp op,
     if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
       buffer.data.assign(blob->getData().begin(), blob->getData().end());
   }
-  if (static_cast<int64_t>(buffer.data.size()) != buffer.getBytes())
+  if (buffer.data.size() != buffer.getBytes())
     return op.emitError() << "expected a constant of " << buffer.getBytes()
                           << " bytes, got " << buffer.data.size();
   buffers[op] = result.buffers.size();
@@ -202,7 +186,7 @@ LogicalResult ManifestReader::readConstant(memref::GetGlobalOp op,
 }
 
 LogicalResult ManifestReader::readOperation(Operation &op,
-                                            GPUManifest::Function &result) {
+                                            DeviceManifest::Function &result) {
   if (op.hasTrait<OpTrait::ConstantLike>() || isa<func::ReturnOp>(op))
     return success();
   if (auto alloc = dyn_cast<memref::AllocOp>(op);
@@ -215,8 +199,8 @@ LogicalResult ManifestReader::readOperation(Operation &op,
     if (!matchPattern(view.getByteShift(), m_ConstantInt(&offset)))
       return view.emitError()
              << "expected a constant offset, got " << view.getByteShift();
-    GPUManifest::Buffer buffer;
-    buffer.kind = GPUManifest::Buffer::Kind::Scratch;
+    DeviceManifest::Buffer buffer;
+    buffer.kind = DeviceManifest::BufferKind::Scratch;
     buffer.offset = offset.getSExtValue();
     setShape(buffer, view.getType());
     buffers[view] = result.buffers.size();
@@ -231,7 +215,7 @@ LogicalResult ManifestReader::readOperation(Operation &op,
     return success();
   }
   if (auto launch = dyn_cast<gpu::LaunchFuncOp>(op)) {
-    GPUManifest::Launch &entry = result.launches.emplace_back();
+    DeviceManifest::Launch &entry = result.launches.emplace_back();
     entry.kernel = kernels.lookup(launch.getKernelName());
     for (Value operand : launch.getKernelOperands())
       entry.arguments.push_back(buffers.lookup(operand));
@@ -242,9 +226,9 @@ LogicalResult ManifestReader::readOperation(Operation &op,
                         << op.getName();
 }
 
-FailureOr<GPUManifest::Function>
+FailureOr<DeviceManifest::Function>
 ManifestReader::readFunction(func::FuncOp function) {
-  GPUManifest::Function result;
+  DeviceManifest::Function result;
   result.name = function.getName();
   buffers.clear();
   readBuffers(function, result);
@@ -253,11 +237,11 @@ ManifestReader::readFunction(func::FuncOp function) {
       return failure();
   // Names where the program gives none.
   unsigned numArguments = 0, numResults = 0;
-  for (GPUManifest::Buffer &buffer : result.buffers) {
-    if (buffer.kind != GPUManifest::Buffer::Kind::Argument &&
-        buffer.kind != GPUManifest::Buffer::Kind::Result)
+  for (DeviceManifest::Buffer &buffer : result.buffers) {
+    if (buffer.kind != DeviceManifest::BufferKind::Argument &&
+        buffer.kind != DeviceManifest::BufferKind::Result)
       continue;
-    bool isResult = buffer.kind == GPUManifest::Buffer::Kind::Result;
+    bool isResult = buffer.kind == DeviceManifest::BufferKind::Result;
     unsigned number = isResult ? numResults++ : numArguments++;
     if (buffer.name.empty())
       buffer.name = (isResult ? "result" : "argument") + std::to_string(number);
@@ -269,7 +253,7 @@ LogicalResult ManifestReader::read() {
   for (auto kernelModule : module.getOps<gpu::GPUModuleOp>())
     for (auto kernel : kernelModule.getOps<gpu::GPUFuncOp>()) {
       kernels[kernel.getName()] = manifest.kernels.size();
-      FailureOr<GPUManifest::Kernel> result = readKernel(kernel);
+      FailureOr<DeviceManifest::Kernel> result = readKernel(kernel);
       if (failed(result))
         return failure();
       manifest.kernels.push_back(std::move(*result));
@@ -277,7 +261,7 @@ LogicalResult ManifestReader::read() {
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function.isExternal())
       continue;
-    FailureOr<GPUManifest::Function> result = readFunction(function);
+    FailureOr<DeviceManifest::Function> result = readFunction(function);
     if (failed(result))
       return failure();
     manifest.functions.push_back(std::move(*result));
@@ -285,129 +269,14 @@ LogicalResult ManifestReader::read() {
   return success();
 }
 
-FailureOr<GPUManifest> GPUManifest::get(ModuleOp module, GPUTarget target) {
-  GPUManifest manifest;
+FailureOr<DeviceManifest>
+kas::codegen::getDeviceManifest(ModuleOp module,
+                                DeviceManifest::Target target) {
+  DeviceManifest manifest;
   manifest.target = std::move(target);
   if (failed(ManifestReader(module, manifest).read()))
     return failure();
   return manifest;
-}
-
-//===----------------------------------------------------------------------===//
-// To JSON
-//===----------------------------------------------------------------------===//
-
-static void writeNumbers(llvm::json::OStream &json, StringRef name,
-                         ArrayRef<int64_t> numbers) {
-  json.attributeArray(name, [&] {
-    for (int64_t number : numbers)
-      json.value(number);
-  });
-}
-
-static void writeKernel(llvm::json::OStream &json,
-                        const GPUManifest::Kernel &kernel) {
-  json.object([&] {
-    json.attribute("name", kernel.name);
-    writeNumbers(json, "grid", kernel.grid);
-    writeNumbers(json, "block", kernel.block);
-    json.attribute("shared_bytes", kernel.sharedBytes);
-    json.attribute("dynamic_shared_bytes", kernel.dynamicSharedBytes);
-    json.attributeArray("arguments", [&] {
-      for (const GPUManifest::Argument &argument : kernel.arguments)
-        json.object([&] {
-          json.attribute("dtype", argument.dtype);
-          writeNumbers(json, "shape", argument.shape);
-          json.attribute("access", argument.access);
-        });
-    });
-    if (kernel.tensorMaps.empty())
-      return;
-    json.attributeArray("tensor_maps", [&] {
-      for (const GPUManifest::TensorMap &map : kernel.tensorMaps)
-        json.object([&] {
-          json.attribute("argument", map.argument);
-          writeNumbers(json, "sizes", map.sizes);
-          writeNumbers(json, "strides", map.strides);
-          writeNumbers(json, "box", map.box);
-        });
-    });
-  });
-}
-
-static void writeBuffer(llvm::json::OStream &json,
-                        const GPUManifest::Buffer &buffer) {
-  using Kind = GPUManifest::Buffer::Kind;
-  json.object([&] {
-    if (buffer.kind != Kind::Scratch)
-      json.attribute("name", buffer.name);
-    json.attribute("kind", buffer.kind == Kind::Argument   ? "argument"
-                           : buffer.kind == Kind::Result   ? "result"
-                           : buffer.kind == Kind::Status   ? "status"
-                           : buffer.kind == Kind::Constant ? "constant"
-                                                           : "scratch");
-    json.attribute("dtype", buffer.dtype);
-    writeNumbers(json, "shape", buffer.shape);
-    json.attribute("bytes", buffer.getBytes());
-    if (buffer.kind == Kind::Scratch)
-      json.attribute("offset", buffer.offset);
-    if (buffer.kind == Kind::Constant)
-      json.attribute("data", llvm::encodeBase64(buffer.data));
-  });
-}
-
-static void writeFunction(llvm::json::OStream &json,
-                          const GPUManifest::Function &function) {
-  json.object([&] {
-    json.attribute("name", function.name);
-    json.attributeArray("buffers", [&] {
-      for (const GPUManifest::Buffer &buffer : function.buffers)
-        writeBuffer(json, buffer);
-    });
-    json.attribute("scratch_bytes", function.scratchBytes);
-    if (!function.assertions.empty())
-      json.attributeArray("assertions", [&] {
-        for (const std::string &text : function.assertions)
-          json.value(llvm::json::fixUTF8(text));
-      });
-    json.attributeArray("launches", [&] {
-      for (const GPUManifest::Launch &launch : function.launches)
-        json.object([&] {
-          json.attribute("kernel", launch.kernel);
-          json.attributeArray("arguments", [&] {
-            for (unsigned argument : launch.arguments)
-              json.value(argument);
-          });
-        });
-    });
-  });
-}
-
-std::string GPUManifest::toJSON() const {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  llvm::json::OStream json(stream);
-  json.object([&] {
-    json.attribute("version", 1);
-    json.attributeObject("target", [&] {
-      json.attribute("api", target.api);
-      json.attribute("chip", target.chip);
-      json.attribute("format", target.format);
-      json.attributeArray("capabilities", [&] {
-        for (const std::string &capability : target.capabilities)
-          json.value(capability);
-      });
-    });
-    json.attributeArray("kernels", [&] {
-      for (const Kernel &kernel : kernels)
-        writeKernel(json, kernel);
-    });
-    json.attributeArray("functions", [&] {
-      for (const Function &function : functions)
-        writeFunction(json, function);
-    });
-  });
-  return text;
 }
 
 namespace {
@@ -416,11 +285,12 @@ struct GPUWriteManifest
   using GPUWriteManifestBase::GPUWriteManifestBase;
 
   void runOnOperation() override {
-    GPUTarget target{toString(api).str(),
-                     chip,
-                     toString(format).str(),
-                     {capabilities.begin(), capabilities.end()}};
-    FailureOr<GPUManifest> manifest = GPUManifest::get(getOperation(), target);
+    DeviceManifest::Target target{toString(api).str(),
+                                  chip,
+                                  toString(format).str(),
+                                  {capabilities.begin(), capabilities.end()}};
+    FailureOr<DeviceManifest> manifest =
+        getDeviceManifest(getOperation(), target);
     if (failed(manifest))
       return signalPassFailure();
     getOperation()->setAttr(KasGPUDialect::manifestName,

@@ -6,14 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/ExecutionEngine/DeviceManifest.h"
+#include "kas/Support/DeviceManifest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Base64.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace kas;
-using namespace kas::execution;
 using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
@@ -21,11 +20,152 @@ using llvm::json::ObjectMapper;
 using llvm::json::Path;
 using llvm::json::Value;
 
+/// The words for kinds of buffers, in the order of the enumeration.
+static constexpr std::pair<DeviceManifest::BufferKind, llvm::StringLiteral>
+    bufferKinds[] = {{DeviceManifest::BufferKind::Argument, "argument"},
+                     {DeviceManifest::BufferKind::Result, "result"},
+                     {DeviceManifest::BufferKind::Status, "status"},
+                     {DeviceManifest::BufferKind::Constant, "constant"},
+                     {DeviceManifest::BufferKind::Scratch, "scratch"}};
+
+/// Bytes of an element, 0 for a type that is not known.
+static uint64_t getElementBytes(llvm::StringRef dtype) {
+  if (dtype == "f64" || dtype == "i64")
+    return 8;
+  if (dtype == "f32" || dtype == "i32")
+    return 4;
+  if (dtype == "f16" || dtype == "bf16" || dtype == "i16")
+    return 2;
+  return dtype == "i8" || dtype == "i1" ? 1 : 0;
+}
+
+uint64_t DeviceManifest::TensorShape::getBytes() const {
+  uint64_t bytes = getElementBytes(dtype);
+  for (int64_t extent : shape)
+    bytes *= static_cast<uint64_t>(extent);
+  return bytes;
+}
+
 //===----------------------------------------------------------------------===//
-// The JSON text
+// To JSON
 //===----------------------------------------------------------------------===//
 
-namespace kas::execution {
+template <typename Numbers>
+static void writeNumbers(llvm::json::OStream &json, llvm::StringRef name,
+                         const Numbers &numbers) {
+  json.attributeArray(name, [&] {
+    for (auto number : numbers)
+      json.value(number);
+  });
+}
+
+static void writeKernel(llvm::json::OStream &json,
+                        const DeviceManifest::Kernel &kernel) {
+  json.object([&] {
+    json.attribute("name", kernel.name);
+    writeNumbers(json, "grid", kernel.grid);
+    writeNumbers(json, "block", kernel.block);
+    json.attribute("shared_bytes", kernel.sharedBytes);
+    json.attribute("dynamic_shared_bytes", kernel.dynamicSharedBytes);
+    json.attributeArray("arguments", [&] {
+      for (const DeviceManifest::Argument &argument : kernel.arguments)
+        json.object([&] {
+          json.attribute("dtype", argument.dtype);
+          writeNumbers(json, "shape", argument.shape);
+          json.attribute("access", argument.access);
+        });
+    });
+    if (kernel.tensorMaps.empty())
+      return;
+    json.attributeArray("tensor_maps", [&] {
+      for (const DeviceManifest::TensorMap &map : kernel.tensorMaps)
+        json.object([&] {
+          json.attribute("argument", map.argument);
+          writeNumbers(json, "sizes", map.sizes);
+          writeNumbers(json, "strides", map.strides);
+          writeNumbers(json, "box", map.box);
+        });
+    });
+  });
+}
+
+static void writeBuffer(llvm::json::OStream &json,
+                        const DeviceManifest::Buffer &buffer) {
+  using Kind = DeviceManifest::BufferKind;
+  json.object([&] {
+    if (buffer.kind != Kind::Scratch)
+      json.attribute("name", buffer.name);
+    json.attribute("kind",
+                   bufferKinds[static_cast<size_t>(buffer.kind)].second);
+    json.attribute("dtype", buffer.dtype);
+    writeNumbers(json, "shape", buffer.shape);
+    json.attribute("bytes", buffer.getBytes());
+    if (buffer.kind == Kind::Scratch)
+      json.attribute("offset", buffer.offset);
+    if (buffer.kind == Kind::Constant)
+      json.attribute("data", llvm::encodeBase64(buffer.data));
+  });
+}
+
+static void writeFunction(llvm::json::OStream &json,
+                          const DeviceManifest::Function &function) {
+  json.object([&] {
+    json.attribute("name", function.name);
+    json.attributeArray("buffers", [&] {
+      for (const DeviceManifest::Buffer &buffer : function.buffers)
+        writeBuffer(json, buffer);
+    });
+    json.attribute("scratch_bytes", function.scratchBytes);
+    if (!function.assertions.empty())
+      json.attributeArray("assertions", [&] {
+        for (const std::string &text : function.assertions)
+          json.value(llvm::json::fixUTF8(text));
+      });
+    json.attributeArray("launches", [&] {
+      for (const DeviceManifest::Launch &launch : function.launches)
+        json.object([&] {
+          json.attribute("kernel", launch.kernel);
+          json.attributeArray("arguments", [&] {
+            for (size_t argument : launch.arguments)
+              json.value(argument);
+          });
+        });
+    });
+  });
+}
+
+std::string DeviceManifest::toJSON() const {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::json::OStream json(stream);
+  json.object([&] {
+    json.attribute("version", 1);
+    json.attributeObject("target", [&] {
+      json.attribute("api", target.api);
+      json.attribute("chip", target.chip);
+      json.attribute("format", target.format);
+      json.attributeArray("capabilities", [&] {
+        for (const std::string &capability : target.capabilities)
+          json.value(capability);
+      });
+    });
+    json.attributeArray("kernels", [&] {
+      for (const Kernel &kernel : kernels)
+        writeKernel(json, kernel);
+    });
+    json.attributeArray("functions", [&] {
+      for (const Function &function : functions)
+        writeFunction(json, function);
+    });
+  });
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// From JSON
+//===----------------------------------------------------------------------===//
+
+namespace kas {
 
 /// Three numbers, in a type of this namespace so that ObjectMapper finds its
 /// `fromJSON`.
@@ -50,17 +190,10 @@ static bool fromJSON(const Value &value, ManifestSizes &sizes, Path path) {
 
 static bool fromJSON(const Value &value, DeviceManifest::BufferKind &kind,
                      Path path) {
-  using Kind = DeviceManifest::BufferKind;
-  static constexpr std::pair<llvm::StringLiteral, Kind> kinds[] = {
-      {"argument", Kind::Argument},
-      {"result", Kind::Result},
-      {"status", Kind::Status},
-      {"constant", Kind::Constant},
-      {"scratch", Kind::Scratch}};
   std::string text;
   if (!llvm::json::fromJSON(value, text, path))
     return false;
-  for (auto [name, known] : kinds)
+  for (auto [known, name] : bufferKinds)
     if (text == name) {
       kind = known;
       return true;
@@ -69,29 +202,19 @@ static bool fromJSON(const Value &value, DeviceManifest::BufferKind &kind,
   return false;
 }
 
-/// Bytes of an element, 0 for a type that is not known.
-static uint64_t getElementBytes(llvm::StringRef dtype) {
-  if (dtype == "f64" || dtype == "i64")
-    return 8;
-  if (dtype == "f32" || dtype == "i32")
-    return 4;
-  if (dtype == "f16" || dtype == "bf16" || dtype == "i16")
-    return 2;
-  return dtype == "i8" || dtype == "i1" ? 1 : 0;
-}
-
-/// Reads `dtype` and `shape`; the bytes that they take.
-static bool mapShape(const Value &value, std::string &dtype,
-                     std::vector<int64_t> &shape, uint64_t &bytes, Path path) {
+/// Reads `dtype` and `shape`, whose bytes 64 bits can hold.
+static bool mapShape(const Value &value, DeviceManifest::TensorShape &tensor,
+                     Path path) {
   ObjectMapper mapper(value, path);
-  if (!mapper || !mapper.map("dtype", dtype) || !mapper.map("shape", shape))
+  if (!mapper || !mapper.map("dtype", tensor.dtype) ||
+      !mapper.map("shape", tensor.shape))
     return false;
-  bytes = getElementBytes(dtype);
+  uint64_t bytes = getElementBytes(tensor.dtype);
   if (bytes == 0) {
     path.field("dtype").report("expected f32, f16, bf16 or another type");
     return false;
   }
-  for (int64_t extent : shape) {
+  for (int64_t extent : tensor.shape) {
     bool overflow = false;
     if (extent > 0)
       bytes = llvm::SaturatingMultiply(bytes, static_cast<uint64_t>(extent),
@@ -103,6 +226,13 @@ static bool mapShape(const Value &value, std::string &dtype,
     }
   }
   return true;
+}
+
+static bool fromJSON(const Value &value, DeviceManifest::Argument &argument,
+                     Path path) {
+  ObjectMapper mapper(value, path);
+  return mapper && mapper.mapOptional("access", argument.access) &&
+         mapShape(value, argument, path);
 }
 
 static bool fromJSON(const Value &value, DeviceManifest::TensorMap &map,
@@ -136,7 +266,9 @@ static bool fromJSON(const Value &value, DeviceManifest::Kernel &kernel,
   ManifestSizes grid, block;
   if (!mapper || !mapper.map("name", kernel.name) ||
       !mapper.map("grid", grid) || !mapper.map("block", block) ||
+      !mapper.mapOptional("shared_bytes", kernel.sharedBytes) ||
       !mapper.mapOptional("dynamic_shared_bytes", dynamicBytes) ||
+      !mapper.map("arguments", kernel.arguments) ||
       !mapper.mapOptional("tensor_maps", kernel.tensorMaps))
     return false;
   kernel.grid = grid.values;
@@ -146,25 +278,10 @@ static bool fromJSON(const Value &value, DeviceManifest::Kernel &kernel,
     return false;
   }
   kernel.dynamicSharedBytes = static_cast<uint32_t>(dynamicBytes);
-  Path argumentsPath = path.field("arguments");
-  const llvm::json::Array *arguments =
-      value.getAsObject()->getArray("arguments");
-  if (!arguments) {
-    argumentsPath.report("expected array");
-    return false;
-  }
-  std::vector<std::string> dtypes;
-  for (auto [index, argument] : llvm::enumerate(*arguments)) {
-    std::vector<int64_t> shape;
-    if (!mapShape(argument, dtypes.emplace_back(), shape,
-                  kernel.argumentBytes.emplace_back(),
-                  argumentsPath.index(index)))
-      return false;
-  }
   for (auto [index, map] : llvm::enumerate(kernel.tensorMaps)) {
-    llvm::StringRef dtype = map.argument < dtypes.size()
-                                ? llvm::StringRef(dtypes[map.argument])
-                                : "";
+    llvm::StringRef dtype;
+    if (map.argument < kernel.arguments.size())
+      dtype = kernel.arguments[map.argument].dtype;
     if (dtype != "f16" && dtype != "bf16") {
       path.field("tensor_maps")
           .index(index)
@@ -172,7 +289,6 @@ static bool fromJSON(const Value &value, DeviceManifest::Kernel &kernel,
           .report("expected the position of an argument of f16 or bf16");
       return false;
     }
-    map.isBFloat16 = dtype == "bf16";
   }
   return true;
 }
@@ -185,8 +301,7 @@ static bool fromJSON(const Value &value, DeviceManifest::Buffer &buffer,
   if (!mapper || !mapper.map("kind", buffer.kind) ||
       !mapper.mapOptional("name", buffer.name) ||
       !mapper.mapOptional("offset", buffer.offset) ||
-      !mapper.mapOptional("data", data) ||
-      !mapShape(value, buffer.dtype, buffer.shape, buffer.bytes, path))
+      !mapper.mapOptional("data", data) || !mapShape(value, buffer, path))
     return false;
   if (buffer.offset % 256) {
     path.field("offset").report("expected a multiple of 256");
@@ -207,7 +322,7 @@ static bool fromJSON(const Value &value, DeviceManifest::Buffer &buffer,
     return true;
   std::vector<char> bytes;
   Error error = llvm::decodeBase64(data, bytes);
-  bool isValid = !error && bytes.size() == buffer.bytes;
+  bool isValid = !error && bytes.size() == buffer.getBytes();
   llvm::consumeError(std::move(error));
   if (!isValid) {
     path.field("data").report("expected the constant's bytes in base64");
@@ -240,6 +355,20 @@ static bool fromJSON(const Value &value, DeviceManifest::Function &function,
          mapper.map("launches", function.launches);
 }
 
+static bool fromJSON(const Value &value, DeviceManifest::Target &target,
+                     Path path) {
+  ObjectMapper mapper(value, path);
+  if (!mapper || !mapper.mapOptional("api", target.api) ||
+      !mapper.mapOptional("chip", target.chip) ||
+      !mapper.mapOptional("format", target.format) ||
+      !mapper.mapOptional("capabilities", target.capabilities))
+    return false;
+  if (target.api == "cuda" || target.api == "vulkan")
+    return true;
+  path.field("api").report("expected cuda or vulkan");
+  return false;
+}
+
 static bool fromJSON(const Value &value, DeviceManifest &manifest, Path path) {
   ObjectMapper mapper(value, path);
   int64_t version = 0;
@@ -249,22 +378,12 @@ static bool fromJSON(const Value &value, DeviceManifest &manifest, Path path) {
     path.field("version").report("expected version 1");
     return false;
   }
-  const llvm::json::Object *target = value.getAsObject()->getObject("target");
-  if (!target) {
-    path.field("target").report("expected object");
-    return false;
-  }
-  manifest.api = target->getString("api").value_or("").str();
-  manifest.chip = target->getString("chip").value_or("").str();
-  if (manifest.api != "cuda" && manifest.api != "vulkan") {
-    path.field("target").field("api").report("expected cuda or vulkan");
-    return false;
-  }
-  return mapper.map("kernels", manifest.kernels) &&
+  return mapper.map("target", manifest.target) &&
+         mapper.map("kernels", manifest.kernels) &&
          mapper.map("functions", manifest.functions);
 }
 
-} // namespace kas::execution
+} // namespace kas
 
 //===----------------------------------------------------------------------===//
 // Consistency
@@ -282,8 +401,8 @@ static Error checkLaunch(const DeviceManifest &manifest,
                 llvm::Twine(manifest.kernels.size()) + ", got " +
                 llvm::Twine(launch.kernel));
   const DeviceManifest::Kernel &kernel = manifest.kernels[launch.kernel];
-  if (launch.arguments.size() != kernel.argumentBytes.size())
-    return fail("expected " + llvm::Twine(kernel.argumentBytes.size()) +
+  if (launch.arguments.size() != kernel.arguments.size())
+    return fail("expected " + llvm::Twine(kernel.arguments.size()) +
                 " arguments for kernel '" + kernel.name + "', got " +
                 llvm::Twine(launch.arguments.size()));
   for (auto [index, position] : llvm::enumerate(launch.arguments)) {
@@ -291,10 +410,10 @@ static Error checkLaunch(const DeviceManifest &manifest,
       return fail("expected a buffer below " +
                   llvm::Twine(function.buffers.size()) + ", got " +
                   llvm::Twine(position));
-    uint64_t bytes = function.buffers[position].bytes;
-    if (kernel.argumentBytes[index] != bytes)
-      return fail("expected a buffer of " +
-                  llvm::Twine(kernel.argumentBytes[index]) +
+    uint64_t bytes = function.buffers[position].getBytes();
+    uint64_t expected = kernel.arguments[index].getBytes();
+    if (expected != bytes)
+      return fail("expected a buffer of " + llvm::Twine(expected) +
                   " bytes as argument " + llvm::Twine(index) + " of kernel '" +
                   kernel.name + "', got " + llvm::Twine(bytes));
   }
@@ -307,12 +426,12 @@ static Error checkFunction(const DeviceManifest &manifest,
     if (buffer.kind != DeviceManifest::BufferKind::Scratch)
       continue;
     if (buffer.offset > function.scratchBytes ||
-        buffer.bytes > function.scratchBytes - buffer.offset)
+        buffer.getBytes() > function.scratchBytes - buffer.offset)
       return createStringError("malformed manifest: function '" +
                                function.name +
                                "': expected temporaries within " +
                                llvm::Twine(function.scratchBytes) +
-                               " bytes, got " + llvm::Twine(buffer.bytes) +
+                               " bytes, got " + llvm::Twine(buffer.getBytes()) +
                                " from " + llvm::Twine(buffer.offset) + " on");
   }
   for (const DeviceManifest::Launch &launch : function.launches)
@@ -321,14 +440,14 @@ static Error checkFunction(const DeviceManifest &manifest,
   return Error::success();
 }
 
-Expected<DeviceManifest> DeviceManifest::parse(llvm::StringRef json) {
+Expected<DeviceManifest> DeviceManifest::fromJSON(llvm::StringRef json) {
   Expected<Value> value = llvm::json::parse(json);
   if (!value)
     return createStringError("malformed manifest: " +
                              llvm::toString(value.takeError()));
   DeviceManifest manifest;
   Path::Root root("manifest");
-  if (!fromJSON(*value, manifest, root))
+  if (!kas::fromJSON(*value, manifest, root))
     return createStringError("malformed manifest: " +
                              llvm::toString(root.getError()));
   for (const Function &function : manifest.functions)

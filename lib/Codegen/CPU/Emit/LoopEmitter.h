@@ -1,0 +1,56 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What emitters of loops over vectors of f32 have in common.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_CODEGEN_CPU_EMIT_LOOPEMITTER_H
+#define LIB_CODEGEN_CPU_EMIT_LOOPEMITTER_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace kas::codegen {
+
+/// Tells LLVM neither to vectorize nor to unroll a loop.
+mlir::Attribute getFinishedLoop(mlir::MLIRContext *context);
+
+class LoopEmitter {
+protected:
+  LoopEmitter(mlir::OpBuilder &builder, mlir::Location loc)
+      : builder(builder), loc(loc) {}
+
+  using Body = llvm::function_ref<void(mlir::Value)>;
+
+  mlir::Value constant(int64_t value) {
+    return mlir::arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  mlir::VectorType getVectorType(int64_t lanes) {
+    return mlir::VectorType::get({lanes}, builder.getF32Type());
+  }
+  mlir::Value zeros(mlir::VectorType type) {
+    return mlir::arith::ConstantOp::create(builder, loc,
+                                           builder.getZeroAttr(type));
+  }
+  /// All elements of a buffer as one dimension.
+  mlir::Value flatten(mlir::Value buffer, int64_t size);
+  /// Calls `body` in a loop from 0 below `extent`.
+  mlir::scf::ForOp serialLoop(int64_t extent, int64_t step, Body body);
+  /// The same with one iteration per item, shared by the threads.
+  void sharedLoop(int64_t numItems, Body body);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+};
+
+} // namespace kas::codegen
+
+#endif // LIB_CODEGEN_CPU_EMIT_LOOPEMITTER_H

@@ -1,0 +1,33 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_CODEGEN_COMMON_EXPANDMATH_H
+#define LIB_CODEGEN_COMMON_EXPANDMATH_H
+
+#include "mlir/IR/Operation.h"
+
+namespace kas::codegen {
+
+/// What `expandMath` writes as arithmetic.
+struct MathExpansions {
+  /// Whether an operation of the math dialect, by its full name, becomes a
+  /// polynomial.
+  llvm::function_ref<bool(llvm::StringRef)> approximated;
+  /// Operations of the math dialect, by mnemonic, that become simpler ones.
+  llvm::ArrayRef<llvm::StringRef> expanded = {};
+  /// Divisions of integers that round up or down.
+  bool divisions = false;
+};
+
+/// Rewrites all operations below `root`.
+mlir::LogicalResult expandMath(mlir::Operation *root,
+                               const MathExpansions &expansions);
+
+} // namespace kas::codegen
+
+#endif // LIB_CODEGEN_COMMON_EXPANDMATH_H
