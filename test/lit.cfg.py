@@ -65,7 +65,8 @@ config.substitutions.append(("%cc", config.cc))
 config.substitutions.append(("%kas_obj_root", config.kas_obj_root))
 config.substitutions.append(("%kas_src_root", config.kas_src_root))
 config.substitutions.append(("%python", config.python))
-libraries = json.load(open(os.path.join(config.kas_obj_root, "libraries.json")))
+with open(os.path.join(config.kas_obj_root, "libraries.json")) as file:
+    libraries = json.load(file)
 archives = [os.path.join(config.kas_obj_root, "lib", "lib" + library["name"] + ".a") for library in libraries]
 config.substitutions.append(("%kas_libraries", " ".join(archives)))
 
@@ -86,6 +87,17 @@ tools = [
     "kas-prove-space",
 ]
 llvm_config.add_tool_substitutions(
-    [*tools, "mlir-opt", "mlir-translate", "FileCheck", "not", "count", "split-file", "llvm-ar", "llvm-nm", "llvm-objdump"],
+    [
+        *tools,
+        "mlir-opt",
+        "mlir-translate",
+        "FileCheck",
+        "not",
+        "count",
+        "split-file",
+        "llvm-ar",
+        "llvm-nm",
+        "llvm-objdump",
+    ],
     tool_dirs,
 )

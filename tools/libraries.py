@@ -68,14 +68,21 @@ def link_edges(libraries: list[dict]) -> list[tuple[str, str, str]]:
                 if used not in chains:
                     chains[used] = [*chains[name], used]
                     pending.append(used)
-        edges += [(folders[start], folders.get(end, end), " -> ".join(chain)) for end, chain in chains.items() if end != start]
+        edges += [
+            (folders[start], folders.get(end, end), " -> ".join(chain)) for end, chain in chains.items() if end != start
+        ]
     return edges
 
 
 def include_edges(root: pathlib.Path) -> list[tuple[str, str, str]]:
     """Pairs of folders of which a file in the first includes a header of the second, and the file."""
     edges = []
-    files = [path for top in ("include/kas", "lib") for path in sorted((root / top).rglob("*")) if path.suffix in (".h", ".cpp", ".td")]
+    files = [
+        path
+        for top in ("include/kas", "lib")
+        for path in sorted((root / top).rglob("*"))
+        if path.suffix in (".h", ".cpp", ".td")
+    ]
     for path in files:
         name = path.relative_to(root).as_posix()
         # It lists what all libraries register.
@@ -143,7 +150,9 @@ def write_table(libraries: list[dict], page: pathlib.Path, check: bool) -> int:
     if not check:
         page.write_text(after)
         return 0
-    sys.stdout.writelines(difflib.unified_diff(before.splitlines(True), after.splitlines(True), page.name, "CMake's graph"))
+    sys.stdout.writelines(
+        difflib.unified_diff(before.splitlines(True), after.splitlines(True), page.name, "CMake's graph")
+    )
     print(f"error: {page.name} is not what CMake's graph gives; run tools/docs.sh")
     return 1
 

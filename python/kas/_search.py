@@ -153,8 +153,8 @@ class SearchResult:
 class Searcher:
     """An algorithm on a space: `ask` proposes candidates, `tell` returns what became of them, in any order.
 
-    With `database` everything is kept in one SQLite file (docs/guide/searching.md), and a searcher made with the same arguments
-    goes on where the last one ended, however it ended: `results` has the outcomes, and candidates without one are
+    With `database` everything is kept in one SQLite file (docs/guide/searching.md), and a searcher made with the
+    same arguments goes on where the last one ended, however it ended: `results` has the outcomes, and candidates without one are
     proposed first. `settings` are further texts that must be the same to go on, such as how candidates are evaluated.
 
     `objective` says what is to be small, e.g. `"-accuracy"` or `"pareto(flops,-accuracy)"`; without one the algorithm
@@ -314,7 +314,7 @@ class Searcher:
 
     @property
     def statistics(self) -> dict[str, int]:
-        """What the algorithm did: `asked`, `evaluated`, `failed`, `expansions`, `rollouts`, `dead_ends`, `duplicates`."""
+        """Counts: `asked`, `evaluated`, `failed`, `expansions`, `rollouts`, `dead_ends`, `duplicates`."""
         statistics: dict[str, int] = json.loads(self._handle.get_statistics())
         return statistics
 

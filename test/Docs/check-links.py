@@ -2,10 +2,10 @@
 
 usage: check-links.py ROOT
 
-Pages are ROOT/*.md and ROOT/docs/**/*.md. A relative link must lead to a file in ROOT, its anchor to a heading of that
+Pages are ROOT/*.md and ROOT/docs/**/*.md. A relative link must lead to a file in ROOT, its anchor to a heading of its
 page (with the anchors that GitHub and the site make); of others the form is checked. Paths docs/... in sources and texts
-must exist, and so must paths of sources in pages (`lib/...`, `kas/X/Y.h`; the begin of one will do). Each page of docs is once in the navigation of mkdocs.yml, and each report begins with a table of date,
-machine, command and raw data.
+must exist, and so must paths of sources in pages (`lib/...`, `kas/X/Y.h`; the begin of one will do). Each page of docs
+is once in the navigation of mkdocs.yml, and each report begins with a table of date, machine, command and raw data.
 """
 
 import collections
@@ -103,7 +103,9 @@ def check_mentions(root, pages):
             continue
         for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
             for path in MENTION.findall(line):
-                if not (root / path).exists() and not re.search(r"(?:build[\w-]*|BINARY_DIR})/" + re.escape(path), line):
+                if not (root / path).exists() and not re.search(
+                    r"(?:build[\w-]*|BINARY_DIR})/" + re.escape(path), line
+                ):
                     yield f"{file.relative_to(root)}:{number}: requires a file that exists, got '{path}'"
 
 
@@ -137,7 +139,8 @@ def check_reports(root):
         facts = re.findall(r"^\| ([\w ]+) \| \S", page.read_text().split("\n## ")[0], re.MULTILINE)
         for fact in FACTS:
             if page.name != "index.md" and fact not in facts:
-                yield f"{page.relative_to(root)}: requires a table with the row '{fact}', got {', '.join(facts) or 'none'}"
+                got = ", ".join(facts) or "none"
+                yield f"{page.relative_to(root)}: requires a table with the row '{fact}', got {got}"
 
 
 def main():

@@ -25,7 +25,16 @@ RULES = (
     (
         r"roads?",
         "'strategy' (of a contraction) or 'lowering path' (of an operator)",
-        ("python/kas/_module.py", "test/python/test_names.py"),
+        (
+            "docs/internals/rationale/files-and-options.md",
+            "include/kas/Codegen/GPU/Options.h",
+            "lib/Codegen/GPU/Strategy/Options.cpp",
+            "python/kas/_module.py",
+            "test/Codegen/GPU/option-values.test",
+            "test/Codegen/GPU/schedule.mlir",
+            "test/Codegen/GPU/tensor-core-nvvm.test",
+            "test/python/test_names.py",
+        ),
     ),
     (r"behind", "'after', 'following' or 'past'", ()),
     (r"in front of", "'before' or 'preceding'", ()),

@@ -19,7 +19,9 @@ import re
 import subprocess
 import sys
 
-TYPE = re.compile(r"^(?:class|struct|union|enum(?: class| struct)?)\s+(?:\[\[\w+\]\]\s*)?((?:\w+::)*\w+)(?=[^;(]*(?:\{|:(?!:)|$))")
+TYPE = re.compile(
+    r"^(?:class|struct|union|enum(?: class| struct)?)\s+(?:\[\[\w+\]\]\s*)?((?:\w+::)*\w+)(?=[^;(]*(?:\{|:(?!:)|$))"
+)
 OPEN = re.compile(r"^(?:inline )?namespace(?: ([\w:]+))? \{")
 CLOSE = re.compile(r"^\} // (?:inline )?namespace(?: [\w:]+)?")
 
@@ -56,7 +58,9 @@ def main() -> int:
                     places[name].append(f"{path}:{line}")
     symbols = collections.defaultdict(set)
     for archive in archives:
-        output = subprocess.run([nm, "-C", "--defined-only", "--extern-only", archive], capture_output=True, text=True, check=True).stdout
+        output = subprocess.run(
+            [nm, "-C", "--defined-only", "--extern-only", archive], capture_output=True, text=True, check=True
+        ).stdout
         for line in output.split("\n"):
             match = re.match(r"[0-9a-f]+ ([A-TX-Z]) (kas.*)$", line)
             if match and match.group(1) not in "VWU":

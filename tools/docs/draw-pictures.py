@@ -61,8 +61,11 @@ class Picture:
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
             f"<title>{html.escape(title)}</title>",
             f"<style>{STYLE}</style>",
-            ('<defs><marker id="head" viewBox="0 0 10 10" refX="8" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
-            '<path class="head" d="M0 0L10 5L0 10z"/></marker></defs>'),
+            (
+                '<defs><marker id="head" viewBox="0 0 10 10" refX="8" refY="5" markerWidth="7" markerHeight="7" '
+                'orient="auto">'
+                '<path class="head" d="M0 0L10 5L0 10z"/></marker></defs>'
+            ),
         ]
         self.box(0.5, 0.5, width - 1, height - 1, "ground", 10)
 
@@ -86,7 +89,7 @@ class Picture:
 
 
 def draw_stations(title, stations):
-    """What becomes of one thing: up to six stations, each (name, caption lines, code lines, the function to the next)."""
+    """Up to six stations of one thing, each (name, caption lines, code lines, the function to the next)."""
     assert len(stations) <= 6, "more than six stations"
     heights = [max(30 + 18 * len(code), 42 + 16 * len(captions)) for _, captions, code, _ in stations]
     picture = Picture(900, 24 + sum(heights) + 38 * (len(stations) - 1), title)
@@ -112,16 +115,26 @@ def draw_stations(title, stations):
 def draw_overview():
     """A network, an operator as a graph, the search, the compiled network."""
     picture = Picture(960, 330, "kas finds an operator for the layers of a network and compiles the changed network")
-    for x, title in ((24, "a network"), (262, "a space of operators"), (500, "the search"), (738, "the network, compiled")):
+    for x, title in (
+        (24, "a network"),
+        (262, "a space of operators"),
+        (500, "the search"),
+        (738, "the network, compiled"),
+    ):
         picture.text(x, 36, title, "title")
         picture.box(x, 48, 198, 214)
-    for x, step in ((232, "kas-extract"), (470, "kas-search"), (708, "kas-substitute")):
+    for x in (232, 470, 708):
         picture.line((x - 8, 155), (x + 26, 155))
     draw_layers(picture, 24, "mark")
     draw_graph(picture, 262)
     draw_search(picture, 500)
     draw_layers(picture, 738, "new")
-    for x, text in ((24, "convolutions to replace"), (262, "primitives, output to data"), (500, "FLOPs, time, accuracy, ..."), (738, "cheaper operators inside")):
+    for x, text in (
+        (24, "convolutions to replace"),
+        (262, "primitives, output to data"),
+        (500, "FLOPs, time, accuracy, ..."),
+        (738, "cheaper operators inside"),
+    ):
         picture.text(x + 99, 252, text, "small", "middle")
     for x, text in ((241, "kas-extract"), (479, "kas-search"), (717, "kas-substitute")):
         picture.text(x, 284, text, "step", "middle")
@@ -177,7 +190,9 @@ def draw_search(picture, x):
         across = 40 + (state >> 8) % 134
         state = state * 1103515245 + 12345 & 0x7FFFFFFF
         up = 70 + (state >> 8) % 132
-        (a, b), (c, d) = next((first, second) for first, second in zip(front, [*front[1:], (200, 204)]) if across < second[0])
+        (a, b), (c, d) = next(
+            (first, second) for first, second in zip(front, [*front[1:], (200, 204)]) if across < second[0]
+        )
         if up < b + (d - b) * (across - a) / (c - a) - 9:
             picture.circle(x + across, up, 2.4, "dot")
     picture.line(*[(x + a, b) for a, b in front], kind="front", arrow=False)

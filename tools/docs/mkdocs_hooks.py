@@ -29,7 +29,12 @@ def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
         if not fenced:
             # Generated pages name others as sources do, by their path.
             line = re.sub(r"(`?)\bdocs/([\w/-]+\.md)\b\1", lambda match: make_link(match[2], page.file.src_uri), line)
-            if re.match(r"([-*]|\d+\.) ", line) and lines and re.match(r"[^\s#|<`*-]", lines[-1]) and not re.match(r"\d+\. ", lines[-1]):
+            if (
+                re.match(r"([-*]|\d+\.) ", line)
+                and lines
+                and re.match(r"[^\s#|<`*-]", lines[-1])
+                and not re.match(r"\d+\. ", lines[-1])
+            ):
                 # A list does not begin within a paragraph here.
                 lines.append("")
         lines.append(line)

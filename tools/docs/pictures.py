@@ -1,7 +1,10 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the pictures of docs/internals/one-operator-six-forms.md show: name, caption, code, function to the next station."""
+"""What the pictures of docs/internals/one-operator-six-forms.md show.
+
+A station is its name, caption, code, and the function to the next one.
+"""
 
 STATIONS = {
     "candidate": (
@@ -10,7 +13,11 @@ STATIONS = {
             (
                 "packed state",
                 ["plain data, copied as bytes;", "coordinates and sizes are numbers"],
-                ["live     n : N      c : Cin      x = w + i - floor(k/2) : W", "weights  [o, i, j]  [j, c]", "reduced  i : k,  j : k,  c : Cin      6 steps"],
+                [
+                    "live     n : N      c : Cin      x = w + i - floor(k/2) : W",
+                    "weights  [o, i, j]  [j, c]",
+                    "reduced  i : k,  j : k,  c : Cin      6 steps",
+                ],
                 "getSolution, buildOperator",
             ),
             (
@@ -38,7 +45,10 @@ STATIONS = {
             (
                 "coordinates, contraction",
                 ["affine expressions of the loops,", "then loops sorted by what steps", "with them (second stage)"],
-                ["y[n, o, w] += t[n, j, w + i - 1] * w1[o, i, j]   where 0 <= w + i - 1 < 56", "batches n : 1    rows o : 64    columns w : 56    reductions i : 3, j : 3"],
+                [
+                    "y[n, o, w] += t[n, j, w + i - 1] * w1[o, i, j]   where 0 <= w + i - 1 < 56",
+                    "batches n : 1    rows o : 64    columns w : 56    reductions i : 3, j : 3",
+                ],
                 "makePanelPlan, makeDirectPlan, makeRowVectorPlan",
             ),
             (
@@ -50,7 +60,11 @@ STATIONS = {
             (
                 "loops and vectors",
                 ["12 sums in registers"],
-                ["scf.for %row = %c0 to %c63 step %c3 {", "  scf.for %step = %c0 to %c9 step %c1 iter_args(12 x vector<8xf32>) {", "    12 x vector.fma"],
+                [
+                    "scf.for %row = %c0 to %c63 step %c3 {",
+                    "  scf.for %step = %c0 to %c9 step %c1 iter_args(12 x vector<8xf32>) {",
+                    "    12 x vector.fma",
+                ],
                 None,
             ),
         ],
@@ -61,25 +75,40 @@ STATIONS = {
             (
                 "packed size",
                 ["exponents of symbols in two words;", "a SizeTable has the value", "under each binding"],
-                ["W        N^0 Cin^0 Cout^0 W^1 k^0      value 56", "k        N^0 Cin^0 Cout^0 W^0 k^1      value  3", "Cin      N^0 Cin^1 Cout^0 W^0 k^0      value 32"],
+                [
+                    "W        N^0 Cin^0 Cout^0 W^1 k^0      value 56",
+                    "k        N^0 Cin^0 Cout^0 W^0 k^1      value  3",
+                    "Cin      N^0 Cin^1 Cout^0 W^0 k^0      value 32",
+                ],
                 "buildOperator",
             ),
             (
                 "IR",
                 ["sizes are in types; the apply", "gives what shapes do not say"],
-                ["kas.reduce sum : k            kas.unfold %w, %i_d : W, k", "kas.apply @low_rank<k = 3>(%x, %w1, %w2)", "    : (tensor<1x32x56xf32>, ...) -> tensor<1x64x56xf32>"],
+                [
+                    "kas.reduce sum : k            kas.unfold %w, %i_d : W, k",
+                    "kas.apply @low_rank<k = 3>(%x, %w1, %w2)",
+                    "    : (tensor<1x32x56xf32>, ...) -> tensor<1x64x56xf32>",
+                ],
                 "inferBinding, verifyBinding, specialize",
             ),
             (
                 "concrete IR in stages",
                 ["no symbols are left; an illegal", "size was an error before this"],
-                ["N = 1, Cin = 32, Cout = 64, W = 56, k = 3", "kas.operator private @low_rank_0_stage1", "    (%n: 1, %o: 64, %w: 56) from [1, 3, 56]"],
+                [
+                    "N = 1, Cin = 32, Cout = 64, W = 56, k = 3",
+                    "kas.operator private @low_rank_0_stage1",
+                    "    (%n: 1, %o: 64, %w: 56) from [1, 3, 56]",
+                ],
                 "getCoordinates",
             ),
             (
                 "coordinates, contraction",
                 ["sizes are extents of loops,", "strides and bounds of guards"],
-                ["extents 1, 64, 56 | 3, 3       guard 0 <= d2 + d3 - 1 < 56", "strides of the output 3584, 56, 1, 0, 0"],
+                [
+                    "extents 1, 64, 56 | 3, 3       guard 0 <= d2 + d3 - 1 < 56",
+                    "strides of the output 3584, 56, 1, 0, 0",
+                ],
                 "getScheduleSpace",
             ),
             (
@@ -102,19 +131,28 @@ STATIONS = {
             (
                 "packed point",
                 ["strategy and five numbers;", "all points are listed"],
-                ["panels  rows 3  columns 0  vectors 4  tile 56  depth 3", "proposed by the cost model, a learned model or neighbours"],
+                [
+                    "panels  rows 3  columns 0  vectors 4  tile 56  depth 3",
+                    "proposed by the cost model, a learned model or neighbours",
+                ],
                 "getSchedule",
             ),
             (
                 "IR",
                 ["an attribute on the operation;", "the database keeps its text"],
-                ["#kas_cpu.schedule<..., rows = 3, vectors = 4, tile = 56, depth = 3>", "measured in a process of its own; ratio to the time without it"],
+                [
+                    "#kas_cpu.schedule<..., rows = 3, vectors = 4, tile = 56, depth = 3>",
+                    "measured in a process of its own; ratio to the time without it",
+                ],
                 "kas-tune",
             ),
             (
                 "concrete IR in stages",
                 ["set after rfactor,", "before -kas-pack-operators"],
-                ["%y = kas.apply @low_rank_0_stage1(%t, %w1) {kas_cpu.schedule = ...}", "       : (tensor<1x3x56xf32>, tensor<64x3x3xf32>) -> tensor<1x64x56xf32>"],
+                [
+                    "%y = kas.apply @low_rank_0_stage1(%t, %w1) {kas_cpu.schedule = ...}",
+                    "       : (tensor<1x3x56xf32>, tensor<64x3x3xf32>) -> tensor<1x64x56xf32>",
+                ],
                 "match",
             ),
             (
@@ -132,7 +170,10 @@ STATIONS = {
             (
                 "loops and vectors",
                 ["the remark Packed reports", "the schedule that was used"],
-                ["copy 3 x 3 lines of 56 to a panel, then for each 3 rows:", "9 steps of 4 loads, 3 broadcasts, 12 vector.fma"],
+                [
+                    "copy 3 x 3 lines of 56 to a panel, then for each 3 rows:",
+                    "9 steps of 4 loads, 3 broadcasts, 12 vector.fma",
+                ],
                 None,
             ),
         ],

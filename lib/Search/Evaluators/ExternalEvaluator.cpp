@@ -188,8 +188,8 @@ void ExternalEvaluator::report(const Worker &worker, const llvm::Twine &what) {
                     what.str());
 }
 
-/// A line that is no JSON, with null for the numbers that JSON does not have but
-/// some programs write.
+/// A line that is no JSON, with null for the numbers that JSON does not have
+/// but some programs write.
 static std::string replaceNonFinite(llvm::StringRef line) {
   std::string result;
   bool isString = false;

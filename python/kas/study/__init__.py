@@ -1,7 +1,10 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Across-stack studies: models, compressions, algorithms, schedules and targets in all combinations (docs/guide/studies.md)."""
+"""Across-stack studies: models, compressions, algorithms, schedules, targets in all combinations.
+
+The page docs/guide/studies.md introduces them.
+"""
 
 from ._models import NETWORKS, Layer, get_layers
 from ._report import get_best, update_page, write_plot, write_tables
