@@ -247,17 +247,17 @@ def search(
 
     `model` is a torch.nn.Module, `data` a `kas.evaluate.Data` or the name of one, `budget` a `kas.Budget`, a number of
     seconds, or text such as `15m`. The layers of `space` are replaced (a name of `kas.torch.extract`, or a
-    `kas.SearchSpace` for these layers, such as one with other limits; without it, the kind with the most FLOPs), all of
-    them by one operator, with at most `flops_ratio` and at least `min_flops_ratio` of their FLOPs.
-    `limits` are limits of the space in place of those that extraction wrote, e.g. `{"shift": 0}`
-    (docs/reference/dialect.md, `kas.space`). `translation_equivariant` leaves out operators whose weights depend on a position.
+    `kas.SearchSpace` for these layers, such as one with other limits; without it, the kind with the most FLOPs), all
+    of them by one operator, with at most `flops_ratio` and at least `min_flops_ratio` of their FLOPs. `limits` are
+    limits of the space in place of those that extraction wrote, e.g. `{"shift": 0}` (docs/reference/dialect.md,
+    `kas.space`). `translation_equivariant` leaves out operators whose weights depend on a position.
 
     Candidates come from the engine (`algorithm`, `parameters`, `seed`; docs/guide/searching.md), which minimizes
-    `objective`, a weighted sum of metrics. They are trained by `recipe` under `halving`, each with seed 0, by `workers` processes (as
-    many as cores, or those of `pool`). Afterwards the `final` most accurate are trained whole with `final_seeds` seeds,
-    as is the network itself; `test_accuracy` is measured there only. With `latency` those are also compiled and timed.
-    Trainings that need more than `time_limit` seconds (by default ten times as many CPU seconds as the network itself)
-    or `memory_limit` MiB, or whose loss is no number, are failures.
+    `objective`, a weighted sum of metrics. They are trained by `recipe` under `halving`, each with seed 0, by
+    `workers` processes (as many as cores, or those of `pool`). Afterwards the `final` most accurate are trained whole
+    with `final_seeds` seeds, as is the network itself; `test_accuracy` is measured there only. With `latency` those
+    are also compiled and timed. Trainings that need more than `time_limit` seconds (by default ten times as many CPU
+    seconds as the network itself) or `memory_limit` MiB, or whose loss is no number, are failures.
 
     `database` is a file that keeps everything. Ctrl-C ends the search with the outcome so far, and the same call goes
     on (with a larger budget also one that is complete). With one worker and no limit of time, equal calls give equal

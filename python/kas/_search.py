@@ -153,9 +153,10 @@ class SearchResult:
 class Searcher:
     """An algorithm on a space: `ask` proposes candidates, `tell` returns what became of them, in any order.
 
-    With `database` everything is kept in one SQLite file (docs/guide/searching.md), and a searcher made with the
-    same arguments goes on where the last one ended, however it ended: `results` has the outcomes, and candidates without one are
-    proposed first. `settings` are further texts that must be the same to go on, such as how candidates are evaluated.
+    With `database` everything is kept in one SQLite file (docs/guide/searching.md), and a searcher made with the same
+    arguments goes on where the last one ended, however it ended: `results` has the outcomes, and candidates without
+    one are proposed first. `settings` are further texts that must be the same to go on, such as how candidates are
+    evaluated.
 
     `objective` says what is to be small, e.g. `"-accuracy"` or `"pareto(flops,-accuracy)"`; without one the algorithm
     follows `latency_ms`, then `flops`. `parameters` are constants of the algorithm. Safe to use from any thread; calls

@@ -3,9 +3,10 @@
 usage: check-links.py ROOT
 
 Pages are ROOT/*.md and ROOT/docs/**/*.md. A relative link must lead to a file in ROOT, its anchor to a heading of its
-page (with the anchors that GitHub and the site make); of others the form is checked. Paths docs/... in sources and texts
-must exist, and so must paths of sources in pages (`lib/...`, `kas/X/Y.h`; the begin of one will do). Each page of docs
-is once in the navigation of mkdocs.yml, and each report begins with a table of date, machine, command and raw data.
+page (with the anchors that GitHub and the site make); of others the form is checked. Paths docs/... in sources and
+texts must exist, and so must paths of sources in pages (`lib/...`, `kas/X/Y.h`; the begin of one will do). Each page
+of docs is once in the navigation of mkdocs.yml, and each report begins with a table of date, machine, command and raw
+data.
 """
 
 import collections

@@ -129,8 +129,8 @@ def extract(
 
     `example` is data for the network, a tensor or a tuple of arguments; it is run once, in evaluation mode, to see the
     shapes. The options are those of the pass `kas-extract` (docs/reference/passes.md), which does the work: more
-    coefficients for every problem; how many of the FLOPs of the layers an operator may have, at most and at least; up to how many input
-    channels a layer is a stem, with a problem of its own.
+    coefficients for every problem; how many of the FLOPs of the layers an operator may have, at most and at least; up
+    to how many input channels a layer is a stem, with a problem of its own.
 
     Raises `ValueError` when the network does not take the example, or has no such layer.
     """
