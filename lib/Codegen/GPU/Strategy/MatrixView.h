@@ -14,6 +14,7 @@
 #ifndef LIB_CODEGEN_GPU_STRATEGY_MATRIXVIEW_H
 #define LIB_CODEGEN_GPU_STRATEGY_MATRIXVIEW_H
 
+#include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include <optional>
 
