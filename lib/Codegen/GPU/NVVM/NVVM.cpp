@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Codegen/GPU/NVVM.h"
 #include "TensorMaps.h"
 #include "kas/Codegen/GPU/GPU.h"
-#include "kas/Codegen/GPU/NVVM.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/Toolkit.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
