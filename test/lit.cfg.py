@@ -1,5 +1,6 @@
 """Configuration of the kas test suite: FileCheck tests on IR and the GoogleTest programs."""
 
+import json
 import os
 import subprocess
 
@@ -64,6 +65,9 @@ config.substitutions.append(("%cc", config.cc))
 config.substitutions.append(("%kas_obj_root", config.kas_obj_root))
 config.substitutions.append(("%kas_src_root", config.kas_src_root))
 config.substitutions.append(("%python", config.python))
+libraries = json.load(open(os.path.join(config.kas_obj_root, "libraries.json")))
+archives = [os.path.join(config.kas_obj_root, "lib", "lib" + library["name"] + ".a") for library in libraries]
+config.substitutions.append(("%kas_libraries", " ".join(archives)))
 
 llvm_config.use_default_substitutions()
 tool_dirs = [os.path.join(config.kas_obj_root, "bin"), config.llvm_tools_dir]
@@ -82,6 +86,6 @@ tools = [
     "kas-prove-space",
 ]
 llvm_config.add_tool_substitutions(
-    [*tools, "mlir-opt", "mlir-translate", "FileCheck", "not", "count", "split-file", "llvm-nm", "llvm-objdump"],
+    [*tools, "mlir-opt", "mlir-translate", "FileCheck", "not", "count", "split-file", "llvm-ar", "llvm-nm", "llvm-objdump"],
     tool_dirs,
 )

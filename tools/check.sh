@@ -34,8 +34,8 @@ done
 targets=(all kas-test-depends)
 if [[ $preset == tsan ]]; then
   targets=(kas-bench kas-opt kas-run kas-search-db
-    KASGraphSearchTests KASRuntimeTests KASSearchStoreTests KASSearchTests KASSequenceTests)
-  lit_options+=(--filter '^kas(-unit)? :: (GraphSearch|Runtime|Search|SearchStore)/')
+    KASSearchOperatorsTests KASExecutionEngineTests KASSearchStoreTests KASSearchCoreTests KASSequenceTests)
+  lit_options+=(--filter '^kas(-unit)? :: (ExecutionEngine|Search)/')
   # Lists of 13 000 operators and more, on one thread, take more than ten minutes each with this sanitizer.
   long=(CountsAreKnown DeeperSynoResnet18IsTheSameWithATable NamedOperatorsAreMembers SynoResnet18IsTheSameByAllAlgorithms)
   export GTEST_FILTER=-$(printf 'SpacesTest.%s:' "${long[@]}")

@@ -36,7 +36,7 @@ export PATH="$root/build/bin:$PATH"
 out=$root/build/demo
 model=$root/test/Networks/Sites/Inputs/resnet18_224.mlir
 space=conv2d
-# What was promised for a minute is not asked of a shorter search.
+# What was promised for a minute is not required of a shorter search.
 wanted=20 rounds=3 runs=7
 if ((seconds < 60)); then wanted=1 rounds=2 runs=2; fi
 rm -rf "$out"

@@ -7,7 +7,7 @@ usage() {
 usage: tools/docs.sh [--check | --site | --help]
 
 Writes docs/reference/passes.md and ops.md from the descriptions of passes, ops and attributes, and docs/images/*.svg
-from tools/docs.
+from tools/docs, and the table of libraries in CONTRIBUTING.md from CMake's graph.
 
   --check  says whether they are up to date instead
   --site   builds the site in build/site from the pages as they are; installs MkDocs once (docs/requirements.txt)
@@ -23,9 +23,11 @@ case ${1:-} in
     cmake --build build --target kas-doc
     cp build/docs/passes.md build/docs/ops.md docs/reference/
     tools/docs/draw-pictures.py
+    tools/libraries.py --table
     ;;
   --check)
     tools/docs/draw-pictures.py --check
+    tools/libraries.py --table=check
     cmake --build build --target kas-doc
     for page in passes ops; do
       if ! diff -u "docs/reference/$page.md" "build/docs/$page.md"; then

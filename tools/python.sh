@@ -48,7 +48,7 @@ if ! flock -n 9; then
 fi
 if [[ ! -e $environment/complete ]]; then
   echo "kas: installing the Python packages of ${requirements#"$root/"} in $environment" >&2
-  # What an interrupted call has left behind is of no use.
+  # What an interrupted call has left is of no use.
   rm -rf "$environment"
   start=$SECONDS
   python3 -m venv "$environment" >&2

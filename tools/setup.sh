@@ -9,7 +9,8 @@ usage: tools/setup.sh [options] [TARGET...]
 
 Installs what is missing of tools/packages.txt, configures the build tree and builds the targets (all by default).
 
-  --preset=NAME       a preset of CMakePresets.json: release (default, in build/), debug or asan (in build-NAME/)
+  --preset=NAME       a preset of CMakePresets.json: release (default, in build/), debug, asan, tsan or reverse
+                      (in build-NAME/)
   --package=PACKAGE   needs this Debian package as well; may be repeated
   --packages-only     stops after the packages
   --help              shows this text
@@ -35,9 +36,9 @@ for argument in "$@"; do
 done
 case $preset in
   release) build=$root/build ;;
-  debug) build=$root/build-debug ;;
-  asan) build=$root/build-asan packages+=(libclang-rt-22-dev) ;;
-  *) echo "error: --preset must be release, debug or asan, got '$preset'" >&2; exit 2 ;;
+  debug | reverse) build=$root/build-$preset ;;
+  asan | tsan) build=$root/build-$preset packages+=(libclang-rt-22-dev) ;;
+  *) echo "error: --preset must be release, debug, asan, tsan or reverse, got '$preset'" >&2; exit 2 ;;
 esac
 mapfile -t -O "${#packages[@]}" packages < <(grep -v '^#' "$root/tools/packages.txt")
 

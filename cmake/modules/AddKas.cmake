@@ -1,5 +1,5 @@
 # The one place that knows how kas targets are made: every library, tool, plug-in and generated page goes
-# through these functions, so that flags, dependencies, install and export rules stand once.
+# through these functions, so that flags, dependencies, install and export rules are in one place.
 
 # kas_add_precompiled_headers(HEADER): MLIR's headers are most of what a compilation reads; all targets share one
 # precompiled copy of them. No source may rely on it: the preset `asan` and tools/lint.sh --plain-headers build without.
@@ -33,13 +33,38 @@ function(kas_set_target_flags name)
   endif()
 endfunction()
 
-# add_kas_library(NAME sources... [LINK_LIBS libraries...] [DEPENDS targets...])
+# kas_describe_library(NAME summary libraries): notes what the library holds and which of ours it uses, for
+# build/libraries.json.
+function(kas_describe_library name summary libraries)
+  if(NOT summary)
+    message(FATAL_ERROR "${name} has no SUMMARY: one line that says what the library holds")
+  endif()
+  list(FILTER libraries INCLUDE REGEX "^KAS")
+  string(REPLACE ";" "\", \"" uses "${libraries}")
+  if(uses)
+    set(uses "\"${uses}\"")
+  endif()
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  set_property(GLOBAL APPEND_STRING PROPERTY KAS_LIBRARIES
+    "  {\"name\": \"${name}\", \"folder\": \"${folder}\", \"holds\": \"${summary}\", \"uses\": [${uses}]},\n")
+endfunction()
+
+# Writes build/libraries.json: the libraries in the order in which they are added, with what each holds and uses. The
+# table of CONTRIBUTING.md is made of it, and the tests check it for edges that must not be.
+function(kas_write_libraries)
+  get_property(libraries GLOBAL PROPERTY KAS_LIBRARIES)
+  string(REGEX REPLACE ",\n$" "\n" libraries "${libraries}")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/libraries.json CONTENT "[\n${libraries}]\n" @ONLY)
+endfunction()
+
+# add_kas_library(NAME sources... SUMMARY text [LINK_LIBS libraries...] [DEPENDS targets...])
 # A static, position-independent library, exported as Kas::NAME. It links Debian's shared libMLIR and libLLVM:
 # never a static MLIR archive beside them, which would register every option and TypeID twice.
 function(add_kas_library name)
-  cmake_parse_arguments(ARG "" "" "LINK_LIBS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SUMMARY" "LINK_LIBS;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   add_library(Kas::${name} ALIAS ${name})
+  kas_describe_library(${name} "${ARG_SUMMARY}" "${ARG_LINK_LIBS}")
   kas_set_target_flags(${name})
   add_dependencies(${name} kas-headers ${ARG_DEPENDS})
   target_compile_features(${name} PUBLIC cxx_std_20)
@@ -52,11 +77,12 @@ function(add_kas_library name)
   set_property(GLOBAL APPEND PROPERTY KAS_EXPORTED_TARGETS ${name})
 endfunction()
 
-# add_kas_runtime_library(NAME ARCHIVE sources... [INCLUDE_DIRS directories...])
+# add_kas_runtime_library(NAME ARCHIVE sources... SUMMARY text [INCLUDE_DIRS directories...])
 # A shared library NAME for programs in any language, with the functions that its header marks, and a static library
 # ARCHIVE of the same for our own tools, exported as Kas::ARCHIVE. Neither links MLIR or LLVM.
 function(add_kas_runtime_library name archive)
-  cmake_parse_arguments(ARG "" "" "INCLUDE_DIRS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SUMMARY" "INCLUDE_DIRS" ${ARGN})
+  kas_describe_library(${archive} "${ARG_SUMMARY}" "")
   add_library(${name}-objects OBJECT ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name}-objects PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_include_directories(${name}-objects SYSTEM PRIVATE ${ARG_INCLUDE_DIRS})

@@ -103,7 +103,7 @@ bool kasModuleGetText(KasModule *module, const char *name, KasStream output,
 // Operators
 //===----------------------------------------------------------------------===//
 
-/// Where `binding` is asked for, it is text such as `N=1,C=64`; an operator
+/// Where `binding` is taken, it is text such as `N=1,C=64`; an operator
 /// without symbols takes an empty one. A null pointer means no binding, where
 /// that is allowed.
 
@@ -131,7 +131,7 @@ bool kasOperatorGetCost(KasModule *module, const char *name,
                         KasDiagnostics diagnostics);
 
 /// The number F such that weights whose product has variance 2 / F keep the
-/// mean square of rectified data (see kas/Models/FanIn.h).
+/// mean square of rectified data (see kas/Dialect/Kas/Analysis/FanIn.h).
 bool kasOperatorGetFanIn(KasModule *module, const char *name,
                          const char *binding, double *fanIn,
                          KasDiagnostics diagnostics);
@@ -260,8 +260,10 @@ const char *kasFunctionGetName(const KasFunction *function, size_t tensor);
 double kasFunctionGetCompileMilliseconds(const KasFunction *function);
 
 /// Calls the function with one pointer to dense, row-major f32 per tensor.
-/// Results must not overlap with anything else.
-void kasFunctionCall(const KasFunction *function, float *const *tensors);
+/// Results must not overlap with anything else. Returns null, or what the
+/// assertion says that failed ("FILE:LINE:COLUMN: TEXT"), which lives as long
+/// as the function; the results are not specified then.
+const char *kasFunctionCall(const KasFunction *function, float *const *tensors);
 
 #ifdef __cplusplus
 }

@@ -35,16 +35,19 @@ void kasProgramDestroy(KasProgram *program);
 int64_t kasProgramGetNumTensors(const KasProgram *program, const char *name);
 
 /// How many f32 `NAME_prepare` fills for the function `name`, which takes them
-/// behind its results; 0 if there is no such function.
+/// after its results; 0 if there is no such function.
 int64_t kasProgramGetNumPreparedElements(const KasProgram *program,
                                          const char *name);
 
 /// Calls the function `name`, which must exist, `runs` times: one pointer to
 /// the dense elements of each argument, then of each result. `milliseconds`,
 /// unless it is null, becomes the mean of the runs: of this thread's processor
-/// time, or of the clock's if `wallClock`.
-void kasProgramCall(KasProgram *program, const char *name, void *const *tensors,
-                    uint64_t runs, bool wallClock, double *milliseconds);
+/// time, or of the clock's if `wallClock`. Returns null, or what the assertion
+/// says that failed, which lives as long as the program: the runs end with it,
+/// and `milliseconds` stays as it is.
+const char *kasProgramCall(KasProgram *program, const char *name,
+                           void *const *tensors, uint64_t runs, bool wallClock,
+                           double *milliseconds);
 
 /// Opens the database of tunings in file `path`, which is made if there is
 /// none, and checks it. Writes a JSON object: `target` and `toolchain`, what

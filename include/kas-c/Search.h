@@ -109,15 +109,15 @@ bool kasSearcherGetTraining(KasSearcher *searcher, KasStream json,
 /// Every candidate of the space has been proposed.
 bool kasSearcherIsExhausted(KasSearcher *searcher);
 
-/// Makes a running and all later asks return soon.
+/// Makes a running and all later calls of `ask` return soon.
 void kasSearcherStop(KasSearcher *searcher);
 
-/// Writes a JSON object: `asked`, `evaluated`, `failed`, `expansions`, `walks`,
-/// `dead_ends`, `duplicates`.
+/// Writes a JSON object: `asked`, `evaluated`, `failed`, `expansions`,
+/// `rollouts`, `dead_ends`, `duplicates`.
 void kasSearcherGetStatistics(KasSearcher *searcher, KasStream json);
 
-/// Records the statistics and closes the database properly. Nothing can be
-/// asked or told afterwards.
+/// Records the statistics and closes the database properly. Neither ask nor
+/// tell is possible afterwards.
 bool kasSearcherClose(KasSearcher *searcher, KasDiagnostics diagnostics);
 
 #ifdef __cplusplus

@@ -8,7 +8,7 @@
 |*                                                                            *|
 |* Opens a device, keeps buffers on it, loads kernels and launches them.      *|
 |* Back ends: the driver API of CUDA, and Vulkan's compute queues. Both are   *|
-|* loaded when the first device is asked for; nothing is linked.              *|
+|* loaded when the first device is requested; nothing is linked.              *|
 |*                                                                            *|
 |* Every call that can fail returns a status and, when it fails, leaves a     *|
 |* text of one line that kasRtErrorText gives. After an error nothing is half *|
@@ -37,7 +37,7 @@ extern "C" {
 /* What went wrong. The text of the error says more. */
 typedef enum KasRtStatus {
   KAS_RT_SUCCESS = 0,
-  /* No driver, no device, or none with the index that was asked for. */
+  /* No driver, no device, or none with the index that was requested. */
   KAS_RT_ERROR_NO_DEVICE = 1,
   /* An argument is outside of what its function says. */
   KAS_RT_ERROR_INVALID_ARGUMENT = 2,
@@ -196,7 +196,7 @@ typedef struct KasRtTensorMap {
 } KasRtTensorMap;
 
 /* As kasRtModuleGetKernel, for a kernel that takes a descriptor of 128 bytes
-   for each map behind its buffers. CUDA only, with a driver that can make these
+   for each map after its buffers. CUDA only, with a driver that can make these
    (12.0 or later). */
 KAS_RT_API KasRtStatus kasRtModuleGetKernelWithTensorMaps(
     KasRtModule module, const char *name, uint32_t bufferCount,
@@ -220,7 +220,7 @@ typedef struct KasRtArgument {
   uint64_t bytes;
 } KasRtArgument;
 
-/* Starts a kernel; the arguments are as many as it was asked for with, all of
+/* Starts a kernel; the arguments are as many as it was requested with, all of
    its device. Two of them may be the same bytes. */
 KAS_RT_API KasRtStatus kasRtLaunch(KasRtKernel kernel,
                                    const KasRtLaunchSize *size,

@@ -108,8 +108,10 @@ double kasFunctionGetCompileMilliseconds(const KasFunction *function) {
   return function->function.getCompileMilliseconds();
 }
 
-void kasFunctionCall(const KasFunction *function, float *const *tensors) {
+const char *kasFunctionCall(const KasFunction *function,
+                            float *const *tensors) {
   const FunctionSignature &signature = function->function.getSignature();
   size_t count = signature.arguments.size() + signature.results.size();
-  function->function(ArrayRef<float *>(const_cast<float **>(tensors), count));
+  return function->function.call(
+      ArrayRef<float *>(const_cast<float **>(tensors), count));
 }

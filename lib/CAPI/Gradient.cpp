@@ -65,7 +65,7 @@ static OwningOpRef<ModuleOp> createStructuredGradient(OperatorOp op,
       makeGradientFunction(forward, gradientFunctionName, {tensor});
   if (failed(gradient))
     return {};
-  // Only the gradient is asked for.
+  // Only the gradient is requested.
   gradient->getBody().front().getTerminator()->eraseOperand(0);
   if (failed(gradient->eraseResult(0)))
     return {};

@@ -37,7 +37,8 @@ struct KasProgram {
 /// Whether `function` can be called with pointers alone.
 static bool takesPointers(LLVM::LLVMFuncOp function) {
   return !function.isExternal() && function.isPublic() &&
-         isa<LLVM::LLVMVoidType>(function.getFunctionType().getReturnType()) &&
+         isa<LLVM::LLVMVoidType, LLVM::LLVMPointerType>(
+             function.getFunctionType().getReturnType()) &&
          llvm::all_of(function.getArgumentTypes(),
                       llvm::IsaPred<LLVM::LLVMPointerType>);
 }
@@ -93,16 +94,19 @@ static double getMilliseconds(bool wallClock) {
       .count();
 }
 
-void kasProgramCall(KasProgram *program, const char *name, void *const *tensors,
-                    uint64_t runs, bool wallClock, double *milliseconds) {
+const char *kasProgramCall(KasProgram *program, const char *name,
+                           void *const *tensors, uint64_t runs, bool wallClock,
+                           double *milliseconds) {
   const KasProgram::Function &function = program->functions.find(name)->second;
   SmallVector<void *> pointers(tensors, tensors + function.numTensors);
   double start = getMilliseconds(wallClock);
   for (uint64_t run = 0; run < runs; ++run)
-    function.code(pointers.data());
+    if (const char *message = function.code(pointers.data()))
+      return message;
   if (milliseconds)
     *milliseconds = (getMilliseconds(wallClock) - start) /
                     static_cast<double>(std::max<uint64_t>(runs, 1));
+  return nullptr;
 }
 
 //===----------------------------------------------------------------------===//

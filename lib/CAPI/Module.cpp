@@ -183,7 +183,7 @@ bool kasModuleRunPasses(KasModule *module, const char *pipeline,
     access.report(StringRef(complaints).trim());
     return false;
   }
-  // A pass that fails may leave anything behind.
+  // A pass that fails may leave anything.
   OwningOpRef<ModuleOp> copy = access.getModule().clone();
   if (failed(manager.run(*copy)))
     return false;

@@ -421,7 +421,7 @@ void kasSearcherGetStatistics(KasSearcher *searcher, KasStream json) {
     writer.attribute("evaluated", statistics.evaluated);
     writer.attribute("failed", statistics.failed);
     writer.attribute("expansions", statistics.expansions);
-    writer.attribute("walks", statistics.walks);
+    writer.attribute("rollouts", statistics.rollouts);
     writer.attribute("dead_ends", statistics.deadEnds);
     writer.attribute("duplicates", statistics.duplicates);
   });

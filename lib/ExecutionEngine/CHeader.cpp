@@ -76,7 +76,7 @@ static void writeDeclaration(const FunctionSignature &signature,
     add(argument, "const float *");
   for (const TensorSignature &result : signature.results)
     add(result, "float *");
-  stream << " */\nvoid " << signature.name << "("
+  stream << " */\nconst char *" << signature.name << "("
          << (parameters.empty() ? "void" : llvm::join(parameters, ", "))
          << ");\n";
 }
@@ -102,7 +102,11 @@ Error kas::execution::writeCHeader(mlir::ModuleOp module,
   std::string guard =
       "KAS_" + StringRef(signatures.front().name).upper() + "_H";
   stream << "/* Made by kas. All buffers are contiguous, row-major, and do not "
-            "overlap; results are\n * overwritten, nothing else is. */\n"
+            "overlap; results are\n * overwritten, nothing else is. A function "
+            "returns "
+            "NULL, or what the assertion says that failed,\n * "
+            "\"FILE:LINE:COLUMN: TEXT\", a string that nobody frees; the "
+            "results are not specified then. */\n"
          << "#ifndef " << guard << "\n#define " << guard
          << "\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
   for (const FunctionSignature &signature : signatures)

@@ -16,21 +16,24 @@
 using namespace kas;
 using namespace kas::execution;
 using namespace mlir;
+using llvm::Error;
 using llvm::Expected;
-void CompiledFunction::prepare(llvm::ArrayRef<Tensor> arguments) {
+
+Error CompiledFunction::prepare(llvm::ArrayRef<Tensor> arguments) {
   if (!prepareFunction)
-    return;
+    return Error::success();
   if (packed.getNumElements() != numPrepared)
     packed = Tensor({numPrepared});
   SmallVector<void *> pointers;
   for (const Tensor &weight : arguments.drop_front())
     pointers.push_back(const_cast<float *>(weight.data()));
   pointers.push_back(packed.data());
-  prepareFunction(pointers.data());
+  return execution::call(prepareFunction, pointers.data());
 }
 
-void CompiledFunction::operator()(llvm::ArrayRef<Tensor> arguments,
-                                  llvm::MutableArrayRef<Tensor> results) const {
+Error CompiledFunction::operator()(
+    llvm::ArrayRef<Tensor> arguments,
+    llvm::MutableArrayRef<Tensor> results) const {
   assert(arguments.size() == signature.arguments.size() &&
          results.size() == signature.results.size() && "wrong signature");
   SmallVector<void *> pointers;
@@ -42,16 +45,21 @@ void CompiledFunction::operator()(llvm::ArrayRef<Tensor> arguments,
          "weights are not prepared");
   if (prepareFunction)
     pointers.push_back(const_cast<float *>(packed.data()));
-  function(pointers.data());
+  return execution::call(function, pointers.data());
 }
 
-void CompiledFunction::operator()(llvm::ArrayRef<float *> tensors) const {
+Error CompiledFunction::operator()(llvm::ArrayRef<float *> tensors) const {
+  const char *message = call(tensors);
+  return message ? llvm::createStringError(message) : Error::success();
+}
+
+const char *CompiledFunction::call(llvm::ArrayRef<float *> tensors) const {
   assert(tensors.size() ==
              signature.arguments.size() + signature.results.size() &&
          "wrong signature");
   assert(!prepareFunction && "weights must be prepared");
   SmallVector<void *> pointers(tensors.begin(), tensors.end());
-  function(pointers.data());
+  return function(pointers.data());
 }
 
 int64_t kas::execution::getNumPreparedElements(ModuleOp module,
@@ -85,7 +93,7 @@ kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
     function.setVisibility(function.getName() == name
                                ? SymbolTable::Visibility::Public
                                : SymbolTable::Visibility::Private);
-  if (llvm::Error error = runPasses(
+  if (Error error = runPasses(
           *clone, "the function cannot be compiled for the CPU",
           [&](OpPassManager &manager) { buildCPUPipeline(manager, pipeline); }))
     return error;

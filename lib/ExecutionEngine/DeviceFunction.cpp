@@ -90,8 +90,10 @@ Error DeviceFunction::createBuffers() {
       if (Error error = check(
               kasRtBufferWrite(handle, 0, buffer.data.data(), buffer.bytes)))
         return error;
-    // Whatever no kernel writes is found out.
-    if (buffer.kind == BufferKind::Result && buffer.bytes % 4 == 0)
+    // What no kernel writes is detected.
+    if ((buffer.kind == BufferKind::Result ||
+         buffer.kind == BufferKind::Status) &&
+        buffer.bytes % 4 == 0)
       if (Error error = check(kasRtBufferFill(handle, notANumber)))
         return error;
   }
@@ -234,7 +236,23 @@ Error DeviceFunction::upload(llvm::ArrayRef<Tensor> arguments) {
   return Error::success();
 }
 
+Error DeviceFunction::checkAssertions() {
+  for (auto [buffer, handle] : llvm::zip_equal(function.buffers, buffers)) {
+    if (buffer.kind != BufferKind::Status)
+      continue;
+    uint32_t status = 0;
+    if (Error error =
+            check(kasRtBufferRead(handle, 0, &status, sizeof(status))))
+      return error;
+    if (status < function.assertions.size())
+      return createStringError(function.assertions[status]);
+  }
+  return Error::success();
+}
+
 Error DeviceFunction::download(llvm::MutableArrayRef<Tensor> results) {
+  if (Error error = checkAssertions())
+    return error;
   auto positions =
       getPositions(function, BufferKind::Result, "results", results.size());
   if (!positions)

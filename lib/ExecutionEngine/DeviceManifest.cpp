@@ -54,6 +54,7 @@ static bool fromJSON(const Value &value, DeviceManifest::BufferKind &kind,
   static constexpr std::pair<llvm::StringLiteral, Kind> kinds[] = {
       {"argument", Kind::Argument},
       {"result", Kind::Result},
+      {"status", Kind::Status},
       {"constant", Kind::Constant},
       {"scratch", Kind::Scratch}};
   std::string text;
@@ -64,7 +65,7 @@ static bool fromJSON(const Value &value, DeviceManifest::BufferKind &kind,
       kind = known;
       return true;
     }
-  path.report("expected argument, result, constant or scratch");
+  path.report("expected argument, result, status, constant or scratch");
   return false;
 }
 
@@ -197,6 +198,11 @@ static bool fromJSON(const Value &value, DeviceManifest::Buffer &buffer,
     path.field("dtype").report("expected f32, f16 or bf16");
     return false;
   }
+  if (buffer.kind == Kind::Status &&
+      (buffer.dtype != "i32" || !buffer.shape.empty())) {
+    path.report("expected an i32 without dimensions as status");
+    return false;
+  }
   if (buffer.kind != Kind::Constant)
     return true;
   std::vector<char> bytes;
@@ -230,6 +236,7 @@ static bool fromJSON(const Value &value, DeviceManifest::Function &function,
   return mapper && mapper.map("name", function.name) &&
          mapper.map("buffers", function.buffers) &&
          mapper.mapOptional("scratch_bytes", function.scratchBytes) &&
+         mapper.mapOptional("assertions", function.assertions) &&
          mapper.map("launches", function.launches);
 }
 

@@ -36,14 +36,15 @@ static std::string getEntryName(StringRef name) {
 // LLVM IR
 //===----------------------------------------------------------------------===//
 
-/// Makes a function that unpacks an array of pointers and calls `function`,
-/// which becomes internal. It is not inlined: LLVM would describe by metadata
-/// at each access what the attributes of the arguments say once.
+/// Makes a function that unpacks an array of pointers, calls `function`, which
+/// becomes internal, and returns what that returns, null if nothing. It is not
+/// inlined: LLVM would describe by metadata at each access what the attributes
+/// of the arguments say once.
 static void createEntry(llvm::Function &function) {
   llvm::LLVMContext &context = function.getContext();
   auto *pointerType = llvm::PointerType::get(context, 0);
-  auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
-                                       {pointerType}, /*isVarArg=*/false);
+  auto *type = llvm::FunctionType::get(pointerType, {pointerType},
+                                       /*isVarArg=*/false);
   auto *entry = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
                                        getEntryName(function.getName()),
                                        function.getParent());
@@ -55,8 +56,10 @@ static void createEntry(llvm::Function &function) {
         pointerType, entry->getArg(0), argument.getArgNo());
     arguments.push_back(builder.CreateLoad(pointerType, slot));
   }
-  builder.CreateCall(&function, arguments);
-  builder.CreateRetVoid();
+  llvm::Value *message = builder.CreateCall(&function, arguments);
+  if (!message->getType()->isPointerTy())
+    message = llvm::ConstantPointerNull::get(pointerType);
+  builder.CreateRet(message);
   function.setLinkage(llvm::Function::InternalLinkage);
   function.addFnAttr(llvm::Attribute::NoInline);
 }
@@ -205,6 +208,11 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options) {
     return error;
   lap(times.link);
   return compiled;
+}
+
+Error kas::execution::call(CompiledModule::Function function, void **pointers) {
+  const char *message = function(pointers);
+  return message ? createStringError(message) : Error::success();
 }
 
 Expected<CompiledModule::Function> CompiledModule::lookup(StringRef name) {

@@ -61,7 +61,9 @@ kas::execution::translateToLLVM(mlir::ModuleOp module,
 
 bool kas::execution::isCallable(const llvm::Function &function) {
   return !function.isDeclaration() && function.hasExternalLinkage() &&
-         function.getReturnType()->isVoidTy() && !function.isVarArg() &&
+         (function.getReturnType()->isVoidTy() ||
+          function.getReturnType()->isPointerTy()) &&
+         !function.isVarArg() &&
          llvm::all_of(function.args(), [](const llvm::Argument &argument) {
            return argument.getType()->isPointerTy();
          });
@@ -128,7 +130,7 @@ void kas::execution::optimize(llvm::Module &module,
 }
 
 namespace {
-/// Leaves out the choice of induction variables in front of the selection of
+/// Leaves out the choice of induction variables before the selection of
 /// instructions. The addresses of a kernel differ by constants, which the
 /// instructions take as they are; to find that out took LLVM up to half of the
 /// time of a compilation.

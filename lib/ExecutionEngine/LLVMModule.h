@@ -34,7 +34,8 @@ llvm::Expected<std::unique_ptr<llvm::Module>>
 translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
                 const llvm::TargetMachine &machine);
 
-/// Whether `function` can be called from outside with pointers to buffers.
+/// Whether `function` can be called from outside with pointers to buffers: it
+/// returns nothing, or the text of the assertion that failed.
 bool isCallable(const llvm::Function &function);
 
 /// Says that no two buffers overlap: inputs are only read, outputs are buffers

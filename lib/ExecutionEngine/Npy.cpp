@@ -190,7 +190,7 @@ Expected<Tensor> kas::execution::parseNpy(StringRef bytes) {
   auto count = numElements(header.shape);
   if (!count)
     return count.takeError();
-  // Before memory is asked for: the shape comes from the file.
+  // Before memory is allocated: the shape comes from the file.
   uint64_t expected = static_cast<uint64_t>(*count) * sizeof(float);
   if (data.size() != expected)
     return createStringError(
@@ -224,7 +224,7 @@ std::string kas::execution::formatNpy(const Tensor &tensor) {
   std::string header =
       ("{'descr': '<f4', 'fortran_order': False, 'shape': (" + tuple + "), }")
           .str();
-  // The data starts at a multiple of 64 bytes, behind a newline.
+  // The data starts at a multiple of 64 bytes, after a newline.
   size_t length = llvm::alignTo(10 + header.size() + 1, 64) - 10;
   header.resize(length - 1, ' ');
   header += '\n';
@@ -434,7 +434,7 @@ Expected<NamedTensors> kas::execution::readNpz(StringRef path) {
     if (!tensor)
       return fail(tensor.takeError());
     if (!tensors.insert({name.str(), std::move(*tensor)}).second)
-      return fail(createStringError("stands twice in the archive"));
+      return fail(createStringError("is twice in the archive"));
   }
   return tensors;
 }

@@ -58,7 +58,8 @@ kas::execution::compileToObject(mlir::ModuleOp module, unsigned optLevel) {
   }
   if (numEntries == 0)
     return createStringError("expected at least one public function that takes "
-                             "pointers and returns nothing, got none");
+                             "pointers and returns nothing or a message, "
+                             "got none");
   (*llvmModule)->setPICLevel(llvm::PICLevel::BigPIC);
   optimize(**llvmModule, **machine, optLevel);
   return generateCode(**llvmModule, **machine);

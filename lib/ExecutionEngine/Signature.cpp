@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Signature.h"
+#include "PositiveArguments.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace kas;
@@ -53,6 +54,8 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
     // The data has no fan-in; a unit deviation is what networks are made for.
     if (index == 0 && !argument->shape.empty())
       argument->initializer = {Initializer::Kind::Normal, 1};
+    if (mustBePositive(function.getArgument(index)))
+      argument->initializer = {Initializer::Kind::Positive, 1};
     if (auto init = function.getArgAttrOfType<mlir::StringAttr>(
             index, initializerAttribute)) {
       auto parsed = Initializer::parse(init.getValue());

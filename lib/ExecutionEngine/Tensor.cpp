@@ -91,8 +91,8 @@ Tensor Tensor::clone() const {
 Expected<Initializer> Initializer::parse(StringRef text) {
   auto fail = [&] {
     return llvm::createStringError(
-        "expected zeros, ones, constant(V), normal(S), uniform(B) or "
-        "kaiming(F), got '" +
+        "expected zeros, ones, constant(V), normal(S), uniform(B), "
+        "positive(V) or kaiming(F), got '" +
         text + "'");
   };
   auto [name, rest] = text.split('(');
@@ -113,6 +113,8 @@ Expected<Initializer> Initializer::parse(StringRef text) {
     return Initializer{Kind::Normal, parameterOr(1)};
   if (name == "uniform" && parameterOr(1) >= 0)
     return Initializer{Kind::Uniform, parameterOr(1)};
+  if (name == "positive" && parameterOr(1) > 0)
+    return Initializer{Kind::Positive, parameterOr(1)};
   if (name == "kaiming" && (!hasParameter || value > 0))
     return Initializer{Kind::Kaiming, parameterOr(0)};
   return fail();
@@ -144,6 +146,9 @@ void Initializer::fill(Tensor &tensor, const RandomStream &stream) const {
       break;
     case Kind::Uniform:
       value = factor * (2 * stream.uniform(index) - 1);
+      break;
+    case Kind::Positive:
+      value = factor * (0.5f + stream.uniform(index));
       break;
     case Kind::Normal:
     case Kind::Kaiming:

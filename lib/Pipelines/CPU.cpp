@@ -32,7 +32,8 @@ using llvm::Expected;
 //===----------------------------------------------------------------------===//
 
 /// The usual patterns, once: what is rewritten is looked at again, and one more
-/// walk over everything hardly ever finds more. There are no blocks to merge.
+/// traversal of everything hardly ever finds more. There are no blocks to
+/// merge.
 static std::unique_ptr<Pass> createCanonicalize() {
   GreedyRewriteConfig config;
   config.setMaxIterations(1).setRegionSimplificationLevel(
@@ -48,7 +49,7 @@ static void addOperators(OpPassManager &manager,
   if (options.registerTiles)
     manager.addNestedPass<func::FuncOp>(createDenseOutputs());
   if (options.packOperators && options.registerTiles) {
-    // What is behind an operator may be computed with it.
+    // What follows an operator may be computed with it.
     if (options.prepareWeights)
       manager.addNestedPass<func::FuncOp>(createFuseElementwise());
     if (options.algorithm == ConvolutionAlgorithm::Winograd) {
@@ -85,7 +86,7 @@ static void addBufferization(OpPassManager &manager) {
   manager.addPass(createCanonicalize());
   manager.addPass(createCSEPass());
   manager.addPass(createBufferize());
-  // As upstream's pipeline, with fewer walks over everything.
+  // As upstream's pipeline, with fewer traversals of everything.
   manager.addPass(memref::createExpandReallocPass());
   manager.addPass(createCanonicalize());
   manager.addPass(bufferization::createOwnershipBasedBufferDeallocationPass());
@@ -132,6 +133,7 @@ static void addLoops(OpPassManager &manager,
 /// Loops to the LLVM dialect, functions on plain pointers.
 static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
   manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(createReturnAssertions());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(createConvertVectorToLLVMPass());

@@ -31,6 +31,7 @@ void kas::buildNVVMPipeline(OpPassManager &manager,
   GPUFrontOptions front = options.front;
   if (front.device.empty())
     front.device = options.chip;
+  manager.addNestedPass<func::FuncOp>(createGPUReturnAssertions());
   buildGPUFrontHalf(manager, front);
   GPUWriteManifestOptions manifest;
   manifest.api = "cuda";

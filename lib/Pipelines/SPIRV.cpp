@@ -24,6 +24,7 @@ void kas::buildSPIRVPipeline(OpPassManager &manager,
   if (front.device.empty())
     front.device = "vulkan";
   std::string profile = front.elements == "f16" ? "f16" : options.profile;
+  manager.addNestedPass<func::FuncOp>(createGPUReturnAssertions());
   buildGPUFrontHalf(manager, front);
   GPUWriteManifestOptions manifest;
   manifest.api = "vulkan";

@@ -297,7 +297,7 @@ KasRtStatus kasRtModuleUnload(KasRtModule module) {
   return destroy(module, module->device.liveModules);
 }
 
-/// Maps are views of the kernel's buffers that the copy engine can walk.
+/// Maps are views of the kernel's buffers that the copy engine can traverse.
 static Status checkTensorMap(const KasRtTensorMap &map, uint32_t bufferCount,
                              const std::string &where) {
   if (map.argument >= bufferCount)

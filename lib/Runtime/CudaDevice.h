@@ -108,7 +108,7 @@ struct CudaKernel final : KasRtKernelImpl {
 
   CUfunction handle = nullptr;
   uint64_t maxThreads = 0, sharedBytes = 0;
-  /// What the driver was told that launches may add.
+  /// What launches may add, as set in the driver.
   uint64_t allowedDynamicBytes = 48 * 1024;
   /// One for each map, and the addresses they are made of.
   std::vector<CUtensorMap> descriptors;

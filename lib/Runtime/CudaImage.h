@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The shape of a compiled CUDA module, as far as it must be right before its
-// bytes are handed to a driver that is not told how many there are.
+// bytes are handed to a driver that does not get their number.
 //
 //===----------------------------------------------------------------------===//
 

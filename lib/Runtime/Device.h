@@ -51,7 +51,7 @@ struct KasRtKernelImpl {
   KasRtModuleImpl &module;
   std::string name;
   uint32_t bufferCount;
-  /// Of descriptors that the kernel takes behind the buffers.
+  /// Of descriptors that the kernel takes after the buffers.
   std::vector<KasRtTensorMap> maps;
 };
 

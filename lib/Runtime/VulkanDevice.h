@@ -9,7 +9,7 @@
 // The back end on Vulkan's compute queues.
 //
 // Commands are recorded until something must be waited for, then submitted as a
-// whole; a barrier stands between each two, so they run in order.
+// whole; a barrier is between each two, so they run in order.
 //
 //===----------------------------------------------------------------------===//
 

@@ -55,7 +55,7 @@ public:
     tensor.code = name;
   }
 
-  /// Writes the padding that has been asked for.
+  /// Writes the padding that has been requested.
   void flush(TorchTensor &tensor) {
     if (tensor.pads.empty())
       return;

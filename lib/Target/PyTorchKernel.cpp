@@ -40,7 +40,7 @@ static SmallVector<std::string> nameInputs(size_t count) {
 }
 
 namespace {
-/// The operators that a kernel applies, as functions in front of its own.
+/// The operators that a kernel applies, as functions before its own.
 class AppliedOperators {
 public:
   explicit AppliedOperators(KernelOp kernel)

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Expressions of PyTorch code on tensors with the batch in front. Dimensions
+// Expressions of PyTorch code on tensors with a leading batch. Dimensions
 // and shapes are those without it.
 //
 //===----------------------------------------------------------------------===//
@@ -45,7 +45,7 @@ struct TorchWindow {
 std::string pad(llvm::StringRef tensor, int64_t rank,
                 llvm::ArrayRef<TorchWindow> windows);
 
-/// The windows of the padded `tensor`, as dimensions behind `numChannels`.
+/// The windows of the padded `tensor`, as dimensions after `numChannels`.
 std::string unfold(llvm::StringRef tensor, llvm::ArrayRef<TorchWindow> windows,
                    int64_t numChannels);
 

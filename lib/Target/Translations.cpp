@@ -56,7 +56,7 @@ writeOperators(ModuleOp module, llvm::raw_ostream &os, Writer writer,
                    : FailureOr<OperatorOp>(op);
     if (failed(chosen))
       return failure();
-    // Whole files are told apart by empty lines.
+    // Whole files are separated by empty lines.
     os << (isFirst || !getBinding ? "" : "\n\n");
     isFirst = false;
     writer(*chosen, op, getBinding ? (*getBinding)() : "", os);
@@ -67,7 +67,7 @@ writeOperators(ModuleOp module, llvm::raw_ostream &os, Writer writer,
   return success();
 }
 
-/// Whole files, told apart by empty lines.
+/// Whole files, separated by empty lines.
 static LogicalResult writeTorchFiles(ModuleOp module, llvm::raw_ostream &os,
                                      StringRef text) {
   llvm::SmallPtrSet<Operation *, 4> applied;

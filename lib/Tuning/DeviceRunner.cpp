@@ -74,8 +74,7 @@ Error DeviceRunner::computeExpected() {
   if (!results)
     return results.takeError();
   expected = std::move(*results);
-  (*reference)(arguments, expected);
-  return Error::success();
+  return (*reference)(arguments, expected);
 }
 
 static Expected<std::unique_ptr<DeviceFunction>>

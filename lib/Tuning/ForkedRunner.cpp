@@ -50,8 +50,10 @@ ForkedRunner::create(mlir::ModuleOp module, llvm::StringRef function,
   auto results = signature.makeResults();
   if (!results)
     return results.takeError();
-  compiled->prepare(runner->arguments);
-  (*compiled)(runner->arguments, *results);
+  if (Error error = compiled->prepare(runner->arguments))
+    return error;
+  if (Error error = (*compiled)(runner->arguments, *results))
+    return error;
   runner->unchanged = std::make_unique<CompiledFunction>(std::move(*compiled));
   runner->expected = std::move(*results);
   if (options.plainLoops)
@@ -72,7 +74,8 @@ Error ForkedRunner::compareWithLoops() {
   if (!results)
     return results.takeError();
   double start = getSeconds(options.threads);
-  (*reference)(arguments, *results);
+  if (Error error = (*reference)(arguments, *results))
+    return error;
   plainMs = (getSeconds(options.threads) - start) * 1e3;
   llvm::SmallVector<Tensor> tiled =
       std::exchange(expected, std::move(*results));
@@ -114,16 +117,19 @@ Expected<StoredMeasurement> ForkedRunner::compileAndTime(int64_t scale) {
   auto results = function->getSignature().makeResults();
   if (!results)
     return results.takeError();
-  function->prepare(arguments);
-  (*function)(arguments, *results);
+  if (Error error = function->prepare(arguments))
+    return error;
+  if (Error error = (*function)(arguments, *results))
+    return error;
   Expected<double> error = check(*results);
   if (!error)
     return error.takeError();
   StoredMeasurement measurement;
   measurement.compileMs = function->getCompileMilliseconds();
   measurement.error = *error;
-  comparePairs([&] { (*unchanged)(arguments, *results); },
-               [&] { (*function)(arguments, *results); }, options.runs * scale,
-               options.threads, measurement);
+  // Both have run on these arguments: their assertions hold.
+  comparePairs([&] { llvm::cantFail((*unchanged)(arguments, *results)); },
+               [&] { llvm::cantFail((*function)(arguments, *results)); },
+               options.runs * scale, options.threads, measurement);
   return measurement;
 }

@@ -127,7 +127,7 @@ void KernelCut::include(Operation *op) {
   });
 }
 
-/// The only reader, if it is elementwise and behind the anchor; else the
+/// The only reader, if it is elementwise and after the anchor; else the
 /// anchor.
 Operation *KernelCut::findReader() const {
   Value result = anchor->getResult(0);

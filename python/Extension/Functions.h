@@ -18,6 +18,10 @@
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include <memory>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <optional>
+#include <string>
 
 namespace kas::python {
 
@@ -86,7 +90,9 @@ public:
     return kasFunctionGetCompileMilliseconds(function.get());
   }
 
-  void call(std::vector<Array> arguments, std::vector<OutputArray> results) {
+  /// Returns what the assertion says that failed, if one did.
+  std::optional<std::string> call(std::vector<Array> arguments,
+                                  std::vector<OutputArray> results) {
     auto tensors = getTensors(0, getNumArguments() + getNumResults());
     checkCount("arguments", getNumArguments(), arguments.size());
     checkCount("results", getNumResults(), results.size());
@@ -100,7 +106,8 @@ public:
       pointers.push_back(getMemory(array, name, shape));
     }
     nb::gil_scoped_release release;
-    kasFunctionCall(function.get(), pointers.data());
+    const char *message = kasFunctionCall(function.get(), pointers.data());
+    return message ? std::optional<std::string>(message) : std::nullopt;
   }
 
 private:
@@ -145,8 +152,10 @@ public:
       pointers.push_back(const_cast<void *>(array.data()));
     double milliseconds = 0;
     nb::gil_scoped_release release;
-    kasProgramCall(program.get(), name.c_str(), pointers.data(), runs,
-                   wallClock, &milliseconds);
+    if (const char *message =
+            kasProgramCall(program.get(), name.c_str(), pointers.data(), runs,
+                           wallClock, &milliseconds))
+      throw std::runtime_error(message);
     return milliseconds;
   }
 

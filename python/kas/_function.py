@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from . import _kas
+from ._errors import Error
 
 
 class Function:
@@ -30,7 +31,11 @@ class Function:
         return self._handle.compile_milliseconds
 
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
-        """Runs the function. `out` is the result's array, or a list of them; made when not given."""
+        """Runs the function. `out` is the result's array, or a list of them; made when not given.
+
+        Raises `kas.Error` when an assertion (`cf.assert`) of the function fails, with its place in the model and its
+        message; arguments are as before then, and an array given as `out` has any values.
+        """
         arguments = tuple(_plain(argument) for argument in arguments)
         if out is None:
             results = [_empty_like(arguments[0] if arguments else None, shape) for _, shape in self.results]
@@ -42,7 +47,9 @@ class Function:
                     f"argument {position} must be a NumPy array, a torch tensor or another array with __dlpack__, "
                     f"got {type(array).__name__}"
                 )
-        self._handle.call(list(arguments), results)
+        message = self._handle.call(list(arguments), results)
+        if message is not None:
+            raise Error(message)
         return results[0] if len(results) == 1 and not isinstance(out, (list, tuple)) else results
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Description(TypedDict):
-    """What the extension says of a kernel, as JSON."""
+    """What the extension reports about a kernel, as JSON."""
 
     symbols: list[str]
     inputs: int

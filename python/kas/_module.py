@@ -49,7 +49,7 @@ class Sizes(TypedDict):
 
 
 class _Description(Sizes):
-    """What the extension says of an operator, as JSON."""
+    """What the extension reports about an operator, as JSON."""
 
     primaries: list[str]
     coefficients: list[str]

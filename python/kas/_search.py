@@ -23,7 +23,7 @@ ALGORITHMS = ("random", "uniform", "exhaustive", "evolution", "mcts", "surrogate
 
 
 class _Description(TypedDict):
-    """What the extension says of a space, as JSON."""
+    """What the extension reports about a space, as JSON."""
 
     name: str
     primaries: list[str]
@@ -314,7 +314,7 @@ class Searcher:
 
     @property
     def statistics(self) -> dict[str, int]:
-        """What the algorithm did: `asked`, `evaluated`, `failed`, `expansions`, `walks`, `dead_ends`, `duplicates`."""
+        """What the algorithm did: `asked`, `evaluated`, `failed`, `expansions`, `rollouts`, `dead_ends`, `duplicates`."""
         statistics: dict[str, int] = json.loads(self._handle.get_statistics())
         return statistics
 

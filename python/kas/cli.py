@@ -347,7 +347,7 @@ def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
     study.add_argument("spec", help="the file that says what to run (docs/guide/studies.md)")
     study.add_argument("--database", help="the file that keeps the study; the same command goes on (default: SPEC.db)")
     study.add_argument(
-        "--list", action="store_true", help="tell the configurations, and which make no sense, and measure nothing"
+        "--list", action="store_true", help="list the configurations, and which make no sense, and measure nothing"
     )
     study.add_argument("--retry", action="store_true", help="measure those again that failed")
     study.add_argument("--tables", metavar="FILE.md", help="write the tables")

@@ -1,5 +1,5 @@
 // Sums, under shifts by any block: M8, H3, H5, H7 and H8. The quotient of a shift of split(shift h, r) is unfolded, so the inner shift
-// cannot stand on top of it (M8).
+// cannot be on top of it (M8).
 // RUN: kas-prove-space %s > %t
 // RUN: FileCheck %s < %t
 // RUN: tail -n 1 %t > %t.row

@@ -5,7 +5,7 @@
 // RUN: FileCheck %s --check-prefix=LOG --input-file=%t.log
 // LOG-COUNT-30: {"event":"candidate","id":{{[0-9]+}},"seconds":{{[0-9.e-]+}},"metrics":{"flops":{{[0-9.e+]+}},"params":{{[0-9.e+]+}}}}
 // LOG-NEXT: {"event":"front","hypervolume":{{[0-9.e-]+}},"axes":["flops-1e9*params"],"members":[{"id":{{[0-9]+}},"point":[-{{[0-9.]+}}]}
-// LOG-NEXT: {"event":"end","seconds":{{[0-9.e-]+}},"exhausted":false,"evaluated":30,"failed":0,"replayed":0,"asked":30,"expansions":{{[0-9]+}},"walks":{{[0-9]+}},"dead_ends":{{[0-9]+}},"duplicates":{{[0-9]+}}}
+// LOG-NEXT: {"event":"end","seconds":{{[0-9.e-]+}},"exhausted":false,"evaluated":30,"failed":0,"replayed":0,"asked":30,"expansions":{{[0-9]+}},"rollouts":{{[0-9]+}},"dead_ends":{{[0-9]+}},"duplicates":{{[0-9]+}}}
 // LOG-NOT: {{.}}
 
 // A front: its members come first and say so.

@@ -15,7 +15,7 @@ kas.space @layers<N, Cin, Cout, H, W | k, g, s>
               <N = 1, Cin = 512, Cout = 512, H = 7, W = 7, k = 3, g = 8, s = 2> x 3]
     budget {flops_ratio = 5.0e-01, baseline_flops = 1618477056, min_flops_ratio = 5.0e-02}
 
-// Best first: the least FLOPs. Not more than asked for; the name that is taken is left alone.
+// Best first: the least FLOPs. Not more than requested; the name that is taken is left alone.
 // CHECK: kas.operator @layers_0()
 // CHECK-COUNT-8: attributes {kas.origin = "layers", kas.score = {flops = {{[0-9]+}} : i64, params = {{[0-9]+}} : i64}}
 // CHECK-NOT: kas.score

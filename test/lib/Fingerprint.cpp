@@ -70,7 +70,7 @@ std::vector<OutputPlace> kas::test::choosePlaces(const ConcreteOperator &op,
 }
 
 namespace {
-/// Walks through the points of an operator's loops and makes a row of each:
+/// Steps through the points of an operator's loops and makes a row of each:
 /// its place and its nodes. Only what depends on a loop that moved is computed
 /// anew.
 class RowWalker {

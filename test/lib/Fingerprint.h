@@ -35,7 +35,7 @@ struct FingerprintOptions {
   /// Rounds of colour refinement; as many as make more colours when 0.
   unsigned numRounds = 3;
   /// In each column whose smallest class of one colour has no more nodes than
-  /// this, these are told apart, one at a time.
+  /// this, these are distinguished, one at a time.
   unsigned maxClassSize = 0;
 };
 
@@ -44,7 +44,7 @@ struct FingerprintOptions {
 /// A fingerprint is a hash of a part of the reduced table of products: of its
 /// rows after some rounds of colour refinement, which names neither points on
 /// unordered axes nor weights nor their elements; also of what becomes of the
-/// colours when one node of a class that is still together is told apart. So
+/// colours when one node of a class that is still together is distinguished. So
 /// two operators that are the same have the same one. Those that differ may
 /// share it: because of what is left out, because refinement cannot tell them
 /// apart, or by accident.

@@ -30,7 +30,7 @@ runOnVulkan(const execution::GPUProgram &program, unsigned function,
 /// variables go.
 llvm::Error closeVulkanDevice();
 
-/// What `spirv-val` says of the binary; empty: nothing.
+/// What `spirv-val` reports about the binary; empty: nothing.
 std::string validateSPIRV(const execution::GPUProgram &program);
 
 /// What `ptxas` needs for the kernels of a program in PTX.

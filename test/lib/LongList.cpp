@@ -101,7 +101,7 @@ static std::optional<ConcreteOperator> makeAt(const SearchProblem &problem,
 namespace {
 using Bucket = std::vector<size_t>;
 
-/// Buckets of operators that nothing has told apart yet.
+/// Buckets of operators that nothing has distinguished yet.
 class Sieve {
 public:
   Sieve(const SearchProblem &problem, const LongList &list,
@@ -136,7 +136,7 @@ public:
           break;
         hashes.emplace_back(fingerprinter.compute(*op), number);
       }
-      // Operators that are not all defined here cannot be told apart here.
+      // Operators that are not all defined here cannot be distinguished here.
       if (hashes.size() == bucket.size())
         llvm::append_range(next, part(std::move(hashes)));
       else
@@ -154,7 +154,7 @@ public:
     if (options.numSlices)
       log << " with " << options.numSlices << " of the data each";
     if (options.maxClassSize)
-      log << ", one node told apart";
+      log << ", one node distinguished";
     log << ": " << count << " operators ("
         << llvm::format("%.1f", double(std::clock()) / CLOCKS_PER_SEC)
         << " CPU seconds)\n";

@@ -58,7 +58,7 @@ private:
 
   const LongListOptions options;
   std::unique_ptr<search::State> root;
-  /// By depth of the walk.
+  /// By depth of the traversal.
   std::vector<std::unique_ptr<search::State>> states;
   std::vector<search::Move> path;
   /// The paths of all operators, one after the other, and where each ends.

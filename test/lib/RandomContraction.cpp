@@ -59,7 +59,7 @@ private:
   Random random;
   int64_t maxProducts;
   SmallVector<Coordinate> coordinates;
-  /// Text of operations behind those of reductions and shares.
+  /// Text of operations after those of reductions and shares.
   std::string views;
 };
 

@@ -24,7 +24,7 @@ struct Coordinate {
   uint32_t reductions = 0;
 };
 
-/// Draws one operator. `run` gives up, with nothing left behind, when the dice
+/// Draws one operator. `run` gives up, leaving nothing, when the dice
 /// fall so that a limit would be exceeded.
 class Generator : RandomSizes {
 public:

@@ -24,7 +24,7 @@ using OperatorGraphs =
     std::vector<std::shared_ptr<const search::OperatorGraph>>;
 
 /// The solutions of `problem` that the search reaches, each key once, in the
-/// order of a walk through all moves.
+/// order of a traversal of all moves.
 OperatorGraphs
 enumerateBySearch(std::shared_ptr<const search::SearchProblem> problem);
 

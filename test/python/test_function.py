@@ -157,3 +157,33 @@ def test_bad_input(conv):
     ]:
         with pytest.raises(error, match=message):
             call()
+
+
+ASSERTIONS = """#id = affine_map<(i) -> (i)>
+func.func @root(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = tensor.empty() : tensor<4xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%x : tensor<4xf32>) outs(%0 : tensor<4xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      %zero = arith.constant 0.0 : f32
+      %holds = arith.cmpf oge, %a, %zero : f32
+      cf.assert %holds, "requires elements of at least 0"
+      %r = math.sqrt %a : f32
+      linalg.yield %r : f32
+  } -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_failing_assertions_raise(threads):
+    function = kas.Module(ASSERTIONS, "model.mlir").compile("root", threads=threads)
+    given = numpy.array([4, 9, -1, 16], dtype=numpy.float32)
+    kept = given.copy()
+    with pytest.raises(kas.Error) as raised:
+        function(given)
+    assert str(raised.value) == "error: model.mlir:9:7: requires elements of at least 0"
+    assert (given == kept).all()
+    # The process and the function go on.
+    assert function(abs(given)).tolist() == [2, 3, 1, 4]

@@ -62,7 +62,7 @@ def write(path):
 
 def test_tables(tmp_path):
     write(tmp_path / "runs.jsonl")
-    script = ROOT / "tools" / "judging" / "analyse.py"
+    script = ROOT / "tools" / "proxies" / "analyse.py"
     process = subprocess.run(
         [sys.executable, script, tmp_path / "runs.jsonl", "--shuffles=2", "--draws=50"], capture_output=True, text=True
     )
@@ -79,7 +79,7 @@ def test_tables(tmp_path):
 
 def test_search_algorithms_on_imputed_accuracies(tmp_path):
     write(tmp_path / "runs.jsonl")
-    script = ROOT / "tools" / "judging" / "searchers.py"
+    script = ROOT / "tools" / "proxies" / "searchers.py"
     command = [
         sys.executable,
         script,

@@ -192,13 +192,15 @@ static Error runCase(mlir::MLIRContext &context, const Case &entry,
   if (!results)
     return results.takeError();
 
-  function->prepare(*arguments);
+  if (Error error = function->prepare(*arguments))
+    return error;
   std::vector<std::unique_ptr<PeerLayer>> peers;
   if (llvm::is_contained(settings.peers, "onednn"))
     peers = makeOneDNNLayers(getLayer(entry, signature), (*arguments)[0],
                              (*arguments)[1], settings.threads);
   llvm::SmallVector<Contender> contenders;
-  contenders.push_back({"kas", [&] { (*function)(*arguments, *results); }});
+  contenders.push_back(
+      {"kas", [&] { llvm::cantFail((*function)(*arguments, *results)); }});
   for (std::unique_ptr<PeerLayer> &peer : peers)
     contenders.push_back({peer->getName().str(),
                           [&results, &peer] { peer->run(results->front()); }});

@@ -41,8 +41,8 @@ struct DagCase {
 /// What came of some time of sampling.
 struct Counts {
   double seconds = 0;
-  /// Walks from the empty kernel; those that had to step back at least once.
-  uint64_t walks = 0, steppedBack = 0;
+  /// Rollouts from the empty kernel; those that had to step back at least once.
+  uint64_t rollouts = 0, steppedBack = 0;
   /// Kernels that were found before; whose budget has no solution; the rest.
   uint64_t duplicates = 0, infeasible = 0, legal = 0;
   /// Legal kernels with a free variable, and the FLOPs that these use.
@@ -80,7 +80,7 @@ static Counts sample(std::shared_ptr<const KernelProblem> problem,
   do {
     Path path;
     uint64_t deadEnds = space.getNumDeadEnds();
-    ++counts.walks;
+    ++counts.rollouts;
     auto draw = space.draw(path, random);
     counts.steppedBack += space.getNumDeadEnds() > deadEnds;
     if (draw != CandidateSpace::Draw::Found)
@@ -101,13 +101,14 @@ static void print(BenchReport &report, const Counts &counts, StringRef name) {
     report.print({name.str(), metric.str(), value, unit.str()});
   };
   auto legal = static_cast<double>(counts.legal);
-  auto walks = static_cast<double>(counts.walks);
+  auto rollouts = static_cast<double>(counts.rollouts);
   line("legal_kernels_per_second", legal / counts.seconds, "1/s");
   line("legal_kernels", legal);
-  line("failed_share", 1 - legal / walks);
-  line("stepped_back_share", static_cast<double>(counts.steppedBack) / walks);
-  line("infeasible_share", static_cast<double>(counts.infeasible) / walks);
-  line("duplicate_share", static_cast<double>(counts.duplicates) / walks);
+  line("failed_share", 1 - legal / rollouts);
+  line("stepped_back_share",
+       static_cast<double>(counts.steppedBack) / rollouts);
+  line("infeasible_share", static_cast<double>(counts.infeasible) / rollouts);
+  line("duplicate_share", static_cast<double>(counts.duplicates) / rollouts);
   auto free = static_cast<double>(counts.free);
   line("free_variable_share", free / std::max(legal, 1.0));
   if (counts.free == 0)

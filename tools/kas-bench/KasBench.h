@@ -23,7 +23,7 @@ namespace kas {
 
 /// The command line.
 struct BenchSettings {
-  /// The path of this program: the other tools stand beside it.
+  /// The path of this program: the other tools are next to it.
   std::string program;
   std::string filter;
   /// Where inputs.npy and outputs.npy of a layer are.
@@ -107,7 +107,7 @@ llvm::Error runGPUSuite(mlir::MLIRContext &context,
 llvm::Error runThreadsSuite(mlir::MLIRContext &context,
                             const BenchSettings &settings, BenchReport &report);
 
-/// Complete lists and walks of the operator search, and how many evaluations
+/// Complete lists and rollouts of the operator search, and how many evaluations
 /// the algorithms need in a space whose rewards are known.
 llvm::Error runSearchSuite(mlir::MLIRContext &context,
                            const BenchSettings &settings, BenchReport &report);

@@ -81,4 +81,4 @@ llvm::Expected<PeakKernel> PeakKernel::compile(mlir::MLIRContext &context) {
                     std::move(*results));
 }
 
-void PeakKernel::run() { function(arguments, results); }
+void PeakKernel::run() { llvm::cantFail(function(arguments, results)); }

@@ -45,7 +45,7 @@ inline constexpr BenchSpace benchSpaces[] = {
     },
 };
 
-/// The one whose operators are all judged.
+/// The one whose operators are all evaluated.
 inline constexpr llvm::StringLiteral tabulatedSpace =
 #include "spaces/tabulated.mlir.inc"
     ;

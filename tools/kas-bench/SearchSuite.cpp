@@ -35,28 +35,28 @@ static void print(BenchReport &report, const Twine &name, StringRef metric,
 // Spaces
 //===----------------------------------------------------------------------===//
 
-/// Uniform walks for at least `seconds`; all must end in a candidate.
+/// Uniform rollouts for at least `seconds`; all must end in a candidate.
 static void measureWalks(StringRef name, const LivingTree &tree, double seconds,
                          BenchReport &report) {
   if (tree.getRoot() == LivingTree::none)
     return;
   Random random(0);
-  uint64_t walks = 0, valid = 0;
+  uint64_t rollouts = 0, valid = 0;
   double begin = getCpuSeconds(), elapsed = 0;
   do {
-    for (unsigned walk = 0; walk < 100000; ++walk)
+    for (unsigned rollout = 0; rollout < 100000; ++rollout)
       valid += tree.isSolution(tree.walk(tree.getRoot(), random));
-    walks += 100000;
+    rollouts += 100000;
     elapsed = getCpuSeconds() - begin;
   } while (elapsed < seconds);
   print(report, name, "walks_per_cpu_second",
-        static_cast<double>(walks) / elapsed, "1/s");
+        static_cast<double>(rollouts) / elapsed, "1/s");
   print(report, name, "valid_rollout_share",
-        static_cast<double>(valid) / static_cast<double>(walks), "");
+        static_cast<double>(valid) / static_cast<double>(rollouts), "");
 }
 
-/// Walks that step back at dead ends and remember them: the share that ends in
-/// a new candidate, after as long a time in which dead ends were learned.
+/// Rollouts that step back at dead ends and remember them: the share that ends
+/// in a new candidate, after as long a time in which dead ends were learned.
 static void measureRollouts(StringRef name, std::unique_ptr<State> root,
                             double seconds, BenchReport &report) {
   SearcherSettings settings;
@@ -73,10 +73,10 @@ static void measureRollouts(StringRef name, std::unique_ptr<State> root,
     } while (getCpuSeconds() - begin < seconds);
     after = searcher->getStatistics();
   }
-  if (after.walks > before.walks)
+  if (after.rollouts > before.rollouts)
     print(report, name, "valid_rollout_share_without_tree",
           static_cast<double>(after.asked - before.asked) /
-              static_cast<double>(after.walks - before.walks),
+              static_cast<double>(after.rollouts - before.rollouts),
           "");
 }
 

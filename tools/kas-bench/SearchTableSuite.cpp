@@ -93,7 +93,7 @@ Error kas::runSearchTableSuite(mlir::MLIRContext &context,
     table.rows.push_back(std::move(row));
   }
   llvm::outs()
-      << "# All operators of spaces/tabulated.mlir, judged by `kas-bench "
+      << "# All operators of spaces/tabulated.mlir, evaluated by `kas-bench "
          "search-table` on the folder `activations`; SearchTable.h says what "
          "the columns are.\n";
   table.print(llvm::outs());

@@ -115,10 +115,14 @@ static Error measureOperator(mlir::MLIRContext &context, StringRef op,
   if (!results)
     return results.takeError();
   for (CompiledFunction &function : functions)
-    function.prepare(*arguments);
-  auto timings = measureInTurn({[&] { functions[0](*arguments, *results); },
-                                [&] { functions[1](*arguments, *results); }},
-                               getTimingOptions(settings));
+    if (Error error = function.prepare(*arguments))
+      return error;
+  auto run = [&](const CompiledFunction &function) {
+    llvm::cantFail(function(*arguments, *results));
+  };
+  auto timings =
+      measureInTurn({[&] { run(functions[0]); }, [&] { run(functions[1]); }},
+                    getTimingOptions(settings));
   BenchLine line{name, getMetricName(settings),
                  timings[0].median / timings[1].median, ""};
   report.print({name, "time_ms", timings[1].median, "ms", timings[1]});

@@ -56,7 +56,7 @@ struct Options {
   cl::opt<bool> isStatic{
       "static",
       cl::desc("gpu: assemble kernels for NVIDIA's GPUs and say what the code "
-               "tells: registers, memory, instructions of the main loop"),
+               "reports: registers, memory, instructions of the main loop"),
       cl::cat(category)};
   cl::opt<std::string> chip{"chip", cl::init("sm_90"),
                             cl::desc("gpu --static: what to assemble for"),

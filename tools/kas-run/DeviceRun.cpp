@@ -90,11 +90,15 @@ static Error runOnCPU(mlir::ModuleOp module, StringRef name,
   report.compileMilliseconds = function->getCompileMilliseconds();
   report.compileTimes = function->getTimes();
   report.preparedElements = function->getNumPreparedElements();
-  function->prepare(arguments);
-  (*function)(arguments, results);
+  if (Error error = function->prepare(arguments))
+    return error;
+  if (Error error = (*function)(arguments, results))
+    return error;
+  // On the same arguments the assertions hold again.
   if (settings.time)
-    report.timing = measure([&] { (*function)(arguments, results); },
-                            getTimingOptions(settings));
+    report.timing =
+        measure([&] { llvm::cantFail((*function)(arguments, results)); },
+                getTimingOptions(settings));
   return Error::success();
 }
 
@@ -137,7 +141,8 @@ static Error runOnEmulator(mlir::ModuleOp module, StringRef name,
     pointers.push_back(const_cast<float *>(argument.getValues().data()));
   for (Tensor &result : results)
     pointers.push_back(result.getValues().data());
-  (*function)(pointers.data());
+  if (Error error = call(*function, pointers.data()))
+    return error;
   if (settings.time)
     report.timing = measure([&] { (*function)(pointers.data()); },
                             getTimingOptions(settings));

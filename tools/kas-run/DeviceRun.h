@@ -26,7 +26,7 @@ bool isRuntimeDevice(llvm::StringRef name);
 bool isEmulator(llvm::StringRef name);
 
 /// Compiles `function` of `module` for `settings.device`, the CPU or one of
-/// those, runs it there once and times it when that is asked for. Buffers stay
+/// those, runs it there once and times it when that is requested. Buffers stay
 /// on the device.
 llvm::Error runOnDevice(mlir::ModuleOp module, llvm::StringRef function,
                         const RunSettings &settings,

@@ -130,8 +130,10 @@ getExpected(mlir::MLIRContext &context, const RunSettings &settings,
   if (!arguments)
     return arguments.takeError();
   auto results = function->getSignature().makeResults();
-  if (results)
-    (*function)(*arguments, *results);
+  if (!results)
+    return results.takeError();
+  if (llvm::Error error = (*function)(*arguments, *results))
+    return error;
   return results;
 }
 

@@ -52,7 +52,7 @@ struct RunSettings {
   std::string cacheDirectory;
 };
 
-/// What one run found out; what was not asked for stays empty.
+/// The results of one run; what was not requested stays empty.
 struct RunReport {
   /// "operator", "kernel" or "function", and its name.
   std::string kind, name;

@@ -74,7 +74,7 @@ static int64_t countMACs(KernelOp kernel, const Binding &binding) {
   return flops / 2;
 }
 
-/// Inputs and output have a batch of 1 in front, which the reference has not.
+/// Inputs and output have a leading batch of 1, which the reference has not.
 static Error evaluateReference(KernelOp kernel, const Binding &binding,
                                llvm::ArrayRef<Tensor> arguments,
                                Tensor &result) {

@@ -43,8 +43,8 @@ lowerKernel(KernelOp kernel, const Binding &binding);
 /// A device that there is, and no file to compare with.
 llvm::Error checkSettings(llvm::StringRef kind, const RunSettings &settings);
 
-/// Runs on `settings.device`, with times and a comparison where they are asked
-/// for; nothing when only costs are.
+/// Runs on `settings.device`, with times and a comparison where they are
+/// requested for; nothing when only costs are.
 llvm::Error runAndCheck(const Runnable &runnable, const RunSettings &settings,
                         RunReport &report);
 

@@ -70,9 +70,13 @@ static Expected<double> timeFunction(mlir::ModuleOp module,
   auto function = compileForCPU(module, name, pipeline);
   if (!function)
     return function.takeError();
-  function->prepare(*arguments);
-  return measureAgainstReference([&] { (*function)(*arguments, *results); },
-                                 nominal, getTimingOptions(settings));
+  if (Error error = function->prepare(*arguments))
+    return error;
+  if (Error error = (*function)(*arguments, *results))
+    return error;
+  return measureAgainstReference(
+      [&] { llvm::cantFail((*function)(*arguments, *results)); }, nominal,
+      getTimingOptions(settings));
 }
 
 static Expected<double> timeCandidate(OperatorOp op, const Binding &binding,

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // kas-run: runs one operator, or one function of a model, on data from files
-// or from a seed; checks it, times it, tells its cost.
+// or from a seed; checks it, times it, reports its cost.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ struct Options {
                                 cl::desc("Weights of the operator, in order"),
                                 cl::cat(category)};
   cl::opt<bool> cost{
-      "cost", cl::desc("Tell the operator's cost; alone: without running it"),
+      "cost", cl::desc("Report the operator's cost; alone: without running it"),
       cl::cat(category)};
   cl::opt<std::string> device{
       "device", cl::value_desc("device"), cl::init("cpu"),
@@ -77,7 +77,12 @@ struct Options {
   cl::list<std::string> args{
       "args", cl::value_desc("params.npz|seed"),
       cl::desc("Arguments of a function by their kas.name, or the seed of "
-               "random ones; may be repeated"),
+               "random ones; may be repeated. Random ones are normal(1) for "
+               "the first argument, uniform in [0.5, 1.5) where the function "
+               "takes a square root of them or asserts that they are positive "
+               "(variances), normal with deviation sqrt(2 / fan-in) from rank "
+               "2 on, else normal(0.1); the argument attribute kas.init says "
+               "otherwise"),
       cl::cat(category)};
   cl::opt<std::string> output{"output", cl::value_desc("y.npy"),
                               cl::desc("Write the result"), cl::cat(category)};
@@ -102,7 +107,7 @@ struct Options {
   cl::opt<bool> worker{
       "worker",
       cl::desc(
-          "Time operators that are asked for by JSON lines on the standard "
+          "Time operators that are requested by JSON lines on the standard "
           "input, for a search"),
       cl::cat(category)};
   cl::opt<unsigned> threads{

@@ -127,7 +127,7 @@ struct Options {
       cl::desc("Measure nothing: how many trials searches with N seeds need, "
                "answered from what --algorithm=exhaustive has measured"),
       cl::cat(category)};
-  cl::opt<bool> list{"list", cl::desc("Tell the kernels and measure nothing"),
+  cl::opt<bool> list{"list", cl::desc("List the kernels and measure nothing"),
                      cl::cat(category)};
 
   NetworkOptions get() const {

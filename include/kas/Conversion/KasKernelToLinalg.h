@@ -31,7 +31,7 @@ struct KernelToLinalgOptions {
 /// a value for each symbol, variables included, in the order of `getSymbolSet`.
 /// `inputs` have the batch as a first dimension, `weights`, in program order,
 /// have not. Elements are all of one floating-point type. Returns the output
-/// with the batch in front, in the shape of the result.
+/// with the batch first, in the shape of the result.
 ///
 /// Fails with a diagnostic when a size is no integer at the binding (K3), when
 /// a tensor has more elements than the options allow, or when an operator that

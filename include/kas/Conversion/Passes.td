@@ -19,7 +19,7 @@ def KasToAffinePass : Pass<"kas-to-affine"> {
     and the buffer as a tensor (`bufferization.to_tensor restrict writable`), so
     that one-shot bufferization folds the tensors away. Exact for every operator:
     reductions nest in program order, and `affine.if` skips the points that do
-    not exist, at the outermost loop where that is known. The output loops stand
+    not exist, at the outermost loop where that is known. The output loops are
     outermost; with `parallel`, the first of them that is not trivial becomes
     `affine.parallel`.
 

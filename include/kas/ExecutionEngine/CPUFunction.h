@@ -33,17 +33,22 @@ public:
   /// Packs the weights, that is all arguments but the first, for the calls that
   /// follow; these do not look at them again where that is all that they are
   /// needed for. Must run before the first call, and again when a weight has
-  /// changed. Does nothing without `prepareWeights` of the pipeline.
-  void prepare(llvm::ArrayRef<Tensor> arguments);
+  /// changed. Does nothing without `prepareWeights` of the pipeline. Error: the
+  /// assertion that failed.
+  llvm::Error prepare(llvm::ArrayRef<Tensor> arguments);
 
   /// Runs the function. The tensors must have the shapes of the signature;
-  /// results are overwritten.
-  void operator()(llvm::ArrayRef<Tensor> arguments,
-                  llvm::MutableArrayRef<Tensor> results) const;
+  /// results are overwritten. Error: what the assertion (`cf.assert`) says that
+  /// failed, with its place ("FILE:LINE:COLUMN: TEXT"); the results are not
+  /// specified then, everything else is as it was.
+  llvm::Error operator()(llvm::ArrayRef<Tensor> arguments,
+                         llvm::MutableArrayRef<Tensor> results) const;
 
   /// Runs the function on memory of somebody else: dense, row-major f32, one
   /// pointer per argument, then one per result. Not with `prepareWeights`.
-  void operator()(llvm::ArrayRef<float *> tensors) const;
+  llvm::Error operator()(llvm::ArrayRef<float *> tensors) const;
+  /// The same; returns null or the message, which lives as long as this object.
+  const char *call(llvm::ArrayRef<float *> tensors) const;
 
 private:
   friend llvm::Expected<CompiledFunction>

@@ -67,7 +67,9 @@ public:
   /// Starts all kernels; returns before they are done.
   llvm::Error launch();
 
-  /// Waits for the kernels and copies the results from the device.
+  /// Waits for the kernels and copies the results from the device. Error: what
+  /// the first assertion says, in the order of the program, that failed
+  /// ("FILE:LINE:COLUMN: TEXT"); `results` stay as they are then.
   llvm::Error download(llvm::MutableArrayRef<Tensor> results);
 
   /// Uploads, launches and downloads.
@@ -90,6 +92,7 @@ private:
   llvm::Error createBuffers();
   llvm::Error createKernels(const DeviceManifest &manifest,
                             llvm::StringRef binary);
+  llvm::Error checkAssertions();
   llvm::Error createEvents();
 
   const Device &device;

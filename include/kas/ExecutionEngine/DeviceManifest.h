@@ -26,7 +26,7 @@ namespace kas::execution {
 /// functions that launch them one after another on buffers. All sizes are
 /// static, all tensors row-major and contiguous.
 struct DeviceManifest {
-  /// A descriptor that a kernel takes behind its buffers. Dimensions are
+  /// A descriptor that a kernel takes after its buffers. Dimensions are
   /// innermost first, strides in bytes.
   struct TensorMap {
     uint64_t argument = 0;
@@ -43,7 +43,9 @@ struct DeviceManifest {
     std::vector<TensorMap> tensorMaps;
   };
 
-  enum class BufferKind { Argument, Result, Constant, Scratch };
+  /// A status is an i32, the position in `assertions` of the first one that
+  /// failed, or one that is not there.
+  enum class BufferKind { Argument, Result, Status, Constant, Scratch };
   struct Buffer {
     BufferKind kind;
     std::string name;
@@ -68,6 +70,8 @@ struct DeviceManifest {
     /// Arguments in their order, results in theirs, and what is between them.
     std::vector<Buffer> buffers;
     uint64_t scratchBytes = 0;
+    /// What those assertions say that may fail, with their places.
+    std::vector<std::string> assertions;
     /// Each sees what those before it wrote.
     std::vector<Launch> launches;
   };

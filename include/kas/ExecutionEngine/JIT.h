@@ -87,15 +87,17 @@ public:
   /// ModuleTarget.h), which this machine must be able to run, else for this
   /// machine. Attributes of arguments that LLVM does not know
   /// are taken off. Functions that take pointers only and return
-  /// nothing can be called. Errors: what cannot be translated, a foreign
-  /// target, symbols that neither the module nor the process defines, OpenMP's
-  /// runtime library not found though the module starts threads.
+  /// nothing or a message can be called. Errors: what cannot be translated, a
+  /// foreign target, symbols that neither the module nor the process defines,
+  /// OpenMP's runtime library not found though the module starts threads.
   static llvm::Expected<std::unique_ptr<CompiledModule>>
   compile(mlir::ModuleOp module, const JITOptions &options = {});
   ~CompiledModule();
 
-  /// A callable function; its argument is the array of the pointers.
-  using Function = void (*)(void **);
+  /// A callable function; its argument is the array of the pointers. Returns
+  /// null, or what the assertion says that failed ("FILE:LINE:COLUMN: TEXT");
+  /// that string lives as long as the code.
+  using Function = const char *(*)(void **);
   llvm::Expected<Function> lookup(llvm::StringRef name);
 
   const CompileTimes &getTimes() const { return times; }
@@ -106,6 +108,9 @@ private:
   std::unique_ptr<Impl> impl;
   CompileTimes times;
 };
+
+/// Calls `function`; what the assertion says that failed is the error.
+llvm::Error call(CompiledModule::Function function, void **pointers);
 
 } // namespace kas::execution
 

@@ -31,7 +31,9 @@ struct TensorSignature {
   /// The value of `kas.name`, or `arg0`, `arg1`, ... and `result0`, ...
   std::string name;
   llvm::SmallVector<int64_t> shape;
-  /// How to fill it when no file does; from `kas.init` or by the shape.
+  /// How to fill it when no file does; from `kas.init`, else positive(1) where
+  /// the function takes the square root of it or asserts that it is positive
+  /// (variances), else normal(1) for the first argument, else by the shape.
   Initializer initializer;
 };
 
@@ -41,7 +43,7 @@ struct FunctionSignature {
   llvm::SmallVector<TensorSignature> arguments, results;
 
   /// The signature of the function `name` in `module`, before lowering. An
-  /// error says what stands in the way: no such function, no body, another
+  /// error says what prevents it: no such function, no body, another
   /// type than a static f32 tensor, a malformed attribute, a name given twice.
   static llvm::Expected<FunctionSignature> get(mlir::ModuleOp module,
                                                llvm::StringRef name);

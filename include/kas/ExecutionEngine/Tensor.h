@@ -79,15 +79,17 @@ private:
 ///   zeros | ones | constant(V)   the same value everywhere
 ///   normal | normal(S)           mean 0, standard deviation S, default 1
 ///   uniform | uniform(B)         uniform in [-B, B), default 1
+///   positive | positive(V)       uniform in [V / 2, 3 V / 2), default 1
 ///   kaiming | kaiming(F)         normal(sqrt(2 / F)); F is the number of terms
 ///                                that one output sums up (fan-in), by default
 ///                                the product of all dimensions but the first
 ///
 /// (He et al.: "Delving Deep into Rectifiers", ICCV 2015, section 2.2.)
 struct Initializer {
-  enum class Kind { Constant, Normal, Uniform, Kaiming };
+  enum class Kind { Constant, Normal, Uniform, Positive, Kaiming };
   Kind kind = Kind::Normal;
-  /// The constant, the deviation, the bound or the fan-in (0: from the shape).
+  /// The constant, the deviation, the bound, the middle or the fan-in (0: from
+  /// the shape).
   double parameter = 1;
 
   static llvm::Expected<Initializer> parse(llvm::StringRef text);

@@ -21,13 +21,13 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
     Finds the convolutions (dense, strided, dilated, grouped, depthwise, in one
     or two dimensions) and the linear layers of a model in linalg on tensors:
     named operations and `linalg.generic` of the same shape, in torch-mlir's
-    layouts, together with the zero `tensor.pad` in front. For each kind of layer
-    it writes one `kas.space` at the beginning of the module, with one binding
-    per distinct layer and its multiplicity, and marks each layer with
+    layouts, together with the zero `tensor.pad` before them. For each kind of
+    layer it writes one `kas.space` at the beginning of the module, with one
+    binding per distinct layer and its multiplicity, and marks each layer with
     `kas.site`: the space, the binding, and the name of the layer, which is the
     `kas.name` of its weight less `.weight`. A weight is an argument (other than
-    `input`) or a constant, reshaped or transposed. Layers that are marked already
-    stay as they are.
+    `input`) or a constant, reshaped or transposed. Layers that are marked
+    already stay as they are.
 
     The output sizes are the input sizes divided by the stride; a layer with
     other sizes (a convolution without padding, say) has no signature that an
@@ -122,7 +122,7 @@ def KasSubstitutePass : Pass<"kas-substitute", "::mlir::ModuleOp"> {
     space. A layer that the operator does not fit stays; a remark says why.
 
     The operator works on the data before the zero padding. What the layer
-    adds its products to (the bias) is added behind the operator. Padding and
+    adds its products to (the bias) is added after the operator. Padding and
     reshapes that nothing uses any more go.
 
     The weights become new arguments of the function where the old weight was,
@@ -131,7 +131,7 @@ def KasSubstitutePass : Pass<"kas-substitute", "::mlir::ModuleOp"> {
     the old one and a number: `conv1.weight.0`, `conv1.weight.1`. Layers that
     share their weight share the new ones. `kas.init` says how to fill them
     when no file gives their values: `kaiming(F)`, normal with variance `2 / F`,
-    where `F` keeps the size of activations behind rectifiers; of several weights
+    where `F` keeps the size of activations after rectifiers; of several weights
     each has the same variance.
 
     With `same-weights` nothing is new: the layer's weight, its dimensions put
@@ -154,12 +154,12 @@ def KasSubstitutePass : Pass<"kas-substitute", "::mlir::ModuleOp"> {
 
     With `kernel=@x`, a solved kernel of the module takes the place of what
     `kas-extract=kernel` has marked for the kernel `space`, or, without that, for
-    `@x` or the kernel that the search for `@x` began with. A stride becomes means
-    of windows in front, and each block of C channels gets a copy of the kernel
-    with weights of its own. Inputs with fewer blocks than outputs are repeated;
-    outputs with fewer are means of the blocks at the same place. Tokens are
-    transposed, `[N, L, C]` to `[N, C, L]` and back. The bias of a layer, and that
-    of the output projection of a block of attention, stays.
+    `@x` or the kernel that the search for `@x` began with. A stride becomes
+    means of windows before the kernel, and each block of C channels gets a copy
+    of the kernel with weights of its own. Inputs with fewer blocks than outputs
+    are repeated; outputs with fewer are means of the blocks at the same place.
+    Tokens are transposed, `[N, L, C]` to `[N, C, L]` and back. The bias of a
+    layer, and that of the output projection of a block of attention, stays.
   }];
   let options = [
     Option<"operatorName", "operator", "std::string", /*default=*/"\"\"",

@@ -44,7 +44,9 @@ struct CPUPipelineOptions {
 
 /// Lowers a module of functions on tensors (linalg, tensor, arith, math,
 /// affine, scf, func) to the LLVM dialect. A function takes plain pointers, to
-/// its arguments, then to its results. Registered as `-kas-cpu-pipeline`.
+/// its arguments, then to its results, and returns null, or a pointer to the
+/// text of the assertion (`cf.assert`) that failed, which lives as long as the
+/// code; the results are not specified then. Registered as `-kas-cpu-pipeline`.
 void buildCPUPipeline(mlir::OpPassManager &manager,
                       const CPUPipelineOptions &options = {});
 

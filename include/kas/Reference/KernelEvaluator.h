@@ -36,7 +36,7 @@ llvm::FailureOr<KernelShapes> getShapes(KernelOp kernel, const Binding &binding,
 /// How the numbers between the steps of a kernel are kept.
 enum class StepPrecision {
   Double,
-  /// Rounded to f32 behind each step, as compiled code has them: what overflows
+  /// Rounded to f32 after each step, as compiled code has them: what overflows
   /// there is infinite then.
   Single
 };
@@ -44,7 +44,7 @@ enum class StepPrecision {
 /// Evaluates `kernel` on one sample and writes all of `output` (row-major, of
 /// the shape of the result): every op in program order, as
 /// docs/reference/tensor-level.md has it, in double precision, rounded to f32
-/// once at the end, or, if `precision` says so, behind each step. What a
+/// once at the end, or, if `precision` says so, after each step. What a
 /// `kas.dag.apply` reads and computes is f32.
 ///  - Infinities and NaN pass through as IEEE 754 has it. The maximum and the
 ///    minimum of NaN and anything is NaN, and +0 is above -0.

@@ -156,7 +156,7 @@ BudgetSolution solveBudget(const BudgetProblem &problem,
 /// which one did not. What the least values exceed, or a lower budget that the
 /// result misses, makes the result unknown: other values may do. The bound is
 /// the upper budget unless nothing is free. The problem must pass `check`, and
-/// variables may stand in numerators only.
+/// variables may occur in numerators only.
 BudgetSolution solveBudgetLikeCanvas(const BudgetProblem &problem);
 
 /// Reports why `solution` is none of `problem`: values outside of their range,

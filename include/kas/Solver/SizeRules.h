@@ -8,7 +8,7 @@
 //
 // What is known of the symbols that the sizes of a tensor-level kernel are made
 // of: which are free variables, which divide which, and their values at the
-// layers. Decides whether a size can stand in a kernel, and lists its factors.
+// layers. Decides whether a size can occur in a kernel, and lists its factors.
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A flat hash table for keys that are hashes already: the tables of a search
-// are asked millions of times a second.
+// are queried millions of times a second.
 //
 //===----------------------------------------------------------------------===//
 

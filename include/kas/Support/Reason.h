@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Failures whose reason is told to the caller, who decides whether it is an
+// Failures whose reason is reported to the caller, who decides whether it is an
 // error, a remark or nothing.
 //
 //===----------------------------------------------------------------------===//

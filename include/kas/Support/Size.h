@@ -32,7 +32,7 @@ namespace kas {
 
 /// Primary symbols are sizes of inputs and outputs: their exponents are never
 /// negative. Coefficient symbols are small, introduced by primitives, and may
-/// stand in a denominator.
+/// occur in a denominator.
 enum class SymbolKind : uint8_t { Primary, Coefficient };
 
 /// An ordered list of declared symbols. A `Size` refers to symbols by their

@@ -50,7 +50,7 @@ std::string describeForPyTorch(OperatorOp op, llvm::StringRef binding);
 
 /// Writes a Python file with `kernel` (verified, in a module with the operators
 /// that it applies) at `binding`, a value for each symbol, as a function on
-/// tensors with a batch in front and as a `torch.nn.Module`. It needs PyTorch
+/// tensors with a leading batch and as a `torch.nn.Module`. It needs PyTorch
 /// alone, and is differentiable in any floating-point type. Fails with a
 /// diagnostic, having written nothing, where a size is no integer.
 llvm::LogicalResult writePyTorch(KernelOp kernel, const Binding &binding,

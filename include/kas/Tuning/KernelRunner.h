@@ -23,7 +23,7 @@ struct MeasureOptions {
   unsigned threads = 1;
   /// Seconds until a variant counts as one that hangs.
   double limitSeconds = 20;
-  /// Runs, each behind one of the function as it is.
+  /// Runs, each after one of the function as it is.
   int64_t runs = 15;
   /// Bytes of address space of a worker; 0: no limit.
   uint64_t memoryLimit = 0;
@@ -50,7 +50,7 @@ public:
   StoredMeasurement measure(llvm::function_ref<void()> change,
                             int64_t scale = 1);
 
-  /// Milliseconds of one run of plain loops; 0 if they were not asked for.
+  /// Milliseconds of one run of plain loops; 0 if they were not requested.
   double getPlainMs() const { return plainMs; }
 
 protected:

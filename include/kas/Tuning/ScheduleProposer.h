@@ -33,14 +33,14 @@ enum class ProposalAlgorithm {
 std::optional<ProposalAlgorithm> parseProposalAlgorithm(llvm::StringRef name);
 llvm::StringRef getName(ProposalAlgorithm algorithm);
 
-/// Proposes points of a space; a function of the seed and of what it was told.
+/// Proposes points of a space; a function of the seed and of the times added.
 /// Knows nothing of where times come from. The points must outlive it.
 class ScheduleProposer {
 public:
   ScheduleProposer(llvm::ArrayRef<SchedulePoint> points,
                    ProposalAlgorithm algorithm, uint64_t seed);
 
-  /// So many are best asked for at a time.
+  /// So many are best requested at a time.
   static constexpr size_t batch = 4;
 
   /// At most `count` points that were not added, the most promising ones first;

@@ -27,11 +27,11 @@ constexpr llvm::StringLiteral taskFunctionName = "kernel";
 
 /// One kernel of a network: a sum of products that is cut into register tiles,
 /// with the padding and the first values that it reads and one elementwise
-/// operation behind it. Several operations of a network may be the same kernel.
+/// operation after it. Several operations of a network may be the same kernel.
 struct TuningTask {
   /// The sum of products, with `#` for every number that is a size, stride,
   /// dilation or padding: all kernels of a class have the same text. What is
-  /// done before and behind is not part of it, but that an input is padded is.
+  /// done before and after is not part of it, but that an input is padded is.
   std::string classText;
   /// The types of the tensors, for people.
   std::string tensors;

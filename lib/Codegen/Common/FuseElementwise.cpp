@@ -40,7 +40,7 @@ bool isCopy(linalg::GenericOp op) {
 /// Fusing must not repeat work: the value has one reader, and that reader
 /// computes each of its points once. Of what is summed, only copies and
 /// products are fused, which make a contraction: other functions would leave
-/// their vectors behind in a sum.
+/// their vectors in a sum.
 bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());

@@ -114,8 +114,8 @@ FailureOr<Value> KernelEmitter::emitLayer(const LayerSizes &sizes, Value input,
   return steps.view(sums, shape);
 }
 
-/// The mixed dimensions `first` to `last` - 1 are one, and so are those in
-/// front and those behind: a product of matrices.
+/// The mixed dimensions `first` to `last` - 1 are one, and so are those
+/// before and those after: a product of matrices.
 Value KernelEmitter::emitMixOfRun(Value input, ArrayRef<int64_t> shape,
                                   int64_t first, int64_t last) {
   int64_t outputs = getProduct(shape.slice(first, last - first));

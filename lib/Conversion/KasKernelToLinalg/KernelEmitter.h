@@ -109,7 +109,7 @@ private:
     return mlir::success();
   }
 
-  /// With the batch in front.
+  /// With the batch first.
   FailureOr<Shape> getShape(Value tensor) {
     FailureOr<Shape> shape =
         getSizes(llvm::cast<SymbolicTensorType>(tensor.getType()).getDims());

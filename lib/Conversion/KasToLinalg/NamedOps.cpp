@@ -55,7 +55,7 @@ static const WindowOp windowOps[] = {
 };
 
 namespace {
-/// Finds out whether a contraction is one named op on windows.
+/// Determines whether a contraction is one named op on windows.
 class WindowMatcher {
 public:
   WindowMatcher(const StageContraction &contraction, const WindowOp &op)
@@ -189,7 +189,7 @@ static Value emitMatmul(ImplicitLocOpBuilder &b,
   Value m = contraction.outputs[rank - 2], n = contraction.outputs[rank - 1];
   Value k = contraction.reductions[0];
   // The positions of `first` and `second` in an operand that has just them (and
-  // the batch in front); whether they are swapped.
+  // the batch first); whether they are swapped.
   auto match = [&](const LabelledTensor &operand, Value first,
                    Value second) -> std::optional<bool> {
     if (operand.dims.size() != rank ||

@@ -131,7 +131,8 @@ LayerScorer::observe(ModuleOp module, StringRef name, const NamedTensors &given,
   auto results = signature.makeResults();
   if (!results)
     return results.takeError();
-  (*compiled)(*arguments, *results);
+  if (llvm::Error error = (*compiled)(*arguments, *results))
+    return error;
   if (!synflow)
     fisher = ArrayRef<float>((*results)[1].getValues()).vec();
   auto share = [](SmallVector<Tensor> &tensors) {
@@ -308,7 +309,8 @@ Expected<SmallVector<Tensor>> LayerScorer::run(const CompiledFunction &function,
   auto results = signature.makeResults();
   if (!results)
     return results.takeError();
-  function(*arguments, *results);
+  if (llvm::Error error = function(*arguments, *results))
+    return error;
   return std::move(*results);
 }
 

@@ -51,7 +51,7 @@ mlir::Value emitLossGradient(mlir::OpBuilder &builder, mlir::Value logits,
 mlir::RankedTensorType checkClassifier(mlir::func::FuncOp function,
                                        llvm::StringRef what);
 
-/// A clone of `function` behind it.
+/// A clone of `function` after it.
 mlir::func::FuncOp cloneBehind(mlir::OpBuilder &builder,
                                mlir::func::FuncOp function,
                                llvm::StringRef name);

@@ -321,7 +321,7 @@ kas::networks::makeSynflowFunction(func::FuncOp function, StringRef name) {
 // One layer at a time
 //===----------------------------------------------------------------------===//
 
-/// The padding in front of a layer, if there is any.
+/// The padding before a layer, if there is any.
 static tensor::PadOp getPadding(linalg::LinalgOp op) {
   auto pad = op.getDpsInputs()[0].getDefiningOp<tensor::PadOp>();
   return pad && pad.getConstantPaddingValue() ? pad : tensor::PadOp();

@@ -173,7 +173,7 @@ static bool isRowMap(AffineMap map) {
          });
 }
 
-/// The values of rows that `value` is, behind reshapes: of `input` reduced
+/// The values of rows that `value` is, through reshapes: of `input` reduced
 /// along its last dimension by `Steps`.
 template <typename... Steps>
 static linalg::LinalgOp
@@ -313,7 +313,7 @@ bool AttentionMatcher::checkScores(const Product &candidate,
   return true;
 }
 
-/// The heads stand side by side in what the output projection reads.
+/// The heads are side by side in what the output projection reads.
 LogicalResult AttentionMatcher::checkOutput() {
   int64_t channels = output.dataShape.back();
   headSize = values.extents[values.column];
@@ -374,14 +374,13 @@ LogicalResult AttentionMatcher::matchProjection(
                 (matrix / heads * tokens + token) * columns + first +
                     matrix % heads * headSize + channel;
   if (!fits)
-    return miss(reason,
-                "requires heads that stand side by side in queries, keys "
-                "and values for a block of attention");
+    return miss(reason, "requires heads that are side by side in queries, keys "
+                        "and values for a block of attention");
   projections.push_back({std::move(*layer), first});
   return success();
 }
 
-/// The value behind the reshape that makes rows of tokens.
+/// The value before the reshape that makes rows of tokens.
 static Value getTokens(Value data) {
   auto collapse = data.getDefiningOp<tensor::CollapseShapeOp>();
   return collapse ? collapse.getSrc() : data;

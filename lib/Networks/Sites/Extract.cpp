@@ -157,7 +157,7 @@ static SpaceOp writeSpace(OpBuilder &builder, SymbolTable &symbolTable,
     flags[channel] = kind.hasUnorderedChannels;
     return builder.getDenseBoolArrayAttr(flags);
   };
-  // Channels stand second in convolutions and last in products.
+  // Channels come second in convolutions and last in products.
   bool isConvolution = StringRef(kind.name).starts_with("conv");
   unsigned channel = isConvolution ? 1 : kind.inputSizes.size() - 1;
   SmallVector<Attribute> bindings;

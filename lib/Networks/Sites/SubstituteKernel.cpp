@@ -155,7 +155,7 @@ FailureOr<Value> KernelSubstituter::emitCopies(Location loc,
   auto getSize = [&](int64_t size) {
     return SizeAttr::getConstant(context, size);
   };
-  // What channels stand in front of.
+  // The type of channels, followed by the spatial dimensions.
   auto getType = [&](SmallVector<int64_t> sizes, int64_t stride) {
     unsigned numChannelDims = sizes.size();
     for (int64_t extent : site.spatial)
@@ -229,7 +229,7 @@ static Value transposeTokens(OpBuilder &builder, Location loc, Value value) {
       ->getResult(0);
 }
 
-/// The data with the channels behind the samples.
+/// The data with the channels after the samples.
 static Value getChannelsFirst(OpBuilder &builder, const KernelSite &site) {
   Location loc = site.layer.op->getLoc();
   if (site.family == KernelFamily::Convolution)

@@ -117,7 +117,7 @@ CandidateSpace::Draw CandidateSpace::drawNear(Path &path,
   Guide guide{llvm::to_vector<16>(moves), keep};
   if (tree)
     return drawOnTree(path, guide, random);
-  Descent descent{path, guide, random, options.expansionsPerWalk};
+  Descent descent{path, guide, random, options.expansionsPerRollout};
   size_t depth = path.size();
   Draw result = Draw::GaveUp;
   if (moves.empty() && replay(path).drawMove(random)) {
@@ -217,7 +217,7 @@ CandidateSpace::Draw CandidateSpace::enter(unsigned depth, Move move,
 }
 
 /// The problem's own choice, and again when it leads nowhere, but not until all
-/// is known: the walk then goes back further.
+/// is known: the rollout then goes back further.
 CandidateSpace::Draw CandidateSpace::drawQuickly(unsigned depth,
                                                  Descent &descent) {
   constexpr unsigned attempts = 3;

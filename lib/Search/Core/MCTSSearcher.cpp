@@ -162,13 +162,14 @@ uint32_t MCTSSearcher::chooseChild(const Node &node, const Kind &kind) {
 // Proposals
 //===----------------------------------------------------------------------===//
 
-/// Completes `path` by the best of some walks.
+/// Completes `path` by the best of some rollouts.
 MCTSSearcher::Draw MCTSSearcher::walk(Path &path) {
-  bool isChosen = random.uniform() >= options.walkNoise;
-  unsigned walks = isChosen && all.count ? std::max(options.walks, 1u) : 1;
+  bool isChosen = random.uniform() >= options.rolloutNoise;
+  unsigned rollouts =
+      isChosen && all.count ? std::max(options.rollouts, 1u) : 1;
   Path best;
   double bestScore = 0;
-  for (unsigned index = 0; index < walks; ++index) {
+  for (unsigned index = 0; index < rollouts; ++index) {
     Path candidate = path;
     Draw draw = space->draw(candidate, random);
     if (draw != Draw::Found) {

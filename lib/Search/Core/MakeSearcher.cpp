@@ -13,6 +13,7 @@
 #include "kas/Search/Core/RandomSearcher.h"
 #include "kas/Search/Core/SurrogateSearcher.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include <cmath>
 
 using namespace kas;
@@ -28,7 +29,7 @@ llvm::ArrayRef<StringLiteral> kas::search::getSearcherNames() { return names; }
 
 namespace {
 
-/// All that any algorithm can be told.
+/// The options of all algorithms.
 struct AllOptions {
   CandidateSpace::Options space;
   SpaceSearcher::Options common;
@@ -72,8 +73,8 @@ static void addSpaceEntries(AllOptions &options, Entries &entries) {
               "Keep a table of states while the tree is built");
   entries.add("draw-uniformly", space.drawUniformly, 0, 1,
               "With the tree, draw all candidates with the same probability");
-  entries.add("expansions-per-walk", space.expansionsPerWalk, 1, 1e15,
-              "Without a tree, give a walk up after so many states");
+  entries.add("expansions-per-rollout", space.expansionsPerRollout, 1, 1e15,
+              "Without a tree, give a rollout up after so many states");
   entries.add("expansions-per-ask", options.common.expansionsPerAsk, 1, 1e15,
               "Without a tree, return after so many states");
 }
@@ -105,10 +106,10 @@ static void addMCTSEntries(MCTSSearcher::Options &options, Entries &entries) {
               "Share of chance in which move comes next");
   entries.add("rave-equivalence", options.raveEquivalence, 0, many,
               "Visits after which a choice's own mean counts half");
-  entries.add("walks", options.walks, 1, many,
-              "Walks to choose a candidate from");
-  entries.add("walk-noise", options.walkNoise, 0, 1,
-              "Share of proposals whose walk is not chosen");
+  entries.add("rollouts", options.rollouts, 1, many,
+              "Rollouts to choose a candidate from");
+  entries.add("rollout-noise", options.rolloutNoise, 0, 1,
+              "Share of proposals whose rollout is not chosen");
 }
 
 static void addSurrogateEntries(SurrogateSearcher::Options &options,
@@ -161,12 +162,21 @@ kas::search::getSearcherParameters(StringRef algorithm) {
   return result;
 }
 
+/// Names of the release before, which are accepted but not listed.
+static StringRef getCurrentName(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Case("expansions-per-walk", "expansions-per-rollout")
+      .Case("walks", "rollouts")
+      .Case("walk-noise", "rollout-noise")
+      .Default(name);
+}
+
 static llvm::Error setParameter(const Entries &entries, StringRef algorithm,
                                 StringRef text) {
   auto [name, value] = text.split('=');
   for (const Entry &entry : entries.list) {
     const SearcherParameter &parameter = entry.parameter;
-    if (parameter.name != name)
+    if (parameter.name != getCurrentName(name))
       continue;
     double number = 0;
     bool isNumber = !value.getAsDouble(number) && std::isfinite(number);
@@ -233,7 +243,7 @@ kas::search::makeSearcher(StringRef name, std::unique_ptr<State> root,
       return -objective(metrics);
     };
   options.exhaustive.cost = settings.cost;
-  // Plain walks are what a random search is.
+  // Plain rollouts are what a random search is.
   if (name == "random")
     options.space.treeExpansions = 0;
   auto space =

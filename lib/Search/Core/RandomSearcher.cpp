@@ -15,7 +15,7 @@ static std::unique_ptr<CandidateSpace>
 makeSpace(std::unique_ptr<State> root, const RandomSearcher::Options &options) {
   CandidateSpace::Options settings;
   settings.treeExpansions = 0;
-  settings.expansionsPerWalk = options.expansionsPerWalk;
+  settings.expansionsPerRollout = options.expansionsPerRollout;
   settings.maxBytes = options.maxBytes;
   return std::make_unique<CandidateSpace>(std::move(root), settings);
 }

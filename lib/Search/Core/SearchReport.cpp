@@ -270,7 +270,7 @@ void SearchReport::finish(llvm::ArrayRef<SearchResult> results,
       end.attribute("replayed", static_cast<int64_t>(replayed));
       end.attribute("asked", static_cast<int64_t>(statistics.asked));
       end.attribute("expansions", static_cast<int64_t>(statistics.expansions));
-      end.attribute("walks", static_cast<int64_t>(statistics.walks));
+      end.attribute("rollouts", static_cast<int64_t>(statistics.rollouts));
       end.attribute("dead_ends", static_cast<int64_t>(statistics.deadEnds));
       end.attribute("duplicates", static_cast<int64_t>(statistics.duplicates));
     });

@@ -288,7 +288,7 @@ Error SearchStore::recordStatistics(const SearchStatistics &statistics) {
                         "(name) DO UPDATE SET value = excluded.value");
     for (const auto &[name, value] : {std::pair<llvm::StringRef, uint64_t>(
                                           "expansions", statistics.expansions),
-                                      {"walks", statistics.walks},
+                                      {"walks", statistics.rollouts},
                                       {"dead_ends", statistics.deadEnds},
                                       {"duplicates", statistics.duplicates},
                                       {"asked", statistics.asked},

@@ -35,7 +35,7 @@ std::vector<Candidate> SpaceSearcher::ask(unsigned count) {
   std::vector<Candidate> result;
   uint64_t end = space->getNumExpansions() + commonOptions.expansionsPerAsk;
   while (result.size() < count && space->getNumExpansions() < end && !stopped) {
-    ++statistics.walks;
+    ++statistics.rollouts;
     uint64_t before = space->getNumExpansions();
     Path path;
     parent.reset();
@@ -53,20 +53,20 @@ std::vector<Candidate> SpaceSearcher::ask(unsigned count) {
       continue;
     proposed(statistics.asked, path, solution);
     result.push_back({statistics.asked++, std::move(solution), parent});
-    told.push_back(false);
+    hasOutcome.push_back(false);
   }
   return result;
 }
 
 llvm::Error SpaceSearcher::tell(uint64_t id, Outcome outcome) {
   std::lock_guard<std::mutex> lock(mutex);
-  if (id >= told.size())
+  if (id >= hasOutcome.size())
     return llvm::createStringError("candidate %llu was not proposed",
                                    static_cast<unsigned long long>(id));
-  if (told[id])
-    return llvm::createStringError("candidate %llu was told before",
+  if (hasOutcome[id])
+    return llvm::createStringError("candidate %llu has an outcome already",
                                    static_cast<unsigned long long>(id));
-  told[id] = true;
+  hasOutcome[id] = true;
   std::optional<double> reward;
   if (const auto *metrics = std::get_if<Metrics>(&outcome)) {
     ++statistics.evaluated;

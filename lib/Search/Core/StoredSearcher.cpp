@@ -58,9 +58,9 @@ Error StoredSearcher::replay() {
     }
     if (Error error = searcher.tell(candidate->id, *candidate->outcome))
       return error;
-    auto told = inFlight.find(candidate->id);
-    replayed.push_back({told->second, std::move(*candidate->outcome)});
-    inFlight.erase(told);
+    auto entry = inFlight.find(candidate->id);
+    replayed.push_back({entry->second, std::move(*candidate->outcome)});
+    inFlight.erase(entry);
   }
   llvm::sort(replayed, [](const SearchResult &a, const SearchResult &b) {
     return a.candidate.id < b.candidate.id;

@@ -268,7 +268,7 @@ static bool completes(KernelSpace &space, const KernelStateData &data,
 
 namespace {
 
-/// What the leaves of a kernel can still become, judged by their shapes.
+/// What the leaves of a kernel can still become, according to their shapes.
 class Prospect {
 public:
   Prospect(KernelSpace &space, const KernelStateData &data,

@@ -24,7 +24,7 @@ using SizeId = uint16_t;
 /// The size 1, and a size that does not fit.
 constexpr SizeId oneSize = 0, noSize = UINT16_MAX;
 
-/// Results by pair of sizes. What was asked for last is found at one place.
+/// Results by pair of sizes. What was looked up last is found at one place.
 class SizeMemo {
 public:
   template <typename Compute>

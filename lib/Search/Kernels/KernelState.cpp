@@ -175,6 +175,6 @@ uint64_t KernelState::key() const {
   uint64_t hash = getCanonicalHash(*space, data.getNodes());
   if (data.isFinished)
     return mixBits(hash + data.groups);
-  // The rest of the walk depends on how many steps there are to be.
+  // The rest of the rollout depends on how many steps there are to be.
   return mixBits(hash ^ mixBits(0x1000u + data.numSteps));
 }

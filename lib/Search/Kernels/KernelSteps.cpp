@@ -226,7 +226,7 @@ bool StepMaker::makeShift() {
   int amount = static_cast<int>(rest / 2) + 1;
   if (amount >= space.extents[spatial])
     return false;
-  // Shifts in a row stand in the order of their dimensions, one for each.
+  // Shifts in a row are in the order of their dimensions, one for each.
   if (left().step == KernelStep::Shift && left().dims >= 1u << dim)
     return false;
   node.dims = static_cast<uint8_t>(1u << dim);

@@ -47,7 +47,7 @@ public:
   const ProgramNode &get(uint32_t node) const { return *nodes[node]; }
   /// The node of the empty program.
   uint32_t getRoot(unsigned shape) const { return shape; }
-  /// The node behind a choice, if it qualifies.
+  /// The node after a choice, if it qualifies.
   std::optional<uint32_t> getNext(uint32_t node, uint32_t choice);
   ArrayRef<ProgramStep> getChoices(uint32_t node);
 
@@ -131,7 +131,7 @@ ProgramTable::ProgramTable(std::shared_ptr<const NetworkProblem> given)
   }
 }
 
-/// Finds out what `node` costs, once it has its weights; without a text it does
+/// Computes what `node` costs, once it has its weights; without a text it does
 /// not qualify.
 void ProgramTable::finish(ProgramNode &node) {
   IRMapping mapping;

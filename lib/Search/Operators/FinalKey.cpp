@@ -279,7 +279,7 @@ private:
   const Expr &getRole(ExprId id) const {
     return space.getExpr(graph.nodes[roles[find(id)]].expr);
   }
-  /// Of an unordered output it may stand further down.
+  /// Of an unordered output it may be further down.
   Sum getWhole(ExprId id) const {
     unsigned index = find(id);
     return isChannelPart(index) ? Sum{channelParts[index]} : values[index];

@@ -73,7 +73,7 @@ uint64_t kas::search::getMoveKey(GraphSpace &space, const GraphStateData &state,
 namespace {
 
 /// Lists the moves of one state. A move is looked at in this order: its rules,
-/// its place among moves that commute, twins, and the distance behind it; most
+/// its place among moves that commute, twins, and the distance after it; most
 /// are decided by the memo of the distance, from the sum over the live
 /// coordinates less what the move uses plus what it makes.
 class MoveGenerator {
@@ -162,7 +162,7 @@ private:
     return space.options.useOrdering && key <= since;
   }
 
-  /// Whether the input can be reached behind a move that leaves the items with
+  /// Whether the input can be reached after a move that leaves the items with
   /// this sum.
   bool isReachableAfter(uint32_t code, uint64_t key, const ItemSum &sum,
                         const ShapeBudget &rest) {
@@ -178,7 +178,7 @@ private:
       applyMove(space, child, kind, code, key);
       return isReachable(space, child);
     });
-    // A view that makes all stale is behind the last weight.
+    // A view that makes all stale comes after the last weight.
     return isNear && (rest.weights > 0 || areWeightsComplete ||
                       kind == ContractMove || canMeetBudget());
   }
@@ -189,7 +189,7 @@ private:
     return *isBudgetMet;
   }
 
-  /// The budget of views that are left behind a view that makes
+  /// The budget of views that are left after a view that makes
   /// `numBases` more coordinates that an unfold could make fresh, and leaves
   /// a fresh one or not.
   ShapeBudget spend(uint8_t ShapeBudget::*count, int numBases,

@@ -316,7 +316,7 @@ static bool areHalvesOfChannel(GraphSpace &space, const GraphStateData &state,
          areOneFactor(space, state, outer.expr, next);
 }
 
-/// The factors stand in a fixed order: the highest first, since it is deepest
+/// The factors are in a fixed order: the highest first, since it is deepest
 /// in a chain of splits, then by what they are, whichever of equal reductions
 /// that is.
 bool kas::search::isAscending(const GraphSpace &space, const LiveCoord &outer,

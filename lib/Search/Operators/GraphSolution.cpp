@@ -124,7 +124,7 @@ private:
       while (graph->coords[leaf].kind != CoordKind::Output &&
              graph->coords[leaf].kind != CoordKind::Reduce)
         leaf = graph->coords[leaf].first;
-      // Leaves stand first, the outputs before the reductions.
+      // Leaves come first, the outputs before the reductions.
       return std::tuple(leaf, graph->coords[index].kind, index);
     };
     llvm::sort(weight,

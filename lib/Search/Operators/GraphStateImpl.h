@@ -150,7 +150,7 @@ private:
 // Parts, over plain data
 //===----------------------------------------------------------------------===//
 
-/// Where a move stands in the order of moves that commute: a number made of
+/// The position of a move in the order of moves that commute: a number made of
 /// what the move does, whatever state it is made in. Kinds come first, in the
 /// order of `GraphMove`; no reductions, no ends.
 uint64_t getMoveKey(GraphSpace &space, const GraphStateData &state,

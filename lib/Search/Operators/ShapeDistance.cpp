@@ -287,7 +287,7 @@ bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items,
   return false;
 }
 
-/// The largest window of an unfold that a merge of the item may stand above.
+/// The largest window of an unfold that a merge of the item may be above.
 uint8_t ShapeDistance::getWindowBelow(const ShapeItem &item) const {
   uint8_t own =
       item.flags & ShapeItem::Unfoldable ? sizes[item.size].maxWindow : 0;

@@ -177,7 +177,7 @@ double StagedCost::getTensors(Choice taken) const {
 }
 
 /// The least multiply-adds until `to` is done, by binding; `elements` are those
-/// of what it leaves behind. Only the last stage may be without a reduction.
+/// of what it leaves. Only the last stage may be without a reduction.
 /// Most of the time of a search goes here.
 template <unsigned Lanes>
 void StagedCost::relax(Choice to, bool isLast, const double *elements,

@@ -21,7 +21,7 @@ namespace kas::search {
 /// The multiply-adds of the best stages of an operator under all bindings at
 /// once: the value of `planStages` (kas/Solver/StagePlan.h), which finds the
 /// stages themselves, in a few microseconds. Dynamic programming over the sets
-/// of reductions and weights that are done; what a set leaves behind is indexed
+/// of reductions and weights that are done; what a set leaves is indexed
 /// by the smallest cut of the expressions that does not separate what is done
 /// from what needs it. Exact while all numbers are below 2^53.
 class StagedCost {

@@ -42,7 +42,7 @@ def main_space(sites: kas.torch.Sites) -> str:
 
 
 class Trainer:
-    """Trains a network with an operator in place of some layers, and tells how good it became.
+    """Trains a network with an operator in place of some layers, and measures its accuracy.
 
     `model` is the network, `data` a `Data` or the name of one. The layers are those of `space` (a name of
     `kas.torch.extract`; without it, the one with the most FLOPs); `binding` gives symbols of operators other values

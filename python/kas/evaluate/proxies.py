@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Proxies: what can be said of an operator before, or instead of, training a network with it.
+"""Proxies: what can be computed about an operator before, or instead of, training a network with it.
 
 None of the scores at initialization is a filter: in the measurements of docs/reports/proxies.md their rank correlation with the
 trained accuracy did not survive a change of the task. They are columns, and break ties.

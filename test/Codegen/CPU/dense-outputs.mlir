@@ -53,7 +53,7 @@ func.func @copied(%x: tensor<1x4x18x18xf32>, %w: tensor<8x4x3x3xf32>, %init: ten
 #weight = affine_map<(n, g, o, h, w, c, p, q) -> (g, o, c, p, q)>
 #output = affine_map<(n, g, o, h, w, c, p, q) -> (n, g, o, h, w)>
 
-// The bias of a group behind a split: what was inserted elsewhere is no part of it.
+// The bias of a group after a split: what was inserted elsewhere is no part of it.
 // CHECK-LABEL: func.func @groups
 // CHECK-SAME:    %[[BIAS:[^ ]*]]: tensor<32xf32>
 // CHECK:         %[[PART:.*]] = tensor.extract_slice %[[BIAS]][16] [16] [1]
@@ -108,7 +108,7 @@ func.func @overwritten(%x: tensor<1x2x4x18x18xf32>, %w: tensor<2x8x4x3x3xf32>, %
 #output = affine_map<(n, o, h, s, w, c, p, q) -> (n, o, h, s, w)>
 #slabs = affine_map<(n, o, h, s, w, c, p, q) -> (s, n, o, h, w)>
 
-// Slabs of columns come first and are put back behind.
+// Slabs of columns come first and are put back afterwards.
 // CHECK: #[[FIRST:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6, d7) -> (d3, d0, d1, d2, d4)>
 // CHECK-LABEL: func.func @slabs
 // CHECK:         %[[INIT:.*]] = linalg.broadcast {{.*}} outs(%{{.*}} : tensor<4x1x8x16x4xf32>) dimensions = [0, 1, 3, 4]
@@ -134,7 +134,7 @@ func.func @slabs(%x: tensor<1x4x18x4x6xf32>, %w: tensor<4x8x4x3x3xf32>, %bias: t
 #weight = affine_map<(n, h, w, c, p, q) -> (p, q, c)>
 #output = affine_map<(n, h, w, c, p, q) -> (n, h, w, c)>
 
-// Channels behind columns fill vectors by themselves, parts without holes are written in place, and what has a schedule stays.
+// Channels after columns fill vectors by themselves, parts without holes are written in place, and what has a schedule stays.
 // CHECK-LABEL: func.func @channels_last
 // CHECK-NOT:     linalg.transpose
 // CHECK:         return

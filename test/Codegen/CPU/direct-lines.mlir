@@ -23,7 +23,7 @@ kas.operator @depthwise<N, C, H, W | k, s>
 }
 
 // Two lines of the output are five of the data: two vectors of each, and what
-// lies behind them for the last lane at the last place. That is one permutation
+// lies after them for the last lane at the last place. That is one permutation
 // for each place. The first element lies before the image.
 // CHECK-LABEL: func.func @window_of_three
 // CHECK:         arith.constant dense<[false, true, true, {{.*}}]> : vector<16xi1>
@@ -33,8 +33,8 @@ kas.operator @depthwise<N, C, H, W | k, s>
 // CHECK:         vector.fma {{.*}}, %[[EVEN]],
 // CHECK:         %[[ODD:.*]] = vector.shuffle %[[LOW]], %[[HIGH]] [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31]
 // CHECK:         vector.fma {{.*}}, %[[ODD]],
-// CHECK:         %[[BEHIND:.*]] = vector.maskedload
-// CHECK:         %[[MOVED:.*]] = vector.shuffle %[[EVEN]], %[[BEHIND]] [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
+// CHECK:         %[[NEXT:.*]] = vector.maskedload
+// CHECK:         %[[MOVED:.*]] = vector.shuffle %[[EVEN]], %[[NEXT]] [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
 // CHECK:         vector.fma {{.*}}, %[[MOVED]],
 // LOADS-LABEL:    func.func @window_of_three
 // LOADS-COUNT-15: vector.{{(masked)?}}load
@@ -48,7 +48,7 @@ func.func @window_of_three(%x: tensor<1x4x32x32xf32>, %w: tensor<4x3x3xf32>) -> 
   return %y : tensor<1x4x16x16xf32>
 }
 
-// Of two vectors side by side, the second one holds what lies behind the first.
+// Of two vectors side by side, the second one holds what lies after the first.
 // LOADS-LABEL:    func.func @two_vectors
 // LOADS-COUNT-15: vector.{{(masked)?}}load
 // LOADS-NOT:      vector.{{(masked)?}}load
@@ -77,7 +77,7 @@ func.func @narrow(%x: tensor<1x4x14x14xf32>, %w: tensor<4x3x3xf32>) -> tensor<1x
   return %y : tensor<1x4x7x7xf32>
 }
 
-// Two places need no elements behind.
+// Two places need no elements after them.
 // LOADS-LABEL:   func.func @window_of_two
 // LOADS-COUNT-4: vector.{{(masked)?}}load
 // LOADS-NOT:     vector.{{(masked)?}}load

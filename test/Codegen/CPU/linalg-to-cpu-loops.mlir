@@ -2,8 +2,8 @@
 // RUN: kas-opt %s -kas-linalg-to-cpu-loops=threads=1 -canonicalize | FileCheck %s --check-prefix=SERIAL
 // RUN: kas-opt %s -kas-linalg-to-cpu-loops=threads=3 -canonicalize | FileCheck %s --check-prefix=SHARED
 
-// The columns, which lie one beside the other, are walked through innermost,
-// behind the reduction; the rows are done in parallel.
+// The columns, which lie one beside the other, are stepped through innermost,
+// inside the reduction; the rows are done in parallel.
 // CHECK-LABEL: func.func @matmul
 // CHECK:         scf.parallel (%[[I:.*]]) =
 // CHECK:           scf.for %[[K:.*]] =

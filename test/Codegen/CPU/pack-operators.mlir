@@ -23,7 +23,7 @@ kas.operator @conv1d<N, Cin, Cout, W | k>
 // CHECK:         bufferization.to_tensor
 // CHECK-NOT:     kas.apply
 // Without masked loads, the columns that exist lie between two bounds: zeros
-// before and behind them.
+// before and after them.
 // NARROW-LABEL: func.func @convolution
 // NARROW:         arith.maxsi
 // NARROW-NEXT:    arith.minsi

@@ -51,7 +51,7 @@ func.func @from_data(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
   return %y : tensor<64x64xf32>
 }
 
-// A sum of all weights is stored behind its loop, which therefore stays.
+// A sum of all weights is stored after its loop, which therefore stays.
 //
 // CHECK-LABEL: func.func @sum_of_weights(
 // CHECK:         scf.for

@@ -107,7 +107,7 @@ func.func @ones(%x: tensor<1x16x14x14xf32>, %w: tensor<32x16x3x3xf32>) -> tensor
   return %y : tensor<1x32x14x14xf32>
 }
 
-// The bias and the rectifier behind an operator are computed with it.
+// The bias and the rectifier after an operator are computed with it.
 kas.operator @conv2d<N, Cin, Cout, H, W | k> (%n: N, %o: Cout, %h: H, %w: W) from [N, Cin, H, W] {
   %c = kas.reduce sum : Cin
   %i = kas.reduce sum : k
@@ -146,7 +146,7 @@ func.func @operator(%x: tensor<1x16x14x14xf32>, %w: tensor<32x16x3x3xf32>, %b: t
   return %z : tensor<1x32x14x14xf32>
 }
 
-// Lines that are shifted in a circle: the address changes where it wraps around. A guard in front of the shift leaves out the same steps
+// Lines that are shifted in a circle: the address changes where it wraps around. A guard before the shift leaves out the same steps
 // as without it.
 kas.operator @shifted<N, Cin, Cout, H, W | k> (%n: N, %o: Cout, %h: H, %w: W) from [N, Cin, H, W] {
   %c = kas.reduce sum : Cin

@@ -3,7 +3,7 @@
 #id = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
 
-// A sum and the rectifier behind it become one operation.
+// A sum and the rectifier after it become one operation.
 // CHECK-LABEL: func.func @residual
 // CHECK:         linalg.generic
 // CHECK:           arith.addf

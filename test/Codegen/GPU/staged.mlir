@@ -31,7 +31,7 @@ func.func @layer(%x: tensor<24x40xf32>, %w: tensor<20x24xf32>) -> tensor<20x40xf
 // CHECK-COUNT-4: memref.store %{{.*}}, %[[A]]
 // CHECK: vector.store %{{.*}}, %[[B]][%{{.*}}] {alignment = 16 : i64}
 // CHECK: gpu.barrier
-// One barrier for each block of steps; loads stand in front of the products, stores behind them.
+// One barrier for each block of steps; loads are before the products, stores after them.
 // CHECK: scf.for
 // CHECK: vector.load %arg
 // CHECK: scf.for

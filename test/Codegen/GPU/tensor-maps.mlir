@@ -1,6 +1,6 @@
 // RUN: kas-opt %s -split-input-file -verify-diagnostics -pass-pipeline='builtin.module(gpu.module(kas-gpu-pass-tensor-maps))' | FileCheck %s
 
-// One parameter for each map of an argument, whatever the number of copies, behind the buffers.
+// One parameter for each map of an argument, whatever the number of copies, after the buffers.
 #s = #gpu.address_space<workgroup>
 #rows = #kas_gpu.tensor_map<sizes = [64, 64], strides = [64], box = [64, 64]>
 #columns = #kas_gpu.tensor_map<sizes = [64, 64], strides = [64], box = [64, 32]>

@@ -12,7 +12,7 @@ func.func @host(%x: memref<8xf32>, %y: memref<8xf32>) {
   return
 }
 
-// Each barrier ends a loop over threads; the value that a thread needs behind it is kept, and so is what a loop with
+// Each barrier ends a loop over threads; the value that a thread needs after it is kept, and so is what a loop with
 // barriers carries.
 // CHECK-LABEL: func private @rotate
 // CHECK-SAME: (%[[X:.*]]: memref<8xf32>, %[[Y:.*]]: memref<8xf32>)

@@ -6,7 +6,7 @@
 // BINARY: gpu.binary @kernels [#gpu.object<#spirv.target_env<{{.*}}>, bin = "\03\02#\07
 // BINARY-NOT: gpu.module
 // BINARY-NOT: spirv.module
-// ALONE: error: expected a spirv.module behind the module of kernels (see -kas-gpu-to-spirv), got none
+// ALONE: error: expected a spirv.module after the module of kernels (see -kas-gpu-to-spirv), got none
 
 module attributes {gpu.container_module} {
 // The kernels stay until they are serialized.

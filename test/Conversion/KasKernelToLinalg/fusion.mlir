@@ -1,6 +1,6 @@
 // RUN: kas-opt %s -pass-pipeline='builtin.module(kas-kernel-to-linalg,canonicalize,cse,func.func(kas-fuse-elementwise),canonicalize,cse)' | FileCheck %s
 
-// A chain of functions and blends is one loop nest, behind the layer that it
+// A chain of functions and blends is one loop nest, after the layer that it
 // reads.
 
 // CHECK-LABEL: func.func @chain
@@ -23,7 +23,7 @@ kas.kernel @chain(%in: [8 | 6, 6]) -> [8 | 6, 6] {
   kas.dag.output %y : [8 | 6, 6]
 }
 
-// A product and the windows that it reads go into the sum behind it: one
+// A product and the windows that it reads go into the sum after it: one
 // contraction, of the padded input.
 
 // CHECK-LABEL: func.func @product_of_windows
@@ -41,7 +41,7 @@ kas.kernel @product_of_windows(%in: [8 | 6, 6], %f: [9 | 6, 6]) -> [8 | 6, 6] {
   kas.dag.output %y : [8 | 6, 6]
 }
 
-// Other functions keep their vectors: they stay in front of the sum.
+// Other functions keep their vectors: they stay before the sum.
 
 // CHECK-LABEL: func.func @sum_of_function
 // CHECK:         math.exp

@@ -1,5 +1,5 @@
 // Identity, for each kind of layer that has a named operator: with the same weights the values are the same. All
-// layers stand in one function; sizes are odd where the kind allows it.
+// layers are in one function; sizes are odd where the kind allows it.
 // RUN: kas-opt %s -kas-extract -kas-substitute=same-weights -o %t
 // RUN: FileCheck %s --input-file=%t
 // RUN: kas-run %t --function=layers --args=3 --check=%s | FileCheck %s --check-prefix=VALUES

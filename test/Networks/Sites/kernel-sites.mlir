@@ -14,7 +14,7 @@
 // EXTRACT:      linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, kas.site = {binding = 1 : i64, kernel = @convolutions, name = "b"}
 // EXTRACT-NOT:  kas.site
 
-// The kernel itself in its sites: the old weights go, each copy has one of its own; the bias is added behind.
+// The kernel itself in its sites: the old weights go, each copy has one of its own; the bias is added afterwards.
 // CHECK-LABEL: func.func @layers(
 // CHECK-SAME:      %[[X:.*]]: tensor<2x8x6x4xf32> {kas.name = "input"}, %[[BIAS:.*]]: tensor<16xf32> {kas.name = "b.bias"},
 // CHECK-SAME:      %[[D:.*]]: tensor<8x3x3xf32> {kas.name = "c.weight"},

@@ -70,7 +70,7 @@ func.func @missing_coefficient(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tens
 
 // -----
 
-// What a mark stands on may have changed since.
+// What a mark is on may have changed since.
 // CHECK-LABEL: func.func @no_layer(
 // CHECK: linalg.matmul {kas.site
 // CHECK: linalg.negf {kas.site

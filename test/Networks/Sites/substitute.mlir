@@ -1,7 +1,7 @@
 // RUN: kas-opt %s --split-input-file -kas-extract -kas-substitute="operator=@other" | FileCheck %s
 
 // The padding belongs to the layer; it goes, with the old weight and the start of the accumulator. The bias is added
-// behind. A single weight of the old shape takes the old name.
+// afterwards. A single weight of the old shape takes the old name.
 // CHECK-LABEL: func.func @dense(
 // CHECK-SAME: %[[X:.*]]: tensor<1x8x6x5xf32> {kas.name = "input"},
 // CHECK-SAME: %[[W:.*]]: tensor<4x8x3x3xf32> {kas.init = "kaiming(72)", kas.name = "conv.weight"},
@@ -177,7 +177,7 @@ func.func @largest_of_neighbours(%x: tensor<1x8x9xf32>, %w: tensor<4x8x1xf32>, %
 
 // -----
 
-// With the layer go the reshapes of data, weight, accumulator and result, and the old weight behind them.
+// With the layer go the reshapes of data, weight, accumulator and result, and the old weight that they read.
 // CHECK-LABEL: func.func @grouped(
 // CHECK-SAME: %[[X:.*]]: tensor<1x8x8x8xf32>, %[[W:.*]]: tensor<4x8xf32> {kas.init = "kaiming(8)", kas.name = "conv.weight.0"}, %[[B:.*]]: tensor<4xf32>)
 // CHECK-NEXT: %[[Y:.*]] = kas.apply @other(%[[X]], %[[W]])

@@ -104,7 +104,7 @@ private:
     for (execution::Tensor &argument : *arguments)
       pointers.push_back(argument.data());
     pointers.push_back(results->front().data());
-    function(pointers.data());
+    llvm::cantFail(execution::call(function, pointers.data()));
     ArrayRef<float> actual = results->front().getValues();
     // Chains of squares and exponentials enlarge what f32 rounds off.
     if (!(change < 1e-2)) {

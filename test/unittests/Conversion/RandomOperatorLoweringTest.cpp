@@ -106,7 +106,7 @@ private:
     for (std::vector<float> &weight : inputs.weights)
       pointers.push_back(weight.data());
     pointers.push_back(actual.data());
-    function(pointers.data());
+    llvm::cantFail(execution::call(function, pointers.data()));
     double floor = getCancellationFloor(tested.op, inputs);
     EXPECT_LE(getError(actual, expected, floor), 1e-4)
         << strategy.str() << ", seed " << tested.seed << "\n"

@@ -89,7 +89,7 @@ TEST_F(JITTest, RunsWithSeveralResults) {
   EXPECT_EQ(signature.arguments[1].name, "arg1");
   auto arguments = llvm::cantFail(signature.makeArguments({}, 1));
   auto results = llvm::cantFail(signature.makeResults());
-  (*function)(arguments, results);
+  llvm::cantFail((*function)(arguments, results));
   for (int i = 0; i < 6; ++i)
     EXPECT_EQ(results[0].data()[i], 2 * arguments[0].data()[i]);
   for (int i = 0; i < 3; ++i)
@@ -103,7 +103,7 @@ TEST_F(JITTest, DoesNotWriteArguments) {
       llvm::cantFail(function->getSignature().makeArguments({}, 1));
   Tensor before = arguments[0].clone();
   auto results = llvm::cantFail(function->getSignature().makeResults());
-  (*function)(arguments, results);
+  llvm::cantFail((*function)(arguments, results));
   EXPECT_EQ(arguments[0].getValues(), before.getValues());
 }
 
@@ -133,7 +133,7 @@ TEST_F(JITTest, UnusableFunctionsAreErrors) {
                               "f32, got 'tensor<?xf32>'");
   EXPECT_EQ(error("badInit"),
             "argument 'arg0': expected zeros, ones, constant(V), normal(S), "
-            "uniform(B) or kaiming(F), got 'random'");
+            "uniform(B), positive(V) or kaiming(F), got 'random'");
   EXPECT_EQ(error("twice"), "two arguments are named 'x'");
 }
 
@@ -188,7 +188,7 @@ TEST_F(JITTest, PreparedWeightsAreNotPackedAgain) {
   auto expected = llvm::cantFail(plain->getSignature().makeResults());
   auto actual = llvm::cantFail(plain->getSignature().makeResults());
   (*plain)(arguments, expected);
-  prepared->prepare(arguments);
+  llvm::cantFail(prepared->prepare(arguments));
   (*prepared)(arguments, actual);
   EXPECT_LE(maxRelativeError(actual[0], expected[0]), 1e-6);
 
@@ -196,7 +196,7 @@ TEST_F(JITTest, PreparedWeightsAreNotPackedAgain) {
   llvm::fill(arguments[1].getValues(), 0.0f);
   (*prepared)(arguments, actual);
   EXPECT_LE(maxRelativeError(actual[0], expected[0]), 1e-6);
-  prepared->prepare(arguments);
+  llvm::cantFail(prepared->prepare(arguments));
   (*prepared)(arguments, actual);
   EXPECT_TRUE(llvm::all_of(actual[0].getValues(),
                            [](float value) { return value == 0; }));
@@ -253,7 +253,7 @@ TEST_F(JITTest, CacheOnDiskSurvivesCorruption) {
     auto arguments =
         llvm::cantFail(function->getSignature().makeArguments({}, 1));
     auto results = llvm::cantFail(function->getSignature().makeResults());
-    (*function)(arguments, results);
+    llvm::cantFail((*function)(arguments, results));
     EXPECT_EQ(results[0].data()[5], 2 * arguments[0].data()[5]);
     return function->getTimes().cached;
   };

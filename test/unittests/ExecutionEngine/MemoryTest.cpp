@@ -65,7 +65,7 @@ void compileSome(mlir::MLIRContext &context, int64_t number) {
     auto arguments =
         llvm::cantFail(function->getSignature().makeArguments({}, 1));
     auto results = llvm::cantFail(function->getSignature().makeResults());
-    (*function)(arguments, results);
+    llvm::cantFail((*function)(arguments, results));
   }
 }
 

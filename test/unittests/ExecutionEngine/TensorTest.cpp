@@ -115,17 +115,23 @@ TEST(InitializerTest, ParsesAndFills) {
   Tensor uniform = fill("uniform(0.25)", {100});
   for (float value : uniform.getValues())
     EXPECT_LE(std::abs(value), 0.25f);
+  Tensor positive = fill("positive(4)", {100});
+  for (float value : positive.getValues()) {
+    EXPECT_GE(value, 2);
+    EXPECT_LT(value, 6);
+  }
 }
 
 TEST(InitializerTest, RejectsOtherText) {
   for (llvm::StringRef text :
        {"", "zero", "zeros()", "zeros(1)", "constant", "constant(x)",
-        "constant(nan)", "normal(-1)", "kaiming(0)", "normal(1", "normal 1"}) {
+        "constant(nan)", "normal(-1)", "kaiming(0)", "positive(0)", "normal(1",
+        "normal 1"}) {
     auto parsed = Initializer::parse(text);
     ASSERT_FALSE(bool(parsed)) << text.str();
     EXPECT_EQ(llvm::toString(parsed.takeError()),
-              ("expected zeros, ones, constant(V), normal(S), uniform(B) or "
-               "kaiming(F), got '" +
+              ("expected zeros, ones, constant(V), normal(S), uniform(B), "
+               "positive(V) or kaiming(F), got '" +
                text + "'")
                   .str());
   }

@@ -164,8 +164,8 @@ void check(const Shape &shape, ConvolutionAlgorithm algorithm, bool prepared,
   SmallVector<Tensor> results =
       llvm::cantFail(compiled->getSignature().makeResults());
   if (prepared)
-    compiled->prepare(arguments);
-  (*compiled)(arguments, results);
+    llvm::cantFail(compiled->prepare(arguments));
+  llvm::cantFail((*compiled)(arguments, results));
   std::vector<double> expected =
       evaluate(shape, arguments[0].getValues(), arguments[1].getValues());
   double largest = 0, error = 0;

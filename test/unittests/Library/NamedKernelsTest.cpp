@@ -151,7 +151,7 @@ TEST_P(NamedKernelsTest, CPUEqualsFormula) {
     llvm::copy(list, argument.getValues().begin());
   auto results = function->getSignature().makeResults();
   ASSERT_TRUE(bool(results)) << llvm::toString(results.takeError());
-  (*function)(*arguments, *results);
+  llvm::cantFail((*function)(*arguments, *results));
   expectClose(results->front().getValues(), values.compute(GetParam(), sizes),
               1e-5);
 }
@@ -228,7 +228,7 @@ TEST(NamedKernels, AreFoundUnderBothSpellings) {
   EXPECT_EQ(lookupNamedKernel("conv2d"), nullptr);
 }
 
-/// `C, H, W \\| k`: the declared symbols as they stand on the page.
+/// `C, H, W \\| k`: the declared symbols as they are on the page.
 std::string getSignature(KernelOp kernel) {
   std::string signature;
   unsigned numBars = 0;

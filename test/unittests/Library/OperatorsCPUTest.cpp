@@ -31,7 +31,7 @@ static Tensor toTensor(const TestTensor &test) {
   return tensor;
 }
 
-/// Compiles `op`, with the passes that `addPasses` gives in front of the
+/// Compiles `op`, with the passes that `addPasses` gives before the
 /// pipeline, and runs it.
 static std::vector<float>
 evaluateOnCPU(OperatorOp op, const TestTensor &data,
@@ -44,7 +44,7 @@ evaluateOnCPU(OperatorOp op, const TestTensor &data,
   PassManager passes(op.getContext());
   addPasses(passes);
   if (failed(passes.run(*module))) {
-    ADD_FAILURE() << "the passes in front failed";
+    ADD_FAILURE() << "the passes before the pipeline failed";
     return {};
   }
   llvm::Expected<CompiledFunction> compiled =
@@ -59,7 +59,7 @@ evaluateOnCPU(OperatorOp op, const TestTensor &data,
     arguments.push_back(toTensor(weight));
   SmallVector<Tensor> results =
       llvm::cantFail(compiled->getSignature().makeResults());
-  (*compiled)(arguments, results);
+  llvm::cantFail((*compiled)(arguments, results));
   ArrayRef<float> values = results.front().getValues();
   return {values.begin(), values.end()};
 }

@@ -79,7 +79,7 @@ evaluateKernels(OperatorOp op, const TestTensor &data,
   for (const TestTensor &weight : weights)
     pointers.push_back(const_cast<float *>(weight.values.data()));
   pointers.push_back(result.data());
-  (*function)(pointers.data());
+  llvm::cantFail(execution::call(*function, pointers.data()));
   return result;
 }
 
@@ -214,7 +214,7 @@ evaluateWith16Bits(OperatorOp op, const TestTensor &data,
   std::vector<void *> pointers;
   for (std::vector<uint16_t> &buffer : buffers)
     pointers.push_back(buffer.data());
-  function(pointers.data());
+  llvm::cantFail(execution::call(function, pointers.data()));
   std::vector<float> result;
   for (uint16_t bits : buffers.back()) {
     llvm::APFloat number(semantics, llvm::APInt(16, bits));

@@ -32,7 +32,7 @@ static std::string print(Operation *op) {
   return text;
 }
 
-/// `N, Cin | k`: the declared symbols as they stand in the text.
+/// `N, Cin | k`: the declared symbols as they are in the text.
 static std::string getSignature(OperatorOp op) {
   auto join = [](ArrayAttr names) {
     return llvm::join(

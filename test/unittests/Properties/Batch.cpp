@@ -100,7 +100,7 @@ static std::vector<float> prepare(ModuleOp lowered, CompiledModule &compiled,
     ADD_FAILURE() << llvm::toString(function.takeError());
     return packed;
   }
-  (*function)(pointers.data());
+  llvm::cantFail(execution::call(*function, pointers.data()));
   return packed;
 }
 
@@ -113,7 +113,7 @@ static std::vector<float> call(CompiledModule::Function function, Inputs inputs,
     pointers.push_back(weight.data());
   pointers.push_back(output.data());
   pointers.push_back(packed.data());
-  function(pointers.data());
+  llvm::cantFail(execution::call(function, pointers.data()));
   return output;
 }
 

@@ -84,7 +84,7 @@ TEST(GPUStrategies, KernelsOfLargerOperatorsAgreeWithTheReference) {
 
 // Lane by lane, with the fragments of matrix instructions.
 // All of up to four factors are rounded, and so are results of stages, to 10
-// bits behind the point or to 7.
+// bits after the point or to 7.
 TEST(GPUStrategies, TensorCoreKernelsAgreeWithTheReference) {
   checkKernels(onTensorCores("f16"), getNumOperators(50, 1000), {}, 1e-2);
   checkKernels(onTensorCores("tf32"), getNumOperators(50, 1000), {}, 1e-2);
@@ -235,7 +235,7 @@ std::vector<float> callRounded(CompiledModule::Function function,
   std::vector<void *> pointers;
   for (std::vector<uint16_t> &buffer : buffers)
     pointers.push_back(buffer.data());
-  function(pointers.data());
+  llvm::cantFail(execution::call(function, pointers.data()));
   return widen(buffers.back(), type);
 }
 

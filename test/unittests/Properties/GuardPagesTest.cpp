@@ -163,9 +163,9 @@ TEST(GuardPages, SmallOutputsAreCaught) {
     std::vector<float> output;
     auto fault =
         call(function, inputs, packed, Flush::End, output, /*missing=*/1);
-    EXPECT_TRUE(fault) << "the element behind the end was not written";
+    EXPECT_TRUE(fault) << "the element past the end was not written";
     if (fault)
-      numCaught += StringRef(*fault).contains("behind the end of a buffer");
+      numCaught += StringRef(*fault).contains("past the end of a buffer");
     call(function, inputs, packed, Flush::End, output);
     return output;
   };
@@ -251,17 +251,17 @@ TEST(GuardPages, FaultyCodeIsCaught) {
   };
   const Case cases[] = {
       {"reads_behind", Flush::End,
-       "0 bytes behind the end of a buffer of 20 bytes"},
+       "0 bytes past the end of a buffer of 20 bytes"},
       {"reads_a_vector_behind", Flush::End,
-       "0 bytes behind the end of a buffer of 20 bytes"},
+       "0 bytes past the end of a buffer of 20 bytes"},
       {"writes_behind", Flush::End,
-       "0 bytes behind the end of a buffer of 20 bytes"},
+       "0 bytes past the end of a buffer of 20 bytes"},
       {"reads_before", Flush::Begin, "4 bytes before a buffer of 20 bytes"},
       {"writes_before", Flush::Begin, "4 bytes before a buffer of 20 bytes"},
       {"writes_an_argument", Flush::Begin,
        "a write at byte 0 of a buffer of 20 bytes that is only read"},
       {"writes_behind_its_own", Flush::End,
-       "0 bytes behind the end of a buffer of 20 bytes"},
+       "0 bytes past the end of a buffer of 20 bytes"},
       {"reads_before_its_own", Flush::Begin,
        "4 bytes before a buffer of 20 bytes"},
       {"stays_inside", Flush::Begin, std::nullopt},

@@ -134,8 +134,7 @@ static std::string describe(char *address) {
     if (address < begin)
       return std::to_string(begin - address) + " bytes before" + buffer;
     if (address >= end)
-      return std::to_string(address - end) + " bytes behind the end of" +
-             buffer;
+      return std::to_string(address - end) + " bytes past the end of" + buffer;
     return "a write at byte " + std::to_string(address - begin) + " of" +
            buffer + " that is only read";
   }

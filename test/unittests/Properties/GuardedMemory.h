@@ -40,7 +40,7 @@ size_t getNumGuarded();
 std::vector<std::pair<std::string, void *>> getGuardedAllocators(Flush flush);
 
 /// Calls `function`. If the calling thread touches a guard page, the call ends
-/// there and the result says what was touched: `4 bytes behind the end of a
+/// there and the result says what was touched: `4 bytes past the end of a
 /// buffer of 20 bytes`. Another thread that does ends the process.
 std::optional<std::string> runGuarded(llvm::function_ref<void()> function);
 

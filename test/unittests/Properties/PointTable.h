@@ -20,7 +20,7 @@
 
 namespace kas::test {
 
-/// Evaluates `op`, symbolic or concrete, at `binding`: walks its primitives
+/// Evaluates `op`, symbolic or concrete, at `binding`: traverses its primitives
 /// once per point.
 std::vector<float> tabulate(OperatorOp op, const Binding &binding,
                             const Inputs &inputs);

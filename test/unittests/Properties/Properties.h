@@ -28,7 +28,7 @@ unsigned getNumOperators(unsigned quick = 1000, unsigned slow = 20000);
 /// The seed of the first operator: 0, or KAS_TEST_SEED.
 uint64_t getFirstSeed();
 
-/// Calls `body(operator, seed)` for operators that stand one by one in a module
+/// Calls `body(operator, seed)` for operators that are one by one in a module
 /// of their own. Failures are reported with the seed and the text. Stops at the
 /// first operator with a failure.
 void forEachOperator(

@@ -160,7 +160,7 @@ TEST_F(CudaDeviceTest, MakesDescriptorsOfTensors) {
   KasRtArgument arguments[] = {{buffer, 0, 0}, {buffer, 256, 0}};
   ASSERT_SUCCESS(kasRtLaunch(tiles, &size, arguments, 2));
   std::string log = driver->getLog();
-  // f16, two dimensions; lines of 128 bytes, 256 of them asked for at once.
+  // f16, two dimensions; lines of 128 bytes, 256 of them requested at once.
   EXPECT_NE(log.find("cuTensorMapEncodeTiled(6, 2, "), std::string::npos);
   EXPECT_NE(log.find(", 64:64@2 4:8@128, 0, 3, 3, 0)"), std::string::npos)
       << log;

@@ -531,7 +531,7 @@ KAS_API CUresult cuModuleGetFunction(CUfunction *function, CUmodule handle,
   KAS_ENTER(Context, handle, name);
   auto *module = reinterpret_cast<Module *>(handle);
   if (!state.modules.count(module)) {
-    violate("a kernel is asked of a module that is not loaded");
+    violate("a kernel is requested from a module that is not loaded");
     return CudaInvalidValue;
   }
   auto found = module->kernels.find(name);
@@ -628,7 +628,7 @@ KAS_API CUresult cuLaunchKernel(CUfunction handle, unsigned gridX,
       blockX * blockY * blockZ > 512)
     violate("a launch of a size that is not allowed");
   if (static_cast<int>(sharedBytes) > function.maxDynamicBytes)
-    violate("a launch with more workgroup memory than was asked for");
+    violate("a launch with more workgroup memory than was requested");
   for (size_t i = 0; i < function.parameters.size(); ++i) {
     if (function.parameters[i] == 128) {
       const auto *map = static_cast<const CUtensorMap *>(parameters[i]);

@@ -101,7 +101,8 @@ TEST(DeviceManifest, SaysWhatIsWrong) {
       "manifest.kernels[0].grid");
   EXPECT_EQ(
       getError("\"kind\": \"result\"", "\"kind\": \"output\""),
-      "malformed manifest: expected argument, result, constant or scratch "
+      "malformed manifest: expected argument, result, status, constant or "
+      "scratch "
       "at manifest.functions[0].buffers[1].kind");
   EXPECT_EQ(getError("\"f32\"", "\"f31\""),
             "malformed manifest: expected f32, f16, bf16 or another type at "

@@ -81,7 +81,7 @@ enum Index {
 #undef KAS_INDEX
 };
 
-/// Stands before the real function.
+/// Is called instead of the real function.
 template <int index, typename Pointer>
 struct Wrapper;
 template <int index, typename... Arguments>

@@ -55,7 +55,7 @@ protected:
     return result;
   }
 
-  /// At all positions, with all nodes told apart.
+  /// At all positions, with all nodes distinguished.
   static bool haveEqualFingerprints(const ConcreteOperators &a,
                                     const ConcreteOperators &b) {
     Fingerprinter fingerprinter({0, 0, 4, 1000});

@@ -162,8 +162,8 @@ TEST_F(ShapeMatchTest, TheoremIsKept) {
   EXPECT_EQ(values(match(p)), sorted("1"));
 }
 
-/// Sizes are compared as symbols, but a ratio is judged at the bindings.
-TEST_F(ShapeMatchTest, BindingsJudgeTheRatio) {
+/// Sizes are compared as symbols, but a ratio is decided at the bindings.
+TEST_F(ShapeMatchTest, BindingsDecideTheRatio) {
   ShapeMatchProblem p = problem("x1, H, W", "C, KH, H, W");
   p.rules.bindings = {{64, 4, 3, 3, 8, 8, 1, 1, 1}};
   EXPECT_EQ(values(match(p)), sorted("1, C, KH, G, C/G, C*KH, G*KH, C*KH/G"));

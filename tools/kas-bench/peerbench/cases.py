@@ -16,7 +16,7 @@ import typing
 import zlib
 from pathlib import Path
 
-LIBRARY = Path(__file__).resolve().parents[3] / "lib" / "Operators"
+LIBRARY = Path(__file__).resolve().parents[3] / "lib" / "Library"
 
 
 @dataclasses.dataclass

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from . import cases
 
-MODEL = Path(__file__).resolve().parents[3] / "test" / "Models" / "Inputs" / "resnet18_224.mlir"
+MODEL = Path(__file__).resolve().parents[3] / "test" / "Networks" / "Sites" / "Inputs" / "resnet18_224.mlir"
 DENSE_MACS = 1814073344
 
 

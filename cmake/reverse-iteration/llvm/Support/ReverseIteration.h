@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Stands in for LLVM's header of that name where KAS_REVERSE_ITERATION is on:
+// Replaces LLVM's header of that name where KAS_REVERSE_ITERATION is on:
 // LLVM has the switch when it is built itself, for keys that are pointers; here
 // DenseMap, DenseSet and SmallPtrSet of our own code go backwards whatever
 // their keys are.

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The algorithms of convolutions that the CPU pipeline may be asked for.
+// The algorithms of convolutions that the CPU pipeline may be given.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ enum class ConvolutionAlgorithm {
   /// columns are made at a time.
   Im2col,
   /// Weights packed in tiles of output channels, for each group on its own,
-  /// with zeros behind the last one; data read where it is.
+  /// with zeros after the last one; data read where it is.
   SpatialPack,
   /// Winograd's F(4x4, 3x3) for windows of 3x3 with stride 1. Its results
   /// differ from those of the others by more than their rounding.

@@ -38,10 +38,10 @@ def DenseOutputs : Pass<"kas-dense-outputs", "::mlir::func::FuncOp"> {
     Register tiles need an output whose columns lie side by side. A contraction
     that adds to every other element of a tensor, as a bottleneck of rows or
     columns does, adds to a tensor of its own instead, and one whose columns lie
-    between those of others, as slabs of columns do, to one with the slabs in
-    front, which is transposed behind it. What is added to is not copied
-    where it is part of a broadcast or a fill: a smaller one is made.
-    Operations with a schedule stay as they are.
+    between those of others, as slabs of columns do, to one with the slabs
+    first, followed by a transpose. What is added to is not copied where it is
+    part of a broadcast or a fill: a smaller one is made. Operations with a
+    schedule stay as they are.
 
     ```mlir
     %init = linalg.broadcast ins(%bias) outs(%empty) dimensions = [1, 2]
@@ -63,7 +63,7 @@ def KeepReads : Pass<"kas-keep-reads", "::mlir::func::FuncOp"> {
   let summary = "Keep the places where loops on buffers read tensors";
   let description = [{
     Operators become loops on buffers while the operations around them are still
-    on tensors. `bufferization.to_buffer` in front of such loops is all that
+    on tensors. `bufferization.to_buffer` before such loops is all that
     bufferization knows of what they read, and when: merged with an earlier one
     of the same tensor, it would let an operation in between overwrite the tensor
     before the loops read it. This pass numbers them, so that `-cse` sees
@@ -83,7 +83,7 @@ def AttachCPUTarget : Pass<"kas-attach-cpu-target", "::mlir::ModuleOp"> {
     Looks up a CPU in LLVM's tables and attaches to the module its names, as
     `llvm.target`, and the numbers that the choice of tiles depends on, as
     `dlti.target_system_spec`: bits and number of the vector registers, whether
-    there is a fused multiply-add, the caches of a core. The passes behind read
+    there is a fused multiply-add, the caches of a core. Later passes read
     them, and so do compilation in memory and to object files, so that the same
     `cpu` gives the same code on every machine. A module that names its target
     already keeps it if no option is given.
@@ -175,7 +175,7 @@ def PackOperators : Pass<"kas-pack-operators"> {
     Optimization remarks of the category `kas-panels` say what was packed and how
     it was cut, and why the rest was not: `--remarks-filter=kas-panels`. A `kas.apply`
     may say itself how, by the attribute `kas_cpu.schedule`; it is an error if that
-    does not suit. `-kas-rfactor` makes other operators: set it behind.
+    does not suit. `-kas-rfactor` makes other operators: set it afterwards.
 
     With `prepared`, an elementwise `linalg.generic` that alone reads the result,
     such as a bias, a residual and a rectifier, is computed with the sums where
@@ -262,7 +262,7 @@ def PrepareWeights : Pass<"kas-prepare-weights", "::mlir::ModuleOp"> {
 
     - `@f_prepare`, which takes the weights and a buffer, and fills the buffer;
     - `@f_prepared_elements`, which returns how many f32 the buffer holds;
-    - `@f` with that buffer as one more argument behind its results.
+    - `@f` with that buffer as one more argument after its results.
 
     The weights of a function are the arguments that nothing writes to, but for
     the first one, which is the data. Functions without such loops stay as they
@@ -330,9 +330,9 @@ def ExpandMath : Pass<"kas-expand-math", "::mlir::func::FuncOp"> {
 def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
   let summary = "Lower linalg on buffers to loops that suit a CPU";
   let description = [{
-    Loops are ordered so that reductions stand outside of the innermost parallel
-    loop and that one walks through consecutive memory: LLVM vectorizes it then,
-    and is told not to unroll it before where it is short.
+    Loops are ordered so that reductions are outside of the innermost parallel
+    loop and that one steps through consecutive memory: LLVM vectorizes it then,
+    and is instructed not to unroll it before where it is short.
     The outermost parallel loops become one `scf.parallel` if the operation has at
     least `min-parallel-work` iterations: as few of them as give each of
     `threads` threads the same work within 6 %, so that two images can keep three
@@ -350,6 +350,48 @@ def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
+def ReturnAssertions : Pass<"kas-return-assertions", "::mlir::ModuleOp"> {
+  let summary = "Let failing assertions end functions, not the process";
+  let description = [{
+    Input: functions on buffers whose control flow is branches, with parallel
+    loops of the OpenMP dialect. Each public function without results returns a
+    pointer: null, or the text of the assertion (`cf.assert`) that failed, with
+    its place in the model before it, as a string that lives as long as the
+    code. Private functions that can fail return such a pointer after their
+    results, and calls pass it on. What the function has allocated is freed
+    then; what it has written so far stays.
+
+    In a parallel loop the iteration ends, the others run on, and the function
+    returns after the loop: the message of the first iteration that failed, in
+    the order of serial loops, so that it does not depend on the threads.
+
+    ```mlir
+    func.func @f(%x: memref<f32>) {
+      %ok = ...
+      cf.assert %ok, "requires x > 0"
+      return
+    }
+    // becomes
+    func.func @f(%x: memref<f32>) -> !llvm.ptr {
+      %ok = ...
+      cf.cond_br %ok, ^rest, ^failure
+    ^rest:
+      %none = llvm.mlir.zero : !llvm.ptr
+      return %none : !llvm.ptr
+    ^failure:
+      %message = llvm.mlir.addressof @kas_assertion_messages : !llvm.ptr
+      return %message : !llvm.ptr
+    }
+    ```
+
+    Example: `test/Codegen/CPU/return-assertions.mlir`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::ub::UBDialect"
   ];
 }
 

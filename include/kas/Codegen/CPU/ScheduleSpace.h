@@ -61,7 +61,7 @@ struct ScheduleSpaceOptions {
 };
 
 /// The schedules that `-kas-pack-operators` and `-kas-pack-contractions` accept
-/// for `op`, a concrete `kas.apply` behind `-kas-rfactor` or a linalg
+/// for `op`, a concrete `kas.apply` after `-kas-rfactor` or a linalg
 /// operation, both on tensors whose buffers are contiguous, for the target of
 /// its module. `op` stays as it is. An error says why it is none that is cut
 /// into register tiles.

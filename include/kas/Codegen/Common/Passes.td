@@ -23,7 +23,7 @@ def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
     reduction, where it would be computed again for each output, and nothing
     that is read twice.
 
-    A residual's sum and the rectifier behind it become one operation:
+    A residual's sum and the rectifier after it become one operation:
 
     ```mlir
     %1 = linalg.generic ... { arith.addf }
@@ -41,7 +41,7 @@ def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
     One-shot bufferization of whole functions with the settings that compiled
     kernels need: buffers at function borders have the identity layout; public
     functions do not write their arguments and store their results to buffers
-    that the caller passes behind the arguments; copies are `linalg.copy`,
+    that the caller passes after the arguments; copies are `linalg.copy`,
     which become loops, and not `memref.copy`, whose strided form calls a
     function that copies element by element.
 

@@ -13,7 +13,6 @@
 #ifndef KAS_CODEGEN_GPU_MANIFEST_H
 #define KAS_CODEGEN_GPU_MANIFEST_H
 
-#include "kas/Pipelines/GPU.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 #include <array>
@@ -50,7 +49,7 @@ struct GPUManifest {
     std::string access;
   };
 
-  /// A descriptor of a tensor that a kernel takes behind its buffers: 128 bytes
+  /// A descriptor of a tensor that a kernel takes after its buffers: 128 bytes
   /// that the runtime makes (cuTensorMapEncodeTiled), with lines of 128 bytes
   /// whose units are exchanged. Dimensions are innermost first.
   struct TensorMap {
@@ -74,7 +73,9 @@ struct GPUManifest {
   };
 
   struct Buffer : TensorShape {
-    enum class Kind { Argument, Result, Constant, Scratch };
+    /// A status is an i32, the position in `assertions` of the first one that
+    /// failed, or one that is not there.
+    enum class Kind { Argument, Result, Status, Constant, Scratch };
     Kind kind;
     std::string name;
     /// In the scratch buffer, a multiple of 256.
@@ -95,6 +96,8 @@ struct GPUManifest {
     /// temporaries.
     std::vector<Buffer> buffers;
     int64_t scratchBytes = 0;
+    /// What those assertions say that may fail, with their places.
+    std::vector<std::string> assertions;
     /// In order: each sees what those before it wrote.
     std::vector<Launch> launches;
   };

@@ -27,7 +27,7 @@ def GPUFormKernels : Pass<"kas-gpu-form-kernels", "::mlir::func::FuncOp"> {
     time and no memory.
 
     Named operations become generic; what sums of products begin with is added
-    behind them; elementwise operations are fused (`-kas-fuse-elementwise`);
+    after them; elementwise operations are fused (`-kas-fuse-elementwise`);
     `tensor.insert_slice` selects, point by point. Where a view must be a tensor of
     its own, because the function returns it or a `kas.apply` reads it, a
     `linalg.generic` copies it: canonicalization would remove that.
@@ -45,6 +45,26 @@ def GPUFormKernels : Pass<"kas-gpu-form-kernels", "::mlir::func::FuncOp"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def GPUReturnAssertions : Pass<"kas-gpu-return-assertions", "::mlir::func::FuncOp"> {
+  let summary = "Compute assertions on elements as one more result";
+  let description = [{
+    Programs for devices are kernels alone: nothing there can stop. Input: a public
+    function of one block on tensors, with assertions (`cf.assert`) whose condition
+    is known when constants are folded, or that stand in a `linalg.generic` on
+    tensors of static shapes and do not depend on its outputs. Output: the same
+    without assertions, with one more result, a tensor of rank 0 of i32: the position
+    of the first assertion, in the order of the function, that some element fails, or
+    2147483647. The attribute `kas_gpu.assertions` has their texts, each with its
+    place in the model before it; it becomes part of the manifest, and who runs the
+    program reads the result. An assertion that cannot hold is an error here.
+
+    Example: `test/Codegen/GPU/return-assertions.mlir`.
+  }];
+  let dependentDialects = [
+    "::kas::KasGPUDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def GPUSetElements : Pass<"kas-gpu-set-elements", "::mlir::func::FuncOp"> {
@@ -82,7 +102,7 @@ def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
     the bytes that go through each level of memory, and how many threads a
     processor can hold with their registers and workgroup memory.
 
-    Exposed as `chooseGPUSchedule()` in `kas/GPU/Schedule.h`. Example:
+    Exposed as `chooseGPUSchedule()` in `kas/Codegen/GPU/ScheduleSpace.h`. Example:
     `test/Codegen/GPU/schedule.mlir`.
   }];
   let options = [
@@ -127,7 +147,7 @@ def GPUOutline : Pass<"kas-gpu-outline", "::mlir::ModuleOp"> {
     device is exceeded: threads of a block, workgroup memory, blocks of a grid,
     bytes of a buffer.
 
-    Exposed as `outlineKernels()` in `kas/GPU/GPU.h`. Example:
+    Exposed as `outlineKernels()` in `kas/Codegen/GPU/GPU.h`. Example:
     `test/Codegen/GPU/outline.mlir`.
   }];
   let statistics = [
@@ -181,11 +201,11 @@ def GPUToCPULoops : Pass<"kas-gpu-to-cpu-loops", "::mlir::ModuleOp"> {
     kernels as functions with loops over blocks and threads, and calls of these, so
     that what a GPU would compute can be computed and checked without one. Threads
     run one after another from barrier to barrier: the code between two barriers is
-    a loop over threads, and what a thread needs behind a barrier is kept in
+    a loop over threads, and what a thread needs after a barrier is kept in
     memory. A loop with a barrier inside must have the same bounds for all threads.
     Operations of a warp (`nvgpu.ldmatrix`, `nvgpu.mma.sync`) or warpgroup (`kas_gpu.warpgroup_mma`) are
     computed from the values of all its lanes, with the elements that the PTX ISA says each holds; descriptors of
-    matrices are decoded. Copies are done where they are asked for, and an assertion fails where a thread would
+    matrices are decoded. Copies are done where they are requested, and an assertion fails where a thread would
     wait forever.
 
     Source: Stratton et al., "MCUDA: An Efficient Implementation of CUDA Kernels
@@ -202,7 +222,7 @@ def GPUPassTensorMaps : Pass<"kas-gpu-pass-tensor-maps", "::mlir::gpu::GPUModule
   let summary = "Make descriptors of tensors parameters of kernels";
   let description = [{
     Input: kernels with `kas_gpu.tensor_copy`s from their arguments. Output: the same, with a parameter of 128 bytes
-    behind the others for each different map of an argument, in the order of the first copy, and the
+    after the others for each different map of an argument, in the order of the first copy, and the
     copies through these. Launches are not changed: the manifest lists the maps of each kernel in the same
     order (`tensor_maps`), and the runtime makes the descriptors.
 
@@ -212,7 +232,7 @@ def GPUPassTensorMaps : Pass<"kas-gpu-pass-tensor-maps", "::mlir::gpu::GPUModule
 }
 
 def GPUPrepareNVVM : Pass<"kas-gpu-prepare-nvvm", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "Say of kernels what LLVM cannot know";
+  let summary = "Annotate kernels with what LLVM cannot know";
   let description = [{
     Input: kernels as `-kas-gpu-outline` makes them. Output: the same, where
     arguments do not alias and begin at multiples of 16 bytes, so that four
@@ -234,7 +254,7 @@ def GPUSerializeNVVM : Pass<"kas-gpu-serialize-nvvm", "::mlir::ModuleOp"> {
     Input: modules of kernels in the LLVM dialect with an NVVM target. Output: a
     `gpu.binary` in place of each: PTX, for which nothing but LLVM is needed; a
     `cubin`, machine code for one chip, or a `fatbin` with both, for which the CUDA
-    toolkit is looked for (`findCUDAToolkit()` in `kas/GPU/Toolkit.h` says where).
+    toolkit is looked for (`findCUDAToolkit()` in `kas/Codegen/GPU/Toolkit.h` says where).
 
     Example: `test/Codegen/GPU/nvvm-pipeline.test`.
   }];
@@ -288,7 +308,7 @@ def GPUWriteManifest : Pass<"kas-gpu-write-manifest", "::mlir::ModuleOp"> {
     needs to know besides the binary, as JSON (docs/internals/gpu.md). It is an error if a
     function does something else than launching kernels.
 
-    Exposed as `GPUManifest` in `kas/GPU/Manifest.h`. Example:
+    Exposed as `GPUManifest` in `kas/Codegen/GPU/Manifest.h`. Example:
     `test/Codegen/GPU/manifest.mlir`.
   }];
   let options = [

@@ -14,6 +14,7 @@
 #ifndef KAS_CODEGEN_GPU_SCHEDULESPACE_H
 #define KAS_CODEGEN_GPU_SCHEDULESPACE_H
 
+#include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/IR/Operation.h"
 #include <vector>
@@ -27,7 +28,7 @@ struct PlannedGPUSchedule {
   double cycles = 0;
 };
 
-/// The schedules of `op`, a concrete `kas.apply` or a `linalg.generic` behind
+/// The schedules of `op`, a concrete `kas.apply` or a `linalg.generic` after
 /// `-kas-gpu-form-kernels`, that suit `device`, with factors of products that
 /// may be rounded to `precision`: each once, of all strategies, in the order of
 /// the cost model's candidates; at least one. An error says why there is

@@ -34,7 +34,7 @@ mlir::FailureOr<llvm::SmallVector<mlir::Value>>
 emitGradients(mlir::OpBuilder &builder, mlir::ValueRange results,
               mlir::ValueRange resultGradients, mlir::ValueRange wanted);
 
-/// Adds a function `name` behind `function` that has an argument more for each
+/// Adds a function `name` after `function` that has an argument more for each
 /// result, its gradient, and that returns the results, then the gradients with
 /// respect to the arguments at the positions `arguments`.
 mlir::FailureOr<mlir::func::FuncOp>

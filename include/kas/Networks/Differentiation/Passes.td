@@ -30,7 +30,7 @@ def KasDifferentiatePass : Pass<"kas-differentiate", "::mlir::ModuleOp"> {
     operators (`-kas-specialize`). Any other operation between an argument and
     a result is an error. The gradient of a convolution by its data is a
     convolution again; that of an operator is a loop nest, so `-kas-to-linalg`
-    in front is faster where it knows the operator.
+    before it is faster where it knows the operator.
 
     ```mlir
     func.func @f(%x: tensor<4xf32>) -> tensor<f32>
@@ -71,7 +71,7 @@ def KasFisherPass : Pass<"kas-fisher", "::mlir::ModuleOp"> {
     itself: its rank correlation with trained accuracy has been seen to change
     its sign from one task to another.
 
-    In front of a normalization with the statistics of the batch the sum of A g
+    Before a normalization with the statistics of the batch the sum of A g
     over the samples is 0 for each channel, so one sample alone gives 0; with
     normalizations folded into the weights that is not so. `normalize` puts them
     in.
@@ -108,7 +108,7 @@ def KasProxiesPass : Pass<"kas-proxies", "::mlir::ModuleOp"> {
 
     `NAME_proxies` takes the labels as `-kas-fisher`'s function does, and returns
     the scores, the Fisher Potential of each layer, then of each parameter (the
-    arguments behind the first of rank 2 or more) SNIP, `sum |w dL/dw|` (Lee et
+    arguments after the first of rank 2 or more) SNIP, `sum |w dL/dw|` (Lee et
     al., ICLR 2019), and the norm of `dL/dw`, and last, for each two samples, at
     how many rectifiers both are on or both are off; the log-determinant of that
     is the score of Mellor et al., ICML 2021 (NASWOT). `NAME_synflow` returns
@@ -116,7 +116,7 @@ def KasProxiesPass : Pass<"kas-proxies", "::mlir::ModuleOp"> {
     arguments, R being the sum of the scores (Tanaka et al., NeurIPS 2020). The
     attributes `kas.layers` and `kas.parameters` have the names.
 
-    None of them is a judge by itself: rank correlations with trained accuracy
+    None of them suffices by itself: rank correlations with trained accuracy
     have been seen to change from one task to another, that of Fisher Potential
     even its sign (docs/guide/gradients.md).
 

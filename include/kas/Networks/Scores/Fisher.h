@@ -38,7 +38,7 @@ mlir::Value emitFisher(mlir::OpBuilder &builder, mlir::Value activation,
                        mlir::Value gradient, unsigned batch,
                        llvm::ArrayRef<unsigned> spatial);
 
-/// Adds a function `name` behind `function`, which must have one result of
+/// Adds a function `name` after `function`, which must have one result of
 /// shape samples x classes, that takes one argument more, of that shape: the
 /// probability of each class, 1 for the label. It returns the result, then the
 /// Fisher Potential of each convolution in program order (one dimension), under

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Zero-cost proxies of what takes the place of one layer of a network, from one
-// run of the network: the data in front of each layer and the gradient behind
-// it are kept, so that a candidate costs one layer.
+// run of the network: the input of each layer and the gradient of its output
+// are kept, so that a candidate costs one layer.
 //
 // The gradient is that of the network with its own layer, so a score says what
 // one change does, to first order; changes of several layers are taken as

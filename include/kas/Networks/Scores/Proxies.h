@@ -10,7 +10,7 @@
 // supposed to say something about its accuracy after training. All come from
 // one forward and one backward pass on one batch.
 //
-// None of them is a judge by itself. On 201 operators the rank correlation of
+// None of them suffices by itself. On 201 operators the rank correlation of
 // SNIP with trained accuracy was 0.64 on one task and 0.19 on the same images
 // moved by up to two pixels, that of Fisher Potential -0.46 and +0.39.
 //
@@ -29,11 +29,11 @@ namespace kas::networks {
 /// What the elements of the results of a proxy function belong to.
 struct ProxyNames {
   llvm::SmallVector<std::string> layers;
-  /// Arguments behind the first of rank 2 or more.
+  /// Arguments after the first of rank 2 or more.
   llvm::SmallVector<std::string> parameters;
 };
 
-/// Adds a function `name` behind `function`, from images to scores of N samples
+/// Adds a function `name` after `function`, from images to scores of N samples
 /// x classes, that takes labels as `makeFisherFunction` does, and returns
 ///  - the scores;
 ///  - the Fisher Potential of each layer;
@@ -49,7 +49,7 @@ mlir::FailureOr<mlir::func::FuncOp>
 makeProxyFunction(mlir::func::FuncOp function, llvm::StringRef name,
                   const FisherOptions &options, ProxyNames &names);
 
-/// Adds a function `name` behind `function` with the same arguments that
+/// Adds a function `name` after `function` with the same arguments that
 /// returns, for each parameter w, sum w dR/dw, where R is the sum of the
 /// results for an input of ones and the magnitudes of all arguments (Tanaka et
 /// al., "Pruning neural networks without any data by iteratively conserving
@@ -91,7 +91,7 @@ bool matchConvolution(mlir::linalg::LinalgOp op);
 /// A layer by itself; there are no `places`.
 CutLayer cutLayer(mlir::linalg::LinalgOp convolution);
 
-/// Adds a function `name` behind `function` as `makeFisherFunction` does, which
+/// Adds a function `name` after `function` as `makeFisherFunction` does, which
 /// returns besides the arguments of `@layer` of all layers, as far as it does
 /// not take them, and the gradients by their results; with `normalize`, by
 /// their normalized results. So one run of it is all that is needed of the
@@ -103,11 +103,11 @@ makeObservedFunction(mlir::func::FuncOp function, llvm::StringRef name,
                      const FisherOptions &options, bool synflow,
                      llvm::SmallVectorImpl<CutLayer> &layers);
 
-/// Adds a function `name` behind `layer(data, weights..., init)` that takes one
+/// Adds a function `name` after `layer(data, weights..., init)` that takes one
 /// argument more, the gradient as `makeObservedFunction` returns it, and
 /// returns the Fisher Potential, SNIP and the square of the norm of the
 /// gradient by the weights (one dimension), then the kernel of the samples as
-/// if a rectifier followed. The gradient behind the layer is that of the
+/// if a rectifier followed. The gradient after the layer is that of the
 /// network with its own layer: a score of first order in what is changed.
 mlir::FailureOr<mlir::func::FuncOp>
 makeLayerScoreFunction(mlir::func::FuncOp layer, llvm::StringRef name,

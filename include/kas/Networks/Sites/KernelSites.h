@@ -103,9 +103,9 @@ ExtractKernelResult extractKernel(mlir::ModuleOp module,
 /// variables have values, with the bindings of the one that marked them. These
 /// are the sites of `family`, a kernel, or, if that is empty, of the kernel
 /// that the search for this one began with; where there is no such, all. A
-/// stride becomes means of windows in front. Each block of C channels has a
-/// copy of the kernel with weights of its own; what has fewer blocks than the
-/// other side is repeated, or is the mean of those at the same place (see
+/// stride becomes means of windows before the kernel. Each block of C channels
+/// has a copy of the kernel with weights of its own; what has fewer blocks than
+/// the other side is repeated, or is the mean of those at the same place (see
 /// `kas.dag.amplify`).
 mlir::FailureOr<SubstituteResult> substituteKernel(mlir::ModuleOp module,
                                                    llvm::StringRef kernelName,

@@ -23,8 +23,8 @@ using Path = llvm::SmallVector<Move, 16>;
 
 /// The candidates of a space that were not taken yet. If the space is small
 /// enough its tree of living states is built first: then every draw succeeds.
-/// Else a draw is a walk that steps back at dead ends and remembers them. Not
-/// safe to be used by two threads at once.
+/// Else a draw is a rollout that steps back at dead ends and remembers them.
+/// Not safe to be used by two threads at once.
 class CandidateSpace {
 public:
   struct Options {
@@ -42,9 +42,9 @@ public:
     /// the kinds and then the moves of a kind are, at each state. The latter
     /// prefers candidates that have few relatives.
     bool drawUniformly = true;
-    /// Without a tree, a walk is given up after so many states: the part of the
-    /// space it is in may be large and empty.
-    uint64_t expansionsPerWalk = 2000;
+    /// Without a tree, a rollout is given up after so many states: the part of
+    /// the space it is in may be large and empty.
+    uint64_t expansionsPerRollout = 2000;
   };
 
   /// What came of looking for a candidate.
@@ -95,7 +95,7 @@ public:
   /// The same without taking it.
   std::shared_ptr<const Solution> getSolution(llvm::ArrayRef<Move> path) const;
 
-  /// Makes `prepare` and walks without a tree end soon. From any thread.
+  /// Makes `prepare` and rollouts without a tree end soon. From any thread.
   void stop() { stopped = true; }
 
   uint64_t getNumExpansions() const { return numExpansions; }

@@ -38,7 +38,7 @@ Outcome evaluate(const Candidate &candidate,
                  llvm::ArrayRef<Evaluator *> evaluators);
 
 /// Evaluates the candidates of `searcher` by all `evaluators` in turn (the
-/// first failure is the candidate's outcome; later ones are not asked) and
+/// first failure is the candidate's outcome; later ones are not run) and
 /// returns the results by identifier. `progress` is called after each
 /// evaluation, by one thread at a time. Without a limit of time and with
 /// deterministic evaluators the results do not depend on the number of threads,

@@ -106,7 +106,7 @@ private:
   llvm::SmallVector<Move, 16> path;
   bool isStarted = false;
   LivingTree tree;
-  /// A tree that is asked for early is closed by nodes behind the settled ones;
+  /// A tree that is requested early is closed by nodes below the settled ones;
   /// they are also among the living children at the depths `openChildren`.
   bool isClosed = false;
   uint64_t numSettled = 0;

@@ -24,12 +24,12 @@ namespace kas::search {
 /// unless the name says otherwise.
 using Metrics = std::map<std::string, double>;
 
-/// Judges candidates. Evaluators are called from several threads at once.
+/// Evaluates candidates. Evaluators are called from several threads at once.
 class Evaluator {
 public:
   virtual ~Evaluator();
 
-  /// The name by which it is asked for.
+  /// The name by which it is requested.
   virtual llvm::StringRef getName() const = 0;
 
   /// The same candidate always gives the same metrics. Measured times do not;

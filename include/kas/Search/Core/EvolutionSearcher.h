@@ -25,7 +25,7 @@ namespace kas::search {
 ///
 /// A child differs from its parent in the move at one depth, chosen uniformly;
 /// the parent's later moves are made again where they are possible, and the
-/// rest is a random walk. So children are in canonical form like all
+/// rest is a random rollout. So children are in canonical form like all
 /// candidates, and none is proposed twice.
 class EvolutionSearcher final : public SpaceSearcher {
 public:
@@ -64,7 +64,7 @@ private:
   Options options;
   /// The oldest first.
   std::deque<Member> population;
-  /// By identifier: those not told yet.
+  /// By identifier: those without an outcome yet.
   std::map<uint64_t, Path> inFlight;
 };
 

@@ -19,7 +19,7 @@
 namespace kas::search {
 
 /// Proposes every candidate once: the cheapest first where the space has a tree
-/// and there is a cost, else in canonical order. What is told changes nothing.
+/// and there is a cost, else in canonical order. Outcomes change nothing.
 class ExhaustiveSearcher final : public SpaceSearcher {
 public:
   struct Options : SpaceSearcher::Options {

@@ -24,12 +24,12 @@ namespace kas::search {
 
 /// The states below which there is a solution that no earlier path leads to
 /// (paths in lexicographic order of their moves). Each node has its exact
-/// number of such solutions, so that a walk is a choice among solutions, never
-/// fails, and may be uniform. Nodes hold moves, not states: a state is had by
-/// making the moves from the root.
+/// number of such solutions, so that a rollout is a choice among solutions,
+/// never fails, and may be uniform. Nodes hold moves, not states: a state is
+/// had by making the moves from the root.
 ///
 /// Made by an `Enumerator`. A finished tree does not change, and any number of
-/// threads may walk on it.
+/// threads may use it.
 class LivingTree {
 public:
   using NodeId = uint32_t;

@@ -31,7 +31,7 @@ namespace kas::search {
 /// the same state, and those anywhere. Two levels and both kinds of RAVE are
 /// those of the search in the Syno paper (section 7).
 ///
-/// A move that comes into play is followed by random walks to candidates, of
+/// A move that comes into play is followed by rollouts to candidates, of
 /// which the one with the best moves is proposed. What is in flight counts as a
 /// visit without a reward (virtual loss: Chaslot, Winands, van den Herik,
 /// "Parallel Monte-Carlo Tree Search", 2008, section 3.3). States below which
@@ -61,10 +61,10 @@ public:
     /// The records of a choice's moves count as much as its own mean after so
     /// many visits (Gelly and Silver's k; 0: they do not count).
     double raveEquivalence = 30;
-    /// Walks to choose a candidate from (1: none is better than another).
-    unsigned walks = 32;
-    /// The share of proposals whose walk is not chosen.
-    double walkNoise = 0.1;
+    /// Rollouts to choose a candidate from (1: none is better than another).
+    unsigned rollouts = 32;
+    /// The share of proposals whose rollout is not chosen.
+    double rolloutNoise = 0.1;
   };
 
   MCTSSearcher(std::unique_ptr<CandidateSpace> space, const Options &options);

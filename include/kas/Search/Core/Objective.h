@@ -47,7 +47,7 @@ public:
   double getCost(const Metrics &metrics) const;
 
   /// Sorts evaluated candidates, the best first: the front first when one is
-  /// asked for, then by cost.
+  /// requested, then by cost.
   void sort(std::vector<SearchResult> &results) const;
 
 private:
@@ -74,7 +74,7 @@ struct MetricLimit {
 };
 
 /// Wraps an evaluator: metrics that are not finite, or are beyond one of
-/// `limits`, make a failure. What comes later is then not asked.
+/// `limits`, make a failure. What comes later is then not run.
 std::unique_ptr<Evaluator>
 makeCheckedEvaluator(std::unique_ptr<Evaluator> evaluator,
                      std::vector<MetricLimit> limits);

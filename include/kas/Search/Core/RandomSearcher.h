@@ -18,19 +18,19 @@
 
 namespace kas::search {
 
-/// Walks from the root to a terminal state, choosing at each state a kind of
+/// Goes from the root to a terminal state, choosing at each state a kind of
 /// move uniformly, then a move of it uniformly; steps back at dead ends. A
 /// state below which every candidate is known is marked and never entered
 /// again, so no candidate comes twice and a finite space is enumerated to its
-/// end. Builds no tree. The sequence depends on the seed only, not on what is
-/// told or when.
+/// end. Builds no tree. The sequence depends on the seed only, not on outcomes
+/// or when they are known.
 class RandomSearcher final : public SpaceSearcher {
 public:
   struct Options {
     uint64_t seed = 0;
-    /// A walk is given up after so many states: the part of the space it is in
-    /// may be large and empty.
-    uint64_t expansionsPerWalk = 2000;
+    /// A rollout is given up after so many states: the part of the space it is
+    /// in may be large and empty.
+    uint64_t expansionsPerRollout = 2000;
     /// A call of `ask` returns what it has after so many states.
     uint64_t expansionsPerAsk = 2000000;
     /// No more states are marked when the marks take so much memory.

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a search tells while it runs: a line for people, or JSON for programs.
+// What a search reports while it runs: a line for people, or JSON for programs.
 //
 //===----------------------------------------------------------------------===//
 

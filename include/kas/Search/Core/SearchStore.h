@@ -31,8 +31,9 @@ struct StoredCandidate {
   std::string text;
   /// The candidate that it was made from, for algorithms that vary others.
   std::optional<uint64_t> parent;
-  /// Where the proposal stands in the file's sequence of events, which counts
-  /// proposals and outcomes together from 0; and the outcome, once it is known.
+  /// The position of the proposal in the file's sequence of events, which
+  /// counts proposals and outcomes together from 0; and the outcome, once it is
+  /// known.
   uint64_t askEvent = 0;
   std::optional<uint64_t> tellEvent;
   /// Nothing while the candidate is being evaluated.
@@ -71,12 +72,12 @@ public:
   /// `PRAGMA application_id` of the file: "kasS".
   static constexpr int applicationId = 0x6b617353;
 
-  /// Opens the file at `path` to go on with the search that `settings` tell, or
-  /// makes it when there is none or an empty one. Errors that change nothing: a
-  /// file that is damaged, of another kind, of another schema or of other
-  /// settings, that may not be written, or that another process has open in
-  /// this way. `information` is kept beside the settings when the file is made,
-  /// and never compared.
+  /// Opens the file at `path` to go on with the search that `settings`
+  /// describe, or makes it when there is none or an empty one. Errors that
+  /// change nothing: a file that is damaged, of another kind, of another schema
+  /// or of other settings, that may not be written, or that another process has
+  /// open in this way. `information` is kept beside the settings when the file
+  /// is made, and never compared.
   static llvm::Expected<std::unique_ptr<SearchStore>>
   open(llvm::StringRef path, const SearchSettings &settings,
        const SearchSettings &information = {});

@@ -40,13 +40,13 @@ using Outcome = std::variant<Metrics, Failure>;
 struct SearchStatistics {
   /// States whose moves were listed.
   uint64_t expansions = 0;
-  /// Walks from the root.
-  uint64_t walks = 0;
+  /// Rollouts from the root.
+  uint64_t rollouts = 0;
   /// States without moves that are no candidates.
   uint64_t deadEnds = 0;
   /// Candidates that had been proposed before.
   uint64_t duplicates = 0;
-  /// Candidates proposed, those told with metrics, those told as failures.
+  /// Candidates proposed, those with metrics, those that failed.
   uint64_t asked = 0, evaluated = 0, failed = 0;
 };
 
@@ -57,11 +57,11 @@ public:
 
   /// Up to `count` candidates that were not proposed before. Fewer mean that no
   /// more are to be had now: the space is exhausted, or the algorithm's effort
-  /// for one call is spent (`isExhausted` tells), or it was asked to stop.
+  /// for one call is spent (`isExhausted` tells), or `stop` was called.
   virtual std::vector<Candidate> ask(unsigned count) = 0;
 
   /// Returns the outcome of a candidate, in any order. An identifier that was
-  /// not proposed, or was told before, is an error and changes nothing.
+  /// not proposed, or has an outcome already, is an error and changes nothing.
   virtual llvm::Error tell(uint64_t id, Outcome outcome) = 0;
 
   /// Every candidate of the space has been proposed.

@@ -77,7 +77,7 @@ private:
   mutable std::mutex mutex;
   std::atomic<bool> stopped = false;
   /// By identifier: whether the outcome is known.
-  std::vector<bool> told;
+  std::vector<bool> hasOutcome;
   SearchStatistics statistics;
 };
 

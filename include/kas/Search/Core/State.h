@@ -51,7 +51,7 @@ public:
   virtual void getFeatures(llvm::SmallVectorImpl<double> &features) const;
 };
 
-/// A partial candidate. A problem derives from it; a search algorithm walks
+/// A partial candidate. A problem derives from it; a search algorithm goes
 /// from the root by `nextMove` and `apply`.
 ///
 /// Contracts:
@@ -60,8 +60,8 @@ public:
 /// * Paths are finite. A state without moves that is not terminal is a dead
 ///   end.
 /// * States that stem from one root share tables and may be used by one thread
-///   at a time; a solution may be used by any. For parallel walks make one root
-///   per thread.
+///   at a time; a solution may be used by any. For parallel rollouts make one
+///   root per thread.
 class State {
 public:
   virtual ~State();
@@ -69,7 +69,7 @@ public:
   virtual std::unique_ptr<State> clone() const = 0;
 
   /// Becomes a copy of `other`, a state of the same root. Problems whose states
-  /// are plain data copy it without an allocation, so walks keep a state for
+  /// are plain data copy it without an allocation, so rollouts keep a state for
   /// each depth instead of cloning.
   virtual void assign(const State &other) = 0;
 
@@ -81,7 +81,7 @@ public:
   /// `previous`, a move of that kind that this state gave before; nothing when
   /// there is no other. Moves are found one by one: a caller that needs one
   /// pays for one. A move is given only when it cannot be ruled out that a
-  /// terminal state lies behind it.
+  /// terminal state follows it.
   virtual std::optional<Move>
   nextMove(unsigned kind, std::optional<Move> previous = {}) const = 0;
 
@@ -89,7 +89,7 @@ public:
   /// `nextMove` would give one by one.
   virtual void getMoves(llvm::SmallVectorImpl<Move> &moves) const;
 
-  /// A move at random, for problems with many moves, where a walk wants only
+  /// A move at random, for problems with many moves, where a rollout needs only
   /// one, or whose kinds of moves are not to be equally probable. A problem
   /// that draws does so at every state with moves. Nothing elsewhere: the
   /// caller then chooses, first a kind with moves and then a move of it.
@@ -106,8 +106,8 @@ public:
   /// The candidate of a terminal state.
   virtual std::shared_ptr<const Solution> getSolution() const = 0;
 
-  /// Equal for two states of one problem only when the same candidates lie
-  /// behind them, up to collisions of 64 bits, whichever paths lead to them:
+  /// Equal for two states of one problem only when the same candidates follow
+  /// from them, up to collisions of 64 bits, whichever paths lead to them:
   /// the key of a transposition table. That of a terminal state is the key of
   /// its solution.
   virtual uint64_t key() const = 0;

@@ -25,7 +25,7 @@
 namespace kas::search {
 
 /// Wraps a searcher: each proposal is in the store before it is handed out,
-/// each outcome before `tell` returns. Candidates are asked for one by one, so
+/// each outcome before `tell` returns. Candidates are requested one by one, so
 /// the searcher's sequence must be a function of the sequence of calls.
 class StoredSearcher final : public Searcher {
 public:

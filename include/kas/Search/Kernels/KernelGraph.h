@@ -70,8 +70,8 @@ public:
   void getFeatures(llvm::SmallVectorImpl<double> &features) const override;
 
   /// The problem's layers with the number of groups, sizes, costs, limits and
-  /// budgets: what `getBudgetProblem` says of the kernel's IR. With no upper
-  /// budget, FLOPs have one that never binds.
+  /// budgets: those that `getBudgetProblem` states for the kernel's IR. With no
+  /// upper budget, FLOPs have one that never binds.
   solver::BudgetProblem getBudgetProblem() const;
   /// Values for the variables that use as much of the budget as can be, with a
   /// certificate. Computed once; from any thread.

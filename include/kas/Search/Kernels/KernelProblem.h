@@ -19,7 +19,7 @@
 
 namespace kas::search {
 
-/// The primitives of the sampler. Each is a kind of move: a walk chooses the
+/// The primitives of the sampler. Each is a kind of move: a rollout chooses the
 /// kind first, so that the many pairs of operands of a merge do not make merges
 /// more probable (Canvas, section 6.1).
 enum class KernelStep : uint8_t {

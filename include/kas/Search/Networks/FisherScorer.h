@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The Fisher Potential of configurations of a network, from one run of it: what
-// is in front of each layer and the gradient behind it are kept, each program
-// of a layer is scored once, on as many threads as ask.
+// The Fisher Potential of configurations of a network, from one run of it: the
+// input of each layer and the gradient of its output are kept, each program of
+// a layer is scored once, on as many threads as ask.
 //
 //===----------------------------------------------------------------------===//
 

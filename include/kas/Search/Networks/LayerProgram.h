@@ -45,7 +45,7 @@ bool isNeural(StepKind kind);
 /// One transformation of a part of a layer.
 struct ProgramStep {
   StepKind kind = StepKind::Group;
-  /// 1: the part behind a split; else 0.
+  /// 1: the part after a split; else 0.
   unsigned part = 0;
   /// Of `Restrict`, `Bottleneck` and `Slabs`.
   int64_t iterator = 0;
@@ -94,7 +94,7 @@ std::vector<ProgramStep> listSteps(llvm::ArrayRef<mlir::linalg::LinalgOp> parts,
                                    const StepChoices &choices);
 
 /// The program as operations of the transform dialect on the handle `%NAME` of
-/// one convolution, each line with `indent` in front of it.
+/// one convolution, each line indented by `indent`.
 std::string printTransforms(llvm::ArrayRef<ProgramStep> program,
                             llvm::StringRef name, llvm::StringRef indent);
 

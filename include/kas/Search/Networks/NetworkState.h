@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The search for transformations of a network, as a space that the algorithms
-// of kas/Search walk: one layer after the other gets a program.
+// of kas/Search traverse: one layer after the other gets a program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@ struct NetworkLimits {
   /// The least rows of a kernel of layers that are transformed: 2 leaves
   /// pointwise convolutions alone, as the paper does.
   int64_t kernel = 2;
-  /// Fisher Potential with normalization behind each convolution.
+  /// Fisher Potential with normalization after each convolution.
   bool normalize = false;
 };
 
@@ -75,7 +75,7 @@ struct NetworkConfiguration final : Solution {
 };
 
 /// The state before the first layer. Kinds of moves are `keep`, which ends the
-/// program of a layer, and those of steps. Which steps there are is found out
+/// program of a layer, and those of steps. Which steps there are is determined
 /// by making them, once for all layers of a shape; programs that make the same
 /// program of loops are the same candidate.
 std::unique_ptr<State>

@@ -48,8 +48,8 @@ std::unique_ptr<State>
 makeGraphState(std::shared_ptr<const SearchProblem> problem,
                const GraphStateOptions &options = {});
 
-/// How often the shape distance was asked in a search, how many answers had to
-/// be worked out, and the average time of an answer (one of 64 is timed).
+/// How often the shape distance was queried in a search, how many answers had
+/// to be worked out, and the average time of an answer (one of 64 is timed).
 struct DistanceStatistics {
   uint64_t queries = 0, computed = 0;
   double nanosecondsPerQuery = 0;

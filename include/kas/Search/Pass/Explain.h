@@ -20,11 +20,11 @@
 
 namespace kas::search {
 
-/// What stands in the way of `problem`, which has no operator: sentences such
-/// as `an operator needs 9 steps, depth allows 7`. Each names one bound without
-/// which operators are found, and what it would have to be at most. Found by
-/// searching variants of the problem, each for `expansions` states at most, so
-/// there may be reasons that are not found.
+/// Why `problem` has no operator: sentences such as `an operator needs 9 steps,
+/// depth allows 7`. Each names one bound without which operators are found, and
+/// what it would have to be at most. Found by searching variants of the
+/// problem, each for `expansions` states at most, so there may be reasons that
+/// are not found.
 std::vector<std::string> explainEmptySpace(const SearchProblem &problem,
                                            uint64_t expansions = 20000);
 

@@ -30,7 +30,7 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     measured, then `flops`, then `params`, then the order of proposal.
 
     With `final=N` the best N are then evaluated by `final-evaluators`, which
-    may be dear; the objective orders them again.
+    may be expensive; the objective orders them again.
 
     No candidate comes twice, and a small space is searched to its end. With
     evaluators that are deterministic (`flops`, `params`, `bytes`) and no limit
@@ -123,7 +123,7 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     Option<"seconds", "seconds", "double", /*default=*/"0",
            "Start no evaluation after so many seconds (0: no limit)">,
     ListOption<"evaluators", "evaluators", "std::string",
-               "What to find out about each candidate: flops, params, bytes, "
+               "Metrics of each candidate: flops, params, bytes, "
                "latency, layer_latency (networks), external, imitation, "
                "fisher, proxy=NAME (default: flops, params)">,
     ListOption<"limits", "limits", "std::string",
@@ -136,7 +136,7 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     Option<"finalCount", "final", "uint64_t", /*default=*/"0",
            "Look closer at so many of the best once the search is over">,
     ListOption<"finalEvaluators", "final-evaluators", "std::string",
-               "What to find out about those (default: latency)">,
+               "Metrics of those (default: latency)">,
     Option<"threads", "threads", "unsigned", /*default=*/"1",
            "Candidates that are evaluated at once">,
     Option<"top", "top", "uint64_t", /*default=*/"0",
@@ -166,8 +166,8 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     Option<"database", "database", "std::string", /*default=*/"\"\"",
            "The SQLite file that keeps the search; go on when it exists">,
     Option<"progress", "progress", "bool", /*default=*/"false",
-           "Tell how it goes on the standard error stream: a line on a terminal, "
-           "else JSON lines">
+           "Report progress on the standard error stream: a line on a "
+           "terminal, else JSON lines">
   ];
   let statistics = [
     Statistic<"numAsked", "candidates", "Candidates found">,
@@ -176,7 +176,7 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     Statistic<"numFailed", "failed", "Candidates whose evaluation failed">,
     Statistic<"numFront", "front", "Candidates that no other dominates">,
     Statistic<"numExpanded", "expanded", "States expanded">,
-    Statistic<"numDeadEnds", "dead-ends", "Walks that had to step back">,
+    Statistic<"numDeadEnds", "dead-ends", "Rollouts that had to step back">,
     Statistic<"numDuplicates", "duplicates", "Candidates found again">
   ];
   let dependentDialects = ["::kas::KasDialect"];

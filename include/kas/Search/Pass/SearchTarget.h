@@ -57,7 +57,7 @@ llvm::FailureOr<std::unique_ptr<SearchTarget>>
 makeKernelTarget(KernelOp kernel, llvm::ArrayRef<std::string> limits,
                  llvm::StringRef groups);
 
-/// What a search for transformations of a network is asked for.
+/// The input of a search for transformations of a network.
 struct NetworkRequest {
   /// The function, and the same network for several samples or the same.
   mlir::Operation *network = nullptr, *scored = nullptr;

@@ -18,7 +18,7 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-/// The operation before or behind `op` that uses `buffer`, with nothing but
+/// The operation before or after `op` that uses `buffer`, with nothing but
 /// allocations and what has no effects in between; null if there is none.
 template <typename Next>
 static Operation *findNeighbour(Operation *op, Value buffer, Next next) {
@@ -111,7 +111,7 @@ static bool isElementwiseBody(Block &body) {
          });
 }
 
-/// Whether nobody reads `buffer` behind `op` before it is written again.
+/// Whether nobody reads `buffer` after `op` before it is written again.
 static bool isDeadBehind(Operation *op, Value buffer) {
   if (!buffer.getDefiningOp<memref::AllocOp>())
     return false;
@@ -134,27 +134,27 @@ static bool isDeadBehind(Operation *op, Value buffer) {
 
 static linalg::GenericOp findElementwise(linalg::LinalgOp op) {
   Value output = op.getDpsInits().front();
-  auto behind = dyn_cast_or_null<linalg::GenericOp>(findNeighbour(
+  auto next = dyn_cast_or_null<linalg::GenericOp>(findNeighbour(
       op, output, [](Operation *at) { return at->getNextNode(); }));
-  if (!behind || behind.getNumReductionLoops() != 0 ||
-      behind.getNumDpsInits() != 1 || !isElementwiseBody(*behind.getBlock()))
+  if (!next || next.getNumReductionLoops() != 0 || next.getNumDpsInits() != 1 ||
+      !isElementwiseBody(*next.getBlock()))
     return nullptr;
-  for (AffineMap map : behind.getIndexingMapsArray())
+  for (AffineMap map : next.getIndexingMapsArray())
     if (!map.isIdentity())
       return nullptr;
-  for (Value buffer : behind->getOperands())
+  for (Value buffer : next->getOperands())
     if (!isPlain(buffer) || buffer.getType() != output.getType())
       return nullptr;
   unsigned count = 0;
-  for (Value input : behind.getDpsInputs()) {
+  for (Value input : next.getDpsInputs()) {
     if (input == output)
       ++count;
     else if (Operation *made = input.getDefiningOp();
              made && !made->isBeforeInBlock(op))
       return nullptr;
   }
-  Value result = behind.getDpsInits().front();
-  if (count != 1 || (result != output && !isDeadBehind(behind, output)))
+  Value result = next.getDpsInits().front();
+  if (count != 1 || (result != output && !isDeadBehind(next, output)))
     return nullptr;
   // The result is written from now on: nobody may read it meanwhile, and its
   // buffer must be there.
@@ -165,7 +165,7 @@ static linalg::GenericOp findElementwise(linalg::LinalgOp op) {
   for (Value input : op.getDpsInputs())
     if (getWhole(input) == getWhole(result))
       return nullptr;
-  return behind;
+  return next;
 }
 
 ContractionTail ContractionTail::find(linalg::LinalgOp op,
@@ -176,11 +176,11 @@ ContractionTail ContractionTail::find(linalg::LinalgOp op,
       tail.takeBias(before.getInput(), getBiasPosition(before), contraction))
     tail.broadcast = before;
   tail.elementwise = findElementwise(op);
-  if (linalg::GenericOp behind = tail.elementwise) {
+  if (linalg::GenericOp next = tail.elementwise) {
     Value output = op.getDpsInits().front();
-    for (Value input : behind.getDpsInputs())
+    for (Value input : next.getDpsInputs())
       tail.inputs.push_back({input == output ? Value() : input, {}});
-    tail.result = behind.getDpsInits().front();
+    tail.result = next.getDpsInits().front();
   }
   return tail;
 }

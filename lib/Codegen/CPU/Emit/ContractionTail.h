@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What networks do right before and behind a contraction, computed with its
+// What networks do right before and after a contraction, computed with its
 // sums while they are in registers.
 //
 //===----------------------------------------------------------------------===//
@@ -44,7 +44,7 @@ struct ContractionTail {
 
   explicit operator bool() const { return bias || elementwise; }
 
-  /// What stands around `op` on buffers, which computes `contraction`.
+  /// What is around `op` on buffers, which computes `contraction`.
   static ContractionTail find(mlir::linalg::LinalgOp op,
                               const Contraction &contraction);
 
@@ -60,7 +60,7 @@ struct ContractionTail {
   bool takeBias(mlir::Value buffer, int64_t position,
                 const Contraction &contraction);
 
-  /// Lets the result of the elementwise operation be written where `op` stands.
+  /// Lets the result of the elementwise operation be written where `op` is.
   void prepare(mlir::linalg::LinalgOp op) const;
   /// One vector of the elementwise operation's results; `inputs` are vectors of
   /// its inputs.

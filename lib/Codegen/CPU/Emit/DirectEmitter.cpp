@@ -87,7 +87,7 @@ void DirectEmitter::emitBlocks(std::optional<unsigned> loop, Value groupStart,
   indices[*loop] = Value();
 }
 
-/// The vectors behind `start`, fewer than the tile has. The last one is
+/// The vectors after `start`, fewer than the tile has. The last one is
 /// narrower or begins earlier or has lanes that do not exist.
 SmallVector<Piece> DirectEmitter::getRest(int64_t start) const {
   SmallVector<Piece> pieces;

@@ -317,18 +317,18 @@ Value StepLoads::loadEverySecond(unsigned input, unsigned number) {
   Value here = getParity(number);
   if (steps == 0)
     return here;
-  // The last lanes are the first ones of the next piece, or lie behind.
+  // The last lanes are the first ones of the next piece, or lie after it.
   bool hasNext = number + 1 < pieces.size() &&
                  pieces[number + 1].offset == piece.offset + piece.lanes &&
                  pieces[number + 1].lanes == piece.lanes;
-  Value behind = hasNext ? getParity(number + 1)
-                         : loadOnce(line, 2 * piece.lanes, piece.lanes);
+  Value next = hasNext ? getParity(number + 1)
+                       : loadOnce(line, 2 * piece.lanes, piece.lanes);
   SmallVector<int64_t> numbers;
   for (int64_t lane = steps; lane < piece.lanes + steps; ++lane)
     numbers.push_back(lane < piece.lanes || hasNext
                           ? lane
                           : piece.lanes + 2 * (lane - piece.lanes) + parity);
-  return vector::ShuffleOp::create(builder, loc, here, behind, numbers);
+  return vector::ShuffleOp::create(builder, loc, here, next, numbers);
 }
 
 /// The product of the vector inputs for one piece, with zeros where it does not

@@ -127,10 +127,10 @@ LogicalResult kas::codegen::emitContraction(
   FailureOr<PanelPlan> panels = failure();
   FailureOr<DirectPlan> direct = failure();
   FailureOr<RowVectorPlan> vectors = failure();
-  std::optional<CPUStrategy> asked =
+  std::optional<CPUStrategy> requested =
       schedule ? schedule.getStrategy() : getStrategy(options.algorithm);
   auto isAsked = [&](CPUStrategy strategy) {
-    return !asked || *asked == strategy;
+    return !requested || *requested == strategy;
   };
   if (isAsked(CPUStrategy::Panels))
     panels =
@@ -141,12 +141,12 @@ LogicalResult kas::codegen::emitContraction(
         makeDirectPlan(nest, target, threads, schedule,
                        [&](const Twine &reason) { noTiles = reason.str(); });
   // Where weights are packed at each call, panels and direct tiles do as well.
-  if (asked ? *asked == CPUStrategy::RowVectors : options.prepared)
+  if (requested ? *requested == CPUStrategy::RowVectors : options.prepared)
     vectors = makeRowVectorPlan(
         nest, target, threads, schedule,
         [&](const Twine &reason) { noVectors = reason.str(); });
   if (failed(panels) && failed(direct) && failed(vectors)) {
-    if (asked && !schedule && !options.readsUnpadded) {
+    if (requested && !schedule && !options.readsUnpadded) {
       ContractionOptions any = options;
       any.algorithm = ConvolutionAlgorithm::Auto;
       return emitContraction(builder, loc, contraction, any, emitReason,

@@ -81,7 +81,7 @@ void PanelEmitter::emitPackedRow(Value panelAddress) {
   if (!intervals)
     return emitGuardedColumns(panelAddress, extent);
 
-  // The columns that exist are consecutive: zeros before and behind them.
+  // The columns that exist are consecutive: zeros before and after them.
   Value zero = constant(0), end = constant(extent);
   Value lower = zero, upper = end, valid;
   for (const Guard &guard : contraction.guards) {
@@ -291,7 +291,7 @@ void PanelEmitter::emitPackedVectors(Value panelAddress, int64_t extent) {
           builder, loc, product,
           arith::ConstantOp::create(builder, loc, factors));
     }
-    // The lanes behind the tail are overwritten by the next row.
+    // The lanes after the tail are overwritten by the next row.
     vector::StoreOp::create(builder, loc, product, panel,
                             apply(dim(0) + done, {panelAddress}));
   }

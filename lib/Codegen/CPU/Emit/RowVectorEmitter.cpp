@@ -45,12 +45,12 @@ void RowVectorEmitter::flattenTail() {
 }
 
 /// Copies the weights: by batch, block of rows and reductions, the rows of the
-/// block behind one another, with zeros behind the last one.
+/// block one after another, with zeros after the last one.
 void RowVectorEmitter::emitPacking() {
   const StridedAccess &weight = contraction.scalarInputs.front();
   int64_t batches = contraction.getExtent(contraction.batches);
   int64_t paddedRows = numBlocks * blockRows;
-  // What is prefetched last lies behind the weights.
+  // What is prefetched last lies past the weights.
   auto type =
       MemRefType::get({batches * paddedRows * depth + plan.prefetchDistance},
                       builder.getF32Type());
@@ -206,7 +206,7 @@ void RowVectorEmitter::emitItem(Value item) {
   unsigned outermost = contraction.columns.front();
   int64_t extent = contraction.loops[outermost].extent / plan.columnGroups;
   Value start = apply(take(plan.columnGroups) * extent, {item});
-  // Blocks of weights of one batch lie behind one another.
+  // Blocks of weights of one batch lie one after another.
   weightBase = apply(rest * (depth * blockRows), {item});
   rowBase = apply(take(numBlocks) * blockRows, {item});
   for (unsigned batch : llvm::reverse(contraction.batches))

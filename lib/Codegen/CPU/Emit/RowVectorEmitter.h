@@ -107,11 +107,11 @@ private:
 
   const RowVectorPlan &plan;
   unsigned row;
-  /// Rows of the last block may be padding: those behind `rows`.
+  /// Rows of the last block may be padding: those after `rows`.
   int64_t rows, depth, blockRows, numBlocks;
   mlir::VectorType vectorType;
   mlir::Value packed, data;
-  /// The bias, and the tensors of the elementwise operation behind: its inputs
+  /// The bias, and the tensors of the next elementwise operation: its inputs
   /// without the sums, and its result.
   mlir::Value bias;
   llvm::SmallVector<mlir::Value> tailInputs;

@@ -39,8 +39,8 @@ llvm::FailureOr<WinogradConvolution> matchWinograd(ApplyOp apply);
 llvm::FailureOr<WinogradConvolution>
 matchWinograd(mlir::linalg::Conv2DNchwFchwOp op);
 
-/// Emits `conv` in front of `op`, all of whose elements are f32. Returns the
-/// result as a tensor, or null, with operations left behind, if the products
+/// Emits `conv` before `op`, all of whose elements are f32. Returns the
+/// result as a tensor, or null, with operations left over, if the products
 /// cannot be cut into register tiles.
 mlir::Value emitWinograd(mlir::Operation *op, const WinogradConvolution &conv,
                          const ContractionOptions &options);

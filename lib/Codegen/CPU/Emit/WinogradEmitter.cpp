@@ -374,7 +374,7 @@ void WinogradEmitter::transformData(Value data, Value transformed) {
   });
 }
 
-/// Stores the four columns of `lanes` tiles behind one another.
+/// Stores the four columns of `lanes` tiles one after another.
 void WinogradEmitter::storeLine(Value flat, Value start, int64_t firstTile,
                                 Value exists, ValueRange phases) {
   auto zip = [&](Value a, Value b, int64_t half) -> Value {

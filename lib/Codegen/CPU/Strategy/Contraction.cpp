@@ -93,7 +93,7 @@ static bool isSumOfProducts(linalg::LinalgOp op) {
   return !llvm::is_contained(seen, false);
 }
 
-/// Makes one loop of two neighbours that every buffer walks through as if they
+/// Makes one loop of two neighbours that every buffer steps through as if they
 /// were one: fewer loops, longer vectors.
 static void mergeLoops(Contraction &contraction,
                        MutableArrayRef<StridedAccess> vectorInputs) {
@@ -301,7 +301,7 @@ Contraction::match(linalg::LinalgOp op,
 
   auto *innermost = llvm::find(contraction.output.strides, 1);
   if (innermost == contraction.output.strides.end())
-    return fail("no loop walks along the output's last dimension");
+    return fail("no loop steps along the output's last dimension");
   unsigned vectorLoop = innermost - contraction.output.strides.begin();
   SmallVector<StridedAccess> vectorInputs;
   for (StridedAccess &input : inputs)
@@ -408,7 +408,7 @@ addInputs(Contraction contraction, ValueRange inputs,
   };
   MLIRContext *context = contraction.output.buffer.getContext();
   unsigned numLoops = contraction.loops.size();
-  // The loop that walks along the output's last dimension.
+  // The loop that steps along the output's last dimension.
   std::optional<unsigned> vectorLoop;
   for (unsigned i = 0; i < numLoops; ++i)
     if (contraction.loops[i].extent > 1 && contraction.output.strides[i] == 1)

@@ -105,7 +105,7 @@ struct Contraction {
   /// The same for an operation on tensors, on buffers of its operands. Where
   /// `padding` of an input is not empty, its buffer is that of what the
   /// operation reads with so many zeros before each dimension, and any number
-  /// behind. It does not accumulate.
+  /// after. It does not accumulate.
   static mlir::FailureOr<Contraction>
   match(mlir::linalg::LinalgOp op, mlir::ValueRange inputs,
         llvm::ArrayRef<llvm::SmallVector<int64_t>> padding, mlir::Value output,
@@ -190,7 +190,7 @@ struct ContractionOptions {
   /// 1: no parallel loop, 0: unknown.
   int64_t threads = 0;
   Target target;
-  /// Free buffers behind the loops; not where a pass does so later.
+  /// Free buffers after the loops; not where a pass does so later.
   bool deallocate = true;
   /// What rearranges weights runs once, not at each call.
   bool prepared = false;

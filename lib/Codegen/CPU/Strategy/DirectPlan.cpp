@@ -85,7 +85,7 @@ private:
   /// Whether steps of `reduction` move along the vectors by a few elements; if
   /// these have stride 2, whether all steps can take them from the same loads.
   bool movesAlongLines(unsigned reduction) const {
-    // As many as a vector of four holds behind those of even or odd numbers.
+    // As many as a vector of four holds after those of even or odd numbers.
     constexpr int64_t maxSharedMove = 5;
     if (contraction.segments.size() != 1 || extent(reduction) < 2 ||
         extent(reduction) > maxUnrolled || !isLinear(reduction))

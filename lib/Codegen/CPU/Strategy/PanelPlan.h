@@ -20,7 +20,7 @@ namespace kas::codegen {
 /// How a contraction is cut.
 struct PanelPlan {
   /// Position in `columns` of the loop that is cut into blocks; the loops
-  /// behind it are in the tile as a whole, those before it outside.
+  /// after it are in the tile as a whole, those before it outside.
   unsigned blockedColumn = 0;
   int64_t columnBlock = 1;
   /// Columns of a tile, and with those that fill the last vector.

@@ -359,7 +359,7 @@ bool Clipping::choose(RowVectorPlan &plan) {
   plan.columnGuards = columnGuards;
   plan.stepWraps = stepWraps;
   plan.columnWraps = columnWraps;
-  // Unrolled steps stand around the innermost of the other loops: what one step
+  // Unrolled steps are around the innermost of the other loops: what one step
   // loads is not kept in registers until the next one then.
   plan.reductions = llvm::filter_to_vector(
       contraction.reductions, [&](unsigned r) { return !isUnrolled(r); });

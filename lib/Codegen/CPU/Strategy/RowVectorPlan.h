@@ -46,7 +46,7 @@ struct DataWrap {
 /// single elements of the data, which is read where it is, at any stride. No
 /// lane is lost to images whose width fits no vector; the sums are transposed
 /// when they are stored. Rows that fill no whole blocks of vectors get weights
-/// of zero behind them, whose sums are not stored.
+/// of zero after them, whose sums are not stored.
 struct RowVectorPlan {
   /// The loops that the columns of a tile come from, and how many iterations of
   /// each: the innermost one, and the one outside of it if that is short.

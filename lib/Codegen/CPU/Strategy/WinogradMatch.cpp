@@ -49,8 +49,8 @@ std::optional<int64_t> getGroups(AffineExpr channel, unsigned o, unsigned c,
   return outputs / perGroup;
 }
 
-/// The reduction of three steps that `index` walks along beside the output axis
-/// `axis`, and how many elements before that it begins.
+/// The reduction of three steps that `index` steps along next to the output
+/// axis `axis`, and how many elements before that it begins.
 std::optional<std::pair<unsigned, int64_t>>
 matchWindow(AffineExpr index, unsigned axis, const Coordinates &operation) {
   unsigned numDims = operation.axes.size();

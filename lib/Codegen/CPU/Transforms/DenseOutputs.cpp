@@ -223,7 +223,7 @@ static bool hasHoles(Value init) {
 }
 
 /// The permutation that brings loops which all inputs step with, such as slabs
-/// of columns, in front of the others, if they lie behind columns and are too
+/// of columns, before the others, if they follow columns and are too
 /// short for vectors of their own; else nothing.
 static std::optional<SmallVector<int64_t>>
 getBatchesFirst(linalg::GenericOp op) {

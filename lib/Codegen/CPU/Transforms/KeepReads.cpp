@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Loops on buffers among operations on tensors read where they stand.
+// Loops on buffers among operations on tensors read where they are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ namespace kas::codegen {
 
 using namespace mlir;
 
-/// Whether something behind `op` reads its buffer: a read that has folded, or
+/// Whether something after `op` reads its buffer: a read that has folded, or
 /// one that will.
 static bool isReadLater(bufferization::ToTensorOp op) {
   SmallVector<Value> tensors = {op.getResult()};

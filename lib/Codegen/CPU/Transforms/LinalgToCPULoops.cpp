@@ -19,8 +19,8 @@ using namespace mlir;
 
 namespace {
 
-/// The parallel loop to put innermost, behind the reductions: the one that
-/// walks along the last dimension of the result, if all operands allow vectors
+/// The parallel loop to put innermost, inside the reductions: the one that
+/// steps along the last dimension of the result, if all operands allow vectors
 /// in that direction. Convolutions read sums of dimensions, whose last one is
 /// as good as a plain one.
 std::optional<unsigned> getVectorLoop(linalg::LinalgOp op) {
@@ -97,7 +97,7 @@ bool isBalanced(int64_t points, int64_t threads) {
 }
 
 /// The outermost loops to share: as few as give all threads the same work. The
-/// innermost one stays, because it walks through consecutive memory.
+/// innermost one stays, because it steps through consecutive memory.
 SmallVector<scf::ForOp> chooseShared(ArrayRef<utils::IteratorType> kinds,
                                      ArrayRef<int64_t> ranges,
                                      ArrayRef<Operation *> loops,
@@ -119,7 +119,7 @@ SmallVector<scf::ForOp> chooseShared(ArrayRef<utils::IteratorType> kinds,
   return points > 1 ? shared : SmallVector<scf::ForOp>();
 }
 
-/// Makes one `scf.parallel` of loops that stand directly in one another.
+/// Makes one `scf.parallel` of loops that are nested directly.
 void makeParallel(IRRewriter &rewriter, ArrayRef<scf::ForOp> loops) {
   SmallVector<Value> lower, upper, steps;
   for (scf::ForOp loop : loops) {

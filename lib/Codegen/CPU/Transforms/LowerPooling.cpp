@@ -42,7 +42,7 @@ struct Axis {
   bool isUsual() const {
     return padding < window && (count - 1) * stride - padding < size;
   }
-  /// The first window without points outside, and the first one behind it that
+  /// The first window without points outside, and the first one after it that
   /// has some again.
   int64_t getFirstInside() const {
     return std::min(count, (padding + stride - 1) / stride);

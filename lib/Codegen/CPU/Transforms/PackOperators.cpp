@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Lowers kas.apply on tensors to register tiles, and with it what networks do
-// right before and behind an operator.
+// right before and after an operator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +46,7 @@ std::optional<SmallVector<int64_t>> kas::codegen::getZeros(tensor::PadOp op) {
 namespace {
 
 /// One operation on tensors that becomes loops on buffers, with the elementwise
-/// operation behind it if that is done on the way.
+/// operation after it if that is done on the way.
 class Packing {
 public:
   Packing(Operation *op, const ContractionOptions &given)

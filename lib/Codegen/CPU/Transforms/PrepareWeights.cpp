@@ -183,7 +183,7 @@ void Preparation::move() {
     map.map(
         buffer->getResult(0),
         take(builder, body->getArguments().back(), buffer, offset).getResult());
-  // In the order in which they stand.
+  // In the order of the program.
   Block &block = function.getBody().front();
   for (Operation &op : block)
     if (others.contains(&op) || loops.contains(&op))

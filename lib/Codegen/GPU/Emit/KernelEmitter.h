@@ -80,7 +80,7 @@ protected:
   /// `condition` does not hold some other element is read; null: it always
   /// does. The indices are inside wherever it does, or else `isSufficient` is
   /// false. With a `width` above 1, a vector of that element and its neighbours
-  /// behind it; the address is a multiple of `width`.
+  /// after it; the address is a multiple of `width`.
   mlir::Value emitLoad(unsigned number,
                        llvm::ArrayRef<mlir::AffineExpr> indices,
                        mlir::Value condition, bool isSufficient = true,
@@ -96,7 +96,7 @@ protected:
   using AxisValues =
       std::pair<llvm::ArrayRef<unsigned>, llvm::SmallVector<mlir::AffineExpr>>;
   /// Stores a sum, divided for a mean, where the axes have these values, and
-  /// other axes are zero; a vector of sums there and behind it.
+  /// other axes are zero; a vector of sums there and after it.
   void emitResult(mlir::Value sum, llvm::ArrayRef<AxisValues> values);
 
   llvm::ArrayRef<int64_t> getShape(unsigned number) const {

@@ -18,7 +18,7 @@ using namespace mlir;
 
 namespace {
 
-/// Walks from a value to its source, one view after another.
+/// Goes from a value to its source, one view after another.
 class AccessTracer {
 public:
   AccessTracer(TensorAccess &access, ArrayRef<int64_t> loops)

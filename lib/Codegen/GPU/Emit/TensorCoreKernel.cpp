@@ -101,7 +101,7 @@ void TensorCoreKernelEmitter::addPart(unsigned number) {
   }
 }
 
-/// Declared where CUDA allows it, else asked for.
+/// Declared where CUDA allows it, else requested.
 void TensorCoreKernelEmitter::addMemory() {
   auto space =
       gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
@@ -204,7 +204,7 @@ void TensorCoreKernelEmitter::addParts() {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// Multiplies one block of steps while those behind it are copied.
+/// Multiplies one block of steps while those after it are copied.
 SmallVector<Value> TensorCoreKernelEmitter::emitSteps(ValueRange sums) {
   int64_t stages = schedule.getStages(), ahead = stages - 1;
   Value token;

@@ -226,7 +226,7 @@ void WarpgroupKernelEmitter::emit() {
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   SmallVector<Value> sums(getTile(0) / 64, zero);
   SmallVector<Value> values = emitSteps(sums);
-  // Where results go is computed behind the wait: what LLVM puts between the
+  // Where results go is computed after the wait: what LLVM puts between the
   // loop and the wait may make ptxas wait for each product.
   values.append({index.emit(block), index.emit(thread)});
   values = emitWait(values, 0);

@@ -50,7 +50,7 @@ private:
   LogicalResult emitBlock(Block *block);
   LogicalResult emitLoop(scf::ForOp loop);
   void emitWarpOperation(Operation *op);
-  /// Makes buffers of their own of the parts of memory that is asked for.
+  /// Makes buffers of their own of the parts of memory that is requested.
   void mapDynamicMemory();
   void emitSegment(ArrayRef<Operation *> segment);
   /// A loop over the threads of a block around what `emitBody` emits.
@@ -222,7 +222,7 @@ LogicalResult KernelSerializer::emitLoop(scf::ForOp loop) {
                                  "threads of a loop with a barrier, got "
                               << bound;
   }
-  // What the loop carries is in memory; its results are what is there behind.
+  // What the loop carries is in memory; its results are read there.
   auto assign = [&](ValueRange values) {
     if (values.empty())
       return;

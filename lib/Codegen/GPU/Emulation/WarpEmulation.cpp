@@ -82,7 +82,7 @@ static Value emitFactor(ImplicitLocOpBuilder &b, Value value) {
     return arith::ConstantOp::create(
         b, b.getIntegerAttr(i32, APInt(32, number, /*isSigned=*/false)));
   };
-  // 10 bits behind the point, to nearest, ties away from zero.
+  // 10 bits after the point, to nearest, ties away from zero.
   Value bits = arith::BitcastOp::create(b, i32, value);
   Value rounded =
       arith::AndIOp::create(b, arith::AddIOp::create(b, bits, constant(0x1000)),

@@ -10,7 +10,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Pipelines/NVVM.h"
 #include "TensorMaps.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/NVVM.h"
@@ -154,7 +153,7 @@ static void annotateBranches(ModuleOp module) {
   });
 }
 
-/// What is said of kernels where they are functions of LLVM already.
+/// The attributes of kernels that are functions of LLVM already.
 static void completeKernels(ModuleOp module) {
   // Memory that a launch asks for is internal upstream, of no bytes and aligned
   // to 16: PTX makes it a variable of one byte, beside which other memory

@@ -36,7 +36,7 @@ FailureOr<TensorMaps> kas::codegen::getTensorMaps(gpu::GPUFuncOp kernel) {
   return maps;
 }
 
-/// Adds a parameter of 128 bytes for each map, behind the buffers.
+/// Adds a parameter of 128 bytes for each map, after the buffers.
 static LogicalResult addParameters(gpu::GPUFuncOp kernel) {
   FailureOr<TensorMaps> maps = getTensorMaps(kernel);
   if (failed(maps))
@@ -45,7 +45,7 @@ static LogicalResult addParameters(gpu::GPUFuncOp kernel) {
     return success();
   Builder builder(kernel.getContext());
   auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
-  // Upstream drops what is said of parameters here.
+  // Upstream drops the attributes of parameters here.
   kernel->setAttr(
       KasGPUDialect::numTensorMapsName,
       builder.getI64IntegerAttr(static_cast<int64_t>(maps->size())));

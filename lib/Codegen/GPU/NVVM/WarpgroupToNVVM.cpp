@@ -245,7 +245,7 @@ struct WarpgroupMmaLowering : WarpgroupPattern<WarpgroupMmaOp> {
 };
 
 /// `nvvm.wgmma.wait.group.sync.aligned` has no operands: LLVM would move what
-/// reads the sums in front of it.
+/// reads the sums before it.
 struct WarpgroupWaitLowering : WarpgroupPattern<WarpgroupWaitOp> {
   using WarpgroupPattern::WarpgroupPattern;
 

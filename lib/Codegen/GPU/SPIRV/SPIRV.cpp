@@ -315,7 +315,7 @@ struct GPUSerializeSPIRV
       auto spirvModule =
           dyn_cast_or_null<spirv::ModuleOp>(kernels->getNextNode());
       if (!spirvModule) {
-        kernels.emitError() << "expected a spirv.module behind the module of "
+        kernels.emitError() << "expected a spirv.module after the module of "
                                "kernels (see -kas-gpu-to-spirv), got none";
         return signalPassFailure();
       }

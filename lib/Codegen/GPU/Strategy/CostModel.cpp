@@ -289,9 +289,8 @@ void CostModel::considerWarpgroup(const WarpgroupView &view,
 }
 
 /// A processor is taken to begin 2048 products per cycle, and to read 128 bytes
-/// of workgroup memory; what is asked of global memory is there 1000 cycles
-/// later. Source of the first: NVIDIA, "H100 Tensor Core GPU Architecture",
-/// 2022.
+/// of workgroup memory; a read of global memory takes 1000 cycles. Source of
+/// the first: NVIDIA, "H100 Tensor Core GPU Architecture", 2022.
 void CostModel::considerWarpgroup(const WarpgroupView &view,
                                   GPUScheduleAttr schedule) {
   ArrayRef<int64_t> tile = schedule.getTile(), block = schedule.getBlock();

@@ -12,7 +12,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Emit/Contraction.h"
-#include "kas/Codegen/CPU/Passes.h"
 #include "kas/Codegen/Common/Passes.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
@@ -46,7 +45,7 @@ public:
 
   /// Everything that computes becomes a `linalg.generic`.
   LogicalResult generalize();
-  /// What contractions begin with is added behind them.
+  /// What contractions begin with is added after them.
   void splitContractions();
   /// Views that no kernel can read through become kernels.
   LogicalResult materialize();

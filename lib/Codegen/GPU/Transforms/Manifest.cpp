@@ -134,7 +134,7 @@ ManifestReader::readKernel(gpu::GPUFuncOp kernel) {
 
 void ManifestReader::readBuffers(func::FuncOp function,
                                  GPUManifest::Function &result) {
-  // -kas-bufferize puts results behind the arguments, and only the arguments
+  // -kas-bufferize puts results after the arguments, and only the arguments
   // keep attributes; what a kernel writes is a result.
   llvm::DenseSet<Value> written;
   function.walk([&](gpu::LaunchFuncOp launch) {
@@ -149,11 +149,20 @@ void ManifestReader::readBuffers(func::FuncOp function,
       written.insert(output);
     }
   });
+  if (auto texts =
+          function->getAttrOfType<ArrayAttr>(KasGPUDialect::assertionsName))
+    for (auto text : texts.getAsRange<StringAttr>())
+      result.assertions.push_back(text.str());
   for (BlockArgument argument : function.getArguments()) {
     GPUManifest::Buffer buffer;
     bool isResult = written.contains(argument);
-    buffer.kind = isResult ? GPUManifest::Buffer::Kind::Result
-                           : GPUManifest::Buffer::Kind::Argument;
+    bool isStatus = !result.assertions.empty() &&
+                    argument == function.getArguments().back();
+    buffer.kind = isStatus   ? GPUManifest::Buffer::Kind::Status
+                  : isResult ? GPUManifest::Buffer::Kind::Result
+                             : GPUManifest::Buffer::Kind::Argument;
+    if (isStatus)
+      buffer.name = "status";
     setShape(buffer, argument.getType());
     auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
                                                       nameAttribute);
@@ -335,6 +344,7 @@ static void writeBuffer(llvm::json::OStream &json,
       json.attribute("name", buffer.name);
     json.attribute("kind", buffer.kind == Kind::Argument   ? "argument"
                            : buffer.kind == Kind::Result   ? "result"
+                           : buffer.kind == Kind::Status   ? "status"
                            : buffer.kind == Kind::Constant ? "constant"
                                                            : "scratch");
     json.attribute("dtype", buffer.dtype);
@@ -356,6 +366,11 @@ static void writeFunction(llvm::json::OStream &json,
         writeBuffer(json, buffer);
     });
     json.attribute("scratch_bytes", function.scratchBytes);
+    if (!function.assertions.empty())
+      json.attributeArray("assertions", [&] {
+        for (const std::string &text : function.assertions)
+          json.value(llvm::json::fixUTF8(text));
+      });
     json.attributeArray("launches", [&] {
       for (const GPUManifest::Launch &launch : function.launches)
         json.object([&] {

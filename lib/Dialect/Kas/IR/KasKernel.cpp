@@ -217,7 +217,7 @@ void KernelOp::getAsmBlockArgumentNames(Region &region,
 //===----------------------------------------------------------------------===//
 
 static llvm::Expected<SymbolSet> makeKernelSymbols(KernelOp op) {
-  // A variable may stand in a denominator, like a coefficient.
+  // A variable may occur in a denominator, like a coefficient.
   SmallVector<Attribute> rest(op.getCoefficients().getValue());
   llvm::append_range(rest, op.getVariables());
   return makeSymbolSet(op.getPrimaries(),

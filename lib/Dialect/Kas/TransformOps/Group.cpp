@@ -122,7 +122,7 @@ void GroupedIterators::append(unsigned iterator, bool withGroup,
 void Grouping::splitOperand(unsigned operand) {
   Value value = nest.operands[operand];
   SmallVector<AffineExpr> exprs, dims;
-  // Iterators in groups stand alone where they occur, so what replaces them in
+  // Iterators in groups are alone where they occur, so what replaces them in
   // other results does not matter.
   for (unsigned iterator = 0; iterator < nest.sizes.size(); ++iterator) {
     SmallVector<AffineExpr> parts;

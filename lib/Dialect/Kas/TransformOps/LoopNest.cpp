@@ -70,7 +70,7 @@ linalg::LinalgOp LoopNest::build(RewriterBase &rewriter) const {
 // Dimensions of tensors
 //===----------------------------------------------------------------------===//
 
-/// Every dimension by itself, but for `dimension` and the one behind it.
+/// Every dimension by itself, but for `dimension` and the next one.
 static SmallVector<ReassociationIndices> getReassociation(unsigned rank,
                                                           unsigned dimension) {
   SmallVector<ReassociationIndices> result;

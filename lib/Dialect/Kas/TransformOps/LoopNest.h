@@ -53,7 +53,7 @@ mlir::Value splitDimension(mlir::OpBuilder &builder, mlir::Location loc,
                            mlir::Value value, unsigned dimension,
                            int64_t outer);
 
-/// `value` with `dimension` and the one behind it as one.
+/// `value` with `dimension` and the next one as one.
 mlir::Value joinDimensions(mlir::OpBuilder &builder, mlir::Location loc,
                            mlir::Value value, unsigned dimension);
 

@@ -144,7 +144,7 @@ FailureOr<ApplyOp> kas::bottleneckIterator(RewriterBase &rewriter,
 // Slabs
 //===----------------------------------------------------------------------===//
 
-/// Where the data is indexed by an output coordinate behind strides and
+/// Where the data is indexed by an output coordinate through strides and
 /// unfolds.
 static FailureOr<unsigned> traceSlabs(const OperatorNest &nest,
                                       int64_t iterator, int64_t slabs,

@@ -38,8 +38,8 @@ private:
 
   Value splitData();
   Value repeatWeight(Value weight);
-  /// The expressions of a map over the new iterators: the slab comes in front
-  /// of `iterator`.
+  /// The expressions of a map over the new iterators: the slab comes before
+  /// `iterator`.
   SmallVector<AffineExpr> shift(AffineMap map) const;
 
   int64_t getPadding(ArrayRef<OpFoldResult> amounts) const {

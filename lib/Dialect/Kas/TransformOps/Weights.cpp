@@ -14,7 +14,6 @@
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
 #include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
 #include "kas/Dialect/Kas/TransformOps/OperatorDomain.h"
-#include "kas/Networks/Sites/Site.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -74,7 +73,7 @@ static std::string getName(func::FuncOp function, unsigned index) {
 }
 
 /// A name for another weight in place of the argument `root`, and where the
-/// argument goes: behind those that already are.
+/// argument goes: after those that already are.
 static std::pair<std::string, unsigned> placeWeight(func::FuncOp function,
                                                     BlockArgument root) {
   if (!root)

@@ -334,7 +334,7 @@ static bool isPointwise(DagBroadcastOp op) {
   return op.getLeft().getType() == op.getRight().getType();
 }
 
-/// Whether `a` stands before `b`; inputs come first.
+/// Whether `a` is before `b`; inputs come first.
 static bool isBefore(Value a, Value b) {
   Operation *first = a.getDefiningOp(), *second = b.getDefiningOp();
   if (!first && !second)
@@ -344,7 +344,7 @@ static bool isBefore(Value a, Value b) {
 }
 
 /// E12: the least and the greatest of a tensor and itself; other operands that
-/// commute stand in program order, and all of their dimensions are common.
+/// commute are in program order, and all of their dimensions are common.
 struct OrderedBlend : OpRewritePattern<DagBroadcastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DagBroadcastOp op,

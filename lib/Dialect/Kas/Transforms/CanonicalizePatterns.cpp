@@ -84,7 +84,7 @@ bool mayReplace(Value half, ArrayRef<Value> coordinates) {
          areDroppable(coordinates, block);
 }
 
-/// What stands beside the outer operand of a split: the inner one, or the outer
+/// What is next to the outer operand of a split: the inner one, or the outer
 /// operand of the split that it is.
 std::pair<Value, SplitOp> getNeighbor(SplitOp split) {
   auto nested = split.getInner().getDefiningOp<SplitOp>();
@@ -152,7 +152,7 @@ struct MergeOfSplit : OpRewritePattern<MergeOp> {
   }
 };
 
-/// R15: merges stand below splits. t = A*i + j with j : [A]: t / (A*B) = i / B
+/// R15: merges are below splits. t = A*i + j with j : [A]: t / (A*B) = i / B
 /// and t mod (A*B) = A*(i mod B) + j; and where A = B*C, t / B = C*i + j / B
 /// and t mod B = j mod B. Side conditions: B, and C, have no denominator; no
 /// reduction is lost when one half is only dropped (C11).
@@ -221,7 +221,7 @@ struct MergeOfQuotient : OpRewritePattern<MergeOp> {
     SizeAttr block = merge.getBlock().multiply(lower.getBlock());
     if (!block)
       return rewriter.notifyMatchFailure(merge, "the product does not fit");
-    // Uses of the lower remainder may stand before the upper merge.
+    // Uses of the lower remainder may be before the upper merge.
     rewriter.setInsertionPoint(lower);
     auto high =
         MergeOp::create(rewriter, merge.getLoc(), lower.getCoord(), block);

@@ -124,7 +124,7 @@ struct SplitOfShiftedQuotient : OpRewritePattern<SplitOp> {
 };
 
 /// R19: the same for another B below a shift by e: the two add up, so the one
-/// by e may as well stand below the merge.
+/// by e may as well be below the merge.
 struct ShiftOfShiftedQuotient : OpRewritePattern<ShiftOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ShiftOp shift,

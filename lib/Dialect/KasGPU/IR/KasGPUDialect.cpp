@@ -203,7 +203,7 @@ LogicalResult GPUScheduleAttr::verify(
 int64_t GPUScheduleAttr::getSharedBytes() const {
   if (getStrategy() == GPUStrategy::Direct)
     return 0;
-  // Barriers are in front, and the buffers begin at a multiple of 1024.
+  // Barriers come first, and the buffers begin at a multiple of 1024.
   if (getStrategy() == GPUStrategy::Warpgroup)
     return (getBlock()[0] + getBlock()[1]) * getDepth() * getStages() * 2 +
            1024;
@@ -278,6 +278,17 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
     if (!isa<ModuleOp>(op)) // D3
       return op->emitError() << "expected " << deviceName
                              << " on a module, got " << op->getName();
+    return success();
+  }
+  if (name == assertionsName) {
+    auto texts = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (!texts || !llvm::all_of(texts, llvm::IsaPred<StringAttr>)) // A1
+      return op->emitError()
+             << "expected an array of strings as " << assertionsName << ", got "
+             << attribute.getValue();
+    if (!isa<FunctionOpInterface>(op)) // A2
+      return op->emitError() << "expected " << assertionsName
+                             << " on a function, got " << op->getName();
     return success();
   }
   if (name == scratchName || name == manifestName || name == dynamicBytesName ||

@@ -195,7 +195,7 @@ kas.kernel canvas @k5_clause_4<C, H | | x, y> (%in: [C | H]) -> [C | H] {
 
 // -----
 
-// Outside of `canvas`, a variable may stand anywhere.
+// Outside of `canvas`, a variable may occur anywhere.
 kas.kernel @k5_not_asked<C | | x> (%in: [C]) -> [C] {
   %g = kas.dag.group %in dim 0 by x : [C]
   kas.dag.output %g : [x, C/x]

@@ -79,7 +79,7 @@ kas.kernel canvas @mask<C, H, W | G | x> where [G divides C]
   kas.dag.output %m : [C | H, W]
 }
 
-// What would break another op is no match: x stands above G.
+// What would break another op is no match: x is above G.
 // CHECK-LABEL: kas.kernel canvas @rest_of_the_kernel<C, H, W | G, KH> where
 // CHECK:         kas.dag.group %{{.*}} dim 0 by G : [G | H, W]
 kas.kernel canvas @rest_of_the_kernel<C, H, W | G, KH | x> where [G divides C]

@@ -52,7 +52,7 @@ kas.kernel canvas @same_variable<C, H, W | KH, KW | x> (%in: [C | H, W]) -> [C |
 
 // -----
 
-// A variable on the left: x1 stands below, so it may be x2*KW.
+// A variable on the left: x1 is below, so it may be x2*KW.
 kas.kernel canvas @involution<C, H, W | G, K | x> where [G divides C] (%in: [C | H, W]) -> [C | H, W] {
   %a = kas.dag.fc %in to x : [C | H, W]
   %g = kas.dag.group %a dim 0 by G : [x | H, W]

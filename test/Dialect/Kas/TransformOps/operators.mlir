@@ -110,7 +110,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// Part of the input channels: no primitive cuts data, so it is cut in front.
+// Part of the input channels: no primitive cuts data, so it is cut before.
 // CHECK-LABEL: func.func @f(
 // CHECK-SAME: %[[X:.*]]: tensor<1x4x6x6xf32>, %[[W:.*]]: tensor<8x4x3x3xf32>
 // CHECK-DAG: %[[XS:.*]] = tensor.extract_slice %[[X]][0, 1, 0, 0] [1, 3, 6, 6]

@@ -106,8 +106,8 @@ func.func @do_nothing(%x: tensor<8x12xf32>, %w: tensor<6x8x3xf32>, %z: tensor<48
 
 // -----
 
-// What only the weights see, of the output (4) or of a reduction (3), stands
-// before the image, so that both stages walk along its lines.
+// What only the weights see, of the output (4) or of a reduction (3), comes
+// before the image, so that both stages step along its lines.
 //
 // CHECK: @weights_only_0_stage0(%{{.*}}: 3, %{{.*}}: 4, %{{.*}}: 14, %{{.*}}: 28) from [64, 14, 28] {
 // CHECK: @weights_only_0_stage1(%{{.*}}: 32, %{{.*}}: 14, %{{.*}}: 28) from [3, 4, 14, 28] {

@@ -1,4 +1,4 @@
-"""Kills tuners at random instants and looks at what they leave behind.
+"""Kills tuners at random instants and looks at what they leave.
 
 usage: kill.py KAS_TUNE NETWORK DATABASE KILLS SEED
 

@@ -120,7 +120,7 @@ static SmallVector<Tensor> call(const CompiledFunction &function,
                                 ArrayRef<Tensor> arguments) {
   SmallVector<Tensor> results =
       llvm::cantFail(function.getSignature().makeResults());
-  function(arguments, results);
+  llvm::cantFail(function(arguments, results));
   return results;
 }
 

@@ -87,7 +87,7 @@ std::vector<float> FisherTest::run(const NamedTensors &given) {
   auto arguments =
       llvm::cantFail(function->getSignature().makeArguments(given, 7));
   auto results = llvm::cantFail(function->getSignature().makeResults());
-  (*function)(arguments, results);
+  llvm::cantFail((*function)(arguments, results));
   return std::vector<float>(results[1].getValues().begin(),
                             results[1].getValues().end());
 }
@@ -127,7 +127,7 @@ TEST_F(FisherTest, ProxiesEqualPyTorch) {
     auto arguments =
         llvm::cantFail(function->getSignature().makeArguments(labels, 7));
     auto values = llvm::cantFail(function->getSignature().makeResults());
-    (*function)(arguments, values);
+    llvm::cantFail((*function)(arguments, values));
     for (const Tensor &value : values)
       results.emplace_back(value.getValues().begin(), value.getValues().end());
   }
@@ -161,7 +161,7 @@ TEST_F(FisherTest, ResidualOnly) {
         << name.str();
 }
 
-/// In front of a normalization over the batch, one sample has no potential but
+/// Before a normalization over the batch, one sample has no potential but
 /// for the constant that keeps the deviation from being 0.
 TEST_F(FisherTest, OneSampleNormalizedIsZero) {
   parse(1, {.normalize = true});
@@ -194,7 +194,8 @@ TEST_F(FisherTest, WorkedExample) {
   std::vector<float> gradient{1, 0, 0, -1, .5, .5, .5, .5,
                               2, 2, 2, 2,  3,  1,  1,  3};
   float result = 0;
-  (*compiled)(ArrayRef<float *>{activation.data(), gradient.data(), &result});
+  llvm::cantFail((*compiled)(
+      ArrayRef<float *>{activation.data(), gradient.data(), &result}));
   EXPECT_FLOAT_EQ(result, 7.25);
 }
 

@@ -40,7 +40,7 @@ void RunnableModel::run(uint64_t seed, const NamedTensors &given) {
   ASSERT_TRUE(bool(made)) << llvm::toString(made.takeError());
   arguments = std::move(*made);
   results = llvm::cantFail(signature.makeResults());
-  function(arguments, results);
+  llvm::cantFail(function(arguments, results));
 }
 
 Arguments RunnableModel::getArguments() const {

@@ -37,7 +37,7 @@ struct Layer {
 /// Values by the names of arguments.
 using Arguments = std::map<std::string, llvm::ArrayRef<float>>;
 
-/// What a marked convolution reads, in front of its padding.
+/// What a marked convolution reads, before its padding.
 mlir::Value getData(mlir::linalg::Conv2DNchwFchwOp op);
 
 /// The layer that a marked convolution is, for `kernel`, whose first symbol is
@@ -51,7 +51,7 @@ std::vector<llvm::ArrayRef<float>> getWeights(const std::string &name,
 /// Copies of a kernel, each on a block of channels.
 struct Copies {
   int64_t inputs, outputs, channels, count;
-  /// In front of each point stands a channel.
+  /// Of one channel; the dimension after that of the channels.
   int64_t points;
   /// Among the bindings of the kernel.
   unsigned binding;
@@ -65,7 +65,7 @@ std::vector<float> evaluateCopies(
     llvm::ArrayRef<llvm::ArrayRef<float>> weights,
     reference::StepPrecision precision = reference::StepPrecision::Double);
 
-/// The same for a convolution, with means of windows in front.
+/// The same for a convolution, with means of windows before it.
 std::vector<float> evaluateSite(
     KernelOp kernel, const Layer &layer, llvm::ArrayRef<float> input,
     llvm::ArrayRef<llvm::ArrayRef<float>> weights,

@@ -184,8 +184,8 @@ TEST(LivingTree, WalksUniformly) {
     Random random(seed);
     std::vector<unsigned> hits(tree.getNumNodes());
     uint64_t solutions = tree.getNumSolutions();
-    uint64_t walks = 50 * solutions;
-    for (uint64_t walk = 0; walk < walks; ++walk)
+    uint64_t rollouts = 50 * solutions;
+    for (uint64_t rollout = 0; rollout < rollouts; ++rollout)
       ++hits[tree.walk(tree.getRoot(), random)];
     double chiSquare = 0;
     for (LivingTree::NodeId id = 0; id < tree.getNumNodes(); ++id) {
@@ -210,7 +210,7 @@ TEST(LivingTree, WalksUniformlyBelowANode) {
   EXPECT_EQ(tree[id].count, 16u);
   Random random(1);
   std::set<uint64_t> keys;
-  for (unsigned walk = 0; walk < 400; ++walk) {
+  for (unsigned rollout = 0; rollout < 400; ++rollout) {
     auto word = tree.getSolution(root, tree.walk(id, random));
     const auto &digits = static_cast<const DigitState::Word &>(*word).digits;
     EXPECT_EQ(digits[0], 2u);

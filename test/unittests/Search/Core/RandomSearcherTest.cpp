@@ -55,7 +55,7 @@ TEST(RandomSearcher, EnumeratesASmallSpaceOnce) {
 TEST(RandomSearcher, RepeatsWithItsSeed) {
   RandomSearcher a = makeSearcher(5), b = makeSearcher(5), c = makeSearcher(6);
   std::vector<uint64_t> keys = getKeys(a.ask(50));
-  // However many are asked for at once, whatever is told.
+  // However many are requested at once, whatever the outcomes.
   std::vector<Candidate> some = b.ask(20);
   EXPECT_FALSE(b.tell(19, Failure{"no"}));
   EXPECT_FALSE(b.tell(3, Metrics{{"m", 1}}));
@@ -75,7 +75,7 @@ TEST(RandomSearcher, RefusesWrongTells) {
             "candidate 2 was not proposed");
   EXPECT_FALSE(searcher.tell(1, Metrics()));
   EXPECT_EQ(llvm::toString(searcher.tell(1, Failure{"late"})),
-            "candidate 1 was told before");
+            "candidate 1 has an outcome already");
   SearchStatistics statistics = searcher.getStatistics();
   EXPECT_EQ(statistics.asked, 2u);
   EXPECT_EQ(statistics.evaluated, 1u);
@@ -132,9 +132,9 @@ TEST(RandomSearcher, BoundsTheEffortOfOneCall) {
 }
 
 TEST(RandomSearcher, GivesUpWalksThatLeadNowhere) {
-  // A walk of two states never reaches a word of four letters.
+  // A rollout of two states never reaches a word of four letters.
   RandomSearcher::Options options;
-  options.expansionsPerWalk = 2;
+  options.expansionsPerRollout = 2;
   options.expansionsPerAsk = 100;
   RandomSearcher searcher(std::make_unique<WordState>(9, 4), options);
   EXPECT_TRUE(searcher.ask(1).empty());

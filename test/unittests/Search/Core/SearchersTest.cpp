@@ -121,7 +121,7 @@ TEST_P(Searchers, GiveAnyNumberInFlight) {
   std::unique_ptr<Searcher> searcher = make(root, 2);
   std::vector<Candidate> all = searcher->ask(600);
   EXPECT_EQ(all.size(), 600u);
-  // Told in reverse, and the rest asked for.
+  // Outcomes in reverse, and the rest requested.
   for (const Candidate &candidate : llvm::reverse(all))
     EXPECT_FALSE(searcher->tell(
         candidate.id, Metrics{{"cost", getCost(*candidate.solution)}}));
@@ -132,7 +132,7 @@ TEST_P(Searchers, GiveAnyNumberInFlight) {
     for (uint64_t key : getKeys(some))
       EXPECT_TRUE(keys.insert(key).second);
   EXPECT_EQ(llvm::toString(searcher->tell(0, Metrics{})),
-            "candidate 0 was told before");
+            "candidate 0 has an outcome already");
   EXPECT_EQ(llvm::toString(searcher->tell(1024, Metrics{})),
             "candidate 1024 was not proposed");
 }
@@ -142,7 +142,7 @@ TEST_P(Searchers, RepeatWithTheirSeed) {
   auto run = [&](uint64_t seed, unsigned perAsk) {
     std::unique_ptr<Searcher> searcher = make(root, seed);
     std::vector<uint64_t> keys;
-    // All of a round is asked for before any of it is told.
+    // All of a round is requested before any outcome.
     for (unsigned round = 0; round < 30; ++round) {
       std::vector<Candidate> candidates;
       while (candidates.size() < 6)
@@ -326,4 +326,14 @@ TEST(MakeSearcher, SetsEveryParameterThatItLists) {
           llvm::formatv("{0}={1}", parameter.name, parameter.defaultValue);
       EXPECT_EQ(getError(name, {text}), "") << text;
     }
+}
+
+TEST(MakeSearcher, AcceptsFormerNames) {
+  EXPECT_EQ(getError("mcts", {"walks=4", "walk-noise=0.5"}), "");
+  EXPECT_EQ(getError("uniform", {"expansions-per-walk=9"}), "");
+  EXPECT_EQ(getError("mcts", {"walks=0"}),
+            "expected an integer 1 <= rollouts <= 1e+09, got '0'");
+  for (StringRef name : getSearcherNames())
+    for (const SearcherParameter &parameter : getSearcherParameters(name))
+      EXPECT_FALSE(StringRef(parameter.name).contains("walk"));
 }

@@ -143,11 +143,11 @@ TEST_P(SampledKernelsTest, AreDifferent) {
   };
   // Kernels are large: their moves are kept.
   llvm::DenseMap<uint64_t, llvm::SmallVector<Path, 1>> byColours;
-  uint64_t compared = 0, walks = 0;
+  uint64_t compared = 0, rollouts = 0;
   for (unsigned made = 0; made < count;) {
     Path path;
-    // Few walks end without a kernel, or in one that was seen.
-    ASSERT_LT(++walks, 2 * count + 1000);
+    // Few rollouts end without a kernel, or in one that was seen.
+    ASSERT_LT(++rollouts, 2 * count + 1000);
     auto draw = space.draw(path, random);
     auto solution =
         draw == CandidateSpace::Draw::Found ? space.take(path) : nullptr;

@@ -81,7 +81,7 @@ private:
     Size ratioX = getRatio(a, x), ratioY = getRatio(b, y);
     if (!isSame(ratioX, ratioY))
       return false;
-    // Where the left block is repeated, what is in front of it counts.
+    // Where the left block is repeated, what is before it counts.
     return ratioX.isOne() || isSame(getPrefix(a, x), getPrefix(b, y));
   }
 

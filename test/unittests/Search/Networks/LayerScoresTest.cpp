@@ -215,7 +215,7 @@ TEST_F(LayerScoresTest, CandidateCost) {
   auto arguments =
       llvm::cantFail(compiled->getSignature().makeArguments({}, 7));
   auto results = llvm::cantFail(compiled->getSignature().makeResults());
-  (*compiled)(arguments, results);
+  llvm::cantFail((*compiled)(arguments, results));
   double whole = getSeconds() - start;
 
   auto scorer = makeScorer(false);

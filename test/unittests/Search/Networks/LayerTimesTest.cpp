@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Times of configurations as sums over layers, with an evaluator that counts
-// what it is asked for.
+// the requests it gets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -180,8 +180,8 @@ void LayerTimesTest::compareWithLoops(ArrayRef<ProgramStep> program) {
     auto arguments =
         llvm::cantFail(compiled.getSignature().makeArguments({}, 1));
     auto results = llvm::cantFail(compiled.getSignature().makeResults());
-    compiled.prepare(arguments);
-    compiled(arguments, results);
+    llvm::cantFail(compiled.prepare(arguments));
+    llvm::cantFail(compiled(arguments, results));
     outputs.push_back(std::move(results.front()));
   }
   double error = 0, magnitude = 0;

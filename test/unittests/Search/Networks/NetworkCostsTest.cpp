@@ -36,7 +36,7 @@ public:
   void convolveInGroups(int64_t channels, int64_t size, int64_t stride,
                         int64_t groups);
   void classify(int64_t inputs, int64_t classes, bool counted);
-  /// What stands in place of a 3x3 convolution: one in groups, then a pointwise
+  /// What takes the place of a 3x3 convolution: one in groups, then a pointwise
   /// one.
   void replace(int64_t inputs, int64_t outputs, int64_t size, int64_t stride,
                int64_t groups, bool normalized);

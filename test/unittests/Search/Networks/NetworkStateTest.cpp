@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Configurations of a network of two convolutions: moves that are given can be
-// made, every walk ends, equal candidates have equal keys, and what a
+// made, every rollout ends, equal candidates have equal keys, and what a
 // configuration says about a network is what becomes of it.
 //
 //===----------------------------------------------------------------------===//
@@ -51,7 +51,7 @@ protected:
     EXPECT_TRUE(succeeded(problem));
     return std::make_shared<const NetworkProblem>(std::move(*problem));
   }
-  /// `count` walks at random, and their solutions.
+  /// `count` rollouts, and their solutions.
   std::vector<std::shared_ptr<const NetworkConfiguration>>
   walk(const State &root, unsigned count, uint64_t seed);
   /// The network as a configuration makes it.

@@ -19,7 +19,7 @@
 
 namespace kas {
 
-/// Visits every state behind a root, depth first, in the order of moves.
+/// Visits every state below a root, depth first, in the order of moves.
 class Enumeration {
 public:
   /// `useTable`: no key twice, which replaces the ordering rule.

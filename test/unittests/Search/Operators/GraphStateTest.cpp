@@ -150,7 +150,7 @@ TEST_F(GraphStateTest, TheDistanceLosesNoView) {
 TEST_F(GraphStateTest, StatesKeepTheirContracts) {
   std::unique_ptr<State> root = makeGraphState(parse(conv1d));
   Random random(17);
-  for (unsigned walk = 0; walk < 200; ++walk) {
+  for (unsigned rollout = 0; rollout < 200; ++rollout) {
     std::unique_ptr<State> state = root->clone();
     for (;;) {
       EXPECT_EQ(state->key(), state->clone()->key());

@@ -146,7 +146,7 @@ TEST_F(KeysTest, M10) {
 }
 
 TEST_F(KeysTest, S8) {
-  // A larger input, so that something stands beside the halves.
+  // A larger input, so that something is next to the halves.
   constexpr llvm::StringLiteral text = R"(
 kas.space @halves<N, D, H | s, g>
     [N, D unordered, H] from [N, H*g]

@@ -161,7 +161,7 @@ static void walk(std::shared_ptr<const SearchProblem> problem,
   EXPECT_EQ(state->key(), member.key);
 }
 
-/// Behind some ten thousand operators of its space.
+/// After some ten thousand operators of its space.
 static bool isSlow(llvm::StringRef name) { return name == "stacked_conv2d"; }
 
 TEST_P(NamedOperatorsTest, IsAMemberOrSaysWhyNot) {

@@ -18,7 +18,7 @@
 
 namespace kas {
 
-/// Makes the steps of an operator whatever the rules say of them.
+/// Makes the steps of an operator whether the rules allow them or not.
 class OperatorWriter {
 public:
   explicit OperatorWriter(std::shared_ptr<const search::SearchProblem> problem,

@@ -55,7 +55,7 @@ enumerate(std::shared_ptr<const search::SearchProblem> problem,
           uint64_t seed = 0, search::GraphStateOptions stateOptions = {}) {
   search::RandomSearcher::Options options;
   options.seed = seed;
-  options.expansionsPerWalk = options.expansionsPerAsk = ~uint64_t(0) >> 1;
+  options.expansionsPerRollout = options.expansionsPerAsk = ~uint64_t(0) >> 1;
   search::RandomSearcher searcher(makeGraphState(problem, stateOptions),
                                   options);
   std::vector<std::shared_ptr<const search::OperatorGraph>> graphs;

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// States of one space with generous limits, and what the rules say of them.
+// States of one space with generous limits, and what the rules allow of them.
 //
 //===----------------------------------------------------------------------===//
 

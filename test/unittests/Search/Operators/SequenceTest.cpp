@@ -93,7 +93,7 @@ TEST_F(SequenceTest, RepeatsWithItsSeed) {
     }
 }
 
-/// Walks that know nothing of the space before they start.
+/// Rollouts that know nothing of the space before they start.
 TEST_F(SequenceTest, RepeatsWithoutATree) {
   for (llvm::StringRef algorithm : getSearcherNames()) {
     SCOPED_TRACE(algorithm.str());

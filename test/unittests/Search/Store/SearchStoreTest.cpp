@@ -76,7 +76,7 @@ TEST(SearchStore, KeepsWhatItIsGiven) {
     SearchStatistics statistics;
     statistics.expansions = 12345678901;
     llvm::cantFail(store->recordStatistics(statistics));
-    statistics.walks = 3;
+    statistics.rollouts = 3;
     llvm::cantFail(store->recordStatistics(statistics));
     // Not closed: as when the process is killed.
   }
@@ -129,7 +129,7 @@ TEST(SearchStore, KeepsTheFinalRound) {
   }
   auto rows = llvm::cantFail(openStore(path)->readCandidates());
   ASSERT_EQ(rows.size(), 4u);
-  // The algorithm is told what it was told.
+  // The algorithm gets the outcomes that it got before.
   EXPECT_EQ(std::get<Metrics>(*rows[0].outcome), (Metrics{{"cost", 1}}));
   EXPECT_EQ(std::get<Metrics>(*rows[0].getOutcome()),
             (Metrics{{"cost", 1}, {"ms", 2}}));

@@ -20,7 +20,7 @@ using namespace kas::search;
 
 namespace {
 
-/// Proposes numbers that depend on all it was asked and told, in order.
+/// Proposes numbers that depend on all calls of ask and tell, in order.
 class HistorySearcher final : public Searcher {
 public:
   explicit HistorySearcher(uint64_t seed) : state(seed) {}
@@ -226,7 +226,7 @@ TEST(StoredSearcher, StopsWhenItCannotRecord) {
   std::vector<Candidate> asked = searcher.ask(5);
   ASSERT_EQ(asked.size(), 2u);
   EXPECT_TRUE(searcher.ask(1).empty());
-  // What is in flight may still be told; it is not recorded.
+  // What is in flight may still get an outcome; it is not recorded.
   EXPECT_FALSE(searcher.tell(0, Metrics{{"cost", 1}}));
   EXPECT_TRUE(llvm::StringRef(llvm::toString(searcher.takeError()))
                   .contains("UNIQUE constraint failed"));

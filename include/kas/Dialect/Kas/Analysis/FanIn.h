@@ -22,7 +22,7 @@ namespace kas {
 /// Rectifiers", ICCV 2015, section 2.2, carried over to operators): with T
 /// terms per output, over which W different products of weight elements are
 /// distributed, each product multiplies the sum of R = T / W elements. Such
-/// elements are taken as fully correlated, as neighbours behind a rectifier
+/// elements are taken as fully correlated, as neighbours after a rectifier
 /// nearly are, hence F = W * R**2. A mean over M counts 1 / M**2 of a sum; a
 /// maximum counts as one term. `binding` must be legal.
 double getFanIn(OperatorOp op, const Binding &binding);

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Passes that tell about the kas dialect and change nothing.
+// Passes that report on the kas dialect and change nothing.
 //
 //===----------------------------------------------------------------------===//
 

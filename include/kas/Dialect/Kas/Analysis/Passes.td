@@ -12,7 +12,7 @@
 include "mlir/Pass/PassBase.td"
 
 def KasPrintCostPass : Pass<"kas-print-cost"> {
-  let summary = "Tell what operators cost";
+  let summary = "Report what operators cost";
   let description = [{
     Input: `kas.operator`s and `kas.apply`s anywhere. Output: the same, and one
     remark per `kas.operator` with its multiply-adds, FLOPs (2 per multiply-add),

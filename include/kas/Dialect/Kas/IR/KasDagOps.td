@@ -103,14 +103,14 @@ def Kas_DagApplyOp : Kas_Op<"dag.apply", [
   let description = [{
     Each symbol of the operator gets a size of the kernel. The operator's data is
     then the tensor, and its output the result; both may have further dimensions
-    of size 1 in front, such as the batch. Its weights are weights of the kernel.
-    FLOPs are those of one loop nest, `kas-print-cost` has the ones of the best
-    stages.
+    of size 1 before these, such as the batch. Its weights are weights of the
+    kernel. FLOPs are those of one loop nest, `kas-print-cost` has the ones of
+    the best stages.
 
     Constraints:
     * D16: the operator exists, and each of its symbols gets one size.
     * D17: the operator's data and output have the sizes of the tensor and of the
-      result, sizes of 1 in front apart.
+      result, leading sizes of 1 apart.
     * D18: the operator is legal with these sizes: at every binding, or without
       any its weights have sizes as K3 says.
 

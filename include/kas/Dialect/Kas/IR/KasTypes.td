@@ -28,7 +28,7 @@ def Kas_CoordType : Kas_Type<"Coord", "coord"> {
 def Kas_SymbolicTensorType : Kas_Type<"SymbolicTensor", "tensor"> {
   let summary = "a tensor of symbolic shape: channel dimensions, then spatial ones";
   let description = [{
-    The values of the tensor level. The channel dimensions stand before the bar,
+    The values of the tensor level. The channel dimensions are before the bar,
     the spatial ones after it; without a bar all are channel dimensions. The
     batch is implicit. Inside `kas.kernel` the shape is written bare.
 

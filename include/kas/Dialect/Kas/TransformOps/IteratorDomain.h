@@ -15,7 +15,7 @@
 // All of them take operations on tensors of static shape with one result and
 // no `linalg.index`, replace them by a `linalg.generic`, and inherit the
 // weights: the new operation reads the elements of the old weights that its
-// domain still reaches, by slices in front of it. `renewWeights` then gives it
+// domain still reaches, by slices before it. `renewWeights` then gives it
 // weights of its own. Where an operation does not qualify, they change nothing
 // and say in `reason` what they require and what they got.
 //

@@ -39,13 +39,13 @@ def NeuralGroupOp : NeuralTransformOp<"group"> {
     and weights are divided by G. Without `iterators` they are those over output
     and input channels of a convolution or matrix product.
 
-    The result is a `linalg.generic` with an iterator over the groups in front
-    of the first iterator; iterators with one point left are dropped. It reads
+    The result is a `linalg.generic` with an iterator over the groups before
+    the first iterator; iterators with one point left are dropped. It reads
     the diagonal blocks of the old weight; `transform.kas.new_weights` gives it
     a weight of its own.
 
     Changes what is computed: whether a network with it is any good must be
-    judged by other means, such as Fisher Potential.
+    evaluated by other means, such as Fisher Potential.
 
     A target may also be a `kas.apply`, here and in the other transformations:
     then the result is one of a new concrete `kas.operator`. The iterators of an
@@ -174,7 +174,7 @@ def NeuralSlabsOp : NeuralTransformOp<"slabs"> {
   let summary = "cuts data into slabs, each with weights of its own";
   let description = [{
     Sequence 1 of Turner et al. (section 7.3): groups the weights over a spatial
-    iterator. Slabs do not see each other: the padding in front of the operation
+    iterator. Slabs do not see each other: the padding before the operation
     is applied to each. The first input is the data; the others are the weights,
     which become one for each slab. Work stays, weights are multiplied by the
     number of slabs.
@@ -207,7 +207,7 @@ def NeuralNewWeightsOp : NeuralTransformOp<"new_weights"> {
   let summary = "gives operations weights of their own";
   let description = [{
     Each input but the first becomes a new argument of the function around the
-    target, behind the argument that it was made from, with `kas.init =
+    target, after the argument that it was made from, with `kas.init =
     "kaiming(F)"` where F is the number of products in an element of the result
     (He et al., "Delving Deep into Rectifiers", section 2.2), and with the
     `kas.name` of the old argument and a number. Arguments that nothing reads

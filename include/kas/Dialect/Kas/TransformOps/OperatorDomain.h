@@ -12,7 +12,7 @@
 // The iterators of an operator are its output coordinates, then its reductions
 // in program order, so those of `kas.conv2d` have the numbers of
 // `linalg.conv_2d_nchw_fchw`. Each function replaces a `kas.apply` by one of a
-// new concrete operator that stands behind the old one, and whose weights are
+// new concrete operator that follows the old one, and whose weights are
 // slices of the old ones. Where an application does not qualify, they change
 // nothing and say in `reason` what they require and what they got.
 //
@@ -49,7 +49,7 @@ mlir::FailureOr<ApplyOp> depthwiseIterators(mlir::RewriterBase &rewriter,
                                             std::string &reason);
 
 /// `restrictReduction`. There is no primitive for a part of the data, so a
-/// slice of it stands in front of the application.
+/// slice of it precedes the application.
 mlir::FailureOr<ApplyOp>
 restrictReduction(mlir::RewriterBase &rewriter, ApplyOp apply, int64_t iterator,
                   int64_t offset, std::string &reason,

@@ -63,7 +63,7 @@ def KasCPU_ScheduleAttr : AttrDef<KasCPU_Dialect, "CPUSchedule"> {
     - C2: only panels have a `tile` and a `depth`, panels no `columns`, row vectors
       no `rows`.
     - C3: the attribute `kas_cpu.schedule` of an operation is of this kind.
-    - C4: it stands on a `kas.apply` or a linalg operation.
+    - C4: it is on a `kas.apply` or a linalg operation.
 
     A schedule that does not suit the operation or the registers of the target is an
     error of `-kas-pack-operators` and `-kas-pack-contractions`.

@@ -14,7 +14,6 @@
 #ifndef KAS_DIALECT_KASGPU_IR_KASGPU_H
 #define KAS_DIALECT_KASGPU_IR_KASGPU_H
 
-#include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Dialect.h"
 #include "llvm/Support/Error.h"

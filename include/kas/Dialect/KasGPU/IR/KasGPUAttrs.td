@@ -24,8 +24,8 @@ def KasGPU_Dialect : Dialect {
   let description = [{
     Its operations are those of warpgroups, and the copies that feed them. Its attribute `kas_gpu.schedule` is set on `kas.apply` and
     `linalg.generic`, `kas_gpu.device` on modules. Passes write `kas_gpu.access` on the arguments of
-    kernels, `kas_gpu.dynamic_bytes` on kernels, `kas_gpu.scratch` on the buffer of temporaries and `kas_gpu.manifest` on
-    modules.
+    kernels, `kas_gpu.dynamic_bytes` on kernels, `kas_gpu.scratch` on the buffer of temporaries, `kas_gpu.manifest` on
+    modules and `kas_gpu.assertions` on functions.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
@@ -42,6 +42,10 @@ def KasGPU_Dialect : Dialect {
         "kas_gpu.dynamic_bytes";
     /// The attribute of the buffer that holds all temporary ones.
     static constexpr ::llvm::StringLiteral scratchName = "kas_gpu.scratch";
+    /// The attribute of functions whose last result, an i32, is the position of
+    /// the assertion that failed: an array of their texts.
+    static constexpr ::llvm::StringLiteral assertionsName =
+        "kas_gpu.assertions";
     /// The attribute of modules with the manifest, a JSON text.
     static constexpr ::llvm::StringLiteral manifestName = "kas_gpu.manifest";
     /// The attribute of kernels with the number of tensor maps that they take
@@ -132,7 +136,7 @@ def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
     - C5: entries of `tile` divide those of `block`, and the quotients' product is `threads`.
     - C6: `padding` is at least 0; `stages` is 1 or 2.
     - C7: the attribute `kas_gpu.schedule` of an operation is of this kind.
-    - C8: it stands on a `kas.apply` or a `linalg.generic`.
+    - C8: it is on a `kas.apply` or a `linalg.generic`.
     - C9: tensor-core kernels have a `precision` of tf32, f16 or bf16; direct and staged ones have f32.
     - C10: tensor-core kernels have `tile`s of multiples of 16 that divide `block`, a warp of 32 threads for
       each tile, a `depth` that is a multiple of 16 and lines of workgroup memory that begin at multiples of
@@ -188,7 +192,7 @@ def KasGPU_DeviceAttr : AttrDef<KasGPU_Dialect, "GPUDevice"> {
     Constraints:
     - D1: all numbers are at least 1, `max_threads` at most 1024.
     - D2: the attribute `kas_gpu.device` of a module is of this kind.
-    - D3: it stands on a module.
+    - D3: it is on a module.
   }];
   let parameters = (ins
     StringRefParameter<>:$name,

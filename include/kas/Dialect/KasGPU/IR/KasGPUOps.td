@@ -23,7 +23,7 @@ def KasGPU_TensorMapAttr : AttrDef<KasGPU_Dialect, "TensorMap"> {
   let summary = "how a tensor lies in global memory, and what one copy takes of it";
   let description = [{
     A tensor of 1 to 5 dimensions, innermost first: the element at `i` is `i[0] + sum of i[d] * strides[d - 1]`
-    elements behind the start of a buffer. A copy takes a `box` of it. The host makes a descriptor of the buffer's
+    elements past the start of a buffer. A copy takes a `box` of it. The host makes a descriptor of the buffer's
     address and these numbers, which the kernel gets as a parameter.
 
     ```mlir
@@ -67,7 +67,7 @@ def KasGPU_InitBarriersOp : KasGPU_Op<"init_barriers",
   let description = [{
     A phase of each of `barriers` ends when one thread has said how many bytes it expects
     (`kas_gpu.expect_bytes`) and copies have written as many. One thread does this; others may use the
-    barriers behind a `gpu.barrier`.
+    barriers after a `gpu.barrier`.
 
     ```mlir
     kas_gpu.init_barriers %barriers : memref<4xi64, #gpu.address_space<workgroup>>
@@ -194,7 +194,7 @@ def KasGPU_WarpgroupMmaOp : KasGPU_Op<"warpgroup_mma",
     The 128 threads of a warpgroup begin to add the product of a matrix of 64 rows in `row_memory` and one of columns
     in `column_memory` to their sums, which must not be read before `kas_gpu.warpgroup_wait`. The vector of
     sums has, for each eight columns, rows l / 4 and l / 4 + 8 of the 16 of warp w that lane l is in, and of these
-    columns 2 (l mod 4) and the one behind it. Lines of memory are steps (eight lines of rows or columns are
+    columns 2 (l mod 4) and the next one. Lines of memory are steps (eight lines of rows or columns are
     `stride` of the descriptor apart from the next eight), or, with `transpose_rows` and `transpose_columns`,
     64 rows or columns (`leading` from the next 64; eight steps are `stride` apart).
 
@@ -226,7 +226,7 @@ def KasGPU_WarpgroupFenceOp : KasGPU_Op<"warpgroup_fence",
     [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "order the registers of sums before products";
   let description = [{
-    In front of the first products, and of those behind which sums were changed otherwise. Becomes
+    Before the first products, and before products whose sums were changed otherwise since. Becomes
     `nvvm.wgmma.fence.aligned`.
   }];
   let assemblyFormat = "attr-dict";
@@ -245,9 +245,9 @@ def KasGPU_WarpgroupWaitOp : KasGPU_Op<"warpgroup_wait",
     [MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["values", "results"]>]> {
   let summary = "wait for all but some groups of products";
   let description = [{
-    The results are the sums behind all but the last `groups` groups. Everything that reads or carries sums on goes
+    The results are the sums after all but the last `groups` groups. Everything that reads or carries sums on goes
     through such an operation: else LLVM would be free to read registers that are being written. Indices that go
-    through it are the same behind; what is computed of them is not computed in front.
+    through it are the same afterwards; what is computed of them is not computed before.
 
     ```mlir
     %done, %thread = kas_gpu.warpgroup_wait 0, %sums, %id : vector<32x2x2xf32>, index

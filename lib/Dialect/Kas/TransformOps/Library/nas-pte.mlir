@@ -18,7 +18,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield %result : !transform.any_op
   }
 
-  // Sequence 2: the first outputs from all inputs; the others in groups from the inputs behind as many. `unrolled` is less
+  // Sequence 2: the first outputs from all inputs; the others in groups from the inputs after as many. `unrolled` is less
   // than the number of output and of input channels; the groups divide what is left of both.
   transform.named_sequence @nas_pte_sequence_2(
       %convolution: !transform.any_op {transform.consumed},

@@ -198,7 +198,7 @@ void NeuralTransformsTest::transform(const Layer &layer, StringRef script) {
 }
 
 void NeuralTransformsTest::parse(std::string text) {
-  // The sequences of the library stand beside the script.
+  // The sequences of the library are next to the script.
   auto library = llvm::MemoryBuffer::getFile(KAS_TRANSFORM_LIBRARY);
   ASSERT_TRUE(bool(library));
   StringRef sequences = (*library)->getBuffer();
@@ -251,7 +251,7 @@ NeuralTransformsTest::run(std::optional<int64_t> inputsPerGroup) {
                inputsPerGroup.value_or(shape[shape.size() - 3]), layer.outputs,
                weight - 1);
   }
-  (*function)(arguments, results);
+  llvm::cantFail((*function)(arguments, results));
   compareWithReference(arguments, results[0].getValues());
   return std::vector<float>(results[0].getValues().begin(),
                             results[0].getValues().end());

@@ -2,7 +2,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares algorithms of the search on the space of tools/judging/digits.mlir at the same training effort.
+"""Compares algorithms of the search on the space of tools/proxies/digits.mlir at the same training effort.
 
 For each algorithm and seed one `kas.search`, whose best is trained again. Prints a table.
 The databases stay in the folder of --output; the same command goes on.

@@ -2,11 +2,11 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains and scores operators drawn uniformly from the space of tools/judging/space.mlir, on two tasks.
+"""Trains and scores operators drawn uniformly from the space of tools/proxies/space.mlir, on two tasks.
 
 Writes one JSON object per line and training (or set of scores) to the output file. It may be killed at any time: the
 same command goes on. Several processes may share the work, each with an --output and a --first of its own (all but one
-with --dense-seeds=0): the files in sequence are the table. tools/judging/analyse.py makes the tables of
+with --dense-seeds=0): the files in sequence are the table. tools/proxies/analyse.py makes the tables of
 docs/reports/proxies.md from it.
 """
 
@@ -82,7 +82,7 @@ def main() -> None:
     )
     parser.add_argument("--tasks", default="digits,moved_digits", help="data sets (default digits,moved_digits)")
     parser.add_argument("--seconds", type=float, default=math.inf, help="start nothing after so many seconds")
-    parser.add_argument("--output", default=str(ROOT.parents[1] / "docs" / "data" / "judging.jsonl"))
+    parser.add_argument("--output", default=str(ROOT.parents[1] / "docs" / "data" / "proxies.jsonl"))
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)

@@ -2,7 +2,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the tables of docs/reports/proxies.md from what tools/judging/run.py wrote.
+"""Makes the tables of docs/reports/proxies.md from what tools/proxies/run.py wrote.
 
 They say how well each proxy ranks operators, what picking by it costs, and which policy finds the best operator for the
 same training time.
@@ -356,7 +356,7 @@ def policies_table(tasks: dict[str, Task], trainings=(5, 10, 20, 40)) -> list[st
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("input", nargs="?", default=str(ROOT / "docs" / "data" / "judging.jsonl"))
+    parser.add_argument("input", nargs="?", default=str(ROOT / "docs" / "data" / "proxies.jsonl"))
     parser.add_argument("--shuffles", type=int, default=SHUFFLES, help="orders for each policy (default 20)")
     parser.add_argument("--draws", type=int, default=DRAWS, help="of the bootstrap (default 1000)")
     arguments = parser.parse_args()

@@ -4,9 +4,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares the search algorithms of kas at equal training seconds on imputed accuracies.
 
-The space is tools/judging/space.mlir; accuracies are imputed instead of trained.
+The space is tools/proxies/space.mlir; accuracies are imputed instead of trained.
 
-The algorithms choose their operators among all of the space, of which tools/judging/run.py trained a sample. An
+The algorithms choose their operators among all of the space, of which tools/proxies/run.py trained a sample. An
 operator outside the sample takes accuracy and training seconds from one of the three of the sample that are nearest to
 it in their static features (standardized logarithms), which its key chooses: so that no operator is better than the
 best that was trained, and as many are bad. How much that says is shown first: the rank correlation of the sample's
@@ -98,7 +98,7 @@ def run(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("input", nargs="?", default=str(ROOT.parents[1] / "docs" / "data" / "judging.jsonl"))
+    parser.add_argument("input", nargs="?", default=str(ROOT.parents[1] / "docs" / "data" / "proxies.jsonl"))
     parser.add_argument("--algorithms", default="random,uniform,evolution,mcts")
     parser.add_argument("--seeds", type=int, default=20, help="searches with each (default 20)")
     parser.add_argument("--least", type=int, default=30, help="refuse samples of fewer operators (default 30)")

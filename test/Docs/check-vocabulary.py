@@ -1,0 +1,100 @@
+"""Finds words that the terms of the field have replaced.
+
+usage: check-vocabulary.py ROOT
+
+Looks at the text files of ROOT that git tracks or, where ROOT is no working tree, at all. Each rule has an expression,
+the words to use instead, and the files in which the word may be: definitions of aliases, their tests and their pages.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+PLACES = ("include", "lib", "tools", "test", "cmake", "python", "docs", ".ci")
+SUFFIXES = {".c", ".cmake", ".cpp", ".css", ".h", ".html", ".in", ".js", ".md", ".mlir", ".py", ".sh", ".td", ".test"}
+SUFFIXES |= {".toml", ".txt", ".yaml", ".yml"}
+# The words themselves.
+EXEMPT = ("CHANGELOG.md", "test/Docs/check-vocabulary.py", "test/Docs/vocabulary.test")
+
+# A space of an expression: also the end of a line, with what begins the next one in a comment.
+GAP = r"(?:[ \t]|\n[ \t]*(?://[/!]?|#|\*|\|\*)?)"
+
+# (expression, what to write, files in which it is allowed)
+RULES = (
+    (
+        r"roads?",
+        "'strategy' (of a contraction) or 'lowering path' (of an operator)",
+        ("python/kas/_module.py", "test/python/test_names.py"),
+    ),
+    (r"behind", "'after', 'following' or 'past'", ()),
+    (r"in front of", "'before' or 'preceding'", ()),
+    (
+        r"judg\w*",
+        "'evaluator', 'metric', 'proxy' or 'evaluated'",
+        ("python/kas/evaluate/judges.py", "test/python/test_names.py"),
+    ),
+    (r"told", "'reported', 'given' or 'distinguished'", ()),
+    (r"asked (?:for|of|to)|(?:was|were|is|are|been|be|not) asked", "'requested' or 'queried'", ()),
+    (
+        r"walks(?!\()",
+        "'rollouts' (of a search), 'steps' or 'traversals'",
+        # The former names of parameters, and the key in databases.
+        (
+            "lib/Search/Core/MakeSearcher.cpp",
+            "lib/Search/Core/SearchStore.cpp",
+            "docs/guide/searching.md",
+            "test/unittests/Search/Core/SearchersTest.cpp",
+            "test/unittests/Search/Store/SearchStoreTest.cpp",
+        ),
+    ),
+    (r"(?:an?|the|random|uniform|each|every|some|one) walk(?!\()", "'rollout' (of a search) or 'traversal'", ()),
+    (r"dear(?:er|est)?", "'expensive'", ()),
+    (r"(?:stands?|stood|standing)(?!-in| in for|s? for)", "'is', 'is in' or 'is next to'", ()),
+    (r"found out|finds? out|no small thing", "'determined', or plain words", ()),
+    (r"(?:says?|said) of", "'reports about' or 'states for'", ()),
+)
+
+
+def get_files(root):
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, text=True)
+    if listed.returncode == 0 and (root / ".git").exists():
+        paths = [pathlib.Path(path) for path in listed.stdout.split("\0") if path]
+    else:
+        paths = [path.relative_to(root) for path in root.rglob("*") if path.is_file()]
+    for path in sorted(set(paths)):
+        inside = path.parts[0] in PLACES or len(path.parts) == 1
+        if inside and path.suffix in SUFFIXES and path.as_posix() not in EXEMPT and (root / path).is_file():
+            yield path
+
+
+def compile_words(words):
+    return re.compile(rf"(?<![\w-])(?:{words})(?!\w)".replace(" ", GAP + "+"), re.IGNORECASE)
+
+
+def main():
+    root = pathlib.Path(sys.argv[1]).resolve()
+    rules = [(compile_words(words), instead, allowed) for words, instead, allowed in RULES]
+    numbers, files, errors, lines = [0] * len(rules), 0, 0, 0
+    for path in get_files(root):
+        text = (root / path).read_text(errors="replace")
+        files += 1
+        lines += text.count("\n")
+        for index, (expression, instead, allowed) in enumerate(rules):
+            for match in expression.finditer(text):
+                if path.as_posix() in allowed:
+                    numbers[index] += 1
+                    continue
+                errors += 1
+                line = text.count("\n", 0, match.start()) + 1
+                print(f"{path.as_posix()}:{line}: expected {instead}, got '{' '.join(match[0].split())}'")
+    if errors:
+        print(f"{errors} old words")
+        return 1
+    print(f"0 old words in {lines} lines of {files} files")
+    for (words, _, _), count in zip(RULES, numbers):
+        print(f"allowed {count}: {words}")
+    return 0
+
+
+sys.exit(main())
