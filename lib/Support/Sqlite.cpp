@@ -42,7 +42,7 @@ std::string SqliteDatabase::getMessage(int code) const {
   return message;
 }
 
-Error SqliteDatabase::checkHeader() const {
+Error SqliteDatabase::checkHeader(bool countPages) const {
   uint64_t size = 0;
   if (std::error_code code = llvm::sys::fs::file_size(path, size))
     return makeError(code.message());
@@ -62,7 +62,7 @@ Error SqliteDatabase::checkHeader() const {
   uint64_t page = size < 18 ? 512 : at(16) * 256u + at(17), pages = 0;
   if (page == 1)
     page = 65536;
-  if (size >= 100 && !llvm::sys::fs::exists(path + "-wal"))
+  if (countPages && size >= 100 && !llvm::sys::fs::exists(path + "-wal"))
     for (size_t place = 28; place < 32; ++place)
       pages = pages * 256 + at(place);
   if (size < page * std::max<uint64_t>(pages, 1))

@@ -135,7 +135,7 @@ Error TuningStore::Impl::checkFile() const {
     return Error::success();
   if (!llvm::sys::fs::is_regular_file(status))
     return database.makeError("requires a regular file");
-  if (Error error = database.checkHeader())
+  if (Error error = database.checkHeader(/*countPages=*/true))
     return error;
   if (!(status.permissions() & llvm::sys::fs::all_write))
     return database.makeError("the file is read-only");

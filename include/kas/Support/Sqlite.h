@@ -97,10 +97,10 @@ public:
   /// "search database 'a.db': what".
   llvm::Error makeError(const llvm::Twine &what) const;
 
-  /// The file is empty, or starts like a database of which no page is missing.
-  /// SQLite takes what is shorter than a page for an empty file, and would
-  /// write over it; this is to be called before `open`.
-  llvm::Error checkHeader() const;
+  /// The file is empty, or starts like a database and has one page, or with
+  /// `countPages` all of them. SQLite takes what is shorter than a page for an
+  /// empty file, and would write over it; this is to be called before `open`.
+  llvm::Error checkHeader(bool countPages = false) const;
   llvm::Error open(const SqliteOptions &options);
 
   /// Nothing was ever written to the file.
