@@ -15,6 +15,7 @@
 #include "kas/Conversion/KasKernelToLinalg.h"
 #include "kas/Conversion/OperatorModule.h"
 #include "kas/Conversion/Passes.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
@@ -135,8 +136,10 @@ bool kasKernelGetShapes(KasModule *module, const char *name,
                           [&] { writeShapes(types.drop_front(numInputs)); });
     writer.attributeArray("deviations", [&] {
       for (unsigned index = numInputs; index < types.size(); ++index) {
-        StringRef text =
-            function.getArgAttrOfType<StringAttr>(index, "kas.init").getValue();
+        StringRef text = function
+                             .getArgAttrOfType<StringAttr>(
+                                 index, KasDialect::initializerAttrName)
+                             .getValue();
         double deviation = 1;
         bool isNormal = text.consume_front("normal(") &&
                         text.consume_back(")") && !text.getAsDouble(deviation);

@@ -8,6 +8,7 @@
 
 #include "kas-c/Search.h"
 #include "Handles.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Networks/Sites/Site.h"
 #include "kas/Search/Core/Session.h"
 #include "kas/Search/Operators/GraphState.h"
@@ -125,7 +126,8 @@ bool kasSpaceDescribe(KasModule *module, const char *name, KasStream json,
           writer.attribute(name.drop_front(StringRef("baseline_").size()),
                            *value);
     });
-    auto named = space->getAttrOfType<StringAttr>(namedOperatorAttributeName);
+    auto named =
+        space->getAttrOfType<StringAttr>(KasDialect::namedOperatorAttrName);
     writer.attribute("named_operator", named ? named.getValue() : "");
   });
   return true;

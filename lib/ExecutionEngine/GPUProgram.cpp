@@ -68,21 +68,22 @@ kas::execution::getGPUDevice(MLIRContext *context,
 
 llvm::Expected<GPUProgram>
 kas::execution::compileForDevice(ModuleOp module, const KasRtDeviceInfo &info,
-                                 StringRef precision, StringRef elements) {
-  if (elements == "f16" && !info.hasFloat16)
+                                 GPUPrecision precision,
+                                 codegen::GPUElements elements) {
+  if (elements == codegen::GPUElements::F16 && !info.hasFloat16)
     return llvm::createStringError(
         "expected a device with 16-bit floats for elements of f16, got '" +
         StringRef(info.name) + "'");
   if (info.backend == KAS_RT_CUDA) {
     NVVMPipelineOptions options;
     options.chip = getChipOfDevice(info.architecture).str();
-    options.front.precision = precision.str();
-    options.front.elements = elements.str();
+    options.front.precision = precision;
+    options.front.elements = elements;
     return compileForNVVM(module, options);
   }
   SPIRVPipelineOptions options;
   options.front.device = getVulkanDevice(info).str();
-  options.front.elements = elements.str();
+  options.front.elements = elements;
   options.front.maxThreads = info.maxThreadsPerBlock;
   options.front.sharedBytes = info.maxSharedBytes;
   return compileForSPIRV(module, options);

@@ -96,7 +96,8 @@ FunctionSignature::makeArguments(const NamedTensors &given,
     auto tensor = Tensor::create(argument.shape);
     if (!tensor)
       return tensor.takeError();
-    argument.initializer.fill(*tensor, RandomStream(seed, argument.name));
+    argument.initializer.fill(tensor->getValues(), argument.shape,
+                              RandomStream(seed, argument.name));
     tensors.push_back(std::move(*tensor));
   }
   return tensors;

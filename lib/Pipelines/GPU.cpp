@@ -35,7 +35,7 @@ static void addKernelCleanup(OpPassManager &manager) {
   kernels.addPass(createCSEPass());
 }
 
-void kas::buildGPUKernelFormation(OpPassManager &manager, StringRef type) {
+void kas::buildGPUKernelFormation(OpPassManager &manager, GPUElements type) {
   manager.addPass(createKasSpecializePass());
   manager.addPass(createKasRFactorPass());
   // Folds constants; what nothing reads needs no kernel.
@@ -43,7 +43,7 @@ void kas::buildGPUKernelFormation(OpPassManager &manager, StringRef type) {
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createGPUFormKernels());
   GPUSetElementsOptions elements;
-  elements.elements = type.str();
+  elements.elements = type;
   manager.addNestedPass<func::FuncOp>(createGPUSetElements(elements));
 }
 
@@ -87,19 +87,22 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
       llvm::cl::desc("Most bytes of workgroup memory; 0: those of the device"),
       llvm::cl::init(0)};
 
-  typename Base::template Option<std::string> elements{
-      *this, "elements",
-      llvm::cl::desc("What tensors of f32 are kept in: f32, f16 or bf16"),
-      llvm::cl::init(GPUFrontOptions().elements)};
-  typename Base::template Option<std::string> strategy{
+  typename Base::template Option<GPUElements> elements{
+      *this, "elements", llvm::cl::desc("What tensors of f32 are kept in"),
+      llvm::cl::init(GPUFrontOptions().elements), getElementsValues()};
+  typename Base::template Option<GPUStrategyChoice> strategy{
       *this, "strategy",
-      llvm::cl::desc("direct, staged, tensor_core or warpgroup, for operators "
-                     "that can be computed so; by default the cheapest one")};
-  typename Base::template Option<std::string> precision{
+      llvm::cl::desc("The strategy of operators that can be computed so"),
+      llvm::cl::init(GPUFrontOptions().strategy), getStrategyValues()};
+  typename Base::template Option<GPUPrecision> precision{
       *this, "precision",
-      llvm::cl::desc("What factors of products may be rounded to: f32, or "
-                     "tf32, f16 or bf16 for tensor cores"),
-      llvm::cl::init("f32")};
+      llvm::cl::desc("What factors of products may be rounded to"),
+      llvm::cl::init(GPUFrontOptions().precision), getPrecisionValues()};
+
+  /// Reads the former names of options, too.
+  LogicalResult parseFromString(StringRef options) {
+    return Base::parseFromString(renameFormerOptions(options));
+  }
 
   GPUFrontOptions getFront() const {
     return {.device = device,
@@ -122,9 +125,9 @@ struct NVVMTextOptions : FrontTextOptions<NVVMTextOptions> {
       *this, "features",
       llvm::cl::desc("Such as +ptx80; by default a version of PTX that has all "
                      "of the chip")};
-  Option<std::string> format{*this, "format",
-                             llvm::cl::desc("ptx, cubin or fatbin"),
-                             llvm::cl::init(NVVMPipelineOptions().format)};
+  Option<GPUFormat> format{
+      *this, "format", llvm::cl::desc("What binaries are made as"),
+      llvm::cl::init(NVVMPipelineOptions().format), getNVVMFormatValues()};
   Option<std::string> toolkit{
       *this, "toolkit",
       llvm::cl::desc("The folder of the CUDA toolkit, for formats other than "
@@ -133,11 +136,9 @@ struct NVVMTextOptions : FrontTextOptions<NVVMTextOptions> {
 
 /// The text form of SPIRVPipelineOptions.
 struct SPIRVTextOptions : FrontTextOptions<SPIRVTextOptions> {
-  Option<std::string> profile{
-      *this, "profile",
-      llvm::cl::desc("f32, or f16 for devices with 16-bit arithmetic and "
-                     "storage"),
-      llvm::cl::init(SPIRVPipelineOptions().profile)};
+  Option<SPIRVProfile> profile{
+      *this, "profile", llvm::cl::desc("What devices have"),
+      llvm::cl::init(SPIRVPipelineOptions().profile), getProfileValues()};
 };
 } // namespace
 

@@ -34,7 +34,7 @@ void kas::buildNVVMPipeline(OpPassManager &manager,
   manager.addNestedPass<func::FuncOp>(createGPUReturnAssertions());
   buildGPUFrontHalf(manager, front);
   GPUWriteManifestOptions manifest;
-  manifest.api = "cuda";
+  manifest.api = GPUInterface::CUDA;
   manifest.chip = options.chip;
   manifest.format = options.format;
   manager.addPass(createGPUWriteManifest(manifest));

@@ -23,16 +23,16 @@ void kas::buildSPIRVPipeline(OpPassManager &manager,
   GPUFrontOptions front = options.front;
   if (front.device.empty())
     front.device = "vulkan";
-  std::string profile = front.elements == "f16" ? "f16" : options.profile;
+  SPIRVProfile profile =
+      front.elements == GPUElements::F16 ? SPIRVProfile::F16 : options.profile;
   manager.addNestedPass<func::FuncOp>(createGPUReturnAssertions());
   buildGPUFrontHalf(manager, front);
   GPUWriteManifestOptions manifest;
-  manifest.api = "vulkan";
-  manifest.format = "spirv";
-  if (auto capabilities = getCapabilities(profile))
-    for (spirv::Capability capability : *capabilities)
-      manifest.capabilities.push_back(
-          spirv::stringifyCapability(capability).str());
+  manifest.api = GPUInterface::Vulkan;
+  manifest.format = GPUFormat::SPIRV;
+  for (spirv::Capability capability : getCapabilities(profile))
+    manifest.capabilities.push_back(
+        spirv::stringifyCapability(capability).str());
   manager.addPass(createGPUWriteManifest(manifest));
   GPUToSPIRVOptions lowering;
   lowering.profile = profile;

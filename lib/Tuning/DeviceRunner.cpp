@@ -55,7 +55,7 @@ DeviceRunner::create(mlir::ModuleOp module, llvm::StringRef function,
 }
 
 Expected<GPUProgram> DeviceRunner::compile() const {
-  return compileForDevice(module, info, "f32", "f32");
+  return compileForDevice(module, info);
 }
 
 Error DeviceRunner::computeExpected() {

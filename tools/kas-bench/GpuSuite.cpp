@@ -67,9 +67,14 @@ static constexpr Case cases[] = {
 static constexpr Variant variants[] = {
     {"f32", 1e-4}, {"tf32", 1e-3}, {"f16", 1e-2}, {"bf16", 2e-2}};
 
+static GPUPrecision getPrecision(const Variant &variant) {
+  return *symbolizeGPUPrecision(variant.name);
+}
+
 /// Tensors have 16 bits where factors have.
-static StringRef getElements(StringRef precision) {
-  return precision == "tf32" ? StringRef("f32") : precision;
+static codegen::GPUElements getElements(const Variant &variant) {
+  return codegen::symbolizeGPUElements(variant.name)
+      .value_or(codegen::GPUElements::F32);
 }
 
 static std::string getName(const Case &entry, const Variant &variant) {
@@ -116,8 +121,8 @@ static Error runStaticCase(mlir::MLIRContext &context, const Case &entry,
     return loaded.takeError();
   NVVMPipelineOptions options;
   options.chip = settings.chip;
-  options.front.precision = variant.name;
-  options.front.elements = getElements(variant.name);
+  options.front.precision = getPrecision(variant);
+  options.front.elements = getElements(variant);
   auto program = compileForNVVM(*loaded->module, options);
   if (!program)
     return program.takeError();
@@ -231,7 +236,7 @@ static Expected<double> measureCopies(mlir::MLIRContext &context,
       mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   mlir::OwningOpRef<mlir::ModuleOp> module =
       createOperatorModule(source->lookupSymbol<OperatorOp>("copy"));
-  auto program = compileForDevice(*module, device.getInfo(), "f32", "f32");
+  auto program = compileForDevice(*module, device.getInfo());
   if (!program)
     return program.takeError();
   llvm::SmallVector<Tensor> inputs;
@@ -255,7 +260,7 @@ static Error runDeviceCase(mlir::MLIRContext &context, const Case &entry,
   if (!loaded)
     return loaded.takeError();
   auto program = compileForDevice(*loaded->module, device.getInfo(),
-                                  variant.name, getElements(variant.name));
+                                  getPrecision(variant), getElements(variant));
   if (!program)
     return program.takeError();
   auto signature =

@@ -179,10 +179,11 @@ Error kas::runOnDevice(mlir::ModuleOp module, StringRef function,
                        llvm::ArrayRef<Tensor> arguments,
                        llvm::MutableArrayRef<Tensor> results,
                        RunReport &report) {
-  if (settings.elements != "f32" && !isRuntimeDevice(settings.device))
+  if (settings.elements != codegen::GPUElements::F32 &&
+      !isRuntimeDevice(settings.device))
     return llvm::createStringError("expected elements of f32 on the device '" +
                                    settings.device + "', got '" +
-                                   settings.elements + "'");
+                                   codegen::toString(settings.elements) + "'");
   auto run = isRuntimeDevice(settings.device) ? runOnRuntimeDevice
              : isEmulator(settings.device)    ? runOnEmulator
                                               : runOnCPU;

@@ -13,6 +13,7 @@
 #ifndef KAS_TOOLS_KASRUN_H
 #define KAS_TOOLS_KASRUN_H
 
+#include "kas/Codegen/GPU/Options.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/Timing.h"
 #include "mlir/IR/Diagnostics.h"
@@ -32,9 +33,9 @@ struct RunSettings {
   std::vector<std::string> bindings;
   std::string device;
   /// Of factors, on tensor cores.
-  std::string precision = "f32";
-  /// Of tensors on devices: `f32`, `f16` or `bf16`.
-  std::string elements = "f32";
+  GPUPrecision precision = GPUPrecision::F32;
+  /// Of tensors on devices.
+  codegen::GPUElements elements = codegen::GPUElements::F32;
   std::vector<std::string> inputs, weights, args;
   std::string output;
   uint64_t seed = 0;

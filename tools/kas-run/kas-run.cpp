@@ -61,15 +61,15 @@ struct Options {
       cl::desc("Where to run: cpu, reference, cuda[:index], vulkan[:index], or "
                "emulator[:sm_90], which runs a GPU's kernels on the CPU"),
       cl::cat(category)};
-  cl::opt<std::string> precision{
-      "precision", cl::value_desc("f32|tf32|f16|bf16"), cl::init("f32"),
+  cl::opt<GPUPrecision> precision{
+      "precision", cl::init(GPUPrecision::F32),
       cl::desc("cuda: what factors of products may be rounded to, for tensor "
                "cores"),
-      cl::cat(category)};
-  cl::opt<std::string> elements{
-      "elements", cl::value_desc("f32|f16|bf16"), cl::init("f32"),
+      codegen::getPrecisionValues(), cl::cat(category)};
+  cl::opt<codegen::GPUElements> elements{
+      "elements", cl::init(codegen::GPUElements::F32),
       cl::desc("What tensors are kept in on devices with CUDA or Vulkan"),
-      cl::cat(category)};
+      codegen::getElementsValues(), cl::cat(category)};
   cl::list<std::string> inputs{
       "input", cl::value_desc("x.npy"),
       cl::desc("Data: for a function its arguments in order"),

@@ -13,8 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/Kas.h"
-#include "kas/Search/Core/Score.h"
 #include "kas/Search/Core/SearchStore.h"
+#include "kas/Search/Operators/Score.h"
 #include "kas/Support/CommandLine.h"
 #include "kas/Support/OutputFile.h"
 #include "kas/Support/Signals.h"

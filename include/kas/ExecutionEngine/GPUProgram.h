@@ -40,10 +40,10 @@ compileForSPIRV(mlir::ModuleOp module,
 
 /// The same for a device at hand, with its instructions and limits; `precision`
 /// and `elements` as in `GPUFrontOptions`, on Vulkan only the latter.
-llvm::Expected<GPUProgram> compileForDevice(mlir::ModuleOp module,
-                                            const KasRtDeviceInfo &info,
-                                            llvm::StringRef precision,
-                                            llvm::StringRef elements);
+llvm::Expected<GPUProgram>
+compileForDevice(mlir::ModuleOp module, const KasRtDeviceInfo &info,
+                 GPUPrecision precision = GPUPrecision::F32,
+                 codegen::GPUElements elements = codegen::GPUElements::F32);
 
 /// What schedules are chosen for when that compiles.
 llvm::Expected<GPUDeviceAttr> getGPUDevice(mlir::MLIRContext *context,

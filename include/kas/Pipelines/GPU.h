@@ -14,6 +14,7 @@
 #define KAS_PIPELINES_GPU_H
 
 #include "kas/Codegen/GPU/Device.h"
+#include "kas/Codegen/GPU/Options.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace kas {
@@ -24,15 +25,12 @@ struct GPUFrontOptions {
   std::string device = {};
   /// Take the place of the device's limits, if not 0.
   int64_t maxThreads = 0, sharedBytes = 0;
-  /// `direct`, `staged` or `tensor_core`, for operators that can be computed
-  /// so; empty: the cheapest one.
-  std::string strategy = {};
-  /// What factors of products may be rounded to: `f32`, or `tf32`, `f16` or
-  /// `bf16` for tensor cores.
-  std::string precision = "f32";
-  /// What tensors of f32 are kept in: `f32`, `f16` or `bf16`. Kernels compute
-  /// in f32.
-  std::string elements = "f32";
+  /// Of operators that can be computed so.
+  codegen::GPUStrategyChoice strategy = codegen::GPUStrategyChoice::Auto;
+  /// What factors of products may be rounded to, for tensor cores.
+  GPUPrecision precision = GPUPrecision::F32;
+  /// What tensors of f32 are kept in. Kernels compute in f32.
+  codegen::GPUElements elements = codegen::GPUElements::F32;
 };
 
 /// Functions on tensors to functions in which each operation that computes is a
@@ -40,8 +38,9 @@ struct GPUFrontOptions {
 /// `elements`. The first part of `buildGPUFrontHalf`, which leaves its result
 /// as it is, but for copies, which it makes anew; schedules are set on those
 /// operations.
-void buildGPUKernelFormation(mlir::OpPassManager &manager,
-                             llvm::StringRef elements = "f32");
+void buildGPUKernelFormation(
+    mlir::OpPassManager &manager,
+    codegen::GPUElements elements = codegen::GPUElements::F32);
 
 /// Operators on tensors to functions on buffers that launch kernels.
 void buildGPUFrontHalf(mlir::OpPassManager &manager,

@@ -25,9 +25,8 @@ struct NVVMPipelineOptions {
   std::string chip = "sm_90";
   /// Such as `+ptx80`; empty: a version of PTX that has all of the chip.
   std::string features = {};
-  /// `ptx`, text that the driver compiles; `cubin`, machine code for the chip;
-  /// or `fatbin`, a container with both.
-  std::string format = "ptx";
+  /// PTX, cubin or fatbin.
+  codegen::GPUFormat format = codegen::GPUFormat::PTX;
   /// The CUDA toolkit for formats other than PTX; empty: see
   /// `findCUDAToolkit`.
   std::string toolkit = {};

@@ -21,9 +21,8 @@ namespace kas {
 struct SPIRVPipelineOptions {
   /// Its device is `vulkan` if it names none.
   GPUFrontOptions front = {};
-  /// `f32`, or `f16` for devices with 16-bit arithmetic and storage, which
-  /// elements of f16 imply.
-  std::string profile = "f32";
+  /// What the device has; elements of f16 imply the profile of f16.
+  codegen::SPIRVProfile profile = codegen::SPIRVProfile::F32;
 };
 
 /// Functions on tensors to functions on buffers that launch kernels of a

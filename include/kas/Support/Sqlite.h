@@ -106,7 +106,7 @@ public:
   /// Nothing was ever written to the file.
   llvm::Expected<bool> isNew() const;
   /// The file has this `PRAGMA application_id` and `user_version`; `maker` is
-  /// what the error says of files with another one, such as "that kas made".
+  /// how the error describes files with another one, such as "that kas made".
   llvm::Error checkKind(int64_t applicationId, int64_t schemaVersion,
                         llvm::StringRef maker) const;
   /// The cheap check of all pages.

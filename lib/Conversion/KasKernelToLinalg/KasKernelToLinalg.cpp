@@ -12,6 +12,7 @@
 
 #include "kas/Conversion/KasKernelToLinalg.h"
 #include "kas/Conversion/Passes.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/CanonicalizeKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -181,9 +182,9 @@ kas::createKernelFunction(OpBuilder &builder, KernelOp kernel,
           arguments.types,
           RankedTensorType::get(*output, builder.getF32Type())));
   for (unsigned i = 0; i < arguments.types.size(); ++i) {
-    function.setArgAttr(i, "kas.name",
+    function.setArgAttr(i, KasDialect::argumentNameAttrName,
                         builder.getStringAttr(arguments.names[i]));
-    function.setArgAttr(i, "kas.init",
+    function.setArgAttr(i, KasDialect::initializerAttrName,
                         builder.getStringAttr(arguments.initializers[i]));
   }
   Block *body = function.addEntryBlock();

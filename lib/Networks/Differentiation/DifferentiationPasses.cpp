@@ -109,7 +109,7 @@ struct KasFisherPass : kas::networks::impl::KasFisherPassBase<KasFisherPass> {
     if (failed(fisher) || failed(eraseUnusedOperands(*fisher)))
       return signalPassFailure();
     SmallVector<StringRef> layers(names.begin(), names.end());
-    (*fisher)->setAttr("kas.layers",
+    (*fisher)->setAttr(KasDialect::layersAttrName,
                        Builder(&getContext()).getStrArrayAttr(layers));
   }
 };
@@ -137,9 +137,10 @@ struct KasProxiesPass
         failed(eraseUnusedOperands(*synflow)))
       return signalPassFailure();
     ArrayAttr parameters = getNames(&getContext(), names.parameters);
-    (*proxies)->setAttr("kas.layers", getNames(&getContext(), names.layers));
-    (*proxies)->setAttr("kas.parameters", parameters);
-    (*synflow)->setAttr("kas.parameters", parameters);
+    (*proxies)->setAttr(KasDialect::layersAttrName,
+                        getNames(&getContext(), names.layers));
+    (*proxies)->setAttr(KasDialect::parametersAttrName, parameters);
+    (*synflow)->setAttr(KasDialect::parametersAttrName, parameters);
   }
 };
 

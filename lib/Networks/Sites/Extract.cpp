@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Sites/Extract.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -180,7 +181,7 @@ static SpaceOp writeSpace(OpBuilder &builder, SymbolTable &symbolTable,
       builder.getDenseI64ArrayAttr(multiplicities),
       getDefaultLimits(builder, kind), getBudget(builder, group, options));
   if (!kind.namedOperator.empty())
-    space->setAttr(namedOperatorAttributeName,
+    space->setAttr(KasDialect::namedOperatorAttrName,
                    builder.getStringAttr(kind.namedOperator));
   symbolTable.insert(space, builder.getInsertionPoint());
   return space;
@@ -194,7 +195,7 @@ static void markSites(Builder &builder, SpaceOp space, const Group &group) {
       entries.append("binding", builder.getI64IntegerAttr(index));
       if (!site->name.empty())
         entries.append("name", builder.getStringAttr(site->name));
-      site->op->setAttr(siteAttributeName,
+      site->op->setAttr(KasDialect::siteAttrName,
                         entries.getDictionary(builder.getContext()));
     }
 }
@@ -209,8 +210,9 @@ kas::networks::extractSpaces(ModuleOp module, const ExtractOptions &options) {
         op.emitRemark() << "not extracted: " << reason;
       },
       options.stemChannels);
-  llvm::erase_if(
-      sites, [](Site &site) { return site.op->hasAttr(siteAttributeName); });
+  llvm::erase_if(sites, [](Site &site) {
+    return site.op->hasAttr(KasDialect::siteAttrName);
+  });
   result.numSites = sites.size();
 
   for (Site &site : sites)

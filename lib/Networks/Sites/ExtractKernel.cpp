@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Networks/Sites/KernelSites.h"
 #include "llvm/ADT/MapVector.h"
 #include <numeric>
@@ -160,7 +161,7 @@ static void mark(Builder &builder, const KernelSite &site, KernelOp kernel,
     entries.append("name", builder.getStringAttr(site.name));
   if (site.family == KernelFamily::Attention)
     entries.append("attention", builder.getUnitAttr());
-  site.layer.op->setAttr(siteAttributeName,
+  site.layer.op->setAttr(KasDialect::siteAttrName,
                          entries.getDictionary(builder.getContext()));
 }
 
@@ -205,7 +206,7 @@ kas::networks::extractKernel(ModuleOp module, const ExtractOptions &options) {
       options.stemChannels);
   llvm::MapVector<KernelFamily, SmallVector<const KernelSite *>> families;
   for (const KernelSite &site : sites) {
-    if (site.layer.op->hasAttr(siteAttributeName))
+    if (site.layer.op->hasAttr(KasDialect::siteAttrName))
       continue;
     families[site.family].push_back(&site);
     ++result.numSites;

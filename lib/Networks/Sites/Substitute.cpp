@@ -128,16 +128,16 @@ FailureOr<MarkedSite> Substituter::readMark(linalg::LinalgOp op,
   auto index = entries ? entries.getAs<IntegerAttr>("binding") : IntegerAttr();
   if (!symbol || !index || !index.getType().isInteger(64))
     return op.emitOpError("requires a space and a binding in '")
-           << siteAttributeName << "', got " << mark;
+           << KasDialect::siteAttrName << "', got " << mark;
   auto space = symbolTable.lookup<SpaceOp>(symbol.getValue());
   if (!space)
     return op.emitOpError("requires a kas.space in '")
-           << siteAttributeName << "', got " << symbol;
+           << KasDialect::siteAttrName << "', got " << symbol;
   if (index.getValue().isNegative() ||
       index.getValue().uge(space.getBindings().size()))
     return op.emitOpError("requires one of ")
            << space.getBindings().size() << " bindings of " << symbol << " in '"
-           << siteAttributeName << "', got " << Attribute(index);
+           << KasDialect::siteAttrName << "', got " << Attribute(index);
   auto binding =
       cast<BindingAttr>(space.getBindings()[index.getValue().getZExtValue()]);
   return MarkedSite{op, space, binding, nullptr};
@@ -170,7 +170,7 @@ LogicalResult Substituter::findMarkedSites() {
            << "requires an operator beside 'bind', got none";
   }
   WalkResult result = module.walk([&](linalg::LinalgOp op) {
-    Attribute mark = op->getAttr(siteAttributeName);
+    Attribute mark = op->getAttr(KasDialect::siteAttrName);
     if (!mark)
       return WalkResult::advance();
     FailureOr<MarkedSite> marked = readMark(op, mark);
@@ -179,8 +179,8 @@ LogicalResult Substituter::findMarkedSites() {
     if (*selected && marked->space != *selected)
       return WalkResult::advance();
     marked->replacement = common;
-    auto named =
-        marked->space->getAttrOfType<StringAttr>(namedOperatorAttributeName);
+    auto named = marked->space->getAttrOfType<StringAttr>(
+        KasDialect::namedOperatorAttrName);
     if (!common && named) {
       FailureOr<OperatorOp> found = findOperator(named);
       if (failed(found))
@@ -463,7 +463,7 @@ FailureOr<SubstituteResult> Substituter::run() {
     return failure();
   if (markedSites.empty())
     mlir::emitWarning(module.getLoc())
-        << "requires layers that are marked with '" << siteAttributeName
+        << "requires layers that are marked with '" << KasDialect::siteAttrName
         << "', got none; kas-extract marks them";
   return result;
 }

@@ -68,15 +68,18 @@ bool KernelSubstituter::isWanted(DictionaryAttr mark) const {
 
 /// The binding that the mark names.
 FailureOr<int64_t> KernelSubstituter::readMark(linalg::LinalgOp op) {
-  auto entries = dyn_cast<DictionaryAttr>(op->getAttr(siteAttributeName));
+  auto entries =
+      dyn_cast<DictionaryAttr>(op->getAttr(KasDialect::siteAttrName));
   auto index = entries ? entries.getAs<IntegerAttr>("binding") : IntegerAttr();
   if (!index || !index.getType().isInteger(64))
     return op.emitOpError("requires a binding in '")
-           << siteAttributeName << "', got " << op->getAttr(siteAttributeName);
+           << KasDialect::siteAttrName << "', got "
+           << op->getAttr(KasDialect::siteAttrName);
   if (index.getInt() < 0 || index.getInt() >= int64_t(rules.bindings.size()))
     return op.emitOpError("requires one of ")
            << rules.bindings.size() << " bindings of '@" << kernel.getSymName()
-           << "' in '" << siteAttributeName << "', got " << Attribute(index);
+           << "' in '" << KasDialect::siteAttrName << "', got "
+           << Attribute(index);
   return index.getInt();
 }
 
@@ -261,7 +264,7 @@ LogicalResult KernelSubstituter::replace(linalg::LinalgOp op,
              "called, because its arguments change";
     return failure();
   }
-  bool isBlock = op->getAttrOfType<DictionaryAttr>(siteAttributeName)
+  bool isBlock = op->getAttrOfType<DictionaryAttr>(KasDialect::siteAttrName)
                      .contains("attention");
   FailureOr<KernelSite> site =
       isBlock ? matchAttention(op, reason) : matchKernelSite(op, reason);
@@ -334,7 +337,7 @@ void KernelSubstituter::finishArguments() {
 FailureOr<SubstituteResult> KernelSubstituter::run() {
   SmallVector<std::pair<linalg::LinalgOp, int64_t>> marked;
   WalkResult walked = module.walk([&](linalg::LinalgOp op) {
-    auto mark = op->getAttrOfType<DictionaryAttr>(siteAttributeName);
+    auto mark = op->getAttrOfType<DictionaryAttr>(KasDialect::siteAttrName);
     if (!isWanted(mark))
       return WalkResult::advance();
     FailureOr<int64_t> index = readMark(op);
@@ -358,7 +361,7 @@ FailureOr<SubstituteResult> KernelSubstituter::run() {
   finishArguments();
   if (marked.empty())
     mlir::emitWarning(module.getLoc())
-        << "requires layers that are marked with '" << siteAttributeName
+        << "requires layers that are marked with '" << KasDialect::siteAttrName
         << "' for " << (family.empty() ? "a kernel" : "'@") << family
         << (family.empty() ? "" : "'") << ", got none; kas-extract marks them";
   return result;
@@ -368,11 +371,12 @@ FailureOr<SubstituteResult> KernelSubstituter::run() {
 /// for it began with, if there are any; empty for any.
 static StringRef getFamily(ModuleOp module, KernelOp kernel) {
   SmallVector<StringRef> candidates = {kernel.getSymName()};
-  if (auto origin = kernel->getAttrOfType<StringAttr>("kas.origin"))
+  if (auto origin =
+          kernel->getAttrOfType<StringAttr>(KasDialect::originAttrName))
     candidates.push_back(origin.getValue());
   StringRef family;
   module.walk([&](linalg::LinalgOp op) {
-    auto mark = op->getAttrOfType<DictionaryAttr>(siteAttributeName);
+    auto mark = op->getAttrOfType<DictionaryAttr>(KasDialect::siteAttrName);
     auto marked = mark ? mark.getAs<FlatSymbolRefAttr>("kernel") : nullptr;
     if (marked && llvm::is_contained(candidates, marked.getValue()))
       family = marked.getValue();

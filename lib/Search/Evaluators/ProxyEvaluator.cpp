@@ -89,7 +89,7 @@ private:
 static std::optional<int64_t> findBinding(ModuleOp layer, StringRef space) {
   std::optional<int64_t> found;
   layer.walk([&](Operation *op) {
-    auto mark = op->getAttrOfType<DictionaryAttr>(siteAttributeName);
+    auto mark = op->getAttrOfType<DictionaryAttr>(KasDialect::siteAttrName);
     auto symbol = mark ? mark.getAs<FlatSymbolRefAttr>("space") : nullptr;
     auto index = mark ? mark.getAs<IntegerAttr>("binding") : nullptr;
     if (symbol && index && symbol.getValue() == space)

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/TransformOps/IteratorDomain.h"
 #include "kas/Networks/Scores/Proxies.h"
 #include "kas/Search/Networks/NetworkState.h"
@@ -142,7 +143,7 @@ kas::search::applyConfiguration(func::FuncOp function,
              << layer.name << "' by '" << toString(program) << "': " << reason;
     programs.append(layer.name, rewriter.getStringAttr(toString(program)));
   }
-  function->setAttr(programsAttributeName,
+  function->setAttr(KasDialect::programsAttrName,
                     programs.getDictionary(function.getContext()));
   return success();
 }
@@ -164,7 +165,7 @@ kas::search::printScript(const NetworkProblem &problem,
            << name
            << " = transform.structured.match "
               "ops{[\"linalg.conv_2d_nchw_fchw\"]} attributes {"
-           << layerAttributeName << " = \"" << layer.name
+           << KasDialect::layerAttrName << " = \"" << layer.name
            << "\"} in %root : (!transform.any_op) -> !transform.any_op\n"
            << printTransforms(program, name, "    ");
   }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Networks/NetworkTarget.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Search/Evaluators/LatencyEvaluator.h"
 #include "kas/Search/Networks/FisherScorer.h"
 #include "kas/Search/Networks/LayerTimes.h"
@@ -216,7 +217,7 @@ void kas::search::registerNetworkSearch() {
     SmallVector<linalg::LinalgOp> convolutions = findConvolutions(function);
     for (const NetworkProblem::Layer &layer : problem->layers)
       convolutions[layer.index]->setAttr(
-          layerAttributeName,
+          KasDialect::layerAttrName,
           StringAttr::get(function.getContext(), layer.name));
     std::string settings = "limits " + llvm::join(request.limits, ",");
     if (scored != function)

@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Search/Core/Score.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Search/Core/Session.h"
+#include "kas/Search/Operators/Score.h"
 #include "kas/Search/Pass/Passes.h"
 #include "kas/Search/Pass/SearchTarget.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -301,7 +302,7 @@ void SearchPass::append(Session &session, SearchTarget &target,
     setScore(op, std::get<Metrics>(result.outcome), origin, id);
     if (session.getObjective().isPareto() &&
         front.contains(result.candidate.id))
-      op->setAttr("kas.front", builder.getUnitAttr());
+      op->setAttr(KasDialect::frontAttrName, builder.getUnitAttr());
     symbols.insert(op); // Renames it where the name is taken.
   }
 }

@@ -156,20 +156,6 @@ func.func @d3() attributes {kas_gpu.device = #kas_gpu.device<name = "any", proce
 
 // -----
 
-// A1
-// expected-error@below {{expected an array of strings as kas_gpu.assertions, got [1]}}
-func.func @a1() attributes {kas_gpu.assertions = [1]} {
-  return
-}
-
-// -----
-
-// A2
-// expected-error@below {{expected kas_gpu.assertions on a function, got builtin.module}}
-module attributes {kas_gpu.assertions = ["text"]} {}
-
-// -----
-
 // expected-error@below {{expected no attribute of this dialect but kas_gpu.schedule}}
 func.func @other() attributes {kas_gpu.other} {
   return

@@ -7,7 +7,7 @@ module {
 // -----
 
 func.func @malformed(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
-  // expected-error @+1 {{requires a space and a binding in 'kas.site', got @linear}}
+  // expected-error @+1 {{expected a space or a kernel and a binding as kas.site, got @linear}}
   %y = linalg.matmul {kas.site = @linear} ins(%x, %w : tensor<2x4xf32>, tensor<4x4xf32>) outs(%x : tensor<2x4xf32>) -> tensor<2x4xf32>
   return %y : tensor<2x4xf32>
 }
@@ -15,7 +15,7 @@ func.func @malformed(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32
 // -----
 
 func.func @no_binding(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
-  // expected-error @+1 {{requires a space and a binding in 'kas.site', got {space = @linear}}}
+  // expected-error @+1 {{expected a space or a kernel and a binding as kas.site, got {space = @linear}}}
   %y = linalg.matmul {kas.site = {space = @linear}} ins(%x, %w : tensor<2x4xf32>, tensor<4x4xf32>) outs(%x : tensor<2x4xf32>) -> tensor<2x4xf32>
   return %y : tensor<2x4xf32>
 }
@@ -49,7 +49,7 @@ func.func @negative_binding(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<
 // -----
 
 func.func @narrow_binding(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> tensor<2x4xf32> {
-  // expected-error @+1 {{requires a space and a binding in 'kas.site', got {binding = 0 : i0, space = @linear}}}
+  // expected-error @+1 {{expected a space or a kernel and a binding as kas.site, got {binding = 0 : i0, space = @linear}}}
   %y = linalg.matmul {kas.site = {binding = 0 : i0, space = @linear}} ins(%x, %w : tensor<2x4xf32>, tensor<4x4xf32>) outs(%x : tensor<2x4xf32>) -> tensor<2x4xf32>
   return %y : tensor<2x4xf32>
 }

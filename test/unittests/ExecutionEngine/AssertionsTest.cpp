@@ -51,7 +51,7 @@ func.func @f(%x: tensor<1024x64xf32>, %w: tensor<64x16xf32>) -> (tensor<1024x64x
 }
 )mlir";
 
-/// Buffers that compiled code has asked for, and those that it has not freed.
+/// Buffers that compiled code has requested, and those that it has not freed.
 std::atomic<int64_t> numAllocations, numBuffers;
 
 void *allocate(size_t size) {

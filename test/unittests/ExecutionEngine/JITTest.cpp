@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/Pipelines/CPU.h"
 #include "mlir/IR/MLIRContext.h"
@@ -46,7 +47,7 @@ constexpr llvm::StringLiteral scaleText = R"mlir(
   }
   func.func @dynamic(%x: tensor<?xf32>) { return }
   func.func private @outside(%x: tensor<2xf32>)
-  func.func @badInit(%x: tensor<2xf32> {kas.init = "random"}) { return }
+  func.func @badInit(%x: tensor<2xf32>) { return }
   func.func @twice(%x: tensor<2xf32> {kas.name = "x"},
                    %y: tensor<2xf32> {kas.name = "x"}) { return }
 )mlir";
@@ -131,6 +132,10 @@ TEST_F(JITTest, UnusableFunctionsAreErrors) {
                             "f32, got 'index'");
   EXPECT_EQ(error("dynamic"), "'arg0' must be a statically shaped tensor of "
                               "f32, got 'tensor<?xf32>'");
+  // The verifier reports it where a module is read.
+  module->lookupSymbol<mlir::func::FuncOp>("badInit").setArgAttr(
+      0, KasDialect::initializerAttrName,
+      mlir::StringAttr::get(&context, "random"));
   EXPECT_EQ(error("badInit"),
             "argument 'arg0': expected zeros, ones, constant(V), normal(S), "
             "uniform(B), positive(V) or kaiming(F), got 'random'");

@@ -85,7 +85,7 @@ TEST_F(NpyTest, WritesAndReadsAllRanks) {
       {}, {3}, {2, 3}, {1, 2, 3, 4}, {0, 5}};
   for (const auto &shape : shapes) {
     Tensor tensor(shape);
-    Initializer().fill(tensor, RandomStream(1));
+    Initializer().fill(tensor.getValues(), tensor.getShape(), RandomStream(1));
     std::string bytes = formatNpy(tensor);
     EXPECT_EQ((bytes.size() - 4 * tensor.getNumElements()) % 64, 0u);
     ASSERT_EQ(message(writeNpy(path("a.npy"), tensor)), "");
@@ -195,7 +195,8 @@ TEST_F(NpyTest, ArchivesKeepOrderAndValues) {
   NamedTensors tensors;
   for (StringRef name : {"z.weight", "a.bias", "input"}) {
     Tensor tensor({2, 3});
-    Initializer().fill(tensor, RandomStream(3, name));
+    Initializer().fill(tensor.getValues(), tensor.getShape(),
+                       RandomStream(3, name));
     tensors.insert({name.str(), std::move(tensor)});
   }
   ASSERT_EQ(message(writeNpz(path("a.npz"), tensors)), "");

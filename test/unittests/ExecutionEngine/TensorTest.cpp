@@ -101,7 +101,8 @@ TEST(TensorTest, MaxRelativeError) {
 TEST(InitializerTest, ParsesAndFills) {
   auto fill = [](llvm::StringRef text, llvm::ArrayRef<int64_t> shape) {
     Tensor tensor(shape);
-    llvm::cantFail(Initializer::parse(text)).fill(tensor, RandomStream(1, "w"));
+    llvm::cantFail(Initializer::parse(text))
+        .fill(tensor.getValues(), tensor.getShape(), RandomStream(1, "w"));
     return tensor;
   };
   EXPECT_EQ(fill("zeros", {2}).data()[1], 0);

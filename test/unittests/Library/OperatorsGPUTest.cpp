@@ -136,8 +136,8 @@ TEST_P(OperatorKernels, OnTensorCores) {
                                       const std::vector<TestTensor> &weights) {
           return evaluateKernels(op, data, weights,
                                  {.device = "sm_90",
-                                  .strategy = "tensor_core",
-                                  .precision = name});
+                                  .strategy = GPUStrategyChoice::TensorCore,
+                                  .precision = *symbolizeGPUPrecision(name)});
         },
         precision.tolerance);
   }
@@ -165,7 +165,7 @@ static std::vector<float>
 evaluateWith16Bits(OperatorOp op, const TestTensor &data,
                    const std::vector<TestTensor> &weights, bool isBF16,
                    StringRef device = "sm_90",
-                   StringRef strategy = "tensor_core",
+                   GPUStrategyChoice strategy = GPUStrategyChoice::TensorCore,
                    GPUScheduleAttr schedule = nullptr) {
   DialectRegistry registry;
   registerGPUPipelineDialects(registry);
@@ -182,13 +182,14 @@ evaluateWith16Bits(OperatorOp op, const TestTensor &data,
       apply->setAttr(KasGPUDialect::scheduleName, schedule);
     });
   PassManager passes(context);
-  buildGPUFrontHalf(passes, {.device = device.str(),
-                             .strategy = strategy.str(),
-                             .precision = isBF16 ? "bf16" : "f16"});
+  buildGPUFrontHalf(
+      passes, {.device = device.str(),
+               .strategy = strategy,
+               .precision = isBF16 ? GPUPrecision::BF16 : GPUPrecision::F16});
   EXPECT_TRUE(succeeded(passes.run(*module)));
   unsigned numProducts = 0;
   module->walk([&](WarpgroupMmaOp) { ++numProducts; });
-  EXPECT_EQ(numProducts > 0, strategy == "warpgroup");
+  EXPECT_EQ(numProducts > 0, strategy == GPUStrategyChoice::Warpgroup);
   PassManager onCPU(context);
   onCPU.addPass(createGPUToCPULoops());
   CPUPipelineOptions serial;
@@ -271,7 +272,7 @@ TEST(OperatorKernel, OfWarpgroups) {
           [&](OperatorOp op, const TestTensor &data,
               const std::vector<TestTensor> &weights) {
             return evaluateWith16Bits(op, data, weights, isBF16, "sm_90a",
-                                      "warpgroup");
+                                      GPUStrategyChoice::Warpgroup);
           },
           isBF16 ? 2e-2 : 1e-2);
     }
@@ -327,7 +328,7 @@ TEST(OperatorKernel, OfWarpgroupsAtRandom) {
         [&](OperatorOp op, const TestTensor &data,
             const std::vector<TestTensor> &weights) {
           return evaluateWith16Bits(
-              op, data, weights, isBF16, "sm_90a", "warpgroup",
+              op, data, weights, isBF16, "sm_90a", GPUStrategyChoice::Warpgroup,
               getRandomSchedule(op.getContext(), generator, isBF16));
         },
         isBF16 ? 2e-2 : 1e-2);
@@ -376,7 +377,7 @@ static void checkOnVulkan(const formulas::Formula &formula, StringRef elements,
           const std::vector<TestTensor> &weights) -> std::vector<float> {
         OwningOpRef<ModuleOp> module = createModule(op);
         SPIRVPipelineOptions options;
-        options.front.elements = elements.str();
+        options.front.elements = *symbolizeGPUElements(elements);
         auto program = compileForSPIRV(*module, options);
         if (!program) {
           ADD_FAILURE() << llvm::toString(program.takeError());
@@ -404,7 +405,8 @@ TEST_P(OperatorKernels, OnVulkanDevicesInHalves) {
 }
 
 static void checkAssembly(ModuleOp module, const NVVMPipelineOptions &options) {
-  SCOPED_TRACE(options.chip + " " + options.front.precision);
+  SCOPED_TRACE(options.chip + " " +
+               stringifyEnum(options.front.precision).str());
   auto program = compileForNVVM(module, options);
   ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
   auto assembly = test::assemblePTX(*program, options.chip);
@@ -467,14 +469,14 @@ TEST_P(AssembledOperators, AssembledWithoutSpills) {
   ASSERT_TRUE(module);
   NVVMPipelineOptions options;
   options.chip = chip.str();
-  options.front.precision = precision.str();
+  options.front.precision = *symbolizeGPUPrecision(precision);
   if (isRounded)
-    options.front.strategy = "tensor_core";
+    options.front.strategy = GPUStrategyChoice::TensorCore;
   checkAssembly(*module, options);
   if (chip != "sm_90a" || (precision != "f16" && precision != "bf16"))
     return;
-  options.front.strategy = "warpgroup";
-  options.front.elements = precision.str();
+  options.front.strategy = GPUStrategyChoice::Warpgroup;
+  options.front.elements = *symbolizeGPUElements(precision);
   checkAssembly(*module, options);
 }
 

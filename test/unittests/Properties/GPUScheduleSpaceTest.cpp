@@ -90,8 +90,7 @@ std::set<GPUStrategy> checkPoints(StringRef device, GPUPrecision precision,
           manager.addPass(
               std::make_unique<DrawSchedules>(device.str(), precision, drawn));
           buildGPUFrontHalf(manager,
-                            {.device = device.str(),
-                             .precision = stringifyEnum(precision).str()});
+                            {.device = device.str(), .precision = precision});
           manager.addPass(createGPUToCPULoops());
         },
         {.pipeline = serial,

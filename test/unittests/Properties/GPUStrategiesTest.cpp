@@ -54,8 +54,8 @@ void checkKernels(const GPUFrontOptions &front, unsigned count,
 
 GPUFrontOptions onTensorCores(StringRef precision) {
   return {.device = "sm_90",
-          .strategy = "tensor_core",
-          .precision = precision.str()};
+          .strategy = GPUStrategyChoice::TensorCore,
+          .precision = *symbolizeGPUPrecision(precision)};
 }
 
 } // namespace
@@ -70,7 +70,7 @@ TEST(GPUStrategies, KernelsForVulkanAgreeWithTheReference) {
 
 // Kernels with workgroup memory, also where they are not the cheapest.
 TEST(GPUStrategies, StagedKernelsAgreeWithTheReference) {
-  checkKernels({.device = "vulkan", .strategy = "staged"},
+  checkKernels({.device = "vulkan", .strategy = GPUStrategyChoice::Staged},
                getNumOperators(100, 1000));
 }
 
@@ -96,7 +96,7 @@ TEST(GPUStrategies, TensorCoreKernelsAgreeWithTheReference) {
 static void checkOnVulkan(StringRef elements, double tolerance) {
   forEachBatch(getNumOperators(200, 1000), {}, [&](Batch &batch) {
     SPIRVPipelineOptions options;
-    options.front.elements = elements.str();
+    options.front.elements = *symbolizeGPUElements(elements);
     auto program = compileForSPIRV(batch.getModule(), options);
     ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
     EXPECT_EQ(validateSPIRV(*program), "");
@@ -171,9 +171,9 @@ TEST(GPUStrategies, WarpgroupKernelsAreAssembledWithoutSpills) {
                  [&](Batch &batch) {
                    NVVMPipelineOptions options;
                    options.chip = "sm_90a";
-                   options.front.strategy = "warpgroup";
-                   options.front.precision = options.front.elements =
-                       precision.str();
+                   options.front.strategy = GPUStrategyChoice::Warpgroup;
+                   options.front.precision = *symbolizeGPUPrecision(precision);
+                   options.front.elements = *symbolizeGPUElements(precision);
                    checkAssembly(batch.getModule(), options);
                  });
 }
@@ -193,9 +193,9 @@ OperatorMaker makeContractions(int64_t maxProducts) {
 /// Default schedules on sm_90a, of warpgroups where they can be.
 GPUFrontOptions onWarpgroups(StringRef precision) {
   return {.device = "sm_90a",
-          .strategy = "warpgroup",
-          .precision = precision.str(),
-          .elements = precision.str()};
+          .strategy = GPUStrategyChoice::Warpgroup,
+          .precision = *symbolizeGPUPrecision(precision),
+          .elements = *symbolizeGPUElements(precision)};
 }
 
 std::vector<uint16_t> round(ArrayRef<float> values,

@@ -52,6 +52,9 @@ def DenseOutputs : Pass<"kas-dense-outputs", "::mlir::func::FuncOp"> {
     %sums = linalg.generic ... outs(%some)
     ```
 
+    A pass on `func.func`, not on the interface of functions, so that
+    `kas-opt` runs it on all functions of a module without a nested pipeline.
+
     Example: `test/Codegen/CPU/dense-outputs.mlir`.
   }];
   let dependentDialects = [
@@ -71,6 +74,9 @@ def KeepReads : Pass<"kas-keep-reads", "::mlir::func::FuncOp"> {
     `bufferization.to_tensor` folds, so that nothing is known of the read: where
     such a buffer is read later and its tensor has other uses, that is no longer
     `writable`.
+
+    A pass on `func.func`, not on the interface of functions, so that
+    `kas-opt` runs it on all functions of a module without a nested pipeline.
 
     Example: `test/Codegen/CPU/keep-reads.mlir`.
   }];
@@ -138,6 +144,9 @@ def PackContractions : Pass<"kas-pack-contractions", "::mlir::func::FuncOp"> {
     it was cut, and why the rest was not: `--remarks-filter=kas-panels`. An operation
     may say itself how, by the attribute `kas_cpu.schedule`; it is an error if that
     does not suit.
+
+    A pass on `func.func`, not on the interface of functions, so that
+    `kas-opt` runs it on all functions of a module without a nested pipeline.
 
     Source: Goto and van de Geijn, "Anatomy of High-Performance Matrix
     Multiplication", ACM TOMS 34(3), 2008, sections 3 to 5.
@@ -297,6 +306,9 @@ def LowerPooling : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
     Poolings whose windows may lie outside as a whole, and those with dilation,
     stay as they are.
 
+    A pass on `func.func`, not on the interface of functions, so that
+    `kas-opt` runs it on all functions of a module without a nested pipeline.
+
     Example: `test/Codegen/CPU/lower-pooling.mlir`.
   }];
   let options = [
@@ -319,6 +331,9 @@ def ExpandMath : Pass<"kas-expand-math", "::mlir::func::FuncOp"> {
     called for each element. What is below the least normal number may be
     zero. They need fused multiply-adds: on a target without, nothing changes.
 
+    A pass on `func.func`, not on the interface of functions, so that
+    `kas-opt` runs it on all functions of a module without a nested pipeline.
+
     Example: `test/Codegen/CPU/expand-math.mlir`.
   }];
   let dependentDialects = [
@@ -337,6 +352,9 @@ def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
     least `min-parallel-work` iterations: as few of them as give each of
     `threads` threads the same work within 6 %, so that two images can keep three
     threads busy.
+
+    A pass on `func.func`, not on the interface of functions, so that
+    `kas-opt` runs it on all functions of a module without a nested pipeline.
 
     Example: `test/Codegen/CPU/linalg-to-cpu-loops.mlir`.
   }];

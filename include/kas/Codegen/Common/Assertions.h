@@ -19,7 +19,7 @@
 namespace kas::codegen {
 
 /// "model.mlir:12:3: MESSAGE": the place in the model where the assertion with
-/// `message` stands, that is the first one of a file in `location`, and what it
+/// `message` is, that is the first one of a file in `location`, and what it
 /// says. Without a known place: the message alone.
 std::string getAssertionText(mlir::Location location, llvm::StringRef message);
 

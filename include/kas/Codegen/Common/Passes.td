@@ -30,6 +30,9 @@ def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
     %2 = linalg.generic ... ins(%1) { arith.maximumf }
     ```
 
+    A pass on `func.func`, not on the interface of functions, so that
+    `kas-opt` runs it on all functions of a module without a nested pipeline.
+
     Example: `test/Codegen/Common/fuse-elementwise.mlir`.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];

@@ -13,6 +13,7 @@
 #ifndef KAS_CODEGEN_GPU_PASSES_H
 #define KAS_CODEGEN_GPU_PASSES_H
 
+#include "kas/Codegen/GPU/Options.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

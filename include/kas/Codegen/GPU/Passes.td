@@ -40,6 +40,9 @@ def GPUFormKernels : Pass<"kas-gpu-form-kernels", "::mlir::func::FuncOp"> {
     %2 = linalg.generic ... ins(%1, %bias) { arith.addf, arith.maximumf }
     ```
 
+    A pass on `func.func`, not on the interface of functions, so that
+    `kas-opt` runs it on all functions of a module without a nested pipeline.
+
     Example: `test/Codegen/GPU/form-kernels.mlir`.
   }];
   let dependentDialects = [
@@ -52,7 +55,7 @@ def GPUReturnAssertions : Pass<"kas-gpu-return-assertions", "::mlir::func::FuncO
   let description = [{
     Programs for devices are kernels alone: nothing there can stop. Input: a public
     function of one block on tensors, with assertions (`cf.assert`) whose condition
-    is known when constants are folded, or that stand in a `linalg.generic` on
+    is known when constants are folded, or that are in a `linalg.generic` on
     tensors of static shapes and do not depend on its outputs. Output: the same
     without assertions, with one more result, a tensor of rank 0 of i32: the position
     of the first assertion, in the order of the function, that some element fails, or
@@ -60,7 +63,7 @@ def GPUReturnAssertions : Pass<"kas-gpu-return-assertions", "::mlir::func::FuncO
     place in the model before it; it becomes part of the manifest, and who runs the
     program reads the result. An assertion that cannot hold is an error here.
 
-    Example: `test/Codegen/GPU/return-assertions.mlir`.
+    Example: `test/Codegen/GPU/return-assertions.test`.
   }];
   let dependentDialects = [
     "::kas::KasGPUDialect", "::mlir::arith::ArithDialect",
@@ -76,11 +79,16 @@ def GPUSetElements : Pass<"kas-gpu-set-elements", "::mlir::func::FuncOp"> {
     they store is rounded to nearest, and results of reductions in linalg are
     rounded by who reads them.
 
+    A pass on `func.func`, not on the interface of functions, so that
+    `kas-opt` runs it on all functions of a module without a nested pipeline.
+
     Example: `test/Codegen/GPU/set-elements.mlir`.
   }];
   let options = [
-    Option<"elements", "elements", "std::string", /*default=*/"\"f32\"",
-           "f32, f16 or bf16">
+    Option<"elements", "elements", "::kas::codegen::GPUElements",
+           "::kas::codegen::GPUElements::F32",
+           "What tensors of f32 are kept in: f32, f16 or bf16",
+           "::kas::codegen::getElementsValues()">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
@@ -113,12 +121,16 @@ def GPUSchedule : Pass<"kas-gpu-schedule", "::mlir::ModuleOp"> {
            "Most threads of a block; 0: those of the device">,
     Option<"sharedBytes", "shared-bytes", "int64_t", /*default=*/"0",
            "Most bytes of workgroup memory; 0: those of the device">,
-    Option<"strategy", "strategy", "std::string", /*default=*/"",
+    Option<"strategy", "strategy", "::kas::codegen::GPUStrategyChoice",
+           "::kas::codegen::GPUStrategyChoice::Auto",
            "direct, staged, tensor_core or warpgroup, for operators that can be "
-           "computed so; by default the cheapest one">,
-    Option<"precision", "precision", "std::string", /*default=*/"\"f32\"",
+           "computed so; auto: the cheapest one",
+           "::kas::codegen::getStrategyValues()">,
+    Option<"precision", "precision", "::kas::GPUPrecision",
+           "::kas::GPUPrecision::F32",
            "What factors of products may be rounded to: f32, or tf32, f16 or "
-           "bf16 for tensor cores">
+           "bf16 for tensor cores",
+           "::kas::codegen::getPrecisionValues()">
   ];
   let dependentDialects = ["::kas::KasDialect", "::kas::KasGPUDialect"];
 }
@@ -185,6 +197,9 @@ def GPUPlanBuffers : Pass<"kas-gpu-plan-buffers", "::mlir::func::FuncOp"> {
     needed at the same time do not overlap; the others may. Offsets are found by
     taking buffers by decreasing size and giving each the lowest place that is
     free while it lives.
+
+    A pass on `func.func`, not on the interface of functions, so that
+    `kas-opt` runs it on all functions of a module without a nested pipeline.
 
     Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
     Inference", MLSys 2020 workshop, section 5.2 (greedy by size).
@@ -259,8 +274,9 @@ def GPUSerializeNVVM : Pass<"kas-gpu-serialize-nvvm", "::mlir::ModuleOp"> {
     Example: `test/Codegen/GPU/nvvm-pipeline.test`.
   }];
   let options = [
-    Option<"format", "format", "std::string", /*default=*/"\"ptx\"",
-           "ptx, cubin or fatbin">,
+    Option<"format", "format", "::kas::codegen::GPUFormat",
+           "::kas::codegen::GPUFormat::PTX", "ptx, cubin or fatbin",
+           "::kas::codegen::getNVVMFormatValues()">,
     Option<"toolkit", "toolkit", "std::string", /*default=*/"",
            "The folder of the CUDA toolkit; by default it is looked for">
   ];
@@ -280,8 +296,10 @@ def GPUToSPIRV : Pass<"kas-gpu-to-spirv", "::mlir::ModuleOp"> {
     Example: `test/Codegen/GPU/to-spirv.mlir`.
   }];
   let options = [
-    Option<"profile", "profile", "std::string", /*default=*/"\"f32\"",
-           "f32, or f16 for devices with 16-bit arithmetic and storage">
+    Option<"profile", "profile", "::kas::codegen::SPIRVProfile",
+           "::kas::codegen::SPIRVProfile::F32",
+           "f32, or f16 for devices with 16-bit arithmetic and storage",
+           "::kas::codegen::getProfileValues()">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
@@ -312,12 +330,14 @@ def GPUWriteManifest : Pass<"kas-gpu-write-manifest", "::mlir::ModuleOp"> {
     `test/Codegen/GPU/manifest.mlir`.
   }];
   let options = [
-    Option<"api", "api", "std::string", /*default=*/"\"cuda\"",
-           "cuda or vulkan">,
+    Option<"api", "api", "::kas::codegen::GPUInterface",
+           "::kas::codegen::GPUInterface::CUDA", "cuda or vulkan",
+           "::kas::codegen::getInterfaceValues()">,
     Option<"chip", "chip", "std::string", /*default=*/"",
            "What the binary is made for">,
-    Option<"format", "format", "std::string", /*default=*/"\"ptx\"",
-           "ptx, cubin, fatbin or spirv">,
+    Option<"format", "format", "::kas::codegen::GPUFormat",
+           "::kas::codegen::GPUFormat::PTX", "ptx, cubin, fatbin or spirv",
+           "::kas::codegen::getFormatValues()">,
     ListOption<"capabilities", "capabilities", "std::string",
                "What the device must have">
   ];

@@ -13,16 +13,15 @@
 #ifndef KAS_CODEGEN_GPU_SPIRV_H
 #define KAS_CODEGEN_GPU_SPIRV_H
 
+#include "kas/Codegen/GPU/Options.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVEnums.h"
 #include "mlir/Support/LLVM.h"
-#include <optional>
 
 namespace kas::codegen {
 
-/// What the device must have for `profile`; nothing for a profile that is not
-/// known.
-std::optional<llvm::SmallVector<mlir::spirv::Capability>>
-getCapabilities(llvm::StringRef profile);
+/// What the device must have for `profile`.
+llvm::SmallVector<mlir::spirv::Capability>
+getCapabilities(SPIRVProfile profile);
 
 } // namespace kas::codegen
 

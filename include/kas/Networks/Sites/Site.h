@@ -23,13 +23,6 @@
 
 namespace kas::networks {
 
-/// On a marked operation: `{binding = 0 : i64, name = "conv1", space =
-/// @conv2d}` says which binding of which space the layer is, and its name if it
-/// has one.
-constexpr llvm::StringLiteral siteAttributeName = "kas.site";
-/// On a space: the operator of the library that computes these layers exactly,
-/// such as "kas.conv2d".
-constexpr llvm::StringLiteral namedOperatorAttributeName = "kas.named_operator";
 /// What layers have in common that one space covers: names and sizes, no
 /// numbers. Sizes are texts over the symbols, as in `kas.space`.
 struct LayerKind {

@@ -90,11 +90,6 @@ mlir::LogicalResult
 applyConfiguration(mlir::func::FuncOp function, const NetworkProblem &problem,
                    const NetworkConfiguration &configuration);
 
-/// The attribute of a convolution by which a script knows its layer.
-constexpr llvm::StringLiteral layerAttributeName = "kas.layer";
-/// Of a transformed function: what became of the layers that did not stay.
-constexpr llvm::StringLiteral programsAttributeName = "kas.programs";
-
 /// A module with the sequence `@__transform_main`, which does what
 /// `applyConfiguration` does to a function whose convolutions are marked.
 std::string printScript(const NetworkProblem &problem,

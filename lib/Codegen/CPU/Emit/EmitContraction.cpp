@@ -19,7 +19,10 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/DebugLog.h"
 #include <variant>
+
+#define DEBUG_TYPE "kas-panels"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -56,6 +59,7 @@ static void remarkPlan(Location loc, const PanelPlan &plan, int64_t lanes,
   auto schedule = CPUScheduleAttr::get(
       loc.getContext(), CPUStrategy::Panels, plan.registerRows, /*columns=*/0,
       plan.registerVectors, plan.tileColumns, plan.reductionBlock);
+  LDBG() << loc << ": " << schedule;
   remark::passed(loc, remark::RemarkOpts::name("Packed").category(panelRemarks))
       << remark::metric("columns", plan.tileColumns)
       << remark::metric("depth", plan.panelDepth)
@@ -73,6 +77,7 @@ static void remarkPlan(Location loc, const DirectPlan &plan, int64_t /*lanes*/,
                                        plan.registerRows, plan.registerColumns,
                                        plan.registerVectors,
                                        /*tile=*/0, /*depth=*/0);
+  LDBG() << loc << ": " << schedule;
   remark::passed(loc, remark::RemarkOpts::name("Direct").category(panelRemarks))
       << remark::metric("registerRows", plan.registerRows)
       << remark::metric("registerColumns", plan.registerColumns)
@@ -91,6 +96,7 @@ static void remarkPlan(Location loc, const RowVectorPlan &plan,
                            /*rows=*/0, plan.getNumRegisterColumns(),
                            plan.registerVectors, /*tile=*/0,
                            /*depth=*/0);
+  LDBG() << loc << ": " << schedule;
   remark::passed(loc,
                  remark::RemarkOpts::name("RowVectors").category(panelRemarks))
       << remark::metric("registerColumns", plan.getNumRegisterColumns())

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowVectorEmitter.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace kas;
@@ -61,7 +62,7 @@ void RowVectorEmitter::emitPacking() {
   auto outermost = scf::ForOp::create(builder, loc, constant(0),
                                       constant(paddedRows), constant(1));
   for (Operation *op : {buffer.getOperation(), outermost.getOperation()})
-    op->setAttr(packingAttrName, builder.getUnitAttr());
+    op->setAttr(KasDialect::packingAttrName, builder.getUnitAttr());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(outermost.getBody());
   Value index = outermost.getInductionVar();

@@ -15,6 +15,7 @@
 
 #include "../Transforms/PackOperations.h"
 #include "Winograd.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -188,7 +189,7 @@ Value WinogradEmitter::transformWeights(Value weight) {
       scf::ForOp::create(builder, loc, constant(0),
                          constant(conv.groups * conv.outputs), constant(1));
   for (Operation *marked : {buffer.getDefiningOp(), outer.getOperation()})
-    marked->setAttr(packingAttrName, builder.getUnitAttr());
+    marked->setAttr(KasDialect::packingAttrName, builder.getUnitAttr());
   builder.setInsertionPointToStart(outer.getBody());
   Value row = outer.getInductionVar(), perGroup = constant(conv.outputs);
   Value g = arith::DivUIOp::create(builder, loc, row, perGroup);

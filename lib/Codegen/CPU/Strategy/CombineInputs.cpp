@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contraction.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -89,9 +90,9 @@ void CombinedInputs::emit(OpBuilder &builder, Location loc) {
                                  constant(remainder.loops[loop].extent),
                                  constant(1), carried);
     // The outermost loop may run once before the function.
-    if (!buffer->hasAttr(packingAttrName))
+    if (!buffer->hasAttr(KasDialect::packingAttrName))
       for (Operation *marked : {buffer.getOperation(), op.getOperation()})
-        marked->setAttr(packingAttrName, builder.getUnitAttr());
+        marked->setAttr(KasDialect::packingAttrName, builder.getUnitAttr());
     builder.setInsertionPointToStart(op.getBody());
     indices[loop] = op.getInductionVar();
     return op;

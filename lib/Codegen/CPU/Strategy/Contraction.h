@@ -218,10 +218,6 @@ emitContraction(mlir::OpBuilder &builder, mlir::Location loc,
                 llvm::function_ref<void(const llvm::Twine &)> emitReason,
                 bool *tookTail = nullptr);
 
-/// The attribute of loops that rearrange weights, and of the buffers that they
-/// fill.
-constexpr llvm::StringLiteral packingAttrName = "kas.packing";
-
 /// The category of the remarks on panels.
 constexpr llvm::StringLiteral panelRemarks = "kas-panels";
 

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/CPU/Passes.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -54,7 +55,8 @@ struct KeepReads : kas::codegen::impl::KeepReadsBase<KeepReads> {
     Builder builder(&getContext());
     int64_t count = 0;
     getOperation().walk([&](bufferization::ToBufferOp op) {
-      op->setAttr("kas.read", builder.getI64IntegerAttr(count++));
+      op->setAttr(kas::KasDialect::readAttrName,
+                  builder.getI64IntegerAttr(count++));
     });
     // Nothing is known of a read that folds into the buffer it is of.
     getOperation().walk([](bufferization::ToTensorOp op) {

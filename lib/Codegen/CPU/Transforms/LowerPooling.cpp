@@ -20,6 +20,9 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "kas-lower-pooling"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_LOWERPOOLING
@@ -82,7 +85,9 @@ struct LowerPooling : kas::codegen::impl::LowerPoolingBase<LowerPooling> {
   void runOnOperation() override {
     SmallVector<Pooling> found;
     getOperation().walk([&](linalg::PoolingNchwMaxOp op) {
-      if (std::optional<Pooling> pooling = Pooling::match(op))
+      std::optional<Pooling> pooling = Pooling::match(op);
+      LDBG() << op.getLoc() << ": " << (pooling ? "lowered" : "left as it is");
+      if (pooling)
         found.push_back(*pooling);
     });
     for (Pooling &pooling : found)

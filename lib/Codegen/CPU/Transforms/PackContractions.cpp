@@ -10,9 +10,13 @@
 #include "../Strategy/Contraction.h"
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "kas-pack-contractions"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_PACKCONTRACTIONS
@@ -76,7 +80,7 @@ struct PackContractions
         return;
       auto mark = UnitAttr::get(op.getContext());
       for (Operation *marked : {buffer.getOperation(), op.getOperation()})
-        marked->setAttr(packingAttrName, mark);
+        marked->setAttr(KasDialect::packingAttrName, mark);
     });
   }
 
@@ -119,6 +123,7 @@ struct PackContractions
     if (failed(emitContraction(builder, op.getLoc(), *contraction, options,
                                emitReason, &tookTail)))
       return failure(options.schedule != nullptr);
+    LDBG() << op.getLoc() << ": packed" << (tookTail ? " with its tail" : "");
     if (tookTail) {
       erased.insert(tail.broadcast);
       erased.insert(tail.elementwise);

@@ -22,6 +22,9 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "kas-pack-operators"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_PACKOPERATORS
@@ -150,6 +153,7 @@ LogicalResult Packing::emit(const Contraction &contraction,
     undo();
     return failure();
   }
+  LDBG() << loc << ": packed" << (tookTail ? " with its tail" : "");
   Operation *last = tookTail && tail.elementwise ? tail.elementwise : op;
   auto result = bufferization::ToTensorOp::create(
       rewriter, loc, op->getResult(0).getType(), contraction.output.buffer,

@@ -12,6 +12,7 @@
 
 #include "../Strategy/Contraction.h"
 #include "kas/Codegen/CPU/Passes.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -61,7 +62,7 @@ public:
   void collect() {
     for (Operation &op : function.getBody().front())
       if (isa<scf::ForOp, linalg::LinalgOp>(op) &&
-          op.hasAttr(packingAttrName) && canMove(&op))
+          op.hasAttr(KasDialect::packingAttrName) && canMove(&op))
         loops.insert(&op);
   }
 
@@ -93,7 +94,7 @@ bool Preparation::collectValue(Value value, SetVector<Operation *> &found) {
            isWeight(argument);
   Operation *op = value.getDefiningOp();
   if (isa<memref::AllocOp>(op))
-    return op->hasAttr(packingAttrName) &&
+    return op->hasAttr(KasDialect::packingAttrName) &&
            (buffers.contains(op) || getFirstUser(op) == current);
   if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
     return false;

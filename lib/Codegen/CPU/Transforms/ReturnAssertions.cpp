@@ -373,7 +373,7 @@ Value Rewriter::rewriteParallel(ImplicitLocOpBuilder &b, Operation *op) {
                                  LLVM::ZeroOp::create(b, pointerType), message);
 }
 
-/// The message after `op`, or null; `b` stands after it then.
+/// The message after `op`, or null; `b` is after it then.
 Value Rewriter::computeFailure(ImplicitLocOpBuilder &b, Operation *op) {
   b.setInsertionPoint(op);
   if (isa<func::CallOp>(op)) {

@@ -16,6 +16,9 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "kas-winograd"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_WINOGRAD
@@ -64,7 +67,12 @@ private:
       conv = matchWinograd(apply);
     else
       conv = matchWinograd(cast<linalg::Conv2DNchwFchwOp>(op));
-    if (failed(conv) || !isWorthIt(*conv))
+    bool isTaken = succeeded(conv) && isWorthIt(*conv);
+    LDBG() << op->getLoc() << ": "
+           << (isTaken           ? "taken"
+               : succeeded(conv) ? "too few tiles"
+                                 : "no convolution of 3x3 with stride 1");
+    if (!isTaken)
       return;
     ContractionOptions options{threads,
                                getContractionTarget(getOperation(), vectorBits),

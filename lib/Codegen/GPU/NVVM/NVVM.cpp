@@ -118,13 +118,12 @@ struct GPUPrepareNVVM : kas::codegen::impl::GPUPrepareNVVMBase<GPUPrepareNVVM> {
 };
 } // namespace
 
-/// The name of `format` for `gpu-module-to-binary`; nothing if there is none.
-static std::optional<gpu::CompilationTarget> getFormat(StringRef format) {
-  return llvm::StringSwitch<std::optional<gpu::CompilationTarget>>(format)
-      .Case("ptx", gpu::CompilationTarget::Assembly)
-      .Case("cubin", gpu::CompilationTarget::Binary)
-      .Case("fatbin", gpu::CompilationTarget::Fatbin)
-      .Default(std::nullopt);
+/// What `gpu-module-to-binary` calls `format`.
+static gpu::CompilationTarget getTarget(GPUFormat format) {
+  assert(format != GPUFormat::SPIRV && "that is no format of NVVM");
+  return format == GPUFormat::PTX     ? gpu::CompilationTarget::Assembly
+         : format == GPUFormat::Cubin ? gpu::CompilationTarget::Binary
+                                      : gpu::CompilationTarget::Fatbin;
 }
 
 /// LLVM ends PTX with a zero, which is no part of the text.
@@ -195,15 +194,9 @@ struct GPUSerializeNVVM
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    std::optional<gpu::CompilationTarget> target = getFormat(format);
-    if (!target) {
-      mlir::emitError(module.getLoc())
-          << "expected a format of ptx, cubin and fatbin, got '" << format
-          << "'";
-      return signalPassFailure();
-    }
+    gpu::CompilationTarget target = getTarget(format);
     std::string folder;
-    if (*target != gpu::CompilationTarget::Assembly) {
+    if (target != gpu::CompilationTarget::Assembly) {
       auto found = findCUDAToolkit(toolkit);
       if (!found) {
         mlir::emitError(module.getLoc(), llvm::toString(found.takeError()));
@@ -213,7 +206,7 @@ struct GPUSerializeNVVM
     }
     completeKernels(module);
     annotateBranches(module);
-    gpu::TargetOptions options(folder, {}, "", "", *target);
+    gpu::TargetOptions options(folder, {}, "", "", target);
     if (failed(transformGpuModulesToBinaries(module, nullptr, options)))
       return signalPassFailure();
     removeTerminators(module);

@@ -43,15 +43,11 @@ using namespace mlir;
 // Targets
 //===----------------------------------------------------------------------===//
 
-std::optional<SmallVector<spirv::Capability>>
-codegen::getCapabilities(StringRef profile) {
-  if (profile == "f32")
-    return SmallVector<spirv::Capability>{spirv::Capability::Shader};
-  if (profile == "f16")
-    return SmallVector<spirv::Capability>{
-        spirv::Capability::Shader, spirv::Capability::Float16,
-        spirv::Capability::StorageBuffer16BitAccess};
-  return std::nullopt;
+SmallVector<spirv::Capability> codegen::getCapabilities(SPIRVProfile profile) {
+  if (profile == SPIRVProfile::F32)
+    return {spirv::Capability::Shader};
+  return {spirv::Capability::Shader, spirv::Capability::Float16,
+          spirv::Capability::StorageBuffer16BitAccess};
 }
 
 static spirv::TargetEnvAttr
@@ -271,19 +267,13 @@ struct GPUToSPIRV : kas::codegen::impl::GPUToSPIRVBase<GPUToSPIRV> {
   using GPUToSPIRVBase::GPUToSPIRVBase;
 
   void runOnOperation() override {
-    auto capabilities = getCapabilities(profile);
-    if (!capabilities) {
-      mlir::emitError(getOperation().getLoc())
-          << "expected a profile of f32 and f16, got '" << profile << "'";
-      return signalPassFailure();
-    }
     if (hasBF16(getOperation())) {
       mlir::emitError(getOperation().getLoc())
           << "expected elements of f32 and f16 for Vulkan, got 'bf16'";
       return signalPassFailure();
     }
     spirv::TargetEnvAttr environment =
-        getTargetEnvironment(&getContext(), *capabilities);
+        getTargetEnvironment(&getContext(), getCapabilities(profile));
     for (auto kernels : llvm::make_early_inc_range(
              getOperation().getOps<gpu::GPUModuleOp>())) {
       OpBuilder builder(kernels);

@@ -285,8 +285,10 @@ struct GPUWriteManifest
   using GPUWriteManifestBase::GPUWriteManifestBase;
 
   void runOnOperation() override {
-    DeviceManifest::Target target{
-        api, chip, format, {capabilities.begin(), capabilities.end()}};
+    DeviceManifest::Target target{toString(api).str(),
+                                  chip,
+                                  toString(format).str(),
+                                  {capabilities.begin(), capabilities.end()}};
     FailureOr<DeviceManifest> manifest =
         getDeviceManifest(getOperation(), target);
     if (failed(manifest))

@@ -11,6 +11,9 @@
 #include "kas/Codegen/GPU/Device.h"
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "kas-gpu-outline"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_GPUOUTLINE
@@ -192,6 +195,7 @@ Outliner::createKernel(Operation *op, ValueRange inputs,
       problem, elementType, schedule, *device, [&] { return op->emitError(); });
   if (failed(shape))
     return failure();
+  LDBG() << op->getLoc() << ": kernel of " << schedule;
   auto emitBody = [&](const LaunchShape &launch, gpu::GPUFuncOp kernel) {
     Location loc = op->getLoc();
     switch (schedule.getStrategy()) {

@@ -17,6 +17,9 @@
 #include "kas/Codegen/GPU/GPU.h"
 #include "kas/Codegen/GPU/Passes.h"
 #include "kas/Codegen/GPU/ScheduleSpace.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "kas-gpu-schedule"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_GPUSCHEDULE
@@ -164,10 +167,12 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
                                            GPUPrecision precision) {
   module->setAttr(KasGPUDialect::deviceName, device);
   module->walk([&](linalg::GenericOp op) {
-    if (!op->hasAttr(KasGPUDialect::scheduleName) &&
-        hasTensorsOfStaticShape(op))
-      op->setAttr(KasGPUDialect::scheduleName,
-                  chooseSchedule(op, device, strategy, precision));
+    if (op->hasAttr(KasGPUDialect::scheduleName) ||
+        !hasTensorsOfStaticShape(op))
+      return;
+    GPUScheduleAttr schedule = chooseSchedule(op, device, strategy, precision);
+    LDBG() << op.getLoc() << ": " << schedule;
+    op->setAttr(KasGPUDialect::scheduleName, schedule);
   });
   WalkResult result = module->walk([&](ApplyOp apply) {
     if (apply->hasAttr(KasGPUDialect::scheduleName))
@@ -179,10 +184,11 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
                           << apply.getCallee() << "'";
       return WalkResult::interrupt();
     }
-    apply->setAttr(KasGPUDialect::scheduleName,
-                   chooseSchedule(GPUKernelProblem::get(op),
-                                  getElementType(apply), device, strategy,
-                                  precision));
+    GPUScheduleAttr schedule =
+        chooseSchedule(GPUKernelProblem::get(op), getElementType(apply), device,
+                       strategy, precision);
+    LDBG() << apply.getLoc() << ": " << schedule;
+    apply->setAttr(KasGPUDialect::scheduleName, schedule);
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
@@ -191,6 +197,13 @@ LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,
 namespace {
 struct GPUSchedule : kas::codegen::impl::GPUScheduleBase<GPUSchedule> {
   using GPUScheduleBase::GPUScheduleBase;
+
+  /// Reads the former names of options, too.
+  LogicalResult initializeOptions(
+      StringRef options,
+      function_ref<LogicalResult(const Twine &)> errorHandler) override {
+    return Pass::initializeOptions(renameFormerOptions(options), errorHandler);
+  }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -206,24 +219,8 @@ struct GPUSchedule : kas::codegen::impl::GPUScheduleBase<GPUSchedule> {
     }
     chosen = setLimits(chosen, maxThreads, sharedBytes,
                        [&] { return mlir::emitError(module.getLoc()); });
-    std::optional<GPUStrategy> chosenStrategy = symbolizeGPUStrategy(strategy);
-    if (!strategy.empty() && !chosenStrategy) {
-      mlir::emitError(module.getLoc()) << "expected a strategy of direct, "
-                                          "staged, tensor_core and warpgroup, "
-                                          "got '"
-                                       << strategy << "'";
-      return signalPassFailure();
-    }
-    std::optional<GPUPrecision> chosenPrecision =
-        symbolizeGPUPrecision(precision);
-    if (!chosenPrecision) {
-      mlir::emitError(module.getLoc())
-          << "expected a precision of f32, tf32, f16 and bf16, got '"
-          << precision << "'";
-      return signalPassFailure();
-    }
-    if (!chosen || failed(scheduleForGPU(module, chosen, chosenStrategy,
-                                         *chosenPrecision)))
+    if (!chosen || failed(scheduleForGPU(module, chosen, getStrategy(strategy),
+                                         precision)))
       return signalPassFailure();
   }
 };

@@ -27,6 +27,7 @@ using namespace kas;
 
 void KasDialect::initialize() {
   registerAttributes();
+  registerBytecode();
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "kas/Dialect/Kas/IR/KasTypes.cpp.inc"

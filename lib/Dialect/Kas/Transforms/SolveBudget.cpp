@@ -376,18 +376,13 @@ struct KasSolveBudgetPass
   using KasSolveBudgetPassBase::KasSolveBudgetPassBase;
 
   void runOnOperation() override {
-    if (mode != "exact" && mode != "canvas") {
-      emitError(getOperation()->getLoc())
-          << "option 'mode' must be 'exact' or 'canvas', got '" << mode << "'";
-      return signalPassFailure();
-    }
     if (spread < 0) {
       emitError(getOperation()->getLoc())
           << "option 'spread' must be at least 0, got " << spread.getValue();
       return signalPassFailure();
     }
     SolveBudgetOptions options;
-    options.likeCanvas = mode == "canvas";
+    options.likeCanvas = mode == BudgetMode::Canvas;
     options.batch = batch;
     options.maxElements = maxElements;
     options.spread = spread;

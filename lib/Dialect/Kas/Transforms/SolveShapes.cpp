@@ -13,6 +13,9 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "kas-solve-shapes"
 
 using namespace mlir;
 using namespace kas;
@@ -230,6 +233,8 @@ private:
         return {};
       }
       --attemptsLeft;
+      LDBG() << op.getName() << ": match " << &match - found.matches.begin()
+             << " of " << found.matches.size();
       OwningOpRef<KernelOp> next = getSubstituted(kernel, match.substitutions);
       if (next)
         if (OwningOpRef<KernelOp> solved = solve(*next))

@@ -59,9 +59,10 @@ CPUScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 KasCPUDialect::verifyOperationAttribute(Operation *op,
                                         NamedAttribute attribute) {
-  if (attribute.getName() != scheduleName)
+  if (attribute.getName() != scheduleName) // A1
     return op->emitError() << "expected no attribute of this dialect but "
-                           << scheduleName << ", got " << attribute.getName();
+                           << scheduleName << ", got "
+                           << attribute.getName().getValue();
   if (!isa<CPUScheduleAttr>(attribute.getValue())) // C3
     return op->emitError() << "expected a #kas_cpu.schedule as " << scheduleName
                            << ", got " << attribute.getValue();
@@ -70,4 +71,18 @@ KasCPUDialect::verifyOperationAttribute(Operation *op,
                            << " on a kas.apply or a linalg operation, got "
                            << op->getName();
   return success();
+}
+
+LogicalResult KasCPUDialect::verifyRegionArgAttribute(
+    Operation *op, unsigned, unsigned argument, NamedAttribute attribute) {
+  return op->emitError() // A1
+         << "expected no attribute of dialect kas_cpu on argument " << argument
+         << ", got " << attribute.getName().getValue();
+}
+
+LogicalResult KasCPUDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
+  return op->emitError() // A1
+         << "expected no attribute of dialect kas_cpu on result " << result
+         << ", got " << attribute.getName().getValue();
 }

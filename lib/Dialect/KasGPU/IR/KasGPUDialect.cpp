@@ -9,10 +9,13 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/JSON.h"
 
 using namespace kas;
 using namespace mlir;
@@ -256,45 +259,116 @@ GPUDeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 // Attributes of operations
 //===----------------------------------------------------------------------===//
 
+static LogicalResult emitValue(Operation *op, StringRef what,
+                               NamedAttribute attribute) {
+  return op->emitError() << "expected " << what << " as "
+                         << attribute.getName().getValue() << ", got "
+                         << attribute.getValue();
+}
+
+static LogicalResult emitPlace(Operation *op, StringRef where,
+                               NamedAttribute attribute) {
+  return op->emitError() << "expected " << attribute.getName().getValue()
+                         << " on " << where << ", got " << op->getName();
+}
+
+static bool isCount(Attribute attribute) {
+  auto number = dyn_cast<IntegerAttr>(attribute);
+  return number && number.getType().isInteger(64) && number.getInt() >= 0;
+}
+
+static bool isObject(Attribute attribute) {
+  auto text = dyn_cast<StringAttr>(attribute);
+  if (!text)
+    return false;
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(text.getValue());
+  if (value)
+    return value->getAsObject() != nullptr;
+  llvm::consumeError(value.takeError());
+  return false;
+}
+
+/// The attributes that passes write.
+static LogicalResult verifyWritten(Operation *op, NamedAttribute attribute) {
+  Attribute value = attribute.getValue();
+  StringRef name = attribute.getName();
+  if (name == KasGPUDialect::scratchName) {
+    if (!isa<UnitAttr>(value)) // A5
+      return emitValue(op, "a unit", attribute);
+    if (!isa<memref::AllocOp>(op)) // A5
+      return emitPlace(op, "a memref.alloc", attribute);
+    return success();
+  }
+  if (name == KasGPUDialect::manifestName) {
+    if (!isObject(value)) // A6
+      return emitValue(op, "the text of a JSON object", attribute);
+    if (!isa<ModuleOp>(op)) // A6
+      return emitPlace(op, "a module", attribute);
+    return success();
+  }
+  if (!isCount(value)) // A3, A4
+    return emitValue(op, "a number of type i64 of at least 0", attribute);
+  if (!isa<FunctionOpInterface>(op)) // A3, A4
+    return emitPlace(op, "a function", attribute);
+  return success();
+}
+
 LogicalResult
 KasGPUDialect::verifyOperationAttribute(Operation *op,
                                         NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == scheduleName) {
     if (!isa<GPUScheduleAttr>(attribute.getValue())) // C7
-      return op->emitError()
-             << "expected a #kas_gpu.schedule as " << scheduleName << ", got "
-             << attribute.getValue();
+      return emitValue(op, "a #kas_gpu.schedule", attribute);
     if (!isa<ApplyOp, linalg::GenericOp>(op)) // C8
-      return op->emitError()
-             << "expected " << scheduleName
-             << " on a kas.apply or a linalg.generic, got " << op->getName();
+      return emitPlace(op, "a kas.apply or a linalg.generic", attribute);
     return success();
   }
   if (name == deviceName) {
     if (!isa<GPUDeviceAttr>(attribute.getValue())) // D2
-      return op->emitError() << "expected a #kas_gpu.device as " << deviceName
-                             << ", got " << attribute.getValue();
+      return emitValue(op, "a #kas_gpu.device", attribute);
     if (!isa<ModuleOp>(op)) // D3
-      return op->emitError() << "expected " << deviceName
-                             << " on a module, got " << op->getName();
+      return emitPlace(op, "a module", attribute);
     return success();
   }
   if (name == assertionsName) {
     auto texts = dyn_cast<ArrayAttr>(attribute.getValue());
-    if (!texts || !llvm::all_of(texts, llvm::IsaPred<StringAttr>)) // A1
-      return op->emitError()
-             << "expected an array of strings as " << assertionsName << ", got "
-             << attribute.getValue();
-    if (!isa<FunctionOpInterface>(op)) // A2
-      return op->emitError() << "expected " << assertionsName
-                             << " on a function, got " << op->getName();
+    if (!texts || !llvm::all_of(texts, llvm::IsaPred<StringAttr>)) // A7
+      return emitValue(op, "an array of strings", attribute);
+    if (!isa<FunctionOpInterface>(op)) // A7
+      return emitPlace(op, "a function", attribute);
     return success();
   }
   if (name == scratchName || name == manifestName || name == dynamicBytesName ||
       name == numTensorMapsName)
-    return success();
-  return op->emitError() << "expected no attribute of this dialect but "
-                         << scheduleName << ", " << deviceName << " and "
-                         << scratchName << ", got " << name;
+    return verifyWritten(op, attribute);
+  if (name == accessName) // A1
+    return emitPlace(op, "an argument of a kernel", attribute);
+  return op->emitError() // A1
+         << "expected no attribute of this dialect but " << scheduleName << ", "
+         << deviceName << ", " << dynamicBytesName << ", " << numTensorMapsName
+         << ", " << scratchName << ", " << manifestName << " and "
+         << assertionsName << ", got " << name;
+}
+
+LogicalResult KasGPUDialect::verifyRegionArgAttribute(
+    Operation *op, unsigned, unsigned argument, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name != accessName) // A1
+    return op->emitError() << "expected no attribute of dialect kas_gpu but "
+                           << accessName << " on argument " << argument
+                           << ", got " << name;
+  auto access = dyn_cast<StringAttr>(attribute.getValue());
+  if (!access || (access != "read" && access != "write")) // A2
+    return op->emitError() << "expected \"read\" or \"write\" as " << name
+                           << " of argument " << argument << ", got "
+                           << attribute.getValue();
+  return success();
+}
+
+LogicalResult KasGPUDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
+  return op->emitError() // A1
+         << "expected no attribute of dialect kas_gpu on result " << result
+         << ", got " << attribute.getName().getValue();
 }

@@ -2,7 +2,7 @@
 // RUN: not kas-opt %s -kas-solve-budget=mode=fast 2>&1 | FileCheck %s
 // RUN: not kas-opt %s -kas-solve-budget=spread=-1 2>&1 | FileCheck %s --check-prefix=SPREAD
 // SPREAD: option 'spread' must be at least 0, got -1
-// CHECK: option 'mode' must be 'exact' or 'canvas', got 'fast'
+// CHECK: for the --mode option: Cannot find option named 'fast'!
 
 // expected-error@+1 {{is infeasible, because it is impossible that flops of at most 511}}
 kas.kernel @upper<C, H | | x> (%in: [C | H]) -> [C | H]

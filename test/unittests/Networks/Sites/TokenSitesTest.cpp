@@ -14,6 +14,7 @@
 
 #include "ModelsTest.h"
 #include "Properties.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Networks/Sites/KernelSites.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -40,7 +41,8 @@ protected:
     return sites;
   }
   static DictionaryAttr getMark(const KernelSite &site) {
-    return site.layer.op->getAttrOfType<DictionaryAttr>(siteAttributeName);
+    return site.layer.op->getAttrOfType<DictionaryAttr>(
+        KasDialect::siteAttrName);
   }
 
   /// Adds what each site reads and gives to the results.

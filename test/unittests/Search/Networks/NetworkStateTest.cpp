@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/InitAll.h"
 #include "kas/Search/Core/MakeSearcher.h"
 #include "kas/Search/Networks/FisherScorer.h"
@@ -143,7 +144,7 @@ TEST_F(NetworkStateTest, ConfigurationsAreWhatTheySay) {
     for (Type type : network.getArgumentTypes().drop_front())
       params += cast<ShapedType>(type).getNumElements();
     EXPECT_EQ(params, configuration->params);
-    network->removeAttr(programsAttributeName);
+    network->removeAttr(KasDialect::programsAttrName);
     std::string text;
     llvm::raw_string_ostream(text) << *made;
     EXPECT_EQ(known.try_emplace(configuration->key(), text).first->second,

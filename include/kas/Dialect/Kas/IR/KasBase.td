@@ -31,15 +31,79 @@ def Kas_Dialect : Dialect {
 
     Source: the primitive graphs (pGraph) of the Syno paper, sections 4 and 5.
     The specification, with every numbered constraint, is `docs/reference/dialect.md`.
+
+    Passes write discardable attributes of this dialect. Those of operations:
+
+    | attribute | value | on |
+    | --- | --- | --- |
+    | `kas.site` | a dictionary: the `space` or the `kernel` of a layer, its `binding`, its `name` if it has one, and `attention` for heads of attention | linalg operations |
+    | `kas.layer` | the name of a layer, by which a transform script knows it | linalg operations |
+    | `kas.named_operator` | the operator of the library that computes the layers of a space | `kas.space` |
+    | `kas.score` | a dictionary: the metrics of a candidate | results of searches |
+    | `kas.origin` | the name of the space that was searched | results of searches |
+    | `kas.candidate` | the candidate's number in the database | results of searches |
+    | `kas.front` | a unit: the candidate is on the Pareto front | results of searches |
+    | `kas.programs` | a dictionary: for layers by name, the steps that transformed them | functions |
+    | `kas.layers`, `kas.parameters` | names of what the results of the function are for, in their order | functions |
+    | `kas.packing` | a unit: a loop that rearranges weights, or a buffer that it fills | any operation |
+    | `kas.read` | a number that keeps reads apart | `bufferization.to_buffer` |
+
+    Those of arguments of functions: `kas.name`, the name by which files and other functions refer to the
+    argument, such as `conv1.weight`; and `kas.init`, how to fill it when no file does: `zeros`, `ones`,
+    `constant(V)`, `normal(S)`, `uniform(B)`, `positive(V)` or `kaiming(F)`.
+
+    Constraints:
+    - A1: an operation has no attribute of this dialect but those of the table, a function's argument none but
+      `kas.name` and `kas.init`, a function's result none.
+    - A2: `kas.site` is a dictionary of one symbol, `space` or `kernel`, a `binding` of type `i64`, and optionally
+      a string `name` and a unit `attention`, on a linalg operation.
+    - A3: `kas.layer` is a string, on a linalg operation.
+    - A4: `kas.named_operator` is a string, on a `kas.space`.
+    - A5: `kas.score` is a dictionary of numbers, of type `i64` or `f64`, on an operation that defines a symbol.
+    - A6: `kas.origin` is a string, on an operation that defines a symbol.
+    - A7: `kas.candidate` is a number of type `i64`, on an operation that defines a symbol.
+    - A8: `kas.front` is a unit, on an operation that defines a symbol.
+    - A9: `kas.programs` is a dictionary of strings, on a function.
+    - A10: `kas.layers` is an array of strings, on a function.
+    - A11: `kas.parameters` is an array of strings, on a function.
+    - A12: `kas.packing` is a unit.
+    - A13: `kas.read` is a number of type `i64`, on a `bufferization.to_buffer`.
+    - A14: `kas.name` is a string.
+    - A15: `kas.init` is one of the texts above.
+
+    Bytecode has the version of the dialect, which is 1.0; what was written before there was a version is read,
+    and what a newer major version wrote is refused.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
+    /// Names of discardable attributes of operations.
+    static constexpr ::llvm::StringLiteral siteAttrName = "kas.site";
+    static constexpr ::llvm::StringLiteral layerAttrName = "kas.layer";
+    static constexpr ::llvm::StringLiteral namedOperatorAttrName =
+        "kas.named_operator";
+    static constexpr ::llvm::StringLiteral scoreAttrName = "kas.score";
+    static constexpr ::llvm::StringLiteral originAttrName = "kas.origin";
+    static constexpr ::llvm::StringLiteral candidateAttrName = "kas.candidate";
+    static constexpr ::llvm::StringLiteral frontAttrName = "kas.front";
+    static constexpr ::llvm::StringLiteral programsAttrName = "kas.programs";
+    static constexpr ::llvm::StringLiteral layersAttrName = "kas.layers";
+    static constexpr ::llvm::StringLiteral parametersAttrName =
+        "kas.parameters";
+    static constexpr ::llvm::StringLiteral packingAttrName = "kas.packing";
+    static constexpr ::llvm::StringLiteral readAttrName = "kas.read";
     /// Names of discardable attributes of arguments of functions.
     static constexpr ::llvm::StringLiteral argumentNameAttrName = "kas.name";
     static constexpr ::llvm::StringLiteral initializerAttrName = "kas.init";
 
+  private:
     void registerAttributes();
+    void registerBytecode();
+
+  public:
   }];
 }
 

@@ -18,6 +18,10 @@
 
 namespace kas {
 
+/// How `-kas-solve-budget` chooses values: the exact solver, or the heuristic
+/// of the Canvas paper.
+enum class BudgetMode { Exact, Canvas };
+
 #define GEN_PASS_DECL
 #include "kas/Dialect/Kas/Transforms/Passes.h.inc"
 

@@ -114,8 +114,13 @@ def KasSolveBudgetPass : Pass<"kas-solve-budget"> {
     models are in `docs/reference/tensor-level.md`.
   }];
   let options = [
-    Option<"mode", "mode", "std::string", "\"exact\"",
-           "exact: as much of the budget as possible; canvas: the paper's heuristic">,
+    Option<"mode", "mode", "::kas::BudgetMode", "::kas::BudgetMode::Exact",
+           "exact: as much of the budget as possible; canvas: the paper's heuristic",
+           [{::llvm::cl::values(
+             clEnumValN(::kas::BudgetMode::Exact, "exact",
+                        "as much of the budget as possible"),
+             clEnumValN(::kas::BudgetMode::Canvas, "canvas",
+                        "the paper's heuristic"))}]>,
     Option<"groups", "groups", "std::string", "\"\"",
            "A symbol that divides others: choose its value, one for all layers, "
            "among the common factors of what it divides">,

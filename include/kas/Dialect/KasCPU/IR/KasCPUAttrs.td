@@ -25,9 +25,15 @@ def KasCPU_Dialect : Dialect {
   let description = [{
     Has no operations: its attribute `kas_cpu.schedule` is set on `kas.apply` and on
     linalg operations.
+
+    Constraints (those of `kas_cpu.schedule` are C3 and C4, below):
+    - A1: an operation has no attribute of this dialect but `kas_cpu.schedule`, a function's argument or result
+      none.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
     /// The name of the attribute on operations.
     static constexpr ::llvm::StringLiteral scheduleName = "kas_cpu.schedule";

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_SEARCH_CORE_SCORE_H
-#define KAS_SEARCH_CORE_SCORE_H
+#ifndef KAS_SEARCH_OPERATORS_SCORE_H
+#define KAS_SEARCH_OPERATORS_SCORE_H
 
 #include "kas/Search/Core/Evaluator.h"
 #include "mlir/IR/Operation.h"
@@ -27,4 +27,4 @@ void setScore(mlir::Operation *op, const Metrics &metrics,
 
 } // namespace kas::search
 
-#endif // KAS_SEARCH_CORE_SCORE_H
+#endif // KAS_SEARCH_OPERATORS_SCORE_H

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Search/Core/Score.h"
+#include "kas/Search/Operators/Score.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/IR/Builders.h"
 
 using namespace kas;
@@ -27,9 +28,9 @@ void kas::search::setScore(mlir::Operation *op, const Metrics &metrics,
   mlir::NamedAttrList score;
   for (const auto &[name, value] : metrics)
     score.append(name, getAttribute(builder, name, value));
-  op->setAttr("kas.score", score.getDictionary(op->getContext()));
-  op->setAttr("kas.origin", builder.getStringAttr(space));
+  op->setAttr(KasDialect::scoreAttrName, score.getDictionary(op->getContext()));
+  op->setAttr(KasDialect::originAttrName, builder.getStringAttr(space));
   if (candidate)
-    op->setAttr("kas.candidate",
+    op->setAttr(KasDialect::candidateAttrName,
                 builder.getI64IntegerAttr(static_cast<int64_t>(*candidate)));
 }

@@ -1,0 +1,25 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/GPU/Options.h"
+
+std::string kas::codegen::renameFormerOptions(llvm::StringRef options) {
+  constexpr llvm::StringLiteral former = "road=", current = "strategy=";
+  std::string text;
+  bool isStart = true;
+  while (!options.empty()) {
+    if (isStart && options.consume_front(former))
+      text += current;
+    if (options.empty())
+      break;
+    isStart = options.front() == ' ';
+    text += options.front();
+    options = options.drop_front();
+  }
+  return text;
+}

@@ -1,0 +1,173 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The constraints of the discardable attributes that passes write.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Support/Initializer.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace kas;
+using namespace mlir;
+
+static LogicalResult emitValue(Operation *op, StringRef what,
+                               NamedAttribute attribute) {
+  return op->emitError() << "expected " << what << " as "
+                         << attribute.getName().getValue() << ", got "
+                         << attribute.getValue();
+}
+
+static LogicalResult emitPlace(Operation *op, StringRef where,
+                               NamedAttribute attribute) {
+  return op->emitError() << "expected " << attribute.getName().getValue()
+                         << " on " << where << ", got " << op->getName();
+}
+
+static bool isI64(Attribute attribute) {
+  auto number = dyn_cast_if_present<IntegerAttr>(attribute);
+  return number && number.getType().isInteger(64);
+}
+
+/// `{space | kernel = @symbol, binding = 0 : i64}`, and optionally `name` and
+/// `attention`.
+static bool isSite(Attribute attribute) {
+  auto entries = dyn_cast<DictionaryAttr>(attribute);
+  if (!entries || !isI64(entries.get("binding")) ||
+      entries.contains("space") == entries.contains("kernel"))
+    return false;
+  return llvm::all_of(entries, [](NamedAttribute entry) {
+    StringRef name = entry.getName();
+    Attribute value = entry.getValue();
+    return name == "binding" ||
+           ((name == "space" || name == "kernel") &&
+            isa<FlatSymbolRefAttr>(value)) ||
+           (name == "name" && isa<StringAttr>(value)) ||
+           (name == "attention" && isa<UnitAttr>(value));
+  });
+}
+
+static bool isScore(Attribute attribute) {
+  auto entries = dyn_cast<DictionaryAttr>(attribute);
+  return entries && llvm::all_of(entries, [](NamedAttribute entry) {
+           auto number = dyn_cast<FloatAttr>(entry.getValue());
+           return isI64(entry.getValue()) ||
+                  (number && number.getType().isF64());
+         });
+}
+
+static bool areStrings(Attribute attribute) {
+  auto entries = dyn_cast<ArrayAttr>(attribute);
+  return entries && llvm::all_of(entries, llvm::IsaPred<StringAttr>);
+}
+
+static bool areNamedStrings(Attribute attribute) {
+  auto entries = dyn_cast<DictionaryAttr>(attribute);
+  return entries && llvm::all_of(entries, [](NamedAttribute entry) {
+           return isa<StringAttr>(entry.getValue());
+         });
+}
+
+namespace {
+/// What an attribute of an operation has to be, and where.
+struct Rule {
+  StringRef name, value;
+  function_ref<bool(Attribute)> isValue;
+  StringRef place;
+  function_ref<bool(Operation *)> isPlace;
+};
+} // namespace
+
+static LogicalResult verify(Operation *op, NamedAttribute attribute,
+                            const Rule &rule) {
+  if (!rule.isValue(attribute.getValue()))
+    return emitValue(op, rule.value, attribute);
+  if (!rule.isPlace(op))
+    return emitPlace(op, rule.place, attribute);
+  return success();
+}
+
+LogicalResult KasDialect::verifyOperationAttribute(Operation *op,
+                                                   NamedAttribute attribute) {
+  auto isLinalg = [](Operation *op) { return isa<linalg::LinalgOp>(op); };
+  auto isSpace = [](Operation *op) { return isa<SpaceOp>(op); };
+  auto isSymbol = [](Operation *op) { return isa<SymbolOpInterface>(op); };
+  auto isFunction = [](Operation *op) { return isa<FunctionOpInterface>(op); };
+  auto isRead = [](Operation *op) {
+    return op->getName().getStringRef() == "bufferization.to_buffer";
+  };
+  auto isAny = [](Operation *) { return true; };
+  auto isUnit = [](Attribute value) { return isa<UnitAttr>(value); };
+  auto isString = [](Attribute value) { return isa<StringAttr>(value); };
+  const Rule rules[] = {
+      {siteAttrName, "a space or a kernel and a binding", isSite, // A2
+       "a linalg operation", isLinalg},
+      {layerAttrName, "a string", isString, // A3
+       "a linalg operation", isLinalg},
+      {namedOperatorAttrName, "a string", isString, // A4
+       "a kas.space", isSpace},
+      {scoreAttrName, "a dictionary of numbers of type i64 or f64", // A5
+       isScore, "an operation that defines a symbol", isSymbol},
+      {originAttrName, "a string", isString, // A6
+       "an operation that defines a symbol", isSymbol},
+      {candidateAttrName, "a number of type i64", isI64, // A7
+       "an operation that defines a symbol", isSymbol},
+      {frontAttrName, "a unit", isUnit, // A8
+       "an operation that defines a symbol", isSymbol},
+      {programsAttrName, "a dictionary of strings", areNamedStrings, // A9
+       "a function", isFunction},
+      {layersAttrName, "an array of strings", areStrings, // A10
+       "a function", isFunction},
+      {parametersAttrName, "an array of strings", areStrings, // A11
+       "a function", isFunction},
+      {packingAttrName, "a unit", isUnit, "any operation", isAny}, // A12
+      {readAttrName, "a number of type i64", isI64,                // A13
+       "a bufferization.to_buffer", isRead}};
+  for (const Rule &rule : rules)
+    if (attribute.getName() == rule.name)
+      return verify(op, attribute, rule);
+  if (attribute.getName() == argumentNameAttrName ||
+      attribute.getName() == initializerAttrName) // A1
+    return emitPlace(op, "an argument of a function", attribute);
+  InFlightDiagnostic error = op->emitError() // A1
+                             << "expected an attribute of dialect kas among ";
+  llvm::interleaveComma(rules, error,
+                        [&](const Rule &rule) { error << rule.name; });
+  return error << ", got " << attribute.getName().getValue();
+}
+
+LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                   unsigned argument,
+                                                   NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name != argumentNameAttrName && name != initializerAttrName) // A1
+    return op->emitError() << "expected no attribute of dialect kas but "
+                           << argumentNameAttrName << " and "
+                           << initializerAttrName << " on argument " << argument
+                           << ", got " << name;
+  auto text = dyn_cast<StringAttr>(attribute.getValue());
+  if (!text) // A14, A15
+    return op->emitError() << "expected a string as " << name << " of argument "
+                           << argument << ", got " << attribute.getValue();
+  if (name == argumentNameAttrName)
+    return success();
+  llvm::Expected<Initializer> initializer = Initializer::parse(text.getValue());
+  if (!initializer) // A15
+    return op->emitError() << "argument " << argument << ": "
+                           << llvm::toString(initializer.takeError());
+  return success();
+}
+
+LogicalResult KasDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
+  return op->emitError() // A1
+         << "expected no attribute of dialect kas on result " << result
+         << ", got " << attribute.getName().getValue();
+}

@@ -1,0 +1,352 @@
+// RUN: kas-opt %s -split-input-file -verify-diagnostics
+
+// A1: an operation's
+// expected-error@below {{expected an attribute of dialect kas among kas.site, kas.layer, kas.named_operator, kas.score, kas.origin, kas.candidate, kas.front, kas.programs, kas.layers, kas.parameters, kas.packing, kas.read, got kas.other}}
+func.func @f() attributes {kas.other} {
+  return
+}
+
+// -----
+
+// A1: an argument's name, on an operation
+// expected-error@below {{expected kas.name on an argument of a function, got func.func}}
+func.func @f() attributes {kas.name = "x"} {
+  return
+}
+
+// -----
+
+// A1: an argument's initializer, on an operation
+// expected-error@below {{expected kas.init on an argument of a function, got func.func}}
+func.func @f() attributes {kas.init = "zeros"} {
+  return
+}
+
+// -----
+
+// A1: an operation's, on an argument
+// expected-error@below {{expected no attribute of dialect kas but kas.name and kas.init on argument 1, got kas.origin}}
+func.func @f(%x: f32, %y: f32 {kas.origin = "x"}) {
+  return
+}
+
+// -----
+
+// A1: a result's
+// expected-error@below {{expected no attribute of dialect kas on result 0, got kas.name}}
+func.func private @f() -> (f32 {kas.name = "x"})
+
+// -----
+
+// A2: no dictionary
+func.func @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error@below {{expected a space or a kernel and a binding as kas.site, got @conv2d}}
+  %y = linalg.matmul {kas.site = @conv2d} ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%x : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+
+// -----
+
+// A2: no binding
+func.func @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error@below {{expected a space or a kernel and a binding as kas.site, got {space = @conv2d}}}
+  %y = linalg.matmul {kas.site = {space = @conv2d}} ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%x : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+
+// -----
+
+// A2: a binding of another type
+func.func @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error@below {{expected a space or a kernel and a binding as kas.site, got {binding = 0 : i8, space = @conv2d}}}
+  %y = linalg.matmul {kas.site = {binding = 0 : i8, space = @conv2d}} ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%x : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+
+// -----
+
+// A2: neither a space nor a kernel
+func.func @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error@below {{expected a space or a kernel and a binding as kas.site, got {binding = 0 : i64}}}
+  %y = linalg.matmul {kas.site = {binding = 0 : i64}} ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%x : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+
+// -----
+
+// A2: both
+func.func @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error@below {{expected a space or a kernel and a binding as kas.site, got {binding = 0 : i64, kernel = @k, space = @s}}}
+  %y = linalg.matmul {kas.site = {binding = 0 : i64, kernel = @k, space = @s}} ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%x : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+
+// -----
+
+// A2: no symbol
+func.func @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error@below {{expected a space or a kernel and a binding as kas.site, got {binding = 0 : i64, space = "s"}}}
+  %y = linalg.matmul {kas.site = {binding = 0 : i64, space = "s"}} ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%x : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+
+// -----
+
+// A2: a name that is no string
+func.func @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error@below {{expected a space or a kernel and a binding as kas.site, got {binding = 0 : i64, name = 1 : i64, space = @s}}}
+  %y = linalg.matmul {kas.site = {binding = 0 : i64, name = 1 : i64, space = @s}} ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%x : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+
+// -----
+
+// A2: attention that is no unit
+func.func @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error@below {{expected a space or a kernel and a binding as kas.site, got {attention = 1 : i64, binding = 0 : i64, kernel = @k}}}
+  %y = linalg.matmul {kas.site = {attention = 1 : i64, binding = 0 : i64, kernel = @k}} ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%x : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+
+// -----
+
+// A2: another entry
+func.func @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error@below {{expected a space or a kernel and a binding as kas.site, got {binding = 0 : i64, other, space = @s}}}
+  %y = linalg.matmul {kas.site = {binding = 0 : i64, other, space = @s}} ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%x : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+
+// -----
+
+// A2: another place
+func.func @f() {
+  // expected-error@below {{expected kas.site on a linalg operation, got arith.constant}}
+  %y = arith.constant {kas.site = {binding = 0 : i64, space = @s}} 1.0 : f32
+  return
+}
+
+// -----
+
+// A3: no string
+func.func @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error@below {{expected a string as kas.layer, got 1}}
+  %y = linalg.matmul {kas.layer = 1 : i64} ins(%x, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%x : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+
+// -----
+
+// A3: another place
+func.func @f() {
+  // expected-error@below {{expected kas.layer on a linalg operation, got arith.constant}}
+  %y = arith.constant {kas.layer = "conv1"} 1.0 : f32
+  return
+}
+
+// -----
+
+// A4: no string
+// expected-error@below {{expected a string as kas.named_operator, got @conv2d}}
+kas.space @s<N> [N] from [N] bindings [<N = 4>] attributes {kas.named_operator = @conv2d}
+
+// -----
+
+// A4: another place
+// expected-error@below {{expected kas.named_operator on a kas.space, got func.func}}
+func.func @f() attributes {kas.named_operator = "kas.conv2d"} {
+  return
+}
+
+// -----
+
+// A5: no dictionary
+// expected-error@below {{expected a dictionary of numbers of type i64 or f64 as kas.score, got 1}}
+func.func @f() attributes {kas.score = 1 : i64} {
+  return
+}
+
+// -----
+
+// A5: no number
+// expected-error@below {{expected a dictionary of numbers of type i64 or f64 as kas.score, got {flops = "1"}}}
+func.func @f() attributes {kas.score = {flops = "1"}} {
+  return
+}
+
+// -----
+
+// A5: a number of another type
+// expected-error@below {{expected a dictionary of numbers of type i64 or f64 as kas.score, got {loss = 1.000000e+00 : f32}}}
+func.func @f() attributes {kas.score = {loss = 1.0 : f32}} {
+  return
+}
+
+// -----
+
+// A5: another place
+func.func @f() {
+  // expected-error@below {{expected kas.score on an operation that defines a symbol, got arith.constant}}
+  %y = arith.constant {kas.score = {flops = 1 : i64}} 1.0 : f32
+  return
+}
+
+// -----
+
+// A6: no string
+// expected-error@below {{expected a string as kas.origin, got @layers}}
+func.func @f() attributes {kas.origin = @layers} {
+  return
+}
+
+// -----
+
+// A6: another place
+func.func @f() {
+  // expected-error@below {{expected kas.origin on an operation that defines a symbol, got arith.constant}}
+  %y = arith.constant {kas.origin = "layers"} 1.0 : f32
+  return
+}
+
+// -----
+
+// A7: another type
+// expected-error@below {{expected a number of type i64 as kas.candidate, got 1 : i32}}
+func.func @f() attributes {kas.candidate = 1 : i32} {
+  return
+}
+
+// -----
+
+// A7: another place
+func.func @f() {
+  // expected-error@below {{expected kas.candidate on an operation that defines a symbol, got arith.constant}}
+  %y = arith.constant {kas.candidate = 1 : i64} 1.0 : f32
+  return
+}
+
+// -----
+
+// A8: no unit
+// expected-error@below {{expected a unit as kas.front, got true}}
+func.func @f() attributes {kas.front = true} {
+  return
+}
+
+// -----
+
+// A8: another place
+func.func @f() {
+  // expected-error@below {{expected kas.front on an operation that defines a symbol, got arith.constant}}
+  %y = arith.constant {kas.front} 1.0 : f32
+  return
+}
+
+// -----
+
+// A9: no dictionary
+// expected-error@below {{expected a dictionary of strings as kas.programs, got "group"}}
+func.func @f() attributes {kas.programs = "group"} {
+  return
+}
+
+// -----
+
+// A9: no string
+// expected-error@below {{expected a dictionary of strings as kas.programs, got {conv1}}}
+func.func @f() attributes {kas.programs = {conv1}} {
+  return
+}
+
+// -----
+
+// A9: another place
+// expected-error@below {{expected kas.programs on a function, got builtin.module}}
+module attributes {kas.programs = {conv1 = "group"}} {}
+
+// -----
+
+// A10: no array
+// expected-error@below {{expected an array of strings as kas.layers, got "conv1"}}
+func.func @f() attributes {kas.layers = "conv1"} {
+  return
+}
+
+// -----
+
+// A10: no string
+// expected-error@below {{expected an array of strings as kas.layers, got ["conv1", 2]}}
+func.func @f() attributes {kas.layers = ["conv1", 2]} {
+  return
+}
+
+// -----
+
+// A10: another place
+// expected-error@below {{expected kas.layers on a function, got builtin.module}}
+module attributes {kas.layers = ["conv1"]} {}
+
+// -----
+
+// A11: no string
+// expected-error@below {{expected an array of strings as kas.parameters, got [1]}}
+func.func @f() attributes {kas.parameters = [1]} {
+  return
+}
+
+// -----
+
+// A11: another place
+// expected-error@below {{expected kas.parameters on a function, got builtin.module}}
+module attributes {kas.parameters = ["conv1.weight"]} {}
+
+// -----
+
+// A12: no unit
+func.func @f() {
+  // expected-error@below {{expected a unit as kas.packing, got 1}}
+  %y = arith.constant {kas.packing = 1 : i64} 1.0 : f32
+  return
+}
+
+// -----
+
+// A13: another type
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@below {{expected a number of type i64 as kas.read, got 1 : i32}}
+  %y = bufferization.to_buffer %x {kas.read = 1 : i32} : tensor<4xf32> to memref<4xf32>
+  return
+}
+
+// -----
+
+// A13: another place
+func.func @f() {
+  // expected-error@below {{expected kas.read on a bufferization.to_buffer, got arith.constant}}
+  %y = arith.constant {kas.read = 1 : i64} 1.0 : f32
+  return
+}
+
+// -----
+
+// A14: no string
+// expected-error@below {{expected a string as kas.name of argument 1, got @x}}
+func.func @f(%x: f32, %y: f32 {kas.name = @x}) {
+  return
+}
+
+// -----
+
+// A15: no string
+// expected-error@below {{expected a string as kas.init of argument 1, got 0.000000e+00}}
+func.func @f(%x: f32, %y: f32 {kas.init = 0.0 : f32}) {
+  return
+}
+
+// -----
+
+// A15: another text
+// expected-error@below {{argument 1: expected zeros, ones, constant(V), normal(S), uniform(B), positive(V) or kaiming(F), got 'random'}}
+func.func @f(%x: f32, %y: f32 {kas.init = "random"}) {
+  return
+}

@@ -1,0 +1,162 @@
+// RUN: kas-opt %s -split-input-file -verify-diagnostics
+
+// A1: an operation's
+// expected-error@below {{expected no attribute of this dialect but kas_gpu.schedule, kas_gpu.device, kas_gpu.dynamic_bytes, kas_gpu.num_tensor_maps, kas_gpu.scratch, kas_gpu.manifest and kas_gpu.assertions, got kas_gpu.other}}
+func.func @a1() attributes {kas_gpu.other} {
+  return
+}
+
+// -----
+
+// A1: an argument's, on an operation
+// expected-error@below {{expected kas_gpu.access on an argument of a kernel, got func.func}}
+func.func @a1() attributes {kas_gpu.access = "read"} {
+  return
+}
+
+// -----
+
+// A1: an operation's, on an argument
+// expected-error@below {{expected no attribute of dialect kas_gpu but kas_gpu.access on argument 0, got kas_gpu.scratch}}
+func.func @a1(%x: memref<4xf32> {kas_gpu.scratch}) {
+  return
+}
+
+// -----
+
+// A1: a result's
+// expected-error@below {{expected no attribute of dialect kas_gpu on result 0, got kas_gpu.access}}
+func.func private @a1() -> (f32 {kas_gpu.access = "read"})
+
+// -----
+
+// A2: another string
+// expected-error@below {{expected "read" or "write" as kas_gpu.access of argument 1, got "both"}}
+func.func @a2(%x: memref<4xf32> {kas_gpu.access = "read"}, %y: memref<4xf32> {kas_gpu.access = "both"}) {
+  return
+}
+
+// -----
+
+// A2: no string
+// expected-error@below {{expected "read" or "write" as kas_gpu.access of argument 0, got unit}}
+func.func @a2(%x: memref<4xf32> {kas_gpu.access}) {
+  return
+}
+
+// -----
+
+// A3: negative
+// expected-error@below {{expected a number of type i64 of at least 0 as kas_gpu.dynamic_bytes, got -1}}
+func.func @a3() attributes {kas_gpu.dynamic_bytes = -1 : i64} {
+  return
+}
+
+// -----
+
+// A3: another type
+// expected-error@below {{expected a number of type i64 of at least 0 as kas_gpu.dynamic_bytes, got 1 : i32}}
+func.func @a3() attributes {kas_gpu.dynamic_bytes = 1 : i32} {
+  return
+}
+
+// -----
+
+// A3: another place
+// expected-error@below {{expected kas_gpu.dynamic_bytes on a function, got builtin.module}}
+module attributes {kas_gpu.dynamic_bytes = 1 : i64} {}
+
+// -----
+
+// A4: no number
+// expected-error@below {{expected a number of type i64 of at least 0 as kas_gpu.num_tensor_maps, got "two"}}
+func.func @a4() attributes {kas_gpu.num_tensor_maps = "two"} {
+  return
+}
+
+// -----
+
+// A4: another place
+// expected-error@below {{expected kas_gpu.num_tensor_maps on a function, got builtin.module}}
+module attributes {kas_gpu.num_tensor_maps = 2 : i64} {}
+
+// -----
+
+// A5: no unit
+func.func @a5() {
+  // expected-error@below {{expected a unit as kas_gpu.scratch, got 1}}
+  %x = memref.alloc() {kas_gpu.scratch = 1 : i64} : memref<4xi8>
+  return
+}
+
+// -----
+
+// A5: another place
+func.func @a5() {
+  // expected-error@below {{expected kas_gpu.scratch on a memref.alloc, got memref.alloca}}
+  %x = memref.alloca() {kas_gpu.scratch} : memref<4xi8>
+  return
+}
+
+// -----
+
+// A6: no string
+// expected-error@below {{expected the text of a JSON object as kas_gpu.manifest, got 1}}
+module attributes {kas_gpu.manifest = 1 : i64} {}
+
+// -----
+
+// A6: no JSON
+// expected-error@below {{expected the text of a JSON object as kas_gpu.manifest, got "{"}}
+module attributes {kas_gpu.manifest = "{"} {}
+
+// -----
+
+// A6: no object
+// expected-error@below {{expected the text of a JSON object as kas_gpu.manifest, got "[1]"}}
+module attributes {kas_gpu.manifest = "[1]"} {}
+
+// -----
+
+// A6: another place
+// expected-error@below {{expected kas_gpu.manifest on a module, got func.func}}
+func.func @a6() attributes {kas_gpu.manifest = "{}"} {
+  return
+}
+
+// -----
+
+// A7: no string
+// expected-error@below {{expected an array of strings as kas_gpu.assertions, got [1]}}
+func.func @a7() attributes {kas_gpu.assertions = [1]} {
+  return
+}
+
+// -----
+
+// A7: another place
+// expected-error@below {{expected kas_gpu.assertions on a function, got builtin.module}}
+module attributes {kas_gpu.assertions = ["text"]} {}
+
+// -----
+
+// C7
+func.func @c7(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@below {{expected a #kas_gpu.schedule as kas_gpu.schedule, got unit}}
+  %y = linalg.negf {kas_gpu.schedule} ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// C8
+// expected-error@below {{expected kas_gpu.schedule on a kas.apply or a linalg.generic, got func.func}}
+func.func @c8() attributes {kas_gpu.schedule = #kas_gpu.schedule<strategy = direct, threads = 1>} {
+  return
+}
+
+// -----
+
+// D2
+// expected-error@below {{expected a #kas_gpu.device as kas_gpu.device, got "sm_90"}}
+module attributes {kas_gpu.device = "sm_90"} {}
