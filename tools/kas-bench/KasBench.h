@@ -63,6 +63,9 @@ public:
   void addToMean(llvm::StringRef className, const BenchLine &line);
   void printMeans();
 
+  /// The cases whose output was wrong, if there are any.
+  llvm::Error takeFailures() const;
+
 private:
   struct Mean {
     std::string name, metric, unit;
@@ -72,6 +75,7 @@ private:
   std::string suite;
   llvm::raw_ostream &stream;
   llvm::SmallVector<Mean> means;
+  llvm::SmallVector<std::string> failures;
 };
 
 /// True if `name` is to be measured.

@@ -11,6 +11,7 @@
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Library/Operators.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include <cmath>
 
@@ -19,14 +20,21 @@ using namespace kas::library;
 using llvm::createStringError;
 using llvm::StringRef;
 
+/// JSON has no infinity and no NaN.
+static llvm::json::Value getNumber(double value) {
+  return std::isfinite(value) ? llvm::json::Value(value) : nullptr;
+}
+
 void BenchReport::print(const BenchLine &line) {
+  if (line.ok && !*line.ok)
+    failures.push_back(line.name + " (" + line.implementation + ")");
   llvm::json::OStream json(stream);
   json.object([&] {
     json.attribute("suite", suite);
     json.attribute("case", line.name);
     json.attribute("impl", line.implementation);
     json.attribute("metric", line.metric);
-    json.attribute("value", line.value);
+    json.attribute("value", getNumber(line.value));
     json.attribute("unit", line.unit);
     if (line.timing) {
       json.attribute("median", line.timing->median);
@@ -34,7 +42,7 @@ void BenchReport::print(const BenchLine &line) {
       json.attribute("n", line.timing->count);
     }
     if (line.maxRelativeError)
-      json.attribute("max_rel_err", *line.maxRelativeError);
+      json.attribute("max_rel_err", getNumber(*line.maxRelativeError));
     if (line.ok)
       json.attribute("ok", *line.ok);
   });
@@ -60,6 +68,14 @@ void BenchReport::printMeans() {
     print({mean.name, mean.metric,
            std::exp(mean.logSum / static_cast<double>(mean.count)), mean.unit,
            std::nullopt, std::nullopt, std::nullopt});
+}
+
+llvm::Error BenchReport::takeFailures() const {
+  if (failures.empty())
+    return llvm::Error::success();
+  return createStringError("expected outputs as the reference has them, got "
+                           "others of: " +
+                           llvm::join(failures, ", "));
 }
 
 bool kas::isSelected(const BenchSettings &settings, StringRef name) {

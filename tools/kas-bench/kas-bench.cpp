@@ -141,7 +141,7 @@ Error run(const Options &options, llvm::StringRef program) {
   if (Error error = suite(context, settings, report))
     return error;
   report.printMeans();
-  return Error::success();
+  return report.takeFailures();
 }
 
 } // namespace

@@ -13,6 +13,7 @@
 
 #include "Matching.h"
 #include "ViewTrace.h"
+#include "kas/Dialect/Kas/Analysis/Contraction.h"
 #include "kas/Networks/Sites/KernelSites.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -117,14 +118,10 @@ FailureOr<Product> AttentionMatcher::getProduct(Value result) {
       op.getNumReductionLoops() != 1 || !op.hasPureTensorSemantics() ||
       op.hasDynamicShape())
     return failure();
-  bool isSum = linalg::detail::isContractionBody(
-      *op.getBlock(), [](Operation *multiply, Operation *add) {
-        return isa<arith::MulFOp>(multiply) && isa<arith::AddFOp>(add);
-      });
   FailureOr<linalg::ContractionDimensions> dims =
       linalg::inferContractionDims(op);
-  if (!isSum || failed(dims) || dims->m.size() != 1 || dims->n.size() != 1 ||
-      dims->k.size() != 1 ||
+  if (!isSumOfProducts(op) || failed(dims) || dims->m.size() != 1 ||
+      dims->n.size() != 1 || dims->k.size() != 1 ||
       !llvm::all_of(op.getIndexingMapsArray(),
                     [](AffineMap map) { return map.isProjectedPermutation(); }))
     return failure();

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Matching.h"
-#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/Kas/Analysis/Contraction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -98,15 +98,6 @@ LogicalResult kas::networks::setWeight(Site &site, Value operand,
 // matchSite
 //===----------------------------------------------------------------------===//
 
-/// The body adds the product of the inputs to the output.
-static bool hasMultiplyAddBody(linalg::LinalgOp op) {
-  return linalg::detail::isContractionBody(
-      *op.getBlock(), [](Operation *multiply, Operation *add) {
-        return (isa<arith::MulFOp>(multiply) && isa<arith::AddFOp>(add)) ||
-               (isa<arith::MulIOp>(multiply) && isa<arith::AddIOp>(add));
-      });
-}
-
 /// One floating-point element type, static shapes, tensors.
 static LogicalResult checkTypes(linalg::LinalgOp op, std::string &reason) {
   if (!op.hasPureTensorSemantics())
@@ -153,7 +144,7 @@ FailureOr<Site> kas::networks::matchSite(linalg::LinalgOp op,
                   op.getNumDpsInputs(), " operands");
     return failure();
   }
-  if (!hasMultiplyAddBody(op))
+  if (!isSumOfProducts(op))
     return failure();
   if (failed(checkTypes(op, reason)))
     return failure();

@@ -13,7 +13,7 @@
 #ifndef LIB_CODEGEN_CPU_EMIT_CONTRACTIONEMITTER_H
 #define LIB_CODEGEN_CPU_EMIT_CONTRACTIONEMITTER_H
 
-#include "../Strategy/Contraction.h"
+#include "../Strategy/StridedContraction.h"
 #include "LoopEmitter.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 
@@ -29,7 +29,7 @@ struct Piece {
 class ContractionEmitter : protected LoopEmitter {
 protected:
   ContractionEmitter(mlir::OpBuilder &builder, mlir::Location loc,
-                     const Contraction &contraction,
+                     const StridedContraction &contraction,
                      const ContractionTarget &target,
                      const ContractionOptions &options)
       : LoopEmitter(builder, loc), contraction(contraction), target(target),
@@ -110,7 +110,7 @@ protected:
   /// `row * column + sum`.
   mlir::Value multiplyAdd(mlir::Value row, mlir::Value column, mlir::Value sum);
 
-  const Contraction &contraction;
+  const StridedContraction &contraction;
   const ContractionTarget &target;
   const ContractionOptions &options;
   /// The index of each loop where it is known.

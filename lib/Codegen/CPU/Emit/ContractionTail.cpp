@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionTail.h"
-#include "../Strategy/Contraction.h"
+#include "../Strategy/StridedContraction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -48,7 +48,7 @@ static bool isPlain(Value buffer) {
 /// How the loops step through a bias of one dimension, that of the output at
 /// `position`; nothing if some loop steps through parts of it.
 static std::optional<SmallVector<int64_t>>
-getBiasStrides(const Contraction &contraction, MemRefType output,
+getBiasStrides(const StridedContraction &contraction, MemRefType output,
                int64_t position) {
   int64_t inner = 1;
   for (int64_t size : output.getShape().drop_front(position + 1))
@@ -77,7 +77,7 @@ static int64_t getBiasPosition(linalg::BroadcastOp op) {
 }
 
 bool ContractionTail::takeBias(Value buffer, int64_t position,
-                               const Contraction &contraction) {
+                               const StridedContraction &contraction) {
   auto found = getBiasStrides(
       contraction, cast<MemRefType>(contraction.output.buffer.getType()),
       position);
@@ -169,7 +169,7 @@ static linalg::GenericOp findElementwise(linalg::LinalgOp op) {
 }
 
 ContractionTail ContractionTail::find(linalg::LinalgOp op,
-                                      const Contraction &contraction) {
+                                      const StridedContraction &contraction) {
   ContractionTail tail;
   linalg::BroadcastOp before = findBroadcast(op);
   if (before &&
@@ -214,7 +214,7 @@ linalg::GenericOp ContractionTail::findReader(Value tensor) {
 }
 
 bool ContractionTail::takeReader(linalg::GenericOp reader, ValueRange buffers,
-                                 const Contraction &contraction) {
+                                 const StridedContraction &contraction) {
   SmallVector<Input> found;
   for (auto [operand, buffer] :
        llvm::zip_equal(reader.getDpsInputOperands(), buffers)) {

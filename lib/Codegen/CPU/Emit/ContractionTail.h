@@ -18,7 +18,7 @@
 
 namespace kas::codegen {
 
-struct Contraction;
+struct StridedContraction;
 
 /// The operations around a contraction that can be computed with it.
 struct ContractionTail {
@@ -46,7 +46,7 @@ struct ContractionTail {
 
   /// What is around `op` on buffers, which computes `contraction`.
   static ContractionTail find(mlir::linalg::LinalgOp op,
-                              const Contraction &contraction);
+                              const StridedContraction &contraction);
 
   /// The elementwise operation that alone reads `tensor`, or null.
   static mlir::linalg::GenericOp findReader(mlir::Value tensor);
@@ -54,11 +54,11 @@ struct ContractionTail {
   /// `inputs` are buffers of its inputs, null for the sums. False, and nothing
   /// is taken, if one of them does not fit.
   bool takeReader(mlir::linalg::GenericOp reader, mlir::ValueRange inputs,
-                  const Contraction &contraction);
+                  const StridedContraction &contraction);
   /// Takes a bias of one dimension, that of the output at `position`. False if
   /// the loops do not fit it.
   bool takeBias(mlir::Value buffer, int64_t position,
-                const Contraction &contraction);
+                const StridedContraction &contraction);
 
   /// Lets the result of the elementwise operation be written where `op` is.
   void prepare(mlir::linalg::LinalgOp op) const;

@@ -259,7 +259,7 @@ SmallVector<Value> DirectEmitter::emitStep(ValueRange start,
 }
 
 void kas::codegen::emitDirect(OpBuilder &builder, Location loc,
-                              const Contraction &contraction,
+                              const StridedContraction &contraction,
                               const DirectPlan &plan,
                               const ContractionTarget &target,
                               const ContractionOptions &options) {

@@ -30,7 +30,7 @@ class DirectEmitter : ContractionEmitter {
 
 public:
   DirectEmitter(mlir::OpBuilder &builder, mlir::Location loc,
-                const Contraction &contraction, const DirectPlan &plan,
+                const StridedContraction &contraction, const DirectPlan &plan,
                 const ContractionTarget &target,
                 const ContractionOptions &options)
       : ContractionEmitter(builder, loc, contraction, target, options),
@@ -126,7 +126,7 @@ private:
   DirectEmitter &tile;
   mlir::OpBuilder &builder;
   mlir::Location loc;
-  const Contraction &contraction;
+  const StridedContraction &contraction;
   llvm::ArrayRef<Piece> pieces;
   llvm::SmallVector<int64_t> offsets;
   /// The guards of all segments, and where those of each begin.

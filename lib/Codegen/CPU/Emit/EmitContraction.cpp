@@ -111,7 +111,7 @@ static void remarkPlan(Location loc, const RowVectorPlan &plan,
 /// What it takes to compute the tail by loops of its own, which only vectors
 /// along the rows save: each reads and writes the second-level cache, in halves
 /// of a cycle.
-static int64_t getTailTime(const Contraction &contraction,
+static int64_t getTailTime(const StridedContraction &contraction,
                            const ContractionTarget &target,
                            const ContractionOptions &options) {
   constexpr int64_t vectorTime = 16;
@@ -144,8 +144,8 @@ static std::optional<CPUStrategy> getStrategy(ConvolutionAlgorithm algorithm) {
 /// The plan that takes the least time: of all strategies, or `strategy` alone
 /// if there is one.
 static std::optional<ContractionChoice>
-choosePlan(const Contraction &contraction, const ContractionTarget &target,
-           const ContractionOptions &options,
+choosePlan(const StridedContraction &contraction,
+           const ContractionTarget &target, const ContractionOptions &options,
            std::optional<CPUStrategy> strategy, PlanReasons &reasons) {
   std::optional<ContractionChoice> best;
   auto consider = [&](auto makePlan, int64_t tailTime, std::string &reason) {
@@ -169,7 +169,7 @@ choosePlan(const Contraction &contraction, const ContractionTarget &target,
 /// As `choosePlan` by the schedule, or by the algorithm, which gives way to
 /// others where it does not suit. What `readsUnpadded` rules out is no choice.
 static FailureOr<ContractionChoice>
-chooseContraction(const Contraction &contraction,
+chooseContraction(const StridedContraction &contraction,
                   const ContractionTarget &target,
                   const ContractionOptions &options,
                   function_ref<void(const Twine &)> emitReason) {
@@ -201,7 +201,7 @@ chooseContraction(const Contraction &contraction,
 }
 
 static void emitPlan(OpBuilder &builder, Location loc,
-                     const Contraction &contraction,
+                     const StridedContraction &contraction,
                      const ContractionChoice &choice,
                      const ContractionTarget &target,
                      const ContractionOptions &options) {
@@ -215,12 +215,13 @@ static void emitPlan(OpBuilder &builder, Location loc,
 }
 
 LogicalResult kas::codegen::emitContraction(
-    OpBuilder &builder, Location loc, const Contraction &contraction,
+    OpBuilder &builder, Location loc, const StridedContraction &contraction,
     const ContractionOptions &options,
     function_ref<void(const Twine &)> emitReason, bool *tookTail) {
   ContractionTarget target(options.target);
   std::optional<CombinedInputs> combined = CombinedInputs::get(contraction);
-  const Contraction &nest = combined ? combined->getRemainder() : contraction;
+  const StridedContraction &nest =
+      combined ? combined->getRemainder() : contraction;
   FailureOr<ContractionChoice> choice =
       chooseContraction(nest, target, options, emitReason);
   if (failed(choice))

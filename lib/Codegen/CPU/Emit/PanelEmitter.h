@@ -38,7 +38,7 @@ struct KernelLoop {
 class PanelEmitter : ContractionEmitter {
 public:
   PanelEmitter(mlir::OpBuilder &builder, mlir::Location loc,
-               const Contraction &contraction, const PanelPlan &plan,
+               const StridedContraction &contraction, const PanelPlan &plan,
                const ContractionTarget &target,
                const ContractionOptions &options)
       : ContractionEmitter(builder, loc, contraction, target, options),

@@ -83,7 +83,7 @@ void PanelEmitter::emitItem(Value item, Value panelBase) {
 }
 
 void kas::codegen::emitPanels(OpBuilder &builder, Location loc,
-                              const Contraction &contraction,
+                              const StridedContraction &contraction,
                               const PanelPlan &plan,
                               const ContractionTarget &target,
                               const ContractionOptions &options) {

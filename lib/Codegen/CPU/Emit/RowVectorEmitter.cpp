@@ -317,7 +317,7 @@ RowVectorEmitter::getPresent(ArrayRef<TileColumn> columns,
 }
 
 void kas::codegen::emitRowVectors(OpBuilder &builder, Location loc,
-                                  const Contraction &contraction,
+                                  const StridedContraction &contraction,
                                   const RowVectorPlan &plan,
                                   const ContractionTarget &target,
                                   const ContractionOptions &options) {

@@ -44,8 +44,8 @@ struct PresentColumns {
 class RowVectorEmitter : ContractionEmitter {
 public:
   RowVectorEmitter(mlir::OpBuilder &builder, mlir::Location loc,
-                   const Contraction &contraction, const RowVectorPlan &plan,
-                   const ContractionTarget &target,
+                   const StridedContraction &contraction,
+                   const RowVectorPlan &plan, const ContractionTarget &target,
                    const ContractionOptions &options)
       : ContractionEmitter(builder, loc, contraction, target, options),
         plan(plan), row(contraction.rows.front()),

@@ -39,7 +39,8 @@ void RowVectorEmitter::emitTile(int64_t outerColumns) {
     indices[reduction] = Value();
   findStepRanges();
   SmallVector<Value> sums = emitSteps(
-      stepLoops, address(access), weightBase, getFirstSums(tile.size()),
+      stepLoops, addWraps(address(access), /*reduction=*/std::nullopt),
+      weightBase, getFirstSums(tile.size()),
       [&](Value data, Value weight, ValueRange sums) {
         return emitUnrolled(data, weight, sums, tile);
       });

@@ -18,7 +18,6 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/Sequence.h"
 
 using namespace kas;
@@ -414,42 +413,22 @@ void WinogradEmitter::transformBack(Value products, Value output) {
 /// The matrix products: for each point and group, outputs by tiles.
 LogicalResult WinogradEmitter::multiply(Value weights, Value data,
                                         Value products) {
-  // The contraction is read off an operation that is not kept.
-  MLIRContext *context = builder.getContext();
-  auto map = [&](ArrayRef<unsigned> dims) {
-    return AffineMap::getMultiDimMapWithTargets(6, dims, context);
+  auto dims = [&](ArrayRef<unsigned> positions) {
+    return llvm::map_to_vector(positions, [&](unsigned position) {
+      return getAffineDimExpr(position, builder.getContext());
+    });
   };
-  SmallVector<Operation *> made;
-  auto asTensor = [&](Value buffer) -> Value {
-    auto empty = tensor::EmptyOp::create(
-        builder, loc, cast<MemRefType>(buffer.getType()).getShape(),
-        builder.getF32Type());
-    made.push_back(empty);
-    return empty;
-  };
-  using utils::IteratorType;
-  SmallVector<IteratorType> kinds(6, IteratorType::parallel);
-  kinds.back() = IteratorType::reduction;
+  Contraction product;
   // Points, batches, groups, outputs, tiles, inputs.
-  Value out = asTensor(products);
-  auto product = linalg::GenericOp::create(
-      builder, loc, out.getType(),
-      ValueRange{asTensor(weights), asTensor(data)}, out,
-      ArrayRef<AffineMap>{map({0, 2, 3, 5}), map({0, 1, 2, 5, 4}),
-                          map({0, 1, 2, 3, 4})},
-      kinds, [](OpBuilder &body, Location at, ValueRange values) {
-        Value term = arith::MulFOp::create(body, at, values[0], values[1]);
-        linalg::YieldOp::create(
-            body, at,
-            arith::AddFOp::create(body, at, values[2], term).getResult());
-      });
+  for (int64_t extent : {numPoints, conv.batches, conv.groups, conv.outputs,
+                         numTiles, conv.inputs})
+    product.loops.push_back({extent, product.loops.size() == 5});
+  product.output = dims({0, 1, 2, 3, 4});
+  product.inputs = {{weights, dims({0, 2, 3, 5})},
+                    {data, dims({0, 1, 2, 5, 4})}};
   auto ignore = [](const Twine &) {};
-  FailureOr<Contraction> contraction = Contraction::match(
-      product, {weights, data}, SmallVector<SmallVector<int64_t>>(2), products,
-      ignore);
-  product.erase();
-  for (Operation *empty : made)
-    empty->erase();
+  FailureOr<StridedContraction> contraction =
+      StridedContraction::get(product, products, ignore);
   if (failed(contraction))
     return failure();
   return emitContraction(builder, loc, *contraction, options, ignore);

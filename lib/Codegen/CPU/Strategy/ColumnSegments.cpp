@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Contraction.h"
+#include "StridedContraction.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -24,7 +24,7 @@ namespace {
 /// Finds the segments of the innermost columns.
 class Segmenter {
 public:
-  explicit Segmenter(const Contraction &contraction)
+  explicit Segmenter(const StridedContraction &contraction)
       : contraction(contraction), column(contraction.columns.back()) {
     for (const Contraction::Loop &loop : contraction.loops)
       ranges.push_back({0, loop.extent - 1});
@@ -107,7 +107,7 @@ private:
     return true;
   }
 
-  const Contraction &contraction;
+  const StridedContraction &contraction;
   unsigned column;
   SmallVector<Interval> ranges;
   SmallVector<ColumnSegment> segments;
@@ -115,9 +115,9 @@ private:
 
 } // namespace
 
-void Contraction::findSegments() { segments = Segmenter(*this).run(); }
+void StridedContraction::findSegments() { segments = Segmenter(*this).run(); }
 
-bool Contraction::hasSteps(ArrayRef<int64_t> allowed) const {
+bool StridedContraction::hasSteps(ArrayRef<int64_t> allowed) const {
   return !segments.empty() &&
          llvm::all_of(segments, [&](const ColumnSegment &segment) {
            return llvm::all_of(segment.addresses, [&](AffineExpr address) {

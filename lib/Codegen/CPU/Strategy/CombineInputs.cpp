@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Contraction.h"
+#include "StridedContraction.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -18,11 +18,11 @@ using namespace kas::codegen;
 using namespace mlir;
 
 std::optional<CombinedInputs>
-CombinedInputs::get(const Contraction &contraction) {
+CombinedInputs::get(const StridedContraction &contraction) {
   constexpr int64_t maxElements = 1 << 24;
   CombinedInputs combined;
   combined.inputs = contraction.scalarInputs;
-  Contraction &remainder = combined.remainder;
+  StridedContraction &remainder = combined.remainder;
   remainder = contraction;
   remainder.reductions.clear();
   for (unsigned loop : contraction.reductions)

@@ -27,8 +27,8 @@ constexpr int64_t lineElements = 16;
 /// The best of all ways to cut one contraction.
 class Planner {
 public:
-  Planner(const Contraction &contraction, const ContractionTarget &target,
-          CPUScheduleAttr schedule)
+  Planner(const StridedContraction &contraction,
+          const ContractionTarget &target, CPUScheduleAttr schedule)
       : contraction(contraction), target(target), schedule(schedule) {
     best.time = std::numeric_limits<int64_t>::max();
     best.vectorLoop = contraction.columns.back();
@@ -295,7 +295,7 @@ private:
     return allTime * columnBlocks * repeats;
   }
 
-  const Contraction &contraction;
+  const StridedContraction &contraction;
   const ContractionTarget &target;
   CPUScheduleAttr schedule;
   DirectPlan best;
@@ -316,7 +316,7 @@ int64_t getGroups(int64_t extent, int64_t block, bool mayOverlap, int64_t items,
 } // namespace
 
 FailureOr<DirectPlan>
-kas::codegen::makeDirectPlan(const Contraction &contraction,
+kas::codegen::makeDirectPlan(const StridedContraction &contraction,
                              const ContractionTarget &target, int64_t threads,
                              CPUScheduleAttr schedule,
                              function_ref<void(const Twine &)> emitReason) {

@@ -14,7 +14,7 @@
 #ifndef LIB_CODEGEN_CPU_STRATEGY_DIRECTPLAN_H
 #define LIB_CODEGEN_CPU_STRATEGY_DIRECTPLAN_H
 
-#include "Contraction.h"
+#include "StridedContraction.h"
 
 namespace kas::codegen {
 
@@ -51,13 +51,14 @@ struct DirectPlan {
 /// Cuts `contraction` for `threads` threads, with the numbers that `schedule`
 /// gives if there is one, or says why they or its shape do not suit.
 mlir::FailureOr<DirectPlan>
-makeDirectPlan(const Contraction &contraction, const ContractionTarget &target,
-               int64_t threads, CPUScheduleAttr schedule,
+makeDirectPlan(const StridedContraction &contraction,
+               const ContractionTarget &target, int64_t threads,
+               CPUScheduleAttr schedule,
                llvm::function_ref<void(const llvm::Twine &)> emitReason);
 
 /// Emits `contraction` as `plan` cuts it.
 void emitDirect(mlir::OpBuilder &builder, mlir::Location loc,
-                const Contraction &contraction, const DirectPlan &plan,
+                const StridedContraction &contraction, const DirectPlan &plan,
                 const ContractionTarget &target,
                 const ContractionOptions &options);
 

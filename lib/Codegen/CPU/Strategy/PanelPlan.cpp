@@ -78,7 +78,7 @@ bool chooseRegisters(PanelPlan &plan, int64_t rows,
 
 /// Cuts the columns into tiles of at most `maxColumns` that lie together in the
 /// output.
-void cutColumns(PanelPlan &plan, const Contraction &contraction,
+void cutColumns(PanelPlan &plan, const StridedContraction &contraction,
                 int64_t maxColumns) {
   ArrayRef<unsigned> columns = contraction.columns;
   int64_t inner = 1;
@@ -112,7 +112,7 @@ int64_t getLaneShare(const PanelPlan &plan, const ContractionTarget &target) {
 }
 
 /// Cuts the columns into tiles. False if none is large enough to pay.
-bool chooseColumns(PanelPlan &plan, const Contraction &contraction,
+bool chooseColumns(PanelPlan &plan, const StridedContraction &contraction,
                    const ContractionTarget &target) {
   constexpr int64_t maxColumns = 128;
   cutColumns(plan, contraction, maxColumns);
@@ -126,7 +126,7 @@ bool chooseColumns(PanelPlan &plan, const Contraction &contraction,
 }
 
 /// The time by the same model as that of direct tiles, in halves of a cycle.
-int64_t estimate(const Contraction &contraction, const PanelPlan &plan,
+int64_t estimate(const StridedContraction &contraction, const PanelPlan &plan,
                  const ContractionTarget &target) {
   // Copies of vectors, or element by element.
   bool vectors = target.hasMaskedLoads
@@ -152,7 +152,7 @@ int64_t estimate(const Contraction &contraction, const PanelPlan &plan,
 } // namespace
 
 FailureOr<PanelPlan>
-kas::codegen::makePanelPlan(const Contraction &contraction,
+kas::codegen::makePanelPlan(const StridedContraction &contraction,
                             const ContractionTarget &target, int64_t threads,
                             CPUScheduleAttr schedule,
                             function_ref<void(const Twine &)> emitReason) {

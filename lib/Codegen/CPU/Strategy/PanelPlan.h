@@ -13,7 +13,7 @@
 #ifndef LIB_CODEGEN_CPU_STRATEGY_PANELPLAN_H
 #define LIB_CODEGEN_CPU_STRATEGY_PANELPLAN_H
 
-#include "Contraction.h"
+#include "StridedContraction.h"
 
 namespace kas::codegen {
 
@@ -46,13 +46,14 @@ struct PanelPlan {
 /// Cuts `contraction` for `threads` threads, with the numbers that `schedule`
 /// gives if there is one, or says why they or its shape do not suit.
 mlir::FailureOr<PanelPlan>
-makePanelPlan(const Contraction &contraction, const ContractionTarget &target,
-              int64_t threads, CPUScheduleAttr schedule,
+makePanelPlan(const StridedContraction &contraction,
+              const ContractionTarget &target, int64_t threads,
+              CPUScheduleAttr schedule,
               llvm::function_ref<void(const llvm::Twine &)> emitReason);
 
 /// Emits `contraction` as `plan` cuts it.
 void emitPanels(mlir::OpBuilder &builder, mlir::Location loc,
-                const Contraction &contraction, const PanelPlan &plan,
+                const StridedContraction &contraction, const PanelPlan &plan,
                 const ContractionTarget &target,
                 const ContractionOptions &options);
 

@@ -51,7 +51,8 @@ struct DataDim {
 /// The dimensions of the data such that each guard is that of one of them: one
 /// whose index is `extent * outer + guarded` is two. Nothing if there are no
 /// such dimensions.
-std::optional<SmallVector<DataDim>> getDims(const Contraction &contraction) {
+std::optional<SmallVector<DataDim>>
+getDims(const StridedContraction &contraction) {
   const PackedAccess &data = contraction.vectorInputs.front();
   unsigned numLoops = contraction.loops.size();
   SmallVector<bool> met(contraction.guards.size(), false);
@@ -96,7 +97,7 @@ std::optional<SmallVector<DataDim>> getDims(const Contraction &contraction) {
 /// The data's strides, in a copy with zeros around it where there are guards.
 /// False if the data is not linear in the loops, or a guard is not that of one
 /// of its dimensions.
-bool chooseData(RowVectorPlan &plan, const Contraction &contraction) {
+bool chooseData(RowVectorPlan &plan, const StridedContraction &contraction) {
   const PackedAccess &data = contraction.vectorInputs.front();
   unsigned numLoops = contraction.loops.size();
   if (contraction.guards.empty()) {
@@ -171,7 +172,7 @@ SmallVector<int64_t> getLaneCounts(int64_t rows,
 
 /// The cheapest tile that the registers hold, with the numbers that `schedule`
 /// gives. False if there is none.
-bool chooseTile(RowVectorPlan &plan, const Contraction &contraction,
+bool chooseTile(RowVectorPlan &plan, const StridedContraction &contraction,
                 const ContractionTarget &target, CPUScheduleAttr schedule) {
   ArrayRef<unsigned> columns = contraction.columns;
   int64_t width = contraction.loops[columns.back()].extent;
@@ -255,7 +256,7 @@ bool addAddress(AffineExpr expr, int64_t factor, unsigned numLoops,
 /// where that takes no test in the innermost loop.
 class Clipping {
 public:
-  Clipping(const RowVectorPlan &plan, const Contraction &contraction)
+  Clipping(const RowVectorPlan &plan, const StridedContraction &contraction)
       : contraction(contraction),
         tileLoops(ArrayRef(contraction.columns)
                       .take_back(plan.tileOuterColumns > 1 ? 2 : 1)) {}
@@ -277,7 +278,7 @@ private:
                         [&](unsigned loop) { return expr.strides[loop] != 0; });
   }
 
-  const Contraction &contraction;
+  const StridedContraction &contraction;
   ArrayRef<unsigned> tileLoops;
   SmallVector<unsigned> rangeGuards, columnGuards;
   SmallVector<DataWrap> stepWraps, columnWraps;
@@ -386,7 +387,7 @@ bool isBalanced(int64_t items, int64_t threads) {
 } // namespace
 
 FailureOr<RowVectorPlan>
-kas::codegen::makeRowVectorPlan(const Contraction &contraction,
+kas::codegen::makeRowVectorPlan(const StridedContraction &contraction,
                                 const ContractionTarget &target,
                                 int64_t threads, CPUScheduleAttr schedule,
                                 function_ref<void(const Twine &)> emitReason) {

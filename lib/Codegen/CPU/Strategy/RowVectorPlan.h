@@ -14,7 +14,7 @@
 #ifndef LIB_CODEGEN_CPU_STRATEGY_ROWVECTORPLAN_H
 #define LIB_CODEGEN_CPU_STRATEGY_ROWVECTORPLAN_H
 
-#include "Contraction.h"
+#include "StridedContraction.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace kas::codegen {
@@ -100,7 +100,7 @@ struct RowVectorPlan {
 /// Cuts `contraction` for `threads` threads, with the numbers that `schedule`
 /// gives if there is one, or says why they or its shape do not suit.
 mlir::FailureOr<RowVectorPlan>
-makeRowVectorPlan(const Contraction &contraction,
+makeRowVectorPlan(const StridedContraction &contraction,
                   const ContractionTarget &target, int64_t threads,
                   CPUScheduleAttr schedule,
                   llvm::function_ref<void(const llvm::Twine &)> emitReason);
@@ -108,8 +108,8 @@ makeRowVectorPlan(const Contraction &contraction,
 /// Emits `contraction` as `plan` cuts it. The loop that packs the weights has
 /// the attribute `kas.packing`, and the buffer that it fills.
 void emitRowVectors(mlir::OpBuilder &builder, mlir::Location loc,
-                    const Contraction &contraction, const RowVectorPlan &plan,
-                    const ContractionTarget &target,
+                    const StridedContraction &contraction,
+                    const RowVectorPlan &plan, const ContractionTarget &target,
                     const ContractionOptions &options);
 
 } // namespace kas::codegen

@@ -13,10 +13,10 @@
 
 #include "kas/Codegen/CPU/ScheduleSpace.h"
 #include "../Transforms/PackOperations.h"
-#include "Contraction.h"
 #include "DirectPlan.h"
 #include "PanelPlan.h"
 #include "RowVectorPlan.h"
+#include "StridedContraction.h"
 #include "kas/Conversion/KasToAffine.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -59,7 +59,7 @@ SmallVector<int64_t> getDivisors(int64_t value) {
 /// Plans the candidates of one contraction.
 class SpaceBuilder {
 public:
-  SpaceBuilder(MLIRContext *context, const Contraction &nest,
+  SpaceBuilder(MLIRContext *context, const StridedContraction &nest,
                const ContractionTarget &target, int64_t threads,
                std::vector<PlannedSchedule> &points)
       : context(context), nest(nest), target(target), threads(threads),
@@ -78,7 +78,7 @@ private:
   static void ignore(const Twine &) {}
 
   MLIRContext *context;
-  const Contraction &nest;
+  const StridedContraction &nest;
   const ContractionTarget &target;
   int64_t threads;
   std::vector<PlannedSchedule> &points;
@@ -201,8 +201,8 @@ private:
 /// What an operation computes: as `-kas-pack-contractions` sees it, and, if it
 /// reads padding, as `-kas-pack-operators` does.
 struct Views {
-  Contraction plain;
-  std::optional<Contraction> unpadded;
+  StridedContraction plain;
+  std::optional<StridedContraction> unpadded;
 };
 
 } // namespace
@@ -215,12 +215,9 @@ matchApply(ApplyOp apply, ScratchBuffers &buffers,
     emitReason("expected a concrete operator");
     return failure();
   }
-  SmallVector<Value> inputs;
-  for (Value tensor : apply->getOperands())
-    inputs.push_back(buffers.get(tensor));
-  FailureOr<Contraction> plain =
-      Contraction::match(getCoordinates(op), inputs,
-                         buffers.getOutput(apply->getResult(0)), emitReason);
+  auto toBuffer = [&](Value tensor) { return buffers.get(tensor); };
+  FailureOr<StridedContraction> plain = StridedContraction::get(
+      apply, toBuffer, buffers.getOutput(apply->getResult(0)), emitReason);
   if (failed(plain))
     return failure();
   return Views{*plain, std::nullopt};
@@ -238,27 +235,16 @@ matchLinalg(linalg::LinalgOp op, ScratchBuffers &buffers, bool prepared,
     return failure();
   }
   Value output = buffers.getOutput(op->getResult(0));
-  FailureOr<Contraction> plain =
-      Contraction::match(buffers.cloneOnBuffers(op, output), emitReason);
+  FailureOr<StridedContraction> plain =
+      StridedContraction::match(buffers.cloneOnBuffers(op, output), emitReason);
   if (failed(plain))
     return failure();
   Views views{*plain, std::nullopt};
   if (!prepared || !readsPadding(op))
     return views;
-  SmallVector<Value> inputs;
-  SmallVector<SmallVector<int64_t>> padding;
-  for (Value input : op.getDpsInputs()) {
-    padding.emplace_back();
-    if (auto pad = input.getDefiningOp<tensor::PadOp>())
-      if (std::optional<SmallVector<int64_t>> zeros = getZeros(pad)) {
-        padding.back() = *zeros;
-        input = pad.getSource();
-      }
-    inputs.push_back(buffers.get(input));
-  }
-  auto ignore = [](const Twine &) {};
-  FailureOr<Contraction> unpadded =
-      Contraction::match(op, inputs, padding, output, ignore);
+  auto toBuffer = [&](Value tensor) { return buffers.get(tensor); };
+  FailureOr<StridedContraction> unpadded =
+      StridedContraction::getUnpadded(op, toBuffer, output);
   if (succeeded(unpadded))
     views.unpadded = *unpadded;
   return views;
@@ -291,8 +277,10 @@ kas::codegen::getScheduleSpace(Operation *op,
   ContractionTarget target(getContractionTarget(op, /*vectorBits=*/0));
   int64_t threads = options.threads ? options.threads : 8;
   std::optional<CombinedInputs> combined = CombinedInputs::get(views->plain);
-  const Contraction &nest = combined ? combined->getRemainder() : views->plain;
-  const Contraction &vectorNest = views->unpadded ? *views->unpadded : nest;
+  const StridedContraction &nest =
+      combined ? combined->getRemainder() : views->plain;
+  const StridedContraction &vectorNest =
+      views->unpadded ? *views->unpadded : nest;
   ScheduleSpace space;
   SpaceBuilder plain(op->getContext(), nest, target, threads, space.points);
   plain.addPanels();

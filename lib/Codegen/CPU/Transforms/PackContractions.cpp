@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Emit/ContractionTail.h"
-#include "../Strategy/Contraction.h"
+#include "../Strategy/StridedContraction.h"
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
@@ -112,7 +112,8 @@ struct PackContractions
       if (op.getNumReductionLoops() > 0)
         remarkNotPacked(op, op->getName().getStringRef(), reason);
     };
-    FailureOr<Contraction> contraction = Contraction::match(op, emitReason);
+    FailureOr<StridedContraction> contraction =
+        StridedContraction::match(op, emitReason);
     if (failed(contraction))
       return failure(options.schedule != nullptr);
     ContractionTail tail = ContractionTail::find(op, *contraction);

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Emit/ContractionTail.h"
-#include "../Strategy/Contraction.h"
+#include "../Strategy/StridedContraction.h"
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Conversion/KasToAffine.h"
@@ -76,7 +76,8 @@ public:
   }
   /// Emits the loops and replaces the operation. Leaves all as it was on
   /// failure.
-  LogicalResult emit(const Contraction &contraction, ContractionTail tail,
+  LogicalResult emit(const StridedContraction &contraction,
+                     ContractionTail tail,
                      function_ref<void(const Twine &)> emitReason);
   /// Removes the buffers again.
   void undo() {
@@ -137,7 +138,7 @@ private:
 
 } // namespace
 
-LogicalResult Packing::emit(const Contraction &contraction,
+LogicalResult Packing::emit(const StridedContraction &contraction,
                             ContractionTail tail,
                             function_ref<void(const Twine &)> emitReason) {
   if (reader) {
@@ -170,15 +171,12 @@ LogicalResult PackOperators::lower(ApplyOp apply) {
     return success();
   ContractionOptions options = getOptions(apply);
   Packing packing(apply, options);
-  SmallVector<Value> inputs;
-  for (Value tensor : apply->getOperands())
-    inputs.push_back(packing.toBuffer(tensor));
-  Value output = packing.makeOutput();
   auto emitReason = [&](const Twine &reason) {
     remarkNotPacked(apply, op.getSymName(), reason);
   };
-  FailureOr<Contraction> contraction =
-      Contraction::match(getCoordinates(op), inputs, output, emitReason);
+  auto toBuffer = [&](Value tensor) { return packing.toBuffer(tensor); };
+  FailureOr<StridedContraction> contraction = StridedContraction::get(
+      apply, toBuffer, packing.makeOutput(), emitReason);
   if (failed(contraction)) {
     packing.undo();
     return failure(options.schedule != nullptr);
@@ -214,22 +212,9 @@ void PackOperators::lowerPadded(linalg::LinalgOp op) {
   ContractionOptions options = getOptions(op);
   options.readsUnpadded = true;
   Packing packing(op, options);
-  SmallVector<Value> inputs;
-  SmallVector<SmallVector<int64_t>> padding;
-  for (Value input : op.getDpsInputs()) {
-    padding.emplace_back();
-    if (auto pad = input.getDefiningOp<tensor::PadOp>())
-      if (std::optional<SmallVector<int64_t>> zeros = getZeros(pad)) {
-        padding.back() = *zeros;
-        input = pad.getSource();
-      }
-    inputs.push_back(packing.toBuffer(input));
-  }
-  Value output = packing.makeOutput();
-  // `kas-pack-contractions` says why if it does no better.
-  auto emitReason = [](const Twine &) {};
-  FailureOr<Contraction> contraction =
-      Contraction::match(op, inputs, padding, output, emitReason);
+  auto toBuffer = [&](Value tensor) { return packing.toBuffer(tensor); };
+  FailureOr<StridedContraction> contraction =
+      StridedContraction::getUnpadded(op, toBuffer, packing.makeOutput());
   if (failed(contraction))
     return packing.undo();
   ContractionTail tail;
@@ -242,6 +227,6 @@ void PackOperators::lowerPadded(linalg::LinalgOp op) {
                        *contraction))
       return packing.undo();
   }
-  if (succeeded(packing.emit(*contraction, tail, emitReason)))
+  if (succeeded(packing.emit(*contraction, tail, [](const Twine &) {})))
     ++numPacked;
 }

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Strategy/Contraction.h"
+#include "../Strategy/StridedContraction.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -7,89 +7,104 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contraction.h"
-#include "../../Common/SumOfProducts.h"
+#include "kas/Dialect/Kas/Analysis/Contraction.h"
 
 using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-bool kas::codegen::isContraction(linalg::GenericOp op) {
-  if (!isSumOfProducts(op))
-    return false;
+/// The products that `op` adds to an output of f32; the inputs may be narrower.
+static FailureOr<Contraction> match(linalg::GenericOp op) {
   for (Value operand : op->getOperands())
     if (auto shaped = dyn_cast<ShapedType>(operand.getType());
         !shaped ||
         !isa<Float32Type, Float16Type, BFloat16Type>(shaped.getElementType()))
-      return false;
-  if (!getElementTypeOrSelf(op.getResult(0).getType()).isF32())
-    return false;
-  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  return map.isProjectedPermutation() &&
-         map.getNumResults() == op.getNumParallelLoops();
+      return failure();
+  FailureOr<Contraction> contraction =
+      Contraction::match(op, [](const Twine &) {});
+  if (failed(contraction) ||
+      contraction->output.size() != op.getNumParallelLoops() ||
+      !getElementTypeOrSelf(op.getResult(0).getType()).isF32())
+    return failure();
+  return contraction;
+}
+
+bool kas::codegen::isContraction(linalg::GenericOp op) {
+  return succeeded(match(op));
+}
+
+/// Reads each tensor before views of it and zeros around it. Fails where
+/// something else than zero is read beyond the ends of one.
+static LogicalResult readSources(Contraction &contraction,
+                                 linalg::GenericOp op) {
+  for (auto [input, operand] :
+       llvm::zip_equal(contraction.inputs, op.getDpsInputOperands())) {
+    TensorAccess access = TensorAccess::get(*operand);
+    if (!access.source || !access.hasZeroFill())
+      return failure();
+    input = {access.source, access.indices};
+    llvm::append_range(contraction.guards, access.guards);
+  }
+  return success();
+}
+
+/// The loops as axes, those of the output first, in its order.
+static SmallVector<Axis> orderLoops(Contraction &contraction,
+                                    MLIRContext *context) {
+  SmallVector<Axis> axes;
+  SmallVector<AffineExpr> axisOfLoop(contraction.loops.size());
+  auto addAxis = [&](unsigned loop, std::optional<ReduceKind> kind) {
+    axisOfLoop[loop] = getAffineDimExpr(axes.size(), context);
+    axes.push_back({contraction.loops[loop].extent, kind, Value()});
+  };
+  for (AffineExpr expr : contraction.output)
+    addAxis(cast<AffineDimExpr>(expr).getPosition(), std::nullopt);
+  for (auto [position, loop] : llvm::enumerate(contraction.loops))
+    if (loop.isReduction)
+      addAxis(position, ReduceKind::Sum);
+  contraction.transform(
+      [&](AffineExpr expr) { return expr.replaceDims(axisOfLoop); });
+  return axes;
 }
 
 std::optional<ContractionProblem>
 ContractionProblem::get(linalg::GenericOp op) {
-  if (!isContraction(op) ||
-      !TensorAccess::get(*op.getDpsInitOperand(0)).isZero())
+  FailureOr<Contraction> contraction = match(op);
+  if (failed(contraction) ||
+      !TensorAccess::get(*op.getDpsInitOperand(0)).isZero() ||
+      failed(readSources(*contraction, op)))
     return std::nullopt;
-  SmallVector<TensorAccess> accesses;
-  for (OpOperand *operand : op.getDpsInputOperands()) {
-    TensorAccess access = TensorAccess::get(*operand);
-    if (!access.source || !access.hasZeroFill())
-      return std::nullopt;
-    accesses.push_back(std::move(access));
-  }
 
   ContractionProblem result;
   Coordinates &coordinates = result.problem.coordinates;
-  SmallVector<int64_t> extents = op.getStaticLoopRanges();
-  SmallVector<AffineExpr> axisOfLoop(extents.size());
-  auto addAxis = [&](unsigned loop, std::optional<ReduceKind> kind) {
-    axisOfLoop[loop] =
-        getAffineDimExpr(coordinates.axes.size(), op.getContext());
-    coordinates.axes.push_back({extents[loop], kind, Value()});
-  };
-  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  for (AffineExpr expr : map.getResults())
-    addAxis(cast<AffineDimExpr>(expr).getPosition(), std::nullopt);
-  coordinates.numOutputs = coordinates.axes.size();
-  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
-    if (kind == utils::IteratorType::reduction)
-      addAxis(loop, ReduceKind::Sum);
+  coordinates.axes = orderLoops(*contraction, op.getContext());
+  coordinates.numOutputs = contraction->output.size();
+  coordinates.guards = contraction->guards;
 
   // Neighbouring columns of the output are neighbours in the data.
-  auto dependsOnLast = [&](const TensorAccess &access) {
-    for (unsigned axis = coordinates.numOutputs; axis-- > 0;)
-      if (coordinates.axes[axis].extent > 1) {
-        unsigned loop = cast<AffineDimExpr>(map.getResult(axis)).getPosition();
-        return llvm::any_of(access.indices, [&](AffineExpr expr) {
-          return expr.isFunctionOfDim(loop);
+  auto &inputs = contraction->inputs;
+  for (unsigned axis = coordinates.numOutputs; axis-- > 0;)
+    if (coordinates.axes[axis].extent > 1) {
+      auto *data = llvm::find_if(inputs, [&](const Contraction::Input &input) {
+        return llvm::any_of(input.indices, [&](AffineExpr expr) {
+          return expr.isFunctionOfDim(axis);
         });
-      }
-    return false;
-  };
-  auto data = llvm::find_if(accesses, dependsOnLast);
-  if (data != accesses.end())
-    std::rotate(accesses.begin(), data, data + 1);
+      });
+      if (data != inputs.end())
+        std::rotate(inputs.begin(), data, data + 1);
+      break;
+    }
 
-  for (TensorAccess &access : accesses) {
-    SmallVector<AffineExpr> indices;
-    for (AffineExpr expr : access.indices)
-      indices.push_back(expr.replaceDims(axisOfLoop));
-    for (const Guard &guard : access.guards)
-      coordinates.guards.push_back(
-          {guard.expr.replaceDims(axisOfLoop), guard.extent});
-    ArrayRef<int64_t> shape =
-        cast<ShapedType>(access.source.getType()).getShape();
+  for (const auto &[value, indices] : inputs) {
+    ArrayRef<int64_t> shape = cast<ShapedType>(value.getType()).getShape();
     if (result.inputs.empty()) {
-      coordinates.data = std::move(indices);
+      coordinates.data = indices;
       result.problem.data.assign(shape.begin(), shape.end());
     } else {
-      coordinates.weights.push_back(std::move(indices));
+      coordinates.weights.push_back(indices);
       result.problem.weights.emplace_back(shape);
     }
-    result.inputs.push_back(access.source);
+    result.inputs.push_back(value);
   }
   result.problem.output.assign(
       cast<ShapedType>(op.getResult(0).getType()).getShape());

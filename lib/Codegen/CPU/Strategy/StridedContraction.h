@@ -6,16 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sums of products on buffers, as plain strides: what the lowering to packed
-// panels needs to know about a linalg operation.
+// Sums of products on buffers, as plain strides: what the strategies for CPUs
+// need to know about a contraction.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_CODEGEN_CPU_STRATEGY_CONTRACTION_H
-#define LIB_CODEGEN_CPU_STRATEGY_CONTRACTION_H
+#ifndef LIB_CODEGEN_CPU_STRATEGY_STRIDEDCONTRACTION_H
+#define LIB_CODEGEN_CPU_STRATEGY_STRIDEDCONTRACTION_H
 
 #include "kas/Codegen/CPU/Algorithm.h"
-#include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "kas/Dialect/Kas/Analysis/Contraction.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "kas/Support/Target.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -57,12 +57,8 @@ struct ColumnSegment {
 };
 
 /// `output += product of inputs`, summed over the reduction loops.
-struct Contraction {
-  struct Loop {
-    int64_t extent;
-    bool isReduction;
-  };
-  llvm::SmallVector<Loop> loops;
+struct StridedContraction {
+  llvm::SmallVector<Contraction::Loop> loops;
   StridedAccess output;
   /// Those that step with the innermost dimension of the output, and the
   /// others.
@@ -98,25 +94,27 @@ struct Contraction {
 
   /// What `op` computes, if it is such a sum of f32 on buffers of static shape
   /// and layout with sums of loops as indices; else why it is none.
-  static mlir::FailureOr<Contraction>
-  match(mlir::linalg::LinalgOp op,
-        llvm::function_ref<void(const llvm::Twine &)> emitReason);
+  static mlir::FailureOr<StridedContraction>
+  match(mlir::linalg::LinalgOp op, Contraction::EmitReasonFn emitReason);
 
-  /// The same for an operation on tensors, on buffers of its operands. Where
-  /// `padding` of an input is not empty, its buffer is that of what the
-  /// operation reads with so many zeros before each dimension, and any number
-  /// after. It does not accumulate.
-  static mlir::FailureOr<Contraction>
-  match(mlir::linalg::LinalgOp op, mlir::ValueRange inputs,
-        llvm::ArrayRef<llvm::SmallVector<int64_t>> padding, mlir::Value output,
-        llvm::function_ref<void(const llvm::Twine &)> emitReason);
+  /// `source` on buffers of identity layout. It does not accumulate.
+  static mlir::FailureOr<StridedContraction>
+  get(const Contraction &source, mlir::Value output,
+      Contraction::EmitReasonFn emitReason);
 
-  /// The concrete operator with these coordinates on buffers of identity
-  /// layout. It does not accumulate.
-  static mlir::FailureOr<Contraction>
-  match(const Coordinates &coordinates, mlir::ValueRange inputs,
-        mlir::Value output,
-        llvm::function_ref<void(const llvm::Twine &)> emitReason);
+  /// The buffer that holds a tensor.
+  using ToBufferFn = llvm::function_ref<mlir::Value(mlir::Value)>;
+
+  /// What `apply` of a concrete operator computes.
+  static mlir::FailureOr<StridedContraction>
+  get(ApplyOp apply, ToBufferFn toBuffer, mlir::Value output,
+      Contraction::EmitReasonFn emitReason);
+
+  /// What `op` on tensors computes, where inputs that are padded with zeros are
+  /// read as they were before. It does not accumulate.
+  static mlir::FailureOr<StridedContraction>
+  getUnpadded(mlir::linalg::LinalgOp op, ToBufferFn toBuffer,
+              mlir::Value output);
 
   /// Whether a vector input, or that it exists, depends on `loop`.
   bool stepsWithVectors(unsigned loop) const;
@@ -132,12 +130,13 @@ class CombinedInputs {
 public:
   /// What remains of `contraction` when its scalar inputs have been combined;
   /// nothing if there is only one and it needs no sum, or nothing remains.
-  static std::optional<CombinedInputs> get(const Contraction &contraction);
+  static std::optional<CombinedInputs>
+  get(const StridedContraction &contraction);
 
   /// Emits the buffer with the combined inputs and the loops that fill it.
   void emit(mlir::OpBuilder &builder, mlir::Location loc);
 
-  const Contraction &getRemainder() const { return remainder; }
+  const StridedContraction &getRemainder() const { return remainder; }
   mlir::Value getBuffer() const {
     return remainder.scalarInputs.front().buffer;
   }
@@ -146,7 +145,7 @@ private:
   llvm::SmallVector<StridedAccess> inputs;
   /// The loops of the combined input, and those that are summed over.
   llvm::SmallVector<unsigned> loops, sums;
-  Contraction remainder;
+  StridedContraction remainder;
 };
 
 /// The coefficient of `dim` in `expr`, if `expr` is linear in it.
@@ -213,7 +212,7 @@ struct ContractionOptions {
 /// `tookTail` gets whether the tail of the options was computed with it.
 mlir::LogicalResult
 emitContraction(mlir::OpBuilder &builder, mlir::Location loc,
-                const Contraction &contraction,
+                const StridedContraction &contraction,
                 const ContractionOptions &options,
                 llvm::function_ref<void(const llvm::Twine &)> emitReason,
                 bool *tookTail = nullptr);
@@ -223,4 +222,4 @@ constexpr llvm::StringLiteral panelRemarks = "kas-panels";
 
 } // namespace kas::codegen
 
-#endif // LIB_CODEGEN_CPU_STRATEGY_CONTRACTION_H
+#endif // LIB_CODEGEN_CPU_STRATEGY_STRIDEDCONTRACTION_H

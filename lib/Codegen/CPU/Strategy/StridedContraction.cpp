@@ -1,0 +1,389 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StridedContraction.h"
+#include "../Transforms/PackOperations.h"
+
+using namespace kas;
+using namespace kas::codegen;
+using namespace mlir;
+
+/// Adds `factor * expr` to the coefficients of the dimensions and the constant.
+/// False for anything that is not linear.
+static bool addLinear(AffineExpr expr, int64_t factor,
+                      MutableArrayRef<int64_t> coefficients,
+                      int64_t &constant) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    coefficients[dim.getPosition()] += factor;
+    return true;
+  }
+  if (auto value = dyn_cast<AffineConstantExpr>(expr)) {
+    constant += factor * value.getValue();
+    return true;
+  }
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return false;
+  if (binary.getKind() == AffineExprKind::Add)
+    return addLinear(binary.getLHS(), factor, coefficients, constant) &&
+           addLinear(binary.getRHS(), factor, coefficients, constant);
+  auto scale = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  if (binary.getKind() != AffineExprKind::Mul || !scale)
+    return false;
+  return addLinear(binary.getLHS(), factor * scale.getValue(), coefficients,
+                   constant);
+}
+
+static FailureOr<StridedAccess> getAccess(Value buffer, unsigned numLoops,
+                                          ArrayRef<AffineExpr> indices) {
+  auto type = dyn_cast<MemRefType>(buffer.getType());
+  if (!type || !type.hasStaticShape() || !type.getElementType().isF32())
+    return failure();
+  SmallVector<int64_t> strides;
+  StridedAccess access;
+  if (failed(type.getStridesAndOffset(strides, access.base)) ||
+      ShapedType::isDynamic(access.base) ||
+      llvm::any_of(strides, ShapedType::isDynamic))
+    return failure();
+  access.buffer = buffer;
+  access.strides.assign(numLoops, 0);
+  access.size = access.base + 1;
+  for (auto [stride, size, index] :
+       llvm::zip_equal(strides, type.getShape(), indices)) {
+    access.size += stride * (size - 1);
+    if (!addLinear(index, stride, access.strides, access.base))
+      return failure();
+  }
+  return access;
+}
+
+/// Makes one loop of two neighbours that every buffer steps through as if they
+/// were one: fewer loops, longer vectors.
+static void mergeLoops(StridedContraction &contraction,
+                       MutableArrayRef<StridedAccess> vectorInputs) {
+  SmallVector<StridedAccess *> accesses{&contraction.output};
+  for (StridedAccess &access : vectorInputs)
+    accesses.push_back(&access);
+  for (StridedAccess &access : contraction.scalarInputs)
+    accesses.push_back(&access);
+  auto &loops = contraction.loops;
+  for (size_t i = 0; i + 1 < loops.size();) {
+    bool merge = loops[i].isReduction == loops[i + 1].isReduction &&
+                 llvm::all_of(accesses, [&](StridedAccess *access) {
+                   return access->strides[i] ==
+                          access->strides[i + 1] * loops[i + 1].extent;
+                 });
+    if (!merge) {
+      ++i;
+      continue;
+    }
+    loops[i + 1].extent *= loops[i].extent;
+    loops.erase(loops.begin() + i);
+    for (StridedAccess *access : accesses)
+      access->strides.erase(access->strides.begin() + i);
+  }
+}
+
+/// Loops of one iteration index nothing.
+static void dropUnitLoops(StridedContraction &contraction,
+                          MutableArrayRef<StridedAccess> inputs = {}) {
+  MLIRContext *context = contraction.output.buffer.getContext();
+  SmallVector<AffineExpr> dims;
+  unsigned numKept = 0;
+  SmallVector<StridedAccess *> accesses{&contraction.output};
+  for (StridedAccess &input : inputs)
+    accesses.push_back(&input);
+  for (StridedAccess &input : contraction.scalarInputs)
+    accesses.push_back(&input);
+  for (size_t i = 0, kept = 0; i < contraction.loops.size(); ++i) {
+    bool keep = contraction.loops[i].extent != 1;
+    dims.push_back(keep ? getAffineDimExpr(numKept++, context)
+                        : getAffineConstantExpr(0, context));
+    if (!keep)
+      continue;
+    contraction.loops[kept] = contraction.loops[i];
+    for (StridedAccess *access : accesses)
+      access->strides[kept] = access->strides[i];
+    ++kept;
+  }
+  contraction.loops.truncate(numKept);
+  for (StridedAccess *access : accesses)
+    access->strides.truncate(numKept);
+  for (PackedAccess &access : contraction.vectorInputs) {
+    access.address = access.address.replaceDims(dims);
+    for (AffineExpr &expr : access.index)
+      expr = expr.replaceDims(dims);
+  }
+  for (Guard &guard : contraction.guards)
+    guard.expr = guard.expr.replaceDims(dims);
+}
+
+bool StridedContraction::stepsWithVectors(unsigned loop) const {
+  return llvm::any_of(vectorInputs,
+                      [&](const PackedAccess &access) {
+                        return access.address.isFunctionOfDim(loop);
+                      }) ||
+         llvm::any_of(guards, [&](const Guard &guard) {
+           return guard.expr.isFunctionOfDim(loop);
+         });
+}
+
+static void classifyLoops(StridedContraction &contraction) {
+  for (unsigned dim = 0; dim < contraction.loops.size(); ++dim) {
+    bool scalar = llvm::any_of(
+        contraction.scalarInputs,
+        [&](const StridedAccess &access) { return access.strides[dim] != 0; });
+    bool vector = contraction.stepsWithVectors(dim);
+    if (contraction.loops[dim].isReduction)
+      contraction.reductions.push_back(dim);
+    else if (scalar == vector)
+      contraction.batches.push_back(dim);
+    else
+      (vector ? contraction.columns : contraction.rows).push_back(dim);
+  }
+  // Ties by position: the order must not depend on the sorting algorithm.
+  llvm::sort(contraction.columns, [&](unsigned a, unsigned b) {
+    return std::pair(-contraction.output.strides[a], a) <
+           std::pair(-contraction.output.strides[b], b);
+  });
+  // The last row loop is the one that registers are blocked along.
+  llvm::sort(contraction.rows, [&](unsigned a, unsigned b) {
+    return std::pair(contraction.loops[a].extent, a) <
+           std::pair(contraction.loops[b].extent, b);
+  });
+}
+
+std::optional<int64_t> kas::codegen::getCoefficient(AffineExpr expr,
+                                                    unsigned dim) {
+  if (!expr.isFunctionOfDim(dim))
+    return 0;
+  if (isa<AffineDimExpr>(expr))
+    return 1;
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return std::nullopt;
+  if (binary.getKind() == AffineExprKind::Add) {
+    auto left = getCoefficient(binary.getLHS(), dim);
+    auto right = getCoefficient(binary.getRHS(), dim);
+    if (left && right)
+      return *left + *right;
+    return std::nullopt;
+  }
+  auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  auto scaled = getCoefficient(binary.getLHS(), dim);
+  if (binary.getKind() == AffineExprKind::Mul && factor && scaled)
+    return *scaled * factor.getValue();
+  return std::nullopt;
+}
+
+ContractionTarget::ContractionTarget(const Target &target)
+    : lanes(target.vectorBits / 32),
+      arithmeticLanes(target.arithmeticBits / 32),
+      registers(target.vectorRegisters),
+      accumulators(target.vectorRegisters * 3 / 4),
+      panelElements(target.l2Bytes / sizeof(float) * 3 / 8),
+      l1Elements(target.l1Bytes / sizeof(float)), hasFMA(target.hasFMA),
+      hasMaskedLoads(target.vectorBits > 128) {}
+
+int64_t ContractionTarget::getLanes(int64_t elements) const {
+  int64_t size = lanes;
+  while (size > 4 && size / 2 >= elements)
+    size /= 2;
+  return size;
+}
+
+static AffineExpr getAddress(const StridedAccess &access,
+                             MLIRContext *context) {
+  AffineExpr address = getAffineConstantExpr(access.base, context);
+  for (auto [dim, stride] : llvm::enumerate(access.strides))
+    address = address + getAffineDimExpr(dim, context) * stride;
+  return address;
+}
+
+/// What both kinds of sums need at last: the kinds of the loops.
+static FailureOr<StridedContraction>
+finish(StridedContraction contraction, Contraction::EmitReasonFn emitReason) {
+  classifyLoops(contraction);
+  // Guards alone, on data that do not step, would leave nothing to load.
+  if (!contraction.vectorInputs.empty() && !contraction.columns.empty() &&
+      contraction.output.strides[contraction.columns.back()] == 1) {
+    contraction.findSegments();
+    return contraction;
+  }
+  emitReason("no input steps with the output's last dimension");
+  return failure();
+}
+
+/// Where the output of `source` lies in `output`, and what does not depend on
+/// how its inputs are read.
+static FailureOr<StridedContraction>
+begin(const Contraction &source, Value output, bool accumulates,
+      Contraction::EmitReasonFn emitReason) {
+  StridedContraction contraction;
+  contraction.loops = source.loops;
+  contraction.guards = source.guards;
+  contraction.factor = source.factor;
+  contraction.accumulates = accumulates;
+  FailureOr<StridedAccess> access =
+      getAccess(output, source.loops.size(), source.output);
+  if (failed(access)) {
+    emitReason("its output is not strided");
+    return failure();
+  }
+  contraction.output = *access;
+  return contraction;
+}
+
+FailureOr<StridedContraction>
+StridedContraction::match(linalg::LinalgOp op,
+                          Contraction::EmitReasonFn emitReason) {
+  auto fail = [&](const Twine &reason) {
+    emitReason(reason);
+    return failure();
+  };
+  FailureOr<Contraction> source = Contraction::match(op, emitReason);
+  if (failed(source))
+    return failure();
+  FailureOr<StridedContraction> begun =
+      begin(*source, op.getDpsInitOperand(0)->get(), /*accumulates=*/true,
+            emitReason);
+  if (failed(begun))
+    return failure();
+  StridedContraction contraction = std::move(*begun);
+  SmallVector<StridedAccess> inputs;
+  for (const Contraction::Input &input : source->inputs) {
+    FailureOr<StridedAccess> access =
+        getAccess(input.value, source->loops.size(), input.indices);
+    if (failed(access))
+      return fail("an input is not strided");
+    inputs.push_back(*access);
+  }
+  dropUnitLoops(contraction, inputs);
+
+  auto *innermost = llvm::find(contraction.output.strides, 1);
+  if (innermost == contraction.output.strides.end())
+    return fail("no loop steps along the output's last dimension");
+  unsigned vectorLoop = innermost - contraction.output.strides.begin();
+  SmallVector<StridedAccess> vectorInputs;
+  for (StridedAccess &input : inputs)
+    (input.strides[vectorLoop] ? vectorInputs : contraction.scalarInputs)
+        .push_back(input);
+  mergeLoops(contraction, vectorInputs);
+  for (const StridedAccess &input : vectorInputs)
+    contraction.vectorInputs.push_back(
+        {input.buffer, getAddress(input, op.getContext()), input.size});
+  return finish(std::move(contraction), emitReason);
+}
+
+/// Whether `input` has its element at all iterations.
+static bool staysInside(const Contraction::Input &input,
+                        ArrayRef<Interval> ranges) {
+  ArrayRef<int64_t> shape = cast<ShapedType>(input.value.getType()).getShape();
+  return llvm::all_of(llvm::zip_equal(input.indices, shape), [&](auto entry) {
+    Interval interval = getInterval(std::get<0>(entry), ranges);
+    return interval.lower >= 0 && interval.upper < std::get<1>(entry);
+  });
+}
+
+/// The address of each element of an input that is a plain buffer of f32.
+static FailureOr<PackedAccess> getPackedAccess(const Contraction::Input &input,
+                                               MLIRContext *context) {
+  auto type = dyn_cast<MemRefType>(input.value.getType());
+  if (!type || !type.hasStaticShape() || !type.getElementType().isF32() ||
+      !type.getLayout().isIdentity())
+    return failure();
+  AffineExpr address = getAffineConstantExpr(0, context);
+  for (auto [expr, size] : llvm::zip_equal(input.indices, type.getShape()))
+    address = address * size + expr;
+  return PackedAccess{input.value, address, type.getNumElements(),
+                      input.indices, SmallVector<int64_t>(type.getShape())};
+}
+
+FailureOr<StridedContraction>
+StridedContraction::get(const Contraction &source, Value output,
+                        Contraction::EmitReasonFn emitReason) {
+  auto fail = [&](const Twine &reason) {
+    emitReason(reason);
+    return failure();
+  };
+  FailureOr<StridedContraction> begun =
+      begin(source, output, /*accumulates=*/false, emitReason);
+  if (failed(begun))
+    return failure();
+  StridedContraction contraction = std::move(*begun);
+  // The loop that steps along the output's last dimension.
+  std::optional<unsigned> vectorLoop;
+  for (auto [i, loop] : llvm::enumerate(contraction.loops))
+    if (loop.extent > 1 && contraction.output.strides[i] == 1)
+      vectorLoop = i;
+  if (!vectorLoop)
+    return fail("its output has one element");
+
+  SmallVector<Interval> ranges = source.getRanges();
+  for (const Contraction::Input &input : source.inputs) {
+    bool isVector = llvm::any_of(input.indices, [&](AffineExpr expr) {
+      return expr.isFunctionOfDim(*vectorLoop);
+    });
+    if (isVector) {
+      auto packed = getPackedAccess(input, output.getContext());
+      if (failed(packed))
+        return fail("an input is no plain buffer of f32");
+      contraction.vectorInputs.push_back(*packed);
+      continue;
+    }
+    FailureOr<StridedAccess> strided =
+        getAccess(input.value, ranges.size(), input.indices);
+    if (failed(strided))
+      return fail("an input that is constant along the output's last "
+                  "dimension is not strided");
+    // The guards are for packing; this input is read everywhere.
+    if (!contraction.guards.empty() && !staysInside(input, ranges))
+      return fail("an input that is constant along the output's last "
+                  "dimension is clipped");
+    contraction.scalarInputs.push_back(*strided);
+  }
+  dropUnitLoops(contraction);
+  return finish(std::move(contraction), emitReason);
+}
+
+FailureOr<StridedContraction>
+StridedContraction::get(ApplyOp apply, ToBufferFn toBuffer, Value output,
+                        Contraction::EmitReasonFn emitReason) {
+  auto inputs = llvm::map_to_vector(apply->getOperands(), toBuffer);
+  FailureOr<Contraction> source = Contraction::match(
+      getCoordinates(apply.getOperator()), inputs, emitReason);
+  if (failed(source))
+    return failure();
+  return get(*source, output, emitReason);
+}
+
+FailureOr<StridedContraction>
+StridedContraction::getUnpadded(linalg::LinalgOp op, ToBufferFn toBuffer,
+                                Value output) {
+  // `kas-pack-contractions` says why if it does no better.
+  auto ignore = [](const Twine &) {};
+  FailureOr<Contraction> source = Contraction::match(op, ignore);
+  if (failed(source))
+    return failure();
+  for (Contraction::Input &input : source->inputs) {
+    auto pad = input.value.getDefiningOp<tensor::PadOp>();
+    auto zeros = pad ? getZeros(pad) : std::nullopt;
+    if (zeros) {
+      input.value = pad.getSource();
+      ArrayRef<int64_t> padded = pad.getResultType().getShape();
+      ArrayRef<int64_t> inside = pad.getSourceType().getShape();
+      for (size_t i = 0; i < padded.size(); ++i) {
+        input.indices[i] = input.indices[i] - (*zeros)[i];
+        if (padded[i] != inside[i])
+          source->guards.push_back({input.indices[i], inside[i]});
+      }
+    }
+    input.value = toBuffer(input.value);
+  }
+  return get(*source, output, ignore);
+}
