@@ -117,7 +117,7 @@ static std::vector<float> call(CompiledModule::Function function, Inputs inputs,
   return output;
 }
 
-void Batch::check(CPUStrategy strategy, const BatchOptions &options) {
+void Batch::check(AddPassesFn strategy, const BatchOptions &options) {
   ASSERT_TRUE(succeeded(verify(*module)));
   evaluateAll();
   OwningOpRef<ModuleOp> lowered = run([&](PassManager &manager) {

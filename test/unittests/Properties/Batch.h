@@ -24,7 +24,7 @@
 namespace kas::test {
 
 /// Adds passes before the pipeline for the CPU.
-using CPUStrategy = llvm::function_ref<void(mlir::OpPassManager &)>;
+using AddPassesFn = llvm::function_ref<void(mlir::OpPassManager &)>;
 
 /// Functions that are compiled together: a module for each would cost more time
 /// than running it.
@@ -60,7 +60,7 @@ public:
 
   /// Lowers the functions by `strategy` and the CPU pipeline, runs them and
   /// compares with the reference.
-  void check(CPUStrategy strategy, const BatchOptions &options);
+  void check(AddPassesFn strategy, const BatchOptions &options);
 
   /// Calls `run` for each function with its number and its tensors, and
   /// compares what it returns with the reference.

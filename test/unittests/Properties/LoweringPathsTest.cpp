@@ -7,11 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "Batch.h"
+#include "kas/Codegen/CPU/Passes.h"
+#include "kas/Codegen/CPU/ScheduleSpace.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Pipelines/CPU.h"
+#include "kas/Support/Random.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 #include "gtest/gtest.h"
+#include <map>
 
 using namespace kas;
 using namespace kas::test;
@@ -19,7 +25,7 @@ using namespace mlir;
 
 namespace {
 
-void checkStrategy(CPUStrategy strategy, const CPUPipelineOptions &options,
+void checkStrategy(AddPassesFn strategy, const CPUPipelineOptions &options,
                    unsigned count = getNumOperators(200, 1000),
                    const RandomOperatorOptions &operatorOptions = {}) {
   forEachBatch(count, operatorOptions, [&](Batch &batch) {
@@ -135,4 +141,66 @@ TEST(LoweringPaths, PreparedWeightsAgreeWithTheReference) {
     checkStrategy([](OpPassManager &) {}, prepared, getNumOperators(50, 1000),
                   larger);
   }
+}
+
+namespace {
+
+/// Gives each operator any schedule that suits it, not just the one that the
+/// cost model likes best.
+struct ChooseSchedules : PassWrapper<ChooseSchedules, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ChooseSchedules)
+
+  explicit ChooseSchedules(std::map<kas::CPUStrategy, unsigned> &counts)
+      : counts(counts) {}
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<KasCPUDialect>();
+  }
+
+  void runOnOperation() override {
+    Random random(getFirstSeed());
+    getOperation().walk([&](ApplyOp apply) {
+      auto space = codegen::getScheduleSpace(apply, {});
+      if (!space)
+        return llvm::consumeError(space.takeError());
+      // Each strategy as often as the others.
+      std::map<kas::CPUStrategy, std::vector<CPUScheduleAttr>> points;
+      for (const codegen::PlannedSchedule &point : space->points)
+        points[point.schedule.getStrategy()].push_back(point.schedule);
+      auto chosen = std::next(points.begin(), random.below(points.size()));
+      apply->setAttr(KasCPUDialect::scheduleName,
+                     chosen->second[random.below(chosen->second.size())]);
+      ++counts[chosen->first];
+    });
+  }
+
+  std::map<kas::CPUStrategy, unsigned> &counts;
+};
+
+} // namespace
+
+TEST(LoweringPaths, AnyScheduleAgreesWithTheReference) {
+  RandomOperatorOptions larger;
+  larger.maxPoints = 100000;
+  larger.maxExtent = 60;
+  CPUPipelineOptions prepared;
+  prepared.threads = 1;
+  prepared.prepareWeights = true;
+  std::map<kas::CPUStrategy, unsigned> counts;
+  checkStrategy(
+      [&](OpPassManager &manager) {
+        manager.addPass(createKasSpecializePass());
+        manager.addPass(createKasRFactorPass());
+        // Short vectors suit more operators.
+        codegen::AttachCPUTargetOptions target;
+        if (llvm::Triple(llvm::sys::getProcessTriple()).isX86())
+          target.cpu = "x86-64";
+        manager.addPass(codegen::createAttachCPUTarget(target));
+        manager.addPass(std::make_unique<ChooseSchedules>(counts));
+      },
+      prepared, getNumOperators(400, 4000), larger);
+  for (auto strategy :
+       {kas::CPUStrategy::Panels, kas::CPUStrategy::Direct,
+        kas::CPUStrategy::RowVectors})
+    EXPECT_GT(counts[strategy], 2u) << stringifyCPUStrategy(strategy).str();
 }
