@@ -32,7 +32,9 @@ namespace kas::tuning {
 ///
 /// Part of the structure, and no numbers: ranks and lengths of arrays, widths
 /// of element types, floating-point numbers, enumerations, and how many
-/// operands belong to a segment. Large constants are part of it by their hash.
+/// operands belong to a segment. Floating-point tensors and resources are part
+/// of it by their hash. The symbols of `kas` sizes keep their names; operators
+/// of kernels are concrete and have none.
 ///
 /// Part of neither: names of values and symbols, visibility, locations, flags
 /// of the printer, and attributes with the name of a dialect (`kas.layer`,
