@@ -119,7 +119,8 @@ Expected<bool> SqliteDatabase::isNew() const {
 }
 
 Error SqliteDatabase::checkKind(int64_t applicationId, int64_t schemaVersion,
-                                llvm::StringRef maker) const {
+                                llvm::StringRef maker,
+                                llvm::StringRef remedy) const {
   Expected<int64_t> kind = queryInteger("PRAGMA application_id");
   if (!kind)
     return kind.takeError();
@@ -131,7 +132,8 @@ Error SqliteDatabase::checkKind(int64_t applicationId, int64_t schemaVersion,
     return version.takeError();
   if (*version != schemaVersion)
     return makeError("requires schema version " + llvm::Twine(schemaVersion) +
-                     ", got " + llvm::Twine(*version));
+                     ", got " + llvm::Twine(*version) +
+                     (*version < schemaVersion ? remedy : ""));
   return Error::success();
 }
 

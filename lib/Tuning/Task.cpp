@@ -10,13 +10,13 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/ExecutionEngine/Signature.h"
 #include "kas/Support/Random.h"
+#include "kas/Tuning/StructuralKey.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/xxhash.h"
 
@@ -32,44 +32,6 @@ std::string TuningTask::getClassKey() const {
 
 uint64_t TuningTask::getSeed(uint64_t seed) const {
   return RandomStream(seed, shape).bits(0);
-}
-
-std::string kas::tuning::abstractNumbers(llvm::StringRef text,
-                                         std::vector<std::string> &numbers) {
-  std::string result;
-  bool wasNumber = false;
-  for (size_t at = 0; at < text.size();) {
-    char before = at ? text[at - 1] : ' ';
-    // In 1x64xf32 the letter x separates numbers.
-    bool begins = before == 'x' ? wasNumber
-                                : !llvm::isAlnum(before) && before != '_' &&
-                                      before != '%' && before != '#' &&
-                                      before != '@' && before != '.';
-    if (!llvm::isDigit(text[at]) || !begins) {
-      wasNumber &= text[at] == 'x';
-      result += text[at++];
-      continue;
-    }
-    size_t end = at;
-    while (end < text.size() && llvm::isDigit(text[end]))
-      ++end;
-    wasNumber = true;
-    if (end < text.size() && text[end] == '.') {
-      // A floating-point number, with its exponent.
-      while (end < text.size() &&
-             (llvm::isAlnum(text[end]) || text[end] == '.' ||
-              (llvm::is_contained({'+', '-'}, text[end]) &&
-               llvm::is_contained({'e', 'E'}, text[end - 1]))))
-        ++end;
-      result += text.slice(at, end);
-      wasNumber = false;
-    } else {
-      numbers.push_back(text.slice(at, end).str());
-      result += '#';
-    }
-    at = end;
-  }
-  return result;
 }
 
 namespace {
@@ -178,26 +140,6 @@ OwningOpRef<ModuleOp> KernelCut::makeModule(const TuningDevice &device) const {
   return module;
 }
 
-static std::string print(Operation *op) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  op->print(stream, OpPrintingFlags().useLocalScope().enableDebugInfo(false));
-  return text;
-}
-
-/// Takes the names of values away: they depend on what is around.
-static std::string dropNames(llvm::StringRef text) {
-  std::string result;
-  for (size_t at = 0; at < text.size(); ++at) {
-    result += text[at];
-    if (text[at] == '%')
-      while (at + 1 < text.size() &&
-             (llvm::isAlnum(text[at + 1]) || text[at + 1] == '_'))
-        ++at;
-  }
-  return result;
-}
-
 TuningTask KernelCut::makeTask(const TuningDevice &device) const {
   TuningTask task;
   task.module = makeModule(device);
@@ -205,21 +147,14 @@ TuningTask KernelCut::makeTask(const TuningDevice &device) const {
   // The operations are those of the network in their order.
   auto position = std::distance(ops.begin(), llvm::find(ops, anchor));
   task.anchor = &*std::next(function.getBody().front().begin(), position);
-  std::string all, text;
-  for (Operation &op : *task.module->getBody()) {
-    all += print(&op) + "\n";
-    if (isa<OperatorOp>(op))
-      text += print(&op) + "\n";
-  }
-  text += dropNames(print(task.anchor));
-  for (Value operand : task.anchor->getOperands())
-    if (operand.getDefiningOp<tensor::PadOp>())
-      text += "\npadded";
-  std::vector<std::string> numbers, ignored;
-  std::string structure = abstractNumbers(all, numbers);
-  task.classText = abstractNumbers(text, ignored);
-  task.shape = llvm::join(numbers, ",") +
-               llvm::formatv(";{0:x-16}", llvm::xxh3_64bits(structure)).str();
+  StructuralKey kernel, sum;
+  kernel.add(*task.module);
+  for (OperatorOp op : task.module->getOps<OperatorOp>())
+    sum.add(op);
+  sum.add(task.anchor);
+  task.classText = sum.getStructure();
+  task.shape = llvm::formatv("{0};{1:x-16}", kernel.getNumbers(),
+                             llvm::xxh3_64bits(kernel.getStructure()));
   llvm::raw_string_ostream(task.tensors) << function.getFunctionType();
   task.uses = {anchor};
   return task;

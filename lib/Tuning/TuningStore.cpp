@@ -81,8 +81,9 @@ CREATE TABLE choice(
 ) WITHOUT ROWID;
 )";
 
-// "kasT": other databases of kas have another number.
-static constexpr int64_t applicationId = 0x6b617354, schemaVersion = 1;
+// "kasT": other databases of kas have another number. Version 1 has the same
+// tables, with keys that are hashes of printed IR and cannot be converted.
+static constexpr int64_t applicationId = 0x6b617354, schemaVersion = 2;
 
 /// What the system calls the processor: LLVM's name is that of a family.
 static std::string getProcessorName() {
@@ -148,7 +149,10 @@ Error TuningStore::Impl::checkKind() const {
   if (!isNew)
     return isNew.takeError();
   if (!*isNew)
-    return database.checkKind(applicationId, schemaVersion, "of kas-tune");
+    return database.checkKind(
+        applicationId, schemaVersion, "of kas-tune",
+        ", whose kernels have keys that cannot be converted: remove the file "
+        "or name another one, and tune again");
   if (Error error = database.execute(schema))
     return error;
   return database.execute(

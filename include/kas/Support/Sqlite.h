@@ -106,9 +106,11 @@ public:
   /// Nothing was ever written to the file.
   llvm::Expected<bool> isNew() const;
   /// The file has this `PRAGMA application_id` and `user_version`; `maker` is
-  /// how the error describes files with another one, such as "that kas made".
+  /// how the error describes files with another one, such as "that kas made",
+  /// and `remedy` what it adds where the version is an older one.
   llvm::Error checkKind(int64_t applicationId, int64_t schemaVersion,
-                        llvm::StringRef maker) const;
+                        llvm::StringRef maker,
+                        llvm::StringRef remedy = "") const;
   /// The cheap check of all pages.
   llvm::Error checkPages() const;
   /// All that SQLite can check; `referent` is what the error says that a

@@ -29,13 +29,14 @@ constexpr llvm::StringLiteral taskFunctionName = "kernel";
 /// with the padding and the first values that it reads and one elementwise
 /// operation after it. Several operations of a network may be the same kernel.
 struct TuningTask {
-  /// The sum of products, with `#` for every number that is a size, stride,
-  /// dilation or padding: all kernels of a class have the same text. What is
-  /// done before and after is not part of it, but that an input is padded is.
+  /// The structure of the sum of products (`StructuralKey`), without sizes,
+  /// strides, dilations and padding: all kernels of a class have the same text.
+  /// What is done before and after is not part of it, but that an input is
+  /// padded is.
   std::string classText;
   /// The types of the tensors, for people.
   std::string tensors;
-  /// All numbers of the kernel, and a hash of what is between them. Class and
+  /// The numbers of the whole kernel, and a hash of its structure. Class and
   /// shape together say what is computed.
   std::string shape;
   /// A module with the function `kernel`, for the target of the network.
@@ -51,11 +52,6 @@ struct TuningTask {
   /// A seed for what is random about this kernel, of one for all.
   uint64_t getSeed(uint64_t seed) const;
 };
-
-/// Replaces the numbers of MLIR's text by `#`; they are appended to `numbers`.
-/// Digits of names, of element types and of floating-point numbers stay.
-std::string abstractNumbers(llvm::StringRef text,
-                            std::vector<std::string> &numbers);
 
 /// The kernels of a function of a module that `device` has prepared, in the
 /// order of their first use. Operations without schedules there are left out.

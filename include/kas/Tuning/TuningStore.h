@@ -71,9 +71,10 @@ struct StoredMeasurement {
 /// was measuring.
 class TuningStore {
 public:
-  /// Opens the file `path`, which is made if there is none. Errors: another
-  /// kind of file, a damaged one, another version of the schema, one that
-  /// cannot be written.
+  /// Opens the file `path`, which is made if there is none. Errors, which leave
+  /// the file as it is: another kind of file, a damaged one, another version of
+  /// the schema (there is no conversion of older ones), one that cannot be
+  /// written.
   static llvm::Expected<std::unique_ptr<TuningStore>>
   open(llvm::StringRef path, const TuningEnvironment &environment);
   ~TuningStore();

@@ -117,6 +117,10 @@ TEST_F(SqliteTest, ChecksTheKind) {
   EXPECT_FALSE(llvm::cantFail(database->isNew()));
   EXPECT_EQ(getError(database->checkKind(5, 1, "of this test")),
             start + "requires schema version 1, got 2");
+  EXPECT_EQ(getError(database->checkKind(5, 1, "of this test", ": make it")),
+            start + "requires schema version 1, got 2");
+  EXPECT_EQ(getError(database->checkKind(5, 3, "of this test", ": make it")),
+            start + "requires schema version 3, got 2: make it");
   EXPECT_EQ(getError(database->checkKind(5, 2, "of this test")), "");
   EXPECT_EQ(getError(database->checkPages()), "");
 }

@@ -16,18 +16,6 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace kas::tuning;
 
-TEST(AbstractNumbers, KeepsWhatIsNoSize) {
-  std::vector<std::string> numbers;
-  EXPECT_EQ(abstractNumbers("tensor<1x64x7x7xf32>, vector<2xi64>", numbers),
-            "tensor<#x#x#x#xf32>, vector<#xi64>");
-  EXPECT_EQ(numbers, (std::vector<std::string>{"1", "64", "7", "7", "2"}));
-  numbers.clear();
-  EXPECT_EQ(
-      abstractNumbers("%0 = @f3(%arg1) d0 * 2 + #map4, 1.5e-05 -3", numbers),
-      "%0 = @f3(%arg1) d0 * # + #map4, 1.5e-05 -#");
-  EXPECT_EQ(numbers, (std::vector<std::string>{"2", "3"}));
-}
-
 /// Sizes and strides do not make classes; what is computed does.
 TEST(Task, ClassesAreWithoutSizes) {
   auto context = makeTuningContext();
@@ -42,6 +30,57 @@ TEST(Task, ClassesAreWithoutSizes) {
   EXPECT_NE(convolution, getKey(makeMatmul(16, 16, 16)));
   EXPECT_NE(getKey(makeDepthwise(8, 18)), getKey(makeMatmul(16, 16, 16)));
   EXPECT_EQ(getKey(makeOperator(8, 16, 32)), getKey(makeOperator(4, 8, 64)));
+}
+
+static std::string replaceAll(std::string text, llvm::StringRef from,
+                              llvm::StringRef to) {
+  for (size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+/// Neither names of values, functions and operators nor notes are part of a
+/// kernel.
+TEST(Task, KeysAreWithoutNames) {
+  auto context = makeTuningContext();
+  auto expectEqual = [&](const std::string &text, const std::string &renamed) {
+    ASSERT_NE(text, renamed);
+    TuningModule one(*context, text), two(*context, renamed);
+    ASSERT_EQ(one.tasks.size(), 1u);
+    ASSERT_EQ(two.tasks.size(), 1u);
+    EXPECT_EQ(one.tasks[0].classText, two.tasks[0].classText);
+    EXPECT_EQ(one.tasks[0].shape, two.tasks[0].shape);
+  };
+  std::string line = makeOperator(8, 16, 32);
+  expectEqual(line, replaceAll(line, "@conv1d", "@other"));
+  expectEqual(line, replaceAll(line, "%c", "%channel"));
+  expectEqual(line, replaceAll(line, "Cin", "Depth"));
+  std::string image = makeConvolution(8, 16, 16, 1);
+  expectEqual(image, replaceAll(image, "%p", "%padded"));
+  expectEqual(image, replaceAll(image, "chw {", "chw {kas.layer = \"a.1\", "));
+}
+
+/// That an input is padded makes a class, and which one; where operands come
+/// from does not.
+TEST(Task, ClassesEndAtOperands) {
+  auto context = makeTuningContext();
+  std::string square = makeMatmul(16, 16, 16);
+  TuningModule two(*context, square);
+  TuningModule one(*context, replaceAll(square, "ins(%x, %w", "ins(%x, %x"));
+  ASSERT_EQ(one.tasks.size(), 1u);
+  ASSERT_EQ(two.tasks.size(), 1u);
+  EXPECT_EQ(one.tasks[0].classText, two.tasks[0].classText);
+  EXPECT_NE(one.tasks[0].shape, two.tasks[0].shape);
+
+  std::string image = makeConvolution(8, 16, 16, 1);
+  TuningModule padded(*context, image);
+  std::string text = replaceAll(image, "%x: tensor<1x8x16x16xf32>",
+                                "%x: tensor<1x8x16x16xf32>, "
+                                "%q: tensor<1x8x18x18xf32>");
+  TuningModule plain(*context, replaceAll(text, "ins(%p, %w", "ins(%q, %w"));
+  ASSERT_EQ(padded.tasks.size(), 1u);
+  ASSERT_EQ(plain.tasks.size(), 1u);
+  EXPECT_NE(plain.tasks[0].classText, padded.tasks[0].classText);
 }
 
 /// Equal kernels of a network are one task, and other shapes others.

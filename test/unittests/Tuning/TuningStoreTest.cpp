@@ -191,7 +191,35 @@ TEST_F(TuningStoreTest, RefusesOtherVersions) {
                nullptr);
   sqlite3_close(connection);
   EXPECT_EQ(getError(), "tuning database '" + path +
-                            "': requires schema version 1, got 99");
+                            "': requires schema version 2, got 99");
+}
+
+/// Keys of version 1 were hashes of printed IR: no kernel would be found again.
+TEST_F(TuningStoreTest, RefusesFormerKeys) {
+  sqlite3 *connection = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &connection), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(connection, R"(
+CREATE TABLE kernel(id INTEGER PRIMARY KEY NOT NULL, class TEXT NOT NULL,
+  shape TEXT NOT NULL, class_text TEXT NOT NULL, UNIQUE (class, shape));
+INSERT INTO kernel VALUES (1, '04ce0dfe86e95f67', '4,2;0123456789abcdef',
+  '% = linalg.matmul ins(%, % : tensor<#x#xf32>, tensor<#x#xf32>)');
+PRAGMA application_id = 0x6b617354;
+PRAGMA user_version = 1;
+)",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(connection);
+  auto read = [&] {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  std::string before = read();
+  EXPECT_EQ(getError(),
+            "tuning database '" + path +
+                "': requires schema version 2, got 1, whose kernels have keys "
+                "that cannot be converted: remove the file or name another "
+                "one, and tune again");
+  EXPECT_EQ(read(), before);
 }
 
 TEST_F(TuningStoreTest, RefusesTruncatedFiles) {
