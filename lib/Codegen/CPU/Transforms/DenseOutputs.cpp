@@ -16,6 +16,9 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "kas-dense-outputs"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_DENSEOUTPUTS
@@ -289,7 +292,12 @@ private:
     Value init = op.getDpsInits().front();
     auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
     auto permutation = generic ? getBatchesFirst(generic) : std::nullopt;
-    if (!permutation && !hasHoles(init))
+    bool isDense = !permutation && !hasHoles(init);
+    LDBG() << op.getLoc() << ": "
+           << (isDense       ? "left as it is"
+               : permutation ? "loops of all inputs first"
+                             : "a buffer of its own");
+    if (isDense)
       return;
     IRRewriter rewriter(op);
     InitMaker maker(rewriter, op.getLoc());
