@@ -247,13 +247,13 @@ getBatchesFirst(linalg::GenericOp op) {
     return inputs[0].isFunctionOfDim(loop) && !inputs[1].isFunctionOfDim(loop);
   };
   SmallVector<int64_t> first, others;
-  bool isBehind = false, hasColumn = false;
+  bool followsColumn = false, hasColumn = false;
   int64_t innermost = 0;
   for (unsigned position = 0; position < map.getNumResults(); ++position) {
     unsigned loop = map.getDimPosition(position);
     bool isOne = sizes[loop] == 1;
     if (!isOne && isBatch(loop)) {
-      isBehind |= hasColumn;
+      followsColumn |= hasColumn;
       first.push_back(position);
       innermost = sizes[loop];
       continue;
@@ -263,7 +263,7 @@ getBatchesFirst(linalg::GenericOp op) {
     if (!isOne)
       innermost = 0;
   }
-  if (!isBehind || innermost >= shortest)
+  if (!followsColumn || innermost >= shortest)
     return std::nullopt;
   first.append(others);
   return first;

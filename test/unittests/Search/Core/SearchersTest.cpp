@@ -230,7 +230,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Setting{"mcts", false}, Setting{"surrogate", true},
                     Setting{"surrogate", false}),
     [](const testing::TestParamInfo<Setting> &info) {
-      return info.param.algorithm + (info.param.hasTree ? "OnTree" : "ByWalks");
+      return info.param.algorithm +
+             (info.param.hasTree ? "OnTree" : "ByRollouts");
     });
 
 /// The median over seeds of the evaluations until the sought word is found.
