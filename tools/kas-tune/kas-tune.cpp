@@ -18,17 +18,16 @@
 #include "kas/Pipelines/GPU.h"
 #include "kas/Support/CommandLine.h"
 #include "kas/Support/OutputFile.h"
+#include "kas/Support/ParseModule.h"
 #include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
 #include "kas/Tuning/Network.h"
 #include "kas/Tuning/Replay.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace kas;
@@ -185,21 +184,6 @@ static Error check(const Options &options) {
               require(options.transfer ||
                           (options.source.empty() && !options.pool),
                       "--from and --pool require --transfer"))));
-}
-
-static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-parse(mlir::MLIRContext &context, llvm::StringRef path) {
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
-  if (!buffer)
-    return createStringError("cannot load '" + path +
-                             "': " + buffer.getError().message());
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
-  mlir::SourceMgrDiagnosticHandler handler(sources, &context);
-  auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
-  if (!module)
-    return createStringError("cannot load '" + path + "'");
-  return module;
 }
 
 static std::string toText(mlir::Attribute schedule) {
@@ -393,7 +377,7 @@ static Error run(const Options &options) {
   registerAllDialects(registry);
   // Workers are forked: there must be one thread.
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  auto module = parse(context, options.file);
+  auto module = parseModule(context, options.file);
   if (!module)
     return module.takeError();
   auto function =
