@@ -101,7 +101,11 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
 
   /// Reads the former names of options, too.
   LogicalResult parseFromString(StringRef options) {
-    return Base::parseFromString(renameFormerOptions(options));
+    std::string current = renameFormerOptions(options);
+    LogicalResult parsed = Base::parseFromString(current);
+    if (failed(parsed) && current != options)
+      llvm::errs() << formerOptionNote << "\n";
+    return parsed;
   }
 
   GPUFrontOptions getFront() const {

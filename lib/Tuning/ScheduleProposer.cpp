@@ -8,32 +8,10 @@
 
 #include "kas/Tuning/ScheduleProposer.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include <cmath>
 
 using namespace kas;
 using namespace kas::tuning;
-
-std::optional<ProposalAlgorithm>
-kas::tuning::parseProposalAlgorithm(llvm::StringRef name) {
-  return llvm::StringSwitch<std::optional<ProposalAlgorithm>>(name)
-      .Case("evolution", ProposalAlgorithm::Evolution)
-      .Case("random", ProposalAlgorithm::Random)
-      .Case("exhaustive", ProposalAlgorithm::Exhaustive)
-      .Default(std::nullopt);
-}
-
-llvm::StringRef kas::tuning::getName(ProposalAlgorithm algorithm) {
-  switch (algorithm) {
-  case ProposalAlgorithm::Evolution:
-    return "evolution";
-  case ProposalAlgorithm::Random:
-    return "random";
-  case ProposalAlgorithm::Exhaustive:
-    return "exhaustive";
-  }
-  llvm_unreachable("all algorithms are handled");
-}
 
 ScheduleProposer::ScheduleProposer(llvm::ArrayRef<SchedulePoint> points,
                                    ProposalAlgorithm algorithm, uint64_t seed)

@@ -73,11 +73,11 @@ if TYPE_CHECKING:
     from . import report as report
     from . import study as study
     from . import torch as torch
-    from ._model_search import Budget as Budget
-    from ._model_search import SearchCallback as SearchCallback
-    from ._model_search import SearchOutcome as SearchOutcome
-    from ._model_search import Trained as Trained
     from ._model_search import search as search
+    from ._search_outcome import Budget as Budget
+    from ._search_outcome import SearchCallback as SearchCallback
+    from ._search_outcome import SearchOutcome as SearchOutcome
+    from ._search_outcome import Trained as Trained
     from .evaluate._halving import Halving as Halving
 else:
 

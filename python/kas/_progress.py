@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._model_search import Budget, SearchOutcome
+    from ._search_outcome import Budget, SearchOutcome
 
 
 class Progress:

@@ -36,7 +36,7 @@ RULES = (
             "test/python/test_names.py",
         ),
     ),
-    (r"behind", "'after', 'following' or 'past'", ()),
+    (r"\w*behind\w*", "'after', 'following' or 'past'", ()),
     (r"in front of", "'before' or 'preceding'", ()),
     (
         r"judg\w*",

@@ -68,7 +68,7 @@ private:
   bool areReductionsFew() const;
 
   void chooseReductions(size_t firstSize);
-  void walk();
+  void visitInterfaces();
   void expand(const Interface &state);
   void add(const Interface &state, Step step, llvm::ArrayRef<Id> used,
            llvm::ArrayRef<Id> made);
@@ -236,7 +236,7 @@ Id BruteForce::intern(const Node &node) {
 }
 
 void BruteForce::chooseReductions(size_t firstSize) {
-  walk();
+  visitInterfaces();
   if (reductions.size() == problem.limits.reduce ||
       reductions.size() == problem.limits.depth)
     return;
@@ -253,7 +253,7 @@ void BruteForce::chooseReductions(size_t firstSize) {
 }
 
 /// All interfaces over the chosen reductions, by the number of steps.
-void BruteForce::walk() {
+void BruteForce::visitInterfaces() {
   Interface root;
   blocks.clear();
   for (unsigned index = numUntouched; index < problem.outputs.size(); ++index)

@@ -29,7 +29,7 @@ void LongList::enumerate(
     llvm::function_ref<bool(size_t, const OperatorGraph &)> visitor) {
   visit = visitor;
   states.push_back(root->clone());
-  walk(0, nullptr);
+  descend(0, nullptr);
 }
 
 void LongList::add(const State &state, Counts *counts) {
@@ -47,7 +47,7 @@ void LongList::add(const State &state, Counts *counts) {
   ends.push_back(moves.size());
 }
 
-void LongList::walk(size_t depth, Counts *counts) {
+void LongList::descend(size_t depth, Counts *counts) {
   const State &state = *states[depth];
   if (state.isTerminal())
     return add(state, counts);
@@ -71,7 +71,7 @@ void LongList::walk(size_t depth, Counts *counts) {
     states[depth + 1]->assign(state);
     states[depth + 1]->apply(move);
     path.push_back(move);
-    walk(depth + 1, below);
+    descend(depth + 1, below);
     path.pop_back();
   }
 }

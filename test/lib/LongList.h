@@ -53,7 +53,7 @@ private:
   struct Counts {
     size_t operators = 0, states = 0;
   };
-  void walk(size_t depth, Counts *counts);
+  void descend(size_t depth, Counts *counts);
   void add(const search::State &state, Counts *counts);
 
   const LongListOptions options;

@@ -20,7 +20,7 @@ OperatorGraphs
 kas::test::enumerateBySearch(std::shared_ptr<const SearchProblem> problem) {
   OperatorGraphs solutions;
   std::unordered_set<uint64_t> states, keys;
-  std::function<void(const State &)> walk = [&](const State &state) {
+  std::function<void(const State &)> visit = [&](const State &state) {
     if (state.isTerminal()) {
       if (keys.insert(state.key()).second)
         solutions.push_back(
@@ -34,10 +34,10 @@ kas::test::enumerateBySearch(std::shared_ptr<const SearchProblem> problem) {
     for (Move move : moves) {
       std::unique_ptr<State> next = state.clone();
       next->apply(move);
-      walk(*next);
+      visit(*next);
     }
   };
-  walk(*makeGraphState(std::move(problem)));
+  visit(*makeGraphState(std::move(problem)));
   return solutions;
 }
 

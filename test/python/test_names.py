@@ -53,8 +53,8 @@ def test_types_are_known(tmp_path):
         text=True,
     ).stdout
     notes = [line.partition("note: ")[2] for line in output.splitlines() if "note: " in line]
-    assert "_model_search.Budget" in notes[0] and "Any" not in notes[0], output
-    assert "-> kas._model_search.SearchOutcome" in notes[1], output
+    assert "_search_outcome.Budget" in notes[0] and "Any" not in notes[0], output
+    assert "-> kas._search_outcome.SearchOutcome" in notes[1], output
     assert "kas.distributed._ray.RayPool" in notes[2], output
     assert '"str"' in notes[3].replace("builtins.", ""), output
     errors = [line for line in output.splitlines() if " error: " in line]

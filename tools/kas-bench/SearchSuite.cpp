@@ -36,8 +36,8 @@ static void print(BenchReport &report, const Twine &name, StringRef metric,
 //===----------------------------------------------------------------------===//
 
 /// Uniform rollouts for at least `seconds`; all must end in a candidate.
-static void measureWalks(StringRef name, const LivingTree &tree, double seconds,
-                         BenchReport &report) {
+static void measureTreeRollouts(StringRef name, const LivingTree &tree,
+                                double seconds, BenchReport &report) {
   if (tree.getRoot() == LivingTree::none)
     return;
   Random random(0);
@@ -45,11 +45,11 @@ static void measureWalks(StringRef name, const LivingTree &tree, double seconds,
   double begin = getCpuSeconds(), elapsed = 0;
   do {
     for (unsigned rollout = 0; rollout < 100000; ++rollout)
-      valid += tree.isSolution(tree.walk(tree.getRoot(), random));
+      valid += tree.isSolution(tree.draw(tree.getRoot(), random));
     rollouts += 100000;
     elapsed = getCpuSeconds() - begin;
   } while (elapsed < seconds);
-  print(report, name, "walks_per_cpu_second",
+  print(report, name, "rollouts_per_cpu_second",
         static_cast<double>(rollouts) / elapsed, "1/s");
   print(report, name, "valid_rollout_share",
         static_cast<double>(valid) / static_cast<double>(rollouts), "");
@@ -126,7 +126,7 @@ static Error measureSpace(mlir::MLIRContext &context, StringRef name,
   print(report, name, "bytes_per_node",
         sizeof(LivingTree::Node) + sizeof(uint32_t), "bytes");
   print(report, name, "nodes", static_cast<double>(tree->getNumNodes()), "");
-  measureWalks(name, *tree, std::min(settings.seconds, 1.0), report);
+  measureTreeRollouts(name, *tree, std::min(settings.seconds, 1.0), report);
   measureRollouts(name, makeGraphState(*problem), settings.seconds, report);
   return Error::success();
 }

@@ -20,6 +20,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
 
@@ -31,13 +32,39 @@ namespace cl = llvm::cl;
 
 namespace {
 
+struct Suite {
+  llvm::StringLiteral name, description;
+  Error (*run)(mlir::MLIRContext &, const BenchSettings &, BenchReport &);
+};
+
+constexpr Suite suites[] = {
+    {"tool", "time to start the tools and to compile an operator",
+     runToolSuite},
+    {"cpu", "operators on the CPU", runCPUSuite},
+    {"gpu", "operators on a device, or their machine code", runGPUSuite},
+    {"threads", "speedup with several threads", runThreadsSuite},
+    {"search", "speed of the operator search and of its algorithms",
+     runSearchSuite},
+    {"search-growth", "size of the operator search by depth and time",
+     runSearchGrowthSuite},
+    {"search-table", "the rewards that 'search' uses", runSearchTableSuite},
+    {"rediscovery", "searches for the named operators", runRediscoverySuite},
+    {"dag", "sampled kernels of the tensor level", runDagSuite}};
+
+/// What is measured, and the suites, for `--help`.
+std::string getOverview() {
+  std::string text = "Measure kas; one JSON object per line\n\n";
+  for (const Suite &suite : suites)
+    text +=
+        llvm::formatv("  {0,-14} {1}\n", suite.name, suite.description).str();
+  return text;
+}
+
 struct Options {
   cl::OptionCategory category{"kas-bench options"};
-  cl::opt<std::string> suite{
-      cl::Positional, cl::Required,
-      cl::desc("SUITE (tool, cpu, gpu, threads, search, search-growth, "
-               "search-table, rediscovery, dag)"),
-      cl::cat(category)};
+  // A text: LLVM ignores errors of positional options.
+  cl::opt<std::string> suite{cl::Positional, cl::Required, cl::desc("SUITE"),
+                             cl::cat(category)};
   cl::opt<std::string> filter{"filter", cl::value_desc("regex"),
                               cl::desc("Only cases whose name matches"),
                               cl::cat(category)};
@@ -117,28 +144,21 @@ Error run(const Options &options, llvm::StringRef program) {
     return createStringError("--filter=" + settings.filter + ": " + reason);
   if (Error error = choosePeers(options, settings))
     return error;
-  auto suite = options.suite == "tool"            ? runToolSuite
-               : options.suite == "cpu"           ? runCPUSuite
-               : options.suite == "gpu"           ? runGPUSuite
-               : options.suite == "threads"       ? runThreadsSuite
-               : options.suite == "search"        ? runSearchSuite
-               : options.suite == "search-growth" ? runSearchGrowthSuite
-               : options.suite == "search-table"  ? runSearchTableSuite
-               : options.suite == "rediscovery"   ? runRediscoverySuite
-               : options.suite == "dag"           ? runDagSuite
-                                                  : nullptr;
-  if (!suite)
+  const Suite *suite = llvm::find_if(
+      suites, [&](const Suite &suite) { return suite.name == options.suite; });
+  if (suite == std::end(suites))
     return createStringError(
-        "expected the suite 'tool', 'cpu', 'gpu', 'threads', "
-        "'search', 'search-growth', 'search-table', "
-        "'rediscovery' or 'dag', got '" +
-        options.suite + "'");
+        "expected one of the suites " +
+        llvm::join(llvm::map_range(
+                       suites, [](const Suite &suite) { return suite.name; }),
+                   ", ") +
+        ", got '" + options.suite + "'");
   mlir::DialectRegistry registry;
   registerGPUPipelineDialects(registry);
   registerAllDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   BenchReport report(options.suite, llvm::outs());
-  if (Error error = suite(context, settings, report))
+  if (Error error = suite->run(context, settings, report))
     return error;
   report.printMeans();
   return report.takeFailures();
@@ -153,8 +173,7 @@ int main(int argc, char **argv) {
   keepFreedMemory();
   Options options;
   cl::HideUnrelatedOptions(options.category);
-  if (!cl::ParseCommandLineOptions(
-          argc, argv, "Measure kas; one JSON object per line\n", &llvm::errs()))
+  if (!cl::ParseCommandLineOptions(argc, argv, getOverview(), &llvm::errs()))
     return 1;
   std::string program = llvm::sys::fs::getMainExecutable(
       argv[0], reinterpret_cast<void *>(&main));

@@ -16,6 +16,7 @@
 #include "kas/Codegen/GPU/Options.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/Timing.h"
+#include "kas/Support/ParseModule.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/raw_ostream.h"
 #include <optional>
@@ -91,10 +92,6 @@ private:
 
 /// How the settings want code to be timed.
 execution::TimingOptions getTimingOptions(const RunSettings &settings);
-
-/// Parses `path`; diagnostics have been printed when it fails.
-llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-parseModule(mlir::MLIRContext &context, llvm::StringRef path);
 
 /// Writes the results: one to a .npy file, any number to a .npz file.
 llvm::Error writeResults(llvm::StringRef path,

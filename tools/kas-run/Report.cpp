@@ -8,32 +8,13 @@
 
 #include "KasRun.h"
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/SourceMgr.h"
 
 using namespace kas;
 using namespace kas::execution;
 using llvm::createStringError;
 using llvm::StringRef;
-
-llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-kas::parseModule(mlir::MLIRContext &context, StringRef path) {
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
-  if (!buffer)
-    return createStringError(buffer.getError(),
-                             "cannot load '" + path +
-                                 "': " + buffer.getError().message());
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
-  mlir::SourceMgrDiagnosticHandler handler(sources, &context);
-  auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
-  if (!module)
-    return createStringError("cannot load '" + path + "'");
-  return module;
-}
 
 llvm::Error kas::writeResults(StringRef path,
                               const FunctionSignature &signature,

@@ -38,8 +38,11 @@ namespace cl = llvm::cl;
 
 namespace {
 
+enum class OutcomeState { Any, Asked, Evaluated, Failed };
+
 struct Options {
   cl::OptionCategory category{"kas-search-db options"};
+  // A text: LLVM ignores errors of positional options.
   cl::opt<std::string> action{cl::Positional, cl::Required,
                               cl::desc("list|export|merge|check"),
                               cl::cat(category)};
@@ -58,19 +61,32 @@ struct Options {
   cl::opt<uint64_t> top{"top", cl::value_desc("N"), cl::init(0),
                         cl::desc("The first N only (0: all)"),
                         cl::cat(category)};
-  cl::opt<std::string> state{
-      "state", cl::value_desc("asked|evaluated|failed"),
+  cl::opt<OutcomeState> state{
+      "state", cl::init(OutcomeState::Any),
       cl::desc("Only candidates of this state (export: default evaluated)"),
+      cl::values(
+          clEnumValN(OutcomeState::Asked, "asked", "proposed, without outcome"),
+          clEnumValN(OutcomeState::Evaluated, "evaluated", "with metrics"),
+          clEnumValN(OutcomeState::Failed, "failed",
+                     "whose evaluation failed")),
       cl::cat(category)};
 };
 
 } // namespace
 
-static llvm::StringRef getState(const StoredCandidate &candidate) {
+static OutcomeState getState(const StoredCandidate &candidate) {
   if (!candidate.outcome)
-    return "asked";
-  return std::holds_alternative<Failure>(*candidate.outcome) ? "failed"
-                                                             : "evaluated";
+    return OutcomeState::Asked;
+  return std::holds_alternative<Failure>(*candidate.outcome)
+             ? OutcomeState::Failed
+             : OutcomeState::Evaluated;
+}
+
+static llvm::StringRef getStateName(const StoredCandidate &candidate) {
+  OutcomeState state = getState(candidate);
+  return state == OutcomeState::Asked    ? "asked"
+         : state == OutcomeState::Failed ? "failed"
+                                         : "evaluated";
 }
 
 static std::optional<double> getMetric(const StoredCandidate &candidate,
@@ -87,19 +103,15 @@ static std::optional<double> getMetric(const StoredCandidate &candidate,
 /// The candidates that the options choose, in their order.
 static Expected<std::vector<StoredCandidate>>
 select(const SearchStore &store, const Options &options,
-       llvm::StringRef defaultState) {
-  llvm::StringRef state =
-      options.state.empty() ? defaultState : llvm::StringRef(options.state);
-  if (!state.empty() && state != "asked" && state != "evaluated" &&
-      state != "failed")
-    return createStringError(
-        "requires the state asked, evaluated or failed, got '" + state + "'");
+       OutcomeState defaultState) {
+  OutcomeState state =
+      options.state == OutcomeState::Any ? defaultState : options.state;
   Expected<std::vector<StoredCandidate>> candidates = store.readCandidates();
   if (!candidates)
     return candidates;
   for (StoredCandidate &candidate : *candidates)
     candidate.outcome = candidate.getOutcome();
-  if (!state.empty())
+  if (state != OutcomeState::Any)
     llvm::erase_if(*candidates, [&](const StoredCandidate &candidate) {
       return getState(candidate) != state;
     });
@@ -121,7 +133,7 @@ static void printJson(llvm::raw_ostream &stream,
     json.attribute("id", static_cast<int64_t>(candidate.id));
     // As text: numbers of JSON have 53 bits.
     json.attribute("key", llvm::formatv("{0:x16}", candidate.key).str());
-    json.attribute("state", getState(candidate));
+    json.attribute("state", getStateName(candidate));
     if (candidate.parent)
       json.attribute("parent", static_cast<int64_t>(*candidate.parent));
     json.attribute("asked_at", candidate.askedAt);
@@ -154,7 +166,8 @@ static void printTable(llvm::raw_ostream &stream,
     stream << llvm::formatv(" {0,14}", name);
   stream << "\n";
   for (const StoredCandidate &candidate : candidates) {
-    stream << llvm::formatv("{0,8} {1,-9}", candidate.id, getState(candidate));
+    stream << llvm::formatv("{0,8} {1,-9}", candidate.id,
+                            getStateName(candidate));
     if (candidate.outcome) {
       if (const auto *failure = std::get_if<Failure>(&*candidate.outcome))
         stream << " " << failure->reason;
@@ -176,7 +189,7 @@ static Error write(llvm::StringRef path,
 }
 
 static Error list(const SearchStore &store, const Options &options) {
-  auto candidates = select(store, options, "");
+  auto candidates = select(store, options, OutcomeState::Any);
   if (!candidates)
     return candidates.takeError();
   return write(options.output, [&](llvm::raw_ostream &stream) {
@@ -218,7 +231,7 @@ static Error exportScripts(llvm::ArrayRef<StoredCandidate> candidates,
 }
 
 static Error exportOperators(const SearchStore &store, const Options &options) {
-  auto candidates = select(store, options, "evaluated");
+  auto candidates = select(store, options, OutcomeState::Evaluated);
   if (!candidates)
     return candidates.takeError();
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);

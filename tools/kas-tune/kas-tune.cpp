@@ -18,17 +18,16 @@
 #include "kas/Pipelines/GPU.h"
 #include "kas/Support/CommandLine.h"
 #include "kas/Support/OutputFile.h"
+#include "kas/Support/ParseModule.h"
 #include "kas/Support/Signals.h"
 #include "kas/Support/Version.h"
 #include "kas/Tuning/Network.h"
 #include "kas/Tuning/Replay.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace kas;
@@ -62,10 +61,17 @@ struct Options {
       cl::desc("Schedules to measure for each kernel, with those that the "
                "database has"),
       cl::cat(category)};
-  cl::opt<std::string> algorithm{
-      "algorithm", cl::value_desc("evolution|random|exhaustive"),
-      cl::init("evolution"),
-      cl::desc("How schedules are proposed; exhaustive: all of them"),
+  cl::opt<ProposalAlgorithm> algorithm{
+      "algorithm", cl::init(ProposalAlgorithm::Evolution),
+      cl::desc("How schedules are proposed"),
+      cl::values(
+          clEnumValN(ProposalAlgorithm::Evolution, "evolution",
+                     "mutations of the best, ranked by a learned model "
+                     "(default)"),
+          clEnumValN(ProposalAlgorithm::Random, "random",
+                     "uniform among the strategies, then their schedules"),
+          clEnumValN(ProposalAlgorithm::Exhaustive, "exhaustive",
+                     "all of them")),
       cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::init(0),
                          cl::desc("Seed of proposals and of data"),
@@ -112,7 +118,8 @@ struct Options {
                         cl::cat(category)};
   cl::opt<std::string> device{
       "device", cl::value_desc("name"), cl::init("cpu"),
-      cl::desc("What to tune for: cpu (default), or vulkan, cuda, cuda:1, ..."),
+      cl::desc("What to tune for: cpu (default), vulkan or cuda, the last two "
+               "also with the number of a device as in cuda:1"),
       cl::cat(category)};
   cl::opt<unsigned> threads{"threads", cl::init(1),
                             cl::desc("Threads of parallel loops"),
@@ -132,7 +139,7 @@ struct Options {
 
   NetworkOptions get() const {
     NetworkOptions result;
-    result.tuner.algorithm = *parseProposalAlgorithm(algorithm);
+    result.tuner.algorithm = algorithm;
     result.tuner.seed = seed;
     result.tuner.trials = trials;
     result.tuner.baseline = baseline;
@@ -158,13 +165,8 @@ static Error check(const Options &options) {
     return holds ? Error::success() : createStringError(what);
   };
   return llvm::joinErrors(
-      llvm::joinErrors(
-          require(options.list || !options.database.empty(),
-                  "requires --database=FILE"),
-          require(parseProposalAlgorithm(options.algorithm).has_value(),
-                  "requires an algorithm of evolution, random and exhaustive, "
-                  "got '" +
-                      options.algorithm.getValue() + "'")),
+      require(options.list || !options.database.empty(),
+              "requires --database=FILE"),
       llvm::joinErrors(
           require(options.trials >= 0 && options.pairs >= 0 &&
                       options.secondPass >= 0 && options.replay >= 0,
@@ -182,21 +184,6 @@ static Error check(const Options &options) {
               require(options.transfer ||
                           (options.source.empty() && !options.pool),
                       "--from and --pool require --transfer"))));
-}
-
-static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-parse(mlir::MLIRContext &context, llvm::StringRef path) {
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
-  if (!buffer)
-    return createStringError("cannot load '" + path +
-                             "': " + buffer.getError().message());
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
-  mlir::SourceMgrDiagnosticHandler handler(sources, &context);
-  auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
-  if (!module)
-    return createStringError("cannot load '" + path + "'");
-  return module;
 }
 
 static std::string toText(mlir::Attribute schedule) {
@@ -390,7 +377,7 @@ static Error run(const Options &options) {
   registerAllDialects(registry);
   // Workers are forked: there must be one thread.
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  auto module = parse(context, options.file);
+  auto module = parseModule(context, options.file);
   if (!module)
     return module.takeError();
   auto function =

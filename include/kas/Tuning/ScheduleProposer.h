@@ -29,10 +29,6 @@ enum class ProposalAlgorithm {
   Exhaustive
 };
 
-/// The algorithm of a name in small letters.
-std::optional<ProposalAlgorithm> parseProposalAlgorithm(llvm::StringRef name);
-llvm::StringRef getName(ProposalAlgorithm algorithm);
-
 /// Proposes points of a space; a function of the seed and of the times added.
 /// Knows nothing of where times come from. The points must outlive it.
 class ScheduleProposer {

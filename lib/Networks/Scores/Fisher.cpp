@@ -46,7 +46,7 @@ kas::networks::makeFisherFunction(func::FuncOp function, StringRef name,
   if (!resultType)
     return failure();
   OpBuilder builder(function->getContext());
-  func::FuncOp fisher = cloneBehind(builder, function, name);
+  func::FuncOp fisher = cloneAfter(builder, function, name);
   Block &block = fisher.getBody().front();
 
   SmallVector<Layer> layers;

@@ -160,8 +160,8 @@ RankedTensorType kas::networks::checkClassifier(func::FuncOp function,
   return nullptr;
 }
 
-func::FuncOp kas::networks::cloneBehind(OpBuilder &builder,
-                                        func::FuncOp function, StringRef name) {
+func::FuncOp kas::networks::cloneAfter(OpBuilder &builder,
+                                       func::FuncOp function, StringRef name) {
   builder.setInsertionPointAfter(function);
   func::FuncOp clone = function.clone();
   clone.setName(name);

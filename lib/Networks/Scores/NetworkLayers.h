@@ -52,9 +52,9 @@ mlir::RankedTensorType checkClassifier(mlir::func::FuncOp function,
                                        llvm::StringRef what);
 
 /// A clone of `function` after it.
-mlir::func::FuncOp cloneBehind(mlir::OpBuilder &builder,
-                               mlir::func::FuncOp function,
-                               llvm::StringRef name);
+mlir::func::FuncOp cloneAfter(mlir::OpBuilder &builder,
+                              mlir::func::FuncOp function,
+                              llvm::StringRef name);
 
 /// An argument more, called `name`.
 mlir::Value addArgument(mlir::func::FuncOp function, mlir::Type type,

@@ -204,7 +204,7 @@ kas::networks::makeProxyFunction(func::FuncOp function, StringRef name,
   if (!resultType)
     return failure();
   OpBuilder builder(function->getContext());
-  func::FuncOp proxies = cloneBehind(builder, function, name);
+  func::FuncOp proxies = cloneAfter(builder, function, name);
   Block &block = proxies.getBody().front();
   Location loc = function.getLoc();
   SmallVector<Layer> layers = findLayers(block, options);
@@ -293,7 +293,7 @@ kas::networks::makeSynflowFunction(func::FuncOp function, StringRef name) {
   if (!checkClassifier(function, "proxies"))
     return failure();
   OpBuilder builder(function->getContext());
-  func::FuncOp synflow = cloneBehind(builder, function, name);
+  func::FuncOp synflow = cloneAfter(builder, function, name);
   Block &block = synflow.getBody().front();
   SmallVector<Value> parameters = findParameters(synflow);
   takeMagnitudes(builder, synflow);
@@ -388,7 +388,7 @@ kas::networks::makeObservedFunction(func::FuncOp function, StringRef name,
   if (!resultType)
     return failure();
   OpBuilder builder(function->getContext());
-  func::FuncOp observed = cloneBehind(builder, function, name);
+  func::FuncOp observed = cloneAfter(builder, function, name);
   Block &block = observed.getBody().front();
   if (synflow)
     takeMagnitudes(builder, observed);
@@ -452,7 +452,7 @@ FailureOr<func::FuncOp> kas::networks::makeLayerScoreFunction(
     func::FuncOp layer, StringRef name, unsigned batch,
     ArrayRef<unsigned> spatial, bool normalize) {
   OpBuilder builder(layer->getContext());
-  func::FuncOp scores = cloneBehind(builder, layer, name);
+  func::FuncOp scores = cloneAfter(builder, layer, name);
   Block &block = scores.getBody().front();
   Operation *end = block.getTerminator();
   Value result = end->getOperand(0);
@@ -503,7 +503,7 @@ FailureOr<func::FuncOp> kas::networks::makeLayerFisherFunction(
     func::FuncOp layer, StringRef name, unsigned batch,
     ArrayRef<unsigned> spatial, bool normalize) {
   OpBuilder builder(layer->getContext());
-  func::FuncOp scores = cloneBehind(builder, layer, name);
+  func::FuncOp scores = cloneAfter(builder, layer, name);
   Operation *end = scores.getBody().front().getTerminator();
   Value result = end->getOperand(0);
   Value gradient = addArgument(scores, result.getType(), "gradient");

@@ -163,7 +163,7 @@ uint32_t MCTSSearcher::chooseChild(const Node &node, const Kind &kind) {
 //===----------------------------------------------------------------------===//
 
 /// Completes `path` by the best of some rollouts.
-MCTSSearcher::Draw MCTSSearcher::walk(Path &path) {
+MCTSSearcher::Draw MCTSSearcher::rollOut(Path &path) {
   bool isChosen = random.uniform() >= options.rolloutNoise;
   unsigned rollouts =
       isChosen && all.count ? std::max(options.rollouts, 1u) : 1;
@@ -219,7 +219,7 @@ MCTSSearcher::Draw MCTSSearcher::propose(uint64_t id, Path &path) {
         return Draw::Exhausted;
       continue;
     }
-    Draw draw = walk(path);
+    Draw draw = rollOut(path);
     if (draw == Draw::Exhausted) {
       nodes[at].isFinished = true;
       continue;

@@ -27,6 +27,21 @@ static constexpr StringLiteral names[] = {"random",    "uniform", "exhaustive",
 
 llvm::ArrayRef<StringLiteral> kas::search::getSearcherNames() { return names; }
 
+llvm::cl::ValuesClass kas::search::getSearcherValues() {
+  auto value = [](SearchAlgorithm algorithm, StringRef description) {
+    int position = static_cast<int>(algorithm);
+    return llvm::cl::OptionEnumValue{names[position], position, description};
+  };
+  return llvm::cl::values(
+      value(SearchAlgorithm::Random, "rollouts, without a list of the space"),
+      value(SearchAlgorithm::Uniform, "each candidate as likely, if the space "
+                                      "can be listed"),
+      value(SearchAlgorithm::Exhaustive, "all, by their cost"),
+      value(SearchAlgorithm::Evolution, "variations of the best"),
+      value(SearchAlgorithm::MCTS, "Monte Carlo tree search"),
+      value(SearchAlgorithm::Surrogate, "the best by a model of outcomes"));
+}
+
 namespace {
 
 /// The options of all algorithms.

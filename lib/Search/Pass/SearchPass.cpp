@@ -195,7 +195,8 @@ SearchPass::makeSession(SearchTarget &target) {
   if (database.empty() && seconds > 0)
     space.options.treeSeconds = seconds / 2;
   SessionOptions options;
-  options.algorithm = algorithm;
+  options.algorithm =
+      getSearcherNames()[static_cast<size_t>(algorithm.getValue())];
   options.seed = seed;
   options.parameters.assign(parameters.begin(), parameters.end());
   options.objective = objective;

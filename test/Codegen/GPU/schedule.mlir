@@ -7,14 +7,15 @@
 // The former name of the option, for one release.
 // RUN: kas-opt %s -kas-gpu-schedule=road=direct | FileCheck %s --check-prefix=DIRECT
 // RUN: kas-opt %s -kas-gpu-schedule="device=sm_90 road=direct" | FileCheck %s --check-prefix=DIRECT
-// RUN: not kas-opt %s -kas-gpu-schedule=road=other 2>&1 | FileCheck %s --check-prefix=STRATEGY
-// RUN: not kas-opt %s -kas-gpu-schedule=strategy=other 2>&1 | FileCheck %s --check-prefix=STRATEGY
+// RUN: not kas-opt %s -kas-gpu-schedule=road=other 2>&1 | FileCheck %s --check-prefixes=STRATEGY,FORMER
+// RUN: not kas-opt %s -kas-gpu-schedule=strategy=other 2>&1 | FileCheck %s --check-prefix=STRATEGY --implicit-check-not=road
 // RUN: not kas-opt %s -kas-gpu-schedule=max-threads=-1 2>&1 | FileCheck %s --check-prefix=THREADS
 
 // SM90: kas_gpu.device = #kas_gpu.device<name = "sm_90", processors = 132, max_threads = 1024, shared_bytes = 49152
 // VULKAN: kas_gpu.device = #kas_gpu.device<name = "vulkan", processors = 16, max_threads = 128, shared_bytes = 16384
 // LARGER: kas_gpu.device = #kas_gpu.device<name = "vulkan", processors = 16, max_threads = 1024, shared_bytes = 32768
 // STRATEGY: for the --strategy option: Cannot find option named 'other'!
+// FORMER: error: the option 'road' is now called 'strategy'
 // THREADS: error: expected max_threads of at least 1, got -1
 
 // A large product is staged, with more threads where there may be more.

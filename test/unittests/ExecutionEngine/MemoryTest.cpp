@@ -69,7 +69,7 @@ void compileSome(mlir::MLIRContext &context, int64_t number) {
   }
 }
 
-TEST(MemoryTest, CompilationsLeaveNothingBehind) {
+TEST(MemoryTest, CompilationsReleaseTheirMemory) {
   mlir::DialectRegistry registry;
   registerCPUPipelineDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);

@@ -181,16 +181,16 @@ TEST(GuardPages, SmallOutputsAreCaught) {
 static constexpr llvm::StringLiteral faultyText = R"mlir(
   llvm.func @malloc(i64) -> !llvm.ptr
   llvm.func @free(!llvm.ptr)
-  llvm.func @reads_behind(%x: !llvm.ptr, %y: !llvm.ptr) {
+  llvm.func @reads_past(%x: !llvm.ptr, %y: !llvm.ptr) {
     %p = llvm.getelementptr %x[5] : (!llvm.ptr) -> !llvm.ptr, f32
     %v = llvm.load volatile %p : !llvm.ptr -> f32
     llvm.return
   }
-  llvm.func @reads_a_vector_behind(%x: !llvm.ptr, %y: !llvm.ptr) {
+  llvm.func @reads_a_vector_past(%x: !llvm.ptr, %y: !llvm.ptr) {
     %v = llvm.load volatile %x {alignment = 4 : i64} : !llvm.ptr -> vector<8xf32>
     llvm.return
   }
-  llvm.func @writes_behind(%x: !llvm.ptr, %y: !llvm.ptr) {
+  llvm.func @writes_past(%x: !llvm.ptr, %y: !llvm.ptr) {
     %v = llvm.load %x : !llvm.ptr -> f32
     %p = llvm.getelementptr %y[5] : (!llvm.ptr) -> !llvm.ptr, f32
     llvm.store %v, %p : f32, !llvm.ptr
@@ -212,7 +212,7 @@ static constexpr llvm::StringLiteral faultyText = R"mlir(
     llvm.store %v, %x : f32, !llvm.ptr
     llvm.return
   }
-  llvm.func @writes_behind_its_own(%x: !llvm.ptr, %y: !llvm.ptr) {
+  llvm.func @writes_past_its_own(%x: !llvm.ptr, %y: !llvm.ptr) {
     %size = llvm.mlir.constant(20 : i64) : i64
     %v = llvm.load %x : !llvm.ptr -> f32
     %own = llvm.call @malloc(%size) : (i64) -> !llvm.ptr
@@ -250,17 +250,17 @@ TEST(GuardPages, FaultyCodeIsCaught) {
     std::optional<std::string> fault;
   };
   const Case cases[] = {
-      {"reads_behind", Flush::End,
+      {"reads_past", Flush::End,
        "0 bytes past the end of a buffer of 20 bytes"},
-      {"reads_a_vector_behind", Flush::End,
+      {"reads_a_vector_past", Flush::End,
        "0 bytes past the end of a buffer of 20 bytes"},
-      {"writes_behind", Flush::End,
+      {"writes_past", Flush::End,
        "0 bytes past the end of a buffer of 20 bytes"},
       {"reads_before", Flush::Begin, "4 bytes before a buffer of 20 bytes"},
       {"writes_before", Flush::Begin, "4 bytes before a buffer of 20 bytes"},
       {"writes_an_argument", Flush::Begin,
        "a write at byte 0 of a buffer of 20 bytes that is only read"},
-      {"writes_behind_its_own", Flush::End,
+      {"writes_past_its_own", Flush::End,
        "0 bytes past the end of a buffer of 20 bytes"},
       {"reads_before_its_own", Flush::Begin,
        "4 bytes before a buffer of 20 bytes"},

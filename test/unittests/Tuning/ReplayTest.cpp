@@ -70,12 +70,6 @@ constexpr ProposalAlgorithm allAlgorithms[] = {ProposalAlgorithm::Evolution,
 
 } // namespace
 
-TEST_F(ReplayTest, NamesAreRead) {
-  for (ProposalAlgorithm algorithm : allAlgorithms)
-    EXPECT_EQ(parseProposalAlgorithm(getName(algorithm)), algorithm);
-  EXPECT_FALSE(parseProposalAlgorithm("guess"));
-}
-
 /// Each algorithm comes to each point, once, also to those that fail.
 TEST_F(ReplayTest, VisitsAllOnce) {
   ScheduleTable table = makeTable(5);

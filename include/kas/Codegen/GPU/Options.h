@@ -134,6 +134,10 @@ inline llvm::cl::ValuesClass getProfileValues() {
 /// read for one release.
 std::string renameFormerOptions(llvm::StringRef options);
 
+/// What an error of options with a former name says, besides the current name.
+constexpr llvm::StringLiteral formerOptionNote =
+    "the option 'road' is now called 'strategy'";
+
 } // namespace kas::codegen
 
 #endif // KAS_CODEGEN_GPU_OPTIONS_H

@@ -93,7 +93,7 @@ public:
     }
   }
   /// A solution below `id`, all with the same probability.
-  NodeId walk(NodeId id, Random &random) const {
+  NodeId draw(NodeId id, Random &random) const {
     return getSolutionNode(id, random.below((*this)[id].count));
   }
 

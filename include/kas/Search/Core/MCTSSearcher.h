@@ -116,7 +116,7 @@ private:
   /// The node of a move that comes into play.
   uint32_t reveal(Node &node, Kind &kind);
   uint32_t chooseChild(const Node &node, const Kind &kind);
-  Draw walk(Path &path);
+  Draw rollOut(Path &path);
 
   double normalize(double reward) const;
   double getBound(const Record &record, uint32_t total,

@@ -15,6 +15,7 @@
 
 #include "kas/Search/Core/SpaceSearcher.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/CommandLine.h"
 
 namespace kas::search {
 
@@ -38,8 +39,21 @@ struct SearcherParameter {
   bool isInteger = false;
 };
 
-/// `random`, `uniform`, `exhaustive`, `evolution`, `mcts`, `surrogate`.
+enum class SearchAlgorithm {
+  Random,
+  Uniform,
+  Exhaustive,
+  Evolution,
+  MCTS,
+  Surrogate
+};
+
+/// `random`, `uniform`, `exhaustive`, `evolution`, `mcts`, `surrogate`: in the
+/// order of the enumeration.
 llvm::ArrayRef<llvm::StringLiteral> getSearcherNames();
+
+/// The same as the values of an option.
+llvm::cl::ValuesClass getSearcherValues();
 
 /// The constants of an algorithm; all have those of the space as well.
 std::vector<SearcherParameter> getSearcherParameters(llvm::StringRef algorithm);

@@ -14,6 +14,7 @@
 #define KAS_SEARCH_PASS_PASSES_H
 
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Search/Core/MakeSearcher.h"
 #include "mlir/Pass/Pass.h"
 
 namespace kas::search {

@@ -111,9 +111,10 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
                "steps of a layer (3), groups (16), slabs (4), factor of a "
                "bottleneck (4); kernel, the least rows of a layer (2); schedules, "
                "normalize (0 or 1)">,
-    Option<"algorithm", "algorithm", "std::string", /*default=*/"\"surrogate\"",
+    Option<"algorithm", "algorithm", "::kas::search::SearchAlgorithm",
+           "::kas::search::SearchAlgorithm::Surrogate",
            "How candidates are chosen: random, uniform, exhaustive, evolution, "
-           "mcts, surrogate">,
+           "mcts, surrogate", "::kas::search::getSearcherValues()">,
     ListOption<"parameters", "parameters", "std::string",
                "Constants of the algorithm, name=value">,
     Option<"seed", "seed", "uint64_t", /*default=*/"0",
@@ -125,7 +126,8 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     ListOption<"evaluators", "evaluators", "std::string",
                "Metrics of each candidate: flops, params, bytes, "
                "latency, layer_latency (networks), external, imitation, "
-               "fisher, proxy=NAME (default: flops, params)">,
+               "fisher, proxy=NAME, or what a program that links kas registers "
+               "(default: flops, params)">,
     ListOption<"limits", "limits", "std::string",
                "Bounds on metrics, such as flops<=1e9; what is beyond fails and "
                "is not evaluated further">,

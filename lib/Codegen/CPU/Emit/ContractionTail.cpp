@@ -112,7 +112,7 @@ static bool isElementwiseBody(Block &body) {
 }
 
 /// Whether nobody reads `buffer` after `op` before it is written again.
-static bool isDeadBehind(Operation *op, Value buffer) {
+static bool isDeadAfter(Operation *op, Value buffer) {
   if (!buffer.getDefiningOp<memref::AllocOp>())
     return false;
   Operation *next = nullptr;
@@ -154,7 +154,7 @@ static linalg::GenericOp findElementwise(linalg::LinalgOp op) {
       return nullptr;
   }
   Value result = next.getDpsInits().front();
-  if (count != 1 || (result != output && !isDeadBehind(next, output)))
+  if (count != 1 || (result != output && !isDeadAfter(next, output)))
     return nullptr;
   // The result is written from now on: nobody may read it meanwhile, and its
   // buffer must be there.

@@ -16,6 +16,9 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "kas-dense-outputs"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_DENSEOUTPUTS
@@ -244,13 +247,13 @@ getBatchesFirst(linalg::GenericOp op) {
     return inputs[0].isFunctionOfDim(loop) && !inputs[1].isFunctionOfDim(loop);
   };
   SmallVector<int64_t> first, others;
-  bool isBehind = false, hasColumn = false;
+  bool followsColumn = false, hasColumn = false;
   int64_t innermost = 0;
   for (unsigned position = 0; position < map.getNumResults(); ++position) {
     unsigned loop = map.getDimPosition(position);
     bool isOne = sizes[loop] == 1;
     if (!isOne && isBatch(loop)) {
-      isBehind |= hasColumn;
+      followsColumn |= hasColumn;
       first.push_back(position);
       innermost = sizes[loop];
       continue;
@@ -260,7 +263,7 @@ getBatchesFirst(linalg::GenericOp op) {
     if (!isOne)
       innermost = 0;
   }
-  if (!isBehind || innermost >= shortest)
+  if (!followsColumn || innermost >= shortest)
     return std::nullopt;
   first.append(others);
   return first;
@@ -289,7 +292,12 @@ private:
     Value init = op.getDpsInits().front();
     auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
     auto permutation = generic ? getBatchesFirst(generic) : std::nullopt;
-    if (!permutation && !hasHoles(init))
+    bool isDense = !permutation && !hasHoles(init);
+    LDBG() << op.getLoc() << ": "
+           << (isDense       ? "left as it is"
+               : permutation ? "loops of all inputs first"
+                             : "a buffer of its own");
+    if (isDense)
       return;
     IRRewriter rewriter(op);
     InitMaker maker(rewriter, op.getLoc());

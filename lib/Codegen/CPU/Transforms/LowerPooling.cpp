@@ -50,7 +50,7 @@ struct Axis {
   int64_t getFirstInside() const {
     return std::min(count, (padding + stride - 1) / stride);
   }
-  int64_t getFirstBehind() const {
+  int64_t getFirstAfter() const {
     int64_t last = size + padding - window;
     return last < 0 ? getFirstInside()
                     : std::clamp(last / stride + 1, getFirstInside(), count);
@@ -180,10 +180,10 @@ void Pooling::emitLine(OpBuilder &builder, Value data, Value output, Value n,
     }
   };
   emitBorder(0, width.getFirstInside());
-  emitBorder(width.getFirstBehind(), width.count);
+  emitBorder(width.getFirstAfter(), width.count);
   auto inside =
       scf::ForOp::create(builder, loc, constant(width.getFirstInside()),
-                         constant(width.getFirstBehind()), constant(1));
+                         constant(width.getFirstAfter()), constant(1));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(inside.getBody());
   Value column = inside.getInductionVar();

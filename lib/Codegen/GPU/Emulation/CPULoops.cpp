@@ -265,7 +265,7 @@ void KernelSerializer::emitThreads(function_ref<void(IRMapping &)> emitBody) {
 
 void KernelSerializer::emitSegment(ArrayRef<Operation *> segment) {
   llvm::SmallPtrSet<Operation *, 16> inside(segment.begin(), segment.end());
-  auto isReadBehind = [&](Value value) {
+  auto isReadAfter = [&](Value value) {
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
       return !inside.contains(
           value.getParentBlock()->findAncestorOpInBlock(*user));
@@ -286,7 +286,7 @@ void KernelSerializer::emitSegment(ArrayRef<Operation *> segment) {
       mapOperands(op, mapping);
       b.clone(*op, mapping);
       for (Value result : op->getResults())
-        if (isReadBehind(result))
+        if (isReadAfter(result))
           memref::StoreOp::create(b, mapping.lookup(result), getMemory(result),
                                   thread);
     }

@@ -27,6 +27,9 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "kas-gpu-form-kernels"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_GPUFORMKERNELS
@@ -276,6 +279,7 @@ void KernelFormer::splitContractions() {
     if (TensorAccess::get(init).isZero())
       continue;
     Location loc = op.getLoc();
+    LDBG() << loc << ": what the sum begins with is added after it";
     rewriter.setInsertionPoint(op);
     Value value = init.get();
     Value zero = arith::ConstantOp::create(
@@ -316,6 +320,7 @@ LogicalResult KernelFormer::materializeReturned() {
     if (isKernel(operand.get().getDefiningOp()) &&
         taken.insert(operand.get()).second)
       continue;
+    LDBG() << operand.get().getLoc() << ": copied to be returned";
     operand.set(createCopy(end->getLoc(), operand.get()));
   }
   return success();
@@ -355,6 +360,8 @@ LogicalResult KernelFormer::materializeOperands(Operation *op) {
       return producer->emitError()
              << "expected constants as numbers and values of "
              << producer->getName() << " for kernels of a GPU, got others";
+    LDBG() << producer->getLoc() << ": " << producer->getName()
+           << " copied, because " << op->getName() << " cannot read through it";
     rewriter.setInsertionPointAfter(producer);
     Value copy = createCopy(producer->getLoc(), source);
     rewriter.replaceUsesWithIf(source, copy, [&](OpOperand &use) {

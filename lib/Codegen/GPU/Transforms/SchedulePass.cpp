@@ -202,7 +202,11 @@ struct GPUSchedule : kas::codegen::impl::GPUScheduleBase<GPUSchedule> {
   LogicalResult initializeOptions(
       StringRef options,
       function_ref<LogicalResult(const Twine &)> errorHandler) override {
-    return Pass::initializeOptions(renameFormerOptions(options), errorHandler);
+    std::string current = renameFormerOptions(options);
+    return Pass::initializeOptions(current, [&](const Twine &message) {
+      return errorHandler(current == options ? message
+                                             : message + formerOptionNote);
+    });
   }
 
   void runOnOperation() override {

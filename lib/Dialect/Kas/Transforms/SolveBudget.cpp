@@ -12,6 +12,9 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "kas-solve-budget"
 
 using namespace mlir;
 using namespace kas;
@@ -334,6 +337,11 @@ static LogicalResult solveWithGroups(KernelOp kernel,
       return failure();
     }
     unsigned objective = solved->first.objective;
+    LDBG() << kernel.getSymName() << ": " << options.groups << " = "
+           << candidate << ": "
+           << (solved->second.values.empty()
+                   ? "no solution"
+                   : std::to_string(solved->second.totals[objective]));
     if (!first)
       first = *solved;
     if (solved->second.values.empty() ||
@@ -366,6 +374,8 @@ LogicalResult kas::solveBudget(KernelOp kernel,
   auto &[problem, solution] = *solved;
   if (solution.values.empty())
     return reportConflict(kernel, problem, solution);
+  LDBG() << kernel.getSymName() << ": " << solution.totals[problem.objective]
+         << " of at most " << solution.bound;
   writeSolution(kernel, problem, solution);
   return success();
 }

@@ -172,7 +172,7 @@ TEST(Enumerator, StaysWithinItsMemory) {
   }
 }
 
-TEST(LivingTree, WalksUniformly) {
+TEST(LivingTree, DrawsUniformly) {
   // Subtrees of very different sizes: 0 at first leaves few candidates.
   DigitState root({5, 5, 7});
   Enumerator enumerator(root.clone(), {});
@@ -186,7 +186,7 @@ TEST(LivingTree, WalksUniformly) {
     uint64_t solutions = tree.getNumSolutions();
     uint64_t rollouts = 50 * solutions;
     for (uint64_t rollout = 0; rollout < rollouts; ++rollout)
-      ++hits[tree.walk(tree.getRoot(), random)];
+      ++hits[tree.draw(tree.getRoot(), random)];
     double chiSquare = 0;
     for (LivingTree::NodeId id = 0; id < tree.getNumNodes(); ++id) {
       if (!tree.isSolution(id))
@@ -200,7 +200,7 @@ TEST(LivingTree, WalksUniformly) {
   }
 }
 
-TEST(LivingTree, WalksUniformlyBelowANode) {
+TEST(LivingTree, DrawsUniformlyBelowANode) {
   DigitState root({4, 4, 1});
   Enumerator enumerator(root.clone(), {});
   EXPECT_EQ(enumerator.run(), Status::Complete);
@@ -211,7 +211,7 @@ TEST(LivingTree, WalksUniformlyBelowANode) {
   Random random(1);
   std::set<uint64_t> keys;
   for (unsigned rollout = 0; rollout < 400; ++rollout) {
-    auto word = tree.getSolution(root, tree.walk(id, random));
+    auto word = tree.getSolution(root, tree.draw(id, random));
     const auto &digits = static_cast<const DigitState::Word &>(*word).digits;
     EXPECT_EQ(digits[0], 2u);
     EXPECT_EQ(digits[1], 1u);

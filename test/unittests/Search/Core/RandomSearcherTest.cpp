@@ -131,7 +131,7 @@ TEST(RandomSearcher, BoundsTheEffortOfOneCall) {
   EXPECT_TRUE(searcher.ask(1).empty());
 }
 
-TEST(RandomSearcher, GivesUpWalksThatLeadNowhere) {
+TEST(RandomSearcher, GivesUpRolloutsThatLeadNowhere) {
   // A rollout of two states never reaches a word of four letters.
   RandomSearcher::Options options;
   options.expansionsPerRollout = 2;

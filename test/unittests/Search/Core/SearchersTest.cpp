@@ -230,7 +230,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Setting{"mcts", false}, Setting{"surrogate", true},
                     Setting{"surrogate", false}),
     [](const testing::TestParamInfo<Setting> &info) {
-      return info.param.algorithm + (info.param.hasTree ? "OnTree" : "ByWalks");
+      return info.param.algorithm +
+             (info.param.hasTree ? "OnTree" : "ByRollouts");
     });
 
 /// The median over seeds of the evaluations until the sought word is found.
@@ -314,6 +315,16 @@ TEST(MakeSearcher, RefusesWhatItDoesNotKnow) {
             "expected an integer 1 <= population <= 1e+09, got ''");
   EXPECT_NE(getError("uniform", {"population=3"}), "");
   EXPECT_EQ(getError("surrogate", {"pool=10", "trees=4"}), "");
+}
+
+TEST(MakeSearcher, ListsNamesInTheOrderOfTheEnumeration) {
+  for (auto [algorithm, name] : {std::pair(SearchAlgorithm::Random, "random"),
+                                 {SearchAlgorithm::Uniform, "uniform"},
+                                 {SearchAlgorithm::Exhaustive, "exhaustive"},
+                                 {SearchAlgorithm::Evolution, "evolution"},
+                                 {SearchAlgorithm::MCTS, "mcts"},
+                                 {SearchAlgorithm::Surrogate, "surrogate"}})
+    EXPECT_EQ(getSearcherNames()[static_cast<size_t>(algorithm)], name);
 }
 
 TEST(MakeSearcher, SetsEveryParameterThatItLists) {

@@ -53,8 +53,8 @@ protected:
   }
 
   /// Every kernel on every path, without any table or hash.
-  static void walk(const State &state,
-                   std::vector<std::shared_ptr<const KernelGraph>> &found) {
+  static void visit(const State &state,
+                    std::vector<std::shared_ptr<const KernelGraph>> &found) {
     if (state.isTerminal()) {
       found.push_back(
           std::static_pointer_cast<const KernelGraph>(state.getSolution()));
@@ -65,7 +65,7 @@ protected:
     for (Move move : moves) {
       std::unique_ptr<State> next = state.clone();
       next->apply(move);
-      walk(*next, found);
+      visit(*next, found);
     }
   }
 
@@ -114,8 +114,8 @@ TEST_F(KernelHashTest, OneHashForEachClassOfSmallSpaces) {
         Case{{"fc", "mix", "add"}, 3, false, 20, image},
         Case{{"fc", "mix", "relu"}, 4, true, 20, image}}) {
     std::vector<std::shared_ptr<const KernelGraph>> graphs;
-    walk(*makeKernelState(get(one.steps, one.numSteps, one.repeats, one.text)),
-         graphs);
+    visit(*makeKernelState(get(one.steps, one.numSteps, one.repeats, one.text)),
+          graphs);
     SCOPED_TRACE((*one.steps.begin()).str() + std::to_string(graphs.size()));
     check(std::move(graphs), one.leastClasses);
   }

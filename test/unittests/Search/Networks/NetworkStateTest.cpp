@@ -54,7 +54,7 @@ protected:
   }
   /// `count` rollouts, and their solutions.
   std::vector<std::shared_ptr<const NetworkConfiguration>>
-  walk(const State &root, unsigned count, uint64_t seed);
+  rollOut(const State &root, unsigned count, uint64_t seed);
   /// The network as a configuration makes it.
   OwningOpRef<ModuleOp> transform(const NetworkProblem &problem,
                                   const NetworkConfiguration &configuration);
@@ -99,7 +99,7 @@ std::string NetworkStateTest::makeText(int64_t samples) {
 }
 
 std::vector<std::shared_ptr<const NetworkConfiguration>>
-NetworkStateTest::walk(const State &root, unsigned count, uint64_t seed) {
+NetworkStateTest::rollOut(const State &root, unsigned count, uint64_t seed) {
   std::vector<std::shared_ptr<const NetworkConfiguration>> found;
   Random random(seed);
   for (unsigned index = 0; index < count; ++index) {
@@ -136,7 +136,7 @@ TEST_F(NetworkStateTest, ConfigurationsAreWhatTheySay) {
   auto problem = makeProblem();
   std::map<uint64_t, std::string> known;
   std::map<std::string, uint64_t> keys;
-  for (const auto &configuration : walk(*makeNetworkState(problem), 60, 1)) {
+  for (const auto &configuration : rollOut(*makeNetworkState(problem), 60, 1)) {
     OwningOpRef<ModuleOp> made = transform(*problem, *configuration);
     auto network = made->lookupSymbol<func::FuncOp>("forward");
     EXPECT_EQ(countProducts(network), configuration->macs);
@@ -172,19 +172,19 @@ TEST_F(NetworkStateTest, MovesFollowTheContract) {
                                         "group", "depthwise"}));
   // Another root, explored in another order, gives the same.
   std::unique_ptr<State> other = makeNetworkState(problem);
-  walk(*other, 10, 7);
+  rollOut(*other, 10, 7);
   SmallVector<Move> again;
   other->getMoves(again);
   EXPECT_EQ(moves, again);
   EXPECT_EQ(state->key(), other->key());
-  auto one = walk(*state, 10, 3), two = walk(*other, 10, 3);
+  auto one = rollOut(*state, 10, 3), two = rollOut(*other, 10, 3);
   for (auto [a, b] : llvm::zip_equal(one, two)) {
     EXPECT_EQ(a->key(), b->key());
     EXPECT_EQ(a->programs, b->programs);
   }
 }
 
-TEST_F(NetworkStateTest, AlgorithmsWalkIt) {
+TEST_F(NetworkStateTest, AlgorithmsSearchIt) {
   NetworkLimits limits;
   limits.steps = 1;
   auto problem = makeProblem(limits);

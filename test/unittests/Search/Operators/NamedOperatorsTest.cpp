@@ -148,8 +148,8 @@ findMember(std::shared_ptr<const SearchProblem> problem, OperatorOp op,
 }
 
 /// Makes the moves of `member` one by one, each of which must be given.
-static void walk(std::shared_ptr<const SearchProblem> problem,
-                 const Member &member) {
+static void replay(std::shared_ptr<const SearchProblem> problem,
+                   const Member &member) {
   std::unique_ptr<State> state = makeGraphState(std::move(problem));
   for (Move move : member.path) {
     llvm::SmallVector<Move> moves;
@@ -180,7 +180,7 @@ TEST_P(NamedOperatorsTest, IsAMemberOrSaysWhyNot) {
     return;
   }
   ASSERT_TRUE(member) << "none of " << total << " operators";
-  walk(problem, *member);
+  replay(problem, *member);
 }
 
 /// All of the library, so that none is forgotten.

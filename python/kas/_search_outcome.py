@@ -1,0 +1,193 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What `kas.search` is given and gives: budgets, candidates with their metrics, outcomes, callbacks."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import kas.torch
+
+from ._errors import need
+from ._module import Operator
+from ._search import Candidate
+from .evaluate import Trainer
+from .evaluate._halving import front
+
+if TYPE_CHECKING:
+    import pandas
+    from torch import nn
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When a search ends: whatever comes first. At least one limit is needed."""
+
+    seconds: float | None = None
+    """Of this call: start no training of a new candidate after so many, less what the final trainings take."""
+    candidates: int | None = None
+    """How many operators are proposed, those of earlier calls on the database included."""
+    epochs: float | None = None
+    """Training effort of this call in whole trainings (an epoch counts 1 / epochs of the recipe), final ones not
+    included."""
+
+    @staticmethod
+    def of(value: Any) -> Budget:
+        """A `Budget`; a number of seconds; or text such as `90s`, `15m`, `8h` or `500 candidates`."""
+        if isinstance(value, Budget):
+            budget = value
+        elif isinstance(value, bool) or not isinstance(value, (int, float, str)):
+            raise TypeError(
+                "the budget must be a number of seconds, text such as '15m' or a kas.Budget, got "
+                f"{type(value).__name__}"
+            )
+        elif isinstance(value, str):
+            match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h|candidates|trainings)\s*", value)
+            if not match:
+                raise ValueError(
+                    "the budget must be text such as '90s', '15m', '8h', '500 candidates' or '40 trainings', got "
+                    f"{value!r}"
+                )
+            number, unit = float(match[1]), match[2]
+            if unit == "candidates":
+                budget = Budget(candidates=int(number))
+            elif unit == "trainings":
+                budget = Budget(epochs=number)
+            else:
+                budget = Budget(seconds=number * {"s": 1, "m": 60, "h": 3600}[unit])
+        else:
+            budget = Budget(seconds=float(value))
+        limits = [limit for limit in dataclasses.astuple(budget) if limit is not None]
+        if not limits or any(
+            isinstance(limit, (bool, str)) or not math.isfinite(limit) or limit <= 0 for limit in limits
+        ):
+            raise ValueError(f"the budget must have at least one limit, each a finite number above 0, got {budget}")
+        return budget
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A candidate and what became of it."""
+
+    candidate: Candidate
+    metrics: dict[str, float] = field(default_factory=dict)
+    """`accuracy` and `loss` on the validation set after `epochs` epochs, `flops` and `params` of the replaced layers,
+    `flops_ratio` to the network's own, `train_seconds`; of those in the final round also means over its seeds, each
+    name with `final_` before it."""
+    failure: str | None = None
+
+    @property
+    def id(self) -> int:
+        """The number of the candidate."""
+        return self.candidate.id
+
+    @property
+    def operator(self) -> Operator:
+        """The operator of the candidate."""
+        return self.candidate.operator
+
+
+@dataclass
+class SearchOutcome:
+    """What a search found. `best` is the best of the final round, or of those trained longest without one."""
+
+    trainer: Trainer
+    database: str | None
+    trained: list[Trained]
+    dense: dict[str, float]
+    """The network itself: means over the seeds of the final round."""
+    is_complete: bool
+    """Not interrupted: the budget was used up, or the space."""
+
+    def __repr__(self) -> str:
+        failed = sum(entry.failure is not None for entry in self.trained)
+        return (
+            f"<kas.SearchOutcome: {len(self.trained) - failed} trained, {failed} failed, {len(self.front)} on the "
+            "front>"
+        )
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How often each reason occurred, numbers in it left out."""
+        return dict(
+            Counter(re.sub(r"\d[\d.e+-]*", "#", entry.failure) for entry in self.trained if entry.failure is not None)
+        )
+
+    @property
+    def finalists(self) -> list[Trained]:
+        """Those of the final round, the most accurate first."""
+        finals = [entry for entry in self.trained if "final_accuracy" in entry.metrics]
+        return sorted(finals, key=lambda entry: (-entry.metrics["final_accuracy"], entry.id))
+
+    @property
+    def fully_trained(self) -> list[Trained]:
+        """Those that were trained by the whole recipe, the most accurate first."""
+        whole = [entry for entry in self.trained if entry.metrics.get("epochs") == self.trainer.recipe.epochs]
+        return sorted(whole, key=lambda entry: (-entry.metrics["accuracy"], entry.id))
+
+    @property
+    def best(self) -> Trained | None:
+        """The best candidate: see the class; None where no training came to an end."""
+        ranked = self.finalists or self.fully_trained
+        if not ranked:
+            ranked = [entry for entry in self.trained if entry.failure is None]
+            ranked.sort(key=lambda entry: (-entry.metrics.get("epochs", 0), -entry.metrics["accuracy"], entry.id))
+        return ranked[0] if ranked else None
+
+    @property
+    def front(self) -> list[Trained]:
+        """The Pareto front of FLOPs and accuracy, the candidate with the fewest FLOPs first.
+
+        Of the candidates of the final round or, without one, of those trained by the whole recipe.
+        """
+        name = "final_accuracy" if self.finalists else "accuracy"
+        entries = self.finalists or self.fully_trained
+        chosen = front([(entry.metrics["flops"], -entry.metrics[name]) for entry in entries])
+        return sorted((entries[index] for index in chosen), key=lambda entry: (entry.metrics["flops"], entry.id))
+
+    def network(self, entry: Trained | None = None, *, backend: str = "compiled", seed: int = 0) -> nn.Module:
+        """The network with the operator of `entry` (the best) in its place as `kas.torch.KasModule`s, untrained."""
+        entry = entry or self.best
+        if entry is None:
+            raise ValueError("the search found no operator")
+        trainer = self.trainer
+        return kas.torch.substitute(
+            trainer.model, entry.operator, trainer.sites, space=trainer.space, binding=trainer.binding, backend=backend
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary per candidate."""
+        return [
+            {
+                "id": entry.id,
+                "formula": entry.operator.formula,
+                "weights_indexed_by_position": entry.candidate.weights_indexed_by_position,
+                **entry.metrics,
+                "failure": entry.failure,
+            }
+            for entry in self.trained
+        ]
+
+    def frame(self) -> pandas.DataFrame:
+        """The same as a pandas.DataFrame."""
+        need("pandas", "torch")
+        import pandas
+
+        return pandas.DataFrame(self.rows(), columns=None if self.trained else ["id", "failure"]).set_index("id")
+
+
+class SearchCallback:
+    """What a search reports while it runs; derive from it. An exception ends the search, as Ctrl-C does."""
+
+    def candidate(self, entry: Trained) -> None:
+        """A candidate has its outcome."""
+
+    def epoch(self, candidate: int, seed: int, epoch: int, metrics: Mapping[str, float]) -> None:
+        """A candidate (-1: the network itself) was trained to the end of `epoch`."""
