@@ -13,6 +13,18 @@
 using namespace kas;
 using namespace kas::tuning;
 
+llvm::StringRef kas::tuning::getName(ProposalAlgorithm algorithm) {
+  switch (algorithm) {
+  case ProposalAlgorithm::Evolution:
+    return "evolution";
+  case ProposalAlgorithm::Random:
+    return "random";
+  case ProposalAlgorithm::Exhaustive:
+    return "exhaustive";
+  }
+  llvm_unreachable("all algorithms are handled");
+}
+
 ScheduleProposer::ScheduleProposer(llvm::ArrayRef<SchedulePoint> points,
                                    ProposalAlgorithm algorithm, uint64_t seed)
     : points(points), algorithm(algorithm), random(seed),

@@ -28,6 +28,7 @@ enum class ProposalAlgorithm {
   /// All, in the order of the space.
   Exhaustive
 };
+llvm::StringRef getName(ProposalAlgorithm algorithm);
 
 /// Proposes points of a space; a function of the seed and of the times added.
 /// Knows nothing of where times come from. The points must outlive it.
