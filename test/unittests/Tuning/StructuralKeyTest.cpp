@@ -96,7 +96,7 @@ func.func public @caller(%value: f32 loc("value")) -> f32 {
   std::string other = text;
   other.replace(other.find("call @g"), 7, "call @f");
   EXPECT_NE(key, getKey(other));
-  // What the printer is asked for does not matter either.
+  // What the printer is queried for does not matter either.
   EXPECT_EQ(getKey("#m = affine_map<(i)[s] -> (i + s)>\n"
                    "func.func @f() attributes {map = #m} { return }"),
             getKey("func.func @f() attributes {map = affine_map<(j)[t] -> "
