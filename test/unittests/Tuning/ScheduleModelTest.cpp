@@ -68,11 +68,10 @@ TEST(ScheduleModel, FeaturesAreFinite) {
   auto context = makeTuningContext();
   TuningModule module(*context, makeConvolution(8, 16, 14, 1));
   ScheduleSpace space = module.getSpace();
-  size_t width = getFeatures(space, space.points.front()).size();
-  for (const PlannedSchedule &point : space.points) {
-    std::vector<float> features = getFeatures(space, point);
-    EXPECT_EQ(features.size(), width);
-    for (float feature : features)
+  size_t width = space.points.front().features.size();
+  for (const SchedulePoint &point : space.points) {
+    EXPECT_EQ(point.features.size(), width);
+    for (float feature : point.features)
       EXPECT_TRUE(std::isfinite(feature));
   }
 }
