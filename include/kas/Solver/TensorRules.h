@@ -172,17 +172,17 @@ public:
     return isTransposed ? std::pair(columns, rows) : std::pair(rows, columns);
   }
 
-  /// Of the matrix `rows` by `contracted` of `left` and the `columns` of
-  /// `right`.
   Step matMul(const Shape &left, const Shape &right, unsigned batch,
-              DimRange rows, DimRange contracted, DimRange columns) {
+              bool transposesLeft, bool transposesRight) {
+    auto [rows, inner] = getMatrix(left, batch, transposesLeft);
+    DimRange columns = getMatrix(right, batch, transposesRight).second;
     Shape shape;
     append(shape, left, {0, batch});
     append(shape, left, rows);
     shape.numChannels = shape.rank;
     append(shape, right, columns);
     Step step = unary(shape, 2);
-    domain.add(step.flops, left, contracted);
+    domain.add(step.flops, left, inner);
     return step;
   }
 

@@ -108,7 +108,7 @@ bool StepMaker::makeMatMul() {
       hasBatch + rows.second - rows.first + columns.second - columns.first >
           KernelProblem::maxRank)
     return false;
-  take(rules.matMul(l, r, hasBatch, rows, inner, columns));
+  take(rules.matMul(l, r, hasBatch, node.transposesLeft, node.transposesRight));
   // What was spatial is so only where it stays on that side.
   unsigned unnamed =
       node.transposesRight ? node.shape.rank : node.shape.numChannels;

@@ -364,21 +364,22 @@ LogicalResult DagMatMulOp::inferReturnTypes(MLIRContext *context,
       ArrayRef(right.dims).take_front(batch))
     return emitOptionalError(location, "requires equal batch dimensions (D11)");
   DagRules rules({context});
-  auto [rows, inner] =
-      rules.getMatrix(left, batch, bool(adaptor.getTransposeLeftAttr()));
-  auto [otherInner, columns] =
-      rules.getMatrix(right, batch, bool(adaptor.getTransposeRightAttr()));
+  bool transposesLeft(adaptor.getTransposeLeftAttr()),
+      transposesRight(adaptor.getTransposeRightAttr());
   // D12
-  SizeAttr contracted = rules.getProduct(left, inner);
-  SizeAttr other = rules.getProduct(right, otherInner);
+  SizeAttr contracted = rules.getProduct(
+      left, DagRules::getMatrix(left, batch, transposesLeft).second);
+  SizeAttr other = rules.getProduct(
+      right, DagRules::getMatrix(right, batch, transposesRight).first);
   if (!contracted || contracted != other)
     return emitOptionalError(location,
                              "requires as many columns on the left as rows on "
                              "the right (D12), got ",
                              contracted, " and ", other);
-  return addTensor(context,
-                   rules.matMul(left, right, batch, rows, inner, columns),
-                   location, types);
+  return addTensor(
+      context,
+      rules.matMul(left, right, batch, transposesLeft, transposesRight),
+      location, types);
 }
 
 //===----------------------------------------------------------------------===//
@@ -392,13 +393,10 @@ DagRules::Step DagShuffleOp::getStep() {
 
 DagRules::Step DagAmplifyOp::getStep() {
   DagDomain domain{getContext()};
-  DagRules rules(domain);
   DagShape input(getInput());
-  DagRules::Step step =
-      rules.replaceChannels(input, 0, {getCopies(), getChannels()});
-  step.implied = {domain.divide(rules.getProduct(input, {0, input.numChannels}),
-                                getChannels())};
-  return step;
+  SizeAttr channels =
+      DagRules(domain).getProduct(input, {0, input.numChannels});
+  return {DagShape(getResult()), {domain.divide(channels, getChannels())}};
 }
 
 DagRules::Step DagMixOp::getStep() {
@@ -440,11 +438,7 @@ DagRules::Step DagBroadcastOp::getStep() {
 }
 
 DagRules::Step DagMatMulOp::getStep() {
-  DagShape left(getLeft()), right(getRight());
-  auto [rows, inner] =
-      DagRules::getMatrix(left, getBatch(), getTransposeLeft());
-  DimRange columns =
-      DagRules::getMatrix(right, getBatch(), getTransposeRight()).second;
   return DagRules({getContext()})
-      .matMul(left, right, getBatch(), rows, inner, columns);
+      .matMul(DagShape(getLeft()), DagShape(getRight()), getBatch(),
+              getTransposeLeft(), getTransposeRight());
 }
