@@ -75,3 +75,19 @@ TEST(ScheduleModel, FeaturesAreFinite) {
       EXPECT_TRUE(std::isfinite(feature));
   }
 }
+
+/// Without the cost model's times, only features that tell of them differ.
+TEST(ScheduleModel, SpacesWithoutCostsAreAlike) {
+  auto context = makeTuningContext();
+  TuningModule module(*context, makeMatmul(16, 32, 8));
+  ScheduleSpace space = module.getSpace(), blind = space.forgetCosts();
+  ASSERT_EQ(blind.points.size(), space.points.size());
+  EXPECT_EQ(blind.leastCost, 1);
+  EXPECT_EQ(blind.fixed, space.fixed);
+  for (auto [point, known] : llvm::zip_equal(blind.points, space.points)) {
+    EXPECT_EQ(point.schedule, known.schedule);
+    EXPECT_EQ(point.cost, ScheduleCost(1, 0));
+    EXPECT_EQ(point.features.size(), known.features.size());
+    EXPECT_EQ(space.getLoopDistance(point.features), 0);
+  }
+}
