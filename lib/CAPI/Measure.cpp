@@ -145,15 +145,11 @@ static void write(const NetworkReport &report, KasStream json) {
   writer.array([&] {
     for (const KernelReport &kernel : report.kernels)
       writer.object([&] {
-        std::string schedule;
-        llvm::raw_string_ostream text(schedule);
-        if (kernel.tuned.schedule)
-          text << Attribute(kernel.tuned.schedule);
         writer.attribute("tensors", kernel.tensors);
         writer.attribute("measured", kernel.tuned.measured);
         writer.attribute("failed", kernel.tuned.failed);
         writer.attribute("ratio", kernel.tuned.ratio);
-        writer.attribute("schedule", schedule);
+        writer.attribute("schedule", kernel.tuned.schedule.getText());
       });
   });
 }

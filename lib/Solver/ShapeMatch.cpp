@@ -12,22 +12,6 @@
 using namespace kas;
 using namespace kas::solver;
 
-CommonDims kas::solver::getCommonDims(llvm::ArrayRef<Size> left,
-                                      llvm::ArrayRef<Size> right) {
-  CommonDims common;
-  while (!left.empty() && !right.empty() && left.back() == right.back()) {
-    ++common.suffix;
-    left = left.drop_back();
-    right = right.drop_back();
-  }
-  while (!left.empty() && !right.empty() && left.front() == right.front()) {
-    ++common.prefix;
-    left = left.drop_front();
-    right = right.drop_front();
-  }
-  return common;
-}
-
 /// The product of what `common` leaves of `dims`.
 static std::optional<Size> getBlockSize(llvm::ArrayRef<Size> dims,
                                         const CommonDims &common) {
@@ -98,8 +82,9 @@ class Matcher {
 public:
   explicit Matcher(const ShapeMatchProblem &problem)
       : problem(problem), rules(problem.rules),
-        common(problem.common ? *problem.common
-                              : getCommonDims(problem.left, problem.right)),
+        common(problem.common
+                   ? *problem.common
+                   : getCommonDims<Size>(problem.left, problem.right)),
         leftBlock(getBlockSize(problem.left, common)) {
     std::optional<Size> rightBlock = getBlockSize(problem.right, common);
     if (leftBlock && rightBlock)

@@ -141,11 +141,10 @@ Error NetworkTuning::tuneKernels(
             : tuneKernel(task, device, store, options.tuner);
     if (!tuned)
       return tuned.takeError();
-    report.kernels.push_back(
-        {task.getClassKey(), task.tensors,
-         static_cast<int64_t>(task.uses.size()),
-         static_cast<int64_t>(task.space->getPoints().size()), *tuned,
-         tuned->schedule != nullptr});
+    report.kernels.push_back({task.getClassKey(), task.tensors,
+                              static_cast<int64_t>(task.uses.size()),
+                              static_cast<int64_t>(task.space.points.size()),
+                              *tuned, tuned->schedule != nullptr});
     progress(report.kernels.back());
   }
   for (const auto &[name, count] : foreign)
@@ -189,9 +188,9 @@ Error NetworkTuning::measureBaseline() {
   if (!isLoops) {
     StoredMeasurement fixed = (*runner)->measure([&] {
       for (TuningTask &task : tasks) {
-        std::optional<size_t> fixed = task.space->getFixed();
+        std::optional<size_t> fixed = task.space.fixed;
         mlir::Attribute schedule =
-            fixed ? task.space->getPoints()[*fixed].schedule : nullptr;
+            fixed ? task.space.points[*fixed].schedule : nullptr;
         for (mlir::Operation *use : task.uses)
           device.set(use, schedule);
       }

@@ -34,10 +34,8 @@ Expected<ScheduleTable> kas::tuning::readTable(const TuningTask &task,
     known.emplace(row.schedule, &row);
   std::vector<std::optional<double>> times;
   size_t missing = 0;
-  for (const SchedulePoint &point : task.space->getPoints()) {
-    std::string text;
-    llvm::raw_string_ostream(text) << point.schedule;
-    auto found = known.find(text);
+  for (const SchedulePoint &point : task.space.points) {
+    auto found = known.find(point.schedule.getText());
     missing += found == known.end();
     if (found == known.end() || !found->second->failure.empty())
       times.push_back(std::nullopt);

@@ -8,84 +8,11 @@
 
 #include "kas/Tuning/ScheduleModel.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace kas;
-using namespace kas::codegen;
 using namespace kas::search;
 using namespace kas::tuning;
-
-/// How much of the last of `extent / block` blocks is used.
-static float getFill(int64_t extent, int64_t block) {
-  if (block <= 0 || extent <= 0)
-    return 1;
-  int64_t covered = llvm::divideCeil(extent, block) * block;
-  return static_cast<float>(extent) / static_cast<float>(covered);
-}
-
-static float getLog(int64_t value) {
-  return std::log2(static_cast<float>(std::max<int64_t>(1, value)));
-}
-
-// Where features tell the iterations of loops.
-static constexpr size_t firstLoopFeature = 10, numLoopFeatures = 5;
-
-std::vector<float> kas::tuning::getFeatures(const ScheduleSpace &space,
-                                            const PlannedSchedule &point) {
-  std::vector<float> features;
-  CPUScheduleAttr schedule = point.schedule;
-  for (CPUStrategy strategy :
-       {CPUStrategy::Panels, CPUStrategy::Direct, CPUStrategy::RowVectors})
-    features.push_back(schedule.getStrategy() == strategy);
-  int64_t sums = 1;
-  for (int64_t number : getNumbers(schedule))
-    features.push_back(getLog(number));
-  for (int64_t number :
-       {schedule.getRows(), schedule.getColumns(), schedule.getVectors()})
-    sums *= std::max<int64_t>(1, number);
-  features.push_back(getLog(sums));
-  features.push_back(static_cast<float>(sums) /
-                     static_cast<float>(space.registers));
-  assert(features.size() == firstLoopFeature);
-  for (int64_t extent : {space.batches, space.rows, space.columns,
-                         space.reductions, space.innermostColumns})
-    features.push_back(getLog(extent));
-  assert(features.size() == firstLoopFeature + numLoopFeatures);
-  features.push_back(getFill(space.innermostRows, schedule.getRows()));
-  int64_t width =
-      schedule.getTile() ? schedule.getTile() : space.innermostColumns;
-  bool isAlongRows = schedule.getStrategy() == CPUStrategy::RowVectors;
-  features.push_back(getFill(isAlongRows ? space.rows : width,
-                             schedule.getVectors() * space.lanes));
-  features.push_back(getFill(space.columns, schedule.getColumns()));
-  // Per product, so that large kernels look like small ones.
-  double products = static_cast<double>(space.batches) *
-                    static_cast<double>(space.rows) *
-                    static_cast<double>(space.columns) *
-                    static_cast<double>(space.reductions);
-  features.push_back(static_cast<float>(
-      std::log2(std::max(1., static_cast<double>(point.time)) / products)));
-  features.push_back(getLog(point.stepTime));
-  // Ratios are to the cost model's choice.
-  int64_t leastTime = point.time;
-  for (const PlannedSchedule &other : space.points)
-    leastTime = std::min(leastTime, other.time);
-  features.push_back(getLog(point.time) - getLog(leastTime));
-  int64_t packed =
-      schedule.getTile() * schedule.getDepth() *
-      (space.reductions / std::max<int64_t>(1, space.outermostReduction));
-  features.push_back(getLog(packed));
-  return features;
-}
-
-double kas::tuning::getLoopDistance(llvm::ArrayRef<float> a,
-                                    llvm::ArrayRef<float> b) {
-  double sum = 0;
-  for (size_t i = firstLoopFeature; i < firstLoopFeature + numLoopFeatures; ++i)
-    sum += std::pow(static_cast<double>(a[i]) - b[i], 2);
-  return std::sqrt(sum);
-}
 
 /// Solves `matrix * x = right` for a symmetric, positive matrix by Cholesky's
 /// decomposition, in place.

@@ -97,7 +97,7 @@ std::vector<size_t> ScheduleProposer::proposeFirst(size_t count) {
   std::map<unsigned, std::vector<Ranked>> strategies;
   for (auto [index, point] : llvm::enumerate(points))
     if (!known[index])
-      strategies[point.strategy].emplace_back(point.time, index);
+      strategies[point.strategy].emplace_back(point.cost, index);
   std::vector<Ranked> best;
   for (auto &[strategy, ranked] : strategies) {
     llvm::sort(ranked);
@@ -116,7 +116,7 @@ std::vector<size_t> ScheduleProposer::proposeFirst(size_t count) {
   return chosen;
 }
 
-/// Schedules that differ from that of `point` in one number.
+/// Schedules that differ from that of `point` in one knob.
 void ScheduleProposer::addNeighbours(size_t point,
                                      std::vector<char> &found) const {
   const SchedulePoint &from = points[point];
@@ -124,7 +124,7 @@ void ScheduleProposer::addNeighbours(size_t point,
     if (known[index] || other.strategy != from.strategy)
       continue;
     int different = 0;
-    for (auto [a, b] : llvm::zip_equal(from.numbers, other.numbers))
+    for (auto [a, b] : llvm::zip_equal(from.knobs, other.knobs))
       different += a != b;
     if (different == 1)
       found[index] = 1;

@@ -20,13 +20,6 @@ using namespace kas::tuning;
 using llvm::Error;
 using llvm::Expected;
 
-static std::string toText(mlir::Attribute schedule) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  stream << schedule;
-  return text;
-}
-
 namespace {
 
 /// A schedule of another kernel as it suits here.
@@ -48,7 +41,7 @@ public:
   KernelSession(TuningTask &task, const TuningDevice &device,
                 TuningStore &store, const TunerOptions &options)
       : task(task), device(device), store(store), options(options),
-        proposer(task.space->getPoints(), options.algorithm,
+        proposer(task.space.points, options.algorithm,
                  task.getSeed(options.seed)),
         start(monotonicSeconds()) {}
 
@@ -77,7 +70,7 @@ private:
   void keep(size_t point, const StoredMeasurement &measurement);
 
   const SchedulePoint &getPoint(size_t point) const {
-    return task.space->getPoints()[point];
+    return task.space.points[point];
   }
 
   TuningTask &task;
@@ -129,8 +122,8 @@ Error KernelSession::resume() {
   if (!rows)
     return rows.takeError();
   std::map<std::string, size_t> points;
-  for (auto [index, point] : llvm::enumerate(task.space->getPoints()))
-    points.emplace(toText(point.schedule), index);
+  for (auto [index, point] : llvm::enumerate(task.space.points))
+    points.emplace(point.schedule.getText(), index);
   for (const StoredMeasurement &row : *rows)
     if (auto found = points.find(row.schedule); found != points.end())
       keep(found->second, row);
@@ -138,16 +131,16 @@ Error KernelSession::resume() {
 }
 
 StoredMeasurement KernelSession::run(size_t point, int64_t scale) {
-  mlir::Attribute schedule = getPoint(point).schedule;
+  ScheduleAttrInterface schedule = getPoint(point).schedule;
   StoredMeasurement measurement =
       runner->measure([&] { device.set(task.anchor, schedule); }, scale);
-  measurement.schedule = toText(schedule);
+  measurement.schedule = schedule.getText();
   measurement.features = getPoint(point).features;
   return measurement;
 }
 
 Error KernelSession::measure(size_t point, const std::string &provenance) {
-  auto isMine = store.claim(kernel, toText(getPoint(point).schedule),
+  auto isMine = store.claim(kernel, getPoint(point).schedule.getText(),
                             2 * options.measure.limitSeconds + 10);
   if (!isMine)
     return isMine.takeError();
@@ -164,8 +157,7 @@ Error KernelSession::measure(size_t point, const std::string &provenance) {
 }
 
 Error KernelSession::tune() {
-  size_t number = proposer.getNumKnown(),
-         trials = task.space->getPoints().size();
+  size_t number = proposer.getNumKnown(), trials = task.space.points.size();
   if (options.algorithm != ProposalAlgorithm::Exhaustive)
     trials = std::min(trials, static_cast<size_t>(options.trials));
   while (proposer.getNumKnown() < trials) {
@@ -209,11 +201,9 @@ Expected<ScheduleModel> KernelSession::learnClass() const {
 void KernelSession::addDonation(llvm::StringRef text, llvm::StringRef shape,
                                 double rank,
                                 std::vector<Donation> &donated) const {
-  mlir::Attribute schedule =
-      mlir::parseAttribute(text, task.anchor->getContext());
-  AdaptedPoint adapted;
-  if (schedule)
-    adapted = task.space->adapt(schedule);
+  AdaptedPoint adapted =
+      task.space.adapt(llvm::dyn_cast_or_null<ScheduleAttrInterface>(
+          mlir::parseAttribute(text, task.anchor->getContext())));
   if (adapted.fit == ScheduleFit::Invalid)
     return;
   for (Donation &other : donated)
@@ -259,7 +249,7 @@ KernelSession::findFastest(llvm::StringRef source) const {
   for (const auto &[shape, measurement] : *fastest)
     if (measurement.features.size() == getPoint(0).features.size())
       addDonation(measurement.schedule, shape,
-                  task.space->getLoopDistance(measurement.features), donated);
+                  task.space.getLoopDistance(measurement.features), donated);
   return donated;
 }
 
@@ -283,7 +273,7 @@ Error KernelSession::transfer(const TransferOptions &transfer) {
     return rows.takeError();
   for (const Donation &each : *donated) {
     // The same kernel may be part of both networks.
-    std::string text = toText(getPoint(each.point).schedule);
+    std::string text = getPoint(each.point).schedule.getText();
     auto known = llvm::find_if(
         *rows, [&](const auto &row) { return row.schedule == text; });
     if (known != rows->end()) {
@@ -311,7 +301,7 @@ Error KernelSession::measureBaseline() {
   }
   std::optional<size_t> fixed;
   if (options.baseline == Baseline::Fixed)
-    fixed = task.space->getFixed();
+    fixed = task.space.fixed;
   if (!fixed && result.plainMs == 0)
     if (Error error = compile(/*plainLoops=*/true))
       return error;
@@ -377,8 +367,8 @@ Expected<TunedKernel> KernelSession::finish(int64_t confirmed, int64_t scale) {
   result.seconds = monotonicSeconds() - start;
   if (options.baseline != Baseline::Model)
     return result;
-  std::string text = isFound ? toText(result.schedule) : "";
-  if (Error error = store.recordChoice(kernel, text, options.network))
+  if (Error error = store.recordChoice(kernel, result.schedule.getText(),
+                                       options.network))
     return error;
   return result;
 }

@@ -186,14 +186,6 @@ static Error check(const Options &options) {
                       "--from and --pool require --transfer"))));
 }
 
-static std::string toText(mlir::Attribute schedule) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  if (schedule)
-    stream << schedule;
-  return text;
-}
-
 static void print(const KernelReport &kernel, bool json) {
   const TunedKernel &tuned = kernel.tuned;
   if (!json) {
@@ -202,7 +194,7 @@ static void print(const KernelReport &kernel, bool json) {
         "ratio {7:f3} {8}\n",
         kernel.classKey, kernel.tensors, tuned.measured, kernel.points,
         tuned.failed, tuned.seconds, tuned.defaultMs, tuned.ratio,
-        toText(tuned.schedule));
+        tuned.schedule.getText());
     return;
   }
   llvm::json::OStream stream(llvm::outs());
@@ -219,7 +211,7 @@ static void print(const KernelReport &kernel, bool json) {
       stream.attribute("plain_ms", tuned.plainMs);
     stream.attribute("baseline_ratio", tuned.baselineRatio);
     stream.attribute("ratio", tuned.ratio);
-    stream.attribute("schedule", toText(tuned.schedule));
+    stream.attribute("schedule", tuned.schedule.getText());
     stream.attribute("model", tuned.model);
   });
   llvm::outs() << "\n";
@@ -273,9 +265,9 @@ static Error listKernels(mlir::func::FuncOp function,
   if (!tasks)
     return tasks.takeError();
   for (const TuningTask &task : *tasks)
-    llvm::outs() << llvm::formatv(
-        "{0} {1}: {2} uses, {3} schedules\n", task.getClassKey(), task.tensors,
-        task.uses.size(), task.space->getPoints().size());
+    llvm::outs() << llvm::formatv("{0} {1}: {2} uses, {3} schedules\n",
+                                  task.getClassKey(), task.tensors,
+                                  task.uses.size(), task.space.points.size());
   return Error::success();
 }
 
@@ -304,8 +296,7 @@ static void print(const ReplayReport &report, const Options &options) {
     llvm::outs() << llvm::formatv(
         "{0} {1}: {2} schedules, best ratio {3:f3}, {4}:",
         report.task.getClassKey(), report.task.tensors,
-        report.task.space->getPoints().size(), report.table.best,
-        report.algorithm);
+        report.task.space.points.size(), report.table.best, report.algorithm);
     for (double share : shares) {
       std::vector<int64_t> trials = report.getTrials(share, options.trials);
       llvm::outs() << llvm::formatv(" {0:P0} {1} (worst {2})", share,
@@ -318,8 +309,8 @@ static void print(const ReplayReport &report, const Options &options) {
   stream.object([&] {
     stream.attribute("class", report.task.getClassKey());
     stream.attribute("tensors", report.task.tensors);
-    stream.attribute(
-        "points", static_cast<int64_t>(report.task.space->getPoints().size()));
+    stream.attribute("points",
+                     static_cast<int64_t>(report.task.space.points.size()));
     stream.attribute("best", report.table.best);
     stream.attribute("algorithm", report.algorithm);
     for (double share : shares)
@@ -343,21 +334,21 @@ static Error replay(llvm::ArrayRef<TuningTask> tasks, TuningStore &store,
           << llvm::toString(table.takeError()) << "\n";
       continue;
     }
-    std::unique_ptr<KernelSpace> blind = task.space->forgetCostModel();
-    auto search = [&](llvm::StringRef name, const KernelSpace &space,
+    ScheduleSpace blind = task.space.forgetCosts();
+    auto search = [&](llvm::StringRef name, const ScheduleSpace &space,
                       ProposalAlgorithm algorithm) {
       ReplayReport report{task, *table, name, {}};
       for (int64_t number = 0; number < options.replay; ++number)
         report.searches.push_back(replaySearch(
-            space.getPoints(), *table, algorithm,
+            space.points, *table, algorithm,
             task.getSeed(options.seed + static_cast<uint64_t>(number)),
             options.trials));
       print(report, options);
     };
-    search("evolution", *task.space, ProposalAlgorithm::Evolution);
-    search("evolution without the cost model", *blind,
+    search("evolution", task.space, ProposalAlgorithm::Evolution);
+    search("evolution without the cost model", blind,
            ProposalAlgorithm::Evolution);
-    search("random", *task.space, ProposalAlgorithm::Random);
+    search("random", task.space, ProposalAlgorithm::Random);
   }
   return Error::success();
 }

@@ -33,7 +33,22 @@ struct CommonDims {
 
 /// The longest common suffix of both shapes, then the longest common prefix of
 /// what is left; sizes are compared as symbols. Dimensions of size 1 count.
-CommonDims getCommonDims(llvm::ArrayRef<Size> left, llvm::ArrayRef<Size> right);
+template <typename Size>
+CommonDims getCommonDims(llvm::ArrayRef<Size> left,
+                         llvm::ArrayRef<Size> right) {
+  CommonDims common;
+  while (!left.empty() && !right.empty() && left.back() == right.back()) {
+    ++common.suffix;
+    left = left.drop_back();
+    right = right.drop_back();
+  }
+  while (!left.empty() && !right.empty() && left.front() == right.front()) {
+    ++common.prefix;
+    left = left.drop_front();
+    right = right.drop_front();
+  }
+  return common;
+}
 
 /// The left tensor fits the right one when the ratio of their blocks (right to
 /// left) is an integer. That of an output is 1.

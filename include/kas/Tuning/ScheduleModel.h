@@ -13,22 +13,13 @@
 #ifndef KAS_TUNING_SCHEDULEMODEL_H
 #define KAS_TUNING_SCHEDULEMODEL_H
 
-#include "kas/Codegen/CPU/ScheduleSpace.h"
 #include "kas/Search/Core/RegressionForest.h"
 #include "kas/Support/Random.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
 #include <vector>
 
 namespace kas::tuning {
-
-/// What a model sees of a schedule: the strategy, the logarithms of its
-/// numbers, of the loops and of the cost model's times, the latter also
-/// relative to the least of the space, and how well tiles fill the loops.
-std::vector<float> getFeatures(const codegen::ScheduleSpace &space,
-                               const codegen::PlannedSchedule &schedule);
-
-/// How far the loops of two kernels are from each other, by the features of a
-/// schedule of each: the distance of the logarithms of their iterations.
-double getLoopDistance(llvm::ArrayRef<float> a, llvm::ArrayRef<float> b);
 
 /// Sums of weighted features with a penalty for large weights (Hoerl and
 /// Kennard: "Ridge Regression", Technometrics 12, 1970); the features are made

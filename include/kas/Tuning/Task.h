@@ -45,7 +45,7 @@ struct TuningTask {
   /// that it stands for.
   mlir::Operation *anchor = nullptr;
   std::vector<mlir::Operation *> uses;
-  std::unique_ptr<KernelSpace> space;
+  ScheduleSpace space;
 
   /// 16 hexadecimal digits for `classText`.
   std::string getClassKey() const;

@@ -24,7 +24,7 @@ enum class Baseline {
   /// What the cost model chooses.
   Model,
   /// One schedule for all kernels, which knows no sizes
-  /// (`KernelSpace::getFixed`).
+  /// (`ScheduleSpace::fixed`).
   Fixed,
   /// Loops without register tiles.
   Loops
@@ -51,7 +51,7 @@ struct TunerOptions {
 struct TunedKernel {
   /// Null: none is better than the cost model's, or than plain loops if those
   /// are the baseline.
-  mlir::Attribute schedule = nullptr;
+  ScheduleAttrInterface schedule;
   /// The time with it, relative to that with the cost model's; and the latter,
   /// in milliseconds.
   double ratio = 1, defaultMs = 0;

@@ -14,70 +14,11 @@
 #ifndef KAS_TUNING_TUNINGDEVICE_H
 #define KAS_TUNING_TUNINGDEVICE_H
 
+#include "kas/Dialect/Kas/IR/ScheduleInterface.h"
 #include "kas/Tuning/KernelRunner.h"
 #include "mlir/IR/BuiltinOps.h"
-#include <optional>
 
 namespace kas::tuning {
-
-/// A schedule that suits a kernel, for code that treats those of all devices
-/// alike.
-struct SchedulePoint {
-  mlir::Attribute schedule;
-  /// Schedules of one strategy have the same numbers.
-  unsigned strategy = 0;
-  std::vector<int64_t> numbers;
-  /// What the cost model says it takes; of equal ones the second decides.
-  std::pair<double, double> time;
-  /// What a learned model sees of the schedule and of the kernel: as many for
-  /// all kernels of a device.
-  std::vector<float> features;
-};
-
-/// How a schedule of another kernel got to suit.
-enum class ScheduleFit {
-  /// All its numbers divide the loops here, too.
-  Exact,
-  /// Some number became the largest that divides and is smaller.
-  Divisors,
-  /// Some number does not divide: the last tile is narrower or masked; or the
-  /// nearest schedule differs.
-  Masked,
-  /// No schedule of this strategy suits.
-  Invalid
-};
-
-struct AdaptedPoint {
-  ScheduleFit fit = ScheduleFit::Invalid;
-  /// A position in the space.
-  size_t point = 0;
-};
-
-/// All schedules of one kernel. Never empty.
-class KernelSpace {
-public:
-  virtual ~KernelSpace() = default;
-
-  llvm::ArrayRef<SchedulePoint> getPoints() const { return points; }
-  /// The position of `schedule`, if it is there.
-  std::optional<size_t> find(mlir::Attribute schedule) const;
-  /// The point that is nearest to a schedule of another kernel of the class.
-  virtual AdaptedPoint adapt(mlir::Attribute recorded) const = 0;
-  /// A point that stands for code without a cost model and without a tuner;
-  /// none where nothing like that suits.
-  virtual std::optional<size_t> getFixed() const { return std::nullopt; }
-  /// How far the loops of this kernel are from those of another one, by the
-  /// features of a schedule of each.
-  virtual double getLoopDistance(llvm::ArrayRef<float> features) const {
-    return 0;
-  }
-  /// The space as a search sees it that has no cost model: all points are alike
-  /// to it.
-  virtual std::unique_ptr<KernelSpace> forgetCostModel() const = 0;
-
-protected:
-  std::vector<SchedulePoint> points;
-};
 
 class TuningDevice {
 public:
@@ -100,8 +41,7 @@ public:
   virtual llvm::Error prepare(mlir::ModuleOp module) const = 0;
   /// The schedules of `op`, in a prepared module. An error says why it has
   /// none.
-  virtual llvm::Expected<std::unique_ptr<KernelSpace>>
-  getSpace(mlir::Operation *op) const = 0;
+  virtual llvm::Expected<ScheduleSpace> getSpace(mlir::Operation *op) const = 0;
   /// Compiles a function of a prepared module, which must outlive the result.
   virtual llvm::Expected<std::unique_ptr<KernelRunner>>
   createRunner(mlir::ModuleOp module, llvm::StringRef function,

@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelSteps.h"
-#include "llvm/ADT/bit.h"
+#include "kas/Solver/ShapeMatch.h"
 
 using namespace kas;
 using namespace kas::search;
@@ -46,21 +46,14 @@ bool StepMaker::makeMerge() {
   bool isSame = l.hasSameDims(r);
   if (isSame && commutes && node.left > node.right)
     return false;
-  while (node.suffix < std::min(l.rank, r.rank) &&
-         l.dims[l.rank - 1 - node.suffix] == r.dims[r.rank - 1 - node.suffix])
-    ++node.suffix;
-  while (node.prefix + node.suffix < std::min(l.rank, r.rank) &&
-         l.dims[node.prefix] == r.dims[node.prefix])
-    ++node.prefix;
-  SizeId leftBlock = getProduct(l, node.prefix, l.rank - node.suffix);
-  SizeId rightBlock = getProduct(r, node.prefix, r.rank - node.suffix);
-  SizeId ratio = sizes.divide(rightBlock, leftBlock);
-  node.shape = r;
+  solver::CommonDims common = solver::getCommonDims(l.getDims(), r.getDims());
+  node.prefix = static_cast<uint8_t>(common.prefix);
+  node.suffix = static_cast<uint8_t>(common.suffix);
+  take(rules.broadcast(l, r, node.prefix, node.suffix));
   node.reorders = right().reorders;
-  node.prefixSize = getProduct(l, 0, node.prefix);
-  node.implied = {leftBlock, ratio};
+  node.prefixSize = rules.getProduct(l, {0, node.prefix});
   node.isAligned = isSame;
-  setFlops(1, getElements(r));
+  SizeId ratio = node.implied[1];
   return ratio != noSize && chooseFactor(ratio);
 }
 
@@ -108,41 +101,23 @@ bool StepMaker::makeMatMul() {
   node.transposesLeft = variants[code].left;
   node.transposesRight = variants[code].right;
   node.isScaled = variants[code].scaled;
-  using Range = std::pair<unsigned, unsigned>;
-  Range rows(hasBatch, l.numChannels), inner(l.numChannels, l.rank);
-  Range other(hasBatch, r.numChannels), columns(r.numChannels, r.rank);
-  if (node.transposesLeft)
-    std::swap(rows, inner);
-  if (node.transposesRight)
-    std::swap(other, columns);
-  SizeId contracted = getProduct(l, inner.first, inner.second);
-  SizeId contractedToo = getProduct(r, other.first, other.second);
-  if (inner.first == inner.second || !equalize(contracted, contractedToo))
+  auto [rows, inner] = Rules::getMatrix(l, hasBatch, node.transposesLeft);
+  auto [other, columns] = Rules::getMatrix(r, hasBatch, node.transposesRight);
+  if (inner.first == inner.second ||
+      !equalize(rules.getProduct(l, inner), rules.getProduct(r, other)) ||
+      hasBatch + rows.second - rows.first + columns.second - columns.first >
+          KernelProblem::maxRank)
     return false;
-  FlatShape result;
-  if (hasBatch)
-    result.append(l.dims[0], DimRole::Group);
-  auto append = [&](const FlatShape &shape, Range range, bool keepsRoles) {
-    for (unsigned dim = range.first; dim < range.second; ++dim) {
-      if (result.rank == KernelProblem::maxRank)
-        return false;
-      result.append(shape.dims[dim], keepsRoles
-                                         ? shape.roles[dim]
-                                         : static_cast<uint8_t>(Channel));
-    }
-    return true;
-  };
-  if (!append(l, rows, false))
-    return false;
-  result.numChannels = result.rank;
-  if (!append(r, columns, !node.transposesRight))
-    return false;
+  take(rules.matMul(l, r, hasBatch, node.transposesLeft, node.transposesRight));
+  // What was spatial is so only where it stays on that side.
+  unsigned unnamed =
+      node.transposesRight ? node.shape.rank : node.shape.numChannels;
+  for (unsigned dim = hasBatch; dim < unnamed; ++dim)
+    node.shape.roles[dim] = Channel;
   for (unsigned dim = 0; dim < l.rank; ++dim)
     if (isSpatial(l.roles[dim]))
       node.covers |= 1u << (l.roles[dim] - Spatial);
-  node.shape = result;
   node.reorders = 0;
-  setFlops(2, sizes.multiply(getElements(result), contracted));
   return !isRepeated();
 }
 

@@ -28,6 +28,9 @@ struct FlatShape {
   std::array<SizeId, KernelProblem::maxRank> dims = {};
   std::array<uint8_t, KernelProblem::maxRank> roles = {};
 
+  llvm::ArrayRef<SizeId> getDims() const {
+    return llvm::ArrayRef(dims).take_front(rank);
+  }
   bool hasSameDims(const FlatShape &other) const {
     return rank == other.rank && numChannels == other.numChannels &&
            dims == other.dims;
@@ -35,9 +38,12 @@ struct FlatShape {
   bool hasRole(unsigned role) const {
     return llvm::is_contained(llvm::ArrayRef(roles).take_front(rank), role);
   }
-  void append(SizeId size, uint8_t role) {
+  void append(SizeId size, uint8_t role = DimRole::Channel) {
     dims[rank] = size;
     roles[rank++] = role;
+  }
+  void append(const FlatShape &from, unsigned dim) {
+    append(from.dims[dim], from.roles[dim]);
   }
 };
 

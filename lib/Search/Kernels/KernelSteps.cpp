@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelSteps.h"
-#include "llvm/ADT/bit.h"
+#include "kas/Dialect/Kas/IR/KasDag.h"
 
 using namespace kas;
 using namespace kas::search;
@@ -96,12 +96,21 @@ bool StepMaker::makeByKind() {
   }
 }
 
+void StepMaker::take(const Rules::Step &step) {
+  node.shape = step.shape;
+  llvm::copy(step.implied, node.implied.begin());
+  node.flopsFactor = static_cast<uint8_t>(step.flopsFactor);
+  node.flops = step.flopsFactor ? step.flops : noSize;
+  node.params = step.numWeights ? step.weight : noSize;
+  if (step.numWeights > 1)
+    node.params = sizes.multiply(sizes.intern(*Size::constant(step.numWeights)),
+                                 node.params);
+}
+
 bool StepMaker::finish() {
   if (node.shape.rank == 0 || node.shape.rank > limits.rank)
     return false;
-  node.elements = oneSize;
-  for (unsigned dim = 0; dim < node.shape.rank; ++dim)
-    node.elements = sizes.multiply(node.elements, node.shape.dims[dim]);
+  node.elements = rules.getProduct(node.shape, {0, node.shape.rank});
   if (node.elements == noSize)
     return false;
   if (node.flopsFactor && node.flops == noSize)
@@ -167,18 +176,8 @@ bool StepMaker::makeFC() {
     node.size = space.outputChannels;
   }
   unsigned groups = shape.roles[0] == DimRole::Group && !ignoresGroups;
-  SizeId perGroup = getProduct(shape, groups, shape.numChannels);
-  SizeId spatial = getProduct(shape, shape.numChannels, shape.rank);
   node.amount = static_cast<int8_t>(groups);
-  node.params = sizes.multiply(perGroup, node.size);
-  setFlops(2, sizes.multiply(node.params, spatial));
-  node.implied[0] = groups ? sizes.divide(node.size, shape.dims[0]) : node.size;
-  FlatShape result;
-  result.append(node.size, DimRole::Channel);
-  for (unsigned dim = shape.numChannels; dim < shape.rank; ++dim)
-    result.append(shape.dims[dim], shape.roles[dim]);
-  result.numChannels = 1;
-  node.shape = result;
+  take(rules.fc(shape, groups, node.size));
   return node.params != noSize;
 }
 
@@ -189,32 +188,19 @@ bool StepMaker::makeGroup() {
       shape.rank == KernelProblem::maxRank)
     return false;
   node.size = space.divisors[code];
-  SizeId rest = sizes.divide(shape.dims[0], node.size);
-  FlatShape result;
-  result.append(node.size, DimRole::Group);
-  result.append(rest, DimRole::Channel);
-  for (unsigned dim = 1; dim < shape.rank; ++dim)
-    result.append(shape.dims[dim], shape.roles[dim]);
-  result.numChannels = shape.numChannels + 1;
-  node.shape = result;
-  return rest != oneSize && !isRepeated();
+  take(rules.group(shape, 0, node.size));
+  node.shape.roles[0] = DimRole::Group;
+  return node.shape.dims[1] != oneSize && !isRepeated();
 }
 
 bool StepMaker::makeGroupAll() {
   const FlatShape &shape = left().shape;
-  if (code != 0 || shape.numChannels == 0 || shape.hasRole(DimRole::Group))
+  if (code != 0 || shape.numChannels == 0 || shape.hasRole(DimRole::Group) ||
+      shape.rank + 2 - shape.numChannels > KernelProblem::maxRank)
     return false;
-  FlatShape result;
-  result.append(getProduct(shape, 0, shape.numChannels), DimRole::Group);
-  result.append(oneSize, DimRole::Channel);
-  for (unsigned dim = shape.numChannels; dim < shape.rank; ++dim) {
-    if (result.rank == KernelProblem::maxRank)
-      return false;
-    result.append(shape.dims[dim], shape.roles[dim]);
-  }
-  result.numChannels = 2;
-  node.shape = result;
-  return result.dims[0] != oneSize && !isRepeated();
+  take(rules.groupAll(shape));
+  node.shape.roles[0] = DimRole::Group;
+  return node.shape.dims[0] != oneSize && !isRepeated();
 }
 
 bool StepMaker::makeShift() {
@@ -240,11 +226,10 @@ bool StepMaker::makeUnfold() {
   unsigned dilation = code % limits.dilation;
   unsigned window = code / limits.dilation % space.maxWindows;
   unsigned mask = code / limits.dilation / space.maxWindows;
-  if (mask == 0 || mask >> shape.rank || left().step == KernelStep::Unfold)
+  if (mask == 0 || mask >> shape.rank || left().step == KernelStep::Unfold ||
+      KernelProblem::maxRank < unsigned(shape.rank + llvm::popcount(mask)))
     return false;
-  FlatShape result;
-  for (unsigned dim = 0; dim < shape.numChannels; ++dim)
-    result.append(shape.dims[dim], shape.roles[dim]);
+  llvm::SmallVector<SizeId, 2> windows;
   for (unsigned dim = 0; dim < shape.rank; ++dim) {
     if (!(mask >> dim & 1))
       continue;
@@ -252,20 +237,16 @@ bool StepMaker::makeUnfold() {
       return false;
     unsigned spatial = shape.roles[dim] - Spatial;
     if (window >= space.windows[spatial].size() ||
-        shape.hasRole(Window + spatial) ||
-        result.rank == KernelProblem::maxRank)
+        shape.hasRole(Window + spatial))
       return false;
     node.covers |= 1u << spatial;
-    result.append(space.windows[spatial][window],
-                  static_cast<uint8_t>(Window + spatial));
+    windows.push_back(space.windows[spatial][window]);
   }
-  result.numChannels = result.rank;
-  for (unsigned dim = shape.numChannels; dim < shape.rank; ++dim) {
-    if (result.rank == KernelProblem::maxRank)
-      return false;
-    result.append(shape.dims[dim], shape.roles[dim]);
-  }
-  node.shape = result;
+  take(rules.unfold(shape, windows));
+  unsigned at = shape.numChannels;
+  for (unsigned rest = mask; rest; rest &= rest - 1)
+    node.shape.roles[at++] = static_cast<uint8_t>(
+        Window + shape.roles[llvm::countr_zero(rest)] - Spatial);
   node.dims = static_cast<uint8_t>(mask);
   node.amount = static_cast<int8_t>(dilation + 1);
   node.window = static_cast<uint8_t>(window);
@@ -295,7 +276,7 @@ bool StepMaker::makeShuffle() {
     return false;
   node.size = space.divisors[code % space.divisors.size()];
   node.dims = static_cast<uint8_t>(1u << dim);
-  node.implied = {node.size, sizes.divide(shape.dims[dim], node.size)};
+  take(rules.shuffle(shape, dim, node.size));
   return node.implied[1] != oneSize && !isRepeated();
 }
 
@@ -328,9 +309,7 @@ bool StepMaker::makeScale() {
   node.dims = static_cast<uint8_t>(code == 0 ? channels : all & ~channels);
   if (node.dims == 0 || isTaken() || left().step == KernelStep::Scale)
     return false;
-  node.params = code == 0 ? getProduct(shape, 0, shape.numChannels)
-                          : getProduct(shape, shape.numChannels, shape.rank);
-  setFlops(1, getElements(shape));
+  take(rules.scale(shape, unsigned(node.dims)));
   return node.params != oneSize && node.params != noSize;
 }
 
@@ -339,10 +318,7 @@ bool StepMaker::makeNorm() {
   if (code != 0 || shape.numChannels == 0 || isTaken() ||
       left().step == KernelStep::Norm)
     return false;
-  // Factor, offset, mean, variance.
-  node.params = sizes.multiply(sizes.intern(*Size::constant(4)),
-                               getProduct(shape, 0, shape.numChannels));
-  setFlops(2, getElements(shape));
+  take(rules.norm(shape));
   return node.params != noSize;
 }
 
@@ -369,18 +345,14 @@ bool StepMaker::makeMix() {
       !chooseMixedSizes(code % 3))
     return false;
   coverReduced(mask);
-  SizeId contracted = oneSize;
-  node.size = oneSize;
+  take(rules.mix(shape, node.shape, mask));
   for (; mask; mask &= mask - 1) {
     unsigned at = llvm::countr_zero(mask);
-    contracted = sizes.multiply(contracted, shape.dims[at]);
     node.size = sizes.multiply(node.size, node.shape.dims[at]);
     // Positions mean nothing afterwards.
     if (isSpatial(shape.roles[at]))
       node.reorders &= ~(3u << 2 * (shape.roles[at] - Spatial));
   }
-  node.params = sizes.multiply(contracted, node.size);
-  setFlops(2, sizes.multiply(contracted, getElements(node.shape)));
   return node.params != noSize;
 }
 
@@ -407,11 +379,10 @@ bool StepMaker::chooseMixedSizes(unsigned choice) {
 bool StepMaker::makeUnary() {
   if (code != 0 || isRedundant(left().step, node.step) || isRepeated())
     return false;
-  unsigned factor = node.step == KernelStep::GELU      ? 4
-                    : node.step == KernelStep::Sigmoid ? 3
-                    : node.step == KernelStep::TanH    ? 5
-                                                       : 1;
-  setFlops(factor, getElements(left().shape));
+  auto kind =
+      static_cast<DagUnaryKind>(static_cast<unsigned>(node.step) -
+                                static_cast<unsigned>(KernelStep::ReLU));
+  take(rules.unary(left().shape, getFlopsPerElement(kind)));
   return true;
 }
 
@@ -452,17 +423,10 @@ bool StepMaker::makeFold() {
     return false;
   node.foldedRole = static_cast<uint8_t>(role);
   coverReduced(code);
-  FlatShape result;
-  for (unsigned dim = 0; dim < shape.rank; ++dim) {
-    if (!(code >> dim & 1)) {
-      result.append(shape.dims[dim], shape.roles[dim]);
-      result.numChannels += dim < shape.numChannels;
-    } else if (isSpatial(shape.roles[dim])) {
+  take(rules.fold(shape, unsigned(code)));
+  for (unsigned dim = 0; dim < shape.rank; ++dim)
+    if ((code >> dim & 1) && isSpatial(shape.roles[dim]))
       node.reorders &= ~(3u << 2 * (shape.roles[dim] - Spatial));
-    }
-  }
-  node.shape = result;
-  setFlops(1, getElements(shape));
   return !isRepeated();
 }
 
@@ -471,6 +435,6 @@ bool StepMaker::makeSoftmax() {
     return false;
   node.dims = static_cast<uint8_t>(code);
   coverReduced(code);
-  setFlops(3, getElements(left().shape));
+  take(rules.softmax(left().shape));
   return !isRepeated();
 }

@@ -14,6 +14,8 @@
 #define LIB_SEARCH_KERNELS_KERNELSTEPS_H
 
 #include "KernelStateImpl.h"
+#include "kas/Solver/TensorRules.h"
+#include "llvm/ADT/bit.h"
 
 namespace kas::search {
 
@@ -24,12 +26,37 @@ inline bool isBinary(KernelStep step) {
   return isMerge(step) || step == KernelStep::MatMul;
 }
 
+/// Tensors of the search, for `solver::TensorRules`.
+struct FlatDomain {
+  using Size = SizeId;
+  using Shape = FlatShape;
+  using Product = SizeId;
+  KernelSizes &sizes;
+
+  SizeId one() const { return oneSize; }
+  SizeId multiply(SizeId a, SizeId b) const { return sizes.multiply(a, b); }
+  SizeId divide(SizeId a, SizeId b) const { return sizes.divide(a, b); }
+  bool contains(unsigned mask, unsigned dim) const { return mask >> dim & 1; }
+  void add(SizeId &product, SizeId size) const {
+    product = multiply(product, size);
+  }
+  void add(SizeId &product, const FlatShape &x, solver::DimRange range) const {
+    add(product, solver::TensorRules<FlatDomain>(*this).getProduct(x, range));
+  }
+  void add(SizeId &product, const FlatShape &x, unsigned mask) const {
+    SizeId part = oneSize;
+    for (; mask; mask &= mask - 1)
+      part = multiply(part, x.dims[llvm::countr_zero(mask)]);
+    add(product, part);
+  }
+};
+
 /// Makes one step of a kernel.
 class StepMaker {
 public:
   StepMaker(KernelSpace &space, const KernelStateData &data, KernelStep step,
             uint32_t code)
-      : space(space), sizes(space.sizes), data(data),
+      : space(space), sizes(space.sizes), rules({space.sizes}), data(data),
         limits(space.problem->limits), code(code & 0xffff) {
     node.step = step;
     node.left = static_cast<int8_t>(code >> 20);
@@ -53,12 +80,9 @@ private:
   bool isTaken() const;
   bool isRepeated() const;
 
-  SizeId getProduct(const FlatShape &shape, unsigned first, unsigned last) {
-    SizeId product = oneSize;
-    for (unsigned dim = first; dim < last; ++dim)
-      product = sizes.multiply(product, shape.dims[dim]);
-    return product;
-  }
+  using Rules = solver::TensorRules<FlatDomain>;
+  /// The shape and the costs by the rules.
+  void take(const Rules::Step &step);
   /// Bits of the dimensions for which `predicate` of the role holds.
   template <typename Predicate>
   static unsigned getMask(const FlatShape &shape, Predicate predicate) {
@@ -72,14 +96,6 @@ private:
     return role >= Window && role < Spatial;
   }
   static bool isSpatial(unsigned role) { return role >= Spatial; }
-
-  void setFlops(unsigned factor, SizeId size) {
-    node.flopsFactor = static_cast<uint8_t>(factor);
-    node.flops = size;
-  }
-  SizeId getElements(const FlatShape &shape) {
-    return getProduct(shape, 0, shape.rank);
-  }
 
   // One operand.
   bool makeFC();
@@ -125,6 +141,7 @@ private:
 
   KernelSpace &space;
   KernelSizes &sizes;
+  Rules rules;
   const KernelStateData &data;
   const KernelLimits &limits;
   uint32_t code;

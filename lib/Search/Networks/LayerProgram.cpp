@@ -108,12 +108,12 @@ static LogicalResult setStrategy(linalg::LinalgOp op, int64_t number,
   if (!space)
     return miss(reason, llvm::toString(space.takeError()));
   if (!strategy ||
-      llvm::none_of(space->points, [&](const PlannedSchedule &point) {
-        return point.schedule.getStrategy() == *strategy;
+      llvm::none_of(space->points, [&](const SchedulePoint &point) {
+        return cast<CPUScheduleAttr>(point.schedule).getStrategy() == *strategy;
       }))
     return miss(reason, "requires a strategy that suits the operation");
   op->setAttr(KasCPUDialect::scheduleName,
-              getSchedule(op->getContext(), *strategy, {}));
+              CPUScheduleAttr::get(op->getContext(), *strategy, 0, 0, 0, 0, 0));
   return success();
 }
 

@@ -47,13 +47,14 @@ struct DrawSchedules : PassWrapper<DrawSchedules, OperationPass<ModuleOp>> {
     getOperation().walk([&](ApplyOp apply) {
       auto space = getGPUScheduleSpace(apply, *chosen, precision);
       ASSERT_TRUE(bool(space)) << llvm::toString(space.takeError());
-      ASSERT_FALSE(space->empty());
+      ASSERT_FALSE(space->points.empty());
       std::map<GPUStrategy, std::vector<GPUScheduleAttr>> strategies;
       std::set<std::string> seen;
-      for (const PlannedGPUSchedule &point : *space) {
-        EXPECT_GT(point.cycles, 0);
-        EXPECT_TRUE(seen.insert(print(point.schedule)).second);
-        strategies[point.schedule.getStrategy()].push_back(point.schedule);
+      for (const SchedulePoint &point : space->points) {
+        EXPECT_GT(point.cost.first, 0);
+        EXPECT_TRUE(seen.insert(point.schedule.getText()).second);
+        auto schedule = cast<GPUScheduleAttr>(point.schedule);
+        strategies[schedule.getStrategy()].push_back(schedule);
       }
       const auto &[strategy, points] =
           *std::next(strategies.begin(),
@@ -62,12 +63,6 @@ struct DrawSchedules : PassWrapper<DrawSchedules, OperationPass<ModuleOp>> {
       apply->setAttr(KasGPUDialect::scheduleName,
                      points[random.below(points.size())]);
     });
-  }
-
-  static std::string print(Attribute attribute) {
-    std::string text;
-    llvm::raw_string_ostream(text) << attribute;
-    return text;
   }
 
   std::string device;

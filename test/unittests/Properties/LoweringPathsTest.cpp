@@ -165,8 +165,10 @@ struct ChooseSchedules : PassWrapper<ChooseSchedules, OperationPass<ModuleOp>> {
         return llvm::consumeError(space.takeError());
       // Each strategy as often as the others.
       std::map<kas::CPUStrategy, std::vector<CPUScheduleAttr>> points;
-      for (const codegen::PlannedSchedule &point : space->points)
-        points[point.schedule.getStrategy()].push_back(point.schedule);
+      for (const SchedulePoint &point : space->points) {
+        auto schedule = cast<CPUScheduleAttr>(point.schedule);
+        points[schedule.getStrategy()].push_back(schedule);
+      }
       auto chosen = std::next(points.begin(), random.below(points.size()));
       apply->setAttr(KasCPUDialect::scheduleName,
                      chosen->second[random.below(chosen->second.size())]);

@@ -23,7 +23,7 @@ class ReplayTest : public testing::Test {
 protected:
   const TuningTask &getTask() const { return module.tasks.front(); }
   llvm::ArrayRef<SchedulePoint> getPoints() const {
-    return getTask().space->getPoints();
+    return getTask().space.points;
   }
 
   ScheduleTable makeTable(size_t hidden) const {
@@ -31,9 +31,9 @@ protected:
     std::vector<std::optional<double>> times;
     for (auto [index, point] : llvm::enumerate(getPoints())) {
       double distance = point.strategy != best.strategy;
-      for (auto [a, b] : llvm::zip_equal(best.numbers, point.numbers))
-        distance += std::abs(std::log2(static_cast<double>(a + 1)) -
-                             std::log2(static_cast<double>(b + 1)));
+      for (auto [a, b] : llvm::zip_equal(best.knobs, point.knobs))
+        distance += std::abs(std::log2(static_cast<double>(a.second + 1)) -
+                             std::log2(static_cast<double>(b.second + 1)));
       // Some fail.
       if (index % 17 == 3 && index != hidden)
         times.push_back(std::nullopt);
@@ -131,8 +131,7 @@ TEST_F(ReplayTest, ReadsTables) {
   ScheduleTable table = makeTable(5);
   auto record = [&](size_t point) {
     StoredMeasurement row;
-    llvm::raw_string_ostream(row.schedule)
-        << mlir::Attribute(getPoints()[point].schedule);
+    row.schedule = getPoints()[point].schedule.getText();
     if (table.times[point])
       row.ratio = *table.times[point];
     else

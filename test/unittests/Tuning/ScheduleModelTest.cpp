@@ -68,11 +68,26 @@ TEST(ScheduleModel, FeaturesAreFinite) {
   auto context = makeTuningContext();
   TuningModule module(*context, makeConvolution(8, 16, 14, 1));
   ScheduleSpace space = module.getSpace();
-  size_t width = getFeatures(space, space.points.front()).size();
-  for (const PlannedSchedule &point : space.points) {
-    std::vector<float> features = getFeatures(space, point);
-    EXPECT_EQ(features.size(), width);
-    for (float feature : features)
+  size_t width = space.points.front().features.size();
+  for (const SchedulePoint &point : space.points) {
+    EXPECT_EQ(point.features.size(), width);
+    for (float feature : point.features)
       EXPECT_TRUE(std::isfinite(feature));
+  }
+}
+
+/// Without the cost model's times, only features that tell of them differ.
+TEST(ScheduleModel, SpacesWithoutCostsAreAlike) {
+  auto context = makeTuningContext();
+  TuningModule module(*context, makeMatmul(16, 32, 8));
+  ScheduleSpace space = module.getSpace(), blind = space.forgetCosts();
+  ASSERT_EQ(blind.points.size(), space.points.size());
+  EXPECT_EQ(blind.leastCost, 1);
+  EXPECT_EQ(blind.fixed, space.fixed);
+  for (auto [point, known] : llvm::zip_equal(blind.points, space.points)) {
+    EXPECT_EQ(point.schedule, known.schedule);
+    EXPECT_EQ(point.cost, ScheduleCost(1, 0));
+    EXPECT_EQ(point.features.size(), known.features.size());
+    EXPECT_EQ(space.getLoopDistance(point.features), 0);
   }
 }

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "TuningModules.h"
+#include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "kas/Support/Random.h"
 #include "kas/Tuning/ForkedRunner.h"
-#include "kas/Tuning/Transfer.h"
 #include <cstdlib>
+#include <set>
 
 using namespace kas;
 using namespace kas::codegen;
@@ -156,17 +157,16 @@ TEST(ScheduleSpace, RandomPointsAreValidAndEqual) {
     for (int i = 0; i < (isSlow ? 60 : 3); ++i) {
       // Each strategy as often as the others.
       auto strategy = static_cast<CPUStrategy>(i % 3);
-      std::vector<CPUScheduleAttr> points;
-      for (const PlannedSchedule &point : module.getSpace().points)
-        if (point.schedule.getStrategy() == strategy)
+      std::vector<ScheduleAttrInterface> points;
+      for (const SchedulePoint &point : task.space.points)
+        if (point.strategy == static_cast<unsigned>(strategy))
           points.push_back(point.schedule);
       if (points.empty())
         continue;
-      CPUScheduleAttr schedule = points[random.below(points.size())];
+      ScheduleAttrInterface schedule = points[random.below(points.size())];
       StoredMeasurement measured =
           runner->measure([&] { module.device->set(task.anchor, schedule); });
-      std::string name;
-      llvm::raw_string_ostream(name) << mlir::Attribute(schedule);
+      std::string name = schedule.getText();
       EXPECT_EQ(measured.failure, "") << name << " of seed " << seed - 1 << "\n"
                                       << text;
       EXPECT_LE(measured.error, options.tolerance) << name;
@@ -183,8 +183,9 @@ TEST(ScheduleSpace, HasNoDuplicates) {
   auto context = makeTuningContext();
   TuningModule module(*context, makeConvolution(8, 16, 14, 1));
   ScheduleSpace space = module.getSpace();
-  for (auto [index, point] : llvm::enumerate(space.points))
-    EXPECT_EQ(space.find(point.schedule), index);
+  std::set<std::string> seen;
+  for (const SchedulePoint &point : space.points)
+    EXPECT_TRUE(seen.insert(point.schedule.getText()).second);
 }
 
 namespace {
@@ -200,8 +201,12 @@ protected:
   std::unique_ptr<mlir::MLIRContext> context = makeTuningContext();
   ScheduleSpace space;
 
-  CPUScheduleAttr make(CPUStrategy strategy, const ScheduleNumbers &numbers) {
-    return getSchedule(context.get(), strategy, numbers);
+  /// Rows, columns, vectors, tile, depth.
+  using Numbers = std::array<int64_t, 5>;
+
+  CPUScheduleAttr make(CPUStrategy strategy, const Numbers &numbers) {
+    return CPUScheduleAttr::get(context.get(), strategy, numbers[0], numbers[1],
+                                numbers[2], numbers[3], numbers[4]);
   }
   void SetUp() override {
     context->loadDialect<KasCPUDialect>();
@@ -214,18 +219,16 @@ protected:
       for (int64_t depth : {1, 2, 3, 4, 6, 12})
         for (int64_t rows = 1; rows <= 9; ++rows)
           for (int64_t vectors = 1; vectors <= 4; ++vectors)
-            space.points.push_back(
-                {make(CPUStrategy::Panels, {rows, 0, vectors, tile, depth})});
+            space.add(
+                make(CPUStrategy::Panels, {rows, 0, vectors, tile, depth}));
     for (int64_t columns : {1, 3, 5, 6})
-      space.points.push_back(
-          {make(CPUStrategy::RowVectors, {0, columns, 2, 0, 0})});
+      space.add(make(CPUStrategy::RowVectors, {0, columns, 2, 0, 0}));
   }
-  void expect(CPUStrategy strategy, const ScheduleNumbers &recorded,
-              ScheduleFit fit, const ScheduleNumbers &adapted) {
-    AdaptedSchedule result = adaptSchedule(make(strategy, recorded), space);
+  void expect(CPUStrategy strategy, const Numbers &recorded, ScheduleFit fit,
+              const Numbers &adapted) {
+    AdaptedPoint result = space.adapt(make(strategy, recorded));
     EXPECT_EQ(result.fit, fit);
-    ASSERT_TRUE(result.schedule);
-    EXPECT_EQ(getNumbers(result.schedule), adapted);
+    EXPECT_EQ(space.points[result.point].schedule, make(strategy, adapted));
   }
 };
 
@@ -252,18 +255,46 @@ TEST_F(TransferTest, MasksWhatNoDivisorIsNear) {
 }
 
 TEST_F(TransferTest, SaysWhatIsInvalid) {
-  AdaptedSchedule direct =
-      adaptSchedule(make(CPUStrategy::Direct, {4, 2, 2, 0, 0}), space);
-  EXPECT_EQ(direct.fit, ScheduleFit::Invalid);
-  EXPECT_FALSE(direct.schedule);
+  EXPECT_EQ(space.adapt(make(CPUStrategy::Direct, {4, 2, 2, 0, 0})).fit,
+            ScheduleFit::Invalid);
   // Tiles here have at least 12 columns.
-  EXPECT_EQ(
-      adaptSchedule(make(CPUStrategy::Panels, {4, 0, 2, 8, 1}), space).fit,
-      ScheduleFit::Invalid);
+  EXPECT_EQ(space.adapt(make(CPUStrategy::Panels, {4, 0, 2, 8, 1})).fit,
+            ScheduleFit::Invalid);
+  EXPECT_EQ(space.adapt(nullptr).fit, ScheduleFit::Invalid);
+  // Schedules of another device have other strategies.
+  context->loadDialect<KasGPUDialect>();
+  auto other = GPUScheduleAttr::get(context.get(), GPUStrategy::Direct,
+                                    /*threads=*/4, nullptr, nullptr, 0, 0, 1);
+  EXPECT_EQ(space.adapt(other).fit, ScheduleFit::Invalid);
 }
 
-/// Whatever was recorded for one kernel gives a point of the other's space, or
-/// is invalid; its own schedules stay as they are.
+/// Schedules of all devices are read alike.
+TEST_F(TransferTest, KnobsHaveNames) {
+  context->loadDialect<KasGPUDialect>();
+  using Knobs = llvm::SmallVector<ScheduleKnob>;
+  ScheduleAttrInterface schedule = make(CPUStrategy::Panels, {6, 0, 3, 12, 4});
+  EXPECT_EQ(schedule.getKnobs(), (Knobs{{"rows", 6},
+                                        {"columns", 0},
+                                        {"vectors", 3},
+                                        {"tile", 12},
+                                        {"depth", 4}}));
+  EXPECT_EQ(schedule.getText(),
+            "#kas_cpu.schedule<strategy = panels, rows = 6, vectors = 3, tile "
+            "= 12, depth = 4>");
+  schedule = GPUScheduleAttr::get(
+      context.get(), GPUStrategy::Direct, /*threads=*/64,
+      mlir::DenseI64ArrayAttr::get(context.get(), {1, 4}), nullptr, 0, 0, 1);
+  EXPECT_EQ(schedule.getKnobs(), (Knobs{{"threads", 64},
+                                        {"depth", 0},
+                                        {"stages", 1},
+                                        {"padding", 0},
+                                        {"tile", 1},
+                                        {"tile", 4}}));
+  EXPECT_EQ(ScheduleAttrInterface().getText(), "");
+}
+
+/// What was recorded for one kernel gives a point of the same strategy in the
+/// other's space, or is invalid; the kernel's own schedules always give one.
 TEST(Transfer, AdaptedSchedulesArePoints) {
   auto context = makeTuningContext();
   TuningModule one(*context, makeConvolution(8, 16, 14, 1));
@@ -271,15 +302,14 @@ TEST(Transfer, AdaptedSchedulesArePoints) {
   ScheduleSpace from = one.getSpace();
   ScheduleSpace to = other.getSpace();
   int64_t valid = 0;
-  for (const PlannedSchedule &point : from.points) {
-    AdaptedSchedule same = adaptSchedule(point.schedule, from);
-    ASSERT_TRUE(same.schedule);
-    AdaptedSchedule adapted = adaptSchedule(point.schedule, to);
-    EXPECT_EQ(adapted.fit == ScheduleFit::Invalid, !adapted.schedule);
-    if (adapted.schedule) {
-      EXPECT_TRUE(to.find(adapted.schedule));
-      ++valid;
-    }
+  for (const SchedulePoint &point : from.points) {
+    ASSERT_NE(from.adapt(point.schedule).fit, ScheduleFit::Invalid);
+    AdaptedPoint adapted = to.adapt(point.schedule);
+    if (adapted.fit == ScheduleFit::Invalid)
+      continue;
+    ASSERT_LT(adapted.point, to.points.size());
+    EXPECT_EQ(to.points[adapted.point].strategy, point.strategy);
+    ++valid;
   }
   EXPECT_GT(valid * 2, static_cast<int64_t>(from.points.size()));
 }

@@ -95,10 +95,8 @@ TEST_F(TunerTest, TransfersWithinAClass) {
 
   int64_t id = llvm::cantFail(
       store->addKernel({from.getClassKey(), from.classText, from.shape}));
-  std::string schedule;
-  llvm::raw_string_ostream(schedule)
-      << from.space->getPoints().front().schedule;
-  llvm::cantFail(store->recordChoice(id, schedule, "a test"));
+  llvm::cantFail(store->recordChoice(
+      id, from.space.points.front().schedule.getText(), "a test"));
   llvm::cantFail(store->recordUse("source", id, 1));
   EXPECT_EQ(llvm::cantFail(transferKernel(to, *target.device, *store, options,
                                           {"source", 3}))
@@ -124,10 +122,9 @@ TEST_F(TunerTest, TransfersByItself) {
   llvm::cantFail(store->recordUse("source", id, 1));
   llvm::cantFail(store->recordChoice(id, "", "a test"));
   StoredMeasurement row;
-  llvm::raw_string_ostream(row.schedule)
-      << from.space->getPoints().back().schedule;
+  row.schedule = from.space.points.back().schedule.getText();
   row.ratio = 1.5;
-  row.features = from.space->getPoints().back().features;
+  row.features = from.space.points.back().features;
   llvm::cantFail(store->record(id, row));
 
   auto transfer = [&](llvm::StringRef network) {
@@ -138,9 +135,9 @@ TEST_F(TunerTest, TransfersByItself) {
   options.baseline = Baseline::Fixed;
   TunedKernel none = transfer("other");
   EXPECT_EQ(none.measured, 0);
-  std::optional<size_t> fixed = to.space->getFixed();
+  std::optional<size_t> fixed = to.space.fixed;
   ASSERT_TRUE(fixed);
-  EXPECT_EQ(none.schedule, to.space->getPoints()[*fixed].schedule);
+  EXPECT_EQ(none.schedule, to.space.points[*fixed].schedule);
   EXPECT_EQ(none.ratio, none.baselineRatio);
   options.baseline = Baseline::Loops;
   TunedKernel plain = transfer("other");
@@ -161,13 +158,13 @@ TEST_F(TunerTest, FixedSchedulesArePanels) {
        {makeMatmul(16, 32, 8), makeMatmul(3, 5, 7),
         makeConvolution(8, 16, 7, 1), makeDepthwise(4, 10)}) {
     TuningModule module(*context, text);
-    const KernelSpace &space = *module.tasks.front().space;
+    const ScheduleSpace &space = module.tasks.front().space;
     auto isPanels = [](const SchedulePoint &point) {
       return point.strategy == static_cast<unsigned>(CPUStrategy::Panels);
     };
-    std::optional<size_t> fixed = space.getFixed();
-    ASSERT_EQ(fixed.has_value(), llvm::any_of(space.getPoints(), isPanels));
+    std::optional<size_t> fixed = space.fixed;
+    ASSERT_EQ(fixed.has_value(), llvm::any_of(space.points, isPanels));
     if (fixed)
-      EXPECT_TRUE(isPanels(space.getPoints()[*fixed]));
+      EXPECT_TRUE(isPanels(space.points[*fixed]));
   }
 }

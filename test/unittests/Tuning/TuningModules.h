@@ -137,7 +137,7 @@ struct TuningModule {
   std::unique_ptr<tuning::TuningDevice> device = tuning::makeCPUTuningDevice();
 
   /// The CPU's space of the first kernel.
-  codegen::ScheduleSpace getSpace() {
+  ScheduleSpace getSpace() {
     return llvm::cantFail(codegen::getScheduleSpace(tasks.front().anchor));
   }
 };

@@ -17,23 +17,15 @@
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/IR/Operation.h"
-#include <vector>
 
 namespace kas::codegen {
-
-/// A schedule that suits a kernel.
-struct PlannedGPUSchedule {
-  GPUScheduleAttr schedule;
-  /// What the cost model says the kernel takes.
-  double cycles = 0;
-};
 
 /// The schedules of `op`, a concrete `kas.apply` or a `linalg.generic` after
 /// `-kas-gpu-form-kernels`, that suit `device`, with factors of products that
 /// may be rounded to `precision`: each once, of all strategies, in the order of
 /// the cost model's candidates; at least one. An error says why there is
 /// nothing to choose.
-llvm::Expected<std::vector<PlannedGPUSchedule>>
+llvm::Expected<ScheduleSpace>
 getGPUScheduleSpace(mlir::Operation *op, GPUDeviceAttr device,
                     GPUPrecision precision = GPUPrecision::F32);
 

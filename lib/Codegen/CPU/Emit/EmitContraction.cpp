@@ -48,15 +48,9 @@ using PlanReasons = std::array<std::string, 3>;
 
 } // namespace
 
-static std::string toString(CPUScheduleAttr schedule) {
-  std::string text;
-  llvm::raw_string_ostream(text) << schedule;
-  return text;
-}
-
 static void remarkPlan(Location loc, const PanelPlan &plan, int64_t lanes,
                        bool weightsCombined) {
-  auto schedule = CPUScheduleAttr::get(
+  ScheduleAttrInterface schedule = CPUScheduleAttr::get(
       loc.getContext(), CPUStrategy::Panels, plan.registerRows, /*columns=*/0,
       plan.registerVectors, plan.tileColumns, plan.reductionBlock);
   LDBG() << loc << ": " << schedule;
@@ -67,16 +61,16 @@ static void remarkPlan(Location loc, const PanelPlan &plan, int64_t lanes,
       << remark::metric("registerVectors", plan.registerVectors)
       << remark::metric("lanes", lanes)
       << remark::metric("rowGroups", plan.rowGroups)
-      << remark::metric("schedule", toString(schedule))
+      << remark::metric("schedule", schedule.getText())
       << remark::metric("weightsCombined", weightsCombined);
 }
 
 static void remarkPlan(Location loc, const DirectPlan &plan, int64_t /*lanes*/,
                        bool weightsCombined) {
-  auto schedule = CPUScheduleAttr::get(loc.getContext(), CPUStrategy::Direct,
-                                       plan.registerRows, plan.registerColumns,
-                                       plan.registerVectors,
-                                       /*tile=*/0, /*depth=*/0);
+  ScheduleAttrInterface schedule = CPUScheduleAttr::get(
+      loc.getContext(), CPUStrategy::Direct, plan.registerRows,
+      plan.registerColumns, plan.registerVectors,
+      /*tile=*/0, /*depth=*/0);
   LDBG() << loc << ": " << schedule;
   remark::passed(loc, remark::RemarkOpts::name("Direct").category(panelRemarks))
       << remark::metric("registerRows", plan.registerRows)
@@ -85,13 +79,13 @@ static void remarkPlan(Location loc, const DirectPlan &plan, int64_t /*lanes*/,
       << remark::metric("lanes", plan.lanes)
       << remark::metric("rowGroups", plan.rowGroups)
       << remark::metric("columnGroups", plan.columnGroups)
-      << remark::metric("schedule", toString(schedule))
+      << remark::metric("schedule", schedule.getText())
       << remark::metric("weightsCombined", weightsCombined);
 }
 
 static void remarkPlan(Location loc, const RowVectorPlan &plan,
                        int64_t /*lanes*/, bool weightsCombined) {
-  auto schedule =
+  ScheduleAttrInterface schedule =
       CPUScheduleAttr::get(loc.getContext(), CPUStrategy::RowVectors,
                            /*rows=*/0, plan.getNumRegisterColumns(),
                            plan.registerVectors, /*tile=*/0,
@@ -104,7 +98,7 @@ static void remarkPlan(Location loc, const RowVectorPlan &plan,
       << remark::metric("lanes", plan.lanes)
       << remark::metric("columnGroups", plan.columnGroups)
       << remark::metric("bordered", !plan.borderedShape.empty())
-      << remark::metric("schedule", toString(schedule))
+      << remark::metric("schedule", schedule.getText())
       << remark::metric("weightsCombined", weightsCombined);
 }
 

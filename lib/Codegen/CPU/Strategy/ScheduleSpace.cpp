@@ -27,25 +27,6 @@ using namespace kas::codegen;
 using namespace mlir;
 using llvm::Expected;
 
-ScheduleNumbers kas::codegen::getNumbers(CPUScheduleAttr schedule) {
-  return {schedule.getRows(), schedule.getColumns(), schedule.getVectors(),
-          schedule.getTile(), schedule.getDepth()};
-}
-
-CPUScheduleAttr kas::codegen::getSchedule(MLIRContext *context,
-                                          CPUStrategy strategy,
-                                          const ScheduleNumbers &numbers) {
-  return CPUScheduleAttr::get(context, strategy, numbers[0], numbers[1],
-                              numbers[2], numbers[3], numbers[4]);
-}
-
-std::optional<size_t> ScheduleSpace::find(CPUScheduleAttr schedule) const {
-  for (auto [index, point] : llvm::enumerate(points))
-    if (point.schedule == schedule)
-      return index;
-  return std::nullopt;
-}
-
 namespace {
 
 SmallVector<int64_t> getDivisors(int64_t value) {
@@ -61,9 +42,9 @@ class SpaceBuilder {
 public:
   SpaceBuilder(MLIRContext *context, const StridedContraction &nest,
                const ContractionTarget &target, int64_t threads,
-               std::vector<PlannedSchedule> &points)
+               ScheduleSpace &space)
       : context(context), nest(nest), target(target), threads(threads),
-        points(points) {}
+        space(space) {}
 
   void addPanels();
   void addDirect();
@@ -75,13 +56,17 @@ private:
     return CPUScheduleAttr::get(context, strategy, rows, columns, vectors, tile,
                                 depth);
   }
+  void add(CPUScheduleAttr schedule, int64_t time, int64_t stepTime = 0) {
+    space.add(schedule,
+              {static_cast<double>(time), static_cast<double>(stepTime)});
+  }
   static void ignore(const Twine &) {}
 
   MLIRContext *context;
   const StridedContraction &nest;
   const ContractionTarget &target;
   int64_t threads;
-  std::vector<PlannedSchedule> &points;
+  ScheduleSpace &space;
 };
 
 /// Tiles that lie together in the output, from half a vector on, and all
@@ -118,7 +103,7 @@ void SpaceBuilder::addPanels() {
           FailureOr<PanelPlan> plan =
               makePanelPlan(nest, target, threads, schedule, ignore);
           if (succeeded(plan))
-            points.push_back({schedule, plan->time, plan->stepTime});
+            add(schedule, plan->time, plan->stepTime);
         }
     }
 }
@@ -137,7 +122,7 @@ void SpaceBuilder::addDirect() {
         FailureOr<DirectPlan> plan =
             makeDirectPlan(nest, target, threads, schedule, ignore);
         if (succeeded(plan))
-          points.push_back({schedule, plan->time});
+          add(schedule, plan->time);
       }
 }
 
@@ -152,7 +137,7 @@ void SpaceBuilder::addRowVectors() {
       FailureOr<RowVectorPlan> plan =
           makeRowVectorPlan(nest, target, threads, schedule, ignore);
       if (succeeded(plan))
-        points.push_back({schedule, plan->time});
+        add(schedule, plan->time);
     }
 }
 
@@ -250,6 +235,29 @@ matchLinalg(linalg::LinalgOp op, ScratchBuffers &buffers, bool prepared,
   return views;
 }
 
+/// Panels of two vectors of elements that lie together, over all of the
+/// reduction, in tiles of six rows; the nearest of them that suits.
+static std::optional<size_t> findFixed(const ScheduleSpace &space) {
+  constexpr int64_t rows = 6, vectors = 2;
+  int64_t width = vectors * space.lanes;
+  auto getDistance = [&](size_t point) {
+    auto schedule = cast<CPUScheduleAttr>(space.points[point].schedule);
+    int64_t tile = schedule.getTile();
+    // A tile that is too wide is better than one that is too narrow.
+    return std::tuple(tile < width, std::abs(tile - width),
+                      -schedule.getDepth(),
+                      std::abs(schedule.getVectors() - vectors),
+                      std::abs(schedule.getRows() - rows));
+  };
+  std::optional<size_t> nearest;
+  for (auto [index, point] : llvm::enumerate(space.points))
+    if (cast<CPUScheduleAttr>(point.schedule).getStrategy() ==
+            CPUStrategy::Panels &&
+        (!nearest || getDistance(index) < getDistance(*nearest)))
+      nearest = index;
+  return nearest;
+}
+
 Expected<ScheduleSpace>
 kas::codegen::getScheduleSpace(Operation *op,
                                const ScheduleSpaceOptions &options) {
@@ -282,11 +290,11 @@ kas::codegen::getScheduleSpace(Operation *op,
   const StridedContraction &vectorNest =
       views->unpadded ? *views->unpadded : nest;
   ScheduleSpace space;
-  SpaceBuilder plain(op->getContext(), nest, target, threads, space.points);
+  SpaceBuilder plain(op->getContext(), nest, target, threads, space);
   plain.addPanels();
   plain.addDirect();
   if (options.prepared)
-    SpaceBuilder(op->getContext(), vectorNest, target, threads, space.points)
+    SpaceBuilder(op->getContext(), vectorNest, target, threads, space)
         .addRowVectors();
   if (space.points.empty())
     return llvm::createStringError("no register tile suits its shape");
@@ -303,5 +311,7 @@ kas::codegen::getScheduleSpace(Operation *op,
     space.outermostReduction = nest.loops[nest.reductions.front()].extent;
   space.lanes = target.lanes;
   space.registers = target.registers;
+  space.fixed = findFixed(space);
+  space.computeFeatures();
   return space;
 }

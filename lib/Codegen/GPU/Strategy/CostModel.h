@@ -39,13 +39,13 @@ public:
   void considerWarpgroup(const WarpgroupView &view, GPUPrecision precision);
   /// The first one of the least cycles of those that were considered, or null.
   GPUScheduleAttr getBest() const {
-    auto best = llvm::min_element(
-        points, [](const PlannedGPUSchedule &a, const PlannedGPUSchedule &b) {
-          return a.cycles < b.cycles;
-        });
-    return best == points.end() ? nullptr : best->schedule;
+    auto best = llvm::min_element(points, llvm::less_first());
+    return best == points.end() ? nullptr : best->second;
   }
-  llvm::ArrayRef<PlannedGPUSchedule> getPoints() const { return points; }
+  /// Cycles and schedules, each once.
+  llvm::ArrayRef<std::pair<double, GPUScheduleAttr>> getPoints() const {
+    return points;
+  }
 
 private:
   static constexpr double busyThreads = 512;
@@ -80,7 +80,7 @@ private:
                           int64_t stages, GPUPrecision precision);
   void considerWarpgroup(const WarpgroupView &view, GPUScheduleAttr schedule);
   void take(double cycles, GPUScheduleAttr schedule) {
-    points.push_back({schedule, cycles});
+    points.emplace_back(cycles, schedule);
   }
   mlir::DenseI64ArrayAttr getArray(llvm::ArrayRef<int64_t> entries) const {
     return entries.empty() ? mlir::DenseI64ArrayAttr()
@@ -90,7 +90,7 @@ private:
   const Coordinates &coordinates;
   GPUDeviceAttr device;
   mlir::MLIRContext *context;
-  std::vector<PlannedGPUSchedule> points;
+  std::vector<std::pair<double, GPUScheduleAttr>> points;
   /// What `differs` found, by the place of the expressions in `coordinates`.
   std::map<std::tuple<const mlir::AffineExpr *, unsigned, int64_t>, bool> known;
 };

@@ -131,7 +131,7 @@ static bool hasTensorsOfStaticShape(linalg::GenericOp op) {
          });
 }
 
-llvm::Expected<std::vector<PlannedGPUSchedule>>
+llvm::Expected<ScheduleSpace>
 kas::codegen::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
                                   GPUPrecision precision) {
   std::optional<GPUKernelProblem> problem;
@@ -158,7 +158,11 @@ kas::codegen::getGPUScheduleSpace(Operation *op, GPUDeviceAttr device,
   if (model.getPoints().empty())
     return llvm::createStringError(
         "expected a tile that fits in the registers, got none");
-  return model.getPoints().vec();
+  ScheduleSpace space;
+  for (auto [cycles, schedule] : model.getPoints())
+    space.add(schedule, {cycles, 0});
+  space.computeFeatures();
+  return space;
 }
 
 LogicalResult kas::codegen::scheduleForGPU(ModuleOp module,

@@ -6,16 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The shapes of the results of tensor-level ops.
+// The shapes of the results of tensor-level ops, and what the ops cost.
 //
 //===----------------------------------------------------------------------===//
 
 #include "KasDagShapes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallSet.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace kas;
+using namespace kas::solver;
 
 LogicalResult kas::verifyDim(SymbolicTensorType type, int64_t dim,
                              std::optional<Location> location) {
@@ -54,24 +56,22 @@ LogicalResult kas::verifyHasChannels(SymbolicTensorType type,
 }
 
 SizeAttr kas::getProduct(MLIRContext *context, ArrayRef<SizeAttr> sizes) {
-  SizeAttr product = SizeAttr::getConstant(context, 1);
-  for (SizeAttr size : sizes) {
-    product = product && size ? product.multiply(size) : SizeAttr();
-    if (!product)
-      break;
-  }
-  return product;
+  DagDomain domain{context};
+  return std::accumulate(
+      sizes.begin(), sizes.end(), domain.one(),
+      [&](SizeAttr a, SizeAttr b) { return domain.multiply(a, b); });
 }
 
 /// Adds the type of a result. A null dimension is one that does not fit.
-static LogicalResult addTensor(MLIRContext *context, ArrayRef<SizeAttr> dims,
-                               unsigned numChannelDims,
+static LogicalResult addTensor(MLIRContext *context, const DagRules::Step &step,
                                std::optional<Location> location,
                                SmallVectorImpl<Type> &types) {
-  if (llvm::is_contained(dims, SizeAttr()))
+  const DagShape &shape = step.shape;
+  if (llvm::is_contained(shape.dims, SizeAttr()))
     return emitOptionalError(
         location, "requires a size whose exponents and constant fit (K3)");
-  types.push_back(SymbolicTensorType::get(context, dims, numChannelDims));
+  types.push_back(
+      SymbolicTensorType::get(context, shape.dims, shape.numChannels));
   return success();
 }
 
@@ -142,11 +142,10 @@ LogicalResult DagGroupOp::inferReturnTypes(MLIRContext *context,
     return emitOptionalError(location, "requires one of the ",
                              type.getNumChannelDims(),
                              " channel dimensions (D1), got ", dim);
-  SmallVector<SizeAttr> dims(type.getDims());
-  dims[dim] = dims[dim].divide(adaptor.getFactor());
-  dims.insert(dims.begin() + dim, adaptor.getFactor());
-  return addTensor(context, dims, type.getNumChannelDims() + 1, location,
-                   types);
+  DagRules rules({context});
+  return addTensor(context,
+                   rules.group(DagShape(type), dim, adaptor.getFactor()),
+                   location, types);
 }
 
 LogicalResult DagGroupAllOp::inferReturnTypes(MLIRContext *context,
@@ -157,10 +156,8 @@ LogicalResult DagGroupAllOp::inferReturnTypes(MLIRContext *context,
   // D2
   if (failed(verifyHasChannels(type, location)))
     return failure();
-  SmallVector<SizeAttr> dims = {getProduct(context, type.getChannelDims()),
-                                SizeAttr::getConstant(context, 1)};
-  llvm::append_range(dims, type.getSpatialDims());
-  return addTensor(context, dims, 2, location, types);
+  DagRules rules({context});
+  return addTensor(context, rules.groupAll(DagShape(type)), location, types);
 }
 
 LogicalResult DagUnfoldOp::inferReturnTypes(MLIRContext *context,
@@ -175,12 +172,12 @@ LogicalResult DagUnfoldOp::inferReturnTypes(MLIRContext *context,
   // D6
   if (failed(verifyDilation(adaptor, location)))
     return failure();
-  SmallVector<SizeAttr> dims(type.getChannelDims());
-  if (failed(addWindows(adaptor, location, dims)))
+  SmallVector<SizeAttr> windows;
+  if (failed(addWindows(adaptor, location, windows)))
     return failure();
-  unsigned numChannelDims = dims.size();
-  llvm::append_range(dims, type.getSpatialDims());
-  return addTensor(context, dims, numChannelDims, location, types);
+  DagRules rules({context});
+  return addTensor(context, rules.unfold(DagShape(type), windows), location,
+                   types);
 }
 
 LogicalResult DagPoolOp::inferReturnTypes(MLIRContext *context,
@@ -194,10 +191,10 @@ LogicalResult DagPoolOp::inferReturnTypes(MLIRContext *context,
                         type.getRank(), "spatial dimension", "D5", location)) ||
       failed(addWindows(adaptor, location, windows)))
     return failure();
-  SmallVector<SizeAttr> dims(type.getDims());
+  DagShape shape(type);
   for (auto [dim, window] : llvm::zip_equal(adaptor.getDims(), windows))
-    dims[dim] = dims[dim].divide(window);
-  return addTensor(context, dims, type.getNumChannelDims(), location, types);
+    shape.dims[dim] = shape.dims[dim].divide(window);
+  return addTensor(context, {shape}, location, types);
 }
 
 LogicalResult DagTransposeOp::inferReturnTypes(MLIRContext *context,
@@ -217,9 +214,18 @@ LogicalResult DagTransposeOp::inferReturnTypes(MLIRContext *context,
     return emitOptionalError(location,
                              "requires two channel or two spatial dimensions "
                              "(D7), got one of each");
-  SmallVector<SizeAttr> dims(type.getDims());
-  std::swap(dims[swapped[0]], dims[swapped[1]]);
-  return addTensor(context, dims, type.getNumChannelDims(), location, types);
+  DagShape shape(type);
+  std::swap(shape.dims[swapped[0]], shape.dims[swapped[1]]);
+  return addTensor(context, {shape}, location, types);
+}
+
+/// Of a fully-connected layer or a convolution.
+template <typename Adaptor>
+static DagRules::Step getLayerStep(MLIRContext *context, Adaptor adaptor,
+                                   ArrayRef<SizeAttr> windows = {}) {
+  return DagRules({context}).fc(DagShape(adaptor.getInput()),
+                                getOrDefault(adaptor.getGroupsAttr(), 0),
+                                adaptor.getChannels(), windows);
 }
 
 LogicalResult DagFCOp::inferReturnTypes(MLIRContext *context,
@@ -230,10 +236,10 @@ LogicalResult DagFCOp::inferReturnTypes(MLIRContext *context,
   // D8
   if (failed(verifyGroups(adaptor, type, location)))
     return failure();
-  SmallVector<SizeAttr> dims = {adaptor.getChannels()};
-  llvm::append_range(dims, type.getSpatialDims());
-  return addTensor(context, dims, 1, location, types);
+  return addTensor(context, getLayerStep(context, adaptor), location, types);
 }
+
+DagRules::Step DagFCOp::getStep() { return getLayerStep(getContext(), *this); }
 
 LogicalResult DagConvOp::inferReturnTypes(MLIRContext *context,
                                           std::optional<Location> location,
@@ -248,9 +254,13 @@ LogicalResult DagConvOp::inferReturnTypes(MLIRContext *context,
       failed(verifyDilation(adaptor, location)) ||
       failed(verifyGroups(adaptor, type, location)))
     return failure();
-  SmallVector<SizeAttr> dims = {adaptor.getChannels()};
-  llvm::append_range(dims, type.getSpatialDims());
-  return addTensor(context, dims, 1, location, types);
+  return addTensor(context, getLayerStep(context, adaptor, windows), location,
+                   types);
+}
+
+DagRules::Step DagConvOp::getStep() {
+  return getLayerStep(getContext(), *this,
+                      llvm::to_vector(getWindows().getAsRange<SizeAttr>()));
 }
 
 LogicalResult DagMixOp::inferReturnTypes(MLIRContext *context,
@@ -265,10 +275,10 @@ LogicalResult DagMixOp::inferReturnTypes(MLIRContext *context,
       failed(addSizes(adaptor.getSizes(), adaptor.getDims().size(), "new size",
                       "D13", location, sizes)))
     return failure();
-  SmallVector<SizeAttr> dims(type.getDims());
+  DagShape shape(type);
   for (auto [dim, size] : llvm::zip_equal(adaptor.getDims(), sizes))
-    dims[dim] = size;
-  return addTensor(context, dims, type.getNumChannelDims(), location, types);
+    shape.dims[dim] = size;
+  return addTensor(context, {shape}, location, types);
 }
 
 LogicalResult DagAmplifyOp::inferReturnTypes(MLIRContext *context,
@@ -279,9 +289,12 @@ LogicalResult DagAmplifyOp::inferReturnTypes(MLIRContext *context,
   // D2
   if (failed(verifyHasChannels(type, location)))
     return failure();
-  SmallVector<SizeAttr> dims = {adaptor.getCopies(), adaptor.getChannels()};
-  llvm::append_range(dims, type.getSpatialDims());
-  return addTensor(context, dims, 2, location, types);
+  DagRules rules({context});
+  return addTensor(
+      context,
+      rules.replaceChannels(DagShape(type), 0,
+                            {adaptor.getCopies(), adaptor.getChannels()}),
+      location, types);
 }
 
 LogicalResult DagFoldOp::inferReturnTypes(MLIRContext *context,
@@ -293,15 +306,9 @@ LogicalResult DagFoldOp::inferReturnTypes(MLIRContext *context,
   if (failed(verifyDims(adaptor.getDims(), 0, type.getRank(), "dimension", "D9",
                         location)))
     return failure();
-  SmallVector<SizeAttr> dims;
-  unsigned numChannelDims = 0;
-  for (auto [dim, size] : llvm::enumerate(type.getDims())) {
-    if (llvm::is_contained(adaptor.getDims(), int64_t(dim)))
-      continue;
-    dims.push_back(size);
-    numChannelDims += type.isChannelDim(dim);
-  }
-  return addTensor(context, dims, numChannelDims, location, types);
+  DagRules rules({context});
+  return addTensor(context, rules.fold(DagShape(type), adaptor.getDims()),
+                   location, types);
 }
 
 LogicalResult DagBroadcastOp::inferReturnTypes(MLIRContext *,
@@ -330,53 +337,108 @@ LogicalResult DagBroadcastOp::inferReturnTypes(MLIRContext *,
   return success();
 }
 
-/// The rows and columns of a tensor as a matrix, its batch left out.
-static std::pair<ArrayRef<SizeAttr>, ArrayRef<SizeAttr>>
-getMatrix(SymbolicTensorType type, int64_t batch, bool isTransposed) {
-  std::pair<ArrayRef<SizeAttr>, ArrayRef<SizeAttr>> matrix = {
-      type.getChannelDims().drop_front(batch), type.getSpatialDims()};
-  if (isTransposed)
-    std::swap(matrix.first, matrix.second);
-  return matrix;
-}
-
 std::pair<ArrayRef<SizeAttr>, ArrayRef<SizeAttr>>
 DagMatMulOp::getMatrix(bool isRight) {
-  return ::getMatrix(getTensorType(isRight ? getRight() : getLeft()),
-                     getBatch(),
-                     isRight ? getTransposeRight() : getTransposeLeft());
+  SymbolicTensorType type = getTensorType(isRight ? getRight() : getLeft());
+  auto [rows, columns] =
+      DagRules::getMatrix(DagShape(type), getBatch(),
+                          isRight ? getTransposeRight() : getTransposeLeft());
+  auto slice = [&](DimRange range) {
+    return type.getDims().slice(range.first, range.second - range.first);
+  };
+  return {slice(rows), slice(columns)};
 }
 
 LogicalResult DagMatMulOp::inferReturnTypes(MLIRContext *context,
                                             std::optional<Location> location,
                                             Adaptor adaptor,
                                             SmallVectorImpl<Type> &types) {
-  SymbolicTensorType left = getTensorType(adaptor.getLeft());
-  SymbolicTensorType right = getTensorType(adaptor.getRight());
+  DagShape left(adaptor.getLeft()), right(adaptor.getRight());
   int64_t batch = getOrDefault(adaptor.getBatchAttr(), 0);
-  int64_t most = std::min(left.getNumChannelDims(), right.getNumChannelDims());
+  int64_t most = std::min(left.numChannels, right.numChannels);
   // D11
   if (batch < 0 || batch > most)
     return emitOptionalError(location, "requires from 0 to ", most,
                              " channel dimensions as batch (D11), got ", batch);
-  ArrayRef<SizeAttr> common = left.getDims().take_front(batch);
-  if (common != right.getDims().take_front(batch))
+  if (ArrayRef(left.dims).take_front(batch) !=
+      ArrayRef(right.dims).take_front(batch))
     return emitOptionalError(location, "requires equal batch dimensions (D11)");
-  auto [rows, inner] =
-      ::getMatrix(left, batch, bool(adaptor.getTransposeLeftAttr()));
-  auto [otherInner, columns] =
-      ::getMatrix(right, batch, bool(adaptor.getTransposeRightAttr()));
+  DagRules rules({context});
+  bool transposesLeft(adaptor.getTransposeLeftAttr()),
+      transposesRight(adaptor.getTransposeRightAttr());
   // D12
-  SizeAttr contracted = getProduct(context, inner);
-  SizeAttr other = getProduct(context, otherInner);
+  SizeAttr contracted = rules.getProduct(
+      left, DagRules::getMatrix(left, batch, transposesLeft).second);
+  SizeAttr other = rules.getProduct(
+      right, DagRules::getMatrix(right, batch, transposesRight).first);
   if (!contracted || contracted != other)
     return emitOptionalError(location,
                              "requires as many columns on the left as rows on "
                              "the right (D12), got ",
                              contracted, " and ", other);
-  SmallVector<SizeAttr> dims(common);
-  llvm::append_range(dims, rows);
-  unsigned numChannelDims = dims.size();
-  llvm::append_range(dims, columns);
-  return addTensor(context, dims, numChannelDims, location, types);
+  return addTensor(
+      context,
+      rules.matMul(left, right, batch, transposesLeft, transposesRight),
+      location, types);
+}
+
+//===----------------------------------------------------------------------===//
+// Costs and implied sizes
+//===----------------------------------------------------------------------===//
+
+DagRules::Step DagShuffleOp::getStep() {
+  return DagRules({getContext()})
+      .shuffle(DagShape(getInput()), getDim(), getFactor());
+}
+
+DagRules::Step DagAmplifyOp::getStep() {
+  DagDomain domain{getContext()};
+  DagShape input(getInput());
+  SizeAttr channels =
+      DagRules(domain).getProduct(input, {0, input.numChannels});
+  return {DagShape(getResult()), {domain.divide(channels, getChannels())}};
+}
+
+DagRules::Step DagMixOp::getStep() {
+  return DagRules({getContext()})
+      .mix(DagShape(getInput()), DagShape(getResult()), getDims());
+}
+
+DagRules::Step DagScaleOp::getStep() {
+  return DagRules({getContext()}).scale(DagShape(getInput()), getDims());
+}
+
+DagRules::Step DagNormOp::getStep() {
+  return DagRules({getContext()}).norm(DagShape(getInput()));
+}
+
+DagRules::Step DagUnaryOp::getStep() {
+  return DagRules({getContext()})
+      .unary(DagShape(getInput()), getFlopsPerElement(getKind()));
+}
+
+DagRules::Step DagFoldOp::getStep() {
+  return DagRules({getContext()}).fold(DagShape(getInput()), getDims());
+}
+
+DagRules::Step DagPoolOp::getStep() {
+  DagRules::Step step = DagRules({getContext()}).unary(DagShape(getInput()), 1);
+  step.shape = DagShape(getResult());
+  return step;
+}
+
+DagRules::Step DagSoftmaxOp::getStep() {
+  return DagRules({getContext()}).softmax(DagShape(getInput()));
+}
+
+DagRules::Step DagBroadcastOp::getStep() {
+  return DagRules({getContext()})
+      .broadcast(DagShape(getLeft()), DagShape(getRight()), getCommon()[0],
+                 getCommon()[1]);
+}
+
+DagRules::Step DagMatMulOp::getStep() {
+  return DagRules({getContext()})
+      .matMul(DagShape(getLeft()), DagShape(getRight()), getBatch(),
+              getTransposeLeft(), getTransposeRight());
 }

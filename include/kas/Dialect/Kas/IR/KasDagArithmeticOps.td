@@ -16,7 +16,7 @@
 include "kas/Dialect/Kas/IR/KasDagBase.td"
 
 def Kas_DagFCOp
-    : Kas_DagOp<"fc", ["getImpliedSizes", "getFlops", "getParams"]> {
+    : Kas_DagOp<"fc", ["getStep"]> {
   let summary = "a fully-connected layer over the channels";
   let description = [{
     Maps all channel dimensions to one of size Y, with a learned weight and no
@@ -45,7 +45,7 @@ def Kas_DagFCOp
 }
 
 def Kas_DagConvOp
-    : Kas_DagOp<"conv", ["getImpliedSizes", "getFlops", "getParams"]> {
+    : Kas_DagOp<"conv", ["getStep"]> {
   let summary = "a convolution over the channels and windows";
   let description = [{
     `unfold` of `dims` by `windows`, then `fc` with the same groups, as one step:
@@ -79,7 +79,7 @@ def Kas_DagConvOp
   }];
 }
 
-def Kas_DagMixOp : Kas_DagOp<"mix", ["getFlops", "getParams"]> {
+def Kas_DagMixOp : Kas_DagOp<"mix", ["getStep"]> {
   let summary = "a learned linear map along any dimensions";
   let description = [{
     The named dimensions X... are contracted with a weight of shape [Y..., X...],
@@ -103,7 +103,7 @@ def Kas_DagMixOp : Kas_DagOp<"mix", ["getFlops", "getParams"]> {
   }];
 }
 
-def Kas_DagScaleOp : Kas_DagSameShapeOp<"scale", "verifyAllDims", ["getFlops", "getParams"]> {
+def Kas_DagScaleOp : Kas_DagSameShapeOp<"scale", "verifyAllDims", ["getStep"]> {
   let summary = "multiply by a learned factor along some dimensions";
   let description = [{
     The weight has the sizes of `dims`, in their order, and is repeated over the
@@ -122,7 +122,7 @@ def Kas_DagScaleOp : Kas_DagSameShapeOp<"scale", "verifyAllDims", ["getFlops", "
   }];
 }
 
-def Kas_DagNormOp : Kas_DagSameShapeOp<"norm", "verifyChannels", ["getFlops", "getParams"]> {
+def Kas_DagNormOp : Kas_DagSameShapeOp<"norm", "verifyChannels", ["getStep"]> {
   let summary = "batch normalization, as it is in inference";
   let description = [{
     `(x - mean) / sqrt(|variance| + 1e-5) * factor + offset`, with four weights in
@@ -167,7 +167,7 @@ def Kas_DagDropoutOp : Kas_DagSameShapeOp<"dropout", "verifyNothing"> {
   let hasVerifier = 1;
 }
 
-def Kas_DagUnaryOp : Kas_DagSameShapeOp<"unary", "verifyNothing", ["getFlops"]> {
+def Kas_DagUnaryOp : Kas_DagSameShapeOp<"unary", "verifyNothing", ["getStep"]> {
   let summary = "an element-wise function";
   let description = [{
     `relu` max(x, 0), `gelu` x * Phi(x) with the normal distribution function
@@ -184,7 +184,7 @@ def Kas_DagUnaryOp : Kas_DagSameShapeOp<"unary", "verifyNothing", ["getFlops"]> 
   }];
 }
 
-def Kas_DagFoldOp : Kas_DagOp<"fold", ["getFlops"]> {
+def Kas_DagFoldOp : Kas_DagOp<"fold", ["getStep"]> {
   let summary = "reduce over dimensions";
   let description = [{
     Sum, mean or maximum over all of `dims` together, which disappear. Over all
@@ -204,7 +204,7 @@ def Kas_DagFoldOp : Kas_DagOp<"fold", ["getFlops"]> {
   }];
 }
 
-def Kas_DagPoolOp : Kas_DagOp<"pool", ["getFlops"]> {
+def Kas_DagPoolOp : Kas_DagOp<"pool", ["getStep"]> {
   let summary = "reduce windows that do not overlap";
   let description = [{
     Each named spatial dimension X becomes X/S: element i is the sum, mean or
@@ -230,7 +230,7 @@ def Kas_DagPoolOp : Kas_DagOp<"pool", ["getFlops"]> {
   }];
 }
 
-def Kas_DagSoftmaxOp : Kas_DagSameShapeOp<"softmax", "verifyAllDims", ["getFlops"]> {
+def Kas_DagSoftmaxOp : Kas_DagSameShapeOp<"softmax", "verifyAllDims", ["getStep"]> {
   let summary = "softmax over dimensions";
   let description = [{
     exp(x - m) divided by its sum over all of `dims` together, where m is the

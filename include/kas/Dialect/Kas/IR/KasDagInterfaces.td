@@ -19,22 +19,33 @@ def Kas_DagOpInterface : OpInterface<"DagOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<[{
+      What the rules that searches use, too, say of the op; nothing of one that
+      implies no sizes and costs nothing.
+    }], "::kas::DagRules::Step", "getStep", (ins), "", [{
+      return {};
+    }]>,
+    InterfaceMethod<[{
       Sizes that are no dimension of a tensor but must be integers as well:
       channels per group, the block and the ratio of a broadcast. Null stands for
       one whose exponents or constant do not fit.
     }], "::llvm::SmallVector<::kas::SizeAttr>", "getImpliedSizes", (ins), "", [{
-      return {};
+      return ::llvm::SmallVector<::kas::SizeAttr>($_op.getStep().implied);
     }]>,
     InterfaceMethod<[{
       The floating-point operations, two per multiply-add; those of an activation
       as the Canvas paper's implementation counts them.
     }], "::llvm::SmallVector<::kas::SizeProduct>", "getFlops", (ins), "", [{
-      return {};
+      ::kas::DagRules::Step step = $_op.getStep();
+      if (step.flopsFactor == 0)
+        return {};
+      return {{step.flopsFactor, step.flops}};
     }]>,
     InterfaceMethod<[{
       The learned parameters: a term per weight, whose sizes are its shape.
     }], "::llvm::SmallVector<::kas::SizeProduct>", "getParams", (ins), "", [{
-      return {};
+      ::kas::DagRules::Step step = $_op.getStep();
+      return ::llvm::SmallVector<::kas::SizeProduct>(
+          step.numWeights, {1, step.weight});
     }]>
   ];
 }

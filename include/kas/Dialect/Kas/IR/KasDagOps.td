@@ -22,7 +22,7 @@ include "kas/Dialect/Kas/IR/KasDagArithmeticOps.td"
 //===----------------------------------------------------------------------===//
 
 def Kas_DagBroadcastOp
-    : Kas_DagOp<"broadcast", ["getImpliedSizes", "getFlops"]> {
+    : Kas_DagOp<"broadcast", ["getStep"]> {
   let summary = "combine two tensors, the left one repeated over the right one";
   let description = [{
     `common [p, s]` says that the first p and the last s dimensions of both are
@@ -51,7 +51,7 @@ def Kas_DagBroadcastOp
   }];
 }
 
-def Kas_DagMatMulOp : Kas_DagOp<"matmul", ["getFlops"]> {
+def Kas_DagMatMulOp : Kas_DagOp<"matmul", ["getStep"]> {
   let summary = "multiply two tensors as matrices";
   let description = [{
     The first `batch` channel dimensions (none unless written) are common to both

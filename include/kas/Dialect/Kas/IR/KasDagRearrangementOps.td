@@ -125,7 +125,7 @@ def Kas_DagTransposeOp : Kas_DagOp<"transpose"> {
   }];
 }
 
-def Kas_DagShuffleOp : Kas_DagSameShapeOp<"shuffle", "verifyOneDim", ["getImpliedSizes"]> {
+def Kas_DagShuffleOp : Kas_DagSameShapeOp<"shuffle", "verifyOneDim", ["getStep"]> {
   let summary = "interleave the groups of a dimension";
   let description = [{
     Dimension X is seen as F groups of X/F, which are transposed:
@@ -169,7 +169,7 @@ def Kas_DagReorderOp : Kas_DagSameShapeOp<"reorder", "verifyOneDim"> {
   }];
 }
 
-def Kas_DagAmplifyOp : Kas_DagOp<"amplify", ["getImpliedSizes"]> {
+def Kas_DagAmplifyOp : Kas_DagOp<"amplify", ["getStep"]> {
   let summary = "repeat the channels in blocks";
   let description = [{
     The input of a kernel for layers whose numbers of input and output channels

@@ -14,6 +14,7 @@
 #ifndef KAS_DIALECT_KASCPU_IR_KASCPU_H
 #define KAS_DIALECT_KASCPU_IR_KASCPU_H
 
+#include "kas/Dialect/Kas/IR/ScheduleInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Dialect.h"
 

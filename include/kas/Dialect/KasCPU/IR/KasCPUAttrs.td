@@ -14,6 +14,7 @@
 #ifndef KAS_DIALECT_KASCPU_IR_KASCPUATTRS_TD
 #define KAS_DIALECT_KASCPU_IR_KASCPUATTRS_TD
 
+include "kas/Dialect/Kas/IR/ScheduleInterface.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
@@ -47,7 +48,8 @@ def KasCPU_Strategy : I32EnumAttr<"CPUStrategy", "how a contraction reads its da
   let cppNamespace = "::kas";
 }
 
-def KasCPU_ScheduleAttr : AttrDef<KasCPU_Dialect, "CPUSchedule"> {
+def KasCPU_ScheduleAttr : AttrDef<KasCPU_Dialect, "CPUSchedule",
+    [DeclareAttrInterfaceMethods<Kas_ScheduleAttrInterface, ["getLoopFeatures"]>]> {
   let mnemonic = "schedule";
   let summary = "how a contraction is cut into register tiles";
   let description = [{

@@ -14,6 +14,7 @@
 #ifndef KAS_DIALECT_KASGPU_IR_KASGPU_H
 #define KAS_DIALECT_KASGPU_IR_KASGPU_H
 
+#include "kas/Dialect/Kas/IR/ScheduleInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Dialect.h"
 #include "llvm/Support/Error.h"

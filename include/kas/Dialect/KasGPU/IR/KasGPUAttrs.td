@@ -13,6 +13,7 @@
 #ifndef KAS_DIALECT_KASGPU_IR_KASGPUATTRS_TD
 #define KAS_DIALECT_KASGPU_IR_KASGPUATTRS_TD
 
+include "kas/Dialect/Kas/IR/ScheduleInterface.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
@@ -89,7 +90,8 @@ def KasGPU_Precision : I32EnumAttr<"GPUPrecision",
   let cppNamespace = "::kas";
 }
 
-def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule"> {
+def KasGPU_ScheduleAttr : AttrDef<KasGPU_Dialect, "GPUSchedule",
+    [DeclareAttrInterfaceMethods<Kas_ScheduleAttrInterface>]> {
   let mnemonic = "schedule";
   let summary = "how an operator is cut into blocks, threads and register tiles";
   let description = [{
