@@ -30,8 +30,20 @@ public:
   template <typename Compute>
   SizeId get(uint64_t key, Compute compute) {
     Entry &recent = recents[key * 0x9e3779b97f4a7c15ull >> 51];
-    if (recent.key == key)
-      return recent.value;
+    return LLVM_LIKELY(recent.key == key) ? recent.value
+                                          : find(recent, key, compute);
+  }
+
+private:
+  struct Entry {
+    uint64_t key = ~uint64_t(0);
+    SizeId value = noSize;
+  };
+
+  /// Not a part of what is inlined everywhere.
+  template <typename Compute>
+  LLVM_ATTRIBUTE_NOINLINE SizeId find(Entry &recent, uint64_t key,
+                                      Compute compute) {
     auto found = all.find(key);
     SizeId value = found != all.end() ? found->second : compute();
     if (found == all.end())
@@ -40,11 +52,6 @@ public:
     return value;
   }
 
-private:
-  struct Entry {
-    uint64_t key = ~uint64_t(0);
-    SizeId value = noSize;
-  };
   llvm::DenseMap<uint64_t, SizeId> all;
   std::vector<Entry> recents = std::vector<Entry>(1 << 13);
 };
