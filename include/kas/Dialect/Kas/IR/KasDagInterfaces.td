@@ -19,7 +19,7 @@ def Kas_DagOpInterface : OpInterface<"DagOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<[{
-      What the rules that searches use, too, say of the op; nothing of one that
+      What the rules that searches use, too, state for the op; nothing of one that
       implies no sizes and costs nothing.
     }], "::kas::DagRules::Step", "getStep", (ins), "", [{
       return {};

@@ -15,7 +15,7 @@ def Kas_ScheduleAttrInterface : AttrInterface<"ScheduleAttrInterface"> {
   let cppNamespace = "::kas";
   let description = [{
     How an operation is cut for a device: a strategy and its knobs. The schedules
-    that suit an operation, with what the cost model says of each, are a
+    that suit an operation, with what the cost model states for each, are a
     `ScheduleSpace`, which code generation for the device makes.
   }];
   let methods = [
