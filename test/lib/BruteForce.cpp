@@ -61,6 +61,7 @@ public:
 private:
   Id intern(const Node &node);
   bool isLegal(const Size &size) const;
+  bool isOneEverywhere(const Size &size) const;
   bool isWindow(const Size &base, const Size &window) const;
   void addReduceSizes(Size size, unsigned symbol);
   void addBlocks(const Size &size, Size block, unsigned symbol,
@@ -112,7 +113,8 @@ BruteForce::BruteForce(
       numUntouched(problem.hasBatch()) {
   const SearchBudget &budget = problem.budget;
   if (budget.minFlops || budget.maxFlops || budget.maxParams)
-    llvm::report_fatal_error("brute force knows no budgets");
+    llvm::report_fatal_error("brute force knows no budgets",
+                             /*gen_crash_diag=*/false);
   addReduceSizes(Size(), 0);
   std::set<Size> factors;
   for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol)
@@ -137,7 +139,7 @@ BruteForce::BruteForce(
 /// occurrences allow.
 void BruteForce::addReduceSizes(Size size, unsigned symbol) {
   if (symbol == problem.symbols.size()) {
-    if (isLegal(size) && !size.isOne())
+    if (isLegal(size) && !isOneEverywhere(size))
       reduceSizes.push_back(size);
     return;
   }
@@ -149,7 +151,7 @@ void BruteForce::addReduceSizes(Size size, unsigned symbol) {
     addReduceSizes(*size.multiply(Size::symbol(symbol, power)), symbol + 1);
 }
 
-/// An integer of at least 2 under every binding, as few symbols as the problem
+/// An integer of at least 1 under every binding, as few symbols as the problem
 /// allows, and coefficients below the line only with a primary one above it.
 bool BruteForce::isLegal(const Size &size) const {
   unsigned numSymbols = 0, numPowers = 0;
@@ -168,12 +170,15 @@ bool BruteForce::isLegal(const Size &size) const {
       numSymbols > problem.limits.sizeSymbols ||
       numPowers > problem.limits.sizePowers)
     return false;
-  int64_t least = INT64_MAX;
-  for (const Binding &binding : problem.bindings)
-    least = std::min(least, size.evaluate(binding).value_or(0));
-  if (least == 1 && !size.isOne())
-    llvm::report_fatal_error("a size that is 1 at a binding by accident");
-  return least >= 1;
+  return llvm::all_of(problem.bindings, [&](const Binding &binding) {
+    return size.evaluate(binding).value_or(0) >= 1;
+  });
+}
+
+bool BruteForce::isOneEverywhere(const Size &size) const {
+  return llvm::all_of(problem.bindings, [&](const Binding &binding) {
+    return size.evaluate(binding) == 1;
+  });
 }
 
 /// Powers of primary symbols from those of 1 to those of `size`; coefficients
@@ -183,8 +188,8 @@ void BruteForce::addBlocks(const Size &size, Size block, unsigned symbol,
                            std::vector<Size> &blocks) const {
   if (symbol == problem.symbols.size()) {
     std::optional<Size> quotient = size.divide(block);
-    if (quotient && !block.isOne() && !quotient->isOne() && isLegal(block) &&
-        isLegal(*quotient))
+    if (quotient && isLegal(block) && isLegal(*quotient) &&
+        !isOneEverywhere(block) && !isOneEverywhere(*quotient))
       blocks.push_back(block);
     return;
   }

@@ -321,7 +321,8 @@ bool kas::test::areEqual(const ProductTable &a, const ProductTable &b) {
   if (!result)
     result = matcher.match(/*isStrong=*/true, 20000);
   if (!result)
-    llvm::report_fatal_error("sameness of two operators takes too long");
+    llvm::report_fatal_error("sameness of two operators takes too long",
+                             /*gen_crash_diag=*/false);
   return *result;
 }
 

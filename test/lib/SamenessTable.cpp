@@ -44,7 +44,8 @@ public:
     countAxes(op.outputs);
     countAxes(op.inputs);
     if (numAxes + op.weights.size() > ProductRow::maxNodes)
-      llvm::report_fatal_error("too many unordered axes and weights");
+      llvm::report_fatal_error("too many unordered axes and weights",
+                               /*gen_crash_diag=*/false);
   }
 
   ProductRow make(llvm::ArrayRef<int64_t> values) const {
@@ -66,7 +67,8 @@ public:
       for (unsigned coord : weight)
         element = element * op.coords[coord].size + values[coord];
       if (element > UINT32_MAX)
-        llvm::report_fatal_error("a weight has too many elements");
+        llvm::report_fatal_error("a weight has too many elements",
+                                 /*gen_crash_diag=*/false);
       row.nodes[node++] = element;
     }
     return row;

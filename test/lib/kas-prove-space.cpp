@@ -81,7 +81,8 @@ static Binding parsePlace(llvm::StringRef text, const SymbolSet &symbols) {
     auto [name, value] = item.split('=');
     std::optional<unsigned> symbol = symbols.lookup(name);
     if (!symbol || value.getAsInteger(10, binding[*symbol]))
-      llvm::report_fatal_error("expected NAME=VALUE,...");
+      llvm::report_fatal_error("expected NAME=VALUE,...",
+                               /*gen_crash_diag=*/false);
   }
   return binding;
 }
