@@ -201,8 +201,7 @@ TEST(LoweringPaths, AnyScheduleAgreesWithTheReference) {
         manager.addPass(std::make_unique<ChooseSchedules>(counts));
       },
       prepared, getNumOperators(400, 4000), larger);
-  for (auto strategy :
-       {kas::CPUStrategy::Panels, kas::CPUStrategy::Direct,
-        kas::CPUStrategy::RowVectors})
+  for (auto strategy : {kas::CPUStrategy::Panels, kas::CPUStrategy::Direct,
+                        kas::CPUStrategy::RowVectors})
     EXPECT_GT(counts[strategy], 2u) << stringifyCPUStrategy(strategy).str();
 }

@@ -3,6 +3,7 @@
 KIND is `SHAPE` (f32 of ones, such as 2x3), or a damage followed by the shape:
 f64:2x3, big:2x3 (byte order), fortran:2x3, truncated:2x3, trailing:2x3, nan:2x3,
 npz:NAME=SHAPE,... (deflated), cut:NAME=SHAPE (the archive loses its end).
+A shape may have a value before it (-1*2x3) and the position of a zero after it (2x3/5).
 Only the standard library is needed.
 """
 
@@ -13,6 +14,10 @@ import zipfile
 
 
 def npy(shape, dtype="<f4", fortran=False, value=1.0):
+    if "*" in shape:
+        number, _, shape = shape.partition("*")
+        value = float(number)
+    shape, _, zero = shape.partition("/")
     dims = [int(d) for d in shape.split("x")]
     count = 1
     for d in dims:
@@ -21,7 +26,10 @@ def npy(shape, dtype="<f4", fortran=False, value=1.0):
     header = f"{{'descr': '{dtype}', 'fortran_order': {fortran}, 'shape': ({text}), }}"
     header += " " * (-(len(header) + 11) % 64) + "\n"
     code = {"<f4": "<f", ">f4": ">f", "<f8": "<d"}[dtype]
-    data = struct.pack(code, value) * count
+    values = [value] * count
+    if zero:
+        values[int(zero)] = 0.0
+    data = b"".join(struct.pack(code, v) for v in values)
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data
 
 
