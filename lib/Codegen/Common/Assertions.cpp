@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Codegen/Common/Assertions.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace mlir;

@@ -9,7 +9,7 @@
 #include "kas/Search/Core/Session.h"
 #include "kas/Search/Core/FinalRound.h"
 #include "kas/Support/Version.h"
-#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace kas;
