@@ -63,8 +63,8 @@ public:
   void addToMean(llvm::StringRef className, const BenchLine &line);
   void printMeans();
 
-  /// The cases whose output was wrong, if there are any.
-  llvm::Error takeFailures() const;
+  /// An error where an output was wrong, or nothing was measured.
+  llvm::Error check() const;
 
 private:
   struct Mean {
@@ -76,6 +76,7 @@ private:
   llvm::raw_ostream &stream;
   llvm::SmallVector<Mean> means;
   llvm::SmallVector<std::string> failures;
+  bool isEmpty = true;
 };
 
 /// True if `name` is to be measured.

@@ -26,6 +26,7 @@ static llvm::json::Value getNumber(double value) {
 }
 
 void BenchReport::print(const BenchLine &line) {
+  isEmpty = false;
   if (line.ok && !*line.ok)
     failures.push_back(line.name + " (" + line.implementation + ")");
   llvm::json::OStream json(stream);
@@ -70,7 +71,10 @@ void BenchReport::printMeans() {
            std::nullopt, std::nullopt, std::nullopt});
 }
 
-llvm::Error BenchReport::takeFailures() const {
+llvm::Error BenchReport::check() const {
+  if (isEmpty)
+    return createStringError("expected cases of the suite '" + suite +
+                             "' that match --filter, got none");
   if (failures.empty())
     return llvm::Error::success();
   return createStringError("expected outputs as the reference has them, got "

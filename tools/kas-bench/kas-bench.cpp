@@ -161,7 +161,7 @@ Error run(const Options &options, llvm::StringRef program) {
   if (Error error = suite->run(context, settings, report))
     return error;
   report.printMeans();
-  return report.takeFailures();
+  return report.check();
 }
 
 } // namespace

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasSyntax.h"
+#include "kas/Dialect/Kas/IR/AttributeErrors.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Support/Initializer.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -19,17 +20,26 @@
 using namespace kas;
 using namespace mlir;
 
-static LogicalResult emitValue(Operation *op, StringRef what,
-                               NamedAttribute attribute) {
+LogicalResult kas::emitAttributeValueError(Operation *op, StringRef what,
+                                           NamedAttribute attribute) {
   return op->emitError() << "expected " << what << " as "
                          << attribute.getName().getValue() << ", got "
                          << attribute.getValue();
 }
 
-static LogicalResult emitPlace(Operation *op, StringRef where,
-                               NamedAttribute attribute) {
+LogicalResult kas::emitAttributePlaceError(Operation *op, StringRef where,
+                                           NamedAttribute attribute) {
   return op->emitError() << "expected " << attribute.getName().getValue()
                          << " on " << where << ", got " << op->getName();
+}
+
+LogicalResult kas::emitNoAttributeError(Operation *op, StringRef kind,
+                                        unsigned number,
+                                        NamedAttribute attribute) {
+  StringRef name = attribute.getName().getValue();
+  return op->emitError() << "expected no attribute of dialect "
+                         << name.split('.').first << " on " << kind << " "
+                         << number << ", got " << name;
 }
 
 static bool isI64(Attribute attribute) {
@@ -89,9 +99,9 @@ struct Rule {
 static LogicalResult verify(Operation *op, NamedAttribute attribute,
                             const Rule &rule) {
   if (!rule.isValue(attribute.getValue()))
-    return emitValue(op, rule.value, attribute);
+    return emitAttributeValueError(op, rule.value, attribute);
   if (!rule.isPlace(op))
-    return emitPlace(op, rule.place, attribute);
+    return emitAttributePlaceError(op, rule.place, attribute);
   return success();
 }
 
@@ -141,7 +151,7 @@ LogicalResult KasDialect::verifyOperationAttribute(Operation *op,
     return success();
   if (attribute.getName() == argumentNameAttrName ||
       attribute.getName() == initializerAttrName) // A1
-    return emitPlace(op, "an argument of a function", attribute);
+    return emitAttributePlaceError(op, "an argument of a function", attribute);
   InFlightDiagnostic error = op->emitError() // A1
                              << "expected an attribute of dialect kas among ";
   llvm::interleaveComma(rules, error,
@@ -173,7 +183,5 @@ LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
 
 LogicalResult KasDialect::verifyRegionResultAttribute(
     Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
-  return op->emitError() // A1
-         << "expected no attribute of dialect kas on result " << result
-         << ", got " << attribute.getName().getValue();
+  return emitNoAttributeError(op, "result", result, attribute); // A1
 }

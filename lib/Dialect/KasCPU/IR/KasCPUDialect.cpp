@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 
+#include "kas/Dialect/Kas/IR/AttributeErrors.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -64,25 +65,19 @@ KasCPUDialect::verifyOperationAttribute(Operation *op,
                            << scheduleName << ", got "
                            << attribute.getName().getValue();
   if (!isa<CPUScheduleAttr>(attribute.getValue())) // C3
-    return op->emitError() << "expected a #kas_cpu.schedule as " << scheduleName
-                           << ", got " << attribute.getValue();
+    return emitAttributeValueError(op, "a #kas_cpu.schedule", attribute);
   if (!isa<ApplyOp, linalg::LinalgOp>(op)) // C4
-    return op->emitError() << "expected " << scheduleName
-                           << " on a kas.apply or a linalg operation, got "
-                           << op->getName();
+    return emitAttributePlaceError(op, "a kas.apply or a linalg operation",
+                                   attribute);
   return success();
 }
 
 LogicalResult KasCPUDialect::verifyRegionArgAttribute(
     Operation *op, unsigned, unsigned argument, NamedAttribute attribute) {
-  return op->emitError() // A1
-         << "expected no attribute of dialect kas_cpu on argument " << argument
-         << ", got " << attribute.getName().getValue();
+  return emitNoAttributeError(op, "argument", argument, attribute); // A1
 }
 
 LogicalResult KasCPUDialect::verifyRegionResultAttribute(
     Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
-  return op->emitError() // A1
-         << "expected no attribute of dialect kas_cpu on result " << result
-         << ", got " << attribute.getName().getValue();
+  return emitNoAttributeError(op, "result", result, attribute); // A1
 }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Dialect/Kas/IR/AttributeErrors.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/KasGPU/IR/KasGPU.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -259,19 +260,6 @@ GPUDeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 // Attributes of operations
 //===----------------------------------------------------------------------===//
 
-static LogicalResult emitValue(Operation *op, StringRef what,
-                               NamedAttribute attribute) {
-  return op->emitError() << "expected " << what << " as "
-                         << attribute.getName().getValue() << ", got "
-                         << attribute.getValue();
-}
-
-static LogicalResult emitPlace(Operation *op, StringRef where,
-                               NamedAttribute attribute) {
-  return op->emitError() << "expected " << attribute.getName().getValue()
-                         << " on " << where << ", got " << op->getName();
-}
-
 static bool isCount(Attribute attribute) {
   auto number = dyn_cast<IntegerAttr>(attribute);
   return number && number.getType().isInteger(64) && number.getInt() >= 0;
@@ -294,22 +282,24 @@ static LogicalResult verifyWritten(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == KasGPUDialect::scratchName) {
     if (!isa<UnitAttr>(value)) // A5
-      return emitValue(op, "a unit", attribute);
+      return emitAttributeValueError(op, "a unit", attribute);
     if (!isa<memref::AllocOp>(op)) // A5
-      return emitPlace(op, "a memref.alloc", attribute);
+      return emitAttributePlaceError(op, "a memref.alloc", attribute);
     return success();
   }
   if (name == KasGPUDialect::manifestName) {
     if (!isObject(value)) // A6
-      return emitValue(op, "the text of a JSON object", attribute);
+      return emitAttributeValueError(op, "the text of a JSON object",
+                                     attribute);
     if (!isa<ModuleOp>(op)) // A6
-      return emitPlace(op, "a module", attribute);
+      return emitAttributePlaceError(op, "a module", attribute);
     return success();
   }
   if (!isCount(value)) // A3, A4
-    return emitValue(op, "a number of type i64 of at least 0", attribute);
+    return emitAttributeValueError(op, "a number of type i64 of at least 0",
+                                   attribute);
   if (!isa<FunctionOpInterface>(op)) // A3, A4
-    return emitPlace(op, "a function", attribute);
+    return emitAttributePlaceError(op, "a function", attribute);
   return success();
 }
 
@@ -319,31 +309,32 @@ KasGPUDialect::verifyOperationAttribute(Operation *op,
   StringRef name = attribute.getName();
   if (name == scheduleName) {
     if (!isa<GPUScheduleAttr>(attribute.getValue())) // C7
-      return emitValue(op, "a #kas_gpu.schedule", attribute);
+      return emitAttributeValueError(op, "a #kas_gpu.schedule", attribute);
     if (!isa<ApplyOp, linalg::GenericOp>(op)) // C8
-      return emitPlace(op, "a kas.apply or a linalg.generic", attribute);
+      return emitAttributePlaceError(op, "a kas.apply or a linalg.generic",
+                                     attribute);
     return success();
   }
   if (name == deviceName) {
     if (!isa<GPUDeviceAttr>(attribute.getValue())) // D2
-      return emitValue(op, "a #kas_gpu.device", attribute);
+      return emitAttributeValueError(op, "a #kas_gpu.device", attribute);
     if (!isa<ModuleOp>(op)) // D3
-      return emitPlace(op, "a module", attribute);
+      return emitAttributePlaceError(op, "a module", attribute);
     return success();
   }
   if (name == assertionsName) {
     auto texts = dyn_cast<ArrayAttr>(attribute.getValue());
     if (!texts || !llvm::all_of(texts, llvm::IsaPred<StringAttr>)) // A7
-      return emitValue(op, "an array of strings", attribute);
+      return emitAttributeValueError(op, "an array of strings", attribute);
     if (!isa<FunctionOpInterface>(op)) // A7
-      return emitPlace(op, "a function", attribute);
+      return emitAttributePlaceError(op, "a function", attribute);
     return success();
   }
   if (name == scratchName || name == manifestName || name == dynamicBytesName ||
       name == numTensorMapsName)
     return verifyWritten(op, attribute);
   if (name == accessName) // A1
-    return emitPlace(op, "an argument of a kernel", attribute);
+    return emitAttributePlaceError(op, "an argument of a kernel", attribute);
   return op->emitError() // A1
          << "expected no attribute of this dialect but " << scheduleName << ", "
          << deviceName << ", " << dynamicBytesName << ", " << numTensorMapsName
@@ -368,7 +359,5 @@ LogicalResult KasGPUDialect::verifyRegionArgAttribute(
 
 LogicalResult KasGPUDialect::verifyRegionResultAttribute(
     Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
-  return op->emitError() // A1
-         << "expected no attribute of dialect kas_gpu on result " << result
-         << ", got " << attribute.getName().getValue();
+  return emitNoAttributeError(op, "result", result, attribute); // A1
 }
