@@ -111,8 +111,8 @@ bool kasModuleGetText(KasModule *module, const char *name, KasStream output,
 /// (arrays of sizes), `weights` (an array of such), `unordered_output`,
 /// `unordered_data` (arrays of booleans), `weight_outputs` (for each weight the
 /// output dimensions that its coordinates are made of), and the costs `macs`,
-/// `flops`, `parameters` and `bytes` over the symbols (null where they do not
-/// fit).
+/// `flops`, `flops_unprepared`, `training_flops`, `parameters` and `bytes` over
+/// the symbols (null where they do not fit).
 bool kasOperatorDescribe(KasModule *module, const char *name, KasStream json,
                          KasDiagnostics diagnostics);
 
@@ -122,8 +122,10 @@ bool kasOperatorGetShapes(KasModule *module, const char *name,
                           const char *binding, KasStream json,
                           KasDiagnostics diagnostics);
 
+/// See kas/Dialect/Kas/Analysis/Cost.h: `macs` and `flops` are the fewest when
+/// what depends on weights alone was computed before.
 typedef struct KasCost {
-  int64_t macs, flops, parameters, bytes;
+  int64_t macs, flops, flopsUnprepared, trainingFlops, parameters, bytes;
 } KasCost;
 
 bool kasOperatorGetCost(KasModule *module, const char *name,

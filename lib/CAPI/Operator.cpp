@@ -64,6 +64,8 @@ static void writeCost(llvm::json::OStream &writer, OperatorOp op,
   };
   write("macs", &SymbolicCost::macs);
   write("flops", &SymbolicCost::flops);
+  write("flops_unprepared", &SymbolicCost::flopsUnprepared);
+  write("training_flops", &SymbolicCost::trainingFlops);
   write("parameters", &SymbolicCost::parameters);
   write("bytes", &SymbolicCost::bytes);
 }
@@ -138,7 +140,9 @@ bool kasOperatorGetCost(KasModule *module, const char *name,
   FailureOr<Cost> numbers = getCost(op, values, [&] { return op.emitError(); });
   if (failed(numbers))
     return false;
-  *cost = {numbers->macs, numbers->flops, numbers->parameters, numbers->bytes};
+  *cost = {
+      numbers->macs,          numbers->flops,      numbers->flopsUnprepared,
+      numbers->trainingFlops, numbers->parameters, numbers->bytes};
   return true;
 }
 

@@ -43,7 +43,9 @@ static std::unique_ptr<Pass> createCanonicalize() {
 static void addOperators(OpPassManager &manager,
                          const CPUPipelineOptions &options) {
   manager.addPass(createKasSpecializePass());
-  manager.addPass(createKasRFactorPass());
+  KasRFactorPassOptions stages;
+  stages.prepared = options.prepareWeights;
+  manager.addPass(createKasRFactorPass(stages));
   if (options.registerTiles)
     manager.addNestedPass<func::FuncOp>(createDenseOutputs());
   if (options.packOperators && options.registerTiles) {

@@ -8,8 +8,8 @@
 
 #include "StageCut.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
-#include <optional>
 
 using namespace kas;
 using namespace kas::solver;
@@ -115,98 +115,104 @@ private:
 
 } // namespace
 
-/// Whether the producer of `coordinate` is above the cut.
-static bool isProducedAbove(const StageGraph::Coordinate &coordinate,
-                            uint64_t primitives, uint32_t reductions) {
-  switch (coordinate.producerKind) {
-  case StageGraph::End::Primitive:
-    return primitives >> coordinate.producer & 1;
-  case StageGraph::End::Reduction:
-    return reductions >> coordinate.producer & 1;
-  default:
+/// No coordinate is made to cross.
+static constexpr unsigned noForced = ~0u;
+
+StageCuts::StageCuts(const StageGraph &graph)
+    : graph(graph), weights(graph.coordinates.size(), 0),
+      data(graph.coordinates.size(), false) {
+  for (unsigned coordinate : graph.data)
+    data[coordinate] = true;
+  for (auto [index, weight] : llvm::enumerate(graph.weights))
+    for (unsigned coordinate : weight)
+      weights[coordinate] |= uint32_t(1) << index;
+}
+
+bool StageCuts::isProducedAbove(unsigned coordinate, const DoneSet &done,
+                                uint64_t primitives) const {
+  unsigned producer = graph.coordinates[coordinate].producer;
+  switch (graph.coordinates[coordinate].producerKind) {
+  case StageGraph::Producer::Primitive:
+    return primitives >> producer & 1;
+  case StageGraph::Producer::Reduction:
+    return done.reductions >> producer & 1;
+  case StageGraph::Producer::Output:
     return false;
   }
+  llvm_unreachable("all producers are known");
 }
 
-/// Whether the consumer of `coordinate` is above the cut.
-static bool isConsumedAbove(const StageGraph::Coordinate &coordinate,
-                            uint64_t primitives, uint32_t weights) {
-  if (coordinate.consumerKind == StageGraph::End::Primitive)
-    return primitives >> coordinate.consumer & 1;
-  return coordinate.consumer == 0 || weights >> (coordinate.consumer - 1) & 1;
+bool StageCuts::isInTensorAbove(unsigned coordinate,
+                                const DoneSet &done) const {
+  return (data[coordinate] && done.hasData) ||
+         (weights[coordinate] & done.weights) != 0;
 }
 
-bool kas::solver::crosses(const StageGraph::Coordinate &coordinate,
-                          uint64_t primitives, uint32_t reductions,
-                          uint32_t weights) {
-  return !isProducedAbove(coordinate, primitives, reductions) &&
-         isConsumedAbove(coordinate, primitives, weights);
+bool StageCuts::crosses(unsigned coordinate, const DoneSet &done,
+                        uint64_t primitives) const {
+  unsigned consumer = graph.coordinates[coordinate].consumer;
+  bool isUsedAbove =
+      isInTensorAbove(coordinate, done) ||
+      (consumer != StageGraph::noPrimitive && (primitives >> consumer & 1));
+  return isUsedAbove && !isProducedAbove(coordinate, done, primitives);
 }
 
-/// The smallest cut with at least `primitives` above, which may have no
-/// coordinate that crosses; `forced`, if any, is made to cross.
-static std::optional<StageCut>
-findSmallestCut(const StageGraph &graph, uint32_t reductions, uint32_t weights,
-                uint64_t primitives, const StageGraph::Coordinate *forced,
-                bool &hasFrontier) {
+std::optional<StageCut> StageCuts::findSmallest(const DoneSet &done,
+                                                uint64_t primitives,
+                                                uint64_t below, unsigned forced,
+                                                bool &hasFrontier) const {
   unsigned source = graph.numPrimitives, sink = source + 1;
   Network network(graph.numPrimitives + 2);
-  auto isPrimitive = [](StageGraph::End end) {
-    return end == StageGraph::End::Primitive;
-  };
+  for (auto [index, coordinate] : llvm::enumerate(graph.coordinates)) {
+    bool isPrimitive =
+        coordinate.producerKind == StageGraph::Producer::Primitive;
+    unsigned from = isPrimitive
+                        ? coordinate.producer
+                        : (isProducedAbove(index, done, 0) ? sink : source);
+    // What is above is used above only.
+    bool isBelow = index == forced || (weights[index] & ~done.weights) != 0 ||
+                   (data[index] && !done.hasData);
+    if (isBelow && from != source)
+      network.addEdge(source, from, Network::infinite);
+    unsigned consumer = coordinate.consumer;
+    bool isOperand = consumer != StageGraph::noPrimitive;
+    if (isOperand && from != source)
+      network.addEdge(consumer, from, Network::infinite);
+    bool isInTensor = isInTensorAbove(index, done);
+    if (isOperand && isInTensor && done.hasData)
+      primitives |= uint64_t(1) << consumer;
+    if (from != sink && (isInTensor || isOperand))
+      network.addEdge(from, isInTensor ? sink : consumer,
+                      fixedLog2(coordinate.size) + 1);
+  }
   for (unsigned primitive = 0; primitive < graph.numPrimitives; ++primitive)
     if (primitives >> primitive & 1)
       network.addEdge(primitive, sink, Network::infinite);
-  for (const StageGraph::Coordinate &coordinate : graph.coordinates) {
-    unsigned from =
-        isPrimitive(coordinate.producerKind)
-            ? coordinate.producer
-            : (isProducedAbove(coordinate, 0, reductions) ? sink : source);
-    unsigned to =
-        isPrimitive(coordinate.consumerKind)
-            ? coordinate.consumer
-            : (isConsumedAbove(coordinate, 0, weights) ? sink : source);
-    if (&coordinate == forced) {
-      network.addEdge(source, from, Network::infinite);
-      network.addEdge(to, sink, Network::infinite);
-    }
-    if (from == to)
-      continue;
-    // What is above is used above only.
-    network.addEdge(to, from, Network::infinite);
-    network.addEdge(from, to,
-                    coordinate.isBound ? Network::infinite
-                                       : fixedLog2(coordinate.size) + 1);
-  }
+  for (unsigned primitive = 0; primitive < graph.numPrimitives; ++primitive)
+    if (below >> primitive & 1)
+      network.addEdge(source, primitive, Network::infinite);
   if (!network.saturate(source, sink))
     return std::nullopt;
   StageCut cut;
   cut.primitives =
       network.getSinkSide(sink) & ((uint64_t(1) << graph.numPrimitives) - 1);
   hasFrontier = false;
-  uint64_t exclusive = 0;
-  for (const StageGraph::Coordinate &coordinate : graph.coordinates) {
-    if (!crosses(coordinate, cut.primitives, reductions, weights))
+  for (auto [index, coordinate] : llvm::enumerate(graph.coordinates)) {
+    if (!crosses(index, done, cut.primitives))
       continue;
     hasFrontier = true;
-    if (coordinate.isExclusive) {
-      if (exclusive >> coordinate.producer & 1)
-        return std::nullopt;
-      exclusive |= uint64_t(1) << coordinate.producer;
-    }
     cut.elements =
         llvm::SaturatingMultiply(cut.elements, uint64_t(coordinate.size));
   }
   return cut;
 }
 
-llvm::SmallVector<StageCut, 1> kas::solver::findCuts(const StageGraph &graph,
-                                                     uint32_t reductions,
-                                                     uint32_t weights,
-                                                     uint64_t primitives) {
+llvm::SmallVector<StageCut, 1> StageCuts::find(const DoneSet &done,
+                                               uint64_t primitives,
+                                               uint64_t below) const {
   bool hasFrontier = false;
-  std::optional<StageCut> cut = findSmallestCut(
-      graph, reductions, weights, primitives, nullptr, hasFrontier);
+  std::optional<StageCut> cut =
+      findSmallest(done, primitives, below, noForced, hasFrontier);
   if (!cut)
     return {};
   if (hasFrontier)
@@ -214,9 +220,13 @@ llvm::SmallVector<StageCut, 1> kas::solver::findCuts(const StageGraph &graph,
   // The data of the next stage has rank 1 at least (C10): the scalar is
   // repeated along one coordinate. Which one decides what can follow.
   llvm::SmallVector<StageCut, 1> cuts;
-  for (const StageGraph::Coordinate &coordinate : graph.coordinates) {
-    cut = findSmallestCut(graph, reductions, weights, primitives, &coordinate,
-                          hasFrontier);
+  if (!done.hasData)
+    return cuts;
+  for (auto [index, coordinate] : llvm::enumerate(graph.coordinates)) {
+    if (coordinate.consumer == StageGraph::noPrimitive)
+      continue;
+    cut = findSmallest(done, primitives | uint64_t(1) << coordinate.consumer,
+                       below, index, hasFrontier);
     if (cut && hasFrontier)
       cuts.push_back(*cut);
   }

@@ -8,11 +8,11 @@
 
 #include "kas/Solver/StagePlan.h"
 #include "StageCut.h"
+#include "StageGroups.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
-#include <tuple>
 #include <vector>
 
 using namespace kas;
@@ -24,20 +24,33 @@ namespace {
 /// A set of reductions (low bits) and weights (above them) that are done.
 using Choice = uint32_t;
 
+/// The stages that the data is part of: a chain, along which more and more is
+/// done, whose links take groups of weights.
 class Planner {
 public:
   Planner(const StageGraph &graph, const StagePlanOptions &options)
-      : graph(graph), options(options) {
-    findSizes();
-  }
+      : graph(graph), options(options), cuts(graph),
+        groups(graph, cuts, options) {}
 
   StagePlan plan() {
-    unsigned numChoices = graph.numReductions + graph.numWeights;
-    if (graph.numPrimitives > StageGraph::maxPrimitives ||
-        numChoices > StageGraph::maxChoices)
-      return makeSingleStage();
-    all = (Choice(1) << numChoices) - 1;
-    search();
+    unsigned numWeights = graph.weights.size();
+    all = (Choice(1) << (graph.numReductions + numWeights)) - 1;
+    Node data;
+    data.elements = groups.getTensorSize(graph.data);
+    data.isReached = true;
+    nodes.push_back(data);
+    if (graph.numReductions + numWeights <= StageGraph::maxChoices)
+      // Sets come after their subsets.
+      for (Choice choice = 1; choice <= all; ++choice)
+        addNodes(choice);
+    Node output;
+    output.done = all;
+    output.primitives = (uint64_t(1) << graph.numPrimitives) - 1;
+    output.elements = groups.getOutputSize();
+    nodes.push_back(output);
+    for (unsigned from = 0; from + 1 < nodes.size(); ++from)
+      if (nodes[from].isReached)
+        relax(from, nodes.size() - 1);
     return trace();
   }
 
@@ -47,9 +60,11 @@ private:
   struct Node {
     Choice done = 0;
     uint64_t primitives = 0, elements = 1;
-    bool reached = false;
-    uint64_t macs = 0, traffic = 0;
-    unsigned stages = 0, previous = 0;
+    bool isReached = false;
+    PlanCost cost;
+    unsigned previous = 0;
+    /// What the stage that leads here multiplies the one before with.
+    llvm::SmallVector<GroupOperand, 2> operands;
   };
 
   uint32_t getReductions(Choice choice) const {
@@ -58,48 +73,8 @@ private:
   uint32_t getWeights(Choice choice) const {
     return choice >> graph.numReductions;
   }
-
-  void findSizes() {
-    reductionSizes.assign(graph.numReductions, 1);
-    tensorSizes.assign(graph.numWeights + 1, 1);
-    auto multiply = [](uint64_t &product, uint64_t size) {
-      product = llvm::SaturatingMultiply(product, size);
-    };
-    for (const StageGraph::Coordinate &coordinate : graph.coordinates) {
-      if (coordinate.producerKind == StageGraph::End::Reduction)
-        reductionSizes[coordinate.producer] = coordinate.size;
-      if (coordinate.producerKind == StageGraph::End::Output)
-        multiply(outputSize, coordinate.size);
-      if (coordinate.consumerKind == StageGraph::End::Tensor)
-        multiply(tensorSizes[coordinate.consumer], coordinate.size);
-    }
-  }
-
-  /// Multiply-adds of a stage that takes `taken` and yields `elements`.
-  uint64_t getMacs(ArrayRef<uint64_t> reductions, unsigned numWeights,
-                   uint64_t elements) const {
-    if (reductions.empty() && numWeights == 0)
-      return 0;
-    uint64_t macs = elements;
-    for (uint64_t size : reductions)
-      macs = llvm::SaturatingMultiply(macs, size);
-    return llvm::SaturatingMultiply(macs, uint64_t(std::max(numWeights, 1u)));
-  }
-
-  uint64_t getMacs(Choice taken, uint64_t elements) const {
-    llvm::SmallVector<uint64_t> reductions;
-    for (unsigned i = 0; i < graph.numReductions; ++i)
-      if (getReductions(taken) >> i & 1)
-        reductions.push_back(reductionSizes[i]);
-    return getMacs(reductions, llvm::popcount(getWeights(taken)), elements);
-  }
-
-  uint64_t getTraffic(Choice taken, uint64_t from, uint64_t to) const {
-    uint64_t traffic = llvm::SaturatingAdd(from, to);
-    for (unsigned i = 0; i < graph.numWeights; ++i)
-      if (getWeights(taken) >> i & 1)
-        traffic = llvm::SaturatingAdd(traffic, tensorSizes[i + 1]);
-    return traffic;
+  DoneSet getDone(Choice choice) const {
+    return {getReductions(choice), getWeights(choice), /*hasData=*/true};
   }
 
   Node makeNode(Choice choice, const StageCut &cut) const {
@@ -110,33 +85,31 @@ private:
     return node;
   }
 
-  llvm::SmallVector<StageCut, 1> findCutsOf(Choice choice,
-                                            uint64_t primitives) const {
-    auto cuts =
-        findCuts(graph, getReductions(choice), getWeights(choice), primitives);
-    llvm::erase_if(cuts, [&](const StageCut &cut) {
+  llvm::SmallVector<StageCut, 1> findCuts(Choice choice,
+                                          uint64_t primitives) const {
+    auto found = cuts.find(getDone(choice), primitives);
+    llvm::erase_if(found, [&](const StageCut &cut) {
       return cut.elements > options.maxIntermediateElements;
     });
-    return cuts;
+    return found;
   }
 
   /// Adds the points at which `choice` is done, and tries the stages there.
   void addNodes(Choice choice) {
     unsigned begin = nodes.size();
-    auto cuts = findCutsOf(choice, 0);
-    for (const StageCut &cut : cuts)
+    auto found = findCuts(choice, 0);
+    for (const StageCut &cut : found)
       nodes.push_back(makeNode(choice, cut));
-    for (unsigned from = 0; !cuts.empty() && from < begin; ++from) {
-      const Node start = nodes[from];
-      if (!start.reached || (start.done & ~choice) != 0 ||
-          getReductions(choice & ~start.done) == 0)
+    for (unsigned from = 0; !found.empty() && from < begin; ++from) {
+      if (!nodes[from].isReached || (nodes[from].done & ~choice) != 0)
         continue;
-      for (const StageCut &cut : cuts) {
+      for (const StageCut &cut : found) {
         // Cuts are nested but for those where a scalar is repeated.
-        if ((start.primitives & ~cut.primitives) == 0)
+        uint64_t primitives = nodes[from].primitives;
+        if ((primitives & ~cut.primitives) == 0)
           relax(from, findNode(begin, choice, cut));
         else
-          for (const StageCut &nested : findCutsOf(choice, start.primitives))
+          for (const StageCut &nested : findCuts(choice, primitives))
             relax(from, findNode(begin, choice, nested));
       }
     }
@@ -151,112 +124,129 @@ private:
     return nodes.size() - 1;
   }
 
-  void search() {
-    Node data;
-    data.elements = tensorSizes[0];
-    data.reached = true;
-    nodes.push_back(data);
-    // Sets come after their subsets. An intermediate is the result of a
-    // reduction.
-    for (uint64_t choice = 1; choice <= all; ++choice)
-      if (getReductions(choice) != 0)
-        addNodes(choice);
-    StageCut output;
-    output.primitives = (uint64_t(1) << graph.numPrimitives) - 1;
-    output.elements = outputSize;
-    nodes.push_back(makeNode(all, output));
-    for (unsigned from = 0; from + 1 < nodes.size(); ++from)
-      if (nodes[from].reached)
-        relax(from, nodes.size() - 1);
+  StageShape getShape(const Node &start, const Node &end) const {
+    StageShape shape;
+    shape.reductions = getReductions(end.done & ~start.done);
+    shape.primitives = end.primitives & ~start.primitives;
+    shape.elements = end.elements;
+    shape.read = start.elements;
+    shape.hasData = true;
+    return shape;
   }
 
-  /// Tries the stage from one point to another.
+  /// Tries the stages from one point to another.
   void relax(unsigned from, unsigned to) {
     const Node &start = nodes[from];
     Node &end = nodes[to];
-    Choice taken = end.done & ~start.done;
-    uint64_t macs =
-        llvm::SaturatingAdd(start.macs, getMacs(taken, end.elements));
-    uint64_t traffic = llvm::SaturatingAdd(
-        start.traffic, getTraffic(taken, start.elements, end.elements));
-    unsigned stages = start.stages + 1;
-    if (end.reached && std::tie(end.macs, end.traffic, end.stages) <=
-                           std::tie(macs, traffic, stages))
-      return;
-    end.reached = true;
-    end.macs = macs;
-    end.traffic = traffic;
-    end.stages = stages;
-    end.previous = from;
+    StageShape shape = getShape(start, end);
+    groups.forEachPartition(
+        getWeights(end.done & ~start.done), shape,
+        [&](ArrayRef<GroupOperand> operands) {
+          PlanCost cost = start.cost + groups.getCost(shape, operands);
+          if (end.isReached && !(cost < end.cost))
+            return;
+          end.isReached = true;
+          end.cost = cost;
+          end.previous = from;
+          end.operands.assign(operands.begin(), operands.end());
+        });
   }
 
   /// The stages from the data to the output.
-  StagePlan trace() const {
+  StagePlan trace() {
     StagePlan plan;
-    plan.macs = nodes.back().macs;
-    plan.traffic = nodes.back().traffic;
+    plan.macs = nodes.back().cost.macs;
+    plan.traffic = nodes.back().cost.traffic;
+    llvm::SmallVector<unsigned> chain;
     for (unsigned to = nodes.size() - 1; to != 0; to = nodes[to].previous)
-      plan.stages.push_back(makeStage(nodes[nodes[to].previous], nodes[to],
-                                      to + 1 == nodes.size()));
-    std::reverse(plan.stages.begin(), plan.stages.end());
-    return plan;
-  }
-
-  Stage makeStage(const Node &from, const Node &to, bool isLast) const {
-    Stage stage;
-    auto addBits = [](uint64_t bits, llvm::SmallVectorImpl<unsigned> &list) {
-      for (; bits != 0; bits &= bits - 1)
-        list.push_back(llvm::countr_zero(bits));
-    };
-    Choice taken = to.done & ~from.done;
-    addBits(getReductions(taken), stage.reductions);
-    addBits(getWeights(taken), stage.weights);
-    addBits(to.primitives & ~from.primitives, stage.primitives);
-    for (auto [index, coordinate] : llvm::enumerate(graph.coordinates)) {
-      bool isFrontier =
-          isLast ? coordinate.producerKind == StageGraph::End::Output
-                 : crosses(coordinate, to.primitives, getReductions(to.done),
-                           getWeights(to.done));
-      if (isFrontier)
-        stage.frontier.push_back(index);
+      chain.push_back(to);
+    StageOperand input;
+    for (unsigned to : llvm::reverse(chain)) {
+      const Node &node = nodes[to];
+      const Node &start = nodes[node.previous];
+      bool isLast = to + 1 == nodes.size();
+      Stage stage =
+          groups.makeStage(getShape(start, node), node.operands, plan);
+      stage.operands.insert(stage.operands.begin(), input);
+      for (unsigned index = 0; index < graph.coordinates.size(); ++index)
+        if (isLast ? graph.coordinates[index].producerKind ==
+                         StageGraph::Producer::Output
+                   : cuts.crosses(index, getDone(node.done), node.primitives))
+          stage.frontier.push_back(index);
+      input = {StageOperand::Kind::Stage, unsigned(plan.stages.size())};
+      plan.stages.push_back(std::move(stage));
     }
-    stage.macs = getMacs(taken, to.elements);
-    stage.elements = to.elements;
-    return stage;
-  }
-
-  StagePlan makeSingleStage() const {
-    StagePlan plan;
-    Stage &stage = plan.stages.emplace_back();
-    auto fill = [](llvm::SmallVectorImpl<unsigned> &list, unsigned count) {
-      list.assign(llvm::seq(count).begin(), llvm::seq(count).end());
-    };
-    fill(stage.reductions, graph.numReductions);
-    fill(stage.weights, graph.numWeights);
-    fill(stage.primitives, graph.numPrimitives);
-    for (auto [index, coordinate] : llvm::enumerate(graph.coordinates))
-      if (coordinate.producerKind == StageGraph::End::Output)
-        stage.frontier.push_back(index);
-    stage.macs = plan.macs =
-        getMacs(reductionSizes, graph.numWeights, outputSize);
-    stage.elements = outputSize;
-    plan.traffic = outputSize;
-    for (uint64_t size : tensorSizes)
-      plan.traffic = llvm::SaturatingAdd(plan.traffic, size);
     return plan;
   }
 
   const StageGraph &graph;
   const StagePlanOptions &options;
+  StageCuts cuts;
+  WeightGroups groups;
   Choice all = 0;
   std::vector<Node> nodes;
-  llvm::SmallVector<uint64_t> reductionSizes, tensorSizes;
-  uint64_t outputSize = 1;
+};
+
+/// All in one loop nest, of a graph that is too large for bit sets.
+class SingleNest {
+public:
+  explicit SingleNest(const StageGraph &graph) : graph(graph) {}
+
+  StagePlan plan(StageCost cost) const {
+    Stage stage;
+    fill(stage.reductions, graph.numReductions);
+    fill(stage.primitives, graph.numPrimitives);
+    stage.operands.push_back({});
+    stage.elements = 1;
+    uint64_t points = 1;
+    auto multiply = [](uint64_t &product, uint64_t size) {
+      product = llvm::SaturatingMultiply(product, size);
+    };
+    for (auto [index, coordinate] : llvm::enumerate(graph.coordinates)) {
+      if (coordinate.producerKind == StageGraph::Producer::Primitive)
+        continue;
+      multiply(points, coordinate.size);
+      if (coordinate.producerKind == StageGraph::Producer::Reduction)
+        continue;
+      multiply(stage.elements, coordinate.size);
+      stage.frontier.push_back(index);
+    }
+    StagePlan plan;
+    plan.traffic = stage.elements;
+    auto read = [&](ArrayRef<unsigned> tensor) {
+      uint64_t elements = 1;
+      for (unsigned coordinate : tensor)
+        multiply(elements, graph.coordinates[coordinate].size);
+      plan.traffic = llvm::SaturatingAdd(plan.traffic, elements);
+    };
+    read(graph.data);
+    for (auto [index, weight] : llvm::enumerate(graph.weights)) {
+      stage.operands.push_back({StageOperand::Kind::Weight, unsigned(index)});
+      read(weight);
+    }
+    uint64_t numOperands = stage.operands.size();
+    bool hasSums = graph.numReductions != 0;
+    stage.macs =
+        getStageMacs(StageCost::Unprepared, points, numOperands, hasSums);
+    plan.macs = getStageMacs(cost, points, numOperands, hasSums);
+    plan.stages.push_back(std::move(stage));
+    return plan;
+  }
+
+private:
+  static void fill(llvm::SmallVectorImpl<unsigned> &list, unsigned count) {
+    list.assign(llvm::seq(count).begin(), llvm::seq(count).end());
+  }
+
+  const StageGraph &graph;
 };
 
 } // namespace
 
 StagePlan kas::solver::planStages(const StageGraph &graph,
                                   const StagePlanOptions &options) {
+  if (graph.numPrimitives > StageGraph::maxPrimitives ||
+      graph.numReductions + graph.weights.size() >= 32)
+    return SingleNest(graph).plan(options.cost);
   return Planner(graph, options).plan();
 }

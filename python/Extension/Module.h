@@ -77,14 +77,15 @@ public:
                                   stream, sink);
     });
   }
-  std::tuple<int64_t, int64_t, int64_t, int64_t>
+  std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t>
   getCost(const std::string &name, const std::string &binding) {
     KasCost cost = {};
     run([&](KasDiagnostics sink) {
       return kasOperatorGetCost(module.get(), name.c_str(), binding.c_str(),
                                 &cost, sink);
     });
-    return {cost.macs, cost.flops, cost.parameters, cost.bytes};
+    return {cost.macs,          cost.flops,      cost.flopsUnprepared,
+            cost.trainingFlops, cost.parameters, cost.bytes};
   }
   double getFanIn(const std::string &name, const std::string &binding) {
     double fanIn = 0;

@@ -57,15 +57,25 @@ class _Description(Sizes):
     unordered_output: list[bool]
     macs: str | None
     flops: str | None
+    flops_unprepared: str | None
+    training_flops: str | None
     parameters: str | None
     bytes: str | None
 
 
 class Cost(NamedTuple):
-    """What one evaluation of an operator costs: multiply-adds, 2 FLOPs each, elements of weights, bytes moved."""
+    """What one evaluation of an operator costs.
+
+    ``macs`` are the fewest multiply-adds when all that depends on weights alone was computed before, as for inference;
+    ``flops`` are 2 for each. ``flops_unprepared`` are the fewest with new weights, ``training_flops`` the fewest for
+    that and the gradients of the data and of all weights. ``parameters`` are the elements of the weights, ``bytes`` those
+    of data, weights and output in f32.
+    """
 
     macs: int
     flops: int
+    flops_unprepared: int
+    training_flops: int
     parameters: int
     bytes: int
 
@@ -75,6 +85,8 @@ class SymbolicCost(NamedTuple):
 
     macs: str | None
     flops: str | None
+    flops_unprepared: str | None
+    training_flops: str | None
     parameters: str | None
     bytes: str | None
 
@@ -213,8 +225,7 @@ class Operator:
     @property
     def symbolic_cost(self) -> SymbolicCost:
         """The cost as one loop nest, over the symbols."""
-        description = self._description
-        return SymbolicCost(description["macs"], description["flops"], description["parameters"], description["bytes"])
+        return SymbolicCost(*(self._description[name] for name in SymbolicCost._fields))
 
     def cost(self, binding: Binding = None) -> Cost:
         """The cost at a binding, with the best stages."""

@@ -38,24 +38,31 @@ private:
   uint64_t GraphCost::*number;
 };
 
-class BytesEvaluator final : public Evaluator {
+/// A number that is counted when it is needed.
+class CountEvaluator final : public Evaluator {
 public:
-  explicit BytesEvaluator(std::shared_ptr<const SearchProblem> problem)
-      : problem(std::move(problem)) {}
+  using Count = std::function<std::optional<uint64_t>(const SearchProblem &,
+                                                      const OperatorGraph &)>;
 
-  llvm::StringRef getName() const override { return "bytes"; }
+  CountEvaluator(llvm::StringRef name,
+                 std::shared_ptr<const SearchProblem> problem, Count count)
+      : name(name), problem(std::move(problem)), count(std::move(count)) {}
+
+  llvm::StringRef getName() const override { return name; }
   bool isDeterministic() const override { return true; }
 
   llvm::Expected<Metrics> evaluate(const Solution &solution) override {
-    std::optional<uint64_t> bytes =
-        getBytes(*problem, static_cast<const OperatorGraph &>(solution));
-    if (!bytes)
+    std::optional<uint64_t> number =
+        count(*problem, static_cast<const OperatorGraph &>(solution));
+    if (!number)
       return llvm::createStringError("does not fit 63 bits");
-    return Metrics{{"bytes", static_cast<double>(*bytes)}};
+    return Metrics{{name, static_cast<double>(*number)}};
   }
 
 private:
+  std::string name;
   std::shared_ptr<const SearchProblem> problem;
+  Count count;
 };
 
 using Factories = std::map<std::string, EvaluatorFactory, std::less<>>;
@@ -87,14 +94,30 @@ static EvaluatorFactory makeCostFactory(llvm::StringRef name,
   };
 }
 
+static EvaluatorFactory makeCountFactory(llvm::StringRef name,
+                                         CountEvaluator::Count count) {
+  return [=](const EvaluatorSettings &settings) {
+    return std::make_unique<CountEvaluator>(name, settings.problem, count);
+  };
+}
+
+static EvaluatorFactory makeFlopsFactory(llvm::StringRef name,
+                                         solver::StageCost cost) {
+  return makeCountFactory(
+      name, [=](const SearchProblem &problem, const OperatorGraph &graph) {
+        return getFlops(problem, graph, cost);
+      });
+}
+
 static Factories &getFactories() {
   static Factories factories = {
       {"flops", makeCostFactory("flops", &GraphCost::flops)},
       {"params", makeCostFactory("params", &GraphCost::params)},
-      {"bytes",
-       [](const EvaluatorSettings &settings) {
-         return std::make_unique<BytesEvaluator>(settings.problem);
-       }},
+      {"flops_unprepared",
+       makeFlopsFactory("flops_unprepared", solver::StageCost::Unprepared)},
+      {"training_flops",
+       makeFlopsFactory("training_flops", solver::StageCost::Training)},
+      {"bytes", makeCountFactory("bytes", getBytes)},
       {"imitation", makeImitationEvaluator},
       {"latency", makeLatencyEvaluator},
       {"external", makeExternalEvaluator}};

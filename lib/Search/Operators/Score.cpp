@@ -16,7 +16,8 @@ using namespace kas::search;
 /// Counts are exact up to 2^53.
 static mlir::Attribute getAttribute(mlir::Builder &builder,
                                     llvm::StringRef name, double value) {
-  if (name == "flops" || name == "params" || name == "bytes")
+  if (name == "flops" || name == "flops_unprepared" ||
+      name == "training_flops" || name == "params" || name == "bytes")
     return builder.getI64IntegerAttr(static_cast<int64_t>(value));
   return builder.getF64FloatAttr(value);
 }

@@ -59,6 +59,39 @@ void StagedCost::findDependences() {
   }
 }
 
+/// Fills `dataReductions` and `weightReductions`: what is summed before a
+/// tensor has it is summed with that tensor.
+void StagedCost::findReached() {
+  reached.assign(nodes.size(), 0);
+  for (auto [number, index] : llvm::enumerate(reductions))
+    reached[index] = Choice(1) << number;
+  // Operands come first.
+  for (unsigned index = 0; index < nodes.size(); ++index) {
+    if (isLeaf(index))
+      continue;
+    reached[index] = reached[nodes[index].first];
+    if (isBinary(index))
+      reached[index] |= reached[nodes[index].second];
+  }
+  dataReductions = 0;
+  for (unsigned index : data)
+    dataReductions |= reached[index];
+  weightReductions.assign(weights.size(), 0);
+  for (auto [number, weight] : llvm::enumerate(weights))
+    for (unsigned index : weight)
+      weightReductions[number] |= reached[index];
+}
+
+/// The reductions that what is done has, the data among it: those of the others
+/// are summed before, with the weights.
+StagedCost::Choice StagedCost::getReached(Choice done) const {
+  Choice result = dataReductions;
+  for (unsigned number = 0; number < weights.size(); ++number)
+    if (done >> (numReductions + number) & 1)
+      result |= weightReductions[number];
+  return result;
+}
+
 /// Fills `conflicts`: a weight that is not done needs what is not done.
 void StagedCost::findConflicts() {
   Choice reductionMask = (Choice(1) << numReductions) - 1;
@@ -76,7 +109,7 @@ void StagedCost::findConflicts() {
 void StagedCost::findChoices() {
   findConflicts();
   choices.assign(1, 0);
-  Choice all = getAll();
+  Choice all = (Choice(1) << (numReductions + weights.size())) - 1;
   Choice reductionMask = (Choice(1) << numReductions) - 1;
   for (Choice done = 1; done <= all; ++done) {
     if (!(done & reductionMask))
@@ -87,6 +120,9 @@ void StagedCost::findChoices() {
     if (isLegal)
       choices.push_back(done);
   }
+  reachedOf.clear();
+  for (Choice done : choices)
+    reachedOf.push_back(getReached(done));
   elementsOf.assign(choices.size() * lanes, 0);
   for (unsigned index = 1; index < choices.size(); ++index)
     computeElements(choices[index], &elementsOf[index * lanes]);
@@ -97,15 +133,6 @@ void StagedCost::findChoices() {
           points[(set & (set - 1)) * lanes + b] *
           static_cast<double>(
               sizes[nodes[reductions[llvm::countr_zero(set)]].size].values[b]);
-}
-
-/// Shares are in order.
-bool StagedCost::isInOrder(Choice done) const {
-  Choice doneWeights = done >> numReductions;
-  for (auto [number, others] : llvm::enumerate(before))
-    if ((doneWeights >> number & 1) && (others & ~doneWeights))
-      return false;
-  return true;
 }
 
 /// Strides make coordinates larger, windows are larger than their base.
@@ -170,197 +197,114 @@ void StagedCost::computeElements(Choice done, double *elements) {
             static_cast<double>(sizes[nodes[index].size].values[binding]));
 }
 
-/// The multiply-adds per point of what a stage makes are the products of what
-/// it sums, once for each weight.
-double StagedCost::getTensors(Choice taken) const {
-  return taken ? std::max(llvm::popcount(taken >> numReductions), 1) : 0;
-}
-
-/// The least multiply-adds until `to` is done, by binding; `elements` are those
-/// of what it leaves. Only the last stage may be without a reduction.
-/// Most of the time of a search goes here.
+/// Fills what is best for a choice, or at the end for the output. Only the last
+/// stage may be without a reduction, and one that takes nothing is a view. Most
+/// of the time of a search goes here.
 template <unsigned Lanes>
-void StagedCost::relax(Choice to, bool isLast, const double *elements,
-                       double *least) const {
-  Choice reductionMask = (Choice(1) << numReductions) - 1;
+void StagedCost::relax(unsigned index) {
+  Choice reductionMask = (Choice(1) << numReductions) - 1,
+         to = getChoice(index);
+  bool isLast = index == choices.size();
+  const double *elements = getElements(index);
   for (unsigned chunk = 0; chunk < lanes; chunk += Lanes) {
     double result[Lanes], factors[Lanes];
     std::fill_n(result, Lanes, infinite);
     std::copy_n(elements + chunk, Lanes, factors);
-    for (unsigned from : inOrder) {
+    for (unsigned from = 0; from < index; ++from) {
       Choice taken = to & ~choices[from];
       if ((choices[from] & ~to) || (!(taken & reductionMask) && !isLast))
         continue;
-      double tensors = getTensors(taken);
-      const double *loops = &points[(taken & reductionMask) * lanes + chunk];
+      const double *loops = &points[(taken & reachedOf[from]) * lanes + chunk];
       const double *start = &best[from * lanes + chunk];
+      double isProduct = taken ? 1 : 0;
       for (unsigned b = 0; b < Lanes; ++b) {
-        double macs = start[b] + factors[b] * loops[b] * tensors;
+        double macs = start[b] + factors[b] * loops[b] * isProduct;
         result[b] = macs < result[b] ? macs : result[b];
       }
     }
-    std::copy_n(result, Lanes, least + chunk);
+    std::copy_n(result, Lanes, &best[index * lanes + chunk]);
   }
 }
 
 template <unsigned Lanes>
-double StagedCost::computeMacsInOneOrder() {
+double StagedCost::computeMacsOfChoices() {
   best.assign((choices.size() + 1) * lanes, infinite);
   std::fill_n(best.begin(), lanes, 0);
-  inOrder.assign(1, 0);
-  for (unsigned to = 1; to < choices.size(); ++to) {
-    if (!isInOrder(choices[to]))
-      continue;
-    relax<Lanes>(choices[to], /*isLast=*/false, &elementsOf[to * lanes],
-                 &best[to * lanes]);
-    inOrder.push_back(to);
-  }
-  // The last stage makes the output.
-  double *total = &best[choices.size() * lanes];
-  relax<Lanes>(getAll(), /*isLast=*/true, outputs.data(), total);
+  for (unsigned index = 1; index <= choices.size(); ++index)
+    relax<Lanes>(index);
+  const double *total = &best[choices.size() * lanes];
   double sum = 0;
   for (unsigned b = 0; b < numBindings; ++b)
     sum += total[b] * static_cast<double>(problem.multiplicities[b]);
   return sum;
 }
 
-double StagedCost::computeMacsInOneOrder() {
+double StagedCost::computeMacsOfChoices() {
   switch (lanes) {
   case 1:
-    return computeMacsInOneOrder<1>();
+    return computeMacsOfChoices<1>();
   case 2:
-    return computeMacsInOneOrder<2>();
+    return computeMacsOfChoices<2>();
   case 4:
-    return computeMacsInOneOrder<4>();
+    return computeMacsOfChoices<4>();
   default:
-    return computeMacsInOneOrder<8>();
+    return computeMacsOfChoices<8>();
   }
 }
 
-/// The last choice before `to` on the best way to it under a binding.
-unsigned StagedCost::findPrevious(Choice to, bool isLast,
-                                  const double *elements, double least,
-                                  unsigned binding) const {
-  Choice reductionMask = (Choice(1) << numReductions) - 1;
+/// The last choice before one, or before the output, on the best way to it
+/// under a binding.
+unsigned StagedCost::findPrevious(unsigned index, unsigned binding) const {
+  Choice reductionMask = (Choice(1) << numReductions) - 1,
+         to = getChoice(index);
+  bool isLast = index == choices.size();
+  double elements = getElements(index)[binding];
   auto isOnWay = [&](unsigned from) {
     Choice taken = to & ~choices[from];
+    double loops = points[(taken & reachedOf[from]) * lanes + binding];
     return !(choices[from] & ~to) && ((taken & reductionMask) || isLast) &&
-           best[from * lanes + binding] +
-                   elements[binding] *
-                       points[(taken & reductionMask) * lanes + binding] *
-                       getTensors(taken) ==
-               least;
+           best[from * lanes + binding] + elements * loops * (taken ? 1 : 0) ==
+               best[index * lanes + binding];
   };
   // Of equal ways, the last stage takes most, all others least.
-  const auto *first = llvm::find_if(inOrder, isOnWay);
-  while (!isLast && first != inOrder.end()) {
-    const auto *next = std::find_if(first + 1, inOrder.end(), isOnWay);
-    if (next == inOrder.end())
-      break;
-    first = next;
-  }
-  assert(first != inOrder.end() && "the least is that of some way");
-  return *first;
+  auto all = llvm::seq(index);
+  unsigned found = isLast ? *llvm::find_if(all, isOnWay)
+                          : *llvm::find_if(llvm::reverse(all), isOnWay);
+  assert(isOnWay(found) && "the least is that of some way");
+  return found;
 }
 
-/// Weights of one stage have the number of that stage.
-llvm::SmallVector<std::pair<unsigned, unsigned>, 4>
-StagedCost::traceWeights(unsigned binding) const {
-  llvm::SmallVector<std::pair<unsigned, unsigned>, 4> order;
-  Choice after = getAll();
-  unsigned index =
-      findPrevious(after, /*isLast=*/true, outputs.data(),
-                   best[choices.size() * lanes + binding], binding);
-  for (unsigned stage = nodes.size();; --stage) {
-    Choice done = choices[index];
+/// The weights in the order in which the best stages of a binding take them.
+void StagedCost::findWeightOrder(unsigned binding) {
+  weightOrder.clear();
+  for (unsigned index = choices.size(); index != 0;) {
+    unsigned previous = findPrevious(index, binding);
+    Choice taken = getChoice(index) & ~choices[previous];
     for (unsigned number = 0; number < weights.size(); ++number)
-      if ((after & ~done) >> (numReductions + number) & 1)
-        order.emplace_back(number, stage);
-    if (after == done || done == 0)
-      break;
-    after = done;
-    index = findPrevious(done, /*isLast=*/false, &elementsOf[index * lanes],
-                         best[index * lanes + binding], binding);
+      if (taken >> (numReductions + number) & 1)
+        weightOrder.push_back(number);
+    index = previous;
   }
-  std::reverse(order.begin(), order.end());
-  return order;
-}
-
-/// A share chain is cut from its top: a weight can be done only when those that
-/// share the coordinate above it are. The last two weights of a coordinate that
-/// the data does not use share it evenly.
-void StagedCost::orderShares(llvm::ArrayRef<unsigned> order) {
-  before.assign(weights.size(), 0);
-  for (unsigned index = 0; index < nodes.size(); ++index) {
-    bool isUsedElsewhere =
-        llvm::is_contained(data, index) ||
-        llvm::any_of(llvm::seq<unsigned>(0, nodes.size()), [&](unsigned user) {
-          return !isLeaf(user) &&
-                 (nodes[user].first == index ||
-                  (isBinary(user) && nodes[user].second == index));
-        });
-    uint32_t above = 0;
-    for (unsigned number : order) {
-      if (!llvm::is_contained(weights[number], index))
-        continue;
-      if (isUsedElsewhere || llvm::popcount(above) > 1)
-        before[number] |= above;
-      above |= 1 << number;
-    }
-  }
+  std::reverse(weightOrder.begin(), weightOrder.end());
 }
 
 double StagedCost::computeMacs() {
   findDependences();
+  findReached();
   findChoices();
-  before.assign(weights.size(), 0);
-  double macs = computeMacsInOneOrder();
-  // Most operators are as fast with shares in one order as in any.
-  unsigned costliest = 0;
-  for (unsigned b = 1; b < numBindings; ++b)
-    if (outputs[b] > outputs[costliest])
-      costliest = b;
-  weightOrder.clear();
-  for (auto [number, stage] : traceWeights(costliest))
-    weightOrder.push_back(number);
-  orderShares(weightOrder);
-  auto agrees = [&](unsigned binding) {
-    uint32_t done = 0;
-    auto trace = traceWeights(binding);
-    for (unsigned begin = 0, end = 0; begin < trace.size(); begin = end) {
-      while (end < trace.size() && trace[end].second == trace[begin].second)
-        done |= 1 << trace[end++].first;
-      for (unsigned index = begin; index < end; ++index)
-        if (before[trace[index].first] & ~done)
-          return false;
-    }
-    return true;
-  };
-  if (weights.size() < 2 || llvm::all_of(llvm::seq(numBindings), agrees))
-    return macs;
-  auto order = llvm::to_vector<4>(llvm::seq<unsigned>(0, weights.size()));
-  macs = infinite;
-  do {
-    orderShares(order);
-    double inOrder = computeMacsInOneOrder();
-    if (inOrder < macs)
-      weightOrder = order;
-    macs = std::min(macs, inOrder);
-  } while (std::next_permutation(order.begin(), order.end()));
-  return macs;
+  return computeMacsOfChoices();
 }
 
 double StagedCost::computeLeastFlops(uint64_t removable) {
-  findDependences();
-  before.assign(weights.size(), 0);
   removed = removable;
-  findChoices();
+  double macs = computeMacs();
   removed = 0;
-  return 2 * computeMacsInOneOrder();
+  return 2 * macs;
 }
 
 std::optional<GraphCost> StagedCost::compute() {
   double flops = computeFlops(), params = 0;
+  findWeightOrder(std::distance(outputs.begin(), llvm::max_element(outputs)));
   for (unsigned binding = 0; binding < numBindings; ++binding)
     for (llvm::ArrayRef<unsigned> weight : weights) {
       auto product = static_cast<double>(problem.multiplicities[binding]);

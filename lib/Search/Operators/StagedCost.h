@@ -19,8 +19,10 @@
 namespace kas::search {
 
 /// The multiply-adds of the best stages of an operator under all bindings at
-/// once: the value of `planStages` (kas/Solver/StagePlan.h), which finds the
-/// stages themselves, in a few microseconds. Dynamic programming over the sets
+/// once: the value of `planStages` (kas/Solver/StagePlan.h) with prepared
+/// weights, which finds the stages themselves, in a few microseconds. A stage
+/// multiplies by all of its weights at once, and sums what only they have
+/// before. Dynamic programming over the sets
 /// of reductions and weights that are done; what a set leaves is indexed
 /// by the smallest cut of the expressions that does not separate what is done
 /// from what needs it. Exact while all numbers are below 2^53.
@@ -57,9 +59,8 @@ public:
   /// coordinates of the data, the nodes `removable` (one bit each), from the
   /// tensors in which they are not summed yet.
   double computeLeastFlops(uint64_t removable);
-  /// After `compute`: the weights in the order in which the stages take them,
-  /// from the data to the output. Weights that share a coordinate have one
-  /// order for all bindings, which the order of shares in the operator fixes.
+  /// After `compute`: the weights in the order in which the stages of the
+  /// largest binding take them, from the data to the output.
   llvm::ArrayRef<unsigned> getWeightOrder() const { return weightOrder; }
 
 private:
@@ -68,28 +69,27 @@ private:
 
   /// The multiply-adds, summed over the bindings times their multiplicities.
   double computeMacs();
-  /// The same when shares allow one order of weights only.
-  double computeMacsInOneOrder();
+  double computeMacsOfChoices();
   template <unsigned Lanes>
-  double computeMacsInOneOrder();
+  double computeMacsOfChoices();
   template <unsigned Lanes>
-  void relax(Choice to, bool isLast, const double *elements,
-             double *least) const;
-  unsigned findPrevious(Choice to, bool isLast, const double *elements,
-                        double least, unsigned binding) const;
-  double getTensors(Choice taken) const;
-  Choice getAll() const {
-    return (Choice(1) << (numReductions + weights.size())) - 1;
+  void relax(unsigned index);
+  unsigned findPrevious(unsigned index, unsigned binding) const;
+  /// Of the choices, and after them of the whole.
+  Choice getChoice(unsigned index) const {
+    return index < choices.size()
+               ? choices[index]
+               : (Choice(1) << (numReductions + weights.size())) - 1;
   }
-  /// The weights in the order in which the best stages of a binding take them,
-  /// with the number of the stage, from the data to the output.
-  llvm::SmallVector<std::pair<unsigned, unsigned>, 4>
-  traceWeights(unsigned binding) const;
-  void orderShares(llvm::ArrayRef<unsigned> order);
+  const double *getElements(unsigned index) const {
+    return index < choices.size() ? &elementsOf[index * lanes] : outputs.data();
+  }
+  void findWeightOrder(unsigned binding);
+  void findReached();
+  Choice getReached(Choice done) const;
   void findDependences();
   void findConflicts();
   void findChoices();
-  bool isInOrder(Choice done) const;
   /// Elements of what is left when `done` is done, by binding.
   void computeElements(Choice done, double *elements);
   void multiplyCut(unsigned node, Choice done, double *elements);
@@ -115,13 +115,14 @@ private:
   llvm::SmallVector<Choice, 24> needed, above;
   llvm::SmallVector<unsigned, 8> reductions;
   uint64_t visited = 0, removed = 0;
-  /// By weight: those that must be done when it is.
-  llvm::SmallVector<uint32_t, 4> before;
+  /// The reductions that nodes, the data and weights depend on.
+  llvm::SmallVector<Choice, 24> reached;
+  Choice dataReductions = 0;
+  llvm::SmallVector<Choice, 4> weightReductions;
   /// By weight: what must not be done when it is not.
   llvm::SmallVector<Choice, 4> conflicts;
-  /// The sets that may be done; indices of those in the order of shares.
-  std::vector<Choice> choices;
-  llvm::SmallVector<uint32_t, 0> inOrder;
+  /// The sets that may be done, and the reductions that they depend on.
+  std::vector<Choice> choices, reachedOf;
   llvm::SmallVector<unsigned, 4> weightOrder;
   bool hasCut = false;
   /// By index of `choices` and binding; the last of `best` is the whole.

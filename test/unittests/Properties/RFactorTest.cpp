@@ -20,27 +20,41 @@ using namespace mlir;
 /// Intermediates are rounded to f32 between stages.
 static constexpr double tolerance = 1e-5;
 
-/// The value of a chain of operators, each with its own weights.
+/// The value of the operators of a plan.
 static std::vector<float> evaluateStages(ArrayRef<OperatorOp> stages,
                                          const StagePlan &plan,
                                          const Inputs &inputs) {
-  std::vector<float> value = inputs.data;
+  std::vector<std::vector<float>> results;
+  auto getValue = [&](const StageOperand &operand) -> ArrayRef<float> {
+    switch (operand.kind) {
+    case StageOperand::Kind::Data:
+      return inputs.data;
+    case StageOperand::Kind::Weight:
+      return inputs.weights[operand.index];
+    case StageOperand::Kind::Stage:
+      return results[operand.index];
+    }
+    llvm_unreachable("all kinds are known");
+  };
   for (auto [op, stage] : llvm::zip_equal(stages, plan.stages)) {
     Inputs ofStage(getShapes(op), 0);
-    ofStage.data = value;
-    for (auto [index, weight] : llvm::enumerate(stage.weights))
-      ofStage.weights[index] = inputs.weights[weight];
-    value = evaluate(op, ofStage);
+    ofStage.data = getValue(stage.operands.front());
+    for (auto [index, operand] :
+         llvm::enumerate(llvm::drop_begin(stage.operands)))
+      ofStage.weights[index] = getValue(operand);
+    results.push_back(evaluate(op, ofStage));
   }
-  return value;
+  return results.back();
 }
 
-TEST(RFactor, StagesKeepTheMeaning) {
-  unsigned staged = 0, longest = 0;
+static void expectStagesToKeepTheMeaning(StageCost cost) {
+  unsigned staged = 0, longest = 0, ofWeights = 0;
   forEachOperator([&](const RandomOperator &random, uint64_t seed) {
     OperatorOp op = makeConcrete(random.op, random.binding);
     Inputs inputs(getShapes(op), seed);
-    StagePlan plan = planStages(op);
+    StagePlanOptions options;
+    options.cost = cost;
+    StagePlan plan = planStages(op, options);
     OpBuilder builder(op);
     SmallVector<OperatorOp> stages = buildStages(builder, op, plan);
     for (OperatorOp stage : stages)
@@ -49,11 +63,22 @@ TEST(RFactor, StagesKeepTheMeaning) {
                        evaluate(op, inputs), getCancellationFloor(op, inputs)),
               tolerance);
     staged += stages.size() > 1;
+    ofWeights += llvm::any_of(
+        plan.stages, [](const Stage &stage) { return stage.isOfWeights; });
     longest = std::max<unsigned>(longest, stages.size());
   });
   // Enough of the random operators gain from stages.
   EXPECT_GT(staged, getNumOperators() / 10);
+  EXPECT_GT(ofWeights, getNumOperators() / 20);
   EXPECT_GE(longest, 3u);
+}
+
+TEST(RFactor, StagesKeepTheMeaning) {
+  expectStagesToKeepTheMeaning(StageCost::Unprepared);
+}
+
+TEST(RFactor, PreparedStagesKeepTheMeaning) {
+  expectStagesToKeepTheMeaning(StageCost::Prepared);
 }
 
 TEST(RFactor, MaxStaysWhole) {

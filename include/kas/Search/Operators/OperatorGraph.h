@@ -16,6 +16,7 @@
 
 #include "kas/Search/Core/State.h"
 #include "kas/Search/Operators/SearchProblem.h"
+#include "kas/Solver/StagePlan.h"
 #include "mlir/IR/Builders.h"
 
 namespace kas::search {
@@ -48,8 +49,9 @@ struct GraphCoord {
 
 /// Costs of an operator, summed over the bindings times their multiplicities.
 struct GraphCost {
-  /// Two per multiply-add of the best stages at each binding (`planStages`), as
-  /// the operator runs. A view costs nothing. Exact below 2^53.
+  /// Two per multiply-add of the best stages at each binding (`planStages`)
+  /// when what depends on weights alone was computed before, as the operator
+  /// runs. A view costs nothing. Exact below 2^53.
   uint64_t flops = 0;
   /// Elements of all weights; each layer has its own.
   uint64_t params = 0;
@@ -79,6 +81,12 @@ struct OperatorGraph final : Solution {
   /// output.
   void getFeatures(llvm::SmallVectorImpl<double> &features) const override;
 };
+
+/// The floating-point operations of `graph` for a purpose, summed over the
+/// bindings times their multiplicities; nothing when they do not fit 63 bits.
+std::optional<uint64_t> getFlops(const SearchProblem &problem,
+                                 const OperatorGraph &graph,
+                                 solver::StageCost cost);
 
 /// Builds `graph`, a solution of `problem`, as `kas.operator @name` with all
 /// symbols of the problem.

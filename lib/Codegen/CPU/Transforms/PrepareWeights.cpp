@@ -53,18 +53,60 @@ bool isWeight(BlockArgument argument) {
   return argument.getArgNumber() != 0 && !isWritten(argument);
 }
 
-/// What one function packs.
+/// The buffer that a view is of.
+Value getBuffer(Value value) {
+  while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
+    value = view.getViewSource();
+  return value;
+}
+
+/// The buffers that an operation and those in its regions read and write.
+struct Accesses {
+  /// Whether all effects are known and on buffers.
+  bool areKnown = true;
+  SetVector<Value> reads, writes;
+
+  explicit Accesses(Operation *op) {
+    op->walk([&](Operation *inner) { add(inner); });
+  }
+
+private:
+  void add(Operation *op) {
+    if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+        isa<memref::AllocOp, memref::AllocaOp, memref::DeallocOp>(op))
+      return;
+    auto interface = dyn_cast<MemoryEffectOpInterface>(op);
+    if (!interface)
+      return addUnknown(op);
+    SmallVector<MemoryEffects::EffectInstance> effects;
+    interface.getEffects(effects);
+    for (const MemoryEffects::EffectInstance &effect : effects) {
+      Value value = effect.getValue();
+      if (!value || !isa<MemRefType>(value.getType())) {
+        addUnknown(op);
+        continue;
+      }
+      (isa<MemoryEffects::Read>(effect.getEffect()) ? reads : writes)
+          .insert(getBuffer(value));
+    }
+  }
+
+  void addUnknown(Operation *op) {
+    areKnown = false;
+    for (Value operand : op->getOperands())
+      if (isa<MemRefType>(operand.getType()))
+        writes.insert(getBuffer(operand));
+  }
+};
+
+/// What one function computes from its weights.
 class Preparation {
 public:
   explicit Preparation(func::FuncOp function) : function(function) {}
 
-  /// Finds the loops that depend on weights only.
-  void collect() {
-    for (Operation &op : function.getBody().front())
-      if (isa<scf::ForOp, linalg::LinalgOp>(op) &&
-          op.hasAttr(KasDialect::packingAttrName) && canMove(&op))
-        loops.insert(&op);
-  }
+  /// Finds the operations that depend on weights only, and the buffers that
+  /// they fill.
+  void collect();
 
   bool empty() const { return loops.empty(); }
 
@@ -72,16 +114,19 @@ public:
   void move();
 
 private:
-  bool canMove(Operation *loop);
-  static Operation *getFirstUser(Operation *op);
+  bool dependsOnWeights(Operation *op, const Accesses &accesses);
   bool collectValue(Value value, SetVector<Operation *> &found);
+  /// Leaves what some other operation writes to.
+  void removeBuffers(const Accesses &accesses) {
+    for (Value value : accesses.writes)
+      if (Operation *buffer = value.getDefiningOp())
+        buffers.remove(buffer);
+  }
 
   func::FuncOp function;
-  SetVector<Operation *> loops;
-  /// The one that is being looked at.
-  Operation *current = nullptr;
-  /// The buffers that the loops fill, and the other operations that they need.
-  SetVector<Operation *> buffers, others;
+  /// The operations that fill buffers, the buffers, and the other operations
+  /// that they need.
+  SetVector<Operation *> loops, buffers, others;
 };
 
 } // namespace
@@ -94,8 +139,7 @@ bool Preparation::collectValue(Value value, SetVector<Operation *> &found) {
            isWeight(argument);
   Operation *op = value.getDefiningOp();
   if (isa<memref::AllocOp>(op))
-    return op->hasAttr(KasDialect::packingAttrName) &&
-           (buffers.contains(op) || getFirstUser(op) == current);
+    return buffers.contains(op);
   if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
     return false;
   for (Value operand : op->getOperands())
@@ -105,38 +149,57 @@ bool Preparation::collectValue(Value value, SetVector<Operation *> &found) {
   return true;
 }
 
-bool Preparation::canMove(Operation *loop) {
-  current = loop;
+bool Preparation::dependsOnWeights(Operation *op, const Accesses &accesses) {
   // What it computes is stored elsewhere.
-  if (!loop->use_empty())
+  if (!op->use_empty() || !accesses.areKnown)
     return false;
   SetVector<Value> values;
-  getUsedValuesDefinedAbove(loop->getRegions(), values);
-  values.insert_range(loop->getOperands());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  values.insert_range(op->getOperands());
   SetVector<Operation *> found;
-  for (Value value : values)
-    if (!collectValue(value, found))
-      return false;
-  auto addBuffer = [&](Value value) {
-    if (auto buffer = value.getDefiningOp<memref::AllocOp>())
-      buffers.insert(buffer);
-  };
-  // What another loop fills moves with it.
-  for (Operation *op : found)
-    llvm::for_each(op->getOperands(), addBuffer);
-  llvm::for_each(values, addBuffer);
-  others.insert_range(found);
-  return true;
+  return llvm::all_of(values,
+                      [&](Value value) { return collectValue(value, found); });
 }
 
-Operation *Preparation::getFirstUser(Operation *op) {
-  Operation *first = nullptr;
-  for (Operation *user : op->getUsers()) {
-    user = op->getBlock()->findAncestorOpInBlock(*user);
-    if (!first || user->isBeforeInBlock(first))
-      first = user;
+void Preparation::collect() {
+  Block &body = function.getBody().front();
+  SmallVector<std::pair<Operation *, Accesses>> operations;
+  for (Operation &op : body) {
+    if (auto buffer = dyn_cast<memref::AllocOp>(op)) {
+      MemRefType type = buffer.getType();
+      if (type.hasStaticShape() && type.getElementType().isF32())
+        buffers.insert(&op);
+    } else if (!isa<memref::DeallocOp>(op) && !isMemoryEffectFree(&op)) {
+      operations.emplace_back(&op, Accesses(&op));
+    }
   }
-  return first;
+  for (Value result : body.getTerminator()->getOperands())
+    if (Operation *buffer = getBuffer(result).getDefiningOp())
+      buffers.remove(buffer);
+  // A buffer is one of weights until something else writes to it.
+  for (bool changed = true; changed;) {
+    size_t before = operations.size();
+    llvm::erase_if(operations, [&](const auto &entry) {
+      if (dependsOnWeights(entry.first, entry.second))
+        return false;
+      removeBuffers(entry.second);
+      return true;
+    });
+    changed = operations.size() != before;
+  }
+  SetVector<Operation *> filled;
+  for (const auto &[op, accesses] : operations) {
+    loops.insert(op);
+    for (Value value : accesses.writes)
+      if (buffers.contains(value.getDefiningOp()))
+        filled.insert(value.getDefiningOp());
+    SetVector<Value> values;
+    getUsedValuesDefinedAbove(op->getRegions(), values);
+    values.insert_range(op->getOperands());
+    for (Value value : values)
+      (void)collectValue(value, others);
+  }
+  buffers = std::move(filled);
 }
 
 void Preparation::move() {

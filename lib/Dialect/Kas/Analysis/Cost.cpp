@@ -10,6 +10,7 @@
 #include "kas/Dialect/Kas/Analysis/Passes.h"
 #include "kas/Dialect/Kas/Analysis/Stages.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <limits>
 
@@ -29,14 +30,6 @@ namespace kas {
 static constexpr int64_t bytesPerElement = 4;
 static constexpr uint64_t maxCost = std::numeric_limits<int64_t>::max();
 
-/// How many multiply-adds one point of the iteration space takes.
-static int64_t getMACsPerPoint(OperatorOp op) {
-  int64_t numWeights = op.getNumWeights();
-  if (numWeights == 0)
-    return getReductions(op).empty() ? 0 : 1;
-  return numWeights;
-}
-
 static std::optional<SizePolynomial> getProduct(ArrayRef<SizeAttr> sizes,
                                                 const SymbolSet &symbols,
                                                 int64_t factor = 1) {
@@ -46,33 +39,79 @@ static std::optional<SizePolynomial> getProduct(ArrayRef<SizeAttr> sizes,
       factor);
 }
 
+/// The reductions that the data depends on.
+static SmallVector<SizeAttr> getDataReductions(OperatorOp op) {
+  llvm::SetVector<Value> reached;
+  reached.insert_range(op.getYield().getData());
+  SmallVector<SizeAttr> sizes;
+  for (unsigned index = 0; index < reached.size(); ++index) {
+    Operation *primitive = reached[index].getDefiningOp();
+    if (auto reduce = dyn_cast_or_null<ReduceOp>(primitive))
+      sizes.push_back(reduce.getSize());
+    if (primitive)
+      reached.insert_range(primitive->getOperands());
+  }
+  return sizes;
+}
+
+namespace {
+/// The multiply-adds of one loop nest.
+struct NestCost {
+  std::optional<SizePolynomial> prepared, unprepared, training;
+};
+} // namespace
+
+static NestCost getNestCost(OperatorOp op) {
+  SymbolSet symbols = op.getSymbolSet();
+  auto getPoints = [&](ArrayRef<SizeAttr> reductions, int64_t factor) {
+    SmallVector<SizeAttr> space = op.getOutputSizes();
+    llvm::append_range(space, reductions);
+    return getProduct(space, symbols, factor);
+  };
+  SmallVector<SizeAttr> all = llvm::map_to_vector(
+      getReductions(op), [](ReduceOp reduce) { return reduce.getSize(); });
+  int64_t numWeights = op.getNumWeights();
+  if (numWeights == 0) {
+    auto sums = getPoints(all, all.empty() ? 0 : 1);
+    return {sums, sums, sums};
+  }
+  NestCost cost;
+  // A max is not taken before the data is there.
+  cost.prepared = canFactor(op) ? getPoints(getDataReductions(op), 1)
+                                : getPoints(all, numWeights);
+  cost.unprepared = getPoints(all, numWeights);
+  cost.training = getPoints(all, numWeights * (numWeights + 2));
+  return cost;
+}
+
 std::optional<SymbolicCost> kas::getSymbolicCost(OperatorOp op) {
   SymbolSet symbols = op.getSymbolSet();
-  SmallVector<SizeAttr> space = op.getOutputSizes();
-  for (ReduceOp reduce : getReductions(op))
-    space.push_back(reduce.getSize());
-  std::optional<SizePolynomial> macs =
-      getProduct(space, symbols, getMACsPerPoint(op));
+  NestCost macs = getNestCost(op);
   std::optional<SizePolynomial> parameters = SizePolynomial();
   for (ArrayRef<SizeAttr> weight : op.getWeightSizes())
     if (auto size = getProduct(weight, symbols); size && parameters)
       parameters = parameters->add(*size);
     else
       return std::nullopt;
-  std::optional<SizePolynomial> output =
+  std::optional<SizePolynomial> elements =
       getProduct(op.getOutputSizes(), symbols);
-  std::optional<SizePolynomial> data = getProduct(op.getDataSizes(), symbols);
-  if (!macs || !parameters || !output || !data)
+  for (const auto &others :
+       {getProduct(op.getDataSizes(), symbols), parameters})
+    if (elements && others)
+      elements = elements->add(*others);
+    else
+      return std::nullopt;
+  auto scale = [](const std::optional<SizePolynomial> &number,
+                  int64_t factor) -> std::optional<SizePolynomial> {
+    return number ? number->scale(factor) : std::nullopt;
+  };
+  auto flops = scale(macs.prepared, 2), unprepared = scale(macs.unprepared, 2),
+       training = scale(macs.training, 2),
+       bytes = scale(elements, bytesPerElement);
+  if (!flops || !unprepared || !training || !bytes)
     return std::nullopt;
-  std::optional<SizePolynomial> elements = data->add(*output);
-  if (elements)
-    elements = elements->add(*parameters);
-  std::optional<SizePolynomial> flops = macs->scale(2);
-  std::optional<SizePolynomial> bytes =
-      elements ? elements->scale(bytesPerElement) : std::nullopt;
-  if (!flops || !bytes)
-    return std::nullopt;
-  return SymbolicCost{*macs, *flops, *parameters, *bytes};
+  return SymbolicCost{*macs.prepared, *flops,      *unprepared,
+                      *training,      *parameters, *bytes};
 }
 
 FailureOr<Cost> kas::getCost(OperatorOp op, const Binding &binding,
@@ -85,15 +124,28 @@ FailureOr<Cost> kas::getCost(OperatorOp op, const Binding &binding,
     parameters = symbolic->parameters.evaluate(binding);
     bytes = symbolic->bytes.evaluate(binding);
   }
-  StagePlanOptions options;
-  if (!canFactor(op))
-    options.maxIntermediateElements = 0;
-  uint64_t macs = planStages(makeStageGraph(op, binding).graph, options).macs;
-  if (!parameters || !bytes || macs > maxCost / 2)
+  OperatorStageGraph graph = makeStageGraph(op, binding);
+  bool fits = parameters && bytes;
+  auto getFlops = [&](StageCost cost) {
+    StagePlanOptions options;
+    options.cost = cost;
+    if (!canFactor(op))
+      options.maxIntermediateElements = 0;
+    uint64_t macs = planStages(graph.graph, options).macs;
+    fits &= macs <= maxCost / 2;
+    return 2 * static_cast<int64_t>(macs);
+  };
+  Cost cost;
+  cost.flops = getFlops(StageCost::Prepared);
+  cost.macs = cost.flops / 2;
+  cost.flopsUnprepared = getFlops(StageCost::Unprepared);
+  cost.trainingFlops = getFlops(StageCost::Training);
+  if (!fits)
     return emitError() << "requires costs of operator '" << op.getSymName()
                        << "' below 2^63, got more";
-  return Cost{static_cast<int64_t>(macs), 2 * static_cast<int64_t>(macs),
-              *parameters, *bytes};
+  cost.parameters = *parameters;
+  cost.bytes = *bytes;
+  return cost;
 }
 
 FailureOr<Cost> kas::getCost(ApplyOp apply) {
@@ -116,8 +168,9 @@ FailureOr<Cost> kas::getCost(ApplyOp apply) {
 template <typename Number, typename Print>
 static std::string toString(const BasicCost<Number> &cost, Print print) {
   return "MACs " + print(cost.macs) + ", FLOPs " + print(cost.flops) +
-         ", parameters " + print(cost.parameters) + ", bytes " +
-         print(cost.bytes);
+         ", unprepared FLOPs " + print(cost.flopsUnprepared) +
+         ", training FLOPs " + print(cost.trainingFlops) + ", parameters " +
+         print(cost.parameters) + ", bytes " + print(cost.bytes);
 }
 
 static std::string toString(const Cost &cost) {

@@ -14,76 +14,72 @@ using namespace mlir;
 using namespace kas;
 using namespace kas::solver;
 
+Value kas::getShared(Value coordinate) {
+  while (auto share = coordinate.getDefiningOp<ShareOp>())
+    coordinate = share.getCoord();
+  return coordinate;
+}
+
 namespace {
 /// Collects the coordinates of an operator with their producers and consumers.
 class StageGraphBuilder {
 public:
   StageGraphBuilder(OperatorOp op, const Binding &binding)
-      : symbols(op.getSymbolSet()), binding(binding), yield(op.getYield()) {
-    for (Operation &primitive : op.getBody().front().without_terminator()) {
-      if (auto reduce = dyn_cast<ReduceOp>(primitive)) {
-        result.reductions.push_back(reduce);
-        continue;
-      }
-      positions[&primitive] = result.primitives.size();
-      result.primitives.push_back(&primitive);
-    }
+      : symbols(op.getSymbolSet()), binding(binding) {
     for (BlockArgument output : op.getOutputs())
-      add(output, StageGraph::End::Output, 0);
-    for (auto [index, reduce] : llvm::enumerate(result.reductions))
-      add(reduce.getResult(), StageGraph::End::Reduction, index);
-    for (auto [index, primitive] : llvm::enumerate(result.primitives))
-      for (Value top : primitive->getResults())
-        add(top, StageGraph::End::Primitive, index);
-    result.graph.numPrimitives = result.primitives.size();
-    result.graph.numReductions = result.reductions.size();
-    result.graph.numWeights = op.getNumWeights();
+      add(output, StageGraph::Producer::Output, 0);
+    // Results come after operands.
+    for (Operation &primitive : op.getBody().front().without_terminator())
+      if (auto reduce = dyn_cast<ReduceOp>(primitive))
+        addReduction(reduce);
+    for (Operation &primitive : op.getBody().front().without_terminator())
+      if (!isa<ReduceOp, ShareOp>(primitive))
+        addPrimitive(&primitive);
+    YieldOp yield = op.getYield();
+    result.graph.data = getPositions(yield.getData());
+    for (OperandRange weight : yield.getWeights())
+      result.graph.weights.push_back(getPositions(weight));
   }
 
   OperatorStageGraph result;
 
 private:
-  void add(Value value, StageGraph::End kind, unsigned producer) {
-    StageGraph::Coordinate coordinate;
+  void addReduction(ReduceOp reduce) {
+    add(reduce.getResult(), StageGraph::Producer::Reduction,
+        result.graph.numReductions++);
+    result.reductions.push_back(reduce);
+  }
+
+  void addPrimitive(Operation *primitive) {
+    unsigned index = result.graph.numPrimitives++;
+    result.primitives.push_back(primitive);
+    for (Value operand : primitive->getOperands())
+      result.graph.coordinates[positions.at(getShared(operand))].consumer =
+          index;
+    for (Value top : primitive->getResults())
+      add(top, StageGraph::Producer::Primitive, index);
+  }
+
+  void add(Value value, StageGraph::Producer kind, unsigned producer) {
+    positions.try_emplace(value, result.coordinates.size());
+    result.coordinates.push_back(value);
+    StageGraph::Coordinate &coordinate =
+        result.graph.coordinates.emplace_back();
     coordinate.size = *getSize(value).toSize(symbols)->evaluate(binding);
     coordinate.producerKind = kind;
     coordinate.producer = producer;
-    OpOperand &use = *value.use_begin();
-    if (use.getOwner() == yield) {
-      coordinate.consumer = getTensor(use.getOperandNumber());
-    } else {
-      coordinate.consumerKind = StageGraph::End::Primitive;
-      coordinate.consumer = positions.lookup(use.getOwner());
-    }
-    coordinate.isBound = isBound(value);
-    coordinate.isExclusive = bool(value.getDefiningOp<ShareOp>());
-    result.graph.coordinates.push_back(coordinate);
-    result.coordinates.push_back(value);
   }
 
-  /// The weight side of a share can be no data of a later stage (C8), unless
-  /// the data side is in a weight, too, and can take its place.
-  bool isBound(Value value) {
-    auto share = value.getDefiningOp<ShareOp>();
-    if (!share || value != share.getWeight())
-      return false;
-    OpOperand &use = *share.getData().use_begin();
-    return use.getOwner() != yield ||
-           use.getOperandNumber() < yield.getData().size();
-  }
-
-  /// Which tensor an operand of the yield indexes: 0 is the data.
-  unsigned getTensor(unsigned operand) {
-    unsigned tensor = 0, end = yield.getData().size();
-    while (operand >= end)
-      end += yield.getWeights()[tensor++].size();
-    return tensor;
+  SmallVector<unsigned> getPositions(ValueRange coordinates) const {
+    return llvm::map_to_vector(coordinates, [&](Value coordinate) {
+      return positions.at(getShared(coordinate));
+    });
   }
 
   const SymbolSet symbols;
   const Binding &binding;
-  YieldOp yield;
-  llvm::DenseMap<Operation *, unsigned> positions;
+  /// By coordinate: its position in the graph.
+  llvm::DenseMap<Value, unsigned> positions;
 };
 } // namespace
 

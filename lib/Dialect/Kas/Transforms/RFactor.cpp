@@ -99,7 +99,8 @@ StagePlan kas::planStages(OperatorOp op, const StagePlanOptions &options) {
   StagePlan plan = planStages(graph.graph, chosen);
   FrontierOrder order(op);
   for (Stage &stage : MutableArrayRef(plan.stages).drop_back())
-    order.sort(stage.frontier, graph.coordinates);
+    if (!stage.isOfWeights)
+      order.sort(stage.frontier, graph.coordinates);
   return plan;
 }
 
@@ -108,6 +109,8 @@ StagePlan kas::planStages(OperatorOp op, const StagePlanOptions &options) {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// Makes the operators of a plan, each with shares of its own: which weights
+/// have a coordinate in common depends on the stage.
 class StageBuilder {
 public:
   StageBuilder(OpBuilder &builder, OperatorOp op, const StagePlan &plan)
@@ -115,32 +118,59 @@ public:
 
   OperatorOp build(unsigned index) {
     const Stage &stage = plan.stages[index];
+    findUses(stage);
     OperatorOp result = makeOperator(index);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&result.getBody().front());
-    IRMapping mapping;
+    mapping.clear();
     for (auto [position, argument] :
          llvm::zip_equal(stage.frontier, result.getOutputs()))
-      mapping.map(graph.coordinates[position], argument);
-    clonePrimitives(stage, mapping);
-    makeYield(index, mapping);
+      define(graph.coordinates[position], argument);
+    clonePrimitives(stage);
+    makeYield();
     return result;
   }
 
 private:
-  /// The coordinates of the data of a stage.
-  SmallVector<Value> getData(unsigned index) {
-    if (index == 0)
-      return llvm::to_vector(op.getYield().getData());
-    return llvm::map_to_vector(
-        plan.stages[index - 1].frontier,
-        [&](unsigned position) { return graph.coordinates[position]; });
+  /// The coordinates that index an operand of a stage.
+  SmallVector<Value> getCoordinates(const StageOperand &operand) {
+    auto getValues = [&](ArrayRef<unsigned> positions) {
+      return llvm::map_to_vector(positions, [&](unsigned position) {
+        return graph.coordinates[position];
+      });
+    };
+    switch (operand.kind) {
+    case StageOperand::Kind::Data:
+      return getValues(graph.graph.data);
+    case StageOperand::Kind::Weight:
+      return getValues(graph.graph.weights[operand.index]);
+    case StageOperand::Kind::Stage:
+      return getValues(plan.stages[operand.index].frontier);
+    }
+    llvm_unreachable("all kinds are known");
+  }
+
+  /// Finds what each coordinate is used for.
+  void findUses(const Stage &stage) {
+    data = getCoordinates(stage.operands.front());
+    weights = llvm::map_to_vector(
+        llvm::drop_begin(stage.operands),
+        [&](const StageOperand &operand) { return getCoordinates(operand); });
+    usedByData.clear();
+    usedByData.insert_range(data);
+    for (unsigned position : stage.primitives)
+      for (Value operand : graph.primitives[position]->getOperands())
+        usedByData.insert(getShared(operand));
+    weightUses.clear();
+    for (auto [weight, coordinates] : llvm::enumerate(weights))
+      for (auto [index, coordinate] : llvm::enumerate(coordinates))
+        weightUses[coordinate].emplace_back(weight, index);
   }
 
   OperatorOp makeOperator(unsigned index) {
     const Stage &stage = plan.stages[index];
     SmallVector<Attribute> inputSizes = llvm::map_to_vector(
-        getData(index), [](Value v) -> Attribute { return getSize(v); });
+        data, [](Value v) -> Attribute { return getSize(v); });
     ArrayAttr noSymbols = builder.getArrayAttr({});
     SmallVector<bool> ordered(stage.frontier.size(), false);
     SmallVector<bool> orderedInput(inputSizes.size(), false);
@@ -158,8 +188,27 @@ private:
     return result;
   }
 
+  /// Lets `value` be a coordinate in the stage, shared with the weights that
+  /// it indexes there.
+  void define(Value coordinate, Value value) {
+    auto uses = weightUses.find(coordinate);
+    if (uses != weightUses.end())
+      for (auto [number, use] : llvm::enumerate(uses->second)) {
+        Value &place = weights[use.first][use.second];
+        bool isLast = number + 1 == uses->second.size();
+        if (isLast && !usedByData.contains(coordinate)) {
+          place = value;
+          continue;
+        }
+        auto share = ShareOp::create(builder, value.getLoc(), value);
+        place = share.getWeight();
+        value = share.getData();
+      }
+    mapping.map(coordinate, value);
+  }
+
   /// Clones what the stage takes, in program order.
-  void clonePrimitives(const Stage &stage, IRMapping &mapping) {
+  void clonePrimitives(const Stage &stage) {
     llvm::SmallPtrSet<Operation *, 16> taken;
     for (unsigned position : stage.reductions)
       taken.insert(graph.reductions[position]);
@@ -168,38 +217,36 @@ private:
     for (Operation &primitive : op.getBody().front()) {
       if (!taken.contains(&primitive))
         continue;
-      Operation *clone = builder.clone(primitive, mapping);
-      auto share = dyn_cast<ShareOp>(primitive);
-      if (!share || isWeightOf(stage, share.getWeight()))
-        continue;
-      // The weight is that of an earlier stage, so this side is data here.
-      mapping.map(share.getWeight(), cast<ShareOp>(clone).getData());
-      mapping.map(share.getData(), cast<ShareOp>(clone).getWeight());
+      IRMapping operands;
+      for (Value operand : primitive.getOperands())
+        operands.map(operand, mapping.lookup(getShared(operand)));
+      Operation *clone = builder.clone(primitive, operands);
+      for (auto [from, to] :
+           llvm::zip_equal(primitive.getResults(), clone->getResults()))
+        define(from, to);
     }
   }
 
-  /// Whether one of the weights that the stage takes is indexed by `value`.
-  bool isWeightOf(const Stage &stage, Value value) {
-    return llvm::any_of(stage.weights, [&](unsigned weight) {
-      return llvm::is_contained(op.getYield().getWeights()[weight], value);
-    });
-  }
-
-  void makeYield(unsigned index, const IRMapping &mapping) {
-    auto lookup = [&](Value value) { return mapping.lookup(value); };
-    SmallVector<Value> data = llvm::map_to_vector(getData(index), lookup);
-    SmallVector<SmallVector<Value>> weights;
-    for (unsigned weight : plan.stages[index].weights)
-      weights.push_back(
-          llvm::map_to_vector(op.getYield().getWeights()[weight], lookup));
-    SmallVector<ValueRange> weightRanges(weights.begin(), weights.end());
-    YieldOp::create(builder, op.getYield().getLoc(), data, weightRanges);
+  void makeYield() {
+    SmallVector<Value> values = llvm::map_to_vector(
+        data, [&](Value value) { return mapping.lookup(value); });
+    SmallVector<ValueRange> ranges(weights.begin(), weights.end());
+    YieldOp::create(builder, op.getYield().getLoc(), values, ranges);
   }
 
   OpBuilder &builder;
   OperatorOp op;
   const StagePlan &plan;
   OperatorStageGraph graph;
+  /// The coordinates of the first operand; those of the others, replaced by
+  /// what they are in the stage as it is defined.
+  SmallVector<Value> data;
+  SmallVector<SmallVector<Value>> weights;
+  llvm::SmallPtrSet<Value, 16> usedByData;
+  /// By coordinate: places in `weights`.
+  llvm::DenseMap<Value, SmallVector<std::pair<unsigned, unsigned>>> weightUses;
+  /// Coordinates to what the first operand and primitives have of them.
+  IRMapping mapping;
 };
 } // namespace
 
@@ -228,6 +275,7 @@ struct KasRFactorPass : public kas::impl::KasRFactorPassBase<KasRFactorPass> {
 
   FactoredOperator factor(OperatorOp op, SymbolTable &symbolTable) {
     StagePlanOptions options;
+    options.cost = prepared ? StageCost::Prepared : StageCost::Unprepared;
     // Four bytes per element of f32.
     if (maxIntermediateBytes != 0)
       options.maxIntermediateElements = maxIntermediateBytes / 4;
@@ -250,19 +298,30 @@ struct KasRFactorPass : public kas::impl::KasRFactorPassBase<KasRFactorPass> {
     OpBuilder builder(apply);
     Type elementType =
         cast<RankedTensorType>(apply.getResult().getType()).getElementType();
-    Value value = apply.getData();
+    SmallVector<Value> results;
+    auto getValue = [&](const StageOperand &operand) -> Value {
+      switch (operand.kind) {
+      case StageOperand::Kind::Data:
+        return apply.getData();
+      case StageOperand::Kind::Weight:
+        return apply.getWeights()[operand.index];
+      case StageOperand::Kind::Stage:
+        return results[operand.index];
+      }
+      llvm_unreachable("all kinds are known");
+    };
     for (auto [stage, op] :
          llvm::zip_equal(factored.plan.stages, factored.stages)) {
       SmallVector<int64_t> shape = llvm::map_to_vector(
           op.getOutputs(), [](Value v) { return getConcreteSize(v); });
-      SmallVector<Value> weights = llvm::map_to_vector(
-          stage.weights, [&](unsigned i) { return apply.getWeights()[i]; });
-      value = ApplyOp::create(
+      SmallVector<Value> operands =
+          llvm::map_to_vector(stage.operands, getValue);
+      results.push_back(ApplyOp::create(
           builder, apply.getLoc(), RankedTensorType::get(shape, elementType),
           op.getSymName(), BindingAttr::getNormal(builder.getContext(), {}),
-          value, weights);
+          operands.front(), ArrayRef(operands).drop_front()));
     }
-    apply.getResult().replaceAllUsesWith(value);
+    apply.getResult().replaceAllUsesWith(results.back());
     apply.erase();
   }
 

@@ -423,14 +423,24 @@ TEST_F(SpacesTest, CostsAreThoseOfTheBestStages) {
     builder.setInsertionPointToStart(scratch->getBody());
     OperatorOp op = buildOperator(builder, scratch->getLoc(), "candidate",
                                   *problem, *graph);
-    uint64_t flops = 0;
+    uint64_t flops = 0, unprepared = 0, training = 0;
     for (auto [binding, multiplicity] :
          llvm::zip_equal(problem->bindings, problem->multiplicities)) {
       auto cost = getCost(op, binding, [&] { return op.emitError(); });
       ASSERT_TRUE(mlir::succeeded(cost));
       flops += multiplicity * cost->flops;
+      unprepared += multiplicity * cost->flopsUnprepared;
+      training += multiplicity * cost->trainingFlops;
     }
     EXPECT_EQ(graph->cost.flops, flops);
+    auto getPlanned = [&](solver::StageCost cost) {
+      return getFlops(*problem, *graph, cost);
+    };
+    EXPECT_EQ(getPlanned(solver::StageCost::Prepared), flops);
+    EXPECT_EQ(getPlanned(solver::StageCost::Unprepared), unprepared);
+    EXPECT_EQ(getPlanned(solver::StageCost::Training), training);
+    EXPECT_LE(flops, unprepared);
+    EXPECT_LE(unprepared, training);
     op.erase();
   };
   enumeration.onOperator = check;

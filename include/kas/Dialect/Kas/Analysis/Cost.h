@@ -20,16 +20,24 @@
 namespace kas {
 
 /// The cost of one evaluation. `Number` is a `SizePolynomial` or an `int64_t`.
+///
+/// Multiply-adds of a stage (kas/Solver/StagePlan.h): points of its iteration
+/// space, times the number of tensors multiplied at a point less one. Of a sum
+/// of one tensor the additions (or comparisons) are counted instead, one per
+/// point; a view has none. Points that an unfold clips count. A multiply-add is
+/// 2 floating-point operations.
 template <typename Number>
 struct BasicCost {
-  /// Multiply-adds: points of the iteration space, times the number of tensors
-  /// multiplied at a point less one. Without weights the additions (or
-  /// comparisons) of a reduction are counted instead, one per point; a view
-  /// without weights and reductions has none. Points that an unfold clips
-  /// count. With stages the sum over them.
+  /// The fewest multiply-adds when all that depends on weights alone was
+  /// computed before, as for inference.
   Number macs = {};
-  /// Floating-point operations: 2 per multiply-add.
+  /// Floating-point operations of `macs`.
   Number flops = {};
+  /// The fewest when weights arrive with each evaluation.
+  Number flopsUnprepared = {};
+  /// The fewest of an evaluation with new weights, the gradient of the data and
+  /// those of all weights.
+  Number trainingFlops = {};
   /// Elements of all weights.
   Number parameters = {};
   /// Bytes of data, weights and output in f32, each element moved once.
@@ -41,12 +49,12 @@ using Cost = BasicCost<int64_t>;
 
 /// The cost of `op` as one loop nest over its outputs and reductions, over the
 /// symbols of `op.getSymbolSet()`: which stages are best depends on numbers.
-/// Nothing when a constant or an exponent does
-/// not fit.
+/// What only weights have is prepared. Nothing when a constant or an exponent
+/// does not fit.
 std::optional<SymbolicCost> getSymbolicCost(OperatorOp op);
 
-/// The cost of `op` at `binding`, its arithmetic that of its best stages
-/// (kas/Solver/StagePlan.h), since that is what runs. Fails, with a diagnostic
+/// The cost of `op` at `binding`, its arithmetic that of its best stages for
+/// each purpose, since that is what runs. Fails, with a diagnostic
 /// made by `emitError`, when the binding is not legal or a number does not fit
 /// 63 bits.
 mlir::FailureOr<Cost> getCost(OperatorOp op, const Binding &binding,

@@ -19,10 +19,12 @@
 namespace kas {
 
 /// The graph of an operator for the planner, with what its positions stand for.
+/// A coordinate and what `kas.share` makes of it are one: which tensor has
+/// which of them is for the stages to choose.
 struct OperatorStageGraph {
   solver::StageGraph graph;
   llvm::SmallVector<mlir::Value> coordinates;
-  /// Without the reductions.
+  /// Without the reductions and shares.
   llvm::SmallVector<mlir::Operation *> primitives;
   llvm::SmallVector<ReduceOp> reductions;
 };
@@ -30,6 +32,9 @@ struct OperatorStageGraph {
 /// The graph of `op` at `binding`, a legal one (`verifyBinding`); empty for a
 /// concrete operator.
 OperatorStageGraph makeStageGraph(OperatorOp op, const Binding &binding = {});
+
+/// The coordinate that shares made `coordinate` of.
+mlir::Value getShared(mlir::Value coordinate);
 
 /// Whether stages of `op` compute the same: every reduction is linear. (A `max`
 /// does not commute with the sums and products of other stages.)

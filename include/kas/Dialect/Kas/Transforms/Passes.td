@@ -61,7 +61,10 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
     and edited; others are left as they are.
 
     The plan has the fewest multiply-adds; among those the least traffic, then
-    the fewest stages. Operators with a `max` reduction stay whole: it does not
+    the fewest stages. Weights may be multiplied with one another first: such a
+    stage is an operator whose data is a weight. With `prepared` these stages
+    count nothing, as they can be computed once for many evaluations (what
+    `prepare-weights` of the pipeline for the CPU does). Operators with a `max` reduction stay whole: it does not
     commute with the sums of other stages.
 
     Exposed as `planStages()` and `buildStages()` in `RFactor.h`. Example:
@@ -69,7 +72,9 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
   }];
   let options = [
     Option<"maxIntermediateBytes", "max-intermediate-bytes", "uint64_t", "0",
-           "No intermediate may be larger (f32); 0 sets no limit">];
+           "No intermediate may be larger (f32); 0 sets no limit">,
+    Option<"prepared", "prepared", "bool", "false",
+           "Count nothing for what depends on weights alone">];
   let statistics = [
     Statistic<"numFactored", "factored", "Operators computed in stages">];
   let dependentDialects = ["::kas::KasDialect"];

@@ -24,10 +24,10 @@ namespace kas {
 solver::StagePlan planStages(OperatorOp op,
                              const solver::StagePlanOptions &options = {});
 
-/// Makes one concrete operator per stage of `plan`, from the data to the
-/// output, at the builder's insertion point, named `<op>_stage0` and so on.
-/// Each takes the result of the one before as its data, and its own weights in
-/// the order of `op`. Zero padding stays exact: a stage stores zeros where all
+/// Makes one concrete operator per stage of `plan`, in its order, at the
+/// builder's insertion point, named `<op>_stage0` and so on. The first operand
+/// of a stage is the data of its operator, the others are its weights. Zero
+/// padding stays exact: a stage stores zeros where all
 /// of its points are clipped.
 llvm::SmallVector<OperatorOp> buildStages(mlir::OpBuilder &builder,
                                           OperatorOp op,

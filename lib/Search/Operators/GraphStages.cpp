@@ -1,0 +1,81 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Operators/OperatorGraph.h"
+#include "kas/Solver/StagePlan.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace kas;
+using namespace kas::search;
+using solver::StageGraph;
+
+namespace {
+/// Makes the graph for the planner of stages.
+class StageGraphBuilder {
+public:
+  StageGraphBuilder(const OperatorGraph &graph, const Binding &binding)
+      : graph(graph), binding(binding) {}
+
+  StageGraph build() {
+    for (const GraphCoord &coord : graph.coords)
+      add(coord);
+    result.data.assign(graph.data.begin(), graph.data.end());
+    for (llvm::ArrayRef<unsigned> weight : graph.weights)
+      result.weights.emplace_back(weight.begin(), weight.end());
+    for (unsigned index : graph.expanded)
+      result.coordinates[index].consumer = result.numPrimitives++;
+    return result;
+  }
+
+private:
+  void add(const GraphCoord &coord) {
+    StageGraph::Coordinate &coordinate = result.coordinates.emplace_back();
+    coordinate.size = coord.size.evaluate(binding).value_or(1);
+    if (coord.kind == CoordKind::Output)
+      return;
+    if (coord.kind == CoordKind::Reduce) {
+      coordinate.producerKind = StageGraph::Producer::Reduction;
+      coordinate.producer = result.numReductions++;
+      return;
+    }
+    coordinate.producerKind = StageGraph::Producer::Primitive;
+    coordinate.producer = getPrimitive(coord);
+  }
+
+  unsigned getPrimitive(const GraphCoord &coord) {
+    unsigned &consumer = result.coordinates[coord.first].consumer;
+    // A coordinate is an operand once: these are both halves of a merge.
+    if (consumer == StageGraph::noPrimitive)
+      consumer = result.numPrimitives++;
+    if (coord.kind == CoordKind::Split || coord.kind == CoordKind::Unfold)
+      result.coordinates[coord.second].consumer = consumer;
+    return consumer;
+  }
+
+  const OperatorGraph &graph;
+  const Binding &binding;
+  StageGraph result;
+};
+} // namespace
+
+std::optional<uint64_t> kas::search::getFlops(const SearchProblem &problem,
+                                              const OperatorGraph &graph,
+                                              solver::StageCost cost) {
+  solver::StagePlanOptions options;
+  options.cost = cost;
+  uint64_t flops = 0;
+  for (auto [binding, multiplicity] :
+       llvm::zip_equal(problem.bindings, problem.multiplicities)) {
+    uint64_t macs =
+        planStages(StageGraphBuilder(graph, binding).build(), options).macs;
+    uint64_t ofBinding =
+        llvm::SaturatingMultiply(macs, uint64_t(2 * multiplicity));
+    flops = llvm::SaturatingAdd(flops, ofBinding);
+  }
+  return flops > INT64_MAX ? std::nullopt : std::optional(flops);
+}
