@@ -28,6 +28,11 @@
 // RUN: not kas-opt %t/deeper.mlir -kas-search="algorithm=random seed=7 database=%t/a.db" 2>&1 | FileCheck %s --check-prefix=SPACE
 // SPACE: error: search database '{{.*}}a.db': is of another search: requires its space, got another
 // RUN: cmp %t/a.db %t/before.db
+// One of before says what its FLOPs are of.
+// RUN: cp %t/a.db %t/old.db
+// RUN: %python -c "import sqlite3; c = sqlite3.connect('%t/old.db'); c.execute('DELETE FROM setting WHERE name = \'flops_of\''); c.commit(); c.close()"
+// RUN: not kas-opt %s -kas-search="algorithm=random seed=7 evaluations=20 database=%t/old.db" 2>&1 | FileCheck %s --check-prefix=OLD
+// OLD: error: search database '{{.*}}old.db': is of another search: requires its flops_of 'weights one by one', got 'prepared weights'
 
 // RUN: not kas-opt %s -kas-search="database=%s" 2>&1 | FileCheck %s --check-prefix=KIND
 // KIND: error: search database '{{.*}}database.mlir': requires a database, got a file of another kind

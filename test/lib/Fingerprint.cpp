@@ -326,6 +326,16 @@ bool Fingerprinter::hasEqualRows() {
   return hasEqual(totals, set);
 }
 
+/// Whether several products of weights are added at one place.
+bool Fingerprinter::hasSums() {
+  size_t width = columns.size();
+  hashes.assign(names.begin(), names.begin() + numRows);
+  for (size_t row = 0; row < numRows; ++row)
+    for (size_t column = 0; column < getNumAxes(); ++column)
+      hashes[row] += mix(nodes[row * width + column]);
+  return hasEqual(hashes, set);
+}
+
 void Fingerprinter::hashRows() {
   size_t width = columns.size();
   totals.resize(numRows);
@@ -479,7 +489,9 @@ bool Fingerprinter::reduce() {
       isChanged |= mergeElements(column);
     isChanged |= dropWeight();
   } while (isChanged);
-  return getNumAxes() < columns.size();
+  // Weights whose products are summed may be one.
+  size_t numWeights = columns.size() - getNumAxes();
+  return numWeights == 1 || (numWeights > 1 && !hasSums());
 }
 
 //===----------------------------------------------------------------------===//

@@ -81,6 +81,7 @@ private:
   }
   bool reduce();
   bool hasEqualRows();
+  bool hasSums();
   void hashRows();
   void findLikeElements(size_t column);
   bool mergeElements(size_t column);

@@ -384,6 +384,8 @@ std::pair<unsigned, bool> SamenessClasses::insert(ConcreteOperators op) {
     return {*known, false};
   buckets[hash].push_back(members.size());
   numWeights.push_back(tables.empty() ? 0 : tables.front().numWeights);
+  areUnknown.push_back(llvm::any_of(
+      tables, [](const ProductTable &table) { return table.hasUnknownRank; }));
   for (const ProductTable &table : tables)
     numRows += table.rows.size();
   if (numRows > maxRows)

@@ -47,6 +47,9 @@ public:
   std::optional<unsigned> find(const ConcreteOperators &op) const;
 
   size_t size() const { return members.size(); }
+  /// Whether it is not known that the operators of a class differ from those of
+  /// others (`ProductTable::hasUnknownRank`).
+  bool isUnknown(unsigned index) const { return areUnknown[index]; }
   /// How many weights are left of the operators of a class when redundancy is
   /// taken out.
   unsigned getNumWeights(unsigned index) const { return numWeights[index]; }
@@ -59,6 +62,7 @@ private:
   /// else made again when they are compared.
   std::vector<std::pair<ConcreteOperators, Tables>> members;
   std::vector<unsigned> numWeights;
+  std::vector<bool> areUnknown;
   size_t numRows = 0;
   std::unordered_map<uint64_t, llvm::SmallVector<unsigned, 1>> buckets;
 };

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SamenessTable.h"
+#include "PrimeField.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -288,7 +289,7 @@ void ProductTable::reduce() {
     isChanged = false;
     for (unsigned weight = 0; weight < numWeights; ++weight)
       isChanged |= mergeElements(weight);
-    isChanged |= dropWeight();
+    isChanged |= dropWeight() || joinWeights();
   } while (isChanged);
 
   auto isOne = [](const ProductRow &row) { return row.count == 1; };
@@ -335,27 +336,11 @@ public:
   bool add(std::vector<uint64_t> equation);
 
 private:
-  static constexpr uint64_t prime = (uint64_t(1) << 61) - 1;
-  static uint64_t multiply(uint64_t a, uint64_t b) {
-    return static_cast<unsigned __int128>(a) * b % prime;
-  }
-  static uint64_t invert(uint64_t a);
-
   size_t numUnknowns;
   /// By leading unknown; the leading coefficient is 1.
   std::map<size_t, std::vector<uint64_t>> rows;
 };
 } // namespace
-
-uint64_t LinearSystem::invert(uint64_t a) {
-  uint64_t result = 1;
-  for (uint64_t exponent = prime - 2; exponent; exponent >>= 1) {
-    if (exponent & 1)
-      result = multiply(result, a);
-    a = multiply(a, a);
-  }
-  return result;
-}
 
 bool LinearSystem::add(std::vector<uint64_t> equation) {
   for (size_t lead = 0; lead < numUnknowns; ++lead) {
@@ -364,15 +349,16 @@ bool LinearSystem::add(std::vector<uint64_t> equation) {
     auto row = rows.find(lead);
     uint64_t factor = equation[lead];
     if (row == rows.end()) {
-      factor = invert(factor);
+      factor = PrimeField::invert(factor);
       for (uint64_t &value : equation)
-        value = multiply(value, factor);
+        value = PrimeField::multiply(value, factor);
       rows.emplace(lead, std::move(equation));
       return true;
     }
     for (size_t i = lead; i <= numUnknowns; ++i)
-      equation[i] =
-          (equation[i] + prime - multiply(factor, row->second[i])) % prime;
+      equation[i] = (equation[i] + PrimeField::prime -
+                     PrimeField::multiply(factor, row->second[i])) %
+                    PrimeField::prime;
   }
   return equation[numUnknowns] == 0;
 }

@@ -48,8 +48,9 @@ struct ProductTable {
 
   /// Takes out redundancy until there is none: elements of a weight in the same
   /// places up to a factor are one; a weight with one element, or whose element
-  /// follows from that of another weight, is none; then factors of counts that
-  /// belong to weight elements.
+  /// follows from that of another weight, is none; two weights whose sums of
+  /// products take all values are one; then factors of counts that belong to
+  /// weight elements.
   void reduce();
 
   /// Gives the nodes of each column the numbers from 0 on, in the order of the
@@ -68,9 +69,14 @@ struct ProductTable {
   /// `reduce`, which makes all counts 1 otherwise if it can.
   bool hasFreeCounts = false;
 
+  /// Sums of products of some weights may take all values or not: such a table
+  /// may be the same as others that differ. Set by `reduce`.
+  bool hasUnknownRank = false;
+
 private:
   bool mergeElements(unsigned weight);
   bool dropWeight();
+  bool joinWeights();
   void removeWeight(unsigned weight);
   void removeFactors(unsigned weight);
 };

@@ -101,6 +101,9 @@ private:
   bool isSignatureStride(unsigned index) const;
 
   bool canTakeInTurn(llvm::SmallVector<unsigned> &done) const;
+  /// W15: the weights that have a reduction have as many elements as the weight
+  /// that they are together, under every binding.
+  bool isCostlyRank(unsigned reduction) const;
   void checkWeights();
   void checkPooling();
   void checkMerge(unsigned index);
@@ -210,6 +213,30 @@ bool LimitFinder::canTakeInTurn(llvm::SmallVector<unsigned> &done) const {
   return false;
 }
 
+bool LimitFinder::isCostlyRank(unsigned reduction) const {
+  unsigned owners = getWeightsOf(reduction);
+  auto isSummed = [&](unsigned index) {
+    return kindOf(index) == Kind::Reduce && isDropped(index) &&
+           getWeightsOf(index) == owners;
+  };
+  return llvm::all_of(problem.bindings, [&](const Binding &binding) {
+    auto getSize = [&](unsigned index) {
+      return double(*get(index).size.evaluate(binding));
+    };
+    double sum = 0, joined = 1;
+    for (auto [number, weight] : llvm::enumerate(graph.weights)) {
+      double elements = 1;
+      for (unsigned index : weight)
+        elements *= getSize(index);
+      sum += owners >> number & 1 ? elements : 0;
+    }
+    for (unsigned index = 0; index < graph.coords.size(); ++index)
+      if ((getWeightsOf(index) & owners) && !isSummed(index))
+        joined *= getSize(index);
+    return sum >= joined;
+  });
+}
+
 void LimitFinder::checkWeights() {
   llvm::SmallVector<unsigned> done;
   if (!canTakeInTurn(done))
@@ -229,7 +256,8 @@ void LimitFinder::checkWeights() {
         violated.set(WeightTakesView);
       int64_t size = getMax(get(index).size);
       if (kindOf(index) == Kind::Reduce &&
-          (size < limits.rankMin || size > limits.rankMax))
+          (size < limits.rankMin || size > limits.rankMax ||
+           (limits.rankSaves && isCostlyRank(index))))
         violated.set(Rank);
     }
 }

@@ -31,7 +31,8 @@ enum SearchLimit : unsigned {
   WeightOverTime,
   /// W3: a weight takes the result of an unfold or stride from the data.
   WeightTakesView,
-  /// W3: a reduction that only weights have is too small or too large.
+  /// W3, W15: a reduction that only weights have is too small or too large, or
+  /// saves no elements.
   Rank,
   /// W13: a weight is indexed by what depends on an ordered output.
   WeightByPosition,

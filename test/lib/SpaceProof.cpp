@@ -65,7 +65,7 @@ private:
       op.push_back(makeConcrete(problem, graph, binding));
     auto [index, isNew] = classes.insert(std::move(op));
     if (isNew)
-      proof.classes.emplace_back();
+      proof.classes.emplace_back().isUnknown = classes.isUnknown(index);
     return index;
   }
 

@@ -38,6 +38,8 @@ struct OperatorClass {
   LimitSet violated;
   /// How many operators brute force found of it.
   uint64_t numFound = 0;
+  /// Whether it may be the same as another class (`SamenessClasses`).
+  bool isUnknown = false;
   /// What the search lists of it, by index.
   llvm::SmallVector<unsigned, 1> listed;
 

@@ -141,13 +141,15 @@ static bool prove(SpaceOp space, mlir::MLIRContext &context) {
                << proof.count([](auto &c) { return !c.listed.empty(); })
                << " classes\n";
   std::map<std::string, unsigned> outside;
-  unsigned missing = 0, duplicates = 0, foreign = 0;
+  unsigned missing = 0, duplicates = 0, foreign = 0, unknown = 0;
   for (const OperatorClass &c : proof.classes) {
     if (c.listed.size() > 1) {
       if (duplicates++ < numShown)
         for (unsigned index : c.listed)
           print(*problem, *proof.listed[index], "duplicate", context);
     }
+    if (c.isUnknown && !c.listed.empty() && unknown++ < numShown)
+      print(*problem, *proof.listed[c.listed.front()], "unknown", context);
     if (options && !c.isFound() && foreign++ < numShown)
       print(*problem, *proof.listed[c.listed.front()], "foreign", context);
     if (c.isWithinLimits() && c.listed.empty() && missing++ < numShown)
@@ -162,6 +164,8 @@ static bool prove(SpaceOp space, mlir::MLIRContext &context) {
   }
   llvm::outs() << "missing: " << missing << ", duplicates: " << duplicates
                << ", not found by brute force: " << foreign << "\n";
+  if (unknown != 0)
+    llvm::outs() << "listed with a rank that is not known: " << unknown << "\n";
   for (const auto &[limits, count] : outside)
     llvm::outs() << "outside: " << count << " " << limits << "\n";
   // A row of docs/internals/search-space-counts.md.
@@ -173,7 +177,7 @@ static bool prove(SpaceOp space, mlir::MLIRContext &context) {
                  << proof.count([](auto &c) { return c.isWithinLimits(); })
                  << " | " << proof.listed.size() << " | " << missing << " | "
                  << duplicates << " |\n";
-  return missing + duplicates + foreign == 0;
+  return missing + duplicates + foreign + unknown == 0;
 }
 
 int main(int argc, char **argv) {

@@ -134,6 +134,8 @@ Error SearchStore::Impl::compareSettings(const SearchSettings &wanted) {
       former.key() = "network_search";
       known.insert(std::move(former));
     }
+  if (wanted.count("flops_of"))
+    known.try_emplace("flops_of", "weights one by one");
   for (const auto &[name, value] : known) {
     auto found = wanted.find(name);
     std::string got = found == wanted.end() ? "" : found->second;

@@ -291,12 +291,67 @@ private:
     if (std::optional<Sum> whole = joinHalves(split.first, split.second))
       return *whole;
     const Expr &inner = space.getExpr(split.second);
+    // T4.
+    if (isConstant(find(split.second)))
+      return makeStride(split.size, values[find(split.first)], inner.size)
+          .plus(values[find(split.second)].shift);
     if (inner.kind == CoordKind::Split)
       if (std::optional<Sum> whole = joinHalves(split.first, inner.first))
         return makeSplit(split.size, *whole, values[find(inner.second)],
                          space.getExpr(inner.second).size);
     return makeSplit(split.size, values[find(split.first)],
                      values[find(split.second)], inner.size);
+  }
+
+  /// The number 0 as a coordinate.
+  uint64_t hashZero(SizeId size) const {
+    return startHash(CoordKind::Stride, size);
+  }
+  bool isConstant(unsigned index) const {
+    return values[index].root ==
+           hashZero(space.getExpr(graph.nodes[index].expr).size);
+  }
+
+  /// A shift of the base is one of the whole by the factor.
+  Sum makeStride(SizeId size, const Sum &base, SizeId factor) const {
+    uint64_t root = combineHash(
+        combineHash(startHash(CoordKind::Stride, size), hashUnshifted(base)),
+        space.sizes[factor].hash);
+    return {root, 0, base.shift * getNumber(factor)};
+  }
+
+  /// T4: the halves of a shift of a stride of i by f, merged by a block. When
+  /// the block divides f, the remainder is a number, and the quotient a stride
+  /// of i; when f divides the block, they are those of i by the rest of the
+  /// block, the remainder with a stride and a shift.
+  std::optional<Sum> evaluateHalfOfStride(const Expr &half) const {
+    const Expr &shift = space.getExpr(half.first);
+    const Expr &stride = space.getExpr(shift.first);
+    if (shift.kind != CoordKind::Shift || stride.kind != CoordKind::Stride)
+      return std::nullopt;
+    bool isQuotient = half.kind == CoordKind::MergeQuotient;
+    uint64_t amount = getAmount(shift);
+    SizeId block = half.second, factor = stride.second;
+    std::optional<SizeId> rest = divide(factor, block);
+    const Sum &base = values[find(stride.first)];
+    SizeId baseSize = space.getExpr(stride.first).size;
+    // -1 / B is -1.
+    Sum moved = base.plus(amount == 1 ? 0 : amount);
+    if (rest || factor == block) {
+      if (!isQuotient)
+        return Sum{hashZero(block), 0, amount};
+      return rest ? makeStride(half.size, base, *rest)
+                        .plus(amount == 1 ? 0 : amount)
+                  : moved;
+    }
+    rest = divide(block, factor);
+    if (!rest)
+      return std::nullopt;
+    if (isQuotient)
+      return Sum{
+          hashHalf({half.kind, half.size, 0, *rest}, hash(moved, baseSize))};
+    Sum part = {hashHalf({half.kind, *rest, 0, *rest}, hash(base, baseSize))};
+    return makeStride(block, part, factor).plus(amount);
   }
 
   /// H5, H7, H8.
@@ -387,6 +442,8 @@ private:
     }
     if (std::optional<Sum> sum = evaluateHalfOfSplit(half))
       return *sum;
+    if (std::optional<Sum> sum = evaluateHalfOfStride(half))
+      return *sum;
     Sum merged = getMerged(half);
     if (merged.shift == 0 || !isQuotientDropped(half))
       return {hashHalf(half, hashes[find(half.first)])};
@@ -398,7 +455,7 @@ private:
   /// rotated one.
   uint64_t hashAtom(unsigned index) const {
     const Expr &expr = space.getExpr(graph.nodes[index].expr);
-    if (expr.kind == CoordKind::MergeRemainder) {
+    if (expr.kind == CoordKind::MergeRemainder && !evaluateHalfOfStride(expr)) {
       Sum merged = getMerged(expr);
       if (merged.shift != 0)
         return hashHalf(expr, hashUnshifted(merged));
@@ -426,9 +483,10 @@ private:
     case CoordKind::MergeQuotient:
     case CoordKind::MergeRemainder:
       return evaluateHalf(node.expr);
-    default:
-      return {hashHalf(expr, hashes[node.first])};
+    case CoordKind::Stride:
+      return makeStride(expr.size, values[node.first], expr.second);
     }
+    llvm_unreachable("all kinds are known");
   }
 
   uint64_t hashSet(llvm::ArrayRef<unsigned> set) const {
@@ -438,10 +496,13 @@ private:
     return mixBits(sum);
   }
 
+  /// A number says nothing about the element (T4).
   uint64_t hashWeight(llvm::ArrayRef<unsigned> atoms) const {
-    uint64_t sum = atoms.size();
+    uint64_t sum = llvm::count_if(
+        atoms, [&](unsigned index) { return !isConstant(index); });
     for (unsigned index : atoms)
-      sum += mixBits(hashAtom(index));
+      if (!isConstant(index))
+        sum += mixBits(hashAtom(index));
     return mixBits(sum);
   }
 
@@ -465,9 +526,11 @@ private:
     uint64_t sum = graph.weights.size();
     for (llvm::ArrayRef<unsigned> weight : weights)
       sum += mixBits(hashWeight(weight));
-    uint64_t dropped = expanded.size();
+    uint64_t dropped = llvm::count_if(
+        expanded, [&](unsigned index) { return !isConstant(index); });
     for (unsigned index : expanded)
-      dropped += mixBits(values[index].root);
+      if (!isConstant(index))
+        dropped += mixBits(values[index].root);
     return combineHash(combineHash(hash, sum), mixBits(dropped));
   }
 

@@ -354,5 +354,6 @@ bool kas::search::isWeightCanonical(GraphSpace &space,
          !isAbsorbed(space, state, code) &&
          !takesRenamedShift(space, state, code) &&
          !isDetermined(space, state, code) &&
-         !takesSummedShift(space, state, code);
+         !takesSummedShift(space, state, code) &&
+         !makesFullRank(space, state, code);
 }

@@ -49,6 +49,11 @@ bool takesSummedShift(const GraphSpace &space, const GraphStateData &state,
 /// W10: the weight takes such a quotient, and only renames the points of b.
 bool takesRenamedShift(const GraphSpace &space, const GraphStateData &state,
                        uint32_t code);
+/// W14: the last of the weights that have some reduction makes them, together,
+/// a weight that takes all values; W15: or they have as many elements as that
+/// weight would have.
+bool makesFullRank(const GraphSpace &space, const GraphStateData &state,
+                   uint32_t code);
 /// All of these, and what needs no names (W4, W6, W7): the contraction `code`
 /// adds a weight that no other form of the operator does without.
 bool isWeightCanonical(GraphSpace &space, const GraphStateData &state,

@@ -96,6 +96,7 @@ static SpaceLimits getLimits(SpaceOp space) {
                              {"weight_takes", &limits.weightTakes},
                              {"weight_shares", &limits.weightShares},
                              {"weights_by_position", &limits.weightsByPosition},
+                             {"rank_saves", &limits.rankSaves},
                              {"swap_axes", &limits.swapAxes}})
     *limit = space.getLimit(name, *limit) != 0;
   for (auto [name, limit] : {std::pair<llvm::StringRef, double *>(

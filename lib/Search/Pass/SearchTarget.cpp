@@ -45,6 +45,10 @@ public:
   double getCost(const Solution &solution) const override {
     return static_cast<double>(getGraph(solution).cost.flops);
   }
+  // Databases without this one count weights each time that data meets them.
+  SearchSettings getSettings() const override {
+    return {{"flops_of", "prepared weights"}};
+  }
   llvm::Expected<std::unique_ptr<Evaluator>>
   makeEvaluator(llvm::StringRef name,
                 const EvaluatorSettings &settings) const override {

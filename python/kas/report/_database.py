@@ -53,6 +53,9 @@ class Database:
                     f"'{self.path}' has tables of version {version}; this kas reads version {SCHEMA_VERSION}"
                 )
             self.settings: dict[str, str] = dict(connection.execute("SELECT name, value FROM setting"))
+            # What the metric `flops` of databases counts that do not say so.
+            if not {"network_search", "kernel_search"} & self.settings.keys():
+                self.settings.setdefault("flops_of", "weights one by one")
         self.layers = self._read_layers()
 
     @contextlib.contextmanager

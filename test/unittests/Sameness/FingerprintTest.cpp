@@ -255,14 +255,15 @@ TEST_F(SamenessTest, FingerprintsOfRingsOfLengths) {
       EXPECT_EQ(test::areSame({a}, {b}), bindings.front()[1] == 12);
     return isEqual;
   };
-  bindings = {{4, 36, 2, 3}};
+  // Fewer channels would make any two of the products a full rank.
+  bindings = {{9, 36, 3, 2}};
   EXPECT_TRUE(areEqual({1, 1, 4, 128}));
   EXPECT_FALSE(areEqual({1, 1, 0, 128}));
   EXPECT_TRUE(areEqual({1, 1, 0, 32})) << "classes are larger";
-  bindings = {{8, 144, 4, 3}};
+  bindings = {{16, 144, 4, 3}};
   EXPECT_TRUE(areEqual({1, 1, 8, 200}));
   EXPECT_FALSE(areEqual({1, 1, 0, 200}));
-  bindings = {{6, 12, 3, 2}};
+  bindings = {{9, 12, 3, 2}};
   EXPECT_TRUE(areEqual({1, 1, 0, 128}));
 }
 

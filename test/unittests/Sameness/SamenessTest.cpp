@@ -105,6 +105,81 @@ TEST_F(ChannelsTest, AWeightThatFollowsFromAnother) {
     kas.yield data(%c_d) weight(%o, %c_w) weight(%G_v))"));
 }
 
+/// Two weights in the place of `dense`, joined by a reduction that only they
+/// have.
+static std::string makeRank(llvm::StringRef rank) {
+  return (R"(
+    %c = kas.reduce sum : C
+    %r = kas.reduce sum : )" +
+          rank + R"(
+    %c_d, %c_w = kas.share %c : C
+    %r_d, %r_w = kas.share %r : )" +
+          rank + R"(
+    kas.yield data(%c_d) weight(%o, %r_d) weight(%c_w, %r_w))")
+      .str();
+}
+
+TEST_F(ChannelsTest, FullRanks) {
+  // 6 to 4 channels, then 4 to 6: a rank of 4 is full.
+  for (llvm::StringRef rank : {"C", "D", "C*g", "4"})
+    EXPECT_TRUE(areSame(dense, makeRank(rank))) << rank.str();
+  for (llvm::StringRef rank : {"g", "3", "C/g"})
+    EXPECT_FALSE(areSame(dense, makeRank(rank))) << rank.str();
+  EXPECT_FALSE(areSame(makeRank("3"), makeRank("2")));
+}
+
+/// Per group a matrix of 6/2 x 4/2 elements, then 4/2 x 6/2.
+TEST_F(ChannelsTest, FullRanksOfSharedParts) {
+  const char *grouped = R"(
+    %r = kas.reduce sum : C/g
+    %q, %m = kas.merge %o by D/g : D
+    %q_d, %q_w = kas.share %q : g
+    %r_d, %r_w = kas.share %r : C/g
+    %c = kas.split %q_d, %r_d : g, C/g
+    kas.yield data(%c) weight(%q_w, %m, %r_w))";
+  auto makeRanked = [](llvm::StringRef rank) {
+    return (R"(
+    %r = kas.reduce sum : C/g
+    %t = kas.reduce sum : )" +
+            rank + R"(
+    %q, %m = kas.merge %o by D/g : D
+    %q_d, %q_w = kas.share %q : g
+    %q_e, %q_v = kas.share %q_d : g
+    %r_d, %r_w = kas.share %r : C/g
+    %t_d, %t_w = kas.share %t : )" +
+            rank + R"(
+    %c = kas.split %q_e, %r_d : g, C/g
+    kas.yield data(%c) weight(%q_w, %m, %t_d) weight(%q_v, %r_w, %t_w))")
+        .str();
+  };
+  EXPECT_TRUE(areSame(grouped, makeRanked("g")));
+  EXPECT_TRUE(areSame(grouped, makeRanked("t")));
+  EXPECT_FALSE(areSame(grouped, dense));
+}
+
+/// C x 2, 2 x D x 4, 4 x D: the first two are one, then these and the third.
+TEST_F(ChannelsTest, ChainsOfRanks) {
+  auto makeChain = [](llvm::StringRef first, llvm::StringRef second) {
+    return (R"(
+    %c = kas.reduce sum : C
+    %r = kas.reduce sum : )" +
+            first + R"(
+    %t = kas.reduce sum : )" +
+            second + R"(
+    %c_d, %c_w = kas.share %c : C
+    %r_d, %r_w = kas.share %r : )" +
+            first + R"(
+    %t_d, %t_w = kas.share %t : )" +
+            second + R"(
+    kas.yield data(%c_d) weight(%o, %r_d) weight(%r_w, %t_d) weight(%c_w, %t_w))")
+        .str();
+  };
+  EXPECT_TRUE(areSame(dense, makeChain("C", "D")));
+  EXPECT_TRUE(areSame(makeRank("3"), makeChain("3", "5")));
+  EXPECT_TRUE(areSame(makeRank("3"), makeChain("5", "3")));
+  EXPECT_FALSE(areSame(dense, makeChain("3", "C")));
+}
+
 /// A loop that only the weight sees sums elements of it: they are one.
 TEST_F(ChannelsTest, ElementsInTheSamePlaces) {
   EXPECT_TRUE(areSame(dense, R"(
@@ -243,7 +318,7 @@ TEST_F(SamenessTest, LinearChangeOfBasis) {
 /// tell them apart where the sizes agree.
 TEST_F(SamenessTest, WeightByInputOrOutputGroup) {
   signature = "<C | g, t>(%o: C unordered) from [C unordered]";
-  bindings = {{6, 2, 3}, {8, 4, 2}};
+  bindings = {{8, 2, 3}, {12, 3, 2}};
   llvm::StringLiteral byInput = R"(
     %G = kas.reduce sum : g
     %i = kas.reduce sum : C/g

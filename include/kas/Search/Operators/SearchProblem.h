@@ -50,6 +50,9 @@ struct SpaceLimits {
   double reduceRatio = 4;
   /// A reduction that only weights have.
   int64_t rankMin = 2, rankMax = 32;
+  /// The weights that have it have fewer elements than the weight that they are
+  /// together, under one binding at least.
+  bool rankSaves = true;
   /// The fewest elements of a weight.
   int64_t weightElements = 1;
   /// The product of the output's coordinates that one weight takes from the

@@ -124,7 +124,8 @@ static constexpr StringLiteral integerLimits[] = {
 static constexpr StringLiteral ratioLimits[] = {"reduce_ratio", "unfold_ratio"};
 static constexpr StringLiteral flagLimits[] = {"shift_backward", "swap_axes",
                                                "weight_takes", "weight_shares",
-                                               "weights_by_position"};
+                                               "weights_by_position",
+                                               "rank_saves"};
 
 /// An integer or a float attribute as a number.
 static std::optional<double> toNumber(Attribute value) {

@@ -1,5 +1,6 @@
 // RUN: kas-opt %s -kas-specialize -kas-rfactor -split-input-file | FileCheck %s
 // RUN: kas-opt %s -kas-specialize -kas-rfactor='max-intermediate-bytes=64' -split-input-file | FileCheck %s --check-prefix=LIMIT
+// RUN: kas-opt %s -kas-specialize -kas-rfactor='prepared' -split-input-file | FileCheck %s --check-prefix=PREPARED
 
 // Y[i] = sum over j < 3 and t < s of X[s*(i + j - 1) + t]: the inner sum is the
 // same for all windows that touch a block, so it is computed once.
@@ -161,4 +162,59 @@ kas.operator @syno_operator1<N, Cin, Cout, H, W | k, g, s>
 func.func @apply_operator1(%x: tensor<1x64x28x56xf32>, %a: tensor<64x3x1xf32>, %b: tensor<32x3x3x64x1xf32>) -> tensor<1x64x28x56xf32> {
   %y = kas.apply @syno_operator1<k = 3, g = 32, s = 2>(%x, %a, %b) : (tensor<1x64x28x56xf32>, tensor<64x3x1xf32>, tensor<32x3x3x64x1xf32>) -> tensor<1x64x28x56xf32>
   return %y : tensor<1x64x28x56xf32>
+}
+
+// -----
+
+// A reduction that only weights have: they are multiplied with one another
+// before the data comes. Prepared, that costs nothing, and neither does a scale
+// of a weight.
+//
+// CHECK: kas.operator private @rank_0_stage0(%[[O:.*]]: 48, %[[C:.*]]: 32) from [48, 40] {
+// CHECK:   %[[R:.*]] = kas.reduce sum : 40
+// CHECK:   %[[D:.*]], %[[W:.*]] = kas.share %[[R]] : 40
+// CHECK:   kas.yield data(%[[O]], %[[D]]) weight(%[[C]], %[[W]])
+// CHECK: kas.operator private @rank_0_stage1(%[[N:.*]]: 64, %[[O:.*]]: 48) from [64, 32] {
+// CHECK:   %[[C:.*]] = kas.reduce sum : 32
+// CHECK:   %[[D:.*]], %[[W:.*]] = kas.share %[[C]] : 32
+// CHECK:   kas.yield data(%[[N]], %[[D]]) weight(%[[O]], %[[W]])
+// CHECK: func.func @apply_rank(%[[X:.*]]: tensor<64x32xf32>, %[[A:.*]]: tensor<48x40xf32>, %[[B:.*]]: tensor<32x40xf32>)
+// CHECK:   %[[AB:.*]] = kas.apply @rank_0_stage0(%[[A]], %[[B]]) : (tensor<48x40xf32>, tensor<32x40xf32>) -> tensor<48x32xf32>
+// CHECK:   kas.apply @rank_0_stage1(%[[X]], %[[AB]]) : (tensor<64x32xf32>, tensor<48x32xf32>) -> tensor<64x48xf32>
+// PREPARED-LABEL: func.func @apply_rank(
+// PREPARED:   kas.apply @rank_0_stage0(%{{.*}}) : (tensor<48x40xf32>, tensor<32x40xf32>) -> tensor<48x32xf32>
+kas.operator @rank<N, Cin, Cout | r>(%n: N, %o: Cout) from [N, Cin] {
+  %c = kas.reduce sum : Cin
+  %t = kas.reduce sum : r
+  %c_d, %c_w = kas.share %c : Cin
+  %t_d, %t_w = kas.share %t : r
+  kas.yield data(%n, %c_d) weight(%o, %t_d) weight(%c_w, %t_w)
+}
+func.func @apply_rank(%x: tensor<64x32xf32>, %a: tensor<48x40xf32>, %b: tensor<32x40xf32>) -> tensor<64x48xf32> {
+  %y = kas.apply @rank<r = 40>(%x, %a, %b) : (tensor<64x32xf32>, tensor<48x40xf32>, tensor<32x40xf32>) -> tensor<64x48xf32>
+  return %y : tensor<64x48xf32>
+}
+
+// -----
+
+// With few rows, a full matrix is too much work for one call, and none when it
+// is prepared.
+//
+// CHECK-LABEL: func.func @apply_scaled
+// CHECK:         kas.apply @scaled_0_stage0(%{{.*}}, %{{.*}}) : (tensor<2x32xf32>, tensor<32xf32>) -> tensor<2x32xf32>
+// CHECK:         kas.apply @scaled_0_stage1(%{{.*}}, %{{.*}}) : (tensor<2x32xf32>, tensor<48x32xf32>) -> tensor<2x48xf32>
+// PREPARED: kas.operator private @scaled_0_stage0(%{{.*}}: 48, %{{.*}}: 32) from [48, 32] {
+// PREPARED:   kas.yield data(%{{.*}}, %{{.*}}) weight(%{{.*}})
+// PREPARED-LABEL: func.func @apply_scaled
+// PREPARED:   kas.apply @scaled_0_stage0(%{{.*}}, %{{.*}}) : (tensor<48x32xf32>, tensor<32xf32>) -> tensor<48x32xf32>
+// PREPARED:   kas.apply @scaled_0_stage1(%{{.*}}, %{{.*}}) : (tensor<2x32xf32>, tensor<48x32xf32>) -> tensor<2x48xf32>
+kas.operator @scaled<N, Cin, Cout>(%n: N, %o: Cout) from [N, Cin] {
+  %c = kas.reduce sum : Cin
+  %c_1, %c_w = kas.share %c : Cin
+  %c_d, %c_v = kas.share %c_1 : Cin
+  kas.yield data(%n, %c_d) weight(%o, %c_w) weight(%c_v)
+}
+func.func @apply_scaled(%x: tensor<2x32xf32>, %a: tensor<48x32xf32>, %b: tensor<32xf32>) -> tensor<2x48xf32> {
+  %y = kas.apply @scaled(%x, %a, %b) : (tensor<2x32xf32>, tensor<48x32xf32>, tensor<32xf32>) -> tensor<2x48xf32>
+  return %y : tensor<2x48xf32>
 }

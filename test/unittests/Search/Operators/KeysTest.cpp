@@ -399,6 +399,69 @@ TEST_F(KeysTest, M12OfSums) {
       << "a weight sees the carry";
 }
 
+namespace {
+constexpr llvm::StringLiteral strideText = R"(
+kas.space @keys<N, C, D, H | s, g>
+    [N, D unordered, H/s] from [N, C unordered, H]
+    bindings [<N = 1, C = 24, D = 36, H = 30, s = 2, g = 3>]
+    limits {depth = 16, chain = 100, reduce = 4, split = 6, merge = 4, shift = 4,
+            expand = 4, weights = 3, stride = 2, weight_takes = 0,
+            weight_shares = 0, rank_max = 100, pooling = 100, size_symbols = 3,
+            reduce_ratio = 1000, shift_block = 100, stride_size = 100,
+            occurrences.C = 3, occurrences.D = 3,
+            occurrences.H = 3, occurrences.s = 4, occurrences.g = 4}
+)";
+
+class StrideKeysTest : public KeysTest {
+protected:
+  StrideKeysTest() { problem = parse(strideText); }
+};
+} // namespace
+
+/// Which coordinates the weight has.
+enum class Seen { Base, Quotient, Both, Remainder, None };
+
+TEST_F(StrideKeysTest, T4) {
+  auto write = [](Seen seen) {
+    return [=](W &x, ExprId d, ExprId h, ExprId c) {
+      if (seen == Seen::Base)
+        x.contract({h, c}, {d});
+      auto [q, m] = x.merge(x.shift(x.stride(h, "s")), "s");
+      if (seen == Seen::Quotient)
+        x.contract({q, c}, {d});
+      if (seen == Seen::Both)
+        x.contract({q, m, c}, {d});
+      if (seen == Seen::Remainder)
+        x.contract({m, c}, {d});
+      if (seen == Seen::None)
+        x.contract({c}, {d});
+      x.split(m, q);
+    };
+  };
+  EXPECT_EQ(getKey(write(Seen::Base)), getKey(write(Seen::Quotient)));
+  EXPECT_EQ(getKey(write(Seen::Base)), getKey(write(Seen::Both)));
+  EXPECT_EQ(getKey(write(Seen::None)), getKey(write(Seen::Remainder)));
+  EXPECT_NE(getKey(write(Seen::Base)), getKey(write(Seen::None)));
+}
+
+/// The quotient of a shift by -1 is one before.
+TEST_F(StrideKeysTest, T4OfShiftsBack) {
+  auto write = [](bool isBack, bool isShifted) {
+    return [=](W &x, ExprId d, ExprId h, ExprId c) {
+      ExprId t = x.stride(h, "s");
+      auto [q, m] = x.merge(isBack ? x.shiftBack(t) : x.shift(t), "s");
+      if (isShifted)
+        q = x.shift(q);
+      x.expand(m);
+      ExprId r = x.reduce("s");
+      x.split(r, q);
+      x.contract({c}, {d});
+    };
+  };
+  EXPECT_EQ(getKey(write(false, false)), getKey(write(true, true)));
+  EXPECT_NE(getKey(write(false, false)), getKey(write(true, false)));
+}
+
 TEST_F(KeysTest, O4) {
   auto write = [](bool isSwapped, bool isCrossed) {
     return [=](W &x, ExprId d, ExprId h, ExprId c) {

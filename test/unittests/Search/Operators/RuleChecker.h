@@ -74,6 +74,10 @@ public:
                    llvm::ArrayRef<search::ExprId> shared) {
     return takesSummedShift(space, state, getContractCode(shared, taken));
   }
+  bool takesFullRank(llvm::ArrayRef<search::ExprId> taken,
+                     llvm::ArrayRef<search::ExprId> shared) {
+    return makesFullRank(space, state, getContractCode(shared, taken));
+  }
   bool expands(search::ExprId coord) {
     return canExpand(space, state, get(coord));
   }

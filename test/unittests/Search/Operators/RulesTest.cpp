@@ -89,6 +89,56 @@ TEST_F(RulesTest, W12WithSeveralWeights) {
   EXPECT_FALSE(takesSummed({q}, {m})) << "that weight sees the reduction";
 }
 
+/// Matrices of 36 x R and R x 24.
+static bool makesFullMatrix(RuleChecker &checker, llvm::StringRef rank) {
+  ExprId c = checker.reduce("C"), r = checker.reduce(rank);
+  checker.contract({r}, {checker.d});
+  return checker.takesFullRank({r}, {c});
+}
+
+TEST_F(RulesTest, W14) {
+  auto any = limit([](SpaceLimits &limits) { limits.rankSaves = false; });
+  for (llvm::StringRef rank : {"C", "D", "s*g*k"}) {
+    RuleChecker checker(any);
+    EXPECT_TRUE(makesFullMatrix(checker, rank)) << rank.str();
+  }
+  RuleChecker checker(any);
+  EXPECT_FALSE(makesFullMatrix(checker, "g*k"));
+}
+
+TEST_F(RulesTest, W14OfSharedParts) {
+  auto any = limit([](SpaceLimits &limits) { limits.rankSaves = false; });
+  RuleChecker checker(any);
+  // For each h, a matrix of 36 x 3 and one of 3 x 24.
+  ExprId c = checker.reduce("C"), r = checker.reduce("g");
+  checker.contract({r, checker.h}, {checker.d});
+  EXPECT_FALSE(checker.takesFullRank({r}, {c, checker.h}));
+  // The second one has nothing but h and the reduction.
+  EXPECT_TRUE(checker.takesFullRank({r}, {checker.h}));
+}
+
+TEST_F(RulesTest, W14OfThreeWeights) {
+  auto any = limit([](SpaceLimits &limits) { limits.rankSaves = false; });
+  for (bool isFull : {false, true}) {
+    RuleChecker checker(any);
+    // 3 x R, 5 x R and 24 x R: full from 15 on.
+    ExprId c = checker.reduce("C"), g = checker.reduce("g"),
+           k = checker.reduce("k");
+    ExprId r = checker.reduce(isFull ? "g*k" : "C/s");
+    checker.contract({g, r}, {});
+    checker.contract({k, r}, {});
+    EXPECT_EQ(checker.takesFullRank({r}, {c}), isFull);
+  }
+}
+
+TEST_F(RulesTest, W15) {
+  // 15 * (36 + 24) is more than 36 * 24, 10 times are less.
+  RuleChecker costly(limit([](SpaceLimits &) {}));
+  EXPECT_TRUE(makesFullMatrix(costly, "g*k"));
+  RuleChecker cheap(limit([](SpaceLimits &) {}));
+  EXPECT_FALSE(makesFullMatrix(cheap, "s*k"));
+}
+
 //===----------------------------------------------------------------------===//
 // Merges
 //===----------------------------------------------------------------------===//

@@ -176,7 +176,9 @@ def Kas_SpaceOp : Kas_Op<"space", [Symbol]> {
       are depthwise weights), `weights_by_position` (weights may be indexed by
       what depends on an ordered dimension of the output other than a batch;
       without them operators do the same everywhere, but for borders and
-      strides), `shift_backward` (shifts by -1, too), `swap_axes` (equal ordered
+      strides), `rank_saves` (weights with a reduction that only they have have
+      fewer elements than the weight that they are together, under one binding
+      at least), `shift_backward` (shifts by -1, too), `swap_axes` (equal ordered
       dimensions of the output count as interchangeable, and so do those of the
       input).
 

@@ -1,0 +1,133 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reductions that only weights have: ranks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GraphWeightRules.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace kas;
+using namespace kas::search;
+
+namespace {
+
+/// The weights that have the same reductions, the last one being added, and
+/// what they would be together.
+class Rank {
+public:
+  /// `others` is a set of weights that are there.
+  Rank(const GraphSpace &space, const GraphStateData &state, uint32_t code,
+       uint32_t others)
+      : space(space), state(state), code(code), others(others) {
+    addCoords();
+  }
+
+  /// W14: under every binding, the reductions have as many points as some
+  /// choice of all weights but one has elements beside those of that one.
+  bool isFull() const {
+    return llvm::all_of(bindings(), [&](unsigned binding) {
+      return llvm::any_of(
+          llvm::seq<unsigned>(0, atoms.size()), [&](unsigned free) {
+            return getPoints(binding) >= getElementsBeside(free, binding);
+          });
+    });
+  }
+
+  /// W15: under every binding, the weights have as many elements as one that
+  /// is indexed by all that they are, but for the reductions.
+  bool isCostly() const {
+    return llvm::all_of(bindings(), [&](unsigned binding) {
+      double sum = 0;
+      llvm::SmallVector<ExprId, 8> joined;
+      for (llvm::ArrayRef<ExprId> weight : atoms) {
+        sum += getPoints(binding) * getProduct(weight, binding);
+        insert(joined, weight);
+      }
+      return sum >= getProduct(joined, binding);
+    });
+  }
+
+private:
+  llvm::iota_range<unsigned> bindings() const {
+    return llvm::seq<unsigned>(0, space.problem->bindings.size());
+  }
+
+  static void insert(llvm::SmallVectorImpl<ExprId> &all,
+                     llvm::ArrayRef<ExprId> some) {
+    for (ExprId id : some)
+      if (!llvm::is_contained(all, id))
+        all.push_back(id);
+  }
+
+  /// By weight, what it is indexed by without the reductions.
+  void addCoords() {
+    llvm::SmallVector<ExprId, 8> added;
+    for (unsigned index = 0; index < state.numLive; ++index) {
+      const LiveCoord &coord = state.live[index];
+      if (getUse(code, index) == Taken && coord.kind == CoordKind::Reduce &&
+          coord.weights == others)
+        reductions.push_back(coord.expr);
+      if (getUse(code, index) != Unused)
+        added.push_back(coord.expr);
+    }
+    auto add = [&](llvm::ArrayRef<ExprId> coords) {
+      atoms.push_back(getWeightAtoms(space, coords));
+      llvm::erase_if(atoms.back(), [&](ExprId id) {
+        return llvm::is_contained(reductions, id);
+      });
+    };
+    for (unsigned number = 0; number < state.numWeights; ++number)
+      if (others >> number & 1)
+        add(space.getWeight(state.weights[number]));
+    add(added);
+  }
+
+  double getProduct(llvm::ArrayRef<ExprId> coords, unsigned binding) const {
+    double product = 1;
+    for (ExprId id : coords)
+      product *= static_cast<double>(
+          space.sizes[space.getExpr(id).size].values[binding]);
+    return product;
+  }
+  double getPoints(unsigned binding) const {
+    return getProduct(reductions, binding);
+  }
+  double getElementsBeside(unsigned free, unsigned binding) const {
+    llvm::SmallVector<ExprId, 8> beside;
+    for (auto [index, weight] : llvm::enumerate(atoms))
+      if (index != free)
+        insert(beside, weight);
+    llvm::erase_if(
+        beside, [&](ExprId id) { return llvm::is_contained(atoms[free], id); });
+    return getProduct(beside, binding);
+  }
+
+  const GraphSpace &space;
+  const GraphStateData &state;
+  uint32_t code, others;
+  llvm::SmallVector<ExprId, 2> reductions;
+  llvm::SmallVector<llvm::SmallVector<ExprId, 8>, 3> atoms;
+};
+
+} // namespace
+
+bool kas::search::makesFullRank(const GraphSpace &space,
+                                const GraphStateData &state, uint32_t code) {
+  for (unsigned index = 0; index < state.numLive; ++index) {
+    const LiveCoord &coord = state.live[index];
+    if (getUse(code, index) != Taken || coord.kind != CoordKind::Reduce ||
+        !coord.weights)
+      continue;
+    Rank rank(space, state, code, coord.weights);
+    if (rank.isFull() || (space.problem->limits.rankSaves && rank.isCostly()))
+      return true;
+  }
+  return false;
+}
