@@ -35,7 +35,7 @@ static double getReuse(OperatorOp op) {
   double elements = static_cast<double>(
       ShapedType::getNumElements(shapes.data) +
       ShapedType::getNumElements(shapes.output) + cost->parameters);
-  return static_cast<double>(cost->macs) / elements;
+  return static_cast<double>(cost->flopsUnprepared) / 2 / elements;
 }
 
 /// Null where the operator or its gradient has no structured form.
@@ -53,7 +53,9 @@ static OwningOpRef<ModuleOp> createStructuredGradient(OperatorOp op,
                                 [](Diagnostic &) { return success(); });
   OwningOpRef<ModuleOp> module = createOperatorModule(op);
   PassManager lower(context, ModuleOp::getOperationName());
-  lower.addPass(createKasRFactorPass());
+  KasRFactorPassOptions stages;
+  stages.cost = solver::StageCost::Training;
+  lower.addPass(createKasRFactorPass(stages));
   lower.addPass(createKasToLinalgPass());
   if (failed(lower.run(*module)))
     return {};

@@ -44,7 +44,8 @@ static void addOperators(OpPassManager &manager,
                          const CPUPipelineOptions &options) {
   manager.addPass(createKasSpecializePass());
   KasRFactorPassOptions stages;
-  stages.prepared = options.prepareWeights;
+  stages.cost = options.prepareWeights ? solver::StageCost::Prepared
+                                       : solver::StageCost::Unprepared;
   manager.addPass(createKasRFactorPass(stages));
   if (options.registerTiles)
     manager.addNestedPass<func::FuncOp>(createDenseOutputs());

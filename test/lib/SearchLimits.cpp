@@ -8,6 +8,7 @@
 
 #include "SearchLimits.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 #include <functional>
 
 using namespace kas;
@@ -215,6 +216,8 @@ bool LimitFinder::canTakeInTurn(llvm::SmallVector<unsigned> &done) const {
 
 bool LimitFinder::isCostlyRank(unsigned reduction) const {
   unsigned owners = getWeightsOf(reduction);
+  if (llvm::has_single_bit(owners))
+    return false;
   auto isSummed = [&](unsigned index) {
     return kindOf(index) == Kind::Reduce && isDropped(index) &&
            getWeightsOf(index) == owners;

@@ -275,7 +275,7 @@ struct KasRFactorPass : public kas::impl::KasRFactorPassBase<KasRFactorPass> {
 
   FactoredOperator factor(OperatorOp op, SymbolTable &symbolTable) {
     StagePlanOptions options;
-    options.cost = prepared ? StageCost::Prepared : StageCost::Unprepared;
+    options.cost = cost;
     // Four bytes per element of f32.
     if (maxIntermediateBytes != 0)
       options.maxIntermediateElements = maxIntermediateBytes / 4;

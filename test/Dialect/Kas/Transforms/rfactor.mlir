@@ -1,6 +1,6 @@
 // RUN: kas-opt %s -kas-specialize -kas-rfactor -split-input-file | FileCheck %s
 // RUN: kas-opt %s -kas-specialize -kas-rfactor='max-intermediate-bytes=64' -split-input-file | FileCheck %s --check-prefix=LIMIT
-// RUN: kas-opt %s -kas-specialize -kas-rfactor='prepared' -split-input-file | FileCheck %s --check-prefix=PREPARED
+// RUN: kas-opt %s -kas-specialize -kas-rfactor='cost=prepared' -split-input-file | FileCheck %s --check-prefix=PREPARED
 
 // Y[i] = sum over j < 3 and t < s of X[s*(i + j - 1) + t]: the inner sum is the
 // same for all windows that touch a block, so it is computed once.

@@ -62,9 +62,9 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
 
     The plan has the fewest multiply-adds; among those the least traffic, then
     the fewest stages. Weights may be multiplied with one another first: such a
-    stage is an operator whose data is a weight. With `prepared` these stages
-    count nothing, as they can be computed once for many evaluations (what
-    `prepare-weights` of the pipeline for the CPU does). Operators with a `max` reduction stay whole: it does not
+    stage is an operator whose data is a weight. With `cost=prepared` these
+    stages count nothing, as they can be computed once for many evaluations
+    (what `prepare-weights` of the pipeline for the CPU does). Operators with a `max` reduction stay whole: it does not
     commute with the sums of other stages.
 
     Exposed as `planStages()` and `buildStages()` in `RFactor.h`. Example:
@@ -73,8 +73,17 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
   let options = [
     Option<"maxIntermediateBytes", "max-intermediate-bytes", "uint64_t", "0",
            "No intermediate may be larger (f32); 0 sets no limit">,
-    Option<"prepared", "prepared", "bool", "false",
-           "Count nothing for what depends on weights alone">];
+    Option<"cost", "cost", "::kas::solver::StageCost",
+           "::kas::solver::StageCost::Unprepared",
+           "What is to be small: the multiply-adds of a call, unprepared or with "
+           "prepared weights, or those of training",
+           [{::llvm::cl::values(
+             clEnumValN(::kas::solver::StageCost::Unprepared, "unprepared",
+                        "a call with new weights"),
+             clEnumValN(::kas::solver::StageCost::Prepared, "prepared",
+                        "a call; what depends on weights alone was computed"),
+             clEnumValN(::kas::solver::StageCost::Training, "training",
+                        "a call with new weights, and all gradients"))}]>];
   let statistics = [
     Statistic<"numFactored", "factored", "Operators computed in stages">];
   let dependentDialects = ["::kas::KasDialect"];
