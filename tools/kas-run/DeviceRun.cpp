@@ -31,53 +31,100 @@ bool kas::isEmulator(StringRef name) {
   return name.split(':').first == "emulator";
 }
 
-/// Loads, runs and times; what is made on the device is gone afterwards.
-static Error run(const Device &device, const GPUProgram &program,
-                 StringRef name, const RunSettings &settings,
-                 llvm::ArrayRef<Tensor> arguments,
-                 llvm::MutableArrayRef<Tensor> results, RunReport &report) {
-  auto manifest = DeviceManifest::fromJSON(program.manifest);
-  if (!manifest)
-    return manifest.takeError();
-  auto function = DeviceFunction::load(device, *manifest, program.binary, name);
-  if (!function)
-    return function.takeError();
-  if (Error error = (*function)->run(arguments, results))
-    return error;
-  if (!settings.time)
-    return Error::success();
-  auto timing = (*function)->measure(getTimingOptions(settings));
-  if (!timing)
-    return timing.takeError();
-  report.timing = *timing;
-  return Error::success();
-}
+//===----------------------------------------------------------------------===//
+// Devices of kas-rt
+//===----------------------------------------------------------------------===//
 
-static Error runOnRuntimeDevice(mlir::ModuleOp module, StringRef function,
-                                const RunSettings &settings,
-                                llvm::ArrayRef<Tensor> arguments,
-                                llvm::MutableArrayRef<Tensor> results,
-                                RunReport &report) {
+namespace {
+/// What is made on the device goes before the device.
+class OnRuntimeDevice : public LoadedFunction {
+public:
+  explicit OnRuntimeDevice(Device device) : device(std::move(device)) {}
+
+  Error load(const GPUProgram &program, StringRef name) {
+    auto manifest = DeviceManifest::fromJSON(program.manifest);
+    if (!manifest)
+      return manifest.takeError();
+    auto loaded = DeviceFunction::load(device, *manifest, program.binary, name);
+    if (!loaded)
+      return loaded.takeError();
+    function = std::move(*loaded);
+    return Error::success();
+  }
+
+  Error run(llvm::ArrayRef<Tensor> arguments,
+            llvm::MutableArrayRef<Tensor> results) override {
+    return function->run(arguments, results);
+  }
+
+  Expected<Timing> measure(llvm::ArrayRef<Tensor>,
+                           llvm::MutableArrayRef<Tensor>,
+                           const TimingOptions &options) override {
+    return function->measure(options);
+  }
+
+  Error close() override {
+    function.reset();
+    return device.close();
+  }
+
+  Device device;
+
+private:
+  std::unique_ptr<DeviceFunction> function;
+};
+} // namespace
+
+static Expected<std::unique_ptr<LoadedFunction>>
+loadOnRuntimeDevice(mlir::ModuleOp module, StringRef function,
+                    const RunSettings &settings, RunReport &report) {
   auto device = Device::open(settings.device);
   if (!device)
     return device.takeError();
+  auto loaded = std::make_unique<OnRuntimeDevice>(std::move(*device));
   double start = monotonicSeconds();
-  auto program = compileForDevice(module, device->getInfo(), settings.precision,
-                                  settings.elements);
+  auto program = compileForDevice(module, loaded->device.getInfo(),
+                                  settings.precision, settings.elements);
   if (!program)
     return program.takeError();
   report.compileMilliseconds = (monotonicSeconds() - start) * 1e3;
-  if (Error error = run(*device, *program, function, settings, arguments,
-                        results, report))
+  if (Error error = loaded->load(*program, function))
     return error;
-  return device->close();
+  return loaded;
 }
 
-static Error runOnCPU(mlir::ModuleOp module, StringRef name,
-                      const RunSettings &settings,
-                      llvm::ArrayRef<Tensor> arguments,
-                      llvm::MutableArrayRef<Tensor> results,
-                      RunReport &report) {
+//===----------------------------------------------------------------------===//
+// The CPU
+//===----------------------------------------------------------------------===//
+
+namespace {
+class OnCPU : public LoadedFunction {
+public:
+  explicit OnCPU(CompiledFunction function) : function(std::move(function)) {}
+
+  Error run(llvm::ArrayRef<Tensor> arguments,
+            llvm::MutableArrayRef<Tensor> results) override {
+    if (Error error = function.prepare(arguments))
+      return error;
+    return function(arguments, results);
+  }
+
+  Expected<Timing> measure(llvm::ArrayRef<Tensor> arguments,
+                           llvm::MutableArrayRef<Tensor> results,
+                           const TimingOptions &options) override {
+    // On the same arguments the assertions hold again.
+    return execution::measure(
+        [&] { llvm::cantFail(function(arguments, results)); }, options);
+  }
+
+private:
+  CompiledFunction function;
+};
+} // namespace
+
+static Expected<std::unique_ptr<LoadedFunction>>
+loadOnCPU(mlir::ModuleOp module, StringRef name, const RunSettings &settings,
+          RunReport &report) {
   ObjectCache cache(settings.cacheDirectory);
   JITOptions jit;
   jit.cache = &cache;
@@ -91,17 +138,12 @@ static Error runOnCPU(mlir::ModuleOp module, StringRef name,
   report.compileMilliseconds = function->getCompileMilliseconds();
   report.compileTimes = function->getTimes();
   report.preparedElements = function->getNumPreparedElements();
-  if (Error error = function->prepare(arguments))
-    return error;
-  if (Error error = (*function)(arguments, results))
-    return error;
-  // On the same arguments the assertions hold again.
-  if (settings.time)
-    report.timing =
-        measure([&] { llvm::cantFail((*function)(arguments, results)); },
-                getTimingOptions(settings));
-  return Error::success();
+  return std::make_unique<OnCPU>(std::move(*function));
 }
+
+//===----------------------------------------------------------------------===//
+// The kernels of a GPU on the CPU
+//===----------------------------------------------------------------------===//
 
 /// What those assertions say whose position is the last result of `name`.
 static std::vector<std::string> getAssertions(mlir::ModuleOp module,
@@ -115,14 +157,59 @@ static std::vector<std::string> getAssertions(mlir::ModuleOp module,
   return texts;
 }
 
+namespace {
+class OnEmulator : public LoadedFunction {
+public:
+  OnEmulator(std::unique_ptr<CompiledModule> compiled,
+             CompiledModule::Function function,
+             std::vector<std::string> assertions)
+      : compiled(std::move(compiled)), function(function),
+        assertions(std::move(assertions)) {}
+
+  Error run(llvm::ArrayRef<Tensor> arguments,
+            llvm::MutableArrayRef<Tensor> results) override {
+    uint32_t status = UINT32_MAX;
+    auto pointers = getPointers(arguments, results, status);
+    if (Error error = call(function, pointers.data()))
+      return error;
+    if (status < assertions.size())
+      return llvm::createStringError(assertions[status]);
+    return Error::success();
+  }
+
+  Expected<Timing> measure(llvm::ArrayRef<Tensor> arguments,
+                           llvm::MutableArrayRef<Tensor> results,
+                           const TimingOptions &options) override {
+    uint32_t status = UINT32_MAX;
+    auto pointers = getPointers(arguments, results, status);
+    return execution::measure([&] { function(pointers.data()); }, options);
+  }
+
+private:
+  static llvm::SmallVector<void *>
+  getPointers(llvm::ArrayRef<Tensor> arguments,
+              llvm::MutableArrayRef<Tensor> results, uint32_t &status) {
+    llvm::SmallVector<void *> pointers;
+    for (const Tensor &argument : arguments)
+      pointers.push_back(const_cast<float *>(argument.getValues().data()));
+    for (Tensor &result : results)
+      pointers.push_back(result.getValues().data());
+    pointers.push_back(&status);
+    return pointers;
+  }
+
+  std::unique_ptr<CompiledModule> compiled;
+  CompiledModule::Function function;
+  std::vector<std::string> assertions;
+};
+} // namespace
+
 /// What the kernels compute in their last form on tensors, before they are
 /// lowered to a GPU's instructions: fragments of warps and copies through
 /// workgroup memory included.
-static Error runOnEmulator(mlir::ModuleOp module, StringRef name,
-                           const RunSettings &settings,
-                           llvm::ArrayRef<Tensor> arguments,
-                           llvm::MutableArrayRef<Tensor> results,
-                           RunReport &report) {
+static Expected<std::unique_ptr<LoadedFunction>>
+loadOnEmulator(mlir::ModuleOp module, StringRef name,
+               const RunSettings &settings, RunReport &report) {
   mlir::DialectRegistry registry;
   registerGPUPipelineDialects(registry);
   module.getContext()->appendDialectRegistry(registry);
@@ -149,7 +236,7 @@ static Error runOnEmulator(mlir::ModuleOp module, StringRef name,
                   buildCPUPipeline(manager, pipeline);
                 });
   if (failure)
-    return failure;
+    return std::move(failure);
   auto compiled = CompiledModule::compile(*clone);
   if (!compiled)
     return compiled.takeError();
@@ -157,21 +244,26 @@ static Error runOnEmulator(mlir::ModuleOp module, StringRef name,
   if (!function)
     return function.takeError();
   report.compileMilliseconds = (monotonicSeconds() - start) * 1e3;
-  llvm::SmallVector<void *> pointers;
-  for (const Tensor &argument : arguments)
-    pointers.push_back(const_cast<float *>(argument.getValues().data()));
-  for (Tensor &result : results)
-    pointers.push_back(result.getValues().data());
-  uint32_t status = UINT32_MAX;
-  pointers.push_back(&status);
-  if (Error error = call(*function, pointers.data()))
-    return error;
-  if (status < assertions.size())
-    return llvm::createStringError(assertions[status]);
-  if (settings.time)
-    report.timing = measure([&] { (*function)(pointers.data()); },
-                            getTimingOptions(settings));
-  return Error::success();
+  return std::make_unique<OnEmulator>(std::move(*compiled), *function,
+                                      std::move(assertions));
+}
+
+//===----------------------------------------------------------------------===//
+// All of them
+//===----------------------------------------------------------------------===//
+
+Expected<std::unique_ptr<LoadedFunction>>
+kas::loadOnDevice(mlir::ModuleOp module, StringRef function,
+                  const RunSettings &settings, RunReport &report) {
+  if (settings.elements != codegen::GPUElements::F32 &&
+      !isRuntimeDevice(settings.device))
+    return llvm::createStringError("expected elements of f32 on the device '" +
+                                   settings.device + "', got '" +
+                                   codegen::toString(settings.elements) + "'");
+  auto load = isRuntimeDevice(settings.device) ? loadOnRuntimeDevice
+              : isEmulator(settings.device)    ? loadOnEmulator
+                                               : loadOnCPU;
+  return load(module, function, settings, report);
 }
 
 Error kas::runOnDevice(mlir::ModuleOp module, StringRef function,
@@ -179,13 +271,17 @@ Error kas::runOnDevice(mlir::ModuleOp module, StringRef function,
                        llvm::ArrayRef<Tensor> arguments,
                        llvm::MutableArrayRef<Tensor> results,
                        RunReport &report) {
-  if (settings.elements != codegen::GPUElements::F32 &&
-      !isRuntimeDevice(settings.device))
-    return llvm::createStringError("expected elements of f32 on the device '" +
-                                   settings.device + "', got '" +
-                                   codegen::toString(settings.elements) + "'");
-  auto run = isRuntimeDevice(settings.device) ? runOnRuntimeDevice
-             : isEmulator(settings.device)    ? runOnEmulator
-                                              : runOnCPU;
-  return run(module, function, settings, arguments, results, report);
+  auto loaded = loadOnDevice(module, function, settings, report);
+  if (!loaded)
+    return loaded.takeError();
+  if (Error error = (*loaded)->run(arguments, results))
+    return error;
+  if (settings.time) {
+    auto timing =
+        (*loaded)->measure(arguments, results, getTimingOptions(settings));
+    if (!timing)
+      return timing.takeError();
+    report.timing = *timing;
+  }
+  return (*loaded)->close();
 }

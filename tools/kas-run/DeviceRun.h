@@ -25,14 +25,44 @@ bool isRuntimeDevice(llvm::StringRef name);
 /// schedules are chosen for.
 bool isEmulator(llvm::StringRef name);
 
+/// A function of a module, ready to run where it was compiled for.
+class LoadedFunction {
+public:
+  virtual ~LoadedFunction() = default;
+  /// Error: what an assertion says, or a device.
+  virtual llvm::Error run(llvm::ArrayRef<execution::Tensor> arguments,
+                          llvm::MutableArrayRef<execution::Tensor> results) = 0;
+  /// Times runs on what the last run took; on devices of kas-rt without copies
+  /// of arguments and results.
+  virtual llvm::Expected<execution::Timing>
+  measure(llvm::ArrayRef<execution::Tensor> arguments,
+          llvm::MutableArrayRef<execution::Tensor> results,
+          const execution::TimingOptions &options) = 0;
+  /// Must be called at the end. Error: what a validation layer says.
+  virtual llvm::Error close() { return llvm::Error::success(); }
+};
+
 /// Compiles `function` of `module` for `settings.device`, the CPU or one of
-/// those, runs it there once and times it when that is requested. Buffers stay
-/// on the device.
+/// those; times of the compiler are in `report`.
+llvm::Expected<std::unique_ptr<LoadedFunction>>
+loadOnDevice(mlir::ModuleOp module, llvm::StringRef function,
+             const RunSettings &settings, RunReport &report);
+
+/// The same, then runs it once and times it when that is requested.
 llvm::Error runOnDevice(mlir::ModuleOp module, llvm::StringRef function,
                         const RunSettings &settings,
                         llvm::ArrayRef<execution::Tensor> arguments,
                         llvm::MutableArrayRef<execution::Tensor> results,
                         RunReport &report);
+
+/// Errors of options that --check=exact does not go with.
+llvm::Error checkExactSettings(const RunSettings &settings);
+
+/// --check=exact: runs `function` of `module` on random integers for which
+/// nothing rounds, on the device or on the reference, and compares all results
+/// with the reference. Error: there are no such integers, and why.
+llvm::Error checkExactly(mlir::ModuleOp module, llvm::StringRef function,
+                         const RunSettings &settings, RunReport &report);
 
 } // namespace kas
 

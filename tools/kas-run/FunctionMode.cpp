@@ -164,6 +164,8 @@ static llvm::Error checkSettings(const RunSettings &settings) {
     return createStringError("functions run on the device 'cpu', 'cuda', "
                              "'vulkan' or 'emulator', got '" +
                              settings.device + "'");
+  if (settings.exact)
+    return checkExactSettings(settings);
   if (settings.check && settings.checkFile.empty())
     return createStringError("--check of a function needs a file: "
                              "--check=other.mlir or --check=expected.npy");
@@ -180,6 +182,19 @@ Expected<RunReport> kas::runFunction(mlir::MLIRContext &context,
   auto signature = FunctionSignature::get(**module, settings.function);
   if (!signature)
     return signature.takeError();
+  RunReport report;
+  report.kind = "function";
+  report.name = settings.function;
+  report.device = settings.device;
+  report.macs =
+      countMACs((*module)->lookupSymbol<mlir::func::FuncOp>(settings.function));
+  report.params = countParameters(*signature);
+  if (settings.exact) {
+    if (llvm::Error error =
+            checkExactly(**module, settings.function, settings, report))
+      return error;
+    return report;
+  }
   auto given = readArguments(settings, *signature);
   if (!given)
     return given.takeError();
@@ -190,13 +205,6 @@ Expected<RunReport> kas::runFunction(mlir::MLIRContext &context,
   if (!results)
     return results.takeError();
 
-  RunReport report;
-  report.kind = "function";
-  report.name = settings.function;
-  report.device = settings.device;
-  report.macs =
-      countMACs((*module)->lookupSymbol<mlir::func::FuncOp>(settings.function));
-  report.params = countParameters(*signature);
   if (llvm::Error error = runOnDevice(**module, settings.function, settings,
                                       *arguments, *results, report))
     return error;

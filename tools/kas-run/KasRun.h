@@ -18,6 +18,7 @@
 #include "kas/ExecutionEngine/Timing.h"
 #include "kas/Support/ParseModule.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include <optional>
 #include <string>
@@ -43,6 +44,10 @@ struct RunSettings {
   bool check = false;
   /// With what to compare; empty: with the reference evaluator.
   std::string checkFile;
+  /// On integers for which nothing rounds, bit by bit; how many draws of them,
+  /// 0: as many as the bound needs.
+  bool exact = false;
+  unsigned draws = 0;
   double tolerance = 1e-4;
   bool time = false;
   /// How many runs to time; 0: 20 at least, and for 0.2 s.
@@ -69,6 +74,10 @@ struct RunReport {
   /// other devices.
   std::optional<int64_t> preparedElements;
   std::optional<double> maxRelativeError;
+  /// What an exact check has drawn, as text and in JSON, and where results
+  /// differ.
+  std::optional<std::string> exact, difference;
+  llvm::json::Object exactFields;
   bool ok = true;
 
   void print(llvm::raw_ostream &stream, bool json) const;

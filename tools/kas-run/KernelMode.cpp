@@ -99,6 +99,9 @@ Expected<RunReport> kas::runKernel(mlir::MLIRContext &context,
                                    const RunSettings &settings) {
   if (Error error = checkSettings("kernel", settings))
     return error;
+  if (settings.exact)
+    return createStringError("an exact check requires an operator, or a "
+                             "function of 'kas.apply' alone, got a kernel");
   auto loaded = load<KernelOp>(context, "kernel", settings.kernelName,
                                settings.file, parseNamedKernel);
   if (!loaded)

@@ -90,6 +90,10 @@ static void printJSON(llvm::raw_ostream &stream, const RunReport &report) {
     else
       json.attribute("max_rel_err", nullptr);
   }
+  if (report.exact)
+    json.attribute("exact", llvm::json::Object(report.exactFields));
+  if (report.difference)
+    json.attribute("difference", *report.difference);
   json.attribute("ok", report.ok);
   json.objectEnd();
   stream << "\n";
@@ -128,5 +132,9 @@ void RunReport::print(llvm::raw_ostream &stream, bool json) const {
   if (maxRelativeError)
     stream << "  max relative error " << llvm::format("%.2e", *maxRelativeError)
            << "\n";
+  if (exact)
+    stream << "  " << *exact << "\n";
+  if (difference)
+    stream << "  " << *difference << "\n";
   stream << (ok ? "  ok\n" : "  FAILED\n");
 }

@@ -51,7 +51,7 @@ Error kas::checkSettings(StringRef kind, const RunSettings &settings) {
     return createStringError(
         getNoun(kind) +
         " is checked against the reference, got --check=" + settings.checkFile);
-  return Error::success();
+  return settings.exact ? checkExactSettings(settings) : Error::success();
 }
 
 /// The arrays of `--input` and `--weight` by the names of the arguments.
@@ -104,6 +104,8 @@ Error kas::runAndCheck(const Runnable &runnable, const RunSettings &settings,
   if (settings.cost && !settings.time && !settings.check &&
       settings.output.empty())
     return Error::success();
+  if (settings.exact)
+    return checkExactly(runnable.module, runnable.function, settings, report);
   auto signature = FunctionSignature::get(runnable.module, runnable.function);
   if (!signature)
     return signature.takeError();

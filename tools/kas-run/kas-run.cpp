@@ -89,9 +89,18 @@ struct Options {
   cl::opt<uint64_t> seed{"seed", cl::init(0), cl::desc("Seed of random values"),
                          cl::cat(category)};
   cl::opt<std::string> check{
-      "check", cl::ValueOptional, cl::value_desc("other.mlir|expected.npy"),
+      "check", cl::ValueOptional,
+      cl::value_desc("exact|other.mlir|expected.npy"),
       cl::desc("Compare: an operator with the reference, a function with "
-               "another file's or with an array"),
+               "another file's or with an array; exact: operators, and "
+               "functions of kas.apply alone, with the reference, bit by bit, "
+               "on random integers for which no sum rounds"),
+      cl::cat(category)};
+  cl::opt<unsigned> draws{
+      "draws", cl::value_desc("N"), cl::init(0),
+      cl::desc("--check=exact: how often to draw the integers; 0: until a "
+               "wrong kernel passes with a probability of 1e-6 at most, but 32 "
+               "times at most"),
       cl::cat(category)};
   cl::opt<double> tolerance{
       "tolerance", cl::init(1e-4),
@@ -135,7 +144,10 @@ struct Options {
     settings.output = output;
     settings.seed = seed;
     settings.check = check.getNumOccurrences() > 0;
-    settings.checkFile = check;
+    settings.exact = check == "exact";
+    if (!settings.exact)
+      settings.checkFile = check;
+    settings.draws = draws;
     settings.tolerance = tolerance;
     settings.time = time;
     settings.runs = runs;
