@@ -17,6 +17,7 @@
 #include "Properties.h"
 #include "kas/ExecutionEngine/JIT.h"
 #include "kas/Pipelines/CPU.h"
+#include "kas/Reference/ExactCheck.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include <functional>
@@ -30,14 +31,28 @@ using AddPassesFn = llvm::function_ref<void(mlir::OpPassManager &)>;
 /// than running it.
 constexpr unsigned batchSize = 50;
 
+/// How outputs are compared with the reference.
+struct Comparison {
+  /// What is computed in: on integers for which nothing rounds, bit by bit.
+  reference::ExactFormat format = {};
+  unsigned draws = 2;
+  /// Where there are no such integers, and values are any numbers: the largest
+  /// relative error.
+  double tolerance = 1e-4;
+  /// Where factors are rounded: times `getCancellationFloor`, which is for f32.
+  double floorFactor = 1;
+};
+
+/// f32 sums of factors of as many bits as 16-bit types have, with the larger
+/// tolerances that four factors need. `elements`: outputs are of such a type,
+/// too.
+Comparison compareRounded(llvm::StringRef type, bool elements = false);
+
 /// What is compiled how, and run how.
 struct BatchOptions {
   CPUPipelineOptions pipeline;
   execution::JITOptions jit = {.optLevel = 1};
-  /// The largest relative error; 0: that of sums in f32.
-  double tolerance = 0;
-  /// Where factors are rounded: times `getCancellationFloor`, which is for f32.
-  double floorFactor = 1;
+  Comparison comparison = {};
   /// Called with the manager of all passes before they run.
   std::function<void(mlir::PassManager &)> prepare = nullptr;
   /// Calls the function, which takes `packed` as last argument if that is not
@@ -66,7 +81,11 @@ public:
   /// compares what it returns with the reference.
   void
   compare(llvm::function_ref<std::vector<float>(unsigned, const Inputs &)> run,
-          double tolerance);
+          const Comparison &comparison);
+
+  /// How many outputs were compared, and how many of them exactly.
+  unsigned getNumCompared() const { return numCompared; }
+  unsigned getNumExact() const { return numExact; }
 
   mlir::ModuleOp getModule() { return *module; }
 
@@ -75,20 +94,23 @@ public:
   run(llvm::function_ref<void(mlir::PassManager &)> passes);
 
 private:
-  /// Lets the reference evaluate all operators, once.
-  void evaluateAll();
+  using RunFn = llvm::function_ref<std::vector<float>(const Inputs &)>;
+
+  void compareOne(unsigned index, RunFn run, const Comparison &comparison);
+  void compareExactly(const reference::ExactCheck &check,
+                      const reference::OperatorShapes &shapes, RunFn run);
 
   uint64_t first;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<RandomOperator> operators;
   std::vector<std::string> texts;
-  std::vector<Inputs> inputs;
-  std::vector<std::vector<float>> expected;
-  std::vector<double> floors;
+  std::vector<reference::OperatorShapes> shapes;
+  unsigned numCompared = 0, numExact = 0;
 };
 
 /// Calls `body` for batches of `count` operators in all, from `getFirstSeed`
-/// on, until one fails.
+/// on, until one fails. How many were compared exactly is recorded; at least
+/// nine of ten must be.
 void forEachBatchOf(const OperatorMaker &make, unsigned count,
                     llvm::function_ref<void(Batch &)> body);
 

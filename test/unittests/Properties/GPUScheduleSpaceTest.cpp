@@ -89,8 +89,7 @@ std::set<GPUStrategy> checkPoints(StringRef device, GPUPrecision precision,
           manager.addPass(createGPUToCPULoops());
         },
         {.pipeline = serial,
-         .tolerance = isRounded ? 1e-2 : 0,
-         .floorFactor = isRounded ? 20.0 : 1.0});
+         .comparison = isRounded ? compareRounded("f16") : Comparison()});
   });
   return drawn;
 }

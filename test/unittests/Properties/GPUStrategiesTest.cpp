@@ -35,7 +35,7 @@ namespace {
 
 void checkKernels(const GPUFrontOptions &front, unsigned count,
                   const RandomOperatorOptions &operators = {},
-                  double tolerance = 0) {
+                  const Comparison &comparison = {}) {
   CPUPipelineOptions serial;
   serial.threads = 1;
   forEachBatch(count, operators, [&](Batch &batch) {
@@ -44,11 +44,7 @@ void checkKernels(const GPUFrontOptions &front, unsigned count,
           buildGPUFrontHalf(manager, front);
           manager.addPass(createGPUToCPULoops());
         },
-        {.pipeline = serial,
-         .tolerance = tolerance,
-         // Four factors of 10 bits are off by a fifth of the tolerance of f16,
-         // relative to sums without signs.
-         .floorFactor = tolerance == 0 ? 1.0 : 20.0});
+        {.pipeline = serial, .comparison = comparison});
   });
 }
 
@@ -83,17 +79,18 @@ TEST(GPUStrategies, KernelsOfLargerOperatorsAgreeWithTheReference) {
 }
 
 // Lane by lane, with the fragments of matrix instructions.
-// All of up to four factors are rounded, and so are results of stages, to 10
-// bits after the point or to 7.
 TEST(GPUStrategies, TensorCoreKernelsAgreeWithTheReference) {
-  checkKernels(onTensorCores("f16"), getNumOperators(50, 1000), {}, 1e-2);
-  checkKernels(onTensorCores("tf32"), getNumOperators(50, 1000), {}, 1e-2);
-  checkKernels(onTensorCores("bf16"), getNumOperators(0, 1000), {}, 8e-2);
+  checkKernels(onTensorCores("f16"), getNumOperators(50, 1000), {},
+               compareRounded("f16"));
+  checkKernels(onTensorCores("tf32"), getNumOperators(50, 1000), {},
+               compareRounded("tf32"));
+  checkKernels(onTensorCores("bf16"), getNumOperators(0, 1000), {},
+               compareRounded("bf16"));
 }
 
 /// On Mesa's lavapipe where there is no other device, with the validation
 /// layer.
-static void checkOnVulkan(StringRef elements, double tolerance) {
+static void checkOnVulkan(StringRef elements, const Comparison &comparison) {
   forEachBatch(getNumOperators(200, 1000), {}, [&](Batch &batch) {
     SPIRVPipelineOptions options;
     options.front.elements = *symbolizeGPUElements(elements);
@@ -110,16 +107,16 @@ static void checkOnVulkan(StringRef elements, double tolerance) {
           ADD_FAILURE() << llvm::toString(results.takeError());
           return std::vector<float>();
         },
-        tolerance);
+        comparison);
   });
 }
 
 TEST(GPUStrategies, KernelsOnVulkanDevicesAgreeWithTheReference) {
-  checkOnVulkan("f32", 1e-4);
+  checkOnVulkan("f32", {});
 }
 
 TEST(GPUStrategies, KernelsOnVulkanDevicesAgreeWithTheReferenceInHalves) {
-  checkOnVulkan("f16", 1e-2);
+  checkOnVulkan("f16", compareRounded("f16", /*elements=*/true));
 }
 
 namespace {
@@ -272,8 +269,8 @@ TEST(GPUStrategies, ContractionsOnWarpgroupsAgreeWithTheReference) {
             manager.addPass(createGPUToCPULoops());
           },
           {.pipeline = serial,
-           .tolerance = isBF16 ? 2e-2 : 1e-2,
-           .floorFactor = 20,
+           .comparison =
+               compareRounded(isBF16 ? "bf16" : "f16", /*elements=*/true),
            .call = [&](CompiledModule::Function function, const Inputs &inputs,
                        const std::vector<float> &) {
              return callRounded(function, inputs, type);

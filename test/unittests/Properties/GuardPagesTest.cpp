@@ -108,6 +108,7 @@ RandomOperatorOptions getLargerOperators() {
 void checkOperators(Flush flush, unsigned wanted) {
   unsigned numPacked = 0, numRun = 0;
   BatchOptions options;
+  options.comparison.draws = 1;
   options.jit = JITOptions();
   options.jit.symbols = getGuardedAllocators(flush);
   options.prepare = [&](PassManager &manager) {
@@ -153,6 +154,7 @@ TEST(GuardPages, OperatorsStayInsideAtTheBegin) {
 TEST(GuardPages, SmallOutputsAreCaught) {
   unsigned numPacked = 0, numCaught = 0;
   BatchOptions options;
+  options.comparison.draws = 1;
   options.pipeline.threads = 1;
   options.jit.symbols = getGuardedAllocators(Flush::End);
   options.prepare = [&](PassManager &manager) {

@@ -42,9 +42,12 @@ std::string print(mlir::Operation *op);
 /// The text of `random` and its binding, for messages.
 std::string describe(const RandomOperator &random);
 
-/// Values for the tensors of an operator, in [-1, 1).
+/// Values for the tensors of an operator: in [-1, 1), or given.
 struct Inputs {
   Inputs(const reference::OperatorShapes &shapes, uint64_t seed);
+  Inputs(const reference::OperatorShapes &shapes, std::vector<float> data,
+         std::vector<std::vector<float>> weights)
+      : shapes(shapes), data(std::move(data)), weights(std::move(weights)) {}
 
   reference::OperatorShapes shapes;
   std::vector<float> data;
