@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Comparison.h"
 #include "LoweringTest.h"
-#include "Properties.h"
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Conversion/KasToLinalg.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -72,6 +72,8 @@ public:
     }
   }
 
+  const ComparisonCounts &getCounts() const { return counts; }
+
 private:
   void addFunction(Case &added) {
     OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
@@ -96,25 +98,26 @@ private:
     func::ReturnOp::create(builder, loc, apply.getResult());
   }
 
-  static void run(Case &tested, CompiledModule::Function function,
-                  StringRef strategy) {
-    Inputs inputs(getShapes(tested.op), tested.seed);
-    std::vector<float> expected = evaluate(tested.op, inputs);
-    std::vector<float> actual(expected.size(),
-                              std::numeric_limits<float>::quiet_NaN());
-    SmallVector<void *> pointers{inputs.data.data()};
-    for (std::vector<float> &weight : inputs.weights)
-      pointers.push_back(weight.data());
-    pointers.push_back(actual.data());
-    llvm::cantFail(execution::call(function, pointers.data()));
-    double floor = getCancellationFloor(tested.op, inputs);
-    EXPECT_LE(getError(actual, expected, floor), 1e-4)
-        << strategy.str() << ", seed " << tested.seed << "\n"
-        << tested.text;
+  void run(Case &tested, CompiledModule::Function function,
+           StringRef strategy) {
+    SCOPED_TRACE(strategy.str() + ", seed " + std::to_string(tested.seed) +
+                 "\n" + tested.text);
+    compareWithReference(
+        tested.op, tested.seed, {}, counts, [&](Inputs inputs) {
+          std::vector<float> actual(*getNumElements(inputs.shapes.output),
+                                    std::numeric_limits<float>::quiet_NaN());
+          SmallVector<void *> pointers{inputs.data.data()};
+          for (std::vector<float> &weight : inputs.weights)
+            pointers.push_back(weight.data());
+          pointers.push_back(actual.data());
+          llvm::cantFail(execution::call(function, pointers.data()));
+          return actual;
+        });
   }
 
   OwningOpRef<ModuleOp> module;
   std::vector<Case> cases;
+  ComparisonCounts counts;
 };
 
 /// Whether an indexing map of linalg has floordiv or mod in it.
@@ -142,6 +145,7 @@ protected:
       for (unsigned i = 0; i < batchSize; ++i)
         batch.add(getFirstSeed() + first + i);
       body(batch);
+      batch.getCounts().check();
     }
   }
 };

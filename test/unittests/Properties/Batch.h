@@ -14,10 +14,9 @@
 #ifndef KAS_TEST_UNITTESTS_PROPERTIES_BATCH_H
 #define KAS_TEST_UNITTESTS_PROPERTIES_BATCH_H
 
-#include "Properties.h"
+#include "Comparison.h"
 #include "kas/ExecutionEngine/JIT.h"
 #include "kas/Pipelines/CPU.h"
-#include "kas/Reference/ExactCheck.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include <functional>
@@ -30,23 +29,6 @@ using AddPassesFn = llvm::function_ref<void(mlir::OpPassManager &)>;
 /// Functions that are compiled together: a module for each would cost more time
 /// than running it.
 constexpr unsigned batchSize = 50;
-
-/// How outputs are compared with the reference.
-struct Comparison {
-  /// What is computed in: on integers for which nothing rounds, bit by bit.
-  reference::ExactFormat format = {};
-  unsigned draws = 2;
-  /// Where there are no such integers, and values are any numbers: the largest
-  /// relative error.
-  double tolerance = 1e-4;
-  /// Where factors are rounded: times `getCancellationFloor`, which is for f32.
-  double floorFactor = 1;
-};
-
-/// f32 sums of factors of as many bits as 16-bit types have, with the larger
-/// tolerances that four factors need. `elements`: outputs are of such a type,
-/// too.
-Comparison compareRounded(llvm::StringRef type, bool elements = false);
 
 /// What is compiled how, and run how.
 struct BatchOptions {
@@ -83,9 +65,7 @@ public:
   compare(llvm::function_ref<std::vector<float>(unsigned, const Inputs &)> run,
           const Comparison &comparison);
 
-  /// How many outputs were compared, and how many of them exactly.
-  unsigned getNumCompared() const { return numCompared; }
-  unsigned getNumExact() const { return numExact; }
+  const ComparisonCounts &getCounts() const { return counts; }
 
   mlir::ModuleOp getModule() { return *module; }
 
@@ -94,23 +74,15 @@ public:
   run(llvm::function_ref<void(mlir::PassManager &)> passes);
 
 private:
-  using RunFn = llvm::function_ref<std::vector<float>(const Inputs &)>;
-
-  void compareOne(unsigned index, RunFn run, const Comparison &comparison);
-  void compareExactly(const reference::ExactCheck &check,
-                      const reference::OperatorShapes &shapes, RunFn run);
-
   uint64_t first;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<RandomOperator> operators;
   std::vector<std::string> texts;
-  std::vector<reference::OperatorShapes> shapes;
-  unsigned numCompared = 0, numExact = 0;
+  ComparisonCounts counts;
 };
 
 /// Calls `body` for batches of `count` operators in all, from `getFirstSeed`
-/// on, until one fails. How many were compared exactly is recorded; at least
-/// nine of ten must be.
+/// on, until one fails, and checks how many were compared exactly.
 void forEachBatchOf(const OperatorMaker &make, unsigned count,
                     llvm::function_ref<void(Batch &)> body);
 

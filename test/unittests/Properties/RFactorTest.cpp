@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/RFactor.h"
-#include "Properties.h"
+#include "Comparison.h"
 #include "mlir/IR/Verifier.h"
 #include "gtest/gtest.h"
 
@@ -16,9 +16,6 @@ using namespace kas::reference;
 using namespace kas::solver;
 using namespace kas::test;
 using namespace mlir;
-
-/// Intermediates are rounded to f32 between stages.
-static constexpr double tolerance = 1e-5;
 
 /// The value of the operators of a plan.
 static std::vector<float> evaluateStages(ArrayRef<OperatorOp> stages,
@@ -49,9 +46,9 @@ static std::vector<float> evaluateStages(ArrayRef<OperatorOp> stages,
 
 static void expectStagesToKeepTheMeaning(StageCost cost) {
   unsigned staged = 0, longest = 0, ofWeights = 0;
+  ComparisonCounts counts;
   forEachOperator([&](const RandomOperator &random, uint64_t seed) {
     OperatorOp op = makeConcrete(random.op, random.binding);
-    Inputs inputs(getShapes(op), seed);
     StagePlanOptions options;
     options.cost = cost;
     StagePlan plan = planStages(op, options);
@@ -59,14 +56,16 @@ static void expectStagesToKeepTheMeaning(StageCost cost) {
     SmallVector<OperatorOp> stages = buildStages(builder, op, plan);
     for (OperatorOp stage : stages)
       ASSERT_TRUE(succeeded(verify(stage))) << print(stage);
-    EXPECT_LE(getError(evaluateStages(stages, plan, inputs),
-                       evaluate(op, inputs), getCancellationFloor(op, inputs)),
-              tolerance);
+    // Intermediates are rounded to f32 between stages.
+    compareWithReference(op, seed, {}, counts, [&](const Inputs &inputs) {
+      return evaluateStages(stages, plan, inputs);
+    });
     staged += stages.size() > 1;
     ofWeights += llvm::any_of(
         plan.stages, [](const Stage &stage) { return stage.isOfWeights; });
     longest = std::max<unsigned>(longest, stages.size());
   });
+  counts.check();
   // Enough of the random operators gain from stages.
   EXPECT_GT(staged, getNumOperators() / 10);
   EXPECT_GT(ofWeights, getNumOperators() / 20);
