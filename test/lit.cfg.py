@@ -84,6 +84,7 @@ tools = [
     "kas-fuzz",
     "kas-search-db",
     "kas-tune",
+    "kas-mutate-kernels",
     "kas-prove-space",
 ]
 llvm_config.add_tool_substitutions(
