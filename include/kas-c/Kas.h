@@ -180,6 +180,27 @@ KasFunction *kasOperatorCompile(KasModule *module, const char *name,
                                 const char *binding, KasCompileOptions options,
                                 KasDiagnostics diagnostics);
 
+typedef struct KasExactOptions {
+  uint64_t seed;
+  /// How often inputs are drawn; 0: until a wrong function passes with a
+  /// probability of 1e-6 at most, but 32 times at most, 64 where maxima are
+  /// taken.
+  unsigned draws;
+} KasExactOptions;
+
+/// Compiles the operator, as kasOperatorCompile, runs it on random integers for
+/// which no sum rounds, in any order, and compares all bits of the results with
+/// the reference. Writes a JSON object: `summary` (one line), `difference` (one
+/// line about the first result that differs, or null), `degree`, `magnitudes`
+/// (the largest value of each tensor), `density` (the share that is not zero),
+/// `draws`, `bitwise` (false where means divide by no power of two: results are
+/// rounded first), `miss_probability` (the bound, or null where a maximum is
+/// taken). False when it fails, also where there are no such integers.
+bool kasOperatorCheckExactly(KasModule *module, const char *name,
+                             const char *binding, KasCompileOptions compile,
+                             KasExactOptions options, KasStream json,
+                             KasDiagnostics diagnostics);
+
 /// How a gradient is computed.
 typedef enum KasGradientStrategy {
   /// By structured operations where elements are used often.
@@ -250,6 +271,13 @@ bool kasKernelToPyTorch(KasModule *module, const char *name,
 KasFunction *kasModuleCompile(KasModule *module, const char *function,
                               KasCompileOptions options,
                               KasDiagnostics diagnostics);
+
+/// The same as kasOperatorCheckExactly for a `func.func`, which must compute
+/// with `kas.apply` alone.
+bool kasModuleCheckExactly(KasModule *module, const char *function,
+                           KasCompileOptions compile, KasExactOptions options,
+                           KasStream json, KasDiagnostics diagnostics);
+
 void kasFunctionDestroy(KasFunction *function);
 
 size_t kasFunctionGetNumArguments(const KasFunction *function);

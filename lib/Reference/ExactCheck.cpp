@@ -11,6 +11,7 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InterleavedRange.h"
 #include <cmath>
+#include <limits>
 
 using namespace kas;
 using namespace kas::reference;
@@ -24,12 +25,16 @@ using llvm::Expected;
 //===----------------------------------------------------------------------===//
 
 /// How many draws make the bound small enough.
-static unsigned countDraws(const ExactOptions &options,
+static unsigned countDraws(const ExactProblem &problem,
+                           const ExactOptions &options,
                            std::optional<double> missProbability) {
   if (options.draws)
     return options.draws;
+  // Each value should be the largest one in some draw.
   if (!missProbability)
-    return ExactOptions::drawsWithoutBound;
+    return static_cast<unsigned>(
+        std::min(ExactOptions::drawsPerValue * problem.maximumSize,
+                 double(ExactOptions::maxDrawsOfMaxima)));
   unsigned count = 1;
   for (double bound = *missProbability;
        bound > ExactOptions::enough && count < ExactOptions::maxDraws; ++count)
@@ -50,13 +55,13 @@ Expected<ExactCheck> ExactCheck::create(const ExactProblem &problem,
   uint64_t stream = 0;
   for (const ExactDesign &design : getDesigns(problem, options.format)) {
     std::optional<double> one = getMissBound(problem, design);
-    if (!one && !problem.hasMaximum) {
+    if (!one && problem.maximumSize == 1) {
       reason = "more values than there are";
       continue;
     }
     check.design = design;
     check.draws.clear();
-    unsigned count = countDraws(options, one);
+    unsigned count = countDraws(problem, options, one);
     missProbability += std::pow(one.value_or(0), count);
     bool isExact = true;
     while (isExact && check.draws.size() < count) {
@@ -73,7 +78,7 @@ Expected<ExactCheck> ExactCheck::create(const ExactProblem &problem,
     }
     if (!isExact)
       continue;
-    if (!problem.hasMaximum)
+    if (problem.maximumSize == 1)
       check.missProbability = std::min(1.0, missProbability);
     return check;
   }
@@ -107,6 +112,23 @@ ExactCheck::compare(unsigned draw, ArrayRef<ArrayRef<float>> actual) const {
     }
   }
   return difference;
+}
+
+Expected<std::optional<std::string>>
+ExactCheck::findDifference(ProgramFn program) const {
+  for (auto [number, draw] : llvm::enumerate(draws)) {
+    // NaN shows an element that is never written.
+    std::vector<TensorValues> actual;
+    for (const TensorValues &expected : draw.results)
+      actual.emplace_back(expected.size(),
+                          std::numeric_limits<float>::quiet_NaN());
+    if (Error error = program(draw, actual))
+      return error;
+    if (auto difference =
+            compare(number, llvm::to_vector_of<ArrayRef<float>>(actual)))
+      return describe(number, *difference);
+  }
+  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//

@@ -150,7 +150,7 @@ std::vector<ExactDesign> kas::reference::getDesigns(const ExactProblem &problem,
 
 std::optional<double> kas::reference::getMissBound(const ExactProblem &problem,
                                                    const ExactDesign &design) {
-  if (problem.hasMaximum)
+  if (problem.maximumSize > 1)
     return std::nullopt;
   double found = 1;
   for (auto [magnitude, input] :

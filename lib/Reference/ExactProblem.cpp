@@ -62,7 +62,7 @@ ExactProblem kas::reference::getExactProblem(OperatorOp op) {
   for (ReduceOp reduce : getReductions(op)) {
     auto size = static_cast<double>(getConcreteSize(reduce.getResult()));
     if (reduce.getKind() == ReduceKind::Max)
-      problem.hasMaximum |= size > 1;
+      problem.maximumSize *= size;
     else
       problem.numTerms *= size;
     if (reduce.getKind() == ReduceKind::Mean && size > 1) {
@@ -193,7 +193,7 @@ static void describe(func::FuncOp function, ExactProblem &problem) {
   for (auto apply : body.getOps<ApplyOp>()) {
     ExactProblem alone = getExactProblem(apply.getOperator());
     bounds[apply.getResult()] = getBounds(apply, alone, bounds);
-    problem.hasMaximum |= alone.hasMaximum;
+    problem.maximumSize *= alone.maximumSize;
     problem.hasIntermediates |= alone.hasIntermediates || ++numApplies > 1;
   }
   for (Value value : body.getTerminator()->getOperands()) {

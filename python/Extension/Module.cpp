@@ -42,6 +42,8 @@ void kas::python::addModule(nb::module_ &m) {
       .def("evaluate", &Module::evaluate, "name"_a, "binding"_a, "tensors"_a)
       .def("compile", &Module::compile, "name"_a, "binding"_a, "threads"_a,
            "opt_level"_a)
+      .def("check_exactly", &Module::checkExactly, "name"_a, "binding"_a.none(),
+           "threads"_a, "opt_level"_a, "seed"_a, "draws"_a)
       .def("compile_gradient", &Module::compileGradient, "name"_a, "binding"_a,
            "tensor"_a, "strategy"_a, "threads"_a, "opt_level"_a)
       .def("describe_kernel", &Module::describeKernel, "name"_a)

@@ -114,6 +114,21 @@ public:
                                 {threads, optLevel}, sink);
     });
   }
+  /// Empty `binding`: `name` is a function.
+  std::string checkExactly(const std::string &name,
+                           const std::optional<std::string> &binding,
+                           unsigned threads, unsigned optLevel, uint64_t seed,
+                           unsigned draws) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      KasCompileOptions compile = {threads, optLevel};
+      KasExactOptions options = {seed, draws};
+      return binding ? kasOperatorCheckExactly(module.get(), name.c_str(),
+                                               binding->c_str(), compile,
+                                               options, stream, sink)
+                     : kasModuleCheckExactly(module.get(), name.c_str(),
+                                             compile, options, stream, sink);
+    });
+  }
   Function *compileGradient(const std::string &name, const std::string &binding,
                             size_t tensor, KasGradientStrategy strategy,
                             unsigned threads, unsigned optLevel) {

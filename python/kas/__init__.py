@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ._builder import Coordinate, OperatorBuilder
 from ._errors import Diagnostic, Error, MissingExtraError
+from ._exact import ExactCheck
 from ._function import Function
 from ._kas import __version__
 from ._kernel import Kernel, KernelShapes, kernel
@@ -40,6 +41,7 @@ __all__ = [
     "Diagnostic",
     "Entry",
     "Error",
+    "ExactCheck",
     "Function",
     "Kernel",
     "KernelShapes",

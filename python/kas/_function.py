@@ -10,6 +10,7 @@ from typing import Any
 
 from . import _kas
 from ._errors import Error
+from ._exact import ExactCheck
 
 
 class Function:
@@ -23,6 +24,8 @@ class Function:
         self._handle = handle
         self.arguments: list[tuple[str, tuple[int, ...]]] = [(name, tuple(shape)) for name, shape in handle.arguments]
         """Name and shape of each argument."""
+        self.check: ExactCheck | None = None
+        """What it was compared on with the reference when it was compiled with `check="exact"`."""
         self.results: list[tuple[str, tuple[int, ...]]] = [(name, tuple(shape)) for name, shape in handle.results]
 
     @property

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 from . import _kas
 from ._deprecated import renamed_keyword
 from ._errors import Diagnostic
+from ._exact import check_function
 from ._function import Function
 
 if TYPE_CHECKING:
@@ -163,9 +164,25 @@ class Module:
     def __iter__(self) -> Iterator[Operator]:
         return (Operator(self, name) for name in self.operators)
 
-    def compile(self, function: str, *, threads: int = 0, opt_level: int = 2) -> Function:
-        """Compiles a `func.func` on f32 tensors of static shape for the CPU."""
-        return Function(self._handle.compile_function(function, threads, opt_level))
+    def compile(
+        self,
+        function: str,
+        *,
+        threads: int = 0,
+        opt_level: int = 2,
+        check: str | None = None,
+        seed: int = 0,
+        draws: int = 0,
+    ) -> Function:
+        """Compiles a `func.func` on f32 tensors of static shape for the CPU.
+
+        `check`, `seed` and `draws` as in `Operator.compile`, for functions that compute with `kas.apply` alone.
+        """
+        compiled = Function(self._handle.compile_function(function, threads, opt_level))
+        compiled.check = check_function(
+            self._handle, function, None, check, threads=threads, opt_level=opt_level, seed=seed, draws=draws
+        )
+        return compiled
 
 
 class Operator:
@@ -263,15 +280,31 @@ class Operator:
         return Module(self._text(_kas.OperatorText.CANONICAL))[self.name]
 
     def compile(
-        self, binding: Binding = None, device: str = "cpu", *, threads: int = 0, opt_level: int = 2
+        self,
+        binding: Binding = None,
+        device: str = "cpu",
+        *,
+        threads: int = 0,
+        opt_level: int = 2,
+        check: str | None = None,
+        seed: int = 0,
+        draws: int = 0,
     ) -> Function:
         """Compiles the operator: the result takes the data and the weights and gives the output.
 
-        `threads`: 1 makes serial code, 0 leaves the number to OpenMP.
+        `threads`: 1 makes serial code, 0 leaves the number to OpenMP. `check="exact"` compares it with the evaluator
+        first, bit by bit, on integers drawn `draws` times from `seed` for which no sum rounds (0: as often as needed);
+        `Function.check` says what was drawn. Raises `kas.Error` where results differ and where there are no such
+        integers.
         """
         if device != "cpu":
             raise ValueError(f"the device must be 'cpu', got {device!r}")
-        return Function(self.module._handle.compile(self.name, binding_to_text(binding), threads, opt_level))
+        text, handle = binding_to_text(binding), self.module._handle
+        compiled = Function(handle.compile(self.name, text, threads, opt_level))
+        compiled.check = check_function(
+            handle, self.name, text, check, threads=threads, opt_level=opt_level, seed=seed, draws=draws
+        )
+        return compiled
 
     @renamed_keyword("road", "lowering")
     def compile_gradient(

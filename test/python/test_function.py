@@ -187,3 +187,50 @@ def test_failing_assertions_raise(threads):
     assert (given == kept).all()
     # The process and the function go on.
     assert function(abs(given)).tolist() == [2, 3, 1, 4]
+
+
+def test_is_checked_exactly(conv2d_binding):
+    op = kas.operator("conv2d")
+    assert op.compile(conv2d_binding).check is None
+    check = op.compile(conv2d_binding, check="exact").check
+    assert check.degree == 2 and check.bitwise and check.density == 1
+    # 36 products each: 36 * 500^2 < 2^24.
+    assert check.magnitudes == (500, 500)
+    assert check.draws == 3 and check.miss_probability <= 1e-6
+    assert check.summary.startswith("exact: degree 2, values -500..500, 3 draws, probability of missing a wrong kernel")
+    assert op.compile(conv2d_binding, check="exact", seed=5, draws=1, threads=1).check.draws == 1
+    maximum = kas.operator("max_pool2d").compile("N=1,C=2,H=4,W=4,k=3,s=2", check="exact").check
+    assert maximum.miss_probability is None
+
+
+APPLIES = """
+kas.operator @sum<N, W>(%n: N) from [N, W] {
+  %w = kas.reduce sum : W
+  kas.yield data(%n, %w)
+}
+func.func @f(%x: tensor<3x4xf32>) -> tensor<3xf32> {
+  %0 = kas.apply @sum(%x) : (tensor<3x4xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+func.func @g(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %e = tensor.empty() : tensor<3xf32>
+  %0 = linalg.exp ins(%x : tensor<3xf32>) outs(%e : tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+"""
+
+
+def test_functions_of_operators_are_checked_exactly(monkeypatch):
+    module = kas.parse(APPLIES)
+    assert module.compile("f", check="exact").check.degree == 1
+    with pytest.raises(kas.Error, match="requires a function of 'kas.apply' alone, got 'tensor.empty'"):
+        module.compile("g", check="exact")
+    with pytest.raises(ValueError, match="the check must be 'exact' or None, got 'tolerance'"):
+        module.compile("f", check="tolerance")
+    with pytest.raises(ValueError, match="must not be negative, got -1"):
+        module["sum"].compile("N=3,W=4", check="exact", draws=-1)
+    # No correct code differs: what a difference becomes.
+    fields = {"difference": "1 of 3 elements differ", "summary": "exact: degree 1"}
+    monkeypatch.setattr("kas._exact.json.loads", lambda _: fields)
+    with pytest.raises(kas.Error, match="'f' is not computed as the reference defines it: 1 of 3 elements differ"):
+        module.compile("f", check="exact")

@@ -13,7 +13,6 @@
 
 #include "DeviceRun.h"
 #include "kas/Reference/ExactCheck.h"
-#include <limits>
 
 using namespace kas;
 using namespace kas::execution;
@@ -73,7 +72,8 @@ struct CheckedFunction {
   llvm::SmallVector<Tensor> arguments, results;
 
   Error allocate();
-  Error run(const ExactCheck::Draw &draw);
+  Error run(const ExactCheck::Draw &draw,
+            llvm::MutableArrayRef<TensorValues> values);
 };
 } // namespace
 
@@ -95,38 +95,18 @@ Error CheckedFunction::allocate() {
   return Error::success();
 }
 
-Error CheckedFunction::run(const ExactCheck::Draw &draw) {
-  for (auto [values, argument] : llvm::zip_equal(draw.inputs, arguments))
-    llvm::copy(values, argument.getValues().begin());
-  // NaN shows an element that is never written.
-  for (Tensor &result : results)
-    llvm::fill(result.getValues(), std::numeric_limits<float>::quiet_NaN());
-  if (loaded)
-    return loaded->run(arguments, results);
-  std::vector<TensorValues> values(results.size());
-  if (Error error = problem.evaluate(draw.inputs, values))
-    return error;
+Error CheckedFunction::run(const ExactCheck::Draw &draw,
+                           llvm::MutableArrayRef<TensorValues> values) {
+  if (!loaded)
+    return problem.evaluate(draw.inputs, values);
+  for (auto [from, to] : llvm::zip_equal(draw.inputs, arguments))
+    llvm::copy(from, to.getValues().begin());
   for (auto [from, to] : llvm::zip_equal(values, results))
     llvm::copy(from, to.getValues().begin());
-  return Error::success();
-}
-
-/// Runs all draws; stops at the first with a difference.
-static Error compareAll(CheckedFunction &function, const ExactCheck &check,
-                        RunReport &report) {
-  for (auto [index, draw] : llvm::enumerate(check.getDraws())) {
-    if (Error error = function.run(draw))
-      return error;
-    llvm::SmallVector<llvm::ArrayRef<float>> values;
-    for (const Tensor &result : function.results)
-      values.push_back(result.getValues());
-    auto difference = check.compare(index, values);
-    if (!difference)
-      continue;
-    report.difference = check.describe(index, *difference);
-    report.ok = false;
-    break;
-  }
+  if (Error error = loaded->run(arguments, results))
+    return error;
+  for (auto [from, to] : llvm::zip_equal(results, values))
+    llvm::copy(from.getValues(), to.begin());
   return Error::success();
 }
 
@@ -158,8 +138,15 @@ Error kas::checkExactly(mlir::ModuleOp module, llvm::StringRef name,
     loaded = std::move(*program);
     function.loaded = loaded.get();
   }
-  if (Error error = compareAll(function, *check, report))
-    return error;
+  auto difference =
+      check->findDifference([&](const ExactCheck::Draw &draw,
+                                llvm::MutableArrayRef<TensorValues> values) {
+        return function.run(draw, values);
+      });
+  if (!difference)
+    return difference.takeError();
+  report.difference = *difference;
+  report.ok = !report.difference;
   if (!loaded)
     return Error::success();
   if (settings.time && report.ok) {

@@ -100,7 +100,7 @@ struct Options {
       "draws", cl::value_desc("N"), cl::init(0),
       cl::desc("--check=exact: how often to draw the integers; 0: until a "
                "wrong kernel passes with a probability of 1e-6 at most, but 32 "
-               "times at most"),
+               "times at most, 64 where maxima are taken"),
       cl::cat(category)};
   cl::opt<double> tolerance{
       "tolerance", cl::init(1e-4),

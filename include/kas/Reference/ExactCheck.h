@@ -39,10 +39,12 @@ struct ExactOptions {
   ExactFormat format = {};
   uint64_t seed = 0;
   /// How many times inputs are drawn; 0: until the bound is 1e-6, but
-  /// `maxDraws` at most, and `drawsWithoutBound` where there is no bound.
+  /// `maxDraws` at most; where maxima are taken, `drawsPerValue` times for each
+  /// value of one, but `maxDrawsOfMaxima` at most.
   unsigned draws = 0;
 
-  static constexpr unsigned maxDraws = 32, drawsWithoutBound = 4;
+  static constexpr unsigned maxDraws = 32, drawsPerValue = 4,
+                            maxDrawsOfMaxima = 64;
   static constexpr double enough = 1e-6;
 };
 
@@ -93,6 +95,13 @@ public:
   /// Compares the results that a program has for draw number `draw`.
   std::optional<ExactDifference>
   compare(unsigned draw, llvm::ArrayRef<llvm::ArrayRef<float>> results) const;
+
+  using ProgramFn = llvm::function_ref<llvm::Error(
+      const Draw &draw, llvm::MutableArrayRef<TensorValues> results)>;
+  /// Calls `program` for each draw, with results full of NaN that it is to
+  /// fill, until one differs, and returns the line about it.
+  llvm::Expected<std::optional<std::string>>
+  findDifference(ProgramFn program) const;
 
   /// One line: degree, values, draws and the bound.
   std::string describe() const;

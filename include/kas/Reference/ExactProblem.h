@@ -49,8 +49,9 @@ struct ExactProblem {
   /// How often a compiled program may divide or multiply by a factor on the way
   /// from an input to a result.
   unsigned numScalings = 0;
-  /// Whether a maximum is taken somewhere: results are no polynomials then.
-  bool hasMaximum = false;
+  /// Of how many values maxima are taken; more than 1: results are no
+  /// polynomials.
+  double maximumSize = 1;
   /// Whether a compiled program may keep sums or products between loop nests:
   /// the results of stages, products of weights.
   bool hasIntermediates = false;

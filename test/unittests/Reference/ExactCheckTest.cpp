@@ -185,7 +185,9 @@ TEST(ExactCheck, MeansAreMultiplesOfAFraction) {
 TEST(ExactCheck, MaximaHaveNoBound) {
   auto check = Parsed(makeReduction("max", 5)).check();
   EXPECT_FALSE(check->getMissProbability());
-  EXPECT_EQ(check->getDraws().size(), ExactOptions::drawsWithoutBound);
+  EXPECT_EQ(check->getDraws().size(), 5 * ExactOptions::drawsPerValue);
+  EXPECT_EQ(Parsed(makeReduction("max", 500)).check()->getDraws().size(),
+            ExactOptions::maxDrawsOfMaxima);
 }
 
 // All terms have the same sign, so that results are larger than those of

@@ -1,0 +1,92 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Reference/ExactCheck.h"
+#include "Handles.h"
+#include "kas/Conversion/OperatorModule.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
+
+using namespace kas;
+using namespace kas::execution;
+using namespace kas::reference;
+using namespace mlir;
+using llvm::Error;
+using llvm::Expected;
+
+/// What is written about the function `name` of `module`.
+static Expected<llvm::json::Object> checkExactly(ModuleOp module,
+                                                 StringRef name,
+                                                 KasCompileOptions compile,
+                                                 KasExactOptions options) {
+  auto problem = getExactProblem(module, name);
+  if (!problem)
+    return problem.takeError();
+  auto check = ExactCheck::create(
+      *problem, {.format = {}, .seed = options.seed, .draws = options.draws});
+  if (!check)
+    return check.takeError();
+  CPUPipelineOptions pipeline;
+  pipeline.threads = compile.threads;
+  JITOptions jit;
+  jit.optLevel = compile.optLevel;
+  auto function = compileForCPU(module, name, pipeline, jit);
+  if (!function)
+    return function.takeError();
+  auto difference = check->findDifference(
+      [&](const ExactCheck::Draw &draw, MutableArrayRef<TensorValues> results) {
+        SmallVector<float *> pointers;
+        for (const TensorValues &input : draw.inputs)
+          pointers.push_back(const_cast<float *>(input.data()));
+        for (TensorValues &result : results)
+          pointers.push_back(result.data());
+        return (*function)(pointers);
+      });
+  if (!difference)
+    return difference.takeError();
+  llvm::json::Object object = check->toJSON();
+  object["summary"] = check->describe();
+  object["difference"] = nullptr;
+  if (*difference)
+    object["difference"] = **difference;
+  return object;
+}
+
+static bool writeCheck(ModuleAccess &access, ModuleOp module, StringRef name,
+                       KasCompileOptions compile, KasExactOptions options,
+                       KasStream json) {
+  auto object = checkExactly(module, name, compile, options);
+  if (!object) {
+    access.report(object.takeError());
+    return false;
+  }
+  CallbackStream stream(json);
+  stream << llvm::json::Value(std::move(*object));
+  return true;
+}
+
+bool kasOperatorCheckExactly(KasModule *module, const char *name,
+                             const char *binding, KasCompileOptions compile,
+                             KasExactOptions options, KasStream json,
+                             KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  OwningOpRef<ModuleOp> alone = access.specializeAlone(name, binding);
+  if (!alone)
+    return false;
+  OwningOpRef<ModuleOp> program =
+      createOperatorModule(*alone->getOps<OperatorOp>().begin());
+  return writeCheck(access, *program, operatorFunctionName, compile, options,
+                    json);
+}
+
+bool kasModuleCheckExactly(KasModule *module, const char *function,
+                           KasCompileOptions compile, KasExactOptions options,
+                           KasStream json, KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  return writeCheck(access, access.getModule(), function, compile, options,
+                    json);
+}
