@@ -15,7 +15,6 @@ using namespace kas;
 using namespace kas::execution;
 using namespace kas::reference;
 using namespace mlir;
-using llvm::Error;
 using llvm::Expected;
 
 /// What is written about the function `name` of `module`.

@@ -15,7 +15,6 @@
 using namespace kas;
 using namespace kas::reference;
 using llvm::ArrayRef;
-using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 

@@ -28,7 +28,7 @@ std::vector<ExactDesign> getDesigns(const ExactProblem &problem,
 
 /// The bound for one draw, if there is one below 1.
 std::optional<double> getMissBound(const ExactProblem &problem,
-                                         const ExactDesign &design);
+                                   const ExactDesign &design);
 
 /// Values for all inputs, from stream number `stream` of `seed`.
 std::vector<TensorValues> drawInputs(const ExactProblem &problem,

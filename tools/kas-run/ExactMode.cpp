@@ -19,7 +19,6 @@ using namespace kas::execution;
 using namespace kas::reference;
 using llvm::createStringError;
 using llvm::Error;
-using llvm::Expected;
 
 static unsigned getBits(GPUPrecision precision) {
   switch (precision) {
