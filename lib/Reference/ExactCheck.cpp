@@ -44,6 +44,10 @@ static unsigned countDraws(const ExactProblem &problem,
 
 Expected<ExactCheck> ExactCheck::create(const ExactProblem &problem,
                                         const ExactOptions &options) {
+  if (options.draws > ExactOptions::mostDraws)
+    return createStringError("an exact check requires at most " +
+                             llvm::Twine(ExactOptions::mostDraws) +
+                             " draws, got " + llvm::Twine(options.draws));
   ExactCheck check;
   check.inputs = problem.inputs;
   check.results = problem.results;

@@ -26,8 +26,9 @@ static constexpr double minDensity = 1.0 / 256;
 static constexpr size_t maxSparseInputs = 6;
 
 bool kas::reference::roundsQuotients(const ExactProblem &problem) {
-  auto divisor = static_cast<uint64_t>(problem.getDivisor());
-  return !llvm::isPowerOf2_64(divisor);
+  return llvm::any_of(problem.results, [](const ExactProblem::Result &result) {
+    return !llvm::isPowerOf2_64(static_cast<uint64_t>(result.divisor));
+  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -41,10 +41,11 @@ struct ExactOptions {
   /// How many times inputs are drawn; 0: until the bound is 1e-6, but
   /// `maxDraws` at most; where maxima are taken, `drawsPerValue` times for each
   /// value of one, but `maxDrawsOfMaxima` at most.
+  /// All draws are kept, so there may be `mostDraws`.
   unsigned draws = 0;
 
   static constexpr unsigned maxDraws = 32, drawsPerValue = 4,
-                            maxDrawsOfMaxima = 64;
+                            maxDrawsOfMaxima = 64, mostDraws = 1000;
   static constexpr double enough = 1e-6;
 };
 
@@ -77,7 +78,7 @@ public:
   /// inputs and evaluates them. Where results are divided by an integer that is
   /// no power of two (means), quotients do round; values are so small then that
   /// their errors cannot reach half of the distance between two results.
-  /// Error: there are no such values, and why.
+  /// Error: there are no such values, and why; too many draws.
   static llvm::Expected<ExactCheck> create(const ExactProblem &problem,
                                            const ExactOptions &options = {});
 

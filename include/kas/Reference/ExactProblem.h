@@ -60,7 +60,8 @@ struct ExactProblem {
                             llvm::MutableArrayRef<TensorValues> results)>
       evaluate;
 
-  /// Of the results in all inputs together.
+  /// The sum over all inputs: results of these degrees in each have no higher
+  /// one.
   unsigned getDegree() const;
   /// The largest divisor of a result.
   double getDivisor() const;
