@@ -35,4 +35,34 @@ def KasPrintCostPass : Pass<"kas-print-cost"> {
                "Values of that operator's symbols, e.g. N=1,Cin=64">];
 }
 
+def KasVerifyLoweringPass : Pass<"kas-verify-lowering", "::mlir::ModuleOp"> {
+  let summary = "Prove that lowered functions compute their operators";
+  let description = [{
+    Input: a module with concrete `kas.operator`s and functions that
+    `-kas-to-affine`, `-kas-to-linalg` or `-kas-rfactor` made of one `kas.apply`
+    each, or that are written by hand: arguments are the data and the weights,
+    the result is the output. Output: the same, or an error for each function
+    that reads another element for some term of some output, leaves one out,
+    takes one twice, or multiplies by another number. Code that cannot be
+    compared is an error, too, which says why.
+
+    The index expressions and conditions of the function, from its result back
+    to its arguments, and those of the primitives are relations between loops
+    and elements; that they are equal at the sizes of the operator is decided by
+    MLIR's Presburger library, for all points at once. What is not looked at:
+    how sums are rounded, and memory that nothing of the result depends on.
+
+    `-kas-to-affine`, `-kas-to-linalg`, `-kas-rfactor` and the pipelines compare
+    each operator that they lower when their option `verify-lowering` is set.
+
+    Exposed as `verifyLowering()` in `VerifyLowering.h`. Example:
+    `test/Dialect/Kas/Analysis/verify-lowering.mlir`.
+  }];
+  let options = [
+    ListOption<"lowered", "lowered", "std::string",
+               "Pairs FUNCTION:OPERATOR that are to be compared">];
+  let statistics = [
+    Statistic<"numCompared", "compared", "functions compared">];
+}
+
 #endif // KAS_DIALECT_KAS_ANALYSIS_PASSES_TD

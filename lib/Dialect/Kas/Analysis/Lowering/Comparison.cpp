@@ -1,0 +1,433 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Comparison.h"
+#include "kas/Support/Random.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+using namespace kas;
+using namespace kas::lowering;
+using namespace mlir;
+
+static constexpr unsigned numSamples = 32;
+/// Terms of one output that are listed to compare them.
+static constexpr int64_t maxTerms = int64_t(1) << 18;
+
+/// Equal to six digits: constants are rounded to f32.
+static bool areClose(double left, double right) {
+  return std::abs(left - right) <= 1e-6 * std::max(std::abs(left), std::abs(right));
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+static void print(raw_ostream &os, ArrayRef<int64_t> numbers) {
+  os << '[';
+  llvm::interleaveComma(numbers, os);
+  os << ']';
+}
+
+std::string Comparison::describeElements(const Term &term,
+                                         ArrayRef<int64_t> point) const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(
+      term.factors, os,
+      [&](const Factor &factor) {
+        size_t input = llvm::find(inputs, factor.tensor) - inputs.begin();
+        if (input == 0)
+          os << "data";
+        else
+          os << "weight " << input - 1;
+        print(os, llvm::map_to_vector(factor.indices, [&](AffineExpr index) {
+                return evaluateAt(index, point);
+              }));
+      },
+      " * ");
+  return text.empty() ? "a constant" : text;
+}
+
+std::string Comparison::describeOutput(ArrayRef<int64_t> point) const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << " at output ";
+  print(os, point.take_front(numOutputs));
+  return text;
+}
+
+LoweringResult Comparison::differ(const Twine &text) const {
+  return {LoweringVerdict::Different, text.str()};
+}
+
+//===----------------------------------------------------------------------===//
+// What needs no matching
+//===----------------------------------------------------------------------===//
+
+std::optional<LoweringResult> Comparison::checkDefined() {
+  if (got.accumulator || got.isMixed)
+    return LoweringResult{LoweringVerdict::Undecided,
+                          "its value is not one reduction"};
+  for (const Conditions &region : got.undefined)
+    if (std::optional<Point> point = findPoint(region, dims))
+      return differ("requires elements that something has written" +
+                    describeOutput(*point) + ", got one that nothing has");
+  for (const Conditions &region : got.lowest)
+    if (std::optional<Point> point = findPoint(region, dims))
+      return differ("requires a sum" + describeOutput(*point) +
+                    ", got minus infinity");
+  return std::nullopt;
+}
+
+std::optional<LoweringResult> Comparison::checkTerms() {
+  llvm::erase_if(got.terms, [&](const Term &term) {
+    return !term.where.empty() && !findPoint(term.where, dims);
+  });
+  if (got.terms.empty()) {
+    std::optional<Point> point = findPoint(required.where, operatorDims);
+    if (!point)
+      return LoweringResult();
+    return differ("requires " + describeElements(required, *point) +
+                  describeOutput(*point) + ", got nothing");
+  }
+  const Term &first = got.terms.front();
+  for (const Term &term : ArrayRef(got.terms).drop_front()) {
+    bool isSame = term.loops.size() == first.loops.size() &&
+                  llvm::all_of(llvm::zip(term.loops, first.loops),
+                               [](const auto &pair) {
+                                 auto &[left, right] = pair;
+                                 return left.dim == right.dim &&
+                                        left.isMax == right.isMax;
+                               });
+    if (!isSame || term.isZeroWhereEmpty != first.isZeroWhereEmpty)
+      return LoweringResult{LoweringVerdict::Undecided,
+                            "it is a sum of several reductions"};
+  }
+  return std::nullopt;
+}
+
+bool Comparison::orderFactors(ArrayRef<unsigned> order) {
+  for (Term &term : got.terms)
+    for (auto [index, factor] : llvm::enumerate(required.factors))
+      if (term.factors[order[index]].tensor != factor.tensor)
+        return false;
+  for (Term &term : got.terms) {
+    SmallVector<Factor> ordered;
+    for (unsigned index : order)
+      ordered.push_back(term.factors[index]);
+    term.factors = std::move(ordered);
+  }
+  return true;
+}
+
+std::optional<LoweringResult> Comparison::checkFactors() {
+  Point origin(std::max(dims.ranges.size(), operatorDims.ranges.size()), 0);
+  auto describeTensors = [&](const Term &term) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    llvm::interleave(
+        term.factors, os,
+        [&](const Factor &factor) {
+          size_t input = llvm::find(inputs, factor.tensor) - inputs.begin();
+          if (input == 0)
+            os << "data";
+          else
+            os << "weight " << input - 1;
+        },
+        " * ");
+    return text.empty() ? "a constant" : text;
+  };
+  auto getTensors = [](const Term &term) {
+    SmallVector<void *> tensors =
+        llvm::map_to_vector(term.factors, [](const Factor &factor) {
+          return factor.tensor.getAsOpaquePointer();
+        });
+    llvm::sort(tensors);
+    return tensors;
+  };
+  for (const Term &term : got.terms)
+    if (getTensors(term) != getTensors(required))
+      return differ("requires terms " + describeTensors(required) + ", got " +
+                    describeTensors(term));
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Matched reductions
+//===----------------------------------------------------------------------===//
+
+static SmallVector<int64_t> evaluateAll(ArrayRef<AffineExpr> exprs,
+                                        ArrayRef<int64_t> point) {
+  return llvm::map_to_vector(
+      exprs, [&](AffineExpr expr) { return evaluateAt(expr, point); });
+}
+
+/// Whether both take the same elements at these points of the operator and of
+/// the code.
+static bool agreeAt(const Term &required, ArrayRef<int64_t> operatorPoint,
+                    ArrayRef<Term> got, ArrayRef<int64_t> codePoint) {
+  unsigned found = 0;
+  for (const Term &term : got) {
+    if (!contains(term.where, codePoint))
+      continue;
+    ++found;
+    for (auto [left, right] : llvm::zip_equal(required.factors, term.factors))
+      if (evaluateAll(left.indices, operatorPoint) !=
+          evaluateAll(right.indices, codePoint))
+        return false;
+  }
+  return found == (contains(required.where, operatorPoint) ? 1 : 0);
+}
+
+bool Comparison::agreeAtSamples(const Matching &matching) {
+  auto agree = [&](ArrayRef<int64_t> point) {
+    return agreeAt(required, evaluateAll(matching.operatorDims, point),
+                   got.terms, evaluateAll(matching.codeDims, point));
+  };
+  Random random(/*seed=*/matching.dims.ranges.size());
+  Point point(matching.dims.ranges.size());
+  for (unsigned sample = 0; sample < numSamples; ++sample) {
+    for (auto [value, range] : llvm::zip_equal(point, matching.dims.ranges))
+      value = sample == 0   ? range.lower
+              : sample == 1 ? range.upper
+                            : int64_t(random.below(range.upper + 1));
+    if (!agree(point))
+      return false;
+  }
+  return true;
+}
+
+static Conditions replaceDims(const Conditions &region, ArrayRef<AffineExpr> dims) {
+  return llvm::map_to_vector(region, [&](const Constraint &constraint) {
+    return Constraint{constraint.expr.replaceDims(dims), constraint.isEquality};
+  });
+}
+
+/// A point of `region` at which the two expressions differ.
+static std::optional<SmallVector<int64_t>>
+findUnequal(const Conditions &region, AffineExpr left, AffineExpr right,
+            const Dims &dims) {
+  if (left == right)
+    return std::nullopt;
+  for (AffineExpr larger : {left - right - 1, right - left - 1}) {
+    Conditions unequal = region;
+    if (!addConstraint(unequal, {larger}, dims))
+      continue;
+    if (auto point = findPoint(unequal, dims))
+      return point;
+  }
+  return std::nullopt;
+}
+
+auto Comparison::findDifference(const Matching &matching)
+    -> std::optional<Point> {
+  const Dims &common = matching.dims;
+  Conditions domain = replaceDims(required.where, matching.operatorDims);
+  SmallVector<Conditions> regions;
+  for (const Term &term : got.terms)
+    regions.push_back(replaceDims(term.where, matching.codeDims));
+  // Each point of the operator is in just one region, and no other point is.
+  if (std::optional<Point> point = findUncovered(domain, regions, common))
+    return point;
+  for (const Conditions &region : regions)
+    if (std::optional<Point> point = findUncovered(region, domain, common))
+      return point;
+  for (size_t i = 0; i < regions.size(); ++i)
+    for (size_t j = i + 1; j < regions.size(); ++j) {
+      Conditions both = regions[i];
+      if (!addRegion(both, regions[j], common))
+        continue;
+      if (std::optional<Point> point = findPoint(both, common))
+        return point;
+    }
+  for (auto [term, region] : llvm::zip_equal(got.terms, regions))
+    for (auto [left, right] : llvm::zip_equal(required.factors, term.factors))
+      for (auto [first, second] : llvm::zip_equal(left.indices, right.indices))
+        if (std::optional<Point> point = findUnequal(
+                region, first.replaceDims(matching.operatorDims),
+                second.replaceDims(matching.codeDims), common))
+          return point;
+  return std::nullopt;
+}
+
+bool Comparison::hasEnoughPoints() {
+  if (got.terms.front().isZeroWhereEmpty || required.where.empty())
+    return true;
+  // Some point of the reductions that each output has.
+  SmallVector<AffineExpr> values;
+  MLIRContext *context = op.getContext();
+  for (unsigned dim = 0; dim < operatorDims.ranges.size(); ++dim)
+    values.push_back(getAffineDimExpr(dim, context));
+  Point point(required.loops.size(), 0);
+  for (int64_t count = 0; count < maxTerms; ++count) {
+    for (auto [loop, value] : llvm::zip_equal(required.loops, point))
+      values[loop.dim] = getAffineConstantExpr(value, context);
+    Conditions region;
+    bool isPossible =
+        addRegion(region, replaceDims(required.where, values), operatorDims);
+    if (isPossible && !findUncovered({}, region, operatorDims))
+      return true;
+    size_t loop = point.size();
+    while (loop > 0 && ++point[loop - 1] == required.loops[loop - 1].extent)
+      point[--loop] = 0;
+    if (loop == 0)
+      return false;
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Outputs one by one
+//===----------------------------------------------------------------------===//
+
+/// Elements of all tensors, and how often a term takes them.
+using TermCounts = std::map<std::vector<int64_t>, double>;
+
+/// Adds the terms of `term` at the output that `point` begins with. False when
+/// there are too many.
+static bool count(const Term &term, SmallVector<int64_t> point, bool isMax,
+                  TermCounts &counts) {
+  int64_t terms = 1;
+  for (const Loop &loop : term.loops)
+    if (terms *= loop.extent; terms > maxTerms)
+      return false;
+  while (true) {
+    if (contains(term.where, point)) {
+      std::vector<int64_t> elements;
+      for (const Factor &factor : term.factors)
+        llvm::append_range(elements, evaluateAll(factor.indices, point));
+      double &times = counts[elements];
+      times = isMax ? term.scale : times + term.scale;
+    }
+    size_t loop = term.loops.size();
+    while (loop > 0 && ++point[term.loops[loop - 1].dim] ==
+                           term.loops[loop - 1].extent)
+      point[term.loops[--loop].dim] = 0;
+    if (loop == 0)
+      return true;
+  }
+}
+
+std::optional<LoweringResult>
+Comparison::compareOutput(ArrayRef<int64_t> output) {
+  auto isMaximum = [](const Loop &loop) {
+    return loop.isMax && loop.extent > 1;
+  };
+  bool isMax = llvm::any_of(required.loops, isMaximum) ||
+               llvm::any_of(got.terms.front().loops, isMaximum);
+  Point point(operatorDims.ranges.size(), 0);
+  llvm::copy(output.take_front(numOutputs), point.begin());
+  TermCounts expected, actual;
+  bool isComplete = count(required, point, isMax, expected);
+  point.assign(dims.ranges.size(), 0);
+  llvm::copy(output.take_front(numOutputs), point.begin());
+  for (const Term &term : got.terms)
+    isComplete &= count(term, point, isMax, actual);
+  if (!isComplete)
+    return std::nullopt;
+  auto describe = [&](const std::vector<int64_t> &elements) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    ArrayRef<int64_t> rest(elements);
+    for (auto [index, factor] : llvm::enumerate(required.factors)) {
+      if (index == 0)
+        os << "data";
+      else
+        os << " * weight " << index - 1;
+      print(os, rest.take_front(factor.indices.size()));
+      rest = rest.drop_front(factor.indices.size());
+    }
+    return text;
+  };
+  auto format = [](double times) {
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::format("%g", times);
+    return text;
+  };
+  TermCounts all = expected;
+  all.insert(actual.begin(), actual.end());
+  for (const auto &[elements, unused] : all) {
+    double left = expected.count(elements) ? expected[elements] : 0;
+    double right = actual.count(elements) ? actual[elements] : 0;
+    if (!areClose(left, right))
+      return differ("requires " + format(left) + " * " + describe(elements) +
+                    describeOutput(output) + ", got " + format(right) +
+                    " times that");
+  }
+  return std::nullopt;
+}
+
+LoweringResult Comparison::compareOutputs(const Twine &reason) {
+  Random random(/*seed=*/0);
+  for (unsigned sample = 0; sample < numSamples; ++sample) {
+    Point output;
+    for (unsigned dim = 0; dim < numOutputs; ++dim) {
+      int64_t last = dims.ranges[dim].upper;
+      output.push_back(sample == 0   ? 0
+                       : sample == 1 ? last
+                                     : int64_t(random.below(last + 1)));
+    }
+    samples.push_back(output);
+  }
+  for (const Point &output : samples)
+    if (std::optional<LoweringResult> result = compareOutput(output))
+      return *result;
+  return {LoweringVerdict::Undecided, reason.str()};
+}
+
+//===----------------------------------------------------------------------===//
+// All
+//===----------------------------------------------------------------------===//
+
+LoweringResult Comparison::matchReductions() {
+  bool isScaled = false;
+  auto visit = [&](const Matching &matching) {
+    if (!agreeAtSamples(matching))
+      return false;
+    if (std::optional<Point> point = findDifference(matching)) {
+      samples.push_back(evaluateAll(matching.operatorDims, *point));
+      return false;
+    }
+    isScaled = llvm::all_of(got.terms, [&](const Term &term) {
+      return areClose(term.scale, required.scale * matching.factor);
+    });
+    return true;
+  };
+  SmallVector<unsigned> order(required.factors.size());
+  std::iota(order.begin(), order.end(), 0);
+  Terms original = got;
+  bool isMatched = false;
+  do {
+    got = original;
+    isMatched = orderFactors(order) &&
+                forEachMatching(op, operatorDims, required.loops, dims,
+                                got.terms.front().loops, visit);
+  } while (!isMatched && std::next_permutation(order.begin(), order.end()));
+  if (!isMatched || !isScaled)
+    return compareOutputs("no order of its loops was found to be that of the "
+                          "reductions");
+  if (!hasEnoughPoints())
+    return {LoweringVerdict::Undecided,
+            "a maximum may have no points for some outputs"};
+  return {};
+}
+
+LoweringResult Comparison::run() {
+  if (std::optional<LoweringResult> result = checkDefined())
+    return *result;
+  if (std::optional<LoweringResult> result = checkTerms())
+    return *result;
+  if (std::optional<LoweringResult> result = checkFactors())
+    return *result;
+  return matchReductions();
+}

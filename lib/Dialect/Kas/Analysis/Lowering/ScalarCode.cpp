@@ -1,0 +1,577 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LoweredCode.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/IntegerSet.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace kas;
+using namespace kas::lowering;
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// Indices
+//===----------------------------------------------------------------------===//
+
+/// Whether all factors are constants, and all divisors positive ones.
+static bool isSupported(AffineExpr expr) {
+  bool supported = true;
+  expr.walk([&](AffineExpr part) {
+    auto binary = dyn_cast<AffineBinaryOpExpr>(part);
+    if (!binary) {
+      supported &= !isa<AffineSymbolExpr>(part);
+      return;
+    }
+    if (part.getKind() == AffineExprKind::Add)
+      return;
+    auto right = dyn_cast<AffineConstantExpr>(binary.getRHS());
+    supported &= right && part.getKind() != AffineExprKind::CeilDiv &&
+                 (part.getKind() == AffineExprKind::Mul || right.getValue() > 0);
+  });
+  return supported;
+}
+
+FailureOr<SmallVector<AffineExpr>>
+LoweredCode::substitute(ArrayRef<AffineExpr> exprs, unsigned numDims,
+                        ArrayRef<AffineExpr> values) {
+  SmallVector<AffineExpr> result;
+  for (AffineExpr expr : exprs) {
+    result.push_back(expr.replaceDimsAndSymbols(values.take_front(numDims),
+                                                values.drop_front(numDims)));
+    if (!isSupported(result.back()))
+      return fail("an index is not affine with positive constant divisors");
+  }
+  return result;
+}
+
+FailureOr<AffineExpr> LoweredCode::getIndex(Value value) {
+  auto found = indexValues.find(value);
+  if (found != indexValues.end())
+    return found->second;
+  IntegerAttr constant;
+  if (matchPattern(value, m_Constant(&constant)))
+    return getAffineConstantExpr(constant.getInt(), value.getContext());
+  if (auto apply = value.getDefiningOp<affine::AffineApplyOp>()) {
+    FailureOr<SmallVector<AffineExpr>> results =
+        applyMap(apply.getAffineMap(), apply.getMapOperands());
+    if (failed(results))
+      return failure();
+    return results->front();
+  }
+  return failAt(value, " is no affine index");
+}
+
+FailureOr<SmallVector<AffineExpr>> LoweredCode::applyMap(AffineMap map,
+                                                         ValueRange operands) {
+  SmallVector<AffineExpr> values;
+  for (Value operand : operands) {
+    FailureOr<AffineExpr> index = getIndex(operand);
+    if (failed(index))
+      return failure();
+    values.push_back(*index);
+  }
+  return substitute(map.getResults(), map.getNumDims(), values);
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+/// The value of a floating-point constant.
+static std::optional<double> getNumber(Value value) {
+  FloatAttr number;
+  if (!matchPattern(value, m_Constant(&number)) || !number.getValue().isFinite())
+    return std::nullopt;
+  return number.getValueAsDouble();
+}
+
+FailureOr<Terms> LoweredCode::getScalar(Value value) {
+  if (accumulators.contains(value)) {
+    Terms result;
+    result.accumulator = value;
+    return result;
+  }
+  if (auto read = reads.find(value); read != reads.end()) {
+    Read copy = read->second;
+    if (!isa<TensorType>(copy.source.getType()))
+      return getScalar(copy.source);
+    return getElement(copy.source, copy.indices);
+  }
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return failAt(value, " cannot be compared");
+  unsigned result = cast<OpResult>(value).getResultNumber();
+  return TypeSwitch<Operation *, FailureOr<Terms>>(op)
+      .Case([&](arith::ConstantOp constant) {
+        return getConstant(constant.getValue());
+      })
+      .Case<arith::ExtFOp, arith::TruncFOp>(
+          [&](Operation *cast) { return getScalar(cast->getOperand(0)); })
+      .Case([&](arith::AddFOp sum) -> FailureOr<Terms> {
+        FailureOr<Terms> left = getScalar(sum.getLhs());
+        FailureOr<Terms> right = getScalar(sum.getRhs());
+        if (failed(left) || failed(right))
+          return failure();
+        if (left->accumulator && right->accumulator)
+          return failAt(value, " takes an accumulator twice");
+        if (right->accumulator)
+          std::swap(*left, *right);
+        addTerms(*left, std::move(*right));
+        return left;
+      })
+      .Case([&](arith::MulFOp product) -> FailureOr<Terms> {
+        FailureOr<Terms> left = getScalar(product.getLhs());
+        FailureOr<Terms> right = getScalar(product.getRhs());
+        if (failed(left) || failed(right))
+          return failure();
+        FailureOr<Terms> terms = multiply(*left, *right, dims);
+        if (failed(terms))
+          return failAt(value, " multiplies an accumulator or a maximum");
+        return terms;
+      })
+      .Case([&](arith::DivFOp quotient) -> FailureOr<Terms> {
+        std::optional<double> divisor = getNumber(quotient.getRhs());
+        if (!divisor || *divisor <= 0)
+          return failAt(value, " has no positive constant as divisor");
+        FailureOr<Terms> dividend = getScalar(quotient.getLhs());
+        if (failed(dividend))
+          return failure();
+        Terms factor;
+        factor.terms.emplace_back().scale = 1 / *divisor;
+        FailureOr<Terms> terms = multiply(*dividend, factor, dims);
+        if (failed(terms))
+          return failAt(value, " divides an accumulator");
+        return terms;
+      })
+      .Case([&](arith::SelectOp select) -> FailureOr<Terms> {
+        if (getNumber(select.getFalseValue()) != 0.0)
+          return failAt(value, " has another value than 0 where none exists");
+        FailureOr<Terms> terms =
+            getExisting(select.getTrueValue(), select.getCondition());
+        if (failed(terms))
+          return failure();
+        for (Term &term : terms->terms)
+          term.isZeroWhereEmpty = true;
+        return terms;
+      })
+      .Case([&](affine::AffineLoadOp load) { return getLoaded(load); })
+      .Case([&](affine::AffineForOp loop) {
+        return getLoopResult(loop, result);
+      })
+      .Case([&](affine::AffineIfOp branch) {
+        return getBranchResult(branch, result);
+      })
+      .Default([&](Operation *) -> FailureOr<Terms> {
+        return failAt(value, " cannot be compared");
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+FailureOr<Terms> LoweredCode::getLoaded(affine::AffineLoadOp load) {
+  FailureOr<SmallVector<AffineExpr>> indices =
+      applyMap(load.getAffineMap(), load.getMapOperands());
+  if (failed(indices))
+    return failure();
+  Value buffer = load.getMemRef();
+  auto view = buffer.getDefiningOp<bufferization::ToBufferOp>();
+  if (!view)
+    return getStored(buffer, *indices, load);
+  // Nothing else may change the tensor's buffer.
+  auto onlyReads = [](Operation *user) {
+    return isa<affine::AffineLoadOp>(user);
+  };
+  for (Operation *user : view.getTensor().getUsers())
+    if (auto other = dyn_cast<bufferization::ToBufferOp>(user))
+      if (!llvm::all_of(other->getUsers(), onlyReads))
+        return failAt(buffer, " is not only read");
+  FailureOr<Terms> element = getElement(view.getTensor(), *indices);
+  if (failed(element) || llvm::is_contained(inputs, view.getTensor()))
+    return element;
+  // Of inputs, comparing indices shows that they are in bounds.
+  Conditions inside;
+  bool isPossible = true;
+  for (auto [index, extent] :
+       llvm::zip_equal(*indices, load.getMemRefType().getShape()))
+    isPossible &= addBounds(inside, index, extent, dims);
+  if (!isPossible)
+    element->undefined.emplace_back();
+  for (const Conditions &outside : getComplement(inside, dims))
+    element->undefined.push_back(outside);
+  return element;
+}
+
+/// The one store to a new buffer, when all else only reads it after that.
+static affine::AffineStoreOp findStore(Value buffer, Operation *reader) {
+  if (!buffer.getDefiningOp<memref::AllocOp>())
+    return {};
+  affine::AffineStoreOp store;
+  for (Operation *user : buffer.getUsers()) {
+    if (isa<bufferization::ToTensorOp, affine::AffineLoadOp>(user))
+      continue;
+    auto found = dyn_cast<affine::AffineStoreOp>(user);
+    if (!found || store || found.getValueToStore() == buffer)
+      return {};
+    store = found;
+  }
+  if (!store)
+    return {};
+  Block *block = buffer.getDefiningOp()->getBlock();
+  Operation *nest = block->findAncestorOpInBlock(*store);
+  Operation *use = block->findAncestorOpInBlock(*reader);
+  return nest && use && nest->isBeforeInBlock(use) ? store
+                                                   : affine::AffineStoreOp();
+}
+
+FailureOr<Terms> LoweredCode::getStored(Value buffer, Indices indices,
+                                        Operation *reader) {
+  affine::AffineStoreOp store = findStore(buffer, reader);
+  auto type = cast<MemRefType>(buffer.getType());
+  if (!store || !type.hasStaticShape())
+    return failAt(buffer, " is not filled by one store");
+  // Each loop must be an index of the store, which gives its value.
+  Conditions inside;
+  SmallVector<Value> open;
+  SmallVector<std::pair<affine::AffineIfOp, bool>> branches;
+  bool isPossible = true;
+  auto addLoop = [&](Value iv, AffineMap lower, AffineMap upper,
+                     int64_t step) -> LogicalResult {
+    if (!lower.isSingleConstant() || !upper.isSingleConstant() || step != 1)
+      return fail("a loop has no constant bounds or another step than 1");
+    for (auto [position, operand] : llvm::enumerate(store.getMapOperands())) {
+      if (operand != iv)
+        continue;
+      AffineExpr source =
+          getAffineDimExpr(position, buffer.getContext());
+      auto found = llvm::find(store.getAffineMap().getResults(), source);
+      if (found == store.getAffineMap().getResults().end())
+        continue;
+      AffineExpr value =
+          indices[found - store.getAffineMap().getResults().begin()];
+      indexValues[iv] = value;
+      open.push_back(iv);
+      int64_t first = lower.getSingleConstantResult();
+      isPossible &= addBounds(inside, value - first,
+                              upper.getSingleConstantResult() - first, dims);
+      return success();
+    }
+    return fail("a store is repeated by a loop that does not index it");
+  };
+  Block *block = buffer.getDefiningOp()->getBlock();
+  Operation *inner = store;
+  for (; inner->getBlock() != block; inner = inner->getParentOp()) {
+    Operation *parent = inner->getParentOp();
+    if (auto loop = dyn_cast<affine::AffineForOp>(parent)) {
+      if (failed(addLoop(loop.getInductionVar(), loop.getLowerBoundMap(),
+                         loop.getUpperBoundMap(), loop.getStepAsInt())))
+        return failure();
+    } else if (auto loop = dyn_cast<affine::AffineParallelOp>(parent)) {
+      for (auto [dim, iv] : llvm::enumerate(loop.getIVs()))
+        if (failed(addLoop(iv, loop.getLowerBoundMap(dim),
+                           loop.getUpperBoundMap(dim), loop.getSteps()[dim])))
+          return failure();
+    } else if (auto branch = dyn_cast<affine::AffineIfOp>(parent)) {
+      branches.push_back({branch, inner->getBlock() == branch.getThenBlock()});
+    } else {
+      return fail("a store is in '" + parent->getName().getStringRef() + "'");
+    }
+  }
+  // The other indices must be what the store has.
+  FailureOr<SmallVector<AffineExpr>> stored =
+      applyMap(store.getAffineMap(), store.getMapOperands());
+  if (failed(stored))
+    return failure();
+  for (auto [index, target] : llvm::zip_equal(indices, *stored))
+    isPossible &= addConstraint(inside, {index - target, true}, dims);
+  for (auto [branch, isThen] : branches) {
+    FailureOr<Conditions> condition = getCondition(branch);
+    if (failed(condition))
+      return failure();
+    if (!isThen)
+      return fail("a store is in the else region of a branch");
+    isPossible &= addRegion(inside, *condition, dims);
+  }
+  Terms result;
+  if (!isPossible) {
+    result.undefined.emplace_back();
+    return result;
+  }
+  FailureOr<Terms> value = getScalar(store.getValueToStore());
+  if (failed(value))
+    return failure();
+  result = restrictTo(std::move(*value), inside, dims);
+  llvm::append_range(result.undefined, getComplement(inside, dims));
+  for (Value iv : open)
+    indexValues.erase(iv);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops and branches
+//===----------------------------------------------------------------------===//
+
+FailureOr<Loop> LoweredCode::enter(affine::AffineForOp loop, bool isMax) {
+  if (!loop.hasConstantBounds())
+    return fail("a loop has no constant bounds");
+  int64_t first = loop.getConstantLowerBound();
+  int64_t step = loop.getStepAsInt();
+  int64_t extent =
+      llvm::divideCeilSigned(loop.getConstantUpperBound() - first, step);
+  if (extent <= 0)
+    return fail("a loop has no iterations");
+  unsigned dim = dims.add(extent);
+  indexValues[loop.getInductionVar()] =
+      getAffineDimExpr(dim, loop.getContext()) * step + first;
+  return Loop{dim, extent, isMax};
+}
+
+FailureOr<Conditions> LoweredCode::getCondition(affine::AffineIfOp branch) {
+  IntegerSet set = branch.getIntegerSet();
+  SmallVector<AffineExpr> values;
+  for (Value operand : branch.getOperands()) {
+    FailureOr<AffineExpr> index = getIndex(operand);
+    if (failed(index))
+      return failure();
+    values.push_back(*index);
+  }
+  FailureOr<SmallVector<AffineExpr>> exprs =
+      substitute(set.getConstraints(), set.getNumDims(), values);
+  if (failed(exprs))
+    return failure();
+  Conditions region;
+  for (auto [expr, isEquality] : llvm::zip_equal(*exprs, set.getEqFlags()))
+    region.push_back({expr, isEquality});
+  return region;
+}
+
+FailureOr<Terms> LoweredCode::getBranchResult(affine::AffineIfOp branch,
+                                              unsigned result) {
+  FailureOr<Conditions> condition = getCondition(branch);
+  if (failed(condition))
+    return failure();
+  auto getYielded = [&](Block *block) {
+    return getScalar(block->getTerminator()->getOperand(result));
+  };
+  FailureOr<Terms> inside = getYielded(branch.getThenBlock());
+  FailureOr<Terms> outside = getYielded(branch.getElseBlock());
+  if (failed(inside) || failed(outside))
+    return failure();
+  if (inside->accumulator != outside->accumulator)
+    return fail("the regions of a branch have other accumulators");
+  Terms terms = restrictTo(std::move(*inside), *condition, dims);
+  for (const Conditions &region : getComplement(*condition, dims))
+    addTerms(terms, restrictTo(*outside, region, dims));
+  return terms;
+}
+
+FailureOr<Terms> LoweredCode::getLoopResult(affine::AffineForOp loop,
+                                            unsigned result) {
+  FailureOr<Loop> entered = enter(loop, /*isMax=*/false);
+  if (failed(entered))
+    return failure();
+  Value accumulator = loop.getRegionIterArgs()[result];
+  Value yielded = loop.getBody()->getTerminator()->getOperand(result);
+  accumulators.insert(accumulator);
+  return reduce(yielded, accumulator, *entered,
+                [&] { return getScalar(loop.getInits()[result]); });
+}
+
+/// What `yielded` takes the maximum of `accumulator` with.
+static Value getMaximized(Value yielded, Value accumulator) {
+  auto maximum = yielded.getDefiningOp<arith::MaximumFOp>();
+  if (!maximum)
+    return {};
+  if (maximum.getLhs() == accumulator)
+    return maximum.getRhs();
+  return maximum.getRhs() == accumulator ? maximum.getLhs() : Value();
+}
+
+static bool isZero(const Terms &value) {
+  return !value.accumulator && value.terms.empty() && value.lowest.empty() &&
+         value.undefined.empty();
+}
+
+/// Whether `value` is minus infinity everywhere.
+static bool isLowest(const Terms &value) {
+  return !value.accumulator && value.terms.empty() &&
+         value.lowest.size() == 1 && value.lowest.front().empty() &&
+         value.undefined.empty();
+}
+
+FailureOr<Terms>
+LoweredCode::reduce(Value yielded, Value accumulator,
+                    MutableArrayRef<Loop> loops,
+                    llvm::function_ref<MaybeTerms()> getInitial) {
+  if (Value maximized = getMaximized(yielded, accumulator)) {
+    for (Loop &loop : loops)
+      loop.isMax = true;
+    FailureOr<Terms> value = getScalar(maximized);
+    FailureOr<Terms> initial = getInitial();
+    if (failed(value) || failed(initial))
+      return failure();
+    if (!isLowest(*initial))
+      return fail("a maximum does not begin at minus infinity");
+    if (loops.empty())
+      return fail("a maximum is over no loop");
+    return maximize(std::move(*value), loops);
+  }
+  FailureOr<Terms> value = getScalar(yielded);
+  if (failed(value))
+    return failure();
+  if (loops.empty() && !value->accumulator)
+    return value;
+  if (value->accumulator != accumulator)
+    return fail("a loop does not add to its accumulator");
+  FailureOr<Terms> summed = sum(std::move(*value), loops);
+  FailureOr<Terms> initial = getInitial();
+  if (failed(summed) || failed(initial))
+    return failure();
+  addTerms(*initial, std::move(*summed));
+  return initial;
+}
+
+FailureOr<Terms> LoweredCode::sum(Terms value, ArrayRef<Loop> loops) {
+  for (Term &term : value.terms) {
+    if (!term.isZeroWhereEmpty && !term.where.empty())
+      return fail("a sum is of maxima that may have no points");
+    term.loops.insert(term.loops.begin(), loops.begin(), loops.end());
+    term.isZeroWhereEmpty = true;
+  }
+  return value;
+}
+
+FailureOr<Terms> LoweredCode::maximize(Terms value, ArrayRef<Loop> loops) {
+  if (value.accumulator)
+    return fail("a maximum is of an accumulator");
+  // Where no term has a point, the value must be minus infinity, not zero.
+  SmallVector<Conditions> covered = value.lowest;
+  for (const Term &term : value.terms) {
+    bool isOuter = llvm::none_of(term.where, [&](const Constraint &constraint) {
+      return mentions(constraint.expr, term.loops);
+    });
+    if (isOuter)
+      covered.push_back(term.where);
+    else if (!term.isZeroWhereEmpty)
+      covered.emplace_back();
+    else
+      return fail("a maximum is of sums that may have no points");
+  }
+  if (findUncovered({}, covered, dims))
+    return fail("a maximum takes zero for points that do not exist");
+  for (const Conditions &region : value.lowest) {
+    for (const Term &term : value.terms) {
+      Conditions both = region;
+      if (addRegion(both, term.where, dims) && findPoint(both, dims))
+        return fail("a maximum is of a sum with minus infinity");
+    }
+  }
+  value.lowest.clear();
+  for (Term &term : value.terms) {
+    term.loops.insert(term.loops.begin(), loops.begin(), loops.end());
+    term.isZeroWhereEmpty = false;
+  }
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Values that may not exist
+//===----------------------------------------------------------------------===//
+
+static std::optional<bool> getFlag(Value value) {
+  BoolAttr constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return std::nullopt;
+  return constant.getValue();
+}
+
+FailureOr<Terms> LoweredCode::getExisting(Value value, Value flag) {
+  if (getFlag(flag) == true) {
+    FailureOr<Terms> terms = getScalar(value);
+    if (failed(terms))
+      return failure();
+    if (terms->accumulator || terms->terms.size() != 1 ||
+        !terms->terms.front().where.empty() || !terms->lowest.empty())
+      return fail("a value that exists is no product");
+    return terms;
+  }
+  if (auto quotient = value.getDefiningOp<arith::DivFOp>()) {
+    std::optional<double> divisor = getNumber(quotient.getRhs());
+    if (!divisor || *divisor <= 0)
+      return failAt(value, " has no positive constant as divisor");
+    FailureOr<Terms> terms = getExisting(quotient.getLhs(), flag);
+    if (succeeded(terms))
+      for (Term &term : terms->terms)
+        term.scale /= *divisor;
+    return terms;
+  }
+  Operation *op = value.getDefiningOp();
+  if (!op || op != flag.getDefiningOp())
+    return failAt(value, " and what says whether it exists have other origins");
+  unsigned valueResult = cast<OpResult>(value).getResultNumber();
+  unsigned flagResult = cast<OpResult>(flag).getResultNumber();
+  if (auto loop = dyn_cast<affine::AffineForOp>(op))
+    return getExistingOfLoop(loop, valueResult, flagResult);
+  auto branch = dyn_cast<affine::AffineIfOp>(op);
+  if (!branch || getFlag(branch.getElseBlock()->getTerminator()->getOperand(
+                     flagResult)) != false)
+    return failAt(value, " cannot be compared");
+  FailureOr<Conditions> condition = getCondition(branch);
+  Operation *yield = branch.getThenBlock()->getTerminator();
+  FailureOr<Terms> terms =
+      getExisting(yield->getOperand(valueResult), yield->getOperand(flagResult));
+  if (failed(condition) || failed(terms))
+    return failure();
+  return restrictTo(std::move(*terms), *condition, dims);
+}
+
+FailureOr<Terms> LoweredCode::getExistingOfLoop(affine::AffineForOp loop,
+                                                unsigned value, unsigned flag) {
+  Operation *yield = loop.getBody()->getTerminator();
+  Value accumulator = loop.getRegionIterArgs()[value];
+  Value anyBefore = loop.getRegionIterArgs()[flag];
+  auto select = yield->getOperand(value).getDefiningOp<arith::SelectOp>();
+  auto either = yield->getOperand(flag).getDefiningOp<arith::OrIOp>();
+  if (!select || !either || select.getFalseValue() != accumulator)
+    return fail("a loop does not keep its value where none exists");
+  Value exists = select.getCondition();
+  bool isFlag =
+      (either.getLhs() == anyBefore && either.getRhs() == exists) ||
+      (either.getRhs() == anyBefore && either.getLhs() == exists);
+  if (!isFlag || getFlag(loop.getInits()[flag]) != false)
+    return fail("a loop does not note which values exist");
+  Value added = getMaximized(select.getTrueValue(), accumulator);
+  bool isMax = bool(added);
+  auto sum = select.getTrueValue().getDefiningOp<arith::AddFOp>();
+  if (sum)
+    added = sum.getLhs() == accumulator   ? sum.getRhs()
+            : sum.getRhs() == accumulator ? sum.getLhs()
+                                          : Value();
+  if (!added)
+    return fail("a loop neither adds nor takes a maximum");
+  // A maximum may begin at minus infinity alone, a sum at zero.
+  FailureOr<Terms> initial = getScalar(loop.getInits()[value]);
+  if (failed(initial))
+    return failure();
+  if (!(isMax ? isLowest(*initial) : isZero(*initial)))
+    return fail("a loop does not begin at its neutral element");
+  FailureOr<Loop> entered = enter(loop, isMax);
+  if (failed(entered))
+    return failure();
+  FailureOr<Terms> terms = getExisting(added, exists);
+  if (failed(terms))
+    return failure();
+  for (Term &term : terms->terms)
+    term.loops.insert(term.loops.begin(), *entered);
+  return terms;
+}

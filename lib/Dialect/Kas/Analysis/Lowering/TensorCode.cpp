@@ -1,0 +1,264 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LoweredCode.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace kas;
+using namespace kas::lowering;
+using namespace mlir;
+
+LogicalResult LoweredCode::fail(const Twine &text) {
+  if (reason.empty())
+    reason = text.str();
+  return failure();
+}
+
+LogicalResult LoweredCode::failAt(Value value, const Twine &text) {
+  Operation *op = value.getDefiningOp();
+  return fail((op ? "'" + op->getName().getStringRef() + "'"
+                  : Twine("a block argument")) +
+              text);
+}
+
+FailureOr<Terms> LoweredCode::getElement(Value tensor, Indices indices) {
+  if (llvm::is_contained(inputs, tensor)) {
+    Terms element;
+    element.terms.emplace_back().factors.push_back(
+        {tensor, llvm::to_vector(indices)});
+    return element;
+  }
+  auto type = dyn_cast<RankedTensorType>(tensor.getType());
+  if (!type || !type.hasStaticShape())
+    return failAt(tensor, " has no static shape");
+  Operation *op = tensor.getDefiningOp();
+  if (!op)
+    return failAt(tensor, " is no operand of the operator");
+  MLIRContext *context = op->getContext();
+  return TypeSwitch<Operation *, FailureOr<Terms>>(op)
+      .Case([&](arith::ConstantOp constant) -> FailureOr<Terms> {
+        auto values = dyn_cast<SplatElementsAttr>(constant.getValue());
+        if (!values)
+          return failAt(tensor, " has several values");
+        return getConstant(values.getSplatValue<Attribute>());
+      })
+      .Case([&](tensor::EmptyOp) {
+        Terms nothing;
+        nothing.undefined.emplace_back();
+        return nothing;
+      })
+      .Case([&](tensor::PadOp pad) { return getPadded(pad, indices); })
+      .Case([&](tensor::ExtractSliceOp slice) -> FailureOr<Terms> {
+        if (ShapedType::isDynamicShape(slice.getStaticOffsets()) ||
+            ShapedType::isDynamicShape(slice.getStaticStrides()) ||
+            slice.getSourceType().getRank() != type.getRank())
+          return failAt(tensor, " has dynamic offsets or drops dimensions");
+        SmallVector<AffineExpr> sources;
+        for (auto [index, offset, stride] :
+             llvm::zip_equal(indices, slice.getStaticOffsets(),
+                             slice.getStaticStrides()))
+          sources.push_back(index * stride + offset);
+        return getElement(slice.getSource(), sources);
+      })
+      .Case([&](tensor::InsertSliceOp insert) {
+        return getInserted(insert, indices);
+      })
+      .Case([&](tensor::CollapseShapeOp reshape) {
+        return getReshaped(reshape.getSrc(), type, indices);
+      })
+      .Case([&](tensor::ExpandShapeOp reshape) {
+        return getReshaped(reshape.getSrc(), type, indices);
+      })
+      .Case([&](ApplyOp apply) { return getApplied(apply, indices); })
+      .Case([&](bufferization::ToTensorOp read) {
+        return getStored(read.getBuffer(), indices, read);
+      })
+      .Case([&](linalg::LinalgOp structured) {
+        return getStructured(structured,
+                             cast<OpResult>(tensor).getResultNumber(), indices);
+      })
+      .Default([&](Operation *) -> FailureOr<Terms> {
+        (void)context;
+        return failAt(tensor, " cannot be compared");
+      });
+}
+
+FailureOr<Terms> LoweredCode::getConstant(Attribute value) {
+  auto number = dyn_cast<FloatAttr>(value);
+  if (!number)
+    return fail("a constant is no floating-point number");
+  llvm::APFloat exact = number.getValue();
+  Terms constant;
+  if (exact.isZero())
+    return constant;
+  if (exact.isInfinity() && exact.isNegative()) {
+    constant.lowest.emplace_back();
+    return constant;
+  }
+  if (!exact.isFinite())
+    return fail("a constant is not finite");
+  constant.terms.emplace_back().scale = number.getValueAsDouble();
+  return constant;
+}
+
+FailureOr<Terms> LoweredCode::getPadded(tensor::PadOp pad, Indices indices) {
+  Value fill = pad.getConstantPaddingValue();
+  ArrayRef<int64_t> low = pad.getStaticLow();
+  if (!fill || ShapedType::isDynamicShape(low) ||
+      !pad.getSourceType().hasStaticShape())
+    return failAt(pad, " has no constant padding");
+  Conditions inside;
+  SmallVector<AffineExpr> sources;
+  bool isPossible = true;
+  for (auto [index, lower, extent] :
+       llvm::zip_equal(indices, low, pad.getSourceType().getShape())) {
+    sources.push_back(index - lower);
+    isPossible &= addBounds(inside, sources.back(), extent, dims);
+  }
+  FailureOr<Terms> outer = getScalar(fill);
+  if (failed(outer) || !isPossible)
+    return outer;
+  FailureOr<Terms> element = getElement(pad.getSource(), sources);
+  if (failed(element))
+    return failure();
+  Terms result = restrictTo(std::move(*element), inside, dims);
+  for (const Conditions &outside : getComplement(inside, dims))
+    addTerms(result, restrictTo(*outer, outside, dims));
+  return result;
+}
+
+FailureOr<Terms> LoweredCode::getInserted(tensor::InsertSliceOp insert,
+                                          Indices indices) {
+  auto isOne = [](int64_t stride) { return stride == 1; };
+  if (ShapedType::isDynamicShape(insert.getStaticOffsets()) ||
+      !llvm::all_of(insert.getStaticStrides(), isOne) ||
+      !insert.getSourceType().hasStaticShape() ||
+      insert.getSourceType().getRank() != insert.getType().getRank())
+    return failAt(insert, " has dynamic offsets, strides or other ranks");
+  Conditions inside;
+  SmallVector<AffineExpr> sources;
+  bool isPossible = true;
+  for (auto [index, offset, extent] :
+       llvm::zip_equal(indices, insert.getStaticOffsets(),
+                       insert.getSourceType().getShape())) {
+    sources.push_back(index - offset);
+    isPossible &= addBounds(inside, sources.back(), extent, dims);
+  }
+  if (!isPossible)
+    return getElement(insert.getDest(), indices);
+  FailureOr<Terms> element = getElement(insert.getSource(), sources);
+  if (failed(element))
+    return failure();
+  Terms result = restrictTo(std::move(*element), inside, dims);
+  for (const Conditions &outside : getComplement(inside, dims)) {
+    FailureOr<Terms> kept = getElement(insert.getDest(), indices);
+    if (failed(kept))
+      return failure();
+    addTerms(result, restrictTo(std::move(*kept), outside, dims));
+  }
+  return result;
+}
+
+/// The element at the same place in row-major order.
+FailureOr<Terms> LoweredCode::getReshaped(Value source, RankedTensorType result,
+                                          Indices indices) {
+  auto type = cast<RankedTensorType>(source.getType());
+  if (!type.hasStaticShape())
+    return failAt(source, " has no static shape");
+  SmallVector<AffineExpr> sources =
+      delinearize(linearize(indices, result.getShape(), source.getContext()),
+                  type.getShape());
+  return getElement(source, sources);
+}
+
+FailureOr<Terms> LoweredCode::getApplied(ApplyOp apply, Indices indices) {
+  OperatorOp op = apply.getOperator();
+  if (!op || !op.isConcrete())
+    return failAt(apply.getResult(), " is of no concrete operator");
+  SmallVector<Value> tensors = llvm::to_vector(apply->getOperands());
+  Term term = getOperatorTerm(op, tensors, indices, dims);
+  SmallVector<Factor> factors = std::move(term.factors);
+  term.factors.clear();
+  bool isMax = llvm::any_of(
+      term.loops, [](const Loop &loop) { return loop.isMax && loop.extent > 1; });
+  Terms product;
+  product.terms.emplace_back().scale = 1;
+  for (const Factor &factor : factors) {
+    FailureOr<Terms> element = getElement(factor.tensor, factor.indices);
+    if (failed(element))
+      return failure();
+    FailureOr<Terms> next = multiply(product, *element, dims);
+    if (failed(next))
+      return failAt(apply.getResult(), " multiplies maxima");
+    product = std::move(*next);
+  }
+  if (isMax && (product.terms.size() != 1 || !product.lowest.empty() ||
+                !product.terms.front().where.empty() ||
+                !product.terms.front().loops.empty()))
+    return failAt(apply.getResult(), " takes a maximum of sums");
+  FailureOr<Terms> result = sum(std::move(product), term.loops);
+  if (failed(result))
+    return failure();
+  for (Term &part : result->terms)
+    part.scale *= term.scale;
+  return restrictTo(std::move(*result), term.where, dims);
+}
+
+//===----------------------------------------------------------------------===//
+// linalg
+//===----------------------------------------------------------------------===//
+
+FailureOr<Terms> LoweredCode::getStructured(linalg::LinalgOp op,
+                                            unsigned result, Indices indices) {
+  AffineMap map = op.getIndexingMapMatchingResult(op->getResult(result));
+  if (!map.isProjectedPermutation() || op.hasDynamicShape() ||
+      op.hasIndexSemantics())
+    return failAt(op->getResult(result), " is not indexed by its loops");
+  SmallVector<AffineExpr> values(op.getNumLoops());
+  for (auto [expr, index] : llvm::zip_equal(map.getResults(), indices))
+    values[cast<AffineDimExpr>(expr).getPosition()] = index;
+  SmallVector<Loop> loops;
+  for (auto [value, extent, type] :
+       llvm::zip_equal(values, op.getStaticLoopRanges(),
+                       op.getIteratorTypesArray())) {
+    if (value)
+      continue;
+    if (type != utils::IteratorType::reduction)
+      return failAt(op->getResult(result), " writes elements several times");
+    loops.push_back({dims.add(extent), extent, false});
+    value = getAffineDimExpr(loops.back().dim, op->getContext());
+  }
+  for (OpOperand &operand : op->getOpOperands()) {
+    BlockArgument argument = op.getMatchingBlockArgument(&operand);
+    if (!isa<TensorType>(operand.get().getType())) {
+      reads[argument] = {operand.get(), {}};
+      continue;
+    }
+    AffineMap operandMap = op.getMatchingIndexingMap(&operand);
+    FailureOr<SmallVector<AffineExpr>> elements =
+        substitute(operandMap.getResults(), operandMap.getNumDims(), values);
+    if (failed(elements))
+      return failure();
+    reads[argument] = {operand.get(), *elements};
+  }
+  return getReduced(op, result, loops, indices);
+}
+
+FailureOr<Terms> LoweredCode::getReduced(linalg::LinalgOp op, unsigned result,
+                                         ArrayRef<Loop> loops,
+                                         Indices indices) {
+  OpOperand *init = op.getDpsInitOperand(result);
+  BlockArgument accumulator = op.getMatchingBlockArgument(init);
+  auto getInitial = [&] { return getElement(init->get(), indices); };
+  Value yielded = op.getBlock()->getTerminator()->getOperand(result);
+  SmallVector<Loop> opened(loops);
+  accumulators.insert(accumulator);
+  return reduce(yielded, accumulator, opened, getInitial);
+}

@@ -1,0 +1,328 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Terms.h"
+#include "mlir/Analysis/FlatLinearValueConstraints.h"
+#include "mlir/IR/AffineMap.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace kas;
+using namespace kas::lowering;
+using namespace mlir;
+using llvm::DynamicAPInt;
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+bool lowering::addConstraint(Conditions &region, Constraint constraint,
+                             const Dims &dims) {
+  Interval interval = getInterval(constraint.expr, dims.ranges);
+  if (interval.upper < 0 || (constraint.isEquality && interval.lower > 0))
+    return false;
+  bool isImplied =
+      interval.lower >= 0 && (!constraint.isEquality || interval.upper == 0);
+  bool isKnown = llvm::any_of(region, [&](const Constraint &other) {
+    return other.expr == constraint.expr &&
+           other.isEquality == constraint.isEquality;
+  });
+  if (!isImplied && !isKnown)
+    region.push_back(constraint);
+  return true;
+}
+
+bool lowering::addBounds(Conditions &region, AffineExpr expr, int64_t extent,
+                         const Dims &dims) {
+  return addConstraint(region, {expr}, dims) &&
+         addConstraint(region, {extent - 1 - expr}, dims);
+}
+
+bool lowering::addRegion(Conditions &region, const Conditions &other,
+                         const Dims &dims) {
+  return llvm::all_of(other, [&](const Constraint &constraint) {
+    return addConstraint(region, constraint, dims);
+  });
+}
+
+SmallVector<Conditions> lowering::getComplement(const Conditions &region,
+                                            const Dims &dims) {
+  SmallVector<Conditions> result;
+  Conditions before;
+  for (const Constraint &constraint : region) {
+    SmallVector<AffineExpr> violations{-constraint.expr - 1};
+    if (constraint.isEquality)
+      violations.push_back(constraint.expr - 1);
+    for (AffineExpr violation : violations) {
+      Conditions outside = before;
+      if (addConstraint(outside, {violation}, dims))
+        result.push_back(std::move(outside));
+    }
+    before.push_back(constraint);
+  }
+  return result;
+}
+
+int64_t lowering::evaluateAt(AffineExpr expr, ArrayRef<int64_t> point) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue();
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return point[dim.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  int64_t left = evaluateAt(binary.getLHS(), point);
+  int64_t right = evaluateAt(binary.getRHS(), point);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return left + right;
+  case AffineExprKind::Mul:
+    return left * right;
+  case AffineExprKind::FloorDiv:
+    return llvm::divideFloorSigned(left, right);
+  default:
+    return left - right * llvm::divideFloorSigned(left, right);
+  }
+}
+
+bool lowering::contains(const Conditions &region, ArrayRef<int64_t> point) {
+  return llvm::all_of(region, [&](const Constraint &constraint) {
+    int64_t value = evaluateAt(constraint.expr, point);
+    return constraint.isEquality ? value == 0 : value >= 0;
+  });
+}
+
+std::optional<SmallVector<int64_t>>
+lowering::findPoint(const Conditions &region, const Dims &dims) {
+  SmallVector<int64_t> point(dims.ranges.size(), 0);
+  if (region.empty())
+    return point;
+  // Only the dimensions that are mentioned.
+  MLIRContext *context = region.front().expr.getContext();
+  llvm::SmallBitVector used(dims.ranges.size());
+  for (const Constraint &constraint : region)
+    constraint.expr.walk([&](AffineExpr part) {
+      if (auto dim = dyn_cast<AffineDimExpr>(part))
+        used.set(dim.getPosition());
+    });
+  SmallVector<AffineExpr> replacements(dims.ranges.size());
+  SmallVector<unsigned> mentioned;
+  for (unsigned dim : used.set_bits()) {
+    replacements[dim] = getAffineDimExpr(mentioned.size(), context);
+    mentioned.push_back(dim);
+  }
+  SmallVector<AffineExpr> exprs;
+  for (const Constraint &constraint : region)
+    exprs.push_back(constraint.expr.replaceDims(replacements));
+  FlatLinearConstraints system;
+  std::vector<SmallVector<int64_t, 8>> rows;
+  [[maybe_unused]] LogicalResult flattened = getFlattenedAffineExprs(
+      AffineMap::get(mentioned.size(), 0, exprs, context), &rows, &system);
+  assert(succeeded(flattened) && "all divisors are constants");
+  for (auto [constraint, row] : llvm::zip_equal(region, rows)) {
+    if (constraint.isEquality)
+      system.addEquality(row);
+    else
+      system.addInequality(row);
+  }
+  for (auto [position, dim] : llvm::enumerate(mentioned)) {
+    system.addBound(presburger::BoundType::LB, position,
+                    dims.ranges[dim].lower);
+    system.addBound(presburger::BoundType::UB, position,
+                    dims.ranges[dim].upper);
+  }
+  std::optional<SmallVector<DynamicAPInt, 8>> sample =
+      system.findIntegerSample();
+  if (!sample)
+    return std::nullopt;
+  for (auto [position, dim] : llvm::enumerate(mentioned))
+    point[dim] = int64_t((*sample)[position]);
+  return point;
+}
+
+std::optional<SmallVector<int64_t>>
+lowering::findUncovered(const Conditions &region, ArrayRef<Conditions> parts,
+                        const Dims &dims) {
+  std::optional<SmallVector<int64_t>> point = findPoint(region, dims);
+  if (!point || parts.empty())
+    return point;
+  for (Conditions &outside : getComplement(parts.front(), dims)) {
+    if (!addRegion(outside, region, dims))
+      continue;
+    point = findUncovered(outside, parts.drop_front(), dims);
+    if (point)
+      return point;
+  }
+  return std::nullopt;
+}
+
+AffineExpr lowering::linearize(ArrayRef<AffineExpr> indices,
+                               ArrayRef<int64_t> shape, MLIRContext *context) {
+  AffineExpr position = getAffineConstantExpr(0, context);
+  for (auto [index, extent] : llvm::zip_equal(indices, shape))
+    position = position * extent + index;
+  return position;
+}
+
+SmallVector<AffineExpr> lowering::delinearize(AffineExpr position,
+                                              ArrayRef<int64_t> shape) {
+  SmallVector<AffineExpr> indices(shape.size());
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0; stride *= shape[i]) {
+    indices[i] = position.floorDiv(stride);
+    if (i > 0)
+      indices[i] = indices[i] % shape[i];
+  }
+  return indices;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+bool lowering::mentions(AffineExpr expr, ArrayRef<Loop> loops) {
+  return llvm::any_of(
+      loops, [&](const Loop &loop) { return expr.isFunctionOfDim(loop.dim); });
+}
+
+/// Restricts each region; those that become empty go away.
+static void restrictAll(SmallVectorImpl<Conditions> &regions, const Conditions &region,
+                        const Dims &dims) {
+  llvm::erase_if(regions, [&](Conditions &restricted) {
+    return !addRegion(restricted, region, dims);
+  });
+}
+
+Terms lowering::restrictTo(Terms value, const Conditions &region,
+                           const Dims &dims) {
+  llvm::erase_if(value.terms, [&](Term &term) {
+    size_t before = term.where.size();
+    if (!addRegion(term.where, region, dims))
+      return true;
+    // Zero outside of the region, minus infinity in it without points.
+    if (!term.isZeroWhereEmpty && term.where.size() != before) {
+      value.isMixed |= before > 0;
+      term.isZeroWhereEmpty = true;
+    }
+    return false;
+  });
+  restrictAll(value.lowest, region, dims);
+  restrictAll(value.undefined, region, dims);
+  return value;
+}
+
+void lowering::addTerms(Terms &to, Terms from) {
+  llvm::append_range(to.terms, from.terms);
+  llvm::append_range(to.lowest, from.lowest);
+  llvm::append_range(to.undefined, from.undefined);
+  to.isMixed |= from.isMixed;
+}
+
+/// Whether `value` is one positive number.
+static std::optional<double> getPositiveConstant(const Terms &value) {
+  if (value.accumulator || value.terms.size() != 1 || !value.lowest.empty() ||
+      !value.undefined.empty())
+    return std::nullopt;
+  const Term &term = value.terms.front();
+  if (!term.loops.empty() || !term.where.empty() || !term.factors.empty() ||
+      term.scale <= 0)
+    return std::nullopt;
+  return term.scale;
+}
+
+static Terms scale(Terms value, double factor) {
+  for (Term &term : value.terms)
+    term.scale *= factor;
+  return value;
+}
+
+static bool hasMax(const Term &term) {
+  return llvm::any_of(term.loops, [](const Loop &loop) { return loop.isMax; });
+}
+
+FailureOr<Terms> lowering::multiply(const Terms &left, const Terms &right,
+                                    const Dims &dims) {
+  if (left.accumulator || right.accumulator)
+    return failure();
+  if (std::optional<double> factor = getPositiveConstant(left))
+    return scale(right, *factor);
+  if (std::optional<double> factor = getPositiveConstant(right))
+    return scale(left, *factor);
+  Terms product;
+  for (const Term &first : left.terms) {
+    for (const Term &second : right.terms) {
+      // A loop of both is the square of a sum, not the sum of squares.
+      bool isShared = llvm::any_of(first.loops, [&](const Loop &loop) {
+        return llvm::any_of(second.loops, [&](const Loop &other) {
+          return loop.dim == other.dim;
+        });
+      });
+      if (isShared || hasMax(first) || hasMax(second))
+        return failure();
+      Term term = first;
+      llvm::append_range(term.loops, second.loops);
+      llvm::append_range(term.factors, second.factors);
+      term.scale *= second.scale;
+      if (addRegion(term.where, second.where, dims))
+        product.terms.push_back(std::move(term));
+    }
+  }
+  // Infinity times something is no longer the neutral element of a maximum.
+  for (const Terms *value : {&left, &right}) {
+    product.isMixed |= value->isMixed;
+    llvm::append_range(product.undefined, value->undefined);
+    llvm::append_range(product.undefined, value->lowest);
+  }
+  return product;
+}
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+Term lowering::getOperatorTerm(OperatorOp op, ValueRange inputs,
+                               ArrayRef<AffineExpr> outputs, Dims &dims) {
+  MLIRContext *context = op.getContext();
+  Term term;
+  llvm::DenseMap<Value, AffineExpr> expressions;
+  for (auto [output, expr] : llvm::zip_equal(op.getOutputs(), outputs))
+    expressions[output] = expr;
+  for (ReduceOp reduce : getReductions(op)) {
+    int64_t extent = getConcreteSize(reduce.getResult());
+    unsigned dim = dims.add(extent);
+    expressions[reduce.getResult()] = getAffineDimExpr(dim, context);
+    term.loops.push_back({dim, extent, reduce.getKind() == ReduceKind::Max});
+    if (reduce.getKind() == ReduceKind::Mean)
+      term.scale /= static_cast<double>(extent);
+  }
+  for (Operation &op : op.getBody().front().without_terminator()) {
+    if (isa<ReduceOp>(op))
+      continue;
+    auto primitive = cast<PrimitiveOpInterface>(op);
+    SmallVector<AffineExpr> bottoms, tops;
+    for (Value operand : op.getOperands())
+      bottoms.push_back(expressions.lookup(operand));
+    AffineExpr guard;
+    int64_t extent = 0;
+    primitive.getTopExpressions(bottoms, tops, guard, extent);
+    if (guard && !addBounds(term.where, guard, extent, dims))
+      // No point exists.
+      term.where.push_back({getAffineConstantExpr(-1, context)});
+    for (auto [value, top] : llvm::zip_equal(op.getResults(), tops))
+      expressions[value] = top;
+  }
+  auto addFactor = [&](Value tensor, OperandRange coordinates) {
+    Factor &factor = term.factors.emplace_back();
+    factor.tensor = tensor;
+    for (Value coordinate : coordinates)
+      factor.indices.push_back(expressions.lookup(coordinate));
+  };
+  addFactor(inputs.front(), op.getYield().getData());
+  for (auto [tensor, weight] :
+       llvm::zip_equal(inputs.drop_front(), op.getYield().getWeights()))
+    addFactor(tensor, weight);
+  return term;
+}

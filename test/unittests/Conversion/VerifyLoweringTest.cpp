@@ -1,0 +1,144 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The Presburger library proves that each lowering of random operators computes
+// them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LoweringTest.h"
+#include "Properties.h"
+#include "kas/Conversion/KasToAffine.h"
+#include "kas/Conversion/KasToLinalg.h"
+#include "kas/Conversion/OperatorModule.h"
+#include "kas/Dialect/Kas/Analysis/VerifyLowering.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/STLExtras.h"
+#include "gtest/gtest.h"
+#include <chrono>
+
+using namespace kas;
+using namespace kas::test;
+using namespace mlir;
+
+namespace {
+using LowerFn = llvm::function_ref<LogicalResult(RewriterBase &, ApplyOp)>;
+
+class VerifyLoweringTest : public LoweringTest {
+protected:
+  /// Lowers `op` by `lower` and compares; notes the time.
+  LoweringResult check(OperatorOp op, LowerFn lower) {
+    OwningOpRef<ModuleOp> module = createOperatorModule(op);
+    auto function = module->lookupSymbol<func::FuncOp>(operatorFunctionName);
+    auto apply = *function.getOps<ApplyOp>().begin();
+    auto copy = apply.getOperator();
+    IRRewriter rewriter(&context);
+    if (failed(lower(rewriter, apply)))
+      return {LoweringVerdict::Undecided, "not lowered"};
+    auto start = std::chrono::steady_clock::now();
+    LoweringResult result = compareLowering(
+        copy, function.getArguments(),
+        function.getBody().front().getTerminator()->getOperand(0));
+    std::chrono::duration<double, std::milli> time =
+        std::chrono::steady_clock::now() - start;
+    milliseconds.push_back(time.count());
+    return result;
+  }
+
+  void forEachRandomOperator(llvm::function_ref<void(OperatorOp)> body) {
+    unsigned count = getNumOperators(100, 1000);
+    for (uint64_t i = 0; i < count && !HasFailure(); ++i) {
+      uint64_t seed = getFirstSeed() + i;
+      OwningOpRef<ModuleOp> module =
+          ModuleOp::create(UnknownLoc::get(&context));
+      OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+      RandomOperator random = makeRandomOperator(builder, "f", seed);
+      SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + describe(random));
+      body(makeConcrete(random.op, random.binding));
+    }
+  }
+
+  void expectEqual(OperatorOp op, LowerFn lower) {
+    LoweringResult result = check(op, lower);
+    EXPECT_EQ(result.verdict, LoweringVerdict::Equal) << result.message;
+  }
+
+  /// Records and prints the median of all times.
+  void reportTimes() {
+    llvm::sort(milliseconds);
+    ASSERT_FALSE(milliseconds.empty());
+    double median = milliseconds[milliseconds.size() / 2];
+    std::string text = std::to_string(median);
+    RecordProperty("median_ms", text);
+    llvm::outs() << milliseconds.size() << " lowerings, median " << text
+                 << " ms, largest " << std::to_string(milliseconds.back())
+                 << " ms\n";
+  }
+
+  std::vector<double> milliseconds;
+};
+
+LogicalResult lowerToAffine(RewriterBase &rewriter, ApplyOp apply) {
+  return convertToAffine(rewriter, apply);
+}
+
+LogicalResult factor(RewriterBase &, ApplyOp apply) {
+  auto module = apply->getParentOfType<ModuleOp>();
+  PassManager manager(module.getContext(), ModuleOp::getOperationName());
+  manager.addPass(createKasRFactorPass());
+  return manager.run(module);
+}
+} // namespace
+
+TEST_F(VerifyLoweringTest, AffineLoopsOfRandomOperators) {
+  forEachRandomOperator([&](OperatorOp op) { expectEqual(op, lowerToAffine); });
+  reportTimes();
+}
+
+TEST_F(VerifyLoweringTest, ParallelLoopsOfRandomOperators) {
+  AffineLoopOptions options;
+  options.parallel = true;
+  options.minParallelWork = 1;
+  forEachRandomOperator([&](OperatorOp op) {
+    expectEqual(op, [&](RewriterBase &rewriter, ApplyOp apply) {
+      return convertToAffine(rewriter, apply, options);
+    });
+  });
+  reportTimes();
+}
+
+TEST_F(VerifyLoweringTest, LinalgOfRandomOperators) {
+  unsigned lowered = 0, left = 0;
+  for (bool namedOps : {true, false}) {
+    LinalgOptions options;
+    options.namedOps = namedOps;
+    forEachRandomOperator([&](OperatorOp op) {
+      bool isLowered = true;
+      std::string reason;
+      LoweringResult result =
+          check(op, [&](RewriterBase &rewriter, ApplyOp apply) {
+            LogicalResult converted =
+                convertToLinalg(rewriter, apply, options, reason);
+            isLowered = succeeded(converted);
+            return converted;
+          });
+      ++(isLowered ? lowered : left);
+      if (isLowered)
+        EXPECT_EQ(result.verdict, LoweringVerdict::Equal) << result.message;
+    });
+  }
+  EXPECT_GT(lowered, 2 * left);
+  reportTimes();
+}
+
+TEST_F(VerifyLoweringTest, StagesOfRandomOperators) {
+  forEachRandomOperator([&](OperatorOp op) { expectEqual(op, factor); });
+  reportTimes();
+}
