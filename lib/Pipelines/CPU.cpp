@@ -46,6 +46,7 @@ static void addOperators(OpPassManager &manager,
   KasRFactorPassOptions stages;
   stages.cost = options.prepareWeights ? solver::StageCost::Prepared
                                        : solver::StageCost::Unprepared;
+  stages.verifyLowering = options.verifyLowering;
   manager.addPass(createKasRFactorPass(stages));
   if (options.registerTiles)
     manager.addNestedPass<func::FuncOp>(createDenseOutputs());
@@ -67,9 +68,12 @@ static void addOperators(OpPassManager &manager,
     panels.algorithm = options.algorithm;
     manager.addPass(createPackOperators(panels));
   }
-  manager.addPass(createKasToLinalgPass());
+  KasToLinalgPassOptions linalg;
+  linalg.verifyLowering = options.verifyLowering;
+  manager.addPass(createKasToLinalgPass(linalg));
   KasToAffinePassOptions loops;
   loops.parallel = options.threads != 1;
+  loops.verifyLowering = options.verifyLowering;
   manager.addPass(createKasToAffinePass(loops));
   manager.addPass(createKasEraseOperatorsPass());
   LowerPoolingOptions pooling;
@@ -217,6 +221,11 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                      "vectors along the rows"),
           clEnumValN(ConvolutionAlgorithm::Winograd, "winograd",
                      "F(4x4, 3x3)"))};
+  Option<bool> verifyLowering{
+      *this, "verify-lowering",
+      llvm::cl::desc("Prove that stages, linalg ops and loops compute the "
+                     "operators"),
+      llvm::cl::init(CPUPipelineOptions().verifyLowering)};
 };
 } // namespace
 
@@ -236,6 +245,7 @@ void kas::registerCPUPipeline() {
         options.registerTiles = text.registerTiles;
         options.prepareWeights = text.prepareWeights;
         options.algorithm = text.algorithm;
+        options.verifyLowering = text.verifyLowering;
         buildCPUPipeline(manager, options);
       });
 }

@@ -35,9 +35,12 @@ static void addKernelCleanup(OpPassManager &manager) {
   kernels.addPass(createCSEPass());
 }
 
-void kas::buildGPUKernelFormation(OpPassManager &manager, GPUElements type) {
+void kas::buildGPUKernelFormation(OpPassManager &manager, GPUElements type,
+                                  bool verifyLowering) {
   manager.addPass(createKasSpecializePass());
-  manager.addPass(createKasRFactorPass());
+  KasRFactorPassOptions stages;
+  stages.verifyLowering = verifyLowering;
+  manager.addPass(createKasRFactorPass(stages));
   // Folds constants; what nothing reads needs no kernel.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -49,7 +52,7 @@ void kas::buildGPUKernelFormation(OpPassManager &manager, GPUElements type) {
 
 void kas::buildGPUFrontHalf(OpPassManager &manager,
                             const GPUFrontOptions &options) {
-  buildGPUKernelFormation(manager, options.elements);
+  buildGPUKernelFormation(manager, options.elements, options.verifyLowering);
   GPUScheduleOptions schedule;
   schedule.device = options.device;
   schedule.maxThreads = options.maxThreads;
@@ -98,6 +101,10 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
       *this, "precision",
       llvm::cl::desc("What factors of products may be rounded to"),
       llvm::cl::init(GPUFrontOptions().precision), getPrecisionValues()};
+  typename Base::template Option<bool> verifyLowering{
+      *this, "verify-lowering",
+      llvm::cl::desc("Prove that the stages of operators compute them"),
+      llvm::cl::init(GPUFrontOptions().verifyLowering)};
 
   /// Reads the former names of options, too.
   LogicalResult parseFromString(StringRef options) {
@@ -114,7 +121,8 @@ struct FrontTextOptions : PassPipelineOptions<Options> {
             .sharedBytes = sharedBytes,
             .strategy = strategy,
             .precision = precision,
-            .elements = elements};
+            .elements = elements,
+            .verifyLowering = verifyLowering};
   }
 };
 

@@ -29,7 +29,9 @@ def KasToAffinePass : Pass<"kas-to-affine"> {
   let options = [
     Option<"parallel", "parallel", "bool", "false", "Make parallel loops">,
     Option<"minParallelWork", "min-parallel-work", "int64_t", "32768",
-           "Points below which threads cost more than they bring">];
+           "Points below which threads cost more than they bring">,
+    Option<"verifyLowering", "verify-lowering", "bool", "false",
+           "Prove that what is made computes the operators">];
   let statistics = [
     Statistic<"numConverted", "converted", "kas.apply ops lowered to loops">];
   let dependentDialects = [
@@ -67,7 +69,9 @@ def KasToLinalgPass : Pass<"kas-to-linalg"> {
     Option<"maxElements", "max-elements", "int64_t", "16777216",
            "Largest copy of a tensor that may be made">,
     Option<"namedOps", "named-ops", "bool", "true",
-           "Use named linalg ops where the contraction is one">];
+           "Use named linalg ops where the contraction is one">,
+    Option<"verifyLowering", "verify-lowering", "bool", "false",
+           "Prove that what is made computes the operators">];
   let statistics = [
     Statistic<"numConverted", "converted", "kas.apply ops lowered to linalg">,
     Statistic<"numLeft", "left", "kas.apply ops left to -kas-to-affine">];

@@ -40,6 +40,9 @@ struct CPUPipelineOptions {
   bool registerTiles = true;
   /// How convolutions are computed where it suits them.
   codegen::ConvolutionAlgorithm algorithm = codegen::ConvolutionAlgorithm::Auto;
+  /// Prove that the stages, the linalg ops and the loops that operators become
+  /// compute them; an error when they do not.
+  bool verifyLowering = false;
 };
 
 /// Lowers a module of functions on tensors (linalg, tensor, arith, math,

@@ -31,6 +31,8 @@ struct GPUFrontOptions {
   GPUPrecision precision = GPUPrecision::F32;
   /// What tensors of f32 are kept in. Kernels compute in f32.
   codegen::GPUElements elements = codegen::GPUElements::F32;
+  /// Prove that the stages of operators compute them.
+  bool verifyLowering = false;
 };
 
 /// Functions on tensors to functions in which each operation that computes is a
@@ -40,7 +42,8 @@ struct GPUFrontOptions {
 /// operations.
 void buildGPUKernelFormation(
     mlir::OpPassManager &manager,
-    codegen::GPUElements elements = codegen::GPUElements::F32);
+    codegen::GPUElements elements = codegen::GPUElements::F32,
+    bool verifyLowering = false);
 
 /// Operators on tensors to functions on buffers that launch kernels.
 void buildGPUFrontHalf(mlir::OpPassManager &manager,

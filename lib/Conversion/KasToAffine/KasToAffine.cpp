@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/KasToAffine.h"
+#include "../VerifiedConversion.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/IR/KasDag.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -481,7 +482,9 @@ struct KasToAffinePass
     options.parallel = parallel;
     options.minParallelWork = static_cast<double>(minParallelWork);
     for (ApplyOp apply : applies) {
-      if (failed(convertToAffine(rewriter, apply, options)))
+      auto convert = [&] { return convertToAffine(rewriter, apply, options); };
+      if (failed(verifyLowering ? convertAndVerify(rewriter, apply, convert)
+                                : convert()))
         return signalPassFailure();
       ++numConverted;
     }

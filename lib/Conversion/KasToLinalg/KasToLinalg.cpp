@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Conversion/KasToLinalg.h"
+#include "../VerifiedConversion.h"
 #include "Peeling.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
@@ -115,7 +116,11 @@ struct KasToLinalgPass
     options.namedOps = namedOps;
     for (ApplyOp apply : applies) {
       std::string reason;
-      if (succeeded(convertToLinalg(rewriter, apply, options, reason))) {
+      auto convert = [&] {
+        return convertToLinalg(rewriter, apply, options, reason);
+      };
+      if (succeeded(verifyLowering ? convertAndVerify(rewriter, apply, convert)
+                                   : convert())) {
         ++numConverted;
         continue;
       }

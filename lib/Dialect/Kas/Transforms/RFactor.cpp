@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Transforms/RFactor.h"
+#include "kas/Dialect/Kas/Analysis/VerifyLowering.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/IRMapping.h"
@@ -294,7 +295,7 @@ struct KasRFactorPass : public kas::impl::KasRFactorPassBase<KasRFactorPass> {
   }
 
   /// Replaces `apply` by one apply per stage.
-  static void rewrite(ApplyOp apply, FactoredOperator &factored) {
+  LogicalResult rewrite(ApplyOp apply, FactoredOperator &factored) {
     OpBuilder builder(apply);
     Type elementType =
         cast<RankedTensorType>(apply.getResult().getType()).getElementType();
@@ -321,8 +322,14 @@ struct KasRFactorPass : public kas::impl::KasRFactorPassBase<KasRFactorPass> {
           op.getSymName(), BindingAttr::getNormal(builder.getContext(), {}),
           operands.front(), ArrayRef(operands).drop_front()));
     }
+    LogicalResult verified = success();
+    if (verifyLowering)
+      verified = kas::verifyLowering(apply.getOperator(), apply->getOperands(),
+                                     results.back(),
+                                     [&] { return apply.emitError(); });
     apply.getResult().replaceAllUsesWith(results.back());
     apply.erase();
+    return verified;
   }
 
   void runOnOperation() override {
@@ -342,8 +349,9 @@ struct KasRFactorPass : public kas::impl::KasRFactorPassBase<KasRFactorPass> {
       auto [entry, isNew] = made.try_emplace(op);
       if (isNew)
         entry->second = factor(op, symbolTable);
-      if (!entry->second.stages.empty())
-        rewrite(apply, entry->second);
+      if (!entry->second.stages.empty() &&
+          failed(rewrite(apply, entry->second)))
+        return signalPassFailure();
     }
   }
 };

@@ -83,7 +83,9 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
              clEnumValN(::kas::solver::StageCost::Prepared, "prepared",
                         "a call; what depends on weights alone was computed"),
              clEnumValN(::kas::solver::StageCost::Training, "training",
-                        "a call with new weights, and all gradients"))}]>];
+                        "a call with new weights, and all gradients"))}]>,
+    Option<"verifyLowering", "verify-lowering", "bool", "false",
+           "Prove that what is made computes the operators">];
   let statistics = [
     Statistic<"numFactored", "factored", "Operators computed in stages">];
   let dependentDialects = ["::kas::KasDialect"];

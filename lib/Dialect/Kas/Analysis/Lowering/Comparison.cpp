@@ -245,7 +245,7 @@ auto Comparison::findDifference(const Matching &matching)
   for (size_t i = 0; i < regions.size(); ++i)
     for (size_t j = i + 1; j < regions.size(); ++j) {
       Conditions both = regions[i];
-      if (!addRegion(both, regions[j], common))
+      if (!addConditions(both, regions[j], common))
         continue;
       if (std::optional<Point> point = findPoint(both, common))
         return point;
@@ -274,7 +274,7 @@ bool Comparison::hasEnoughPoints() {
       values[loop.dim] = getAffineConstantExpr(value, context);
     Conditions region;
     bool isPossible =
-        addRegion(region, replaceDims(required.where, values), operatorDims);
+        addConditions(region, replaceDims(required.where, values), operatorDims);
     if (isPossible && !findUncovered({}, region, operatorDims))
       return true;
     size_t loop = point.size();

@@ -300,7 +300,7 @@ FailureOr<Terms> LoweredCode::getStored(Value buffer, Indices indices,
       return failure();
     if (!isThen)
       return fail("a store is in the else region of a branch");
-    isPossible &= addRegion(inside, *condition, dims);
+    isPossible &= addConditions(inside, *condition, dims);
   }
   Terms result;
   if (!isPossible) {
@@ -472,7 +472,7 @@ FailureOr<Terms> LoweredCode::maximize(Terms value, ArrayRef<Loop> loops) {
   for (const Conditions &region : value.lowest) {
     for (const Term &term : value.terms) {
       Conditions both = region;
-      if (addRegion(both, term.where, dims) && findPoint(both, dims))
+      if (addConditions(both, term.where, dims) && findPoint(both, dims))
         return fail("a maximum is of a sum with minus infinity");
     }
   }

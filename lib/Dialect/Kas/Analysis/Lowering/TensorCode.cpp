@@ -175,6 +175,10 @@ FailureOr<Terms> LoweredCode::getReshaped(Value source, RankedTensorType result,
   SmallVector<AffineExpr> sources =
       delinearize(linearize(indices, result.getShape(), source.getContext()),
                   type.getShape());
+  // Divisions that reshapes undo would make systems large. The operator's own
+  // expressions are never simplified.
+  for (AffineExpr &index : sources)
+    index = simplifyInRanges(index, dims.ranges);
   return getElement(source, sources);
 }
 

@@ -43,7 +43,7 @@ bool lowering::addBounds(Conditions &region, AffineExpr expr, int64_t extent,
          addConstraint(region, {extent - 1 - expr}, dims);
 }
 
-bool lowering::addRegion(Conditions &region, const Conditions &other,
+bool lowering::addConditions(Conditions &region, const Conditions &other,
                          const Dims &dims) {
   return llvm::all_of(other, [&](const Constraint &constraint) {
     return addConstraint(region, constraint, dims);
@@ -95,67 +95,120 @@ bool lowering::contains(const Conditions &region, ArrayRef<int64_t> point) {
   });
 }
 
-std::optional<SmallVector<int64_t>>
-lowering::findPoint(const Conditions &region, const Dims &dims) {
-  SmallVector<int64_t> point(dims.ranges.size(), 0);
-  if (region.empty())
+/// Systems with more divisions than this, one in another, may take the simplex
+/// algorithm minutes; over a few points they are decided one by one.
+static constexpr unsigned maxDivisions = 4;
+static constexpr int64_t maxListedPoints = int64_t(1) << 16;
+
+namespace {
+/// Conditions on those dimensions that they mention.
+class System {
+public:
+  System(const Conditions &conditions, const Dims &dims)
+      : conditions(conditions), dims(dims), point(dims.ranges.size(), 0) {
+    llvm::SmallBitVector used(dims.ranges.size());
+    for (const Constraint &constraint : conditions)
+      constraint.expr.walk([&](AffineExpr part) {
+        if (auto dim = dyn_cast<AffineDimExpr>(part))
+          used.set(dim.getPosition());
+      });
+    for (unsigned dim : used.set_bits()) {
+      mentioned.push_back(dim);
+      numPoints *= dims.ranges[dim].upper - dims.ranges[dim].lower + 1;
+      if (numPoints > maxListedPoints)
+        numPoints = maxListedPoints + 1;
+    }
+    flatten();
+  }
+
+  std::optional<SmallVector<int64_t>> solve() {
+    if (system.getNumLocalVars() > maxDivisions && numPoints <= maxListedPoints)
+      return list();
+    std::optional<SmallVector<DynamicAPInt, 8>> sample =
+        system.findIntegerSample();
+    if (!sample)
+      return std::nullopt;
+    for (auto [position, dim] : llvm::enumerate(mentioned))
+      point[dim] = int64_t((*sample)[position]);
     return point;
-  // Only the dimensions that are mentioned.
-  MLIRContext *context = region.front().expr.getContext();
-  llvm::SmallBitVector used(dims.ranges.size());
-  for (const Constraint &constraint : region)
-    constraint.expr.walk([&](AffineExpr part) {
-      if (auto dim = dyn_cast<AffineDimExpr>(part))
-        used.set(dim.getPosition());
-    });
-  SmallVector<AffineExpr> replacements(dims.ranges.size());
+  }
+
+private:
+  /// Makes the conditions and the ranges inequalities without divisions.
+  void flatten() {
+    MLIRContext *context = conditions.front().expr.getContext();
+    SmallVector<AffineExpr> replacements(dims.ranges.size());
+    for (auto [position, dim] : llvm::enumerate(mentioned))
+      replacements[dim] = getAffineDimExpr(position, context);
+    SmallVector<AffineExpr> exprs;
+    for (const Constraint &constraint : conditions)
+      exprs.push_back(constraint.expr.replaceDims(replacements));
+    std::vector<SmallVector<int64_t, 8>> rows;
+    [[maybe_unused]] LogicalResult flattened = getFlattenedAffineExprs(
+        AffineMap::get(mentioned.size(), 0, exprs, context), &rows, &system);
+    assert(succeeded(flattened) && "all divisors are constants");
+    for (auto [constraint, row] : llvm::zip_equal(conditions, rows)) {
+      if (constraint.isEquality)
+        system.addEquality(row);
+      else
+        system.addInequality(row);
+    }
+    for (auto [position, dim] : llvm::enumerate(mentioned)) {
+      const Interval &range = dims.ranges[dim];
+      system.addBound(presburger::BoundType::LB, position, range.lower);
+      system.addBound(presburger::BoundType::UB, position, range.upper);
+    }
+  }
+
+  /// The first of all points that is a solution.
+  std::optional<SmallVector<int64_t>> list() {
+    for (unsigned dim : mentioned)
+      point[dim] = dims.ranges[dim].lower;
+    while (true) {
+      if (contains(conditions, point))
+        return point;
+      size_t i = mentioned.size();
+      while (i > 0 && ++point[mentioned[i - 1]] >
+                          dims.ranges[mentioned[i - 1]].upper) {
+        --i;
+        point[mentioned[i]] = dims.ranges[mentioned[i]].lower;
+      }
+      if (i == 0)
+        return std::nullopt;
+    }
+  }
+
+  const Conditions &conditions;
+  const Dims &dims;
   SmallVector<unsigned> mentioned;
-  for (unsigned dim : used.set_bits()) {
-    replacements[dim] = getAffineDimExpr(mentioned.size(), context);
-    mentioned.push_back(dim);
-  }
-  SmallVector<AffineExpr> exprs;
-  for (const Constraint &constraint : region)
-    exprs.push_back(constraint.expr.replaceDims(replacements));
+  int64_t numPoints = 1;
   FlatLinearConstraints system;
-  std::vector<SmallVector<int64_t, 8>> rows;
-  [[maybe_unused]] LogicalResult flattened = getFlattenedAffineExprs(
-      AffineMap::get(mentioned.size(), 0, exprs, context), &rows, &system);
-  assert(succeeded(flattened) && "all divisors are constants");
-  for (auto [constraint, row] : llvm::zip_equal(region, rows)) {
-    if (constraint.isEquality)
-      system.addEquality(row);
-    else
-      system.addInequality(row);
-  }
-  for (auto [position, dim] : llvm::enumerate(mentioned)) {
-    system.addBound(presburger::BoundType::LB, position,
-                    dims.ranges[dim].lower);
-    system.addBound(presburger::BoundType::UB, position,
-                    dims.ranges[dim].upper);
-  }
-  std::optional<SmallVector<DynamicAPInt, 8>> sample =
-      system.findIntegerSample();
-  if (!sample)
-    return std::nullopt;
-  for (auto [position, dim] : llvm::enumerate(mentioned))
-    point[dim] = int64_t((*sample)[position]);
-  return point;
+  SmallVector<int64_t> point;
+};
+} // namespace
+
+std::optional<SmallVector<int64_t>>
+lowering::findPoint(const Conditions &conditions, const Dims &dims) {
+  if (conditions.empty())
+    return SmallVector<int64_t>(dims.ranges.size(), 0);
+  return System(conditions, dims).solve();
 }
 
 std::optional<SmallVector<int64_t>>
 lowering::findUncovered(const Conditions &region, ArrayRef<Conditions> parts,
                         const Dims &dims) {
   std::optional<SmallVector<int64_t>> point = findPoint(region, dims);
-  if (!point || parts.empty())
+  if (!point)
+    return std::nullopt;
+  // Only parts that have points of the region matter.
+  auto part = llvm::find_if(
+      parts, [&](const Conditions &part) { return contains(part, *point); });
+  if (part == parts.end())
     return point;
-  for (Conditions &outside : getComplement(parts.front(), dims)) {
-    if (!addRegion(outside, region, dims))
-      continue;
-    point = findUncovered(outside, parts.drop_front(), dims);
-    if (point)
-      return point;
-  }
+  for (Conditions &outside : getComplement(*part, dims))
+    if (addConditions(outside, region, dims))
+      if (auto uncovered = findUncovered(outside, parts, dims))
+        return uncovered;
   return std::nullopt;
 }
 
@@ -192,7 +245,7 @@ bool lowering::mentions(AffineExpr expr, ArrayRef<Loop> loops) {
 static void restrictAll(SmallVectorImpl<Conditions> &regions, const Conditions &region,
                         const Dims &dims) {
   llvm::erase_if(regions, [&](Conditions &restricted) {
-    return !addRegion(restricted, region, dims);
+    return !addConditions(restricted, region, dims);
   });
 }
 
@@ -200,7 +253,7 @@ Terms lowering::restrictTo(Terms value, const Conditions &region,
                            const Dims &dims) {
   llvm::erase_if(value.terms, [&](Term &term) {
     size_t before = term.where.size();
-    if (!addRegion(term.where, region, dims))
+    if (!addConditions(term.where, region, dims))
       return true;
     // Zero outside of the region, minus infinity in it without points.
     if (!term.isZeroWhereEmpty && term.where.size() != before) {
@@ -266,7 +319,7 @@ FailureOr<Terms> lowering::multiply(const Terms &left, const Terms &right,
       llvm::append_range(term.loops, second.loops);
       llvm::append_range(term.factors, second.factors);
       term.scale *= second.scale;
-      if (addRegion(term.where, second.where, dims))
+      if (addConditions(term.where, second.where, dims))
         product.terms.push_back(std::move(term));
     }
   }
