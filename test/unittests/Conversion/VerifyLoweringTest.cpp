@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LoweredEvaluator.h"
+#include "LoweredMutation.h"
 #include "LoweringTest.h"
 #include "Properties.h"
 #include "kas/Conversion/KasToAffine.h"
@@ -18,7 +20,10 @@
 #include "kas/Conversion/OperatorModule.h"
 #include "kas/Dialect/Kas/Analysis/VerifyLowering.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"
@@ -141,4 +146,116 @@ TEST_F(VerifyLoweringTest, LinalgOfRandomOperators) {
 TEST_F(VerifyLoweringTest, StagesOfRandomOperators) {
   forEachRandomOperator([&](OperatorOp op) { expectEqual(op, factor); });
   reportTimes();
+}
+
+//===----------------------------------------------------------------------===//
+// Wrong lowerings
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A lowered function with a mistake, and what is known about it.
+struct Mutant {
+  std::string mutation;
+  /// By the reference evaluator, on random tensors.
+  bool isWrong = false;
+  LoweringResult result;
+};
+
+class WrongLoweringTest : public VerifyLoweringTest {
+protected:
+  /// Lowers random operators and puts one mistake into each.
+  void checkMutants(unsigned numWrong, LowerFn lower) {
+    unsigned wrong = 0, harmless = 0, different = 0, accepted = 0;
+    for (uint64_t seed = getFirstSeed();
+         wrong < numWrong && seed < getFirstSeed() + 20 * numWrong; ++seed) {
+      std::optional<Mutant> mutant = makeMutant(seed, lower);
+      if (!mutant || HasFailure())
+        continue;
+      ++(mutant->isWrong ? wrong : harmless);
+      bool isAccepted = mutant->result.verdict == LoweringVerdict::Equal;
+      different += mutant->result.verdict == LoweringVerdict::Different;
+      accepted += isAccepted;
+      EXPECT_FALSE(mutant->isWrong && isAccepted)
+          << "accepted with another " << mutant->mutation << ", seed " << seed;
+    }
+    EXPECT_EQ(wrong, numWrong);
+    EXPECT_GT(accepted, 0u) << "mistakes that do no harm are drawn, too";
+    llvm::outs() << wrong << " wrong and " << harmless
+                 << " harmless changes: " << accepted << " accepted, "
+                 << different << " shown to be different\n";
+  }
+
+private:
+  std::optional<Mutant> makeMutant(uint64_t seed, LowerFn lower) {
+    OwningOpRef<ModuleOp> scratch =
+        ModuleOp::create(UnknownLoc::get(&context));
+    OpBuilder builder = OpBuilder::atBlockEnd(scratch->getBody());
+    RandomOperator random = makeRandomOperator(builder, "f", seed);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + describe(random));
+    OperatorOp op = makeConcrete(random.op, random.binding);
+    OwningOpRef<ModuleOp> module = createOperatorModule(op);
+    auto function = module->lookupSymbol<func::FuncOp>(operatorFunctionName);
+    auto apply = *function.getOps<ApplyOp>().begin();
+    OperatorOp callee = apply.getOperator();
+    IRRewriter rewriter(&context);
+    if (failed(lower(rewriter, apply)))
+      return std::nullopt;
+    Inputs inputs(reference::getShapes(op), seed);
+    if (isWrong(function, op, inputs)) {
+      ADD_FAILURE() << "wrong before any change";
+      return std::nullopt;
+    }
+    Mutant mutant;
+    Random numbers(seed);
+    mutant.mutation = mutateLowered(*module, numbers);
+    ScopedDiagnosticHandler ignore(&context,
+                                   [](Diagnostic &) { return success(); });
+    if (mutant.mutation.empty() || failed(verify(*module)))
+      return std::nullopt;
+    mutant.isWrong = isWrong(function, op, inputs);
+    mutant.result = compareLowering(
+        callee, function.getArguments(),
+        function.getBody().front().getTerminator()->getOperand(0));
+    // Other terms give other sums, but not always another maximum.
+    if (mutant.result.verdict == LoweringVerdict::Different &&
+        !getCoordinates(op).hasMax())
+      EXPECT_TRUE(mutant.isWrong)
+          << mutant.mutation << ": " << mutant.result.message << "\n"
+          << print(*module);
+    return mutant;
+  }
+
+  /// Whether an element differs from the reference, is not written or was read
+  /// out of bounds.
+  static bool isWrong(func::FuncOp function, OperatorOp op,
+                      const Inputs &inputs) {
+    std::vector<std::vector<float>> tensors{inputs.data};
+    llvm::append_range(tensors, inputs.weights);
+    std::optional<std::vector<double>> actual =
+        evaluateLowered(function, tensors);
+    if (!actual)
+      return true;
+    std::vector<float> expected = evaluate(op, inputs);
+    std::vector<float> rounded(actual->begin(), actual->end());
+    return getError(rounded, expected, getCancellationFloor(op, inputs)) > 1e-4;
+  }
+};
+} // namespace
+
+TEST_F(WrongLoweringTest, NoWrongAffineLoops) {
+  checkMutants(getNumOperators(200, 1000), lowerToAffine);
+}
+
+TEST_F(WrongLoweringTest, NoWrongLinalg) {
+  LinalgOptions options;
+  options.namedOps = false;
+  checkMutants(getNumOperators(200, 1000),
+               [&](RewriterBase &rewriter, ApplyOp apply) {
+                 std::string reason;
+                 return convertToLinalg(rewriter, apply, options, reason);
+               });
+}
+
+TEST_F(WrongLoweringTest, NoWrongStages) {
+  checkMutants(getNumOperators(20, 200), factor);
 }

@@ -257,13 +257,15 @@ FailureOr<Terms> LoweredCode::getStored(Value buffer, Indices indices,
       auto found = llvm::find(store.getAffineMap().getResults(), source);
       if (found == store.getAffineMap().getResults().end())
         continue;
-      AffineExpr value =
-          indices[found - store.getAffineMap().getResults().begin()];
-      indexValues[iv] = value;
-      open.push_back(iv);
+      size_t index = found - store.getAffineMap().getResults().begin();
       int64_t first = lower.getSingleConstantResult();
-      isPossible &= addBounds(inside, value - first,
-                              upper.getSingleConstantResult() - first, dims);
+      int64_t end = upper.getSingleConstantResult();
+      if (first < 0 || end > type.getDimSize(index))
+        return fail("a loop may store out of bounds");
+      indexValues[iv] = indices[index];
+      open.push_back(iv);
+      isPossible &=
+          addBounds(inside, indices[index] - first, end - first, dims);
       return success();
     }
     return fail("a store is repeated by a loop that does not index it");
