@@ -147,17 +147,16 @@ private:
         .Case([&](arith::ConstantOp constant) { runConstant(constant); })
         .Case<arith::AddFOp, arith::MulFOp, arith::DivFOp, arith::MaximumFOp,
               arith::OrIOp>([&](auto binary) {
-          scalars[binary.getResult()] =
-              combine(op, scalars.at(binary.getLhs()), scalars.at(binary.getRhs()));
+          scalars[binary.getResult()] = combine(op, scalars.at(binary.getLhs()),
+                                                scalars.at(binary.getRhs()));
         })
         .Case<arith::ExtFOp, arith::TruncFOp>([&](Operation *cast) {
           copyScalars(cast->getOperands(), cast->getResults());
         })
         .Case([&](arith::SelectOp select) {
-          scalars[select.getResult()] =
-              scalars.at(scalars.at(select.getCondition()) != 0
-                             ? select.getTrueValue()
-                             : select.getFalseValue());
+          scalars[select.getResult()] = scalars.at(
+              scalars.at(select.getCondition()) != 0 ? select.getTrueValue()
+                                                     : select.getFalseValue());
         })
         .Case([&](affine::AffineForOp loop) { runLoop(loop); })
         .Case([&](affine::AffineIfOp branch) { runBranch(branch); })
@@ -167,9 +166,9 @@ private:
                      getIndices(load.getAffineMap(), load.getMapOperands()));
         })
         .Case([&](affine::AffineStoreOp store) {
-          double *element = getArray(store.getMemRef())
-                                .at(getIndices(store.getAffineMap(),
-                                               store.getMapOperands()));
+          double *element =
+              getArray(store.getMemRef())
+                  .at(getIndices(store.getAffineMap(), store.getMapOperands()));
           failed |= !element;
           if (element)
             *element = scalars.at(store.getValueToStore());
@@ -216,8 +215,8 @@ private:
         })
         .Case([&](DenseFPElementsAttr numbers) {
           std::vector<double> &values = create(result).values;
-          for (auto [value, number] : llvm::zip_equal(
-                   values, numbers.getValues<FloatAttr>()))
+          for (auto [value, number] :
+               llvm::zip_equal(values, numbers.getValues<FloatAttr>()))
             value = number.getValueAsDouble();
         });
   }

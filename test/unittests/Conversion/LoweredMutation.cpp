@@ -131,9 +131,8 @@ private:
     SmallVector<AffineExpr> constraints(set.getConstraints());
     unsigned position = random.below(constraints.size());
     bool drop = random.below(2);
-    constraints[position] =
-        drop ? getAffineConstantExpr(0, branch.getContext())
-             : constraints[position] + drawStep();
+    constraints[position] = drop ? getAffineConstantExpr(0, branch.getContext())
+                                 : constraints[position] + drawStep();
     branch.setIntegerSet(IntegerSet::get(set.getNumDims(), set.getNumSymbols(),
                                          constraints, set.getEqFlags()));
     return true;
@@ -144,8 +143,8 @@ private:
     if (!number || number.getValue().isInfinity())
       return false;
     double value = number.getValueAsDouble();
-    constant.setValueAttr(
-        FloatAttr::get(number.getType(), random.below(2) ? value + 1 : 2 * value));
+    constant.setValueAttr(FloatAttr::get(
+        number.getType(), random.below(2) ? value + 1 : 2 * value));
     return cast<FloatAttr>(constant.getValue()) != number;
   }
 
@@ -196,8 +195,8 @@ private:
   }
 
   bool change(UnfoldOp unfold) {
-    int64_t low =
-        unfold.getLowValue([](SizeAttr size) { return *size.getConstantValue(); });
+    int64_t low = unfold.getLowValue(
+        [](SizeAttr size) { return *size.getConstantValue(); });
     unfold.setLowAttr(
         Builder(unfold.getContext()).getI64IntegerAttr(low + drawStep()));
     return true;

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kas/Dialect/Kas/Analysis/VerifyLowering.h"
 #include "LoweredEvaluator.h"
 #include "LoweredMutation.h"
 #include "LoweringTest.h"
@@ -18,9 +19,8 @@
 #include "kas/Conversion/KasToAffine.h"
 #include "kas/Conversion/KasToLinalg.h"
 #include "kas/Conversion/OperatorModule.h"
-#include "kas/Dialect/Kas/Analysis/VerifyLowering.h"
-#include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -187,8 +187,7 @@ protected:
 
 private:
   std::optional<Mutant> makeMutant(uint64_t seed, LowerFn lower) {
-    OwningOpRef<ModuleOp> scratch =
-        ModuleOp::create(UnknownLoc::get(&context));
+    OwningOpRef<ModuleOp> scratch = ModuleOp::create(UnknownLoc::get(&context));
     OpBuilder builder = OpBuilder::atBlockEnd(scratch->getBody());
     RandomOperator random = makeRandomOperator(builder, "f", seed);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + describe(random));

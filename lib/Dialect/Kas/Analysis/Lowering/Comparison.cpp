@@ -25,7 +25,8 @@ static constexpr int64_t maxTerms = int64_t(1) << 18;
 
 /// Equal to six digits: constants are rounded to f32.
 static bool areClose(double left, double right) {
-  return std::abs(left - right) <= 1e-6 * std::max(std::abs(left), std::abs(right));
+  return std::abs(left - right) <=
+         1e-6 * std::max(std::abs(left), std::abs(right));
 }
 
 //===----------------------------------------------------------------------===//
@@ -102,13 +103,12 @@ std::optional<LoweringResult> Comparison::checkTerms() {
   }
   const Term &first = got.terms.front();
   for (const Term &term : ArrayRef(got.terms).drop_front()) {
-    bool isSame = term.loops.size() == first.loops.size() &&
-                  llvm::all_of(llvm::zip(term.loops, first.loops),
-                               [](const auto &pair) {
-                                 auto &[left, right] = pair;
-                                 return left.dim == right.dim &&
-                                        left.isMax == right.isMax;
-                               });
+    bool isSame =
+        term.loops.size() == first.loops.size() &&
+        llvm::all_of(llvm::zip(term.loops, first.loops), [](const auto &pair) {
+          auto &[left, right] = pair;
+          return left.dim == right.dim && left.isMax == right.isMax;
+        });
     if (!isSame || term.isZeroWhereEmpty != first.isZeroWhereEmpty)
       return LoweringResult{LoweringVerdict::Undecided,
                             "it is a sum of several reductions"};
@@ -131,7 +131,6 @@ bool Comparison::orderFactors(ArrayRef<unsigned> order) {
 }
 
 std::optional<LoweringResult> Comparison::checkFactors() {
-  Point origin(std::max(dims.ranges.size(), operatorDims.ranges.size()), 0);
   auto describeTensors = [&](const Term &term) {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -194,10 +193,20 @@ bool Comparison::agreeAtSamples(const Matching &matching) {
     return agreeAt(required, evaluateAll(matching.operatorDims, point),
                    got.terms, evaluateAll(matching.codeDims, point));
   };
-  Random random(/*seed=*/matching.dims.ranges.size());
-  Point point(matching.dims.ranges.size());
+  ArrayRef<Interval> ranges = matching.dims.ranges;
+  auto isInRanges = [&](ArrayRef<int64_t> point) {
+    return point.size() == ranges.size() &&
+           llvm::all_of(llvm::zip_equal(point, ranges), [](const auto &pair) {
+             return std::get<0>(pair) <= std::get<1>(pair).upper;
+           });
+  };
+  for (const Point &point : samples)
+    if (isInRanges(point) && !agree(point))
+      return false;
+  Random random(/*seed=*/ranges.size());
+  Point point(ranges.size());
   for (unsigned sample = 0; sample < numSamples; ++sample) {
-    for (auto [value, range] : llvm::zip_equal(point, matching.dims.ranges))
+    for (auto [value, range] : llvm::zip_equal(point, ranges))
       value = sample == 0   ? range.lower
               : sample == 1 ? range.upper
                             : int64_t(random.below(range.upper + 1));
@@ -207,16 +216,18 @@ bool Comparison::agreeAtSamples(const Matching &matching) {
   return true;
 }
 
-static Conditions replaceDims(const Conditions &region, ArrayRef<AffineExpr> dims) {
+static Conditions replaceDims(const Conditions &region,
+                              ArrayRef<AffineExpr> dims) {
   return llvm::map_to_vector(region, [&](const Constraint &constraint) {
     return Constraint{constraint.expr.replaceDims(dims), constraint.isEquality};
   });
 }
 
 /// A point of `region` at which the two expressions differ.
-static std::optional<SmallVector<int64_t>>
-findUnequal(const Conditions &region, AffineExpr left, AffineExpr right,
-            const Dims &dims) {
+static std::optional<SmallVector<int64_t>> findUnequal(const Conditions &region,
+                                                       AffineExpr left,
+                                                       AffineExpr right,
+                                                       const Dims &dims) {
   if (left == right)
     return std::nullopt;
   for (AffineExpr larger : {left - right - 1, right - left - 1}) {
@@ -253,9 +264,9 @@ auto Comparison::findDifference(const Matching &matching)
   for (auto [term, region] : llvm::zip_equal(got.terms, regions))
     for (auto [left, right] : llvm::zip_equal(required.factors, term.factors))
       for (auto [first, second] : llvm::zip_equal(left.indices, right.indices))
-        if (std::optional<Point> point = findUnequal(
-                region, first.replaceDims(matching.operatorDims),
-                second.replaceDims(matching.codeDims), common))
+        if (std::optional<Point> point =
+                findUnequal(region, first.replaceDims(matching.operatorDims),
+                            second.replaceDims(matching.codeDims), common))
           return point;
   return std::nullopt;
 }
@@ -273,8 +284,8 @@ bool Comparison::hasEnoughPoints() {
     for (auto [loop, value] : llvm::zip_equal(required.loops, point))
       values[loop.dim] = getAffineConstantExpr(value, context);
     Conditions region;
-    bool isPossible =
-        addConditions(region, replaceDims(required.where, values), operatorDims);
+    bool isPossible = addConditions(region, replaceDims(required.where, values),
+                                    operatorDims);
     if (isPossible && !findUncovered({}, region, operatorDims))
       return true;
     size_t loop = point.size();
@@ -310,8 +321,8 @@ static bool count(const Term &term, SmallVector<int64_t> point, bool isMax,
       times = isMax ? term.scale : times + term.scale;
     }
     size_t loop = term.loops.size();
-    while (loop > 0 && ++point[term.loops[loop - 1].dim] ==
-                           term.loops[loop - 1].extent)
+    while (loop > 0 &&
+           ++point[term.loops[loop - 1].dim] == term.loops[loop - 1].extent)
       point[term.loops[--loop].dim] = 0;
     if (loop == 0)
       return true;
@@ -377,9 +388,9 @@ LoweringResult Comparison::compareOutputs(const Twine &reason) {
                        : sample == 1 ? last
                                      : int64_t(random.below(last + 1)));
     }
-    samples.push_back(output);
+    outputs.push_back(output);
   }
-  for (const Point &output : samples)
+  for (const Point &output : outputs)
     if (std::optional<LoweringResult> result = compareOutput(output))
       return *result;
   return {LoweringVerdict::Undecided, reason.str()};
@@ -395,7 +406,8 @@ LoweringResult Comparison::matchReductions() {
     if (!agreeAtSamples(matching))
       return false;
     if (std::optional<Point> point = findDifference(matching)) {
-      samples.push_back(evaluateAll(matching.operatorDims, *point));
+      samples.push_back(*point);
+      outputs.push_back(evaluateAll(matching.operatorDims, *point));
       return false;
     }
     isScaled = llvm::all_of(got.terms, [&](const Term &term) {

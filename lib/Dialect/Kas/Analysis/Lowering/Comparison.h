@@ -39,10 +39,9 @@ private:
   /// The order of the factors of all terms becomes that of the operator.
   bool orderFactors(llvm::ArrayRef<unsigned> order);
 
-  /// Whether all samples agree, and whether all points do: else one that does
-  /// not is added to the samples.
+  /// Whether the samples agree.
   bool agreeAtSamples(const Matching &matching);
-  bool agreeEverywhere(const Matching &matching);
+  /// A point of the common dimensions that does not agree.
   std::optional<Point> findDifference(const Matching &matching);
 
   /// Compares all terms of some outputs where no matching was found.
@@ -62,8 +61,8 @@ private:
   const Dims &dims;
   Terms got;
   unsigned numOutputs;
-  /// Points at which matchings are tried before they are proven.
-  llvm::SmallVector<Point> samples;
+  /// Points at which earlier matchings failed, and outputs of theirs.
+  llvm::SmallVector<Point> samples, outputs;
 };
 
 } // namespace kas::lowering

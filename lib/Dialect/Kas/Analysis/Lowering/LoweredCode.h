@@ -42,6 +42,7 @@ private:
   // Tensors: TensorCode.cpp.
   MaybeTerms getConstant(mlir::Attribute value);
   MaybeTerms getPadded(mlir::tensor::PadOp pad, Indices indices);
+  MaybeTerms getExtracted(mlir::tensor::ExtractSliceOp slice, Indices indices);
   MaybeTerms getInserted(mlir::tensor::InsertSliceOp insert, Indices indices);
   MaybeTerms getReshaped(mlir::Value source, mlir::RankedTensorType result,
                          Indices indices);
@@ -56,6 +57,19 @@ private:
   MaybeTerms getLoaded(mlir::affine::AffineLoadOp load);
   MaybeTerms getStored(mlir::Value buffer, Indices indices,
                        mlir::Operation *reader);
+  /// Where a store writes the elements that are read.
+  struct Written {
+    Conditions where;
+    bool isPossible = true;
+  };
+  /// Gives the loops around `store`, and `iv`, the values at which it writes
+  /// the element at `indices`.
+  mlir::LogicalResult
+  addNest(Written &written, mlir::affine::AffineStoreOp store, Indices indices);
+  mlir::LogicalResult addLoop(Written &written,
+                              mlir::affine::AffineStoreOp store, mlir::Value iv,
+                              mlir::AffineMap lower, mlir::AffineMap upper,
+                              int64_t step, Indices indices);
   MaybeTerms getLoopResult(mlir::affine::AffineForOp loop, unsigned result);
   MaybeTerms getBranchResult(mlir::affine::AffineIfOp branch, unsigned result);
   /// The value of `value` where `flag` is true; it does not exist elsewhere.

@@ -112,8 +112,8 @@ static SmallVector<Part> splitReductions(OperatorOp op) {
     int64_t rest = axis.extent;
     AffineExpr sum = getAffineConstantExpr(0, context);
     auto addPart = [&](int64_t stride) {
-      parts.push_back({unsigned(index - coordinates.numOutputs), rest / stride,
-                       stride});
+      parts.push_back(
+          {unsigned(index - coordinates.numOutputs), rest / stride, stride});
       sum = sum + getAffineDimExpr(dims.add(rest / stride), context) * stride;
       rest = stride;
     };
@@ -187,8 +187,9 @@ private:
   }
 
   /// All orders of the loops of the blocks from `block` on.
-  bool runOrders(Matching &matching, ArrayRef<Loop> kept, ArrayRef<LoopRun> left,
-                 MutableArrayRef<LoopRun> right, unsigned block) {
+  bool runOrders(Matching &matching, ArrayRef<Loop> kept,
+                 ArrayRef<LoopRun> left, MutableArrayRef<LoopRun> right,
+                 unsigned block) {
     if (block == right.size()) {
       if (++numOrders > maxOrders)
         return false;

@@ -34,8 +34,9 @@ static bool isSupported(AffineExpr expr) {
     if (part.getKind() == AffineExprKind::Add)
       return;
     auto right = dyn_cast<AffineConstantExpr>(binary.getRHS());
-    supported &= right && part.getKind() != AffineExprKind::CeilDiv &&
-                 (part.getKind() == AffineExprKind::Mul || right.getValue() > 0);
+    supported &=
+        right && part.getKind() != AffineExprKind::CeilDiv &&
+        (part.getKind() == AffineExprKind::Mul || right.getValue() > 0);
   });
   return supported;
 }
@@ -89,7 +90,8 @@ FailureOr<SmallVector<AffineExpr>> LoweredCode::applyMap(AffineMap map,
 /// The value of a floating-point constant.
 static std::optional<double> getNumber(Value value) {
   FloatAttr number;
-  if (!matchPattern(value, m_Constant(&number)) || !number.getValue().isFinite())
+  if (!matchPattern(value, m_Constant(&number)) ||
+      !number.getValue().isFinite())
     return std::nullopt;
   return number.getValueAsDouble();
 }
@@ -164,9 +166,8 @@ FailureOr<Terms> LoweredCode::getScalar(Value value) {
         return terms;
       })
       .Case([&](affine::AffineLoadOp load) { return getLoaded(load); })
-      .Case([&](affine::AffineForOp loop) {
-        return getLoopResult(loop, result);
-      })
+      .Case(
+          [&](affine::AffineForOp loop) { return getLoopResult(loop, result); })
       .Case([&](affine::AffineIfOp branch) {
         return getBranchResult(branch, result);
       })
@@ -234,88 +235,94 @@ static affine::AffineStoreOp findStore(Value buffer, Operation *reader) {
                                                    : affine::AffineStoreOp();
 }
 
-FailureOr<Terms> LoweredCode::getStored(Value buffer, Indices indices,
-                                        Operation *reader) {
-  affine::AffineStoreOp store = findStore(buffer, reader);
-  auto type = cast<MemRefType>(buffer.getType());
-  if (!store || !type.hasStaticShape())
-    return failAt(buffer, " is not filled by one store");
-  // Each loop must be an index of the store, which gives its value.
-  Conditions inside;
-  SmallVector<Value> open;
-  SmallVector<std::pair<affine::AffineIfOp, bool>> branches;
-  bool isPossible = true;
-  auto addLoop = [&](Value iv, AffineMap lower, AffineMap upper,
-                     int64_t step) -> LogicalResult {
-    if (!lower.isSingleConstant() || !upper.isSingleConstant() || step != 1)
-      return fail("a loop has no constant bounds or another step than 1");
-    for (auto [position, operand] : llvm::enumerate(store.getMapOperands())) {
-      if (operand != iv)
-        continue;
-      AffineExpr source =
-          getAffineDimExpr(position, buffer.getContext());
-      auto found = llvm::find(store.getAffineMap().getResults(), source);
-      if (found == store.getAffineMap().getResults().end())
-        continue;
-      size_t index = found - store.getAffineMap().getResults().begin();
-      int64_t first = lower.getSingleConstantResult();
-      int64_t end = upper.getSingleConstantResult();
-      if (first < 0 || end > type.getDimSize(index))
-        return fail("a loop may store out of bounds");
-      indexValues[iv] = indices[index];
-      open.push_back(iv);
-      isPossible &=
-          addBounds(inside, indices[index] - first, end - first, dims);
-      return success();
-    }
-    return fail("a store is repeated by a loop that does not index it");
-  };
-  Block *block = buffer.getDefiningOp()->getBlock();
-  Operation *inner = store;
-  for (; inner->getBlock() != block; inner = inner->getParentOp()) {
+LogicalResult LoweredCode::addLoop(Written &written,
+                                   affine::AffineStoreOp store, Value iv,
+                                   AffineMap lower, AffineMap upper,
+                                   int64_t step, Indices indices) {
+  if (!lower.isSingleConstant() || !upper.isSingleConstant() || step != 1)
+    return fail("a loop has no constant bounds or another step than 1");
+  // The loop must be an index of the store, which gives its value.
+  ArrayRef<AffineExpr> stored = store.getAffineMap().getResults();
+  for (auto [position, operand] : llvm::enumerate(store.getMapOperands())) {
+    auto found =
+        llvm::find(stored, getAffineDimExpr(position, store.getContext()));
+    if (operand != iv || found == stored.end())
+      continue;
+    size_t index = found - stored.begin();
+    int64_t first = lower.getSingleConstantResult();
+    int64_t end = upper.getSingleConstantResult();
+    if (first < 0 || end > store.getMemRefType().getDimSize(index))
+      return fail("a loop may store out of bounds");
+    indexValues[iv] = indices[index];
+    written.isPossible &=
+        addBounds(written.where, indices[index] - first, end - first, dims);
+    return success();
+  }
+  return fail("a store is repeated by a loop that does not index it");
+}
+
+LogicalResult LoweredCode::addNest(Written &written,
+                                   affine::AffineStoreOp store,
+                                   Indices indices) {
+  Block *block = store.getMemRef().getDefiningOp()->getBlock();
+  SmallVector<affine::AffineIfOp> branches;
+  for (Operation *inner = store; inner->getBlock() != block;
+       inner = inner->getParentOp()) {
     Operation *parent = inner->getParentOp();
     if (auto loop = dyn_cast<affine::AffineForOp>(parent)) {
-      if (failed(addLoop(loop.getInductionVar(), loop.getLowerBoundMap(),
-                         loop.getUpperBoundMap(), loop.getStepAsInt())))
+      if (failed(addLoop(written, store, loop.getInductionVar(),
+                         loop.getLowerBoundMap(), loop.getUpperBoundMap(),
+                         loop.getStepAsInt(), indices)))
         return failure();
     } else if (auto loop = dyn_cast<affine::AffineParallelOp>(parent)) {
       for (auto [dim, iv] : llvm::enumerate(loop.getIVs()))
-        if (failed(addLoop(iv, loop.getLowerBoundMap(dim),
-                           loop.getUpperBoundMap(dim), loop.getSteps()[dim])))
+        if (failed(addLoop(written, store, iv, loop.getLowerBoundMap(dim),
+                           loop.getUpperBoundMap(dim), loop.getSteps()[dim],
+                           indices)))
           return failure();
     } else if (auto branch = dyn_cast<affine::AffineIfOp>(parent)) {
-      branches.push_back({branch, inner->getBlock() == branch.getThenBlock()});
+      if (inner->getBlock() != branch.getThenBlock())
+        return fail("a store is in the else region of a branch");
+      branches.push_back(branch);
     } else {
       return fail("a store is in '" + parent->getName().getStringRef() + "'");
     }
   }
-  // The other indices must be what the store has.
+  for (affine::AffineIfOp branch : branches) {
+    FailureOr<Conditions> condition = getCondition(branch);
+    if (failed(condition))
+      return failure();
+    written.isPossible &= addConditions(written.where, *condition, dims);
+  }
+  return success();
+}
+
+FailureOr<Terms> LoweredCode::getStored(Value buffer, Indices indices,
+                                        Operation *reader) {
+  affine::AffineStoreOp store = findStore(buffer, reader);
+  if (!store || !cast<MemRefType>(buffer.getType()).hasStaticShape())
+    return failAt(buffer, " is not filled by one store");
+  Written written;
+  if (failed(addNest(written, store, indices)))
+    return failure();
+  // Indices that are no loops must be what the store has.
   FailureOr<SmallVector<AffineExpr>> stored =
       applyMap(store.getAffineMap(), store.getMapOperands());
   if (failed(stored))
     return failure();
   for (auto [index, target] : llvm::zip_equal(indices, *stored))
-    isPossible &= addConstraint(inside, {index - target, true}, dims);
-  for (auto [branch, isThen] : branches) {
-    FailureOr<Conditions> condition = getCondition(branch);
-    if (failed(condition))
-      return failure();
-    if (!isThen)
-      return fail("a store is in the else region of a branch");
-    isPossible &= addConditions(inside, *condition, dims);
-  }
-  Terms result;
-  if (!isPossible) {
-    result.undefined.emplace_back();
-    return result;
+    written.isPossible &=
+        addConstraint(written.where, {index - target, true}, dims);
+  if (!written.isPossible) {
+    Terms nothing;
+    nothing.undefined.emplace_back();
+    return nothing;
   }
   FailureOr<Terms> value = getScalar(store.getValueToStore());
   if (failed(value))
     return failure();
-  result = restrictTo(std::move(*value), inside, dims);
-  llvm::append_range(result.undefined, getComplement(inside, dims));
-  for (Value iv : open)
-    indexValues.erase(iv);
+  Terms result = restrictTo(std::move(*value), written.where, dims);
+  llvm::append_range(result.undefined, getComplement(written.where, dims));
   return result;
 }
 
@@ -530,8 +537,8 @@ FailureOr<Terms> LoweredCode::getExisting(Value value, Value flag) {
     return failAt(value, " cannot be compared");
   FailureOr<Conditions> condition = getCondition(branch);
   Operation *yield = branch.getThenBlock()->getTerminator();
-  FailureOr<Terms> terms =
-      getExisting(yield->getOperand(valueResult), yield->getOperand(flagResult));
+  FailureOr<Terms> terms = getExisting(yield->getOperand(valueResult),
+                                       yield->getOperand(flagResult));
   if (failed(condition) || failed(terms))
     return failure();
   return restrictTo(std::move(*terms), *condition, dims);
@@ -547,9 +554,8 @@ FailureOr<Terms> LoweredCode::getExistingOfLoop(affine::AffineForOp loop,
   if (!select || !either || select.getFalseValue() != accumulator)
     return fail("a loop does not keep its value where none exists");
   Value exists = select.getCondition();
-  bool isFlag =
-      (either.getLhs() == anyBefore && either.getRhs() == exists) ||
-      (either.getRhs() == anyBefore && either.getLhs() == exists);
+  bool isFlag = (either.getLhs() == anyBefore && either.getRhs() == exists) ||
+                (either.getRhs() == anyBefore && either.getLhs() == exists);
   if (!isFlag || getFlag(loop.getInits()[flag]) != false)
     return fail("a loop does not note which values exist");
   Value added = getMaximized(select.getTrueValue(), accumulator);

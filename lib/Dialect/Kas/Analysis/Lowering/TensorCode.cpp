@@ -41,7 +41,6 @@ FailureOr<Terms> LoweredCode::getElement(Value tensor, Indices indices) {
   Operation *op = tensor.getDefiningOp();
   if (!op)
     return failAt(tensor, " is no operand of the operator");
-  MLIRContext *context = op->getContext();
   return TypeSwitch<Operation *, FailureOr<Terms>>(op)
       .Case([&](arith::ConstantOp constant) -> FailureOr<Terms> {
         auto values = dyn_cast<SplatElementsAttr>(constant.getValue());
@@ -55,17 +54,8 @@ FailureOr<Terms> LoweredCode::getElement(Value tensor, Indices indices) {
         return nothing;
       })
       .Case([&](tensor::PadOp pad) { return getPadded(pad, indices); })
-      .Case([&](tensor::ExtractSliceOp slice) -> FailureOr<Terms> {
-        if (ShapedType::isDynamicShape(slice.getStaticOffsets()) ||
-            ShapedType::isDynamicShape(slice.getStaticStrides()) ||
-            slice.getSourceType().getRank() != type.getRank())
-          return failAt(tensor, " has dynamic offsets or drops dimensions");
-        SmallVector<AffineExpr> sources;
-        for (auto [index, offset, stride] :
-             llvm::zip_equal(indices, slice.getStaticOffsets(),
-                             slice.getStaticStrides()))
-          sources.push_back(index * stride + offset);
-        return getElement(slice.getSource(), sources);
+      .Case([&](tensor::ExtractSliceOp slice) {
+        return getExtracted(slice, indices);
       })
       .Case([&](tensor::InsertSliceOp insert) {
         return getInserted(insert, indices);
@@ -85,7 +75,6 @@ FailureOr<Terms> LoweredCode::getElement(Value tensor, Indices indices) {
                              cast<OpResult>(tensor).getResultNumber(), indices);
       })
       .Default([&](Operation *) -> FailureOr<Terms> {
-        (void)context;
         return failAt(tensor, " cannot be compared");
       });
 }
@@ -134,6 +123,19 @@ FailureOr<Terms> LoweredCode::getPadded(tensor::PadOp pad, Indices indices) {
   return result;
 }
 
+FailureOr<Terms> LoweredCode::getExtracted(tensor::ExtractSliceOp slice,
+                                           Indices indices) {
+  if (ShapedType::isDynamicShape(slice.getStaticOffsets()) ||
+      ShapedType::isDynamicShape(slice.getStaticStrides()) ||
+      slice.getSourceType().getRank() != slice.getType().getRank())
+    return failAt(slice, " has dynamic offsets or drops dimensions");
+  SmallVector<AffineExpr> sources;
+  for (auto [index, offset, stride] : llvm::zip_equal(
+           indices, slice.getStaticOffsets(), slice.getStaticStrides()))
+    sources.push_back(index * stride + offset);
+  return getElement(slice.getSource(), sources);
+}
+
 FailureOr<Terms> LoweredCode::getInserted(tensor::InsertSliceOp insert,
                                           Indices indices) {
   auto isOne = [](int64_t stride) { return stride == 1; };
@@ -157,12 +159,14 @@ FailureOr<Terms> LoweredCode::getInserted(tensor::InsertSliceOp insert,
   if (failed(element))
     return failure();
   Terms result = restrictTo(std::move(*element), inside, dims);
-  for (const Conditions &outside : getComplement(inside, dims)) {
-    FailureOr<Terms> kept = getElement(insert.getDest(), indices);
-    if (failed(kept))
-      return failure();
-    addTerms(result, restrictTo(std::move(*kept), outside, dims));
-  }
+  SmallVector<Conditions> outside = getComplement(inside, dims);
+  if (outside.empty())
+    return result;
+  FailureOr<Terms> kept = getElement(insert.getDest(), indices);
+  if (failed(kept))
+    return failure();
+  for (const Conditions &region : outside)
+    addTerms(result, restrictTo(*kept, region, dims));
   return result;
 }
 
@@ -190,8 +194,9 @@ FailureOr<Terms> LoweredCode::getApplied(ApplyOp apply, Indices indices) {
   Term term = getOperatorTerm(op, tensors, indices, dims);
   SmallVector<Factor> factors = std::move(term.factors);
   term.factors.clear();
-  bool isMax = llvm::any_of(
-      term.loops, [](const Loop &loop) { return loop.isMax && loop.extent > 1; });
+  bool isMax = llvm::any_of(term.loops, [](const Loop &loop) {
+    return loop.isMax && loop.extent > 1;
+  });
   Terms product;
   product.terms.emplace_back().scale = 1;
   for (const Factor &factor : factors) {
@@ -229,9 +234,8 @@ FailureOr<Terms> LoweredCode::getStructured(linalg::LinalgOp op,
   for (auto [expr, index] : llvm::zip_equal(map.getResults(), indices))
     values[cast<AffineDimExpr>(expr).getPosition()] = index;
   SmallVector<Loop> loops;
-  for (auto [value, extent, type] :
-       llvm::zip_equal(values, op.getStaticLoopRanges(),
-                       op.getIteratorTypesArray())) {
+  for (auto [value, extent, type] : llvm::zip_equal(
+           values, op.getStaticLoopRanges(), op.getIteratorTypesArray())) {
     if (value)
       continue;
     if (type != utils::IteratorType::reduction)

@@ -44,14 +44,14 @@ bool lowering::addBounds(Conditions &region, AffineExpr expr, int64_t extent,
 }
 
 bool lowering::addConditions(Conditions &region, const Conditions &other,
-                         const Dims &dims) {
+                             const Dims &dims) {
   return llvm::all_of(other, [&](const Constraint &constraint) {
     return addConstraint(region, constraint, dims);
   });
 }
 
 SmallVector<Conditions> lowering::getComplement(const Conditions &region,
-                                            const Dims &dims) {
+                                                const Dims &dims) {
   SmallVector<Conditions> result;
   Conditions before;
   for (const Constraint &constraint : region) {
@@ -168,8 +168,8 @@ private:
       if (contains(conditions, point))
         return point;
       size_t i = mentioned.size();
-      while (i > 0 && ++point[mentioned[i - 1]] >
-                          dims.ranges[mentioned[i - 1]].upper) {
+      while (i > 0 &&
+             ++point[mentioned[i - 1]] > dims.ranges[mentioned[i - 1]].upper) {
         --i;
         point[mentioned[i]] = dims.ranges[mentioned[i]].lower;
       }
@@ -242,8 +242,8 @@ bool lowering::mentions(AffineExpr expr, ArrayRef<Loop> loops) {
 }
 
 /// Restricts each region; those that become empty go away.
-static void restrictAll(SmallVectorImpl<Conditions> &regions, const Conditions &region,
-                        const Dims &dims) {
+static void restrictAll(SmallVectorImpl<Conditions> &regions,
+                        const Conditions &region, const Dims &dims) {
   llvm::erase_if(regions, [&](Conditions &restricted) {
     return !addConditions(restricted, region, dims);
   });

@@ -85,10 +85,12 @@ bool addBounds(Conditions &region, mlir::AffineExpr expr, int64_t extent,
                const Dims &dims);
 
 /// Adds all constraints of `other`. False when the ranges exclude one.
-bool addConditions(Conditions &region, const Conditions &other, const Dims &dims);
+bool addConditions(Conditions &region, const Conditions &other,
+                   const Dims &dims);
 
 /// The points outside of `region`, as regions that have none in common.
-llvm::SmallVector<Conditions> getComplement(const Conditions &region, const Dims &dims);
+llvm::SmallVector<Conditions> getComplement(const Conditions &region,
+                                            const Dims &dims);
 
 /// `value` in `region`; zero and defined elsewhere.
 Terms restrictTo(Terms value, const Conditions &region, const Dims &dims);

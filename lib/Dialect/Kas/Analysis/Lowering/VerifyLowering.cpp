@@ -48,8 +48,8 @@ LogicalResult kas::verifyLowering(OperatorOp op, ValueRange inputs,
   case LoweringVerdict::Equal:
     return success();
   case LoweringVerdict::Different:
-    return emitError() << "lowering of operator '@" << op.getSymName()
-                       << "' " << compared.message;
+    return emitError() << "lowering of operator '@" << op.getSymName() << "' "
+                       << compared.message;
   case LoweringVerdict::Undecided:
     return emitError() << "lowering of operator '@" << op.getSymName()
                        << "' cannot be compared with it: " << compared.message;
@@ -84,8 +84,7 @@ static LogicalResult checkShapes(FunctionOpInterface function, OperatorOp op) {
     InFlightDiagnostic error = function.emitError() << "requires a tensor of ";
     error << "shape [";
     llvm::interleaveComma(shape, error);
-    return error << "] for operator '@" << op.getSymName() << "', got "
-                 << type;
+    return error << "] for operator '@" << op.getSymName() << "', got " << type;
   }
   return success();
 }
