@@ -42,8 +42,7 @@ convertAndVerify(mlir::IRRewriter &rewriter, ApplyOp apply,
   rewriter.setListener(nullptr);
   if (mlir::failed(converted))
     return mlir::failure();
-  return verifyLowering(op, inputs, listener.replacement,
-                        [&] { return mlir::emitError(loc); });
+  return verifyLowering(op, inputs, listener.replacement, loc);
 }
 
 } // namespace kas

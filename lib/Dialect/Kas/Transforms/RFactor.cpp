@@ -325,8 +325,7 @@ struct KasRFactorPass : public kas::impl::KasRFactorPassBase<KasRFactorPass> {
     LogicalResult verified = success();
     if (verifyLowering)
       verified = kas::verifyLowering(apply.getOperator(), apply->getOperands(),
-                                     results.back(),
-                                     [&] { return apply.emitError(); });
+                                     results.back(), apply.getLoc());
     apply.getResult().replaceAllUsesWith(results.back());
     apply.erase();
     return verified;

@@ -53,7 +53,8 @@ def KasVerifyLoweringPass : Pass<"kas-verify-lowering", "::mlir::ModuleOp"> {
     how sums are rounded, and memory that nothing of the result depends on.
 
     `-kas-to-affine`, `-kas-to-linalg`, `-kas-rfactor` and the pipelines compare
-    each operator that they lower when their option `verify-lowering` is set.
+    each operator that they lower when their option `verify-lowering` is set. The
+    remark `Proven` of the category `kas-verify-lowering` names each operator.
 
     Exposed as `verifyLowering()` in `VerifyLowering.h`. Example:
     `test/Dialect/Kas/Analysis/verify-lowering.mlir`.

@@ -49,9 +49,13 @@ struct LoweringResult {
 LoweringResult compareLowering(OperatorOp op, mlir::ValueRange inputs,
                                mlir::Value result);
 
-/// The same; reports by `emitError` what is not `Equal`.
+/// The category of the remarks of `verifyLowering`.
+constexpr llvm::StringLiteral loweringRemarks = "kas-verify-lowering";
+
+/// The same; reports at `loc` what is not `Equal`. With remarks enabled, the
+/// remark `Proven` names an operator that is.
 mlir::LogicalResult verifyLowering(OperatorOp op, mlir::ValueRange inputs,
-                                   mlir::Value result, EmitErrorFn emitError);
+                                   mlir::Value result, mlir::Location loc);
 
 } // namespace kas
 

@@ -22,6 +22,8 @@ using namespace mlir;
 static constexpr unsigned numSamples = 32;
 /// Terms of one output that are listed to compare them.
 static constexpr int64_t maxTerms = int64_t(1) << 18;
+/// Points of the reductions of which one may exist for all outputs.
+static constexpr unsigned maxCommonPoints = 4096;
 
 /// Equal to six digits: constants are rounded to f32.
 static bool areClose(double left, double right) {
@@ -92,7 +94,8 @@ std::optional<LoweringResult> Comparison::checkDefined() {
 
 std::optional<LoweringResult> Comparison::checkTerms() {
   llvm::erase_if(got.terms, [&](const Term &term) {
-    return !term.where.empty() && !findPoint(term.where, dims);
+    return term.isZeroWhereEmpty && !term.where.empty() &&
+           !findPoint(term.where, dims);
   });
   if (got.terms.empty()) {
     std::optional<Point> point = findPoint(required.where, operatorDims);
@@ -280,7 +283,7 @@ bool Comparison::hasEnoughPoints() {
   for (unsigned dim = 0; dim < operatorDims.ranges.size(); ++dim)
     values.push_back(getAffineDimExpr(dim, context));
   Point point(required.loops.size(), 0);
-  for (int64_t count = 0; count < maxTerms; ++count) {
+  for (unsigned count = 0; count < maxCommonPoints; ++count) {
     for (auto [loop, value] : llvm::zip_equal(required.loops, point))
       values[loop.dim] = getAffineConstantExpr(value, context);
     Conditions region;

@@ -95,12 +95,15 @@ private:
   substitute(mlir::ArrayRef<mlir::AffineExpr> exprs, unsigned numDims,
              llvm::ArrayRef<mlir::AffineExpr> values);
 
+  /// Counts what is read: values that are used often would take too long.
+  mlir::LogicalResult countStep();
   mlir::LogicalResult fail(const llvm::Twine &text);
   mlir::LogicalResult failAt(mlir::Value value, const llvm::Twine &text);
 
   mlir::ValueRange inputs;
   Dims &dims;
   std::string reason;
+  unsigned numSteps = 0;
   /// The index values of loops and branches that are open.
   llvm::DenseMap<mlir::Value, mlir::AffineExpr> indexValues;
   /// The accumulators of reductions that are open.

@@ -97,6 +97,8 @@ static std::optional<double> getNumber(Value value) {
 }
 
 FailureOr<Terms> LoweredCode::getScalar(Value value) {
+  if (failed(countStep()))
+    return failure();
   if (accumulators.contains(value)) {
     Terms result;
     result.accumulator = value;

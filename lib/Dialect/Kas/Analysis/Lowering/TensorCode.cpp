@@ -28,6 +28,12 @@ LogicalResult LoweredCode::failAt(Value value, const Twine &text) {
               text);
 }
 
+LogicalResult LoweredCode::countStep() {
+  constexpr unsigned maxSteps = 10000;
+  return ++numSteps <= maxSteps ? success()
+                                : fail("it has more than 10000 steps");
+}
+
 FailureOr<Terms> LoweredCode::getElement(Value tensor, Indices indices) {
   if (llvm::is_contained(inputs, tensor)) {
     Terms element;
@@ -35,6 +41,8 @@ FailureOr<Terms> LoweredCode::getElement(Value tensor, Indices indices) {
         {tensor, llvm::to_vector(indices)});
     return element;
   }
+  if (failed(countStep()))
+    return failure();
   auto type = dyn_cast<RankedTensorType>(tensor.getType());
   if (!type || !type.hasStaticShape())
     return failAt(tensor, " has no static shape");

@@ -298,7 +298,9 @@ static bool hasMax(const Term &term) {
 
 FailureOr<Terms> lowering::multiply(const Terms &left, const Terms &right,
                                     const Dims &dims) {
-  if (left.accumulator || right.accumulator)
+  constexpr size_t maxTerms = 4096;
+  if (left.accumulator || right.accumulator ||
+      left.terms.size() * right.terms.size() > maxTerms)
     return failure();
   if (std::optional<double> factor = getPositiveConstant(left))
     return scale(right, *factor);

@@ -10,6 +10,7 @@
 #include "Comparison.h"
 #include "LoweredCode.h"
 #include "kas/Dialect/Kas/Analysis/Passes.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace kas;
@@ -21,9 +22,37 @@ namespace kas {
 #include "kas/Dialect/Kas/Analysis/Passes.h.inc"
 } // namespace kas
 
+/// Whether `value` is a tensor of these sizes.
+static bool hasShape(Type type, ArrayRef<SizeAttr> sizes) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() == int64_t(sizes.size()) &&
+         llvm::all_of(llvm::zip_equal(tensor.getShape(), sizes),
+                      [](const auto &pair) {
+                        auto &[extent, size] = pair;
+                        return extent == *size.getConstantValue();
+                      });
+}
+
+/// The sizes of the data and of the weights.
+static SmallVector<SmallVector<SizeAttr>> getInputSizes(OperatorOp op) {
+  SmallVector<SmallVector<SizeAttr>> sizes{op.getDataSizes()};
+  for (ArrayRef<SizeAttr> weight : op.getWeightSizes())
+    sizes.emplace_back(weight);
+  return sizes;
+}
+
 LoweringResult kas::compareLowering(OperatorOp op, ValueRange inputs,
                                     Value result) {
   assert(op.isConcrete() && "access relations need a concrete operator");
+  assert(inputs.size() == op.getNumWeights() + 1 && "each tensor has an input");
+  if (!hasShape(result.getType(), op.getOutputSizes()) ||
+      !llvm::all_of(llvm::zip_equal(inputs, getInputSizes(op)),
+                    [](const auto &pair) {
+                      auto &[input, sizes] = pair;
+                      return hasShape(input.getType(), sizes);
+                    }))
+    return {LoweringVerdict::Different,
+            "requires tensors of its shapes, got others"};
   Dims operatorDims, dims;
   SmallVector<AffineExpr> outputs;
   for (Value output : op.getOutputs()) {
@@ -42,19 +71,19 @@ LoweringResult kas::compareLowering(OperatorOp op, ValueRange inputs,
 }
 
 LogicalResult kas::verifyLowering(OperatorOp op, ValueRange inputs,
-                                  Value result, EmitErrorFn emitError) {
+                                  Value result, Location loc) {
   LoweringResult compared = compareLowering(op, inputs, result);
-  switch (compared.verdict) {
-  case LoweringVerdict::Equal:
+  if (compared.verdict == LoweringVerdict::Equal) {
+    remark::passed(loc,
+                   remark::RemarkOpts::name("Proven").category(loweringRemarks))
+        << remark::metric("operator", op.getSymName().str());
     return success();
-  case LoweringVerdict::Different:
-    return emitError() << "lowering of operator '@" << op.getSymName() << "' "
-                       << compared.message;
-  case LoweringVerdict::Undecided:
-    return emitError() << "lowering of operator '@" << op.getSymName()
-                       << "' cannot be compared with it: " << compared.message;
   }
-  llvm_unreachable("unknown verdict");
+  InFlightDiagnostic error = emitError(loc);
+  error << "lowering of operator '@" << op.getSymName() << "' ";
+  if (compared.verdict == LoweringVerdict::Undecided)
+    error << "cannot be compared with it: ";
+  return error << compared.message;
 }
 
 //===----------------------------------------------------------------------===//
@@ -63,27 +92,24 @@ LogicalResult kas::verifyLowering(OperatorOp op, ValueRange inputs,
 
 /// Reports shapes of `function` that are not those of `op`.
 static LogicalResult checkShapes(FunctionOpInterface function, OperatorOp op) {
-  SmallVector<SmallVector<SizeAttr>> sizes{op.getDataSizes()};
-  for (ArrayRef<SizeAttr> weight : op.getWeightSizes())
-    sizes.emplace_back(weight);
-  sizes.push_back(op.getOutputSizes());
-  SmallVector<Type> types(function.getArgumentTypes());
-  llvm::append_range(types, function.getResultTypes());
-  if (function.getNumResults() != 1 || types.size() != sizes.size())
+  SmallVector<SmallVector<SizeAttr>> sizes = getInputSizes(op);
+  if (function.getNumResults() != 1 ||
+      function.getNumArguments() != sizes.size())
     return function.emitError()
-           << "requires " << sizes.size() - 1
+           << "requires " << sizes.size()
            << " arguments and a result, as operator '@" << op.getSymName()
            << "', got " << function.getNumArguments() << " and "
            << function.getNumResults();
+  sizes.push_back(op.getOutputSizes());
+  SmallVector<Type> types(function.getArgumentTypes());
+  llvm::append_range(types, function.getResultTypes());
   for (auto [type, size] : llvm::zip_equal(types, sizes)) {
-    SmallVector<int64_t> shape = llvm::map_to_vector(
-        size, [](SizeAttr attr) { return *attr.getConstantValue(); });
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (tensor && tensor.getShape() == ArrayRef(shape))
+    if (hasShape(type, size))
       continue;
-    InFlightDiagnostic error = function.emitError() << "requires a tensor of ";
-    error << "shape [";
-    llvm::interleaveComma(shape, error);
+    InFlightDiagnostic error = function.emitError()
+                               << "requires a tensor of shape [";
+    llvm::interleaveComma(
+        size, error, [&](SizeAttr attr) { error << *attr.getConstantValue(); });
     return error << "] for operator '@" << op.getSymName() << "', got " << type;
   }
   return success();
@@ -128,7 +154,7 @@ struct KasVerifyLoweringPass
     Operation *end = function.getFunctionBody().front().getTerminator();
     ++numCompared;
     return verifyLowering(op, function.getArguments(), end->getOperand(0),
-                          [&] { return end->emitError(); });
+                          end->getLoc());
   }
 };
 } // namespace
