@@ -9,6 +9,8 @@
 #include "Comparison.h"
 #include "kas/Support/Random.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <cmath>
@@ -41,21 +43,38 @@ static void print(raw_ostream &os, ArrayRef<int64_t> numbers) {
   os << ']';
 }
 
-std::string Comparison::describeElements(const Term &term,
-                                         ArrayRef<int64_t> point) const {
+static std::string getInputName(size_t input) {
+  return input == 0 ? "data" : "weight " + std::to_string(input - 1);
+}
+
+static SmallVector<int64_t> evaluateAll(ArrayRef<AffineExpr> exprs,
+                                        ArrayRef<int64_t> point) {
+  return llvm::map_to_vector(
+      exprs, [&](AffineExpr expr) { return evaluateAt(expr, point); });
+}
+
+/// For each factor of a term the number of its input, then its indices; sorted.
+using Elements = std::vector<std::vector<int64_t>>;
+static Elements getElements(const Term &term, ValueRange inputs,
+                            ArrayRef<int64_t> point) {
+  Elements elements;
+  for (const Factor &factor : term.factors) {
+    std::vector<int64_t> &element = elements.emplace_back();
+    element.push_back(llvm::find(inputs, factor.tensor) - inputs.begin());
+    llvm::append_range(element, evaluateAll(factor.indices, point));
+  }
+  llvm::sort(elements);
+  return elements;
+}
+
+static std::string describe(const Elements &elements) {
   std::string text;
   llvm::raw_string_ostream os(text);
   llvm::interleave(
-      term.factors, os,
-      [&](const Factor &factor) {
-        size_t input = llvm::find(inputs, factor.tensor) - inputs.begin();
-        if (input == 0)
-          os << "data";
-        else
-          os << "weight " << input - 1;
-        print(os, llvm::map_to_vector(factor.indices, [&](AffineExpr index) {
-                return evaluateAt(index, point);
-              }));
+      elements, os,
+      [&](ArrayRef<int64_t> element) {
+        os << getInputName(element.front());
+        print(os, element.drop_front());
       },
       " * ");
   return text.empty() ? "a constant" : text;
@@ -101,7 +120,8 @@ std::optional<LoweringResult> Comparison::checkTerms() {
     std::optional<Point> point = findPoint(required.where, operatorDims);
     if (!point)
       return LoweringResult();
-    return differ("requires " + describeElements(required, *point) +
+    return differ("requires " +
+                  describe(getElements(required, inputs, *point)) +
                   describeOutput(*point) + ", got nothing");
   }
   const Term &first = got.terms.front();
@@ -134,45 +154,30 @@ bool Comparison::orderFactors(ArrayRef<unsigned> order) {
 }
 
 std::optional<LoweringResult> Comparison::checkFactors() {
-  auto describeTensors = [&](const Term &term) {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    llvm::interleave(
-        term.factors, os,
-        [&](const Factor &factor) {
-          size_t input = llvm::find(inputs, factor.tensor) - inputs.begin();
-          if (input == 0)
-            os << "data";
-          else
-            os << "weight " << input - 1;
-        },
-        " * ");
-    return text.empty() ? "a constant" : text;
-  };
-  auto getTensors = [](const Term &term) {
-    SmallVector<void *> tensors =
-        llvm::map_to_vector(term.factors, [](const Factor &factor) {
-          return factor.tensor.getAsOpaquePointer();
+  auto getInputs = [&](const Term &term) {
+    SmallVector<size_t> numbers =
+        llvm::map_to_vector(term.factors, [&](const Factor &factor) {
+          return size_t(llvm::find(inputs, factor.tensor) - inputs.begin());
         });
-    llvm::sort(tensors);
-    return tensors;
+    llvm::sort(numbers);
+    return numbers;
   };
+  auto describeInputs = [](ArrayRef<size_t> numbers) {
+    return numbers.empty()
+               ? "a constant"
+               : llvm::join(llvm::map_range(numbers, getInputName), " * ");
+  };
+  SmallVector<size_t> expected = getInputs(required);
   for (const Term &term : got.terms)
-    if (getTensors(term) != getTensors(required))
-      return differ("requires terms " + describeTensors(required) + ", got " +
-                    describeTensors(term));
+    if (SmallVector<size_t> actual = getInputs(term); actual != expected)
+      return differ("requires products " + describeInputs(expected) + ", got " +
+                    describeInputs(actual));
   return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
 // Matched reductions
 //===----------------------------------------------------------------------===//
-
-static SmallVector<int64_t> evaluateAll(ArrayRef<AffineExpr> exprs,
-                                        ArrayRef<int64_t> point) {
-  return llvm::map_to_vector(
-      exprs, [&](AffineExpr expr) { return evaluateAt(expr, point); });
-}
 
 /// Whether both take the same elements at these points of the operator and of
 /// the code.
@@ -304,23 +309,20 @@ bool Comparison::hasEnoughPoints() {
 // Outputs one by one
 //===----------------------------------------------------------------------===//
 
-/// Elements of all tensors, and how often a term takes them.
-using TermCounts = std::map<std::vector<int64_t>, double>;
+/// How often each term occurs, times its scale.
+using TermCounts = std::map<Elements, double>;
 
 /// Adds the terms of `term` at the output that `point` begins with. False when
 /// there are too many.
-static bool count(const Term &term, SmallVector<int64_t> point, bool isMax,
-                  TermCounts &counts) {
+static bool count(const Term &term, ValueRange inputs,
+                  SmallVector<int64_t> point, bool isMax, TermCounts &counts) {
   int64_t terms = 1;
   for (const Loop &loop : term.loops)
     if (terms *= loop.extent; terms > maxTerms)
       return false;
   while (true) {
     if (contains(term.where, point)) {
-      std::vector<int64_t> elements;
-      for (const Factor &factor : term.factors)
-        llvm::append_range(elements, evaluateAll(factor.indices, point));
-      double &times = counts[elements];
+      double &times = counts[getElements(term, inputs, point)];
       times = isMax ? term.scale : times + term.scale;
     }
     size_t loop = term.loops.size();
@@ -330,6 +332,12 @@ static bool count(const Term &term, SmallVector<int64_t> point, bool isMax,
     if (loop == 0)
       return true;
   }
+}
+
+static std::string format(double number) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", number);
+  return text;
 }
 
 std::optional<LoweringResult>
@@ -342,32 +350,13 @@ Comparison::compareOutput(ArrayRef<int64_t> output) {
   Point point(operatorDims.ranges.size(), 0);
   llvm::copy(output.take_front(numOutputs), point.begin());
   TermCounts expected, actual;
-  bool isComplete = count(required, point, isMax, expected);
+  bool isComplete = count(required, inputs, point, isMax, expected);
   point.assign(dims.ranges.size(), 0);
   llvm::copy(output.take_front(numOutputs), point.begin());
   for (const Term &term : got.terms)
-    isComplete &= count(term, point, isMax, actual);
+    isComplete &= count(term, inputs, point, isMax, actual);
   if (!isComplete)
     return std::nullopt;
-  auto describe = [&](const std::vector<int64_t> &elements) {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    ArrayRef<int64_t> rest(elements);
-    for (auto [index, factor] : llvm::enumerate(required.factors)) {
-      if (index == 0)
-        os << "data";
-      else
-        os << " * weight " << index - 1;
-      print(os, rest.take_front(factor.indices.size()));
-      rest = rest.drop_front(factor.indices.size());
-    }
-    return text;
-  };
-  auto format = [](double times) {
-    std::string text;
-    llvm::raw_string_ostream(text) << llvm::format("%g", times);
-    return text;
-  };
   TermCounts all = expected;
   all.insert(actual.begin(), actual.end());
   for (const auto &[elements, unused] : all) {

@@ -49,8 +49,6 @@ private:
   std::optional<LoweringResult> compareOutput(llvm::ArrayRef<int64_t> output);
 
   LoweringResult differ(const llvm::Twine &text) const;
-  std::string describeElements(const Term &term,
-                               llvm::ArrayRef<int64_t> point) const;
   std::string describeOutput(llvm::ArrayRef<int64_t> point) const;
   bool hasEnoughPoints();
 
