@@ -95,7 +95,7 @@ static SmallVector<SmallVector<int64_t>> getDivisors(Coordinates &coordinates) {
   return divisors;
 }
 
-/// Splits reductions where expressions divide them, and finds out which parts
+/// Splits reductions where expressions divide them, and determines which parts
 /// they mention.
 static SmallVector<Part> splitReductions(OperatorOp op) {
   Coordinates coordinates = getCoordinates(op);

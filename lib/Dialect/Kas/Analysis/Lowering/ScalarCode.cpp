@@ -246,7 +246,7 @@ LogicalResult LoweredCode::addLoop(Written &written,
   // The loop must be an index of the store, which gives its value.
   ArrayRef<AffineExpr> stored = store.getAffineMap().getResults();
   for (auto [position, operand] : llvm::enumerate(store.getMapOperands())) {
-    auto found =
+    const auto *found =
         llvm::find(stored, getAffineDimExpr(position, store.getContext()));
     if (operand != iv || found == stored.end())
       continue;

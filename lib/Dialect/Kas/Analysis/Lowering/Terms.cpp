@@ -201,7 +201,7 @@ lowering::findUncovered(const Conditions &region, ArrayRef<Conditions> parts,
   if (!point)
     return std::nullopt;
   // Only parts that have points of the region matter.
-  auto part = llvm::find_if(
+  const auto *part = llvm::find_if(
       parts, [&](const Conditions &part) { return contains(part, *point); });
   if (part == parts.end())
     return point;
