@@ -12,7 +12,7 @@
 // RUN: kas-opt %s -kas-spirv-pipeline="verify-lowering profile=f16" -o /dev/null --remarks-filter=kas-verify-lowering 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=DEVICE
 
-// PROVEN-COUNT-8: remark: [Passed] Proven | Category:kas-verify-lowering
+// PROVEN-COUNT-9: remark: [Passed] Proven | Category:kas-verify-lowering
 // PROVEN-NOT:     Proven
 // LOOPS-DAG:      Proven | Category:kas-verify-lowering | operator=gram
 // LOOPS-DAG:      Proven | Category:kas-verify-lowering | operator=pool
@@ -53,6 +53,17 @@ kas.operator @bottleneck(%n: 6) from [6] {
   kas.expand %j_w : 6
   kas.yield data(%i_d) weight(%i_w, %j_v) weight(%n)
 }
+// Rotations become slices: many pieces, most of them empty.
+kas.operator @rotations(%o: 3, %p: 2) from [1] {
+  %u = kas.unfold %o, %p low 0 : 3, 2
+  %t = kas.shift %u by 2 : 3
+  %t_2 = kas.shift %t by -2 : 3
+  %t_3 = kas.shift %t_2 by -2 : 3
+  %d, %w = kas.share %t_3 : 3
+  %q, %m = kas.merge %d by 3 : 3
+  %d_6, %w_7 = kas.share %q : 1
+  kas.yield data(%d_6) weight(%w_7) weight(%w) weight(%m)
+}
 
 // The same tensor is the data and the weight.
 // LINALG-LABEL: func @chain(
@@ -85,4 +96,10 @@ func.func @stages(%x: tensor<6xf32>, %v: tensor<6x6xf32>, %w: tensor<6xf32>) -> 
 func.func @small(%x: tensor<6x6xf16>) -> tensor<6xf16> {
   %m = kas.apply @mean(%x) : (tensor<6x6xf16>) -> tensor<6xf16>
   return %m : tensor<6xf16>
+}
+
+func.func @pieces(%x: tensor<1xf32>, %u: tensor<1xf32>, %v: tensor<3xf32>, %w: tensor<3xf32>) -> tensor<3x2xf32> {
+  %y = kas.apply @rotations(%x, %u, %v, %w)
+      : (tensor<1xf32>, tensor<1xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<3x2xf32>
+  return %y : tensor<3x2xf32>
 }

@@ -5,7 +5,6 @@
 // RUN: kas-opt %t.mlir -kas-specialize -kas-to-linalg=verify-lowering -o /dev/null 2>&1 | count 0
 // RUN: kas-opt %t.mlir -kas-specialize -kas-to-linalg="verify-lowering named-ops=false" -o /dev/null 2>&1 | count 0
 // RUN: kas-opt %t.mlir -kas-specialize -kas-rfactor=verify-lowering -kas-to-linalg=verify-lowering -o /dev/null 2>&1 | count 0
-// RUN: kas-opt %t.mlir -kas-cpu-pipeline="verify-lowering pack-operators=false threads=1" -o /dev/null 2>&1 | count 0
 
 // All lowerings of all named operators are proven (above). Written by hand: the
 // loops in another order, and a condition for the clipping.
@@ -188,6 +187,90 @@ func.func @lowered(%x: tensor<6xf32>) -> tensor<6xf32> {
   } -> tensor<6xf32>
   // expected-error@below {{lowering of operator '@conv1d' cannot be compared with it: a maximum takes zero for points that do not exist}}
   return %y : tensor<6xf32>
+}
+
+// -----
+
+kas.operator @conv1d(%h: 3, %k: 2) from [3, 4] {
+  %r = kas.reduce max : 4
+  %x = kas.unfold %h, %k low 1 : 3, 2
+  kas.yield data(%x, %r)
+}
+
+// Minus infinity at output [0, 0], which has no points and must be 0.
+func.func @lowered(%x: tensor<3x4xf32>) -> tensor<3x2xf32> {
+  %lowest = arith.constant 0xFF800000 : f32
+  %p = tensor.pad %x low[1, 0] high[0, 0] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %lowest : f32
+  } : tensor<3x4xf32> to tensor<4x4xf32>
+  %e = tensor.empty() : tensor<3x2xf32>
+  %f = linalg.fill ins(%lowest : f32) outs(%e : tensor<3x2xf32>) -> tensor<3x2xf32>
+  %y = linalg.generic {
+      indexing_maps = [affine_map<(h, k, r) -> (h + k, r)>, affine_map<(h, k, r) -> (h, k)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%p : tensor<4x4xf32>) outs(%f : tensor<3x2xf32>) {
+  ^bb0(%a: f32, %s: f32):
+    %t = arith.maximumf %s, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<3x2xf32>
+  // expected-error@below {{cannot be compared with it: a maximum may have no points for some outputs}}
+  return %y : tensor<3x2xf32>
+}
+
+// -----
+
+kas.operator @conv1d(%o: 4) from [6] {
+  %c = kas.reduce sum : 6
+  %c_d, %c_w = kas.share %c : 6
+  kas.yield data(%c_d) weight(%o, %c_w)
+}
+
+// The store of a fifth row is out of bounds.
+func.func @lowered(%x: tensor<6xf32>, %w: tensor<4x6xf32>) -> tensor<4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %bx = bufferization.to_buffer %x read_only : tensor<6xf32> to memref<6xf32>
+  %bw = bufferization.to_buffer %w read_only : tensor<4x6xf32> to memref<4x6xf32>
+  %by = memref.alloc() : memref<4xf32>
+  affine.for %o = 0 to 5 {
+    %sum = affine.for %c = 0 to 6 iter_args(%a = %zero) -> f32 {
+      %v = affine.load %bx[%c] : memref<6xf32>
+      %u = affine.load %bw[%o, %c] : memref<4x6xf32>
+      %p = arith.mulf %u, %v : f32
+      %s = arith.addf %p, %a : f32
+      affine.yield %s : f32
+    }
+    affine.store %sum, %by[%o] : memref<4xf32>
+  }
+  %y = bufferization.to_tensor %by restrict : memref<4xf32> to tensor<4xf32>
+  // expected-error@below {{cannot be compared with it: a loop may store out of bounds}}
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+kas.operator @conv1d(%o: 4) from [6] {
+  %c = kas.reduce sum : 6
+  %t = kas.shift %c by 1 : 6
+  %j = kas.reduce sum : 5
+  kas.yield data(%t) weight(%j) weight(%o)
+}
+kas.operator private @first(%o: 4) from [6] {
+  %c = kas.reduce sum : 6
+  %t = kas.shift %c by 2 : 6
+  kas.yield data(%t) weight(%o)
+}
+kas.operator private @second(%o: 4) from [4] {
+  %j = kas.reduce sum : 5
+  kas.yield data(%o) weight(%j)
+}
+
+// The same terms in an order that is not tried.
+func.func @lowered(%x: tensor<6xf32>, %v: tensor<5xf32>, %w: tensor<4xf32>) -> tensor<4xf32> {
+  %z = kas.apply @first(%x, %w) : (tensor<6xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %y = kas.apply @second(%z, %v) : (tensor<4xf32>, tensor<5xf32>) -> tensor<4xf32>
+  // expected-error@below {{cannot be compared with it: no order of its loops was found to be that of the reductions}}
+  return %y : tensor<4xf32>
 }
 
 // -----

@@ -128,6 +128,7 @@ FailureOr<Terms> LoweredCode::getPadded(tensor::PadOp pad, Indices indices) {
   Terms result = restrictTo(std::move(*element), inside, dims);
   for (const Conditions &outside : getComplement(inside, dims))
     addTerms(result, restrictTo(*outer, outside, dims));
+  dropEmpty(result, dims);
   return result;
 }
 
@@ -175,6 +176,7 @@ FailureOr<Terms> LoweredCode::getInserted(tensor::InsertSliceOp insert,
     return failure();
   for (const Conditions &region : outside)
     addTerms(result, restrictTo(*kept, region, dims));
+  dropEmpty(result, dims);
   return result;
 }
 

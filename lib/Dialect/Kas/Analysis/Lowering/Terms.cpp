@@ -274,6 +274,22 @@ void lowering::addTerms(Terms &to, Terms from) {
   to.isMixed |= from.isMixed;
 }
 
+void lowering::dropEmpty(Terms &value, const Dims &dims) {
+  constexpr size_t few = 4;
+  auto drop = [&](SmallVectorImpl<Conditions> &regions) {
+    if (regions.size() > few)
+      llvm::erase_if(regions, [&](const Conditions &region) {
+        return !findPoint(region, dims);
+      });
+  };
+  drop(value.lowest);
+  drop(value.undefined);
+  if (value.terms.size() > few)
+    llvm::erase_if(value.terms, [&](const Term &term) {
+      return term.isZeroWhereEmpty && !findPoint(term.where, dims);
+    });
+}
+
 /// Whether `value` is one positive number.
 static std::optional<double> getPositiveConstant(const Terms &value) {
   if (value.accumulator || value.terms.size() != 1 || !value.lowest.empty() ||
@@ -331,6 +347,7 @@ FailureOr<Terms> lowering::multiply(const Terms &left, const Terms &right,
     llvm::append_range(product.undefined, value->undefined);
     llvm::append_range(product.undefined, value->lowest);
   }
+  dropEmpty(product, dims);
   return product;
 }
 

@@ -103,6 +103,9 @@ void addTerms(Terms &to, Terms from);
 llvm::FailureOr<Terms> multiply(const Terms &left, const Terms &right,
                                 const Dims &dims);
 
+/// Drops terms and regions without points when there are many of them.
+void dropEmpty(Terms &value, const Dims &dims);
+
 /// Whether `expr` mentions a dimension of `loops`.
 bool mentions(mlir::AffineExpr expr, llvm::ArrayRef<Loop> loops);
 
