@@ -16,6 +16,7 @@
 
 #include "Terms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -54,6 +55,10 @@ private:
 
   // Scalars and loops: ScalarCode.cpp.
   MaybeTerms getScalar(mlir::Value value);
+  MaybeTerms getSum(mlir::arith::AddFOp sum);
+  MaybeTerms getProduct(mlir::arith::MulFOp product);
+  MaybeTerms getQuotient(mlir::arith::DivFOp quotient);
+  MaybeTerms getSelected(mlir::arith::SelectOp select);
   MaybeTerms getLoaded(mlir::affine::AffineLoadOp load);
   MaybeTerms getStored(mlir::Value buffer, Indices indices,
                        mlir::Operation *reader);

@@ -120,53 +120,10 @@ FailureOr<Terms> LoweredCode::getScalar(Value value) {
       })
       .Case<arith::ExtFOp, arith::TruncFOp>(
           [&](Operation *cast) { return getScalar(cast->getOperand(0)); })
-      .Case([&](arith::AddFOp sum) -> FailureOr<Terms> {
-        FailureOr<Terms> left = getScalar(sum.getLhs());
-        FailureOr<Terms> right = getScalar(sum.getRhs());
-        if (failed(left) || failed(right))
-          return failure();
-        if (left->accumulator && right->accumulator)
-          return failAt(value, " takes an accumulator twice");
-        if (right->accumulator)
-          std::swap(*left, *right);
-        addTerms(*left, std::move(*right));
-        return left;
-      })
-      .Case([&](arith::MulFOp product) -> FailureOr<Terms> {
-        FailureOr<Terms> left = getScalar(product.getLhs());
-        FailureOr<Terms> right = getScalar(product.getRhs());
-        if (failed(left) || failed(right))
-          return failure();
-        FailureOr<Terms> terms = multiply(*left, *right, dims);
-        if (failed(terms))
-          return failAt(value, " multiplies an accumulator or a maximum");
-        return terms;
-      })
-      .Case([&](arith::DivFOp quotient) -> FailureOr<Terms> {
-        std::optional<double> divisor = getNumber(quotient.getRhs());
-        if (!divisor || *divisor <= 0)
-          return failAt(value, " has no positive constant as divisor");
-        FailureOr<Terms> dividend = getScalar(quotient.getLhs());
-        if (failed(dividend))
-          return failure();
-        Terms factor;
-        factor.terms.emplace_back().scale = 1 / *divisor;
-        FailureOr<Terms> terms = multiply(*dividend, factor, dims);
-        if (failed(terms))
-          return failAt(value, " divides an accumulator");
-        return terms;
-      })
-      .Case([&](arith::SelectOp select) -> FailureOr<Terms> {
-        if (getNumber(select.getFalseValue()) != 0.0)
-          return failAt(value, " has another value than 0 where none exists");
-        FailureOr<Terms> terms =
-            getExisting(select.getTrueValue(), select.getCondition());
-        if (failed(terms))
-          return failure();
-        for (Term &term : terms->terms)
-          term.isZeroWhereEmpty = true;
-        return terms;
-      })
+      .Case([&](arith::AddFOp sum) { return getSum(sum); })
+      .Case([&](arith::MulFOp product) { return getProduct(product); })
+      .Case([&](arith::DivFOp quotient) { return getQuotient(quotient); })
+      .Case([&](arith::SelectOp select) { return getSelected(select); })
       .Case([&](affine::AffineLoadOp load) { return getLoaded(load); })
       .Case(
           [&](affine::AffineForOp loop) { return getLoopResult(loop, result); })
@@ -176,6 +133,58 @@ FailureOr<Terms> LoweredCode::getScalar(Value value) {
       .Default([&](Operation *) -> FailureOr<Terms> {
         return failAt(value, " cannot be compared");
       });
+}
+
+FailureOr<Terms> LoweredCode::getSum(arith::AddFOp sum) {
+  FailureOr<Terms> left = getScalar(sum.getLhs());
+  FailureOr<Terms> right = getScalar(sum.getRhs());
+  if (failed(left) || failed(right))
+    return failure();
+  if (left->accumulator && right->accumulator)
+    return failAt(sum, " takes an accumulator twice");
+  if (right->accumulator)
+    std::swap(*left, *right);
+  addTerms(*left, std::move(*right));
+  return left;
+}
+
+FailureOr<Terms> LoweredCode::getProduct(arith::MulFOp product) {
+  FailureOr<Terms> left = getScalar(product.getLhs());
+  FailureOr<Terms> right = getScalar(product.getRhs());
+  if (failed(left) || failed(right))
+    return failure();
+  FailureOr<Terms> terms = multiply(*left, *right, dims);
+  if (failed(terms))
+    return failAt(product, " multiplies an accumulator, a maximum or too many "
+                           "terms");
+  return terms;
+}
+
+FailureOr<Terms> LoweredCode::getQuotient(arith::DivFOp quotient) {
+  std::optional<double> divisor = getNumber(quotient.getRhs());
+  if (!divisor || *divisor <= 0)
+    return failAt(quotient, " has no positive constant as divisor");
+  FailureOr<Terms> dividend = getScalar(quotient.getLhs());
+  if (failed(dividend))
+    return failure();
+  Terms factor;
+  factor.terms.emplace_back().scale = 1 / *divisor;
+  FailureOr<Terms> terms = multiply(*dividend, factor, dims);
+  if (failed(terms))
+    return failAt(quotient, " divides an accumulator");
+  return terms;
+}
+
+FailureOr<Terms> LoweredCode::getSelected(arith::SelectOp select) {
+  if (getNumber(select.getFalseValue()) != 0.0)
+    return failAt(select, " has another value than 0 where none exists");
+  FailureOr<Terms> terms =
+      getExisting(select.getTrueValue(), select.getCondition());
+  if (failed(terms))
+    return failure();
+  for (Term &term : terms->terms)
+    term.isZeroWhereEmpty = true;
+  return terms;
 }
 
 //===----------------------------------------------------------------------===//
