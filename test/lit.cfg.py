@@ -65,6 +65,7 @@ config.substitutions.append(("%cc", config.cc))
 config.substitutions.append(("%kas_obj_root", config.kas_obj_root))
 config.substitutions.append(("%kas_src_root", config.kas_src_root))
 config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%z3", config.z3))
 with open(os.path.join(config.kas_obj_root, "libraries.json")) as file:
     libraries = json.load(file)
 archives = [os.path.join(config.kas_obj_root, "lib", "lib" + library["name"] + ".a") for library in libraries]
@@ -85,6 +86,7 @@ tools = [
     "kas-search-db",
     "kas-tune",
     "kas-mutate-kernels",
+    "kas-prove-rules",
     "kas-prove-space",
 ]
 llvm_config.add_tool_substitutions(

@@ -235,9 +235,30 @@ static Formula getStrideLemma() {
   return lemma.finish(base * factor, size * factor);
 }
 
+/// A shift by any amount is one to one.
+static Formula getShiftLemma() {
+  RangeLemma lemma;
+  Formula::Section &section = lemma.formula.one;
+  Polynomial size = lemma.addSize("N"),
+             amount = lemma.formula.addVariable(section, "d");
+  std::vector<Polynomial> points, shifted, quotients;
+  for (llvm::StringRef name : {"i", "i_2"}) {
+    points.push_back(lemma.addCoordinate(name, size));
+    quotients.push_back(lemma.formula.addVariable(section, "q"));
+    shifted.push_back(points.back() + amount - quotients.back() * size);
+    addRange(section.premises, shifted.back(), size);
+  }
+  section.facts = {{quotients[0] - quotients[1], size}};
+  section.claims.push_back({"one to one",
+                            {{Constraint::Zero, shifted[0] - shifted[1]}},
+                            {{Constraint::Zero, points[0] - points[1]}}});
+  return std::move(lemma.formula);
+}
+
 std::vector<std::pair<std::string, Formula>> kas::test::getLemmas() {
   return {{"product", getProductLemma()},
           {"range_of_split", getSplitLemma()},
           {"range_of_merge", getMergeLemma()},
-          {"range_of_stride", getStrideLemma()}};
+          {"range_of_stride", getStrideLemma()},
+          {"shift_is_one_to_one", getShiftLemma()}};
 }

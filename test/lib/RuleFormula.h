@@ -29,9 +29,9 @@ struct Constraint {
   std::vector<Polynomial> when = {};
 };
 
-/// An instance of the lemma on products: with factor >= 0, value >= k gives
-/// value * factor >= k * factor, and value <= k gives value * factor <= k *
-/// factor, for k from -2 to 2.
+/// An instance of the lemma on products: with factor >= 0 (a size), value >= k
+/// gives value * factor >= k * factor, and value <= k gives value * factor <= k
+/// * factor, for k from -2 to 2.
 struct ProductFact {
   Polynomial value, factor;
 };
@@ -69,7 +69,7 @@ void addRange(std::vector<Constraint> &constraints, const Polynomial &value,
               const Polynomial &size, llvm::ArrayRef<Polynomial> when = {});
 
 /// The claims of which the facts of all other formulas are instances: products,
-/// and the ranges of what primitives make.
+/// and the ranges of what primitives make; and that shifts are bijections.
 std::vector<std::pair<std::string, Formula>> getLemmas();
 
 /// The claims that make the operators of `rule` the same. Reports what has no

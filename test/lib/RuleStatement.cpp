@@ -41,6 +41,12 @@ static FailureOr<AttrT> getAttribute(ArrayRef<ModuleOp> modules,
   return AttrT();
 }
 
+SmallVector<ModuleOp> kas::test::getRules(ModuleOp file) {
+  if (file.getName())
+    return {file};
+  return llvm::to_vector(file.getOps<ModuleOp>());
+}
+
 SmallVector<std::pair<unsigned, unsigned>>
 kas::test::getKeptWeights(RuleStatement rule) {
   SmallVector<std::pair<unsigned, unsigned>> result;

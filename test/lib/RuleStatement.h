@@ -52,6 +52,10 @@ struct RuleStatement {
   llvm::ArrayRef<int64_t> amounts;
 };
 
+/// The rules of a file: the modules in it. One that is alone in its file is
+/// what the parser returns.
+llvm::SmallVector<mlir::ModuleOp> getRules(mlir::ModuleOp file);
+
 /// The weights of `before` that `after` has, with their numbers there.
 llvm::SmallVector<std::pair<unsigned, unsigned>>
 getKeptWeights(RuleStatement rule);

@@ -126,7 +126,7 @@ int main(int argc, char **argv) {
       llvm::errs() << "error: " << llvm::toString(module.takeError()) << "\n";
       return 1;
     }
-    for (ModuleOp rule : (*module)->getOps<ModuleOp>())
+    for (ModuleOp rule : getRules(**module))
       if (failed(writer.writeRule(rule)))
         return 1;
   }
