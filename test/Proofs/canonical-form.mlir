@@ -1,4 +1,4 @@
-// RUN: %python %S/prove-rules.py --tools=%kas_obj_root/bin --z3=%z3 --work=%t --skip='M10|H5_carried|W12_carries' --exact=%kas_src_root/docs/internals/canonical-form.md %s | FileCheck %s
+// RUN: %python %S/prove-rules.py --tools=%kas_obj_root/bin --z3=%z3 --work=%t --skip='M10|H5_carried|M12_factor|W12_carries' --exact=%kas_src_root/docs/internals/canonical-form.md %s | FileCheck %s
 // CHECK: {{^[0-9]+}} statements of {{[0-9]+}} rules are proven for all sizes, their near misses refuted
 
 // The rules of docs/internals/canonical-form.md that are called exact, and a near miss of each that must be refuted.
@@ -265,13 +265,27 @@ module @W7 attributes {rule.statement = "two reductions taken by the same weight
     %t = kas.split %r, %s : K, L
     kas.yield data(%i, %t)
   }
-  module @near_miss attributes {rule.statement = "a weight takes one of them", rule.sizes = #kas.binding<N = 2, K = 2, L = 2>} {
-    kas.operator @before<N, K, L>(%i: N) from [N] {
+  module @near_miss attributes {rule.statement = "taken by different weights", rule.sizes = #kas.binding<N = 2, K = 2, L = 2>} {
+    kas.operator @before<N, K, L>(%i: N, %j: N) from [N] {
       %r = kas.reduce sum : K
       %s = kas.reduce sum : L
       %r_0, %r_1 = kas.share %r : K
+      %s_0, %s_1 = kas.share %s : L
       %i_d, %i_w = kas.share %i : N
-      kas.yield data(%i_d) weight(%i_w, %r_0, %s) weight(%r_1)
+      %j_1, %j_2 = kas.share %j : N
+      kas.yield data(%i_d) weight(%i_w, %r_0, %s_0) weight(%j_1, %r_1) weight(%j_2, %s_1)
+    }
+    kas.operator @after<N, K, L>(%i: N, %j: N) from [N] {
+      %r = kas.reduce sum : K*L
+      %r_0, %r_1 = kas.share %r : K*L
+      %r_2, %r_3 = kas.share %r_0 : K*L
+      %i_d, %i_w = kas.share %i : N
+      %j_1, %j_2 = kas.share %j : N
+      kas.yield data(%i_d) weight(%i_w, %r_1) weight(%j_1, %r_2) weight(%j_2, %r_3)
+    }
+    kas.operator @map<N, K, L>(%i: N, %j: N, %r: K, %s: L) from [N, N, K*L] {
+      %t = kas.split %r, %s : K, L
+      kas.yield data(%i, %j, %t)
     }
   }
 }
@@ -416,20 +430,26 @@ module @W10 attributes {rule.statement = "b a reduction: a weight with quotient 
     kas.yield data(%i, %s)
   }
   module @near_miss attributes {rule.statement = "another weight has the quotient alone", rule.sizes = #kas.binding<N = 3, b = 2>} {
-    kas.operator @before<N | b>(%i: N) from [b] {
+    kas.operator @before<N | b>(%i: N, %k: N) from [b, N] {
       %j = kas.reduce sum : b
       %t = kas.split %i, %j : N, b
       %s = kas.shift %t by 1 {expression = #d0} : N*b
       %q, %r = kas.merge %s by b : N*b
       %r_d, %r_w = kas.share %r : b
       %q_v, %q_w = kas.share %q : N
-      kas.yield data(%r_d) weight(%q_w, %r_w) weight(%q_v)
+      %k_d, %k_w = kas.share %k : N
+      kas.yield data(%r_d, %k_d) weight(%q_w, %r_w) weight(%q_v, %k_w)
     }
-    kas.operator @after<N | b>(%i: N) from [b] {
+    kas.operator @after<N | b>(%i: N, %k: N) from [b, N] {
       %j = kas.reduce sum : b
       %j_d, %j_w = kas.share %j : b
       %i_v, %i_w = kas.share %i : N
-      kas.yield data(%j_d) weight(%i_w, %j_w) weight(%i_v)
+      %k_d, %k_w = kas.share %k : N
+      kas.yield data(%j_d, %k_d) weight(%i_w, %j_w) weight(%i_v, %k_w)
+    }
+    kas.operator @map<N | b>(%i: N, %k: N, %j: b) from [N, N, b] {
+      %s = kas.shift %j by 1 {expression = #d0} : b
+      kas.yield data(%i, %k, %s)
     }
   }
 }
@@ -521,13 +541,17 @@ module @W11 attributes {rule.statement = "with u = unfold(i, k) that the data ke
     kas.operator @before<N | k>(%i: N, %x: N) from [N] {
       %j = kas.reduce sum : k
       %i_d, %i_w = kas.share %i : N
-      %j_d, %j_w = kas.share %j : k
-      %u = kas.unfold %i_d, %j_d : N, k
-      kas.yield data(%x) weight(%i_w, %j_w) weight(%u)
+      %j_d, %j_0 = kas.share %j : k
+      %j_e, %j_1 = kas.share %j_d : k
+      %u = kas.unfold %i_d, %j_e : N, k
+      %x_d, %x_w = kas.share %x : N
+      kas.yield data(%x_d) weight(%i_w, %j_0) weight(%u) weight(%x_w, %j_1)
     }
     kas.operator @after<N | k>(%i: N, %x: N) from [N] {
       %j = kas.reduce sum : k
-      kas.yield data(%x) weight(%i, %j)
+      %j_0, %j_1 = kas.share %j : k
+      %x_d, %x_w = kas.share %x : N
+      kas.yield data(%x_d) weight(%i, %j_0) weight(%x_w, %j_1)
     }
   }
 }
@@ -934,6 +958,47 @@ module @M12 attributes {rule.statement = "the halves by a divisor of b's size of
     }
     kas.operator @map<N | b, c>(%r: N, %j: b*c) from [N, b*c] {
       kas.yield data(%r, %j)
+    }
+  }
+}
+
+module @M12_factor attributes {rule.statement = "so are those of shift split(a, b), a and b being factors of one unordered output", rule.amounts = array<i64: 1>,
+                               rule.condition = affine_set<(d0)[N, b, c] : (d0 - 1 >= 0, b * c - d0 - 1 >= 0)>} {
+  kas.operator @before<N | b, c>(%o: N*b*c unordered) from [N*b, c] {
+    %r, %j = kas.merge %o by b*c : N*b*c
+    %t = kas.split %r, %j : N, b*c
+    %s = kas.shift %t by 1 {expression = #d0} : N*b*c
+    %q, %m = kas.merge %s by c : N*b*c
+    kas.yield data(%q, %m)
+  }
+  kas.operator @after<N | b, c>(%o: N*b*c unordered) from [N*b, c] {
+    %r, %j = kas.merge %o by b*c : N*b*c
+    %s = kas.shift %j by 1 {expression = #d0} : b*c
+    %q, %m = kas.merge %s by c : b*c
+    %t = kas.split %r, %q : N, b
+    kas.yield data(%t, %m)
+  }
+  kas.operator @map<N | b, c>(%o: N*b*c) from [N*b*c] {
+    %s = kas.shift %o by 1 {expression = #d0} : N*b*c
+    %q, %m = kas.merge %s by b*c : N*b*c
+    %x = kas.shift %m by -1 {expression = #minus0} : b*c
+    %t = kas.split %q, %x : N, b*c
+    kas.yield data(%t)
+  }
+  module @near_miss attributes {rule.statement = "of an ordered output", rule.sizes = #kas.binding<N = 2, b = 2, c = 2>} {
+    kas.operator @before<N | b, c>(%o: N*b*c) from [N*b, c] {
+      %r, %j = kas.merge %o by b*c : N*b*c
+      %t = kas.split %r, %j : N, b*c
+      %s = kas.shift %t by 1 {expression = #d0} : N*b*c
+      %q, %m = kas.merge %s by c : N*b*c
+      kas.yield data(%q, %m)
+    }
+    kas.operator @after<N | b, c>(%o: N*b*c) from [N*b, c] {
+      %r, %j = kas.merge %o by b*c : N*b*c
+      %s = kas.shift %j by 1 {expression = #d0} : b*c
+      %q, %m = kas.merge %s by c : b*c
+      %t = kas.split %r, %q : N, b
+      kas.yield data(%t, %m)
     }
   }
 }
@@ -1585,15 +1650,21 @@ module @H8 attributes {rule.statement = "a shift of a reduction plus what is car
     %s = kas.shift %r by 1 {expression = #d0} : N
     kas.yield data(%j, %s)
   }
-  module @near_miss attributes {rule.statement = "the weight has it without the shift", rule.sizes = #kas.binding<N = 3, b = 2>} {
-    kas.operator @before<N | b>(%j: b) from [N, b] {
-      %r = kas.reduce sum : N
+  module @near_miss attributes {rule.statement = "of an ordered output", rule.sizes = #kas.binding<N = 3, b = 2>} {
+    kas.operator @before<N | b>(%j: b, %r: N) from [N, b] {
+      %t = kas.split %r, %j : N, b
+      %s = kas.shift %t by 1 {expression = #d1} : N*b
+      %q, %m = kas.merge %s by b : N*b
+      %p = kas.shift %q by 1 {expression = #d0} : N
+      %p_d, %p_w = kas.share %p : N
+      kas.yield data(%p_d, %m) weight(%p_w)
+    }
+    kas.operator @after<N | b>(%j: b, %r: N) from [N, b] {
       %t = kas.split %r, %j : N, b
       %s = kas.shift %t by 1 {expression = #d1} : N*b
       %q, %m = kas.merge %s by b : N*b
       %q_d, %q_w = kas.share %q : N
-      %p = kas.shift %q_d by 1 {expression = #d0} : N
-      kas.yield data(%p, %m) weight(%q_w)
+      kas.yield data(%q_d, %m) weight(%q_w)
     }
   }
 }
@@ -1627,6 +1698,46 @@ module @H8_factor attributes {rule.statement = "so does one of a factor of an un
       %q, %r = kas.merge %o by b : N*b
       %q_d, %q_w = kas.share %q : N
       kas.yield data(%q_d, %r) weight(%q_w)
+    }
+  }
+}
+
+module @H8_remainder attributes {rule.statement = "where the quotient is dropped, so does the remainder of shift split(a, b), b a reduction, merged by b's size",
+                                 rule.amounts = array<i64: 1>} {
+  kas.operator @before<N | b>(%i: N) from [b] {
+    %r = kas.reduce sum : b
+    %i_d, %i_w = kas.share %i : N
+    %t = kas.split %i_d, %r : N, b
+    %s = kas.shift %t by 1 {expression = #d0} : N*b
+    %q, %m = kas.merge %s by b : N*b
+    %m_d, %m_w = kas.share %m : b
+    kas.expand %q : N
+    kas.yield data(%m_d) weight(%i_w, %m_w)
+  }
+  kas.operator @after<N | b>(%i: N) from [b] {
+    %r = kas.reduce sum : b
+    %r_d, %r_w = kas.share %r : b
+    kas.yield data(%r_d) weight(%i, %r_w)
+  }
+  kas.operator @map<N | b>(%i: N, %r: b) from [N, b] {
+    %s = kas.shift %r by 1 {expression = #d0} : b
+    kas.yield data(%i, %s)
+  }
+  module @near_miss attributes {rule.statement = "the quotient is kept", rule.sizes = #kas.binding<N = 3, b = 2>} {
+    kas.operator @before<N | b>(%i: N) from [N, b] {
+      %r = kas.reduce sum : b
+      %i_d, %i_w = kas.share %i : N
+      %t = kas.split %i_d, %r : N, b
+      %s = kas.shift %t by 1 {expression = #d0} : N*b
+      %q, %m = kas.merge %s by b : N*b
+      %m_d, %m_w = kas.share %m : b
+      kas.yield data(%q, %m_d) weight(%i_w, %m_w)
+    }
+    kas.operator @after<N | b>(%i: N) from [N, b] {
+      %r = kas.reduce sum : b
+      %r_d, %r_w = kas.share %r : b
+      %i_d, %i_w = kas.share %i : N
+      kas.yield data(%i_d, %r_d) weight(%i_w, %r_w)
     }
   }
 }

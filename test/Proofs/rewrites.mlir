@@ -137,24 +137,40 @@ module @R3_none attributes {rule.statement = "shifts by a and -a are none", rule
   }
 }
 
-module @R3_number attributes {rule.statement = "where N is a number, shifts by a, b > 0 with a + b > N are one by a + b - N",
-                              rule.amounts = array<i64: 5, 5>, rule.instance = #kas.binding<N = 7>,
-                              rule.condition = affine_set<(d0, d1)[N] : (d0 - 1 >= 0, d1 - 1 >= 0, d0 + d1 - N - 1 >= 0)>} {
+// The third amount is how often N goes into the sum.
+module @R3_number attributes {rule.statement = "where N is a number, shifts by a and b are one by (a + b) mod N", rule.amounts = array<i64: 5, 5, 1>,
+                              rule.instance = #kas.binding<N = 7>,
+                              rule.condition = affine_set<(d0, d1, d2)[N] : (d0 + d1 - d2 * N - 1 >= 0, N - d0 - d1 + d2 * N - 1 >= 0)>} {
   kas.operator @before<N>(%i: N) from [N] {
     %a = kas.shift %i by 5 {expression = #d0} : N
     %b = kas.shift %a by 5 {expression = #d1} : N
     kas.yield data(%b)
   }
   kas.operator @after<N>(%i: N) from [N] {
-    %a = kas.shift %i by 3 {expression = affine_map<(d0, d1)[N] -> (d0 + d1 - N)>} : N
+    %a = kas.shift %i by 3 {expression = affine_map<(d0, d1, d2)[N] -> (d0 + d1 - d2 * N)>} : N
     kas.yield data(%a)
   }
   module @near_miss attributes {rule.statement = "one more", rule.sizes = #kas.binding<N = 5>} {
     kas.operator @after<N>(%i: N) from [N] {
-      %a = kas.shift %i by 4 {expression = affine_map<(d0, d1)[N] -> (d0 + d1 - N + 1)>} : N
+      %a = kas.shift %i by 4 {expression = affine_map<(d0, d1, d2)[N] -> (d0 + d1 - d2 * N + 1)>} : N
       kas.yield data(%a)
     }
   }
+}
+
+module @R3_number_none attributes {rule.statement = "or none where that is 0", rule.amounts = array<i64: 3, 4, 1>,
+                                   rule.instance = #kas.binding<N = 7>,
+                                   rule.condition = affine_set<(d0, d1, d2)[N] : (d0 + d1 - d2 * N == 0)>} {
+  kas.operator @before<N>(%i: N) from [N] {
+    %a = kas.shift %i by 3 {expression = #d0} : N
+    %b = kas.shift %a by 4 {expression = #d1} : N
+    kas.yield data(%b)
+  }
+  kas.operator @after<N>(%i: N) from [N] {
+    kas.yield data(%i)
+  }
+  module @near_miss attributes {rule.statement = "where it is 1", rule.sizes = #kas.binding<N = 5>,
+                                rule.condition = affine_set<(d0, d1, d2)[N] : (d0 + d1 - d2 * N - 1 == 0)>} {}
 }
 
 module @R4 attributes {rule.statement = "where N is a number, a shift by -d is one by N - d", rule.amounts = array<i64: 2>,

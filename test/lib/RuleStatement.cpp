@@ -243,15 +243,21 @@ static ArrayAttr filter(ArrayAttr names, BindingAttr binding) {
   return ArrayAttr::get(names.getContext(), left);
 }
 
-/// The number that the attribute of `shift` gives at the instance: symbols that
-/// have no number there may not occur.
-static std::optional<int64_t> getAmount(RuleStatement rule, ShiftOp shift,
-                                        BindingAttr binding) {
+/// The numbers of the instance; there may be none.
+static BindingAttr getInstanceBinding(RuleStatement rule) {
+  return rule.instance ? rule.instance
+                       : BindingAttr::getNormal(rule.module->getContext(), {});
+}
+
+/// The number that the attribute of `shift` in `op` gives at the instance.
+/// Reports what is no number.
+static FailureOr<int64_t> getAmount(RuleStatement rule, OperatorOp op,
+                                    ShiftOp shift) {
   auto map = shift->getAttrOfType<AffineMapAttr>("expression");
   if (!map)
-    return shift.getAmount();
+    return int64_t(shift.getAmount());
   MLIRContext *context = shift.getContext();
-  auto op = shift->getParentOfType<OperatorOp>();
+  BindingAttr binding = getInstanceBinding(rule);
   SmallVector<AffineExpr> dims, symbols;
   for (int64_t amount : rule.amounts)
     dims.push_back(getAffineConstantExpr(amount, context));
@@ -266,7 +272,20 @@ static std::optional<int64_t> getAmount(RuleStatement rule, ShiftOp shift,
       map.getValue().getResult(0).replaceDimsAndSymbols(dims, symbols);
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return constant.getValue();
-  return std::nullopt;
+  return shift.emitError("requires a number as amount at the instance, got ")
+         << map;
+}
+
+LogicalResult kas::test::verifyInstance(RuleStatement rule, OperatorOp op) {
+  for (ShiftOp shift : op.getOps<ShiftOp>()) {
+    FailureOr<int64_t> amount = getAmount(rule, op, shift);
+    if (failed(amount))
+      return failure();
+    if (*amount != int64_t(shift.getAmount()))
+      return shift.emitError() << "requires the amount of the instance, "
+                               << *amount << ", got " << shift.getAmount();
+  }
+  return success();
 }
 
 FailureOr<OwningOpRef<ModuleOp>> kas::test::getInstance(RuleStatement rule,
@@ -274,18 +293,14 @@ FailureOr<OwningOpRef<ModuleOp>> kas::test::getInstance(RuleStatement rule,
   OwningOpRef<ModuleOp> module = ModuleOp::create(op.getLoc());
   OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
   auto copy = cast<OperatorOp>(builder.clone(*op));
-  BindingAttr binding = rule.instance
-                            ? rule.instance
-                            : BindingAttr::getNormal(op.getContext(), {});
   for (ShiftOp shift : copy.getOps<ShiftOp>()) {
-    std::optional<int64_t> amount = getAmount(rule, shift, binding);
-    if (!amount || *amount != int64_t(shift.getAmount()))
-      return shift.emitError()
-             << "requires the amount of the instance, "
-             << (amount ? std::to_string(*amount) : "but it is no number")
-             << ", got " << shift.getAmount();
+    FailureOr<int64_t> amount = getAmount(rule, op, shift);
+    if (failed(amount))
+      return failure();
+    shift.setAmount(*amount);
     shift->removeAttr("expression");
   }
+  BindingAttr binding = getInstanceBinding(rule);
   AttrTypeReplacer replacer;
   replacer.addReplacement(
       [&](SizeAttr size) -> std::pair<Attribute, WalkResult> {

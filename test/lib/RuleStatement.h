@@ -70,11 +70,15 @@ mlir::AffineExpr getSymbolicAmount(ShiftOp shift);
 mlir::FailureOr<RuleStatement> getStatement(mlir::ModuleOp module,
                                             bool nearMiss = false);
 
-/// The operators at the sizes and amounts of the instance, without attributes,
-/// called like the rule: in a new module. Reports amounts in the text that are
-/// not those of the instance.
+/// The operator with the numbers of `rule.instance` for symbols and those of
+/// `rule.amounts` for the amounts of shifts, without attributes, called like
+/// the rule: in a new module. Reports a shift whose amount is no number then.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 getInstance(RuleStatement rule, OperatorOp op);
+
+/// Reports a shift of `op` whose amount in the text is not that of the
+/// instance.
+mlir::LogicalResult verifyInstance(RuleStatement rule, OperatorOp op);
 
 } // namespace kas::test
 

@@ -66,7 +66,7 @@ private:
   LogicalResult writeInstance(const RuleStatement &rule, OperatorOp op,
                               StringRef suffix) {
     FailureOr<OwningOpRef<ModuleOp>> instance = getInstance(rule, op);
-    if (failed(instance))
+    if (failed(instance) || failed(verifyInstance(rule, op)))
       return failure();
     return write((rule.name + "." + suffix + ".mlir").str(),
                  [&](llvm::raw_ostream &os) {
