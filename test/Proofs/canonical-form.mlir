@@ -1529,34 +1529,46 @@ module @H5_carried attributes {rule.statement = "so it is when a carry has been 
 }
 
 module @H5_factors attributes {rule.statement = "so it is when r and x are factors of one unordered output", rule.amounts = array<i64: 1>,
-                               rule.condition = affine_set<(d0)[N, b] : (d0 - 1 >= 0, b - d0 - 1 >= 0)>} {
-  kas.operator @before<N | b>(%o: N*b unordered) from [N*b] {
-    %s = kas.shift %o by 1 {expression = #d0} : N*b
-    kas.yield data(%s)
+                               rule.condition = affine_set<(d0)[N, b, c] : (d0 - 1 >= 0, b - d0 - 1 >= 0)>} {
+  kas.operator @before<N | b, c>(%o: N*b*c unordered) from [N*b, c] {
+    %p, %x = kas.merge %o by b : N*b*c
+    %r, %a = kas.merge %p by c : N*c
+    %t = kas.split %r, %x : N, b
+    %s = kas.shift %t by 1 {expression = #d0} : N*b
+    kas.yield data(%s, %a)
   }
-  kas.operator @after<N | b>(%o: N*b unordered) from [N*b] {
-    %r, %x = kas.merge %o by b : N*b
+  kas.operator @after<N | b, c>(%o: N*b*c unordered) from [N*b, c] {
+    %p, %x = kas.merge %o by b : N*b*c
+    %r, %a = kas.merge %p by c : N*c
     %s = kas.shift %x by 1 {expression = #d0} : b
     %t = kas.split %r, %s : N, b
-    kas.yield data(%t)
+    kas.yield data(%t, %a)
   }
-  kas.operator @map<N | b>(%o: N*b) from [N*b] {
-    %s = kas.shift %o by 1 {expression = #d0} : N*b
-    %r, %m = kas.merge %s by b : N*b
-    %x = kas.shift %m by -1 {expression = #minus0} : b
+  kas.operator @map<N | b, c>(%o: N*b*c) from [N*b*c] {
+    %p, %x = kas.merge %o by b : N*b*c
+    %r, %a = kas.merge %p by c : N*c
     %t = kas.split %r, %x : N, b
-    kas.yield data(%t)
+    %s = kas.shift %t by 1 {expression = #d0} : N*b
+    %q, %m = kas.merge %s by b : N*b
+    %y = kas.shift %m by -1 {expression = #minus0} : b
+    %u = kas.split %q, %a : N, c
+    %v = kas.split %u, %y : N*c, b
+    kas.yield data(%v)
   }
-  module @near_miss attributes {rule.statement = "of an ordered output", rule.sizes = #kas.binding<N = 2, b = 2>} {
-    kas.operator @before<N | b>(%o: N*b) from [N*b] {
-      %s = kas.shift %o by 1 {expression = #d0} : N*b
-      kas.yield data(%s)
+  module @near_miss attributes {rule.statement = "of an ordered output", rule.sizes = #kas.binding<N = 2, b = 2, c = 2>} {
+    kas.operator @before<N | b, c>(%o: N*b*c) from [N*b, c] {
+      %p, %x = kas.merge %o by b : N*b*c
+      %r, %a = kas.merge %p by c : N*c
+      %t = kas.split %r, %x : N, b
+      %s = kas.shift %t by 1 {expression = #d0} : N*b
+      kas.yield data(%s, %a)
     }
-    kas.operator @after<N | b>(%o: N*b) from [N*b] {
-      %r, %x = kas.merge %o by b : N*b
+    kas.operator @after<N | b, c>(%o: N*b*c) from [N*b, c] {
+      %p, %x = kas.merge %o by b : N*b*c
+      %r, %a = kas.merge %p by c : N*c
       %s = kas.shift %x by 1 {expression = #d0} : b
       %t = kas.split %r, %s : N, b
-      kas.yield data(%t)
+      kas.yield data(%t, %a)
     }
   }
 }
@@ -1704,40 +1716,38 @@ module @H8_factor attributes {rule.statement = "so does one of a factor of an un
 
 module @H8_remainder attributes {rule.statement = "where the quotient is dropped, so does the remainder of shift split(a, b), b a reduction, merged by b's size",
                                  rule.amounts = array<i64: 1>} {
-  kas.operator @before<N | b>(%i: N) from [b] {
+  kas.operator @before<N, M | b>(%i: N, %k: M) from [b] {
     %r = kas.reduce sum : b
-    %i_d, %i_w = kas.share %i : N
-    %t = kas.split %i_d, %r : N, b
+    %t = kas.split %i, %r : N, b
     %s = kas.shift %t by 1 {expression = #d0} : N*b
     %q, %m = kas.merge %s by b : N*b
     %m_d, %m_w = kas.share %m : b
     kas.expand %q : N
-    kas.yield data(%m_d) weight(%i_w, %m_w)
+    kas.yield data(%m_d) weight(%k, %m_w)
   }
-  kas.operator @after<N | b>(%i: N) from [b] {
+  kas.operator @after<N, M | b>(%i: N, %k: M) from [b] {
     %r = kas.reduce sum : b
     %r_d, %r_w = kas.share %r : b
-    kas.yield data(%r_d) weight(%i, %r_w)
+    kas.expand %i : N
+    kas.yield data(%r_d) weight(%k, %r_w)
   }
-  kas.operator @map<N | b>(%i: N, %r: b) from [N, b] {
+  kas.operator @map<N, M | b>(%i: N, %k: M, %r: b) from [N, M, b] {
     %s = kas.shift %r by 1 {expression = #d0} : b
-    kas.yield data(%i, %s)
+    kas.yield data(%i, %k, %s)
   }
-  module @near_miss attributes {rule.statement = "the quotient is kept", rule.sizes = #kas.binding<N = 3, b = 2>} {
-    kas.operator @before<N | b>(%i: N) from [N, b] {
+  module @near_miss attributes {rule.statement = "the quotient is kept", rule.sizes = #kas.binding<N = 3, M = 2, b = 2>} {
+    kas.operator @before<N, M | b>(%i: N, %k: M) from [N, b] {
       %r = kas.reduce sum : b
-      %i_d, %i_w = kas.share %i : N
-      %t = kas.split %i_d, %r : N, b
+      %t = kas.split %i, %r : N, b
       %s = kas.shift %t by 1 {expression = #d0} : N*b
       %q, %m = kas.merge %s by b : N*b
       %m_d, %m_w = kas.share %m : b
-      kas.yield data(%q, %m_d) weight(%i_w, %m_w)
+      kas.yield data(%q, %m_d) weight(%k, %m_w)
     }
-    kas.operator @after<N | b>(%i: N) from [N, b] {
+    kas.operator @after<N, M | b>(%i: N, %k: M) from [N, b] {
       %r = kas.reduce sum : b
       %r_d, %r_w = kas.share %r : b
-      %i_d, %i_w = kas.share %i : N
-      kas.yield data(%i_d, %r_d) weight(%i_w, %r_w)
+      kas.yield data(%i, %r_d) weight(%k, %r_w)
     }
   }
 }
