@@ -77,17 +77,22 @@ func.func @sum_of_weights(%x: memref<4xf32>, %w: memref<25xf32>, %y: memref<4xf3
 // What weights alone are made to is a weight, too.
 //
 // CHECK-LABEL: func.func @product_of_weights_prepare(
-// CHECK-SAME:    %[[A:.*]]: memref<64x48xf32>, %[[B:.*]]: memref<48x64xf32>, %{{.*}}: memref<{{[0-9]+}}xi8>)
-// CHECK-DAG:     vector.load %[[A]]
+// CHECK-SAME:    memref<64x48xf32>, %{{.*}}: memref<48x64xf32>, %[[PACKED:.*]]: memref<{{[0-9]+}}xi8>)
+// CHECK:         %[[AB:.*]] = memref.view %[[PACKED]][%{{.*}}][] : memref<{{[0-9]+}}xi8> to memref<64x64xf32>
+// CHECK:         linalg.fill ins(%{{.*}} : f32) outs(%[[AB]] : memref<64x64xf32>)
+// CHECK:         vector.fma
 // CHECK:         return
 // CHECK:       func.func @product_of_weights(
-// CHECK-NOT:     memref.alloc
+// CHECK:         linalg.fill ins(%{{.*}} : f32) outs(%arg3 : memref<64x64xf32>)
+// CHECK-NOT:     linalg.fill
 // CHECK:         return
 func.func @product_of_weights(%x: tensor<64x64xf32>, %a: tensor<64x48xf32>, %b: tensor<48x64xf32>) -> tensor<64x64xf32> {
   %zero = arith.constant 0.0 : f32
+  %empty_ab = tensor.empty() : tensor<64x64xf32>
+  %init_ab = linalg.fill ins(%zero : f32) outs(%empty_ab : tensor<64x64xf32>) -> tensor<64x64xf32>
+  %ab = linalg.matmul ins(%a, %b : tensor<64x48xf32>, tensor<48x64xf32>) outs(%init_ab : tensor<64x64xf32>) -> tensor<64x64xf32>
   %empty = tensor.empty() : tensor<64x64xf32>
   %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<64x64xf32>) -> tensor<64x64xf32>
-  %ab = linalg.matmul ins(%a, %b : tensor<64x48xf32>, tensor<48x64xf32>) outs(%init : tensor<64x64xf32>) -> tensor<64x64xf32>
   %y = linalg.matmul ins(%x, %ab : tensor<64x64xf32>, tensor<64x64xf32>) outs(%init : tensor<64x64xf32>) -> tensor<64x64xf32>
   return %y : tensor<64x64xf32>
 }

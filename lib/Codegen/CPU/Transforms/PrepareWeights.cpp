@@ -72,11 +72,13 @@ struct Accesses {
 
 private:
   void add(Operation *op) {
-    if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
-        isa<memref::AllocOp, memref::AllocaOp, memref::DeallocOp>(op))
+    if (isa<memref::AllocOp, memref::AllocaOp>(op))
       return;
     auto interface = dyn_cast<MemoryEffectOpInterface>(op);
-    if (!interface)
+    // What is in its regions is looked at.
+    if (!interface && op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
+      return;
+    if (!interface || isa<memref::DeallocOp>(op))
       return addUnknown(op);
     SmallVector<MemoryEffects::EffectInstance> effects;
     interface.getEffects(effects);
@@ -191,8 +193,9 @@ void Preparation::collect() {
   for (const auto &[op, accesses] : operations) {
     loops.insert(op);
     for (Value value : accesses.writes)
-      if (buffers.contains(value.getDefiningOp()))
-        filled.insert(value.getDefiningOp());
+      if (Operation *buffer = value.getDefiningOp();
+          buffer && buffers.contains(buffer))
+        filled.insert(buffer);
     SetVector<Value> values;
     getUsedValuesDefinedAbove(op->getRegions(), values);
     values.insert_range(op->getOperands());
