@@ -27,44 +27,39 @@ public:
   std::string mutate(ModuleOp module) {
     SmallVector<Operation *> ops;
     module.walk([&](Operation *op) {
-      if (isa<affine::AffineForOp, affine::AffineIfOp, affine::AffineLoadOp,
-              affine::AffineStoreOp, arith::AddFOp, arith::MulFOp,
-              arith::MaximumFOp, arith::OrIOp, arith::ConstantOp, tensor::PadOp,
-              tensor::ExtractSliceOp, tensor::InsertSliceOp, linalg::GenericOp,
-              linalg::TransposeOp>(op) ||
-          (isa<ShiftOp, UnfoldOp, ReduceOp>(op) && isStage(op)))
+      if (!isa<PrimitiveOpInterface>(op) || isStage(op))
         ops.push_back(op);
     });
-    if (ops.empty())
-      return "";
     Operation *op = ops[random.below(ops.size())];
-    bool done = TypeSwitch<Operation *, bool>(op)
-                    .Case<affine::AffineLoadOp, affine::AffineStoreOp>(
-                        [&](auto access) {
-                          return setMap(access, access.getMapAttrStrName(),
-                                        access.getAffineMap());
-                        })
-                    .Case<affine::AffineForOp, affine::AffineIfOp,
-                          arith::ConstantOp, tensor::PadOp, linalg::GenericOp,
-                          linalg::TransposeOp, ShiftOp, UnfoldOp, ReduceOp>(
-                        [&](auto changed) { return change(changed); })
-                    .Case<tensor::ExtractSliceOp, tensor::InsertSliceOp>(
-                        [&](auto slice) { return changeOffsets(slice); })
-                    .Case<arith::AddFOp, arith::MulFOp, arith::MaximumFOp,
-                          arith::OrIOp>([&](Operation *binary) {
-                      // One operand alone.
-                      binary->getResult(0).replaceAllUsesWith(
-                          binary->getOperand(random.below(2)));
-                      return true;
-                    })
-                    .Default([](Operation *) { return false; });
-    return done ? op->getName().getStringRef().str() : "";
+    return change(op) ? op->getName().getStringRef().str() : "";
   }
 
 private:
   /// The operator of the module is what the code is compared with.
   static bool isStage(Operation *op) {
     return op->getParentOfType<OperatorOp>().getSymName().contains("_stage");
+  }
+
+  bool change(Operation *op) {
+    return TypeSwitch<Operation *, bool>(op)
+        .Case<affine::AffineLoadOp, affine::AffineStoreOp>([&](auto access) {
+          return setMap(access, access.getMapAttrStrName(),
+                        access.getAffineMap());
+        })
+        .Case<affine::AffineForOp, affine::AffineIfOp, arith::ConstantOp,
+              tensor::PadOp, linalg::GenericOp, linalg::TransposeOp, ShiftOp,
+              UnfoldOp, ReduceOp>([&](auto changed) { return change(changed); })
+        .Case<tensor::ExtractSliceOp, tensor::InsertSliceOp>(
+            [&](auto slice) { return changeOffsets(slice); })
+        .Case<arith::AddFOp, arith::MulFOp, arith::MaximumFOp, arith::OrIOp,
+              arith::SelectOp>([&](Operation *combined) {
+          // One operand alone; the last two have the type of the result.
+          unsigned first = combined->getNumOperands() - 2;
+          combined->getResult(0).replaceAllUsesWith(
+              combined->getOperand(first + random.below(2)));
+          return true;
+        })
+        .Default([](Operation *) { return false; });
   }
 
   int64_t drawStep() { return random.below(2) ? 1 : -1; }
@@ -139,10 +134,15 @@ private:
   }
 
   bool change(arith::ConstantOp constant) {
+    if (auto flag = dyn_cast<BoolAttr>(constant.getValue())) {
+      constant.setValueAttr(BoolAttr::get(flag.getContext(), !flag.getValue()));
+      return true;
+    }
     auto number = dyn_cast<FloatAttr>(constant.getValue());
-    if (!number || number.getValue().isInfinity())
+    if (!number)
       return false;
-    double value = number.getValueAsDouble();
+    double value =
+        number.getValue().isInfinity() ? 0 : number.getValueAsDouble();
     constant.setValueAttr(FloatAttr::get(
         number.getType(), random.below(2) ? value + 1 : 2 * value));
     return cast<FloatAttr>(constant.getValue()) != number;

@@ -21,8 +21,8 @@ namespace kas::test {
 
 /// Changes one thing of a function in `module`: a number or an index of an
 /// access, a bound of a loop, a condition, a padding, an offset, a constant, an
-/// accumulation or a factor that goes away, a primitive of a stage. Returns
-/// what, or nothing when the change drawn is not possible.
+/// accumulation, a factor or a choice that goes away, a primitive of a stage.
+/// Returns what, or nothing when the change drawn is not possible.
 std::string mutateLowered(mlir::ModuleOp module, Random &random);
 
 } // namespace kas::test

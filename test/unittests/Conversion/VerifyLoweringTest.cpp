@@ -103,7 +103,18 @@ LogicalResult factor(RewriterBase &, ApplyOp apply) {
 } // namespace
 
 TEST_F(VerifyLoweringTest, AffineLoopsOfRandomOperators) {
-  forEachRandomOperator([&](OperatorOp op) { expectEqual(op, lowerToAffine); });
+  unsigned clipped = 0, maxima = 0, clippedMaxima = 0;
+  forEachRandomOperator([&](OperatorOp op) {
+    expectEqual(op, lowerToAffine);
+    Coordinates coordinates = getCoordinates(op);
+    bool isClipped = !coordinates.guards.empty();
+    clipped += isClipped;
+    maxima += coordinates.hasMax();
+    clippedMaxima += isClipped && coordinates.hasMax();
+  });
+  EXPECT_GT(clipped, 10u);
+  EXPECT_GT(maxima, 10u);
+  EXPECT_GT(clippedMaxima, 5u);
   reportTimes();
 }
 
@@ -167,7 +178,7 @@ protected:
   void checkMutants(unsigned numWrong, LowerFn lower) {
     unsigned wrong = 0, harmless = 0, different = 0, accepted = 0;
     for (uint64_t seed = getFirstSeed();
-         wrong < numWrong && seed < getFirstSeed() + 20 * numWrong; ++seed) {
+         wrong < numWrong && seed < getFirstSeed() + 40 * numWrong; ++seed) {
       std::optional<Mutant> mutant = makeMutant(seed, lower);
       if (!mutant || HasFailure())
         continue;
