@@ -127,6 +127,9 @@ private:
       return true;
     if (expr.kind == CoordKind::Output || expr.kind == CoordKind::Reduce)
       return false;
+    // M9: the remainder is a shift of what the split has inside.
+    if (std::optional<ExprId> inner = getShiftedRemainder(space, node.expr))
+      return followsFrom(find(*inner), atoms);
     bool isBinary =
         expr.kind == CoordKind::Split || expr.kind == CoordKind::Unfold;
     return followsFrom(node.first, atoms) &&
@@ -287,6 +290,14 @@ private:
   bool isChannelPart(unsigned index) const {
     return !channelParts.empty() && channelParts[index];
   }
+  /// A shift of halves of one merge side by side.
+  bool isJoined(const Expr &shift) const {
+    if (shift.kind != CoordKind::Shift)
+      return false;
+    const Expr &split = space.getExpr(shift.first);
+    return split.kind == CoordKind::Split &&
+           joinHalves(split.first, split.second).has_value();
+  }
   Sum evaluateSplit(const Expr &split) const {
     if (std::optional<Sum> whole = joinHalves(split.first, split.second))
       return *whole;
@@ -430,10 +441,14 @@ private:
   Sum evaluateHalf(ExprId id) const {
     const Expr &half = space.getExpr(id);
     const Expr &whole = space.getExpr(half.first);
-    if (std::optional<ExprId> inner = getShiftedRemainder(space, id))
+    // S8: halves side by side are a whole, which carries nothing into one.
+    bool isShiftedWhole = isJoined(whole);
+    if (std::optional<ExprId> inner = getShiftedRemainder(space, id);
+        inner && !isShiftedWhole)
       return isCarryUnseen(half) ? addShift(*inner, getAmount(whole))
                                  : values[find(*inner)].plus(getAmount(whole));
-    if (const Expr *split = getCarriedSplit(space, id)) {
+    if (const Expr *split = getCarriedSplit(space, id);
+        split && !isShiftedWhole) {
       Sum sum = values[find(split->first)];
       if (!isCarryVoid(*split))
         sum.carries +=
