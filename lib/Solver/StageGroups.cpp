@@ -55,8 +55,8 @@ WeightGroups::WeightGroups(const StageGraph &graph, const StageCuts &cuts,
 void WeightGroups::findReached() {
   reachedWeights.assign(graph.numReductions, 0);
   reachesData.assign(graph.numReductions, false);
-  llvm::SmallVector<uint32_t> weightsOfPrimitive(graph.numPrimitives, 0);
-  llvm::SmallVector<bool> hasData(graph.numPrimitives, false);
+  weightsOfPrimitive.assign(graph.numPrimitives, 0);
+  hasData.assign(graph.numPrimitives, false);
   for (unsigned index = graph.coordinates.size(); index-- > 0;) {
     const StageGraph::Coordinate &coordinate = graph.coordinates[index];
     uint32_t weights = cuts.getWeights(index);
@@ -73,6 +73,15 @@ void WeightGroups::findReached() {
       reachesData[coordinate.producer] = isData;
     }
   }
+}
+
+uint64_t WeightGroups::getPrimitivesOf(uint32_t weights) const {
+  uint64_t primitives = 0;
+  for (unsigned index = 0; index < graph.numPrimitives; ++index)
+    if (!hasData[index] && weightsOfPrimitive[index] != 0 &&
+        (weightsOfPrimitive[index] & ~weights) == 0)
+      primitives |= uint64_t(1) << index;
+  return primitives;
 }
 
 uint64_t WeightGroups::getTensorSize(ArrayRef<unsigned> coordinates) const {
@@ -192,6 +201,45 @@ WeightGroups::findFirst(const StageShape &shape,
   return std::nullopt;
 }
 
+/// The best operands of a stage on weights with this cut replace those of
+/// `group` when they are better. Whether better ones would have been had some
+/// operand been possible as the first one.
+bool WeightGroups::tryCut(const GroupOperand &operand, const StageCut &cut,
+                          Group &group) {
+  if (cut.elements > options.maxIntermediateElements)
+    return false;
+  Group tried;
+  tried.cut = cut;
+  StageShape shape = getShape(operand, tried);
+  bool isBlocked = false;
+  auto visit = [&](ArrayRef<GroupOperand> operands) {
+    tried.cost = getCost(shape, operands);
+    if (group.isPossible && !isBetter(tried, group))
+      return;
+    if (!findFirst(shape, operands)) {
+      isBlocked = true;
+      return;
+    }
+    tried.isPossible = true;
+    tried.operands.assign(operands.begin(), operands.end());
+    group = tried;
+  };
+  forEachPartition(operand.weights, shape, visit);
+  return isBlocked;
+}
+
+/// What is computed before counts by the elements that are read.
+bool WeightGroups::isBetter(const Group &a, const Group &b) const {
+  auto getKey = [&](const Group &group) {
+    bool isPrepared = options.cost == StageCost::Prepared;
+    PlanCost cost = group.cost;
+    cost.traffic = llvm::SaturatingAdd(cost.traffic, group.cut.elements);
+    return std::tuple(isPrepared ? group.cut.elements : 0, cost.macs,
+                      cost.traffic, cost.stages);
+  };
+  return getKey(a) < getKey(b);
+}
+
 const WeightGroups::Group &WeightGroups::getGroup(const GroupOperand &operand) {
   auto key =
       std::make_tuple(operand.weights, operand.reductions, operand.excluded);
@@ -200,20 +248,20 @@ const WeightGroups::Group &WeightGroups::getGroup(const GroupOperand &operand) {
     return it->second;
   Group group;
   DoneSet done{operand.reductions, operand.weights, /*hasData=*/false};
-  auto found = cuts.find(done, /*primitives=*/0, operand.excluded);
-  if (!found.empty() &&
-      found.front().elements <= options.maxIntermediateElements) {
-    group.cut = found.front();
-    auto visit = [&](ArrayRef<GroupOperand> operands) {
-      PlanCost cost = getCost(getShape(operand, group), operands);
-      if ((group.isPossible && !(cost < group.cost)) ||
-          !findFirst(getShape(operand, group), operands))
-        return;
-      group.isPossible = true;
-      group.cost = cost;
-      group.operands.assign(operands.begin(), operands.end());
-    };
-    forEachPartition(operand.weights, getShape(operand, group), visit);
+  bool isBlocked = false;
+  for (const StageCut &cut :
+       cuts.find(done, /*primitives=*/0, operand.excluded))
+    isBlocked = tryCut(operand, cut, group);
+  // Some other cut may let an operand be the first one.
+  uint64_t free = getPrimitivesOf(operand.weights) & ~operand.excluded;
+  if (isBlocked && llvm::popcount(free) <= StageGraph::maxTried) {
+    uint64_t above = 0;
+    do {
+      for (const StageCut &cut :
+           cuts.find(done, above, operand.excluded | (free & ~above)))
+        tryCut(operand, cut, group);
+      above = (above - free) & free;
+    } while (above != 0);
   }
   return known.emplace(key, std::move(group)).first->second;
 }

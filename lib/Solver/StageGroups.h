@@ -91,6 +91,10 @@ private:
   };
 
   const Group &getGroup(const GroupOperand &operand);
+  bool tryCut(const GroupOperand &operand, const StageCut &cut, Group &group);
+  bool isBetter(const Group &a, const Group &b) const;
+  /// The primitives from which these weights are reached and nothing else.
+  uint64_t getPrimitivesOf(uint32_t weights) const;
   bool canBeFirst(const GroupOperand &operand, uint64_t primitives) const;
   /// Which operand of a stage on weights takes the place of the data.
   std::optional<unsigned> findFirst(const StageShape &shape,
@@ -112,6 +116,9 @@ private:
   /// data.
   llvm::SmallVector<uint32_t> reachedWeights;
   llvm::SmallVector<bool> reachesData;
+  /// The same of primitives.
+  llvm::SmallVector<uint32_t> weightsOfPrimitive;
+  llvm::SmallVector<bool> hasData;
   /// By weights, what is summed and what is excluded.
   std::map<std::tuple<uint32_t, uint32_t, uint64_t>, Group> known;
 };

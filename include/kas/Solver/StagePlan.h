@@ -63,6 +63,9 @@ struct StageGraph {
   /// Of more weights than this, a stage multiplies all that it takes with one
   /// another first, or none.
   static constexpr unsigned maxGrouped = 5;
+  /// Of more primitives than this below weights alone, a stage on these weights
+  /// takes those that make its result smallest, or is none.
+  static constexpr int maxTried = 8;
 };
 
 /// What a stage multiplies.

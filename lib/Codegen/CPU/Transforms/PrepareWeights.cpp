@@ -178,16 +178,24 @@ void Preparation::collect() {
   for (Value result : body.getTerminator()->getOperands())
     if (Operation *buffer = getBuffer(result).getDefiningOp())
       buffers.remove(buffer);
-  // A buffer is one of weights until something else writes to it.
+  // A buffer is one of weights until something else writes to it, or reads it
+  // before the last of its values is there.
+  SmallVector<std::pair<Operation *, Accesses>> rest;
   for (bool changed = true; changed;) {
     size_t before = operations.size();
-    llvm::erase_if(operations, [&](const auto &entry) {
+    llvm::erase_if(operations, [&](auto &entry) {
       if (dependsOnWeights(entry.first, entry.second))
         return false;
       removeBuffers(entry.second);
+      rest.push_back(entry);
       return true;
     });
     changed = operations.size() != before;
+    for (const auto &[reader, ofReader] : rest)
+      for (const auto &[writer, ofWriter] : operations)
+        for (Value value : ofWriter.writes)
+          if (reader->isBeforeInBlock(writer) && ofReader.reads.contains(value))
+            changed |= buffers.remove(value.getDefiningOp());
   }
   SetVector<Operation *> filled;
   for (const auto &[op, accesses] : operations) {
@@ -267,8 +275,10 @@ void Preparation::move() {
     Value view =
         take(start, function.getArguments().back(), buffer, offset).getResult();
     buffer->getResult(0).replaceAllUsesWith(view);
-    buffer->erase();
   }
+  // The builder may stand before one of them until here.
+  for (Operation *buffer : buffers)
+    buffer->erase();
 
   builder.setInsertionPointAfter(prepare);
   auto count = func::FuncOp::create(
