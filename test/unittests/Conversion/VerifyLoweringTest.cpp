@@ -24,6 +24,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"
@@ -157,6 +158,52 @@ TEST_F(VerifyLoweringTest, LinalgOfRandomOperators) {
 TEST_F(VerifyLoweringTest, StagesOfRandomOperators) {
   forEachRandomOperator([&](OperatorOp op) { expectEqual(op, factor); });
   reportTimes();
+}
+
+TEST_F(VerifyLoweringTest, OtherShapesAreDifferent) {
+  auto module = parseSourceString<ModuleOp>(R"(
+    kas.operator @half(%i: 3) from [6] {
+      %x = kas.stride %i by 2 : 3
+      kas.yield data(%x)
+    }
+    func.func @run(%x: tensor<6xf32>) {
+      return
+    }
+  )",
+                                            &context);
+  ASSERT_TRUE(module);
+  auto op = module->lookupSymbol<OperatorOp>("half");
+  Value x = module->lookupSymbol<func::FuncOp>("run").getArgument(0);
+  LoweringResult result = compareLowering(op, x, x);
+  EXPECT_EQ(result.verdict, LoweringVerdict::Different);
+  EXPECT_EQ(result.message, "requires tensors of its shapes, got others");
+}
+
+// A value that is used twice is read twice.
+TEST_F(VerifyLoweringTest, RepeatedUsesAreBounded) {
+  std::string text = R"(
+    kas.operator @copy(%i: 6) from [6] {
+      kas.yield data(%i)
+    }
+    func.func @run(%x0: tensor<6xf32>) -> tensor<6xf32> {
+      %e = tensor.empty() : tensor<6xf32>
+  )";
+  for (unsigned i = 0; i < 20; ++i) {
+    std::string x = "%x" + std::to_string(i);
+    text += "%x" + std::to_string(i + 1) + " = linalg.add ins(" + x + ", " + x +
+            " : tensor<6xf32>, tensor<6xf32>) outs(%e : tensor<6xf32>) "
+            "-> tensor<6xf32>\n";
+  }
+  text += "return %x20 : tensor<6xf32>\n}";
+  auto module = parseSourceString<ModuleOp>(text, &context);
+  ASSERT_TRUE(module);
+  auto op = module->lookupSymbol<OperatorOp>("copy");
+  auto function = module->lookupSymbol<func::FuncOp>("run");
+  LoweringResult result = compareLowering(
+      op, function.getArguments(),
+      function.getBody().front().getTerminator()->getOperand(0));
+  EXPECT_EQ(result.verdict, LoweringVerdict::Undecided);
+  EXPECT_EQ(result.message, "it has more than 10000 steps");
 }
 
 //===----------------------------------------------------------------------===//
