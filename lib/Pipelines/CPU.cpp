@@ -23,7 +23,6 @@
 using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
-using llvm::Expected;
 
 //===----------------------------------------------------------------------===//
 // The pipeline
