@@ -131,6 +131,8 @@ struct StagePlanOptions {
 
 /// The plan with the fewest multiply-adds; among those, the one with the least
 /// traffic, then with the fewest stages. The single loop nest is always a plan.
+/// Where a coordinate of a weight is an operand of a primitive from which only
+/// weights are reached, stages on these weights are not all tried.
 StagePlan planStages(const StageGraph &graph,
                      const StagePlanOptions &options = {});
 

@@ -113,11 +113,16 @@ private:
       for (ExprId id : atomsOfWeights.back())
         atoms.push_back(find(id));
     }
-    for (unsigned index : graph.expanded)
+    for (unsigned index : graph.expanded) {
+      // M9: with the quotient goes what is carried into.
+      while (const Expr *split =
+                 getCarriedSplit(space, graph.nodes[index].expr))
+        index = find(split->first);
       if (llvm::none_of(weights, [&](llvm::ArrayRef<unsigned> atoms) {
             return followsFrom(index, atoms);
           }))
         expanded.push_back(index);
+    }
   }
 
   bool followsFrom(unsigned index, llvm::ArrayRef<unsigned> atoms) const {
@@ -376,20 +381,14 @@ private:
     return addShift(shift.first, amount);
   }
 
-  /// H6: when the quotient of a merge is dropped, the remainder may as well be
-  /// shifted as the whole.
+  /// H6: the remainder of a merge of a shift is the shift of the remainder; the
+  /// quotient, when it is dropped, may as well be that of what is shifted.
   bool isQuotientDropped(const Expr &half) const {
     return llvm::any_of(graph.expanded, [&](unsigned index) {
       const Expr &dropped = space.getExpr(graph.nodes[index].expr);
       return dropped.kind == CoordKind::MergeQuotient &&
              dropped.first == half.first && dropped.second == half.second;
     });
-  }
-  Sum getMerged(const Expr &half) const {
-    const Expr &whole = space.getExpr(half.first);
-    return whole.kind == CoordKind::Shift
-               ? values[find(whole.first)].plus(getAmount(whole))
-               : values[find(half.first)];
   }
 
   uint64_t hashHalf(const Expr &half, uint64_t whole) const {
@@ -412,10 +411,10 @@ private:
         rest && isCarryVoid(split)) {
       Sum inner = addShift(split.second, getAmount(shift));
       Expr part{half.kind, isQuotient ? *rest : block, 0, block};
+      if (!isQuotient)
+        return Sum{hashHalf(part, hashUnshifted(inner)), 0, inner.shift};
       Sum sum = {hashHalf(part, hash(inner, innerSize))};
-      return isQuotient
-                 ? makeSplit(half.size, values[find(split.first)], sum, *rest)
-                 : sum;
+      return makeSplit(half.size, values[find(split.first)], sum, *rest);
     }
     std::optional<SizeId> rest = divide(block, innerSize);
     if (!rest || !isQuotientDropped(half))
@@ -459,11 +458,12 @@ private:
       return *sum;
     if (std::optional<Sum> sum = evaluateHalfOfStride(half))
       return *sum;
-    Sum merged = getMerged(half);
-    if (merged.shift == 0 || !isQuotientDropped(half))
+    const Sum &merged = values[find(half.first)];
+    bool isRemainder = half.kind == CoordKind::MergeRemainder;
+    if (merged.shift == 0 || !(isRemainder || isQuotientDropped(half)))
       return {hashHalf(half, hashes[find(half.first)])};
     uint64_t root = hashHalf(half, hashUnshifted(merged));
-    return {root, 0, half.kind == CoordKind::MergeRemainder ? merged.shift : 0};
+    return {root, 0, isRemainder ? merged.shift : 0};
   }
 
   /// W9: a weight that is indexed by a shift, or by the remainder of one, is a
@@ -471,7 +471,7 @@ private:
   uint64_t hashAtom(unsigned index) const {
     const Expr &expr = space.getExpr(graph.nodes[index].expr);
     if (expr.kind == CoordKind::MergeRemainder && !evaluateHalfOfStride(expr)) {
-      Sum merged = getMerged(expr);
+      const Sum &merged = values[find(expr.first)];
       if (merged.shift != 0)
         return hashHalf(expr, hashUnshifted(merged));
     }

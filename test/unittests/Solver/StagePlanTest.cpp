@@ -31,10 +31,11 @@ public:
   /// As in operators, every reduction reaches a tensor (C11), and tensors have
   /// a coordinate at least (C10).
   StageGraph next(unsigned minWeights, unsigned maxReductions,
-                  unsigned maxWeights, unsigned maxPrimitives) {
+                  unsigned maxWeights, unsigned maxPrimitives,
+                  bool isExact = false) {
     do
       make(minWeights, maxReductions, maxWeights, maxPrimitives);
-    while (!isLegal());
+    while (!isLegal() || (isExact && hasNestedWeights()));
     return graph;
   }
 
@@ -85,6 +86,24 @@ private:
         return false;
     }
     return true;
+  }
+
+  /// Whether a coordinate of a weight is an operand of a primitive from which
+  /// only weights are reached: not every weight can take the place of the data
+  /// in a stage then, and only the smallest results are tried.
+  bool hasNestedWeights() const {
+    uint64_t ofData = 0;
+    for (unsigned index = graph.coordinates.size(); index-- > 0;) {
+      const StageGraph::Coordinate &coordinate = graph.coordinates[index];
+      bool isOperand = coordinate.consumer != StageGraph::noPrimitive;
+      bool hasData = llvm::is_contained(graph.data, index) ||
+                     (isOperand && (ofData >> coordinate.consumer & 1));
+      if (isOperand && !hasData && isInWeight(index))
+        return true;
+      if (coordinate.producerKind == Producer::Primitive && hasData)
+        ofData |= uint64_t(1) << coordinate.producer;
+    }
+    return false;
   }
 
   unsigned below(unsigned bound) { return engine() % bound; }
@@ -469,7 +488,7 @@ static void compareWithBruteForce(StageCost cost, unsigned minWeights,
                                   unsigned trials) {
   unsigned staged = 0, ofWeights = 0, sumsOfWeights = 0;
   for (unsigned seed = 0; seed < trials; ++seed) {
-    StageGraph graph = RandomGraph(seed).next(minWeights, 4, 3, 4);
+    StageGraph graph = RandomGraph(seed).next(minWeights, 4, 3, 4, true);
     StagePlanOptions options;
     options.cost = cost;
     StagePlan plan = planStages(graph, options);
