@@ -102,7 +102,7 @@ module @W1_stride attributes {rule.statement = "one indexed by a strided coordin
     %s = kas.stride %d by a : N
     kas.yield data(%s) weight(%w)
   }
-  module @near_miss attributes {rule.statement = "indexed by the quotient by the stride of what is shifted", rule.sizes = #kas.binding<N = 4, a = 2>} {
+  module @near_miss attributes {rule.statement = "one indexed by the quotient is indexed by the coordinate", rule.sizes = #kas.binding<N = 4, a = 2>} {
     kas.operator @before<N | a>(%i: N*a) from [N, a] {
       %q, %r = kas.merge %i by a : N*a
       %q_d, %q_w = kas.share %q : N

@@ -621,7 +621,7 @@ module @R15 attributes {rule.statement = "with j : [A], (A*i + j) / (A*B) = i / 
     %t = kas.split %r, %j : b, a
     kas.yield data(%q, %t)
   }
-  module @near_miss attributes {rule.statement = "j + B*... : the remainder in the other order", rule.sizes = #kas.binding<N = 2, a = 2, b = 3>} {
+  module @near_miss attributes {rule.statement = "the remainder in the other order", rule.sizes = #kas.binding<N = 2, a = 2, b = 3>} {
     kas.operator @after<N | a, b>(%i: N*b, %j: a) from [N, a*b] {
       %q, %r = kas.merge %i by b : N*b
       %t = kas.split %j, %r : a, b
