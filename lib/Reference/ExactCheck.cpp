@@ -60,7 +60,7 @@ Expected<ExactCheck> ExactCheck::create(const ExactProblem &problem,
   for (const ExactDesign &design : getDesigns(problem, options.format)) {
     std::optional<double> one = getMissBound(problem, design);
     if (!one && problem.maximumSize == 1) {
-      reason = "more values than there are";
+      reason = "more different values than are exact";
       continue;
     }
     check.design = design;
