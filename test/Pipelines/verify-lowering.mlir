@@ -12,7 +12,7 @@
 // RUN: kas-opt %s -kas-spirv-pipeline="verify-lowering profile=f16" -o /dev/null --remarks-filter=kas-verify-lowering 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=DEVICE
 
-// PROVEN-COUNT-9: remark: [Passed] Proven | Category:kas-verify-lowering
+// PROVEN-COUNT-12: remark: [Passed] Proven | Category:kas-verify-lowering
 // PROVEN-NOT:     Proven
 // LOOPS-DAG:      Proven | Category:kas-verify-lowering | operator=gram
 // LOOPS-DAG:      Proven | Category:kas-verify-lowering | operator=pool

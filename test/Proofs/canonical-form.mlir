@@ -265,7 +265,7 @@ module @W7 attributes {rule.statement = "two reductions taken by the same weight
     %t = kas.split %r, %s : K, L
     kas.yield data(%i, %t)
   }
-  module @near_miss attributes {rule.statement = "taken by different weights", rule.sizes = #kas.binding<N = 2, K = 2, L = 2>} {
+  module @near_miss attributes {rule.statement = "taken by different weights", rule.sizes = #kas.binding<N = 5, K = 2, L = 2>} {
     kas.operator @before<N, K, L>(%i: N, %j: N) from [N] {
       %r = kas.reduce sum : K
       %s = kas.reduce sum : L
@@ -537,7 +537,7 @@ module @W11 attributes {rule.statement = "with u = unfold(i, k) that the data ke
     %u = kas.unfold %i_d, %j_d : N, k
     kas.yield data(%u) weight(%i_w, %j_w)
   }
-  module @near_miss attributes {rule.statement = "only that weight has u: what is outside of the window comes back", rule.sizes = #kas.binding<N = 3, k = 3>} {
+  module @near_miss attributes {rule.statement = "only that weight has u: what is outside of the window comes back", rule.sizes = #kas.binding<N = 5, k = 3>} {
     kas.operator @before<N | k>(%i: N, %x: N) from [N] {
       %j = kas.reduce sum : k
       %i_d, %i_w = kas.share %i : N
@@ -1859,6 +1859,62 @@ module @E2_factors attributes {rule.statement = "dropping two factors of one uno
       %b_d, %b_w = kas.share %b : B
       kas.expand %ac : A*C
       kas.yield data(%b_d) weight(%b_w)
+    }
+  }
+}
+
+module @T4 attributes {rule.statement = "the quotient of a shift of a stride by b, merged by b, is what has the stride", rule.amounts = array<i64: 1>,
+                       rule.condition = affine_set<(d0)[N, b] : (d0 - 1 >= 0, b - d0 - 1 >= 0)>} {
+  kas.operator @before<N | b>(%i: N) from [N] {
+    %t = kas.stride %i by b : N
+    %s = kas.shift %t by 1 {expression = #d0} : N*b
+    %q, %r = kas.merge %s by b : N*b
+    kas.expand %r : b
+    kas.yield data(%q)
+  }
+  kas.operator @after<N | b>(%i: N) from [N] {
+    kas.yield data(%i)
+  }
+  module @near_miss attributes {rule.statement = "by -1", rule.sizes = #kas.binding<N = 3, b = 2>} {
+    kas.operator @before<N | b>(%i: N) from [N] {
+      %t = kas.stride %i by b : N
+      %s = kas.shift %t by -1 : N*b
+      %q, %r = kas.merge %s by b : N*b
+      kas.expand %r : b
+      kas.yield data(%q)
+    }
+    kas.operator @after<N | b>(%i: N) from [N] {
+      kas.yield data(%i)
+    }
+  }
+}
+
+module @T4_larger attributes {rule.statement = "the halves of a shift of a stride by b, merged by b*c, are those of what has the stride by c, the remainder with the stride and the shift", rule.amounts = array<i64: 1>,
+                              rule.condition = affine_set<(d0)[N, b, c] : (d0 - 1 >= 0, b - d0 - 1 >= 0)>} {
+  kas.operator @before<N | b, c>(%i: N*c) from [N, b*c] {
+    %t = kas.stride %i by b : N*c
+    %s = kas.shift %t by 1 {expression = #d0} : N*b*c
+    %q, %r = kas.merge %s by b*c : N*b*c
+    kas.yield data(%q, %r)
+  }
+  kas.operator @after<N | b, c>(%i: N*c) from [N, b*c] {
+    %q, %r = kas.merge %i by c : N*c
+    %t = kas.stride %r by b : c
+    %s = kas.shift %t by 1 {expression = #d0} : b*c
+    kas.yield data(%q, %s)
+  }
+  module @near_miss attributes {rule.statement = "by -1", rule.sizes = #kas.binding<N = 2, b = 2, c = 2>} {
+    kas.operator @before<N | b, c>(%i: N*c) from [N, b*c] {
+      %t = kas.stride %i by b : N*c
+      %s = kas.shift %t by -1 : N*b*c
+      %q, %r = kas.merge %s by b*c : N*b*c
+      kas.yield data(%q, %r)
+    }
+    kas.operator @after<N | b, c>(%i: N*c) from [N, b*c] {
+      %q, %r = kas.merge %i by c : N*c
+      %t = kas.stride %r by b : c
+      %s = kas.shift %t by -1 : b*c
+      kas.yield data(%q, %s)
     }
   }
 }

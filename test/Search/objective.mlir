@@ -1,30 +1,30 @@
 // A weighted sum: more parameters first.
-// RUN: kas-opt %s -kas-search="evaluations=30 objective=flops-1e9*params top=2 progress=true" -o %t.1 2>%t.log
+// RUN: kas-opt %s -kas-search="evaluations=20 objective=flops-1e9*params top=2 progress=true" -o %t.1 2>%t.log
 // RUN: FileCheck %s --check-prefix=SUM --input-file=%t.1
 // SUM-COUNT-2: kas.score = {flops = {{[0-9]+}} : i64, params = {{[0-9]+[0-9][0-9][0-9]}} : i64}
 // RUN: FileCheck %s --check-prefix=LOG --input-file=%t.log
-// LOG-COUNT-30: {"event":"candidate","id":{{[0-9]+}},"seconds":{{[0-9.e-]+}},"metrics":{"flops":{{[0-9.e+]+}},"params":{{[0-9.e+]+}}}}
+// LOG-COUNT-20: {"event":"candidate","id":{{[0-9]+}},"seconds":{{[0-9.e-]+}},"metrics":{"flops":{{[0-9.e+]+}},"params":{{[0-9.e+]+}}}}
 // LOG-NEXT: {"event":"front","hypervolume":{{[0-9.e-]+}},"axes":["flops-1e9*params"],"members":[{"id":{{[0-9]+}},"point":[-{{[0-9.]+}}]}
-// LOG-NEXT: {"event":"end","seconds":{{[0-9.e-]+}},"exhausted":false,"evaluated":30,"failed":0,"replayed":0,"asked":30,"expansions":{{[0-9]+}},"rollouts":{{[0-9]+}},"dead_ends":{{[0-9]+}},"duplicates":{{[0-9]+}}}
+// LOG-NEXT: {"event":"end","seconds":{{[0-9.e-]+}},"exhausted":false,"evaluated":20,"failed":0,"replayed":0,"asked":20,"expansions":{{[0-9]+}},"rollouts":{{[0-9]+}},"dead_ends":{{[0-9]+}},"duplicates":{{[0-9]+}}}
 // LOG-NOT: {{.}}
 
 // A front: its members come first and say so.
-// RUN: kas-opt %s -kas-search="evaluations=30 evaluators=flops,params,bytes objective=pareto(flops,params)" | FileCheck %s --check-prefix=FRONT
+// RUN: kas-opt %s -kas-search="evaluations=20 evaluators=flops,params,bytes objective=pareto(flops,params)" | FileCheck %s --check-prefix=FRONT
 // FRONT: attributes {kas.front, kas.origin = "conv1d", kas.score = {bytes = {{[0-9]+}} : i64, flops = {{[0-9]+}} : i64, params = {{[0-9]+}} : i64}}
 // FRONT: attributes {kas.origin
 // FRONT-NOT: kas.front
 
 // Limits come first: what is beyond one has failed.
-// RUN: kas-opt %s -kas-search="evaluations=30 limits=flops<=20000,params>=1 progress=true" 2>&1 | FileCheck %s --check-prefix=LIMIT
+// RUN: kas-opt %s -kas-search="evaluations=20 limits=flops<=20000,params>=1 progress=true" 2>&1 | FileCheck %s --check-prefix=LIMIT
 // LIMIT: "failure":"flops: the limit is flops <= 20000, got {{[0-9.e+]+}}"}
 // LIMIT: kas.score = {flops = 13824 : i64
 // RUN: kas-opt %s -kas-search="evaluations=9 limits=flops<=1" 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: warning: found no operator: all 9 candidates failed, the first because flops: the limit is flops <= 1, got
 
 // On a terminal one line says how it goes, and the front comes at the end.
-// RUN: %python %S/Inputs/terminal.py kas-opt %s -kas-search="evaluations=30 evaluators=flops,params,bytes progress=true" | FileCheck %s --check-prefix=LINE
-// LINE: 1/30 evaluated, 1 distinct, 100 % valid, best bytes {{[0-9.e+]+}} flops {{[0-9.e+]+}} params {{[0-9.e+]+}}, front 1, {{[0-9]+}} s
-// LINE: 30 evaluated and 0 failed in {{[0-9.]+}} s; front of {{[0-9]+}}, hypervolume {{[01]\.[0-9]+}}:
+// RUN: %python %S/Inputs/terminal.py kas-opt %s -kas-search="evaluations=20 evaluators=flops,params,bytes progress=true" | FileCheck %s --check-prefix=LINE
+// LINE: 1/20 evaluated, 1 distinct, 100 % valid, best bytes {{[0-9.e+]+}} flops {{[0-9.e+]+}} params {{[0-9.e+]+}}, front 1, {{[0-9]+}} s
+// LINE: 20 evaluated and 0 failed in {{[0-9.]+}} s; front of {{[0-9]+}}, hypervolume {{[01]\.[0-9]+}}:
 // LINE-NEXT: candidate bytes flops params
 // LINE-NEXT: {{^ +}}{{[0-9]+ +[0-9.e+]+ +[0-9.e+]+ +[0-9.e+]+$}}
 

@@ -192,7 +192,9 @@ TEST(LoweringPaths, AnyScheduleAgreesWithTheReference) {
   checkStrategy(
       [&](OpPassManager &manager) {
         manager.addPass(createKasSpecializePass());
-        manager.addPass(createKasRFactorPass());
+        KasRFactorPassOptions stages;
+        stages.cost = solver::StageCost::Prepared;
+        manager.addPass(createKasRFactorPass(stages));
         // Short vectors suit more operators.
         codegen::AttachCPUTargetOptions target;
         if (llvm::Triple(llvm::sys::getProcessTriple()).isX86())

@@ -120,6 +120,86 @@ private:
   bool collectValue(Value value, SetVector<Operation *> &found);
   /// Leaves what some other operation writes to.
   void removeBuffers(const Accesses &accesses) {
+    for (Value value : accesses.writes)
+      if (Operation *buffer = value.getDefiningOp())
+        buffers.remove(buffer);
+  }
+
+  func::FuncOp function;
+  /// The operations that fill buffers, the buffers, and the other operations
+  /// that they need.
+  SetVector<Operation *> loops, buffers, others;
+};
+
+} // namespace
+
+/// Whether `value` can be had from the weights alone; `found` gets what
+/// computes it, in order.
+bool Preparation::collectValue(Value value, SetVector<Operation *> &found) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getOwner() == &function.getBody().front() &&
+           isWeight(argument);
+  Operation *op = value.getDefiningOp();
+  if (isa<memref::AllocOp>(op))
+    return buffers.contains(op);
+  if (!isMemoryEffectFree(op) || op->getNumRegions() != 0)
+    return false;
+  for (Value operand : op->getOperands())
+    if (!collectValue(operand, found))
+      return false;
+  found.insert(op);
+  return true;
+}
+
+bool Preparation::dependsOnWeights(Operation *op, const Accesses &accesses) {
+  // What it computes is stored elsewhere.
+  if (!op->use_empty() || !accesses.areKnown)
+    return false;
+  SetVector<Value> values;
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  values.insert_range(op->getOperands());
+  SetVector<Operation *> found;
+  return llvm::all_of(values,
+                      [&](Value value) { return collectValue(value, found); });
+}
+
+void Preparation::collect() {
+  Block &body = function.getBody().front();
+  SmallVector<std::pair<Operation *, Accesses>> operations;
+  for (Operation &op : body) {
+    if (auto buffer = dyn_cast<memref::AllocOp>(op)) {
+      MemRefType type = buffer.getType();
+      if (type.hasStaticShape() && type.getElementType().isF32())
+        buffers.insert(&op);
+    } else if (!isa<memref::DeallocOp>(op) && !isMemoryEffectFree(&op)) {
+      operations.emplace_back(&op, Accesses(&op));
+    }
+  }
+  for (Value result : body.getTerminator()->getOperands())
+    if (Operation *buffer = getBuffer(result).getDefiningOp())
+      buffers.remove(buffer);
+  // A buffer is one of weights until something else writes to it, or reads it
+  // before the last of its values is there.
+  SmallVector<std::pair<Operation *, Accesses>> rest;
+  for (bool changed = true; changed;) {
+    size_t before = operations.size();
+    llvm::erase_if(operations, [&](auto &entry) {
+      if (dependsOnWeights(entry.first, entry.second))
+        return false;
+      removeBuffers(entry.second);
+      rest.push_back(entry);
+      return true;
+    });
+    changed = operations.size() != before;
+    for (const auto &[reader, ofReader] : rest)
+      for (const auto &[writer, ofWriter] : operations)
+        for (Value value : ofWriter.writes)
+          if (reader->isBeforeInBlock(writer) && ofReader.reads.contains(value))
+            changed |= buffers.remove(value.getDefiningOp());
+  }
+  SetVector<Operation *> used;
+  for (const auto &[op, accesses] : operations) {
+    loops.insert(op);
     for (ArrayRef<Value> values :
          {accesses.reads.getArrayRef(), accesses.writes.getArrayRef()})
       for (Value value : values)
@@ -198,7 +278,7 @@ void Preparation::move() {
         take(start, function.getArguments().back(), buffer, offset).getResult();
     buffer->getResult(0).replaceAllUsesWith(view);
   }
-  // The builder may stand before one of them until here.
+  // One of them may be where the builder inserts.
   for (Operation *buffer : buffers)
     buffer->erase();
 

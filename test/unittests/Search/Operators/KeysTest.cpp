@@ -32,6 +32,18 @@ kas.space @keys<N, C, D, H | s, g>
             occurrences.H = 3, occurrences.s = 4, occurrences.g = 4}
 )";
 
+constexpr llvm::StringLiteral strideText = R"(
+kas.space @keys<N, C, D, H | s, g>
+    [N, D unordered, H/s] from [N, C unordered, H]
+    bindings [<N = 1, C = 24, D = 36, H = 30, s = 2, g = 3>]
+    limits {depth = 16, chain = 100, reduce = 4, split = 6, merge = 4, shift = 4,
+            expand = 4, weights = 3, stride = 2, weight_takes = 0,
+            weight_shares = 0, rank_max = 100, pooling = 100, size_symbols = 3,
+            reduce_ratio = 1000, shift_block = 100, stride_size = 100,
+            occurrences.C = 3, occurrences.D = 3,
+            occurrences.H = 3, occurrences.s = 4, occurrences.g = 4}
+)";
+
 class KeysTest : public ProblemTest {
 protected:
   KeysTest() : problem(parse(keyText)) {}
@@ -399,29 +411,11 @@ TEST_F(KeysTest, M12OfSums) {
       << "a weight sees the carry";
 }
 
-namespace {
-constexpr llvm::StringLiteral strideText = R"(
-kas.space @keys<N, C, D, H | s, g>
-    [N, D unordered, H/s] from [N, C unordered, H]
-    bindings [<N = 1, C = 24, D = 36, H = 30, s = 2, g = 3>]
-    limits {depth = 16, chain = 100, reduce = 4, split = 6, merge = 4, shift = 4,
-            expand = 4, weights = 3, stride = 2, weight_takes = 0,
-            weight_shares = 0, rank_max = 100, pooling = 100, size_symbols = 3,
-            reduce_ratio = 1000, shift_block = 100, stride_size = 100,
-            occurrences.C = 3, occurrences.D = 3,
-            occurrences.H = 3, occurrences.s = 4, occurrences.g = 4}
-)";
-
-class StrideKeysTest : public KeysTest {
-protected:
-  StrideKeysTest() { problem = parse(strideText); }
-};
-} // namespace
-
 /// Which coordinates the weight has.
 enum class Seen { Base, Quotient, Both, Remainder, None };
 
-TEST_F(StrideKeysTest, T4) {
+TEST_F(KeysTest, T4) {
+  problem = parse(strideText);
   auto write = [](Seen seen) {
     return [=](W &x, ExprId d, ExprId h, ExprId c) {
       if (seen == Seen::Base)
@@ -445,7 +439,8 @@ TEST_F(StrideKeysTest, T4) {
 }
 
 /// The quotient of a shift by -1 is one before.
-TEST_F(StrideKeysTest, T4OfShiftsBack) {
+TEST_F(KeysTest, T4OfShiftsBack) {
+  problem = parse(strideText);
   auto write = [](bool isBack, bool isShifted) {
     return [=](W &x, ExprId d, ExprId h, ExprId c) {
       ExprId t = x.stride(h, "s");
