@@ -69,8 +69,8 @@ class Cost(NamedTuple):
 
     ``macs`` are the fewest multiply-adds when all that depends on weights alone was computed before, as for inference;
     ``flops`` are 2 for each. ``flops_unprepared`` are the fewest with new weights, ``training_flops`` the fewest for
-    that and the gradients of the data and of all weights. ``parameters`` are the elements of the weights, ``bytes`` those
-    of data, weights and output in f32.
+    that and the gradients of the data and of all weights. ``parameters`` are the elements of the weights, ``bytes``
+    those of data, weights and output in f32.
     """
 
     macs: int

@@ -122,10 +122,9 @@ static constexpr StringLiteral integerLimits[] = {
     "rank_max",    "window",      "weight_elements", "merge_elements",
     "stride_size", "shift_block", "size_symbols",    "size_powers"};
 static constexpr StringLiteral ratioLimits[] = {"reduce_ratio", "unfold_ratio"};
-static constexpr StringLiteral flagLimits[] = {"shift_backward", "swap_axes",
-                                               "weight_takes", "weight_shares",
-                                               "weights_by_position",
-                                               "rank_saves"};
+static constexpr StringLiteral flagLimits[] = {
+    "shift_backward", "swap_axes",           "weight_takes",
+    "weight_shares",  "weights_by_position", "rank_saves"};
 
 /// An integer or a float attribute as a number.
 static std::optional<double> toNumber(Attribute value) {
