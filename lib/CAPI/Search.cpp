@@ -167,6 +167,7 @@ static llvm::Error makeSession(KasSearcher &result, SpaceOp space,
   // The name is that of -kas-search.
   SearchSettings settings;
   llvm::raw_string_ostream(settings["space"]) << *space << "\n";
+  settings["flops_of"] = flopsOfPreparedWeights;
   for (size_t index = 0; index + 1 < options.numSettings; index += 2)
     settings[options.settings[index]] = options.settings[index + 1];
   return result.session->openStore(options.database, settings);

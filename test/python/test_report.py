@@ -26,7 +26,7 @@ kas.space @layer<N, Cin, Cout, H, W | k, g>
     [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
     bindings [<N = 1, Cin = 8, Cout = 8, H = 6, W = 6, g = 4, k = 3>,
               <N = 1, Cin = 16, Cout = 16, H = 4, W = 4, g = 4, k = 3> x 3]
-    limits {depth = 8, reduce = 3, split = 2, merge = 2, unfold = 2}
+    limits {depth = 10, reduce = 4, split = 2, merge = 2, unfold = 2, weights = 3, rank_saves = 0}
 """
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 
@@ -49,7 +49,7 @@ def proceed(searcher, count, hostile=""):
         if candidate.id % 5 == 4:
             searcher.tell(candidate.id, error=f"loss became NaN in epoch {candidate.id}{hostile}")
             continue
-        accuracy = 0.9 - 1e3 / (1e3 + candidate.params) / 2 + int(candidate.key, 16) % 89 / 890
+        accuracy = 0.9 - 1e3 / (1e3 + candidate.params) / 2 + int(candidate.key, 16) % 9973 / 99730
         searcher.tell(candidate.id, {"flops": candidate.flops, "params": candidate.params, "accuracy": accuracy})
 
 

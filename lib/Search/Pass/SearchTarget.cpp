@@ -47,7 +47,7 @@ public:
   }
   // Databases without this one count weights each time that data meets them.
   SearchSettings getSettings() const override {
-    return {{"flops_of", "prepared weights"}};
+    return {{"flops_of", flopsOfPreparedWeights.str()}};
   }
   llvm::Expected<std::unique_ptr<Evaluator>>
   makeEvaluator(llvm::StringRef name,

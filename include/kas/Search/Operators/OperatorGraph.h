@@ -82,6 +82,11 @@ struct OperatorGraph final : Solution {
   void getFeatures(llvm::SmallVectorImpl<double> &features) const override;
 };
 
+/// What databases say under `flops_of` that hold such costs; others count the
+/// weights one by one.
+inline constexpr llvm::StringLiteral flopsOfPreparedWeights =
+    "prepared weights";
+
 /// The floating-point operations of `graph` for a purpose, summed over the
 /// bindings times their multiplicities; nothing when they do not fit 63 bits.
 std::optional<uint64_t> getFlops(const SearchProblem &problem,
