@@ -242,7 +242,15 @@ class Operator:
     @property
     def symbolic_cost(self) -> SymbolicCost:
         """The cost as one loop nest, over the symbols."""
-        return SymbolicCost(*(self._description[name] for name in SymbolicCost._fields))
+        description = self._description
+        return SymbolicCost(
+            description["macs"],
+            description["flops"],
+            description["flops_unprepared"],
+            description["training_flops"],
+            description["parameters"],
+            description["bytes"],
+        )
 
     def cost(self, binding: Binding = None) -> Cost:
         """The cost at a binding, with the best stages."""
