@@ -20,7 +20,7 @@
 // CHECK:         arith.constant 4608 : i64
 // CHECK:       func.func @layer(
 // CHECK-SAME:    %{{.*}}: memref<1x16x9x9xf32>, %{{.*}}: memref<32x16x3x3xf32>, %{{.*}}: memref<1x32x7x7xf32>, %[[PACKED:.*]]: memref<18432xi8>)
-// CHECK-NOT:     kas.packing
+// CHECK-NOT:     memref.alloc
 // CHECK:         memref.view %[[PACKED]]
 // CHECK:         vector.load %{{.*}} : memref<4608xf32>
 // CHECK:         vector.fma
@@ -62,12 +62,12 @@ func.func @sum_of_weights(%x: memref<4xf32>, %w: memref<25xf32>, %y: memref<4xf3
   %c1 = arith.constant 1 : index
   %c25 = arith.constant 25 : index
   %zero = arith.constant 0.0 : f32
-  %packed = memref.alloc() {kas.packing} : memref<1xf32>
+  %packed = memref.alloc() : memref<1xf32>
   %sum = scf.for %i = %c0 to %c25 step %c1 iter_args(%old = %zero) -> f32 {
     %v = memref.load %w[%i] : memref<25xf32>
     %new = arith.addf %old, %v : f32
     scf.yield %new : f32
-  } {kas.packing}
+  }
   memref.store %sum, %packed[%c0] : memref<1xf32>
   %s = memref.load %packed[%c0] : memref<1xf32>
   memref.store %s, %y[%c0] : memref<4xf32>

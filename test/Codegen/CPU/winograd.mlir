@@ -8,13 +8,12 @@
 
 // UNKNOWN: Cannot find option named 'fft'!
 
-// Windows are transformed by marked loops, which move to a function of their own; then tiles of 6x6 of the data, 36 products, and
+// Windows are transformed by loops that move to a function of their own; then tiles of 6x6 of the data, 36 products, and
 // tiles of 4x4 outputs.
 //
 // CHECK-LABEL: func.func @convolution(
-// CHECK:         memref.alloc() {alignment = 64 : i64, kas.packing} : memref<4608xf32>
+// CHECK:         memref.alloc() {alignment = 64 : i64} : memref<4608xf32>
 // CHECK-COUNT-36:  memref.store
-// CHECK:         } {kas.packing}
 // CHECK:         vector.maskedload
 // CHECK:         vector.shuffle
 // CHECK:         vector.fma

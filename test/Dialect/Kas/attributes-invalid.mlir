@@ -1,7 +1,7 @@
 // RUN: kas-opt %s -split-input-file -verify-diagnostics
 
 // A1: an operation's
-// expected-error@below {{expected an attribute of dialect kas among kas.site, kas.layer, kas.named_operator, kas.score, kas.origin, kas.candidate, kas.front, kas.programs, kas.layers, kas.parameters, kas.packing, kas.read, got kas.other}}
+// expected-error@below {{expected an attribute of dialect kas among kas.site, kas.layer, kas.named_operator, kas.score, kas.origin, kas.candidate, kas.front, kas.programs, kas.layers, kas.parameters, kas.read, got kas.other}}
 func.func @f() attributes {kas.other} {
   return
 }
@@ -302,16 +302,7 @@ module attributes {kas.parameters = ["conv1.weight"]} {}
 
 // -----
 
-// A12: no unit
-func.func @f() {
-  // expected-error@below {{expected a unit as kas.packing, got 1}}
-  %y = arith.constant {kas.packing = 1 : i64} 1.0 : f32
-  return
-}
-
-// -----
-
-// A13: another type
+// A12: another type
 func.func @f(%x: tensor<4xf32>) {
   // expected-error@below {{expected a number of type i64 as kas.read, got 1 : i32}}
   %y = bufferization.to_buffer %x {kas.read = 1 : i32} : tensor<4xf32> to memref<4xf32>
@@ -320,7 +311,7 @@ func.func @f(%x: tensor<4xf32>) {
 
 // -----
 
-// A13: another place
+// A12: another place
 func.func @f() {
   // expected-error@below {{expected kas.read on a bufferization.to_buffer, got arith.constant}}
   %y = arith.constant {kas.read = 1 : i64} 1.0 : f32
@@ -329,7 +320,7 @@ func.func @f() {
 
 // -----
 
-// A14: no string
+// A13: no string
 // expected-error@below {{expected a string as kas.name of argument 1, got @x}}
 func.func @f(%x: f32, %y: f32 {kas.name = @x}) {
   return
@@ -337,7 +328,7 @@ func.func @f(%x: f32, %y: f32 {kas.name = @x}) {
 
 // -----
 
-// A15: no string
+// A14: no string
 // expected-error@below {{expected a string as kas.init of argument 1, got 0.000000e+00}}
 func.func @f(%x: f32, %y: f32 {kas.init = 0.0 : f32}) {
   return
@@ -345,7 +336,7 @@ func.func @f(%x: f32, %y: f32 {kas.init = 0.0 : f32}) {
 
 // -----
 
-// A15: another text
+// A14: another text
 // expected-error@below {{argument 1: expected zeros, ones, constant(V), normal(S), uniform(B), positive(V) or kaiming(F), got 'random'}}
 func.func @f(%x: f32, %y: f32 {kas.init = "random"}) {
   return

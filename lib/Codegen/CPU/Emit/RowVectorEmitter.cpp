@@ -61,8 +61,6 @@ void RowVectorEmitter::emitPacking() {
   Value flat = flatten(weight.buffer, weight.size);
   auto outermost = scf::ForOp::create(builder, loc, constant(0),
                                       constant(paddedRows), constant(1));
-  for (Operation *op : {buffer.getOperation(), outermost.getOperation()})
-    op->setAttr(KasDialect::packingAttrName, builder.getUnitAttr());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(outermost.getBody());
   Value index = outermost.getInductionVar();

@@ -187,8 +187,6 @@ Value WinogradEmitter::transformWeights(Value weight) {
   auto outer =
       scf::ForOp::create(builder, loc, constant(0),
                          constant(conv.groups * conv.outputs), constant(1));
-  for (Operation *marked : {buffer.getDefiningOp(), outer.getOperation()})
-    marked->setAttr(KasDialect::packingAttrName, builder.getUnitAttr());
   builder.setInsertionPointToStart(outer.getBody());
   Value row = outer.getInductionVar(), perGroup = constant(conv.outputs);
   Value g = arith::DivUIOp::create(builder, loc, row, perGroup);

@@ -89,10 +89,6 @@ void CombinedInputs::emit(OpBuilder &builder, Location loc) {
     auto op = scf::ForOp::create(builder, loc, constant(0),
                                  constant(remainder.loops[loop].extent),
                                  constant(1), carried);
-    // The outermost loop may run once before the function.
-    if (!buffer->hasAttr(KasDialect::packingAttrName))
-      for (Operation *marked : {buffer.getOperation(), op.getOperation()})
-        marked->setAttr(KasDialect::packingAttrName, builder.getUnitAttr());
     builder.setInsertionPointToStart(op.getBody());
     indices[loop] = op.getInductionVar();
     return op;

@@ -105,8 +105,8 @@ makeRowVectorPlan(const StridedContraction &contraction,
                   CPUScheduleAttr schedule,
                   llvm::function_ref<void(const llvm::Twine &)> emitReason);
 
-/// Emits `contraction` as `plan` cuts it. The loop that packs the weights has
-/// the attribute `kas.packing`, and the buffer that it fills.
+/// Emits `contraction` as `plan` cuts it: a loop that packs the weights, and
+/// those that multiply.
 void emitRowVectors(mlir::OpBuilder &builder, mlir::Location loc,
                     const StridedContraction &contraction,
                     const RowVectorPlan &plan, const ContractionTarget &target,

@@ -62,28 +62,6 @@ struct PackContractions
     : kas::codegen::impl::PackContractionsBase<PackContractions> {
   using PackContractionsBase::PackContractionsBase;
 
-  /// Those that alone fill a buffer may run once before the function, if what
-  /// they read is a weight.
-  void markTransposes() {
-    getOperation().walk([](linalg::TransposeOp op) {
-      auto buffer = op.getInit().getDefiningOp<memref::AllocOp>();
-      bool alone =
-          buffer && llvm::all_of(buffer->getUsers(), [&](auto *user) {
-            if (user == op || isa<memref::DeallocOp>(user))
-              return true;
-            auto effects = dyn_cast<MemoryEffectOpInterface>(user);
-            return effects &&
-                   !effects.template getEffectOnValue<MemoryEffects::Write>(
-                       op.getInit());
-          });
-      if (!alone)
-        return;
-      auto mark = UnitAttr::get(op.getContext());
-      for (Operation *marked : {buffer.getOperation(), op.getOperation()})
-        marked->setAttr(KasDialect::packingAttrName, mark);
-    });
-  }
-
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) {
@@ -95,8 +73,6 @@ struct PackContractions
                                getContractionTarget(getOperation(), vectorBits),
                                /*deallocate=*/true, prepared};
     options.algorithm = algorithm;
-    if (prepared)
-      markTransposes();
     llvm::SmallPtrSet<Operation *, 8> erased;
     for (linalg::LinalgOp op : ops)
       if (!erased.contains(op) && failed(lower(op, options, erased)))

@@ -114,7 +114,6 @@ LogicalResult KasDialect::verifyOperationAttribute(Operation *op,
   auto isRead = [](Operation *op) {
     return op->getName().getStringRef() == "bufferization.to_buffer";
   };
-  auto isAny = [](Operation *) { return true; };
   auto isUnit = [](Attribute value) { return isa<UnitAttr>(value); };
   auto isString = [](Attribute value) { return isa<StringAttr>(value); };
   const Rule rules[] = {
@@ -138,8 +137,7 @@ LogicalResult KasDialect::verifyOperationAttribute(Operation *op,
        "a function", isFunction},
       {parametersAttrName, "an array of strings", areStrings, // A11
        "a function", isFunction},
-      {packingAttrName, "a unit", isUnit, "any operation", isAny}, // A12
-      {readAttrName, "a number of type i64", isI64,                // A13
+      {readAttrName, "a number of type i64", isI64,                // A12
        "a bufferization.to_buffer", isRead}};
   for (const Rule &rule : rules)
     if (attribute.getName() == rule.name)
@@ -169,13 +167,13 @@ LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                            << initializerAttrName << " on argument " << argument
                            << ", got " << name;
   auto text = dyn_cast<StringAttr>(attribute.getValue());
-  if (!text) // A14, A15
+  if (!text) // A13, A14
     return op->emitError() << "expected a string as " << name << " of argument "
                            << argument << ", got " << attribute.getValue();
   if (name == argumentNameAttrName)
     return success();
   llvm::Expected<Initializer> initializer = Initializer::parse(text.getValue());
-  if (!initializer) // A15
+  if (!initializer) // A14
     return op->emitError() << "argument " << argument << ": "
                            << llvm::toString(initializer.takeError());
   return success();

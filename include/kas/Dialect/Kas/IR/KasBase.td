@@ -45,7 +45,6 @@ def Kas_Dialect : Dialect {
     | `kas.front` | a unit: the candidate is on the Pareto front | results of searches |
     | `kas.programs` | a dictionary: for layers by name, the steps that transformed them | functions |
     | `kas.layers`, `kas.parameters` | names of what the results of the function are for, in their order | functions |
-    | `kas.packing` | a unit: a loop that rearranges weights, or a buffer that it fills | any operation |
     | `kas.read` | a number that keeps reads apart | `bufferization.to_buffer` |
 
     Those of arguments of functions: `kas.name`, the name by which files and other functions refer to the
@@ -66,10 +65,9 @@ def Kas_Dialect : Dialect {
     - A9: `kas.programs` is a dictionary of strings, on a function.
     - A10: `kas.layers` is an array of strings, on a function.
     - A11: `kas.parameters` is an array of strings, on a function.
-    - A12: `kas.packing` is a unit.
-    - A13: `kas.read` is a number of type `i64`, on a `bufferization.to_buffer`.
-    - A14: `kas.name` is a string.
-    - A15: `kas.init` is one of the texts above.
+    - A12: `kas.read` is a number of type `i64`, on a `bufferization.to_buffer`.
+    - A13: `kas.name` is a string.
+    - A14: `kas.init` is one of the texts above.
 
     Bytecode has the version of the dialect, which is 1.0; what was written before there was a version is read,
     and what a newer major version wrote is refused.
@@ -93,7 +91,6 @@ def Kas_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral layersAttrName = "kas.layers";
     static constexpr ::llvm::StringLiteral parametersAttrName =
         "kas.parameters";
-    static constexpr ::llvm::StringLiteral packingAttrName = "kas.packing";
     static constexpr ::llvm::StringLiteral readAttrName = "kas.read";
     /// Names of discardable attributes of arguments of functions.
     static constexpr ::llvm::StringLiteral argumentNameAttrName = "kas.name";
