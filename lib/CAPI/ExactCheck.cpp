@@ -9,7 +9,6 @@
 #include "kas/Reference/ExactCheck.h"
 #include "Handles.h"
 #include "kas/Conversion/OperatorModule.h"
-#include "kas/ExecutionEngine/CPUFunction.h"
 
 using namespace kas;
 using namespace kas::execution;
@@ -29,11 +28,7 @@ static Expected<llvm::json::Object> checkExactly(ModuleOp module,
       *problem, {.format = {}, .seed = options.seed, .draws = options.draws});
   if (!check)
     return check.takeError();
-  CPUPipelineOptions pipeline;
-  pipeline.threads = compile.threads;
-  JITOptions jit;
-  jit.optLevel = compile.optLevel;
-  auto function = compileForCPU(module, name, pipeline, jit);
+  auto function = compileFunction(module, name, compile);
   if (!function)
     return function.takeError();
   auto difference = check->findDifference(
@@ -73,13 +68,9 @@ bool kasOperatorCheckExactly(KasModule *module, const char *name,
                              KasExactOptions options, KasStream json,
                              KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
-  OwningOpRef<ModuleOp> alone = access.specializeAlone(name, binding);
-  if (!alone)
-    return false;
-  OwningOpRef<ModuleOp> program =
-      createOperatorModule(*alone->getOps<OperatorOp>().begin());
-  return writeCheck(access, *program, operatorFunctionName, compile, options,
-                    json);
+  OwningOpRef<ModuleOp> program = access.makeProgram(name, binding);
+  return program && writeCheck(access, *program, operatorFunctionName, compile,
+                               options, json);
 }
 
 bool kasModuleCheckExactly(KasModule *module, const char *function,

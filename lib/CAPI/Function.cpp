@@ -15,13 +15,19 @@ using namespace kas;
 using namespace kas::execution;
 using namespace mlir;
 
-KasFunction *kas::compile(ModuleAccess &access, ModuleOp module, StringRef name,
-                          KasCompileOptions options) {
+llvm::Expected<CompiledFunction> kas::compileFunction(ModuleOp module,
+                                                 StringRef name,
+                                                 KasCompileOptions options) {
   CPUPipelineOptions pipeline;
   pipeline.threads = options.threads;
   JITOptions jit;
   jit.optLevel = options.optLevel;
-  auto function = compileForCPU(module, name, pipeline, jit);
+  return compileForCPU(module, name, pipeline, jit);
+}
+
+KasFunction *kas::compile(ModuleAccess &access, ModuleOp module, StringRef name,
+                          KasCompileOptions options) {
+  auto function = compileFunction(module, name, options);
   if (!function) {
     access.report(function.takeError());
     return nullptr;
@@ -33,12 +39,9 @@ KasFunction *kasOperatorCompile(KasModule *module, const char *name,
                                 const char *binding, KasCompileOptions options,
                                 KasDiagnostics diagnostics) {
   ModuleAccess access(module, diagnostics);
-  OwningOpRef<ModuleOp> alone = access.specializeAlone(name, binding);
-  if (!alone)
-    return nullptr;
-  OwningOpRef<ModuleOp> program =
-      createOperatorModule(*alone->getOps<OperatorOp>().begin());
-  return compile(access, *program, operatorFunctionName, options);
+  OwningOpRef<ModuleOp> program = access.makeProgram(name, binding);
+  return program ? compile(access, *program, operatorFunctionName, options)
+                 : nullptr;
 }
 
 KasFunction *kasOperatorCompileGradient(KasModule *module, const char *name,

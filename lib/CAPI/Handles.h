@@ -60,6 +60,10 @@ public:
   /// The operator `name` at `binding`, in a module of its own.
   mlir::OwningOpRef<mlir::ModuleOp> specializeAlone(llvm::StringRef name,
                                                     const char *binding);
+  /// A module of which `operatorFunctionName` (Conversion) computes the
+  /// operator `name` at `binding`; null with an error.
+  mlir::OwningOpRef<mlir::ModuleOp> makeProgram(llvm::StringRef name,
+                                                const char *binding);
 
 private:
   std::unique_lock<std::mutex> lock;
@@ -68,7 +72,12 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
-/// Compiles the function `name` of the module; null with an error.
+/// Compiles the function `name` of the module as a caller's options say.
+llvm::Expected<execution::CompiledFunction>
+compileFunction(mlir::ModuleOp module, llvm::StringRef name,
+                KasCompileOptions options);
+
+/// As above, as a handle; null with an error.
 KasFunction *compile(ModuleAccess &access, mlir::ModuleOp module,
                      llvm::StringRef name, KasCompileOptions options);
 

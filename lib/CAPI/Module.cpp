@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Handles.h"
+#include "kas/Conversion/OperatorModule.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/InitAll.h"
 #include "mlir/IR/Verifier.h"
@@ -126,6 +127,14 @@ OwningOpRef<ModuleOp> ModuleAccess::specializeAlone(StringRef name,
   if (failed(specialize(builder, op, binding, name, emitError)))
     return {};
   return alone;
+}
+
+OwningOpRef<ModuleOp> ModuleAccess::makeProgram(StringRef name,
+                                                const char *binding) {
+  OwningOpRef<ModuleOp> alone = specializeAlone(name, binding);
+  if (!alone)
+    return {};
+  return createOperatorModule(*alone->getOps<OperatorOp>().begin());
 }
 
 //===----------------------------------------------------------------------===//

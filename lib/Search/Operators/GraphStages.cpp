@@ -63,6 +63,11 @@ private:
 };
 } // namespace
 
+StageGraph kas::search::getStageGraph(const OperatorGraph &graph,
+                                      const Binding &binding) {
+  return StageGraphBuilder(graph, binding).build();
+}
+
 std::optional<uint64_t> kas::search::getFlops(const SearchProblem &problem,
                                               const OperatorGraph &graph,
                                               solver::StageCost cost) {
@@ -71,8 +76,7 @@ std::optional<uint64_t> kas::search::getFlops(const SearchProblem &problem,
   uint64_t flops = 0;
   for (auto [binding, multiplicity] :
        llvm::zip_equal(problem.bindings, problem.multiplicities)) {
-    uint64_t macs =
-        planStages(StageGraphBuilder(graph, binding).build(), options).macs;
+    uint64_t macs = planStages(getStageGraph(graph, binding), options).macs;
     uint64_t ofBinding =
         llvm::SaturatingMultiply(macs, uint64_t(2 * multiplicity));
     flops = llvm::SaturatingAdd(flops, ofBinding);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LoweredEvaluator.h"
+#include "AffineValue.h"
 #include "kas/Reference/Evaluator.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,7 +17,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IntegerSet.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/MathExtras.h"
 #include <cmath>
 #include <memory>
 
@@ -49,31 +49,6 @@ struct Array {
     return &values[offset];
   }
 };
-
-int64_t evaluateExpr(AffineExpr expr, ArrayRef<int64_t> dims,
-                     ArrayRef<int64_t> symbols) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return constant.getValue();
-  if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return dims[dim.getPosition()];
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
-    return symbols[symbol.getPosition()];
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  int64_t left = evaluateExpr(binary.getLHS(), dims, symbols);
-  int64_t right = evaluateExpr(binary.getRHS(), dims, symbols);
-  switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    return left + right;
-  case AffineExprKind::Mul:
-    return left * right;
-  case AffineExprKind::FloorDiv:
-    return llvm::divideFloorSigned(left, right);
-  case AffineExprKind::CeilDiv:
-    return llvm::divideCeilSigned(left, right);
-  default:
-    return llvm::mod(left, right);
-  }
-}
 
 /// Calls `visit` with all points of a box, the last dimension fastest.
 void forEachPoint(ArrayRef<int64_t> shape,
@@ -117,8 +92,8 @@ private:
 
   static Point evaluateMap(AffineMap map, ArrayRef<int64_t> values) {
     return llvm::map_to_vector(map.getResults(), [&](AffineExpr expr) {
-      return evaluateExpr(expr, values.take_front(map.getNumDims()),
-                          values.drop_front(map.getNumDims()));
+      return getAffineValue(expr, values.take_front(map.getNumDims()),
+                            values.drop_front(map.getNumDims()));
     });
   }
 
@@ -257,8 +232,8 @@ private:
     for (auto [expr, isEquality] :
          llvm::zip_equal(set.getConstraints(), set.getEqFlags())) {
       int64_t value =
-          evaluateExpr(expr, ArrayRef(values).take_front(set.getNumDims()),
-                       ArrayRef(values).drop_front(set.getNumDims()));
+          getAffineValue(expr, ArrayRef(values).take_front(set.getNumDims()),
+                         ArrayRef(values).drop_front(set.getNumDims()));
       holds &= isEquality ? value == 0 : value >= 0;
     }
     Block *block = holds ? branch.getThenBlock() : branch.getElseBlock();

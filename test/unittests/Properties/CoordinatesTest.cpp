@@ -12,35 +12,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "AffineValue.h"
 #include "Properties.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/Support/MathExtras.h"
 #include "gtest/gtest.h"
 
 using namespace kas;
 using namespace kas::test;
 using namespace mlir;
-
-/// The value of `expr` at `point`, by integers alone.
-static int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> point) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return constant.getValue();
-  if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return point[dim.getPosition()];
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  int64_t left = ::evaluate(binary.getLHS(), point);
-  int64_t right = ::evaluate(binary.getRHS(), point);
-  switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    return left + right;
-  case AffineExprKind::Mul:
-    return left * right;
-  case AffineExprKind::FloorDiv:
-    return llvm::divideFloorSigned(left, right);
-  default:
-    return left - right * llvm::divideFloorSigned(left, right);
-  }
-}
 
 namespace {
 /// The values of all coordinates at one point, primitive by primitive.
@@ -70,11 +49,11 @@ private:
     int64_t extent = 0;
     primitive.getTopExpressions(bottoms, tops, guard, extent);
     if (guard) {
-      int64_t value = ::evaluate(guard, operands);
+      int64_t value = getAffineValue(guard, operands);
       exists &= value >= 0 && value < extent;
     }
     for (auto [result, top] : llvm::zip_equal(primitive->getResults(), tops))
-      values[result] = ::evaluate(top, operands);
+      values[result] = getAffineValue(top, operands);
   }
 };
 } // namespace
@@ -83,7 +62,7 @@ static bool checkPoint(OperatorOp op, const Coordinates &coordinates,
                        ArrayRef<int64_t> point) {
   PointValues expected(op, coordinates, point);
   bool exists = llvm::all_of(coordinates.guards, [&](const Guard &guard) {
-    int64_t value = ::evaluate(guard.expr, point);
+    int64_t value = getAffineValue(guard.expr, point);
     return value >= 0 && value < guard.extent;
   });
   EXPECT_EQ(exists, expected.exists);
@@ -91,7 +70,7 @@ static bool checkPoint(OperatorOp op, const Coordinates &coordinates,
     return !expected.exists;
   auto check = [&](ValueRange values, ArrayRef<AffineExpr> exprs) {
     for (auto [value, expr] : llvm::zip_equal(values, exprs))
-      EXPECT_EQ(::evaluate(expr, point), expected.values.lookup(value));
+      EXPECT_EQ(getAffineValue(expr, point), expected.values.lookup(value));
   };
   YieldOp yield = op.getYield();
   check(yield.getData(), coordinates.data);

@@ -87,6 +87,10 @@ struct OperatorGraph final : Solution {
 inline constexpr llvm::StringLiteral flopsOfPreparedWeights =
     "prepared weights";
 
+/// What the planner of stages needs of `graph` at `binding`.
+solver::StageGraph getStageGraph(const OperatorGraph &graph,
+                                 const Binding &binding);
+
 /// The floating-point operations of `graph` for a purpose, summed over the
 /// bindings times their multiplicities; nothing when they do not fit 63 bits.
 std::optional<uint64_t> getFlops(const SearchProblem &problem,

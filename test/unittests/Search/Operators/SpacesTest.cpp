@@ -8,8 +8,7 @@
 
 #include "Enumeration.h"
 #include "OperatorWriter.h"
-#include "Problems.h"
-#include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "PublishedSpaces.h"
 #include "kas/Search/Core/Enumerator.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
@@ -20,17 +19,7 @@ using namespace kas::search;
 
 namespace {
 
-/// The published spaces, from their files.
-class SpacesTest : public ProblemTest {
-protected:
-  std::shared_ptr<SearchProblem> load(llvm::StringRef name) {
-    std::string path = (llvm::Twine(KAS_SPACES_DIRECTORY) + "/" + name).str();
-    module = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
-    return std::make_shared<SearchProblem>(
-        SearchProblem::get(*module->getOps<SpaceOp>().begin()));
-  }
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-};
+class SpacesTest : public PublishedSpacesTest {};
 
 bool isSlow() { return std::getenv("KAS_SLOW_TESTS") != nullptr; }
 
@@ -402,48 +391,4 @@ TEST_F(SpacesTest, BoundsOnFlopsLoseNothing) {
   EXPECT_EQ(bounded.keys, unbounded.keys);
   EXPECT_GT(bounded.keys.size(), 1000u);
   EXPECT_LT(bounded.expansions, unbounded.expansions);
-}
-
-/// The fast costs are those of the stages that the compiler plans.
-TEST_F(SpacesTest, CostsAreThoseOfTheBestStages) {
-  std::shared_ptr<SearchProblem> problem = load("syno-resnet18.mlir");
-  Enumeration enumeration(problem, {});
-  mlir::OpBuilder builder(&context);
-  mlir::OwningOpRef<mlir::ModuleOp> scratch =
-      mlir::ModuleOp::create(builder.getUnknownLoc());
-  unsigned count = 0, every = isSlow() ? 25 : 40,
-           most = isSlow() ? 20000 : 1200;
-  auto check = [&](const GraphState &state) {
-    if (++count >= most)
-      enumeration.isStopped = true;
-    if (count % every != 0)
-      return;
-    auto graph =
-        std::static_pointer_cast<const OperatorGraph>(state.getSolution());
-    builder.setInsertionPointToStart(scratch->getBody());
-    OperatorOp op = buildOperator(builder, scratch->getLoc(), "candidate",
-                                  *problem, *graph);
-    uint64_t flops = 0, unprepared = 0, training = 0;
-    for (auto [binding, multiplicity] :
-         llvm::zip_equal(problem->bindings, problem->multiplicities)) {
-      auto cost = getCost(op, binding, [&] { return op.emitError(); });
-      ASSERT_TRUE(mlir::succeeded(cost));
-      flops += multiplicity * cost->flops;
-      unprepared += multiplicity * cost->flopsUnprepared;
-      training += multiplicity * cost->trainingFlops;
-    }
-    EXPECT_EQ(graph->cost.flops, flops);
-    auto getPlanned = [&](solver::StageCost cost) {
-      return getFlops(*problem, *graph, cost);
-    };
-    EXPECT_EQ(getPlanned(solver::StageCost::Prepared), flops);
-    EXPECT_EQ(getPlanned(solver::StageCost::Unprepared), unprepared);
-    EXPECT_EQ(getPlanned(solver::StageCost::Training), training);
-    EXPECT_LE(flops, unprepared);
-    EXPECT_LE(unprepared, training);
-    op.erase();
-  };
-  enumeration.onOperator = check;
-  enumeration.run();
-  EXPECT_GE(count, 1200u);
 }
