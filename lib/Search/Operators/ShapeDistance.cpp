@@ -265,9 +265,9 @@ bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items,
   low = {SizeTable::one, ShapeItem::Droppable, 0, 0};
   if (isTooFar(items, rest, limit))
     return false;
-  // One merge is tried with all blocks. What more of them can reach is not
+  // Two merges are tried with all blocks. What more of them can reach is not
   // worked out: they are many, and cut little.
-  if (rest.merge > 0)
+  if (rest.merge > 1)
     return !getCuts(whole.size, isSmall).empty();
   uint64_t sum = 0;
   for (const ShapeItem &item : items.drop_back(2))
@@ -486,8 +486,8 @@ bool ShapeDistance::isWithin(llvm::ArrayRef<ShapeItem> unsorted,
                                                   b.windowBelow);
   });
   bool isFound = ShapePartition(*this, items, budget, limit).isFeasible() ||
-                 canMerge(items, budget, limit) ||
-                 canStride(items, budget, limit);
+                 canStride(items, budget, limit) ||
+                 canMerge(items, budget, limit);
   if (memo.isFull() && 2 * memo.getMemorySize() > maxBytes)
     memo = FlatMap<Known>(minCapacity);
   Known &known = memo[key];

@@ -34,12 +34,14 @@ kas.space @conv2d<N, Cin, Cout, H, W | k, g>
     bindings [<Cin = 64, Cout = 64, H = 56, N = 1, W = 56, g = 4, k = 3> x 4,
               <Cin = 512, Cout = 512, H = 7, N = 1, W = 7, g = 4, k = 3> x 3]
     limits {depth = 10, merge = 2, shift = 1}
+    budget {flops = 8.08e+08, min_flops = 1.62e+08}
 )",
     R"(
-kas.space @conv2d_strided<N, Cin, Cout, H, W | k, s, g>
+kas.space @conv1x1_strided<N, Cin, Cout, H, W | s, g>
     [N, Cout unordered, H/s, W/s] from [N, Cin unordered, H, W]
-    bindings [<Cin = 64, Cout = 128, H = 56, N = 1, W = 56, g = 4, k = 3, s = 2>]
-    limits {depth = 10, merge = 2, shift = 1, stride = 2}
+    bindings [<Cin = 64, Cout = 128, H = 56, N = 1, W = 56, g = 4, s = 2>]
+    limits {depth = 8, merge = 2, reduce = 2, shift = 1, stride = 2, unfold = 0}
+    budget {flops = 6.4e+06, min_flops = 1.3e+06}
 )",
     R"(
 kas.space @linear<N, Cin, Cout | g>
@@ -144,10 +146,7 @@ TEST_F(CostsTest, CostsOfThePublishedListEqualBruteForce) {
 
 TEST_F(CostsTest, CostsOfExtractedSpacesEqualBruteForce) {
   for (llvm::StringRef text : extracted) {
-    auto problem = std::make_shared<SearchProblem>(*parse(text));
-    // Deeper operators are found slowly where strides are allowed.
-    if (!isSlow())
-      problem->limits.depth = std::min(problem->limits.depth, 7u);
-    compareWithBruteForce(problem, isSlow() ? 400 : 10);
+    compareWithBruteForce(std::make_shared<SearchProblem>(*parse(text)),
+                          isSlow() ? 400 : 10);
   }
 }
