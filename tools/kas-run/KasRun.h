@@ -14,6 +14,7 @@
 #define KAS_TOOLS_KASRUN_H
 
 #include "kas/Codegen/GPU/Options.h"
+#include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/Timing.h"
 #include "kas/Support/ParseModule.h"
@@ -67,6 +68,9 @@ struct RunReport {
   /// `N=1,C=64`, for operators and kernels.
   std::optional<std::string> binding;
   std::optional<int64_t> macs, params;
+  /// Of operators; printed as text where `printsCost`.
+  std::optional<Cost> cost;
+  bool printsCost = false;
   std::optional<execution::Timing> timing;
   std::optional<double> compileMilliseconds;
   execution::CompileTimes compileTimes;

@@ -42,6 +42,8 @@ makeConcrete(OperatorOp op, const RunSettings &settings, RunReport &report) {
     return diagnostics.takeError();
   report.params = cost->parameters;
   report.macs = cost->macs;
+  report.cost = *cost;
+  report.printsCost = settings.cost;
   report.binding = formatBinding(op.getSymbolSet(), *binding);
   mlir::OpBuilder builder(op);
   mlir::FailureOr<OperatorOp> concrete = specialize(

@@ -72,6 +72,11 @@ static void printJSON(llvm::raw_ostream &stream, const RunReport &report) {
   }
   if (report.params)
     json.attribute("params", *report.params);
+  if (report.cost) {
+    json.attribute("flops_unprepared", report.cost->flopsUnprepared);
+    json.attribute("training_flops", report.cost->trainingFlops);
+    json.attribute("bytes", report.cost->bytes);
+  }
   if (report.compileMilliseconds)
     json.attribute("compile_ms", *report.compileMilliseconds);
   if (report.preparedElements)
@@ -110,6 +115,10 @@ void RunReport::print(llvm::raw_ostream &stream, bool json) const {
     stream << "  MACs " << *macs << ", FLOPs " << 2 * *macs << "\n";
   if (params)
     stream << "  parameters " << *params << "\n";
+  if (cost && printsCost)
+    stream << "  unprepared FLOPs " << cost->flopsUnprepared
+           << ", training FLOPs " << cost->trainingFlops << ", bytes "
+           << cost->bytes << "\n";
   if (compileMilliseconds) {
     const CompileTimes &times = compileTimes;
     double passes = *compileMilliseconds - times.translate - times.optimize -
