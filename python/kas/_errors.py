@@ -33,6 +33,9 @@ class Error(Exception):
         self.diagnostics = [Diagnostic(*entry) for entry in diagnostics]
         super().__init__("\n".join(str(entry) for entry in self.diagnostics) or "the call failed without a reason")
 
+    def __reduce__(self) -> tuple[type[Error], tuple[list[Diagnostic]]]:
+        return type(self), (self.diagnostics,)
+
 
 class MissingExtraError(ImportError):
     """A part of kas needs a package that is not installed."""

@@ -17,16 +17,29 @@ class Function:
     """A compiled function on f32 arrays of fixed shapes.
 
     Takes NumPy arrays, torch tensors on the CPU and whatever else speaks DLPack, without copies, and gives arrays of
-    the kind of the first argument. Runs without Python's lock, in any number of threads at once.
+    the kind of the first argument. Runs without Python's lock, in any number of threads at once. A copy is the function
+    itself; one that was pickled is compiled anew where it is loaded.
     """
 
-    def __init__(self, handle: _kas.Function):
+    def __init__(self, module: _kas.Module, text: str, method: str, *arguments: Any):
+        """Compiles by a method of `module`; `text` is a module for which it does the same."""
+        self._source = (text, method, arguments)
+        handle: _kas.Function = getattr(module, method)(*arguments)
         self._handle = handle
         self.arguments: list[tuple[str, tuple[int, ...]]] = [(name, tuple(shape)) for name, shape in handle.arguments]
         """Name and shape of each argument."""
         self.check: ExactCheck | None = None
         """What it was compared on with the reference when it was compiled with `check="exact"`."""
         self.results: list[tuple[str, tuple[int, ...]]] = [(name, tuple(shape)) for name, shape in handle.results]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _compile, (*self._source, self.check)
+
+    def __copy__(self) -> Function:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Function:
+        return self
 
     @property
     def compile_milliseconds(self) -> float:
@@ -54,6 +67,13 @@ class Function:
         if message is not None:
             raise Error(message)
         return results[0] if len(results) == 1 and not isinstance(out, (list, tuple)) else results
+
+
+def _compile(text: str, method: str, arguments: tuple[Any, ...], check: ExactCheck | None) -> Function:
+    """A function that was pickled; `check` was done when it was compiled first."""
+    function = Function(_kas.Module(text, "<function>"), text, method, *arguments)
+    function.check = check
+    return function
 
 
 def _is_torch(array: Any) -> bool:

@@ -90,7 +90,8 @@ class Kernel:
 
     def _compile(self, binding: Binding, batch: int, gradient: bool, threads: int, opt_level: int) -> Function:
         handle = self.module._handle
-        return Function(handle.compile_kernel(self.name, binding_to_text(binding), batch, gradient, threads, opt_level))
+        arguments = (binding_to_text(binding), batch, gradient, threads, opt_level)
+        return Function(handle, str(self), "compile_kernel", self.name, *arguments)
 
     def evaluate(self, binding: Binding, inputs: Sequence[Any], weights: Sequence[Any] = ()) -> numpy.ndarray:
         """The output of one sample, without a batch, by the reference evaluator that defines what kernels mean."""

@@ -101,7 +101,10 @@ class Shapes(NamedTuple):
 
 
 class Module:
-    """An MLIR module: operators, kernels, spaces, functions. Safe to use from several threads."""
+    """An MLIR module: operators, kernels, spaces, functions. Safe to use from several threads.
+
+    Copies and pickles hold its text.
+    """
 
     def __init__(self, text: str, name: str = "<string>"):
         if not isinstance(text, str):
@@ -112,6 +115,9 @@ class Module:
 
     def __str__(self) -> str:
         return self._handle.print(False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Module, (str(self),), {"remarks": self.remarks}
 
     def to_generic(self) -> str:
         """The module in MLIR's generic form."""
@@ -178,7 +184,7 @@ class Module:
 
         `check`, `seed` and `draws` as in `Operator.compile`, for functions that compute with `kas.apply` alone.
         """
-        compiled = Function(self._handle.compile_function(function, threads, opt_level))
+        compiled = Function(self._handle, str(self), "compile_function", function, threads, opt_level)
         compiled.check = check_function(
             self._handle, function, None, check, threads=threads, opt_level=opt_level, seed=seed, draws=draws
         )
@@ -308,7 +314,7 @@ class Operator:
         if device != "cpu":
             raise ValueError(f"the device must be 'cpu', got {device!r}")
         text, handle = binding_to_text(binding), self.module._handle
-        compiled = Function(handle.compile(self.name, text, threads, opt_level))
+        compiled = Function(handle, str(self), "compile", self.name, text, threads, opt_level)
         compiled.check = check_function(
             handle, self.name, text, check, threads=threads, opt_level=opt_level, seed=seed, draws=draws
         )
@@ -337,10 +343,8 @@ class Operator:
             raise ValueError(f"the device must be 'cpu', got {device!r}")
         if not 0 <= tensor <= self.num_weights:
             raise ValueError(f"the tensor must be 0 (the data) to {self.num_weights}, got {tensor}")
-        handle = self.module._handle.compile_gradient(
-            self.name, binding_to_text(binding), tensor, _GRADIENT_LOWERINGS[lowering], threads, opt_level
-        )
-        return Function(handle)
+        arguments = (binding_to_text(binding), tensor, _GRADIENT_LOWERINGS[lowering], threads, opt_level)
+        return Function(self.module._handle, str(self), "compile_gradient", self.name, *arguments)
 
     def evaluate(self, binding: Binding, data: Any, *weights: Any) -> numpy.ndarray:
         """The output by the slow evaluator that defines what operators mean, for tests."""

@@ -206,6 +206,9 @@ class Searcher:
         self.num_replayed = len(self._results)
         """How many outcomes the database had."""
 
+    def __reduce__(self) -> str:
+        raise TypeError("a kas.Searcher cannot be pickled or copied; send its candidates, or open its database")
+
     def __enter__(self) -> Searcher:
         return self
 

@@ -108,7 +108,8 @@ class Pool:
     """`workers` processes with the trainer in each. One thread at a time may use it.
 
     `time_limit` is in seconds for one job, `memory_limit` in MiB of address space of a worker. A worker that is late or
-    dies is started anew; its job has failed, after a second try where it died by itself.
+    dies is started anew; its job has failed, after a second try where it died by itself. `start_method` is that of
+    `multiprocessing`; by default "fork", but "spawn" for other devices than the CPU.
     """
 
     def __init__(
@@ -119,12 +120,14 @@ class Pool:
         time_limit: float | None = None,
         memory_limit: int | None = None,
         threads: int = 1,
+        start_method: str | None = None,
     ):
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
             raise ValueError(f"the number of workers must be a positive integer, got {workers!r}")
         self.trainer, self.time_limit, self.memory_limit, self.threads = trainer, time_limit, memory_limit, threads
         # A fork needs nothing of the caller's script; CUDA does not survive one.
-        self._context: Any = multiprocessing.get_context("fork" if trainer.device == "cpu" else "spawn")
+        start_method = start_method or ("fork" if trainer.device == "cpu" else "spawn")
+        self._context: Any = multiprocessing.get_context(start_method)
         self._processes: list[Any] = []
         self._connections: list[Any] = []
         self._jobs: list[Job | None] = []
