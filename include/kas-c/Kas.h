@@ -108,11 +108,12 @@ bool kasModuleGetText(KasModule *module, const char *name, KasStream output,
 /// that is allowed.
 
 /// Writes a JSON object: `name`, `primaries`, `coefficients`, `output`, `data`
-/// (arrays of sizes), `weights` (an array of such), `unordered_output`,
-/// `unordered_data` (arrays of booleans), `weight_outputs` (for each weight the
-/// output dimensions that its coordinates are made of), and the costs `macs`,
-/// `flops`, `flops_unprepared`, `training_flops`, `parameters` and `bytes` over
-/// the symbols (null where they do not fit).
+/// (arrays of sizes), `weights` (an array of such), `batch` (whether the first
+/// dimension of data and output is one), `unordered_output`, `unordered_data`
+/// (arrays of booleans), `weight_outputs` (for each weight the output
+/// dimensions that its coordinates are made of), and the costs `macs`, `flops`,
+/// `flops_unprepared`, `training_flops`, `parameters` and `bytes` over the
+/// symbols (null where they do not fit).
 bool kasOperatorDescribe(KasModule *module, const char *name, KasStream json,
                          KasDiagnostics diagnostics);
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Handles.h"
+#include "kas/Dialect/Kas/Analysis/Batch.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
 #include "kas/Dialect/Kas/Analysis/WeightOutputs.h"
@@ -93,6 +94,7 @@ bool kasOperatorDescribe(KasModule *module, const char *name, KasStream json,
       for (ArrayRef<SizeAttr> sizes : op.getWeightSizes())
         writeSizes(writer, sizes, symbols);
     });
+    writer.attribute("batch", hasBatch(op));
     writeFlags(writer, "unordered_output", op.getOutputUnordered());
     writeFlags(writer, "unordered_data", op.getInputUnordered());
     writer.attributeArray("weight_outputs", [&] {

@@ -55,6 +55,7 @@ class _Description(Sizes):
     primaries: list[str]
     coefficients: list[str]
     weight_outputs: list[list[int]]
+    batch: bool
     unordered_output: list[bool]
     macs: str | None
     flops: str | None
@@ -227,6 +228,11 @@ class Operator:
     def weight_outputs(self) -> list[list[int]]:
         """For each weight the output dimensions that its coordinates are made of."""
         return self._description["weight_outputs"]
+
+    @property
+    def has_batch(self) -> bool:
+        """The first dimension of data and output is a batch: each example is computed by itself, in any batch."""
+        return self._description["batch"]
 
     @property
     def weights_indexed_by_position(self) -> bool:
