@@ -16,8 +16,9 @@ need("torch", "torch")
 
 from ._export import Exported, to_mlir
 from ._kernels import KernelModule
-from ._modules import KasModule, parse_binding
+from ._modules import KasModule
 from ._sites import Site, Sites, extract, substitute
+from ._sizes import parse_binding
 
 __all__ = [
     "Exported",

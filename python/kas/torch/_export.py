@@ -47,7 +47,7 @@ def _prepare(model: nn.Module, fold_batch_norms: bool) -> nn.Module:
     model = copy.deepcopy(model).eval()
     for module in model.modules():
         if isinstance(module, KasModule):
-            module.backend = "pytorch"
+            module.backend = module.chosen = "pytorch"
             module._make_functions()
     if fold_batch_norms and any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in model.modules()):
         from torch.fx.experimental.optimization import fuse

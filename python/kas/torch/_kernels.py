@@ -15,7 +15,7 @@ from torch import nn
 from .._function import Function
 from .._kernel import Kernel, KernelShapes
 from .._module import Binding, Module, binding_to_text
-from ._modules import parse_binding
+from ._sizes import parse_binding
 
 # As for operators, the custom ops know kernels by their text, so that an exported graph holds all it needs.
 

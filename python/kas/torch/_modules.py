@@ -5,135 +5,57 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import nn
+from torch.nn import functional
 
-from .._function import Function
-from .._module import Binding, Module, Operator, Shapes, binding_to_text
+from .._module import Binding, Operator, binding_to_text
+from ._apply import apply_compiled, is_empty
+from ._code import Code, any_batch_function, exported_function
+from ._sizes import fit, parse_binding
 
-
-def parse_binding(binding: Binding) -> dict[str, int]:
-    """A binding as a dictionary."""
-    if isinstance(binding, Mapping):
-        binding_to_text(binding)
-        return {name: value.__index__() for name, value in binding.items()}
-    result = {}
-    for entry in filter(None, (part.strip() for part in binding_to_text(binding).split(","))):
-        name, _, value = entry.partition("=")
-        if not value.strip().isdigit():
-            raise ValueError(f"a binding must be text such as 'N=1,C=64', got {binding!r}")
-        result[name.strip()] = int(value)
-    return result
+BACKENDS = ("compiled", "pytorch", "auto")
 
 
-# The operators of all modules are known to the custom op by their text, so that an exported graph holds all it needs.
-# Compilation is cached in this process.
+class ModuleOfParameters(nn.Module):
+    """A module whose parameters are dense whatever memory format a network is given.
+
+    `Module.to(memory_format=torch.channels_last)` takes each parameter of four dimensions for the weight of a
+    convolution, and fails for one of five.
+    """
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Any:
+        def apply(tensor: torch.Tensor) -> torch.Tensor:
+            return fn(tensor.reshape(-1)).reshape(tensor.shape) if tensor.ndim in (4, 5) else fn(tensor)
+
+        return super()._apply(apply, recurse)  # type: ignore[no-untyped-call]
 
 
-@functools.lru_cache(maxsize=256)
-def _operator(text: str) -> Operator:
-    module = Module(text, "<operator>")
-    return module[module.operators[0]]
-
-
-@functools.lru_cache(maxsize=1024)
-def _shapes(text: str, binding: str) -> Shapes:
-    return _operator(text).shapes(binding)
-
-
-@functools.lru_cache(maxsize=1024)
-def _forward(text: str, binding: str, threads: int) -> Function:
-    return _operator(text).compile(binding, threads=threads)
-
-
-@functools.lru_cache(maxsize=1024)
-def _gradient(text: str, binding: str, tensor: int, threads: int) -> Function:
-    return _operator(text).compile_gradient(tensor, binding, threads=threads)
-
-
-@torch.library.custom_op("kas::apply", mutates_args=(), device_types="cpu")
-def _apply(data: torch.Tensor, weights: Sequence[torch.Tensor], text: str, binding: str, threads: int) -> torch.Tensor:
-    output: torch.Tensor = _forward(text, binding, threads)(data.contiguous(), *(w.contiguous() for w in weights))
-    return output
-
-
-@_apply.register_fake
-def _(data: torch.Tensor, weights: Sequence[torch.Tensor], text: str, binding: str, threads: int) -> torch.Tensor:
-    return data.new_empty(_shapes(text, binding).output)
-
-
-@torch.library.custom_op("kas::gradient", mutates_args=(), device_types="cpu")
-def _apply_gradient(
-    gradient: torch.Tensor,
-    data: torch.Tensor,
-    weights: Sequence[torch.Tensor],
-    tensor: int,
-    text: str,
-    binding: str,
-    threads: int,
-) -> torch.Tensor:
-    arguments = (data, *weights, gradient)
-    result: torch.Tensor = _gradient(text, binding, tensor, threads)(*(argument.contiguous() for argument in arguments))
-    return result
-
-
-@_apply_gradient.register_fake
-def _(
-    gradient: torch.Tensor,
-    data: torch.Tensor,
-    weights: Sequence[torch.Tensor],
-    tensor: int,
-    text: str,
-    binding: str,
-    threads: int,
-) -> torch.Tensor:
-    return data.new_empty(data.shape if tensor == 0 else weights[tensor - 1].shape)
-
-
-def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    data, weights, *rest = inputs
-    ctx.save_for_backward(data, *weights)
-    ctx.rest = rest
-
-
-def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
-    data, *weights = ctx.saved_tensors
-    needs_data, needs_weights = ctx.needs_input_grad[:2]
-    # The second entry is a list where PyTorch tells the weights apart.
-    needed = needs_weights if isinstance(needs_weights, (list, tuple)) else [needs_weights] * len(weights)
-    results = [
-        torch.ops.kas.gradient(gradient, data, weights, tensor, *ctx.rest) if is_needed else None
-        for tensor, is_needed in enumerate([needs_data, *needed])
-    ]
-    return results[0], results[1:], None, None, None
-
-
-_apply.register_autograd(_backward, setup_context=_setup_context)
-
-
-@torch.compiler.disable  # type: ignore[untyped-decorator]
-@functools.lru_cache(maxsize=1024)
-def _exported_function(text: str, binding: str) -> Callable[..., torch.Tensor]:
-    """The function of the exported PyTorch code."""
-    operator = _operator(text)
-    names: dict[str, Any] = {}
-    code = operator.to_pytorch(binding)
-    exec(compile(code, f"<PyTorch code of {operator.name}>", "exec"), names)
-    function: Callable[..., torch.Tensor] = next(
-        value for value in names.values() if getattr(value, "__code__", None) is not None
+def cast_for_autocast(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Under autocast in f32, as `torch.amp.custom_fwd(cast_inputs=torch.float32)` does; else as they are."""
+    if not torch.is_autocast_enabled(tensors[0].device.type):
+        return tensors
+    return tuple(
+        tensor.float() if tensor.is_floating_point() and tensor.dtype != torch.float64 else tensor for tensor in tensors
     )
-    return function
 
 
-class KasModule(nn.Module):
+class KasModule(ModuleOfParameters):
     """An operator as a module with its weights as parameters `weight0`, `weight1`, ...
 
-    `backend` is "compiled" for compiled kernels with compiled gradients (f32, on the CPU), or "pytorch" for PyTorch
-    code (any floating-point type, any device, also second derivatives). Both work under torch.compile and torch.export.
+    `backend` is "compiled" for compiled kernels with compiled gradients (f32, on the CPU; under autocast data and
+    weights are cast to f32), "pytorch" for PyTorch code (any floating-point type, any device), or "auto" for the faster
+    of the two: both are timed, forward and backward, on the first data, and `chosen` is what was kept; "pytorch" for
+    what the other one does not take, and while PyTorch traces before there was data.
+
+    Both work with `torch.func` (`grad`, `jvp`, `vmap` and any combination) and have derivatives of any order, except
+    that compiled operators that take a maximum have first ones in reverse mode alone, and that inside torch.compile
+    second ones need "pytorch". Both work under torch.compile and torch.export, with a batch of any size: where each
+    example is computed by itself (`kas.Operator.has_batch`) the size may be symbolic, and a batch may be empty.
     Data of another shape than the binding says, such as a last batch that is smaller, is taken where the shape gives
     the symbols new values; the weights must keep their shapes.
 
@@ -158,16 +80,17 @@ class KasModule(nn.Module):
         super().__init__()
         if not isinstance(operator, Operator):
             raise TypeError(f"expected a kas.Operator, such as kas.operator('conv2d'), got {type(operator).__name__}")
-        if backend not in ("compiled", "pytorch"):
-            raise ValueError(f"the backend must be 'compiled' or 'pytorch', got {backend!r}")
+        if backend not in BACKENDS:
+            raise ValueError(f"the backend must be 'compiled', 'pytorch' or 'auto', got {backend!r}")
         # Other operators of the same module are not part of this one.
         self.text = str(operator.alone())
         self.operator_name = operator.name
         self.binding = parse_binding(binding)
+        self._binding_text = binding_to_text(self.binding)
         self.backend = backend
         self.threads = threads
-        self._data_sizes = operator.sizes["data"]
-        self._primaries = operator.symbols[0]
+        self.chosen: str | None = None if backend == "auto" else backend
+        """What runs, "compiled" or "pytorch"; None for "auto" before there was data."""
         shapes = operator.shapes(self.binding)
         self._data_shape = shapes.data
         self._weight_shapes = shapes.weights
@@ -184,14 +107,15 @@ class KasModule(nn.Module):
 
     def _make_functions(self) -> None:
         """PyTorch code by binding: made before anything is traced."""
-        self._functions: dict[str, Callable[..., torch.Tensor]] = {}
-        if self.backend == "pytorch":
-            text = binding_to_text(self.binding)
-            self._functions[text] = _exported_function(self.text, text)
+        self._functions: dict[str, Code] = {}
+        self._any_batch: Code | None = None
+        if self.backend != "compiled":
+            self._functions[self._binding_text] = exported_function(self.text, self._binding_text)
+            self._any_batch = any_batch_function(self.text, self._binding_text)
 
     def __getstate__(self) -> dict[str, Any]:
         # Functions that were made from text cannot be pickled.
-        return {**self.__dict__, "_functions": {}}
+        return {**self.__dict__, "_functions": {}, "_any_batch": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
@@ -215,27 +139,7 @@ class KasModule(nn.Module):
 
     def extra_repr(self) -> str:
         """The operator, the binding and the backend."""
-        return f"{self.operator_name}, {binding_to_text(self.binding)}, backend={self.backend!r}"
-
-    def _binding_for(self, data: torch.Tensor) -> str:
-        """The binding at the shape of the data."""
-        shape = tuple(int(size) for size in data.shape)
-        if shape == self._data_shape:
-            return binding_to_text(self.binding)
-        if len(shape) != len(self._data_shape):
-            raise ValueError(
-                f"expected data with {len(self._data_shape)} dimensions, as {self._data_shape}, got {shape}"
-            )
-        binding = dict(self.binding)
-        binding.update((size, extent) for size, extent in zip(self._data_sizes, shape) if size in self._primaries)
-        text = binding_to_text(binding)
-        shapes = _shapes(self.text, text)
-        if shapes.data != shape or shapes.weights != self._weight_shapes:
-            raise ValueError(
-                f"data of shape {shape} does not fit this module, which was made for {self._data_shape}; "
-                "make a KasModule with a binding of that shape"
-            )
-        return text
+        return f"{self.operator_name}, {self._binding_text}, backend={self.backend!r}"
 
     def forward(self, data: torch.Tensor) -> torch.Tensor:
         """The output for the data, differentiable."""
@@ -245,16 +149,62 @@ class KasModule(nn.Module):
         return output + self.bias.reshape([-1] + [1] * (output.ndim - self.bias_dim - 1))
 
     def _apply_operator(self, data: torch.Tensor) -> torch.Tensor:
-        binding = self._binding_for(data)
-        if self.backend == "pytorch":
-            if binding not in self._functions:
-                self._functions[binding] = _exported_function(self.text, binding)
-            return self._functions[binding](data, *self.weights)
-        for name, tensor in (("data", data), *((f"weight{i}", weight) for i, weight in enumerate(self.weights))):
+        backend = self.chosen
+        if backend is None and not torch.compiler.is_compiling():
+            backend = self.chosen = self._choose(data)
+        return self._run_compiled(data) if backend == "compiled" else self._run_code(data, self.weights)
+
+    def _run_compiled(self, data: torch.Tensor) -> torch.Tensor:
+        data, *weights = cast_for_autocast(data, *self.weights)
+        for name, tensor in (("data", data), *((f"weight{i}", weight) for i, weight in enumerate(weights))):
             if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
                 raise TypeError(
                     f"compiled kernels take float32 on the CPU, got {name} of {tensor.dtype} on '{tensor.device}'; "
                     "use backend='pytorch' for others"
                 )
-        output: torch.Tensor = torch.ops.kas.apply(data, self.weights, self.text, binding, self.threads)
-        return output
+        return apply_compiled(data, weights, self.text, self._binding_text, self.threads)
+
+    def _run_code(self, data: torch.Tensor, weights: Sequence[torch.Tensor]) -> torch.Tensor:
+        if self._any_batch is not None and data.ndim > 0:
+            if data.shape[0] == 0:
+                # Of one example of zeros nothing is left.
+                padding = [0, 0] * (data.ndim - 1) + [0, 1]
+                return self._run_code(functional.pad(data, padding), weights)[:0]
+            is_traced = torch.compiler.is_dynamo_compiling() or not isinstance(data.shape[0], int)
+            if is_traced and data.shape[1:] == self._data_shape[1:]:
+                return self._any_batch(data, *weights)
+        binding = fit(self.text, self._binding_text, tuple(int(size) for size in data.shape))
+        if binding not in self._functions:
+            self._functions[binding] = exported_function(self.text, binding)
+        return self._functions[binding](data, *weights)
+
+    def _choose(self, data: torch.Tensor) -> str | None:
+        """The faster backend for data like this; None where an empty batch cannot tell."""
+        for tensor in (data, *self.weights):
+            if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
+                return "pytorch"
+        if is_empty(self.text, self._binding_text, data):
+            return None
+        key = (self.text, fit(self.text, self._binding_text, tuple(data.shape)), self.threads, torch.get_num_threads())
+        if key not in _choices:
+            _choices[key] = min(("compiled", "pytorch"), key=lambda backend: self._measure(backend, data))
+        return _choices[key]
+
+    def _measure(self, backend: str, data: torch.Tensor, runs: int = 3) -> float:
+        """The seconds of a forward and a backward, the least of some after a first one."""
+        times = []
+        for _ in range(1 + runs):
+            tensors = [tensor.detach().clone().requires_grad_() for tensor in (data, *self.weights)]
+            with torch.enable_grad(), torch.autocast("cpu", enabled=False):
+                start = time.perf_counter()
+                if backend == "compiled":
+                    output = apply_compiled(tensors[0], tensors[1:], self.text, self._binding_text, self.threads)
+                else:
+                    output = self._run_code(tensors[0], tensors[1:])
+                torch.autograd.grad(output, tensors, torch.ones_like(output))
+                times.append(time.perf_counter() - start)
+        return min(times[1:])
+
+
+_choices: dict[tuple[str, str, int, int], str] = {}
+"""What was the faster backend, by text, binding, threads of compiled kernels and of PyTorch."""

@@ -18,7 +18,8 @@ from .._errors import Error
 from .._module import Binding, Module, Operator
 from .._search import SearchSpace
 from ._layers import NoLayerError, is_layer, write_layer
-from ._modules import KasModule, parse_binding
+from ._modules import KasModule
+from ._sizes import parse_binding
 
 
 class Site(NamedTuple):
