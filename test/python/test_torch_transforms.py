@@ -347,3 +347,68 @@ def test_the_faster_backend_while_tracing():
     module, x = make("auto"), torch.randn(2, 3, 6, 5)
     assert torch.allclose(torch.compile(module, backend="aot_eager", fullgraph=True)(x), make("pytorch")(x), atol=1e-5)
     assert module.chosen is None
+
+
+# ---- Kernels of the tensor level
+
+
+def make_kernel():
+    torch.manual_seed(0)
+    kernel, binding = kas.kernel("squeeze_excite"), "C=4,H=3,W=3,x=2"
+    module = kas.torch.KernelModule(kernel, binding, threads=1)
+    names = {}
+    exec(kernel.to_pytorch(binding), names)
+    code = next(value for value in names.values() if isinstance(value, type) and issubclass(value, nn.Module))()
+    code.load_state_dict(module.state_dict())
+    return module, code.double()
+
+
+def test_kernels_under_torch_func():
+    results = []
+    for module in make_kernel():
+        torch.manual_seed(1)
+        function, parameters = as_function(module)
+        x = like(module, torch.randn(2, 4, 3, 3))
+        loss = lambda p, x, f=function: f(p, x.unsqueeze(0)).square().sum()  # noqa: E731
+        results.append(
+            [
+                torch.vmap(module, in_dims=1)(x.unsqueeze(0)),
+                *torch.vmap(torch.func.grad(loss), (None, 0))(parameters, x).values(),
+            ]
+        )
+    assert all(close(one, exact) for one, exact in zip(*results))
+
+
+def test_kernels_name_what_they_lack():
+    module, _ = make_kernel()
+    x = torch.randn(2, 4, 3, 3, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="no forward-mode derivative; the PyTorch code"):
+        torch.func.jvp(module, (x,), (x,))
+    (gradient,) = torch.autograd.grad(module(x).sum(), x, create_graph=True)
+    with pytest.raises(NotImplementedError, match="no second derivative; the PyTorch code"):
+        gradient.sum().backward()
+
+
+def test_kernels_under_autocast():
+    module, _ = make_kernel()
+    x = torch.randn(2, 4, 3, 3).bfloat16()
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(module(x), module(x.float()))
+    with pytest.raises(TypeError, match="compiled kernels take float32"):
+        module(x)
+
+
+def test_kernels_take_any_batch():
+    torch._dynamo.reset()
+    module, _ = make_kernel()
+    counter = CompileCounterWithBackend("aot_eager")
+    traced = torch.compile(module, backend=counter, fullgraph=True)
+    shapes = {"inputs": ({0: torch.export.Dim("batch")},)}
+    exported = torch.export.export(module, (torch.randn(2, 4, 3, 3),), dynamic_shapes=shapes).module()
+    for batch in (2, 4, 5):
+        x = torch.randn(batch, 4, 3, 3)
+        assert torch.equal(traced(x), module(x)) and torch.equal(exported(x), module(x))
+    assert counter.frame_count == 2
+    x = torch.randn(0, 4, 3, 3, requires_grad=True)
+    module(x).sum().backward()
+    assert x.grad.shape == x.shape and all(not p.grad.any() for p in module.parameters())

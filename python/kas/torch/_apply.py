@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -132,16 +132,19 @@ def _sum(terms: list[torch.Tensor]) -> torch.Tensor:
     return total
 
 
-def _map(
+def each_element(
+    size: int, dims: Sequence[int | None], tensors: Sequence[torch.Tensor]
+) -> Iterator[list[torch.Tensor]]:
+    """The tensors at each of the `size` elements of the vectorized dimensions; None: a tensor has no such dimension."""
+    for index in range(size):
+        yield [tensor if dim is None else tensor.select(dim, index) for dim, tensor in zip(dims, tensors)]
+
+
+def map_elements(
     function: Callable[..., torch.Tensor], size: int, dims: Sequence[int | None], tensors: Sequence[torch.Tensor]
 ) -> torch.Tensor:
-    """The results for each element of the vectorized dimension."""
-    return torch.stack(
-        [
-            function(*(one if dim is None else one.select(dim, i) for dim, one in zip(dims, tensors)))
-            for i in range(size)
-        ]
-    )
+    """The results for each element of the vectorized dimensions."""
+    return torch.stack([function(*elements) for elements in each_element(size, dims, tensors)])
 
 
 def _merge_batches(dim: int | None, size: int, tensor: torch.Tensor) -> torch.Tensor:
@@ -194,7 +197,7 @@ class _Apply(torch.autograd.Function):
         function = functools.partial(call, _Apply, key)
         if find_operator(key[0]).has_batch and all(dim is None for dim in dims[2:]):
             return _split_batches(size, function(_merge_batches(dims[1], size, tensors[0]), *tensors[1:])), 0
-        return _map(function, size, dims[1:], tensors), 0
+        return map_elements(function, size, dims[1:], tensors), 0
 
 
 class _Gradient(torch.autograd.Function):
@@ -248,7 +251,7 @@ class _Gradient(torch.autograd.Function):
         if tensor == 0 and find_operator(key[0]).has_batch and all(dim is None for dim in dims[2:]):
             merged = (_merge_batches(dim, size, one) for dim, one in zip(dims[:2], tensors[:2]))
             return _split_batches(size, function(*merged, *tensors[2:])), 0
-        return _map(function, size, dims, tensors), 0
+        return map_elements(function, size, dims, tensors), 0
 
 
 def call(function: type[torch.autograd.Function], *arguments: Any) -> torch.Tensor:

@@ -15,6 +15,8 @@ from torch import nn
 from .._function import Function
 from .._kernel import Kernel, KernelShapes
 from .._module import Binding, Module, binding_to_text
+from ._apply import call, each_element, map_elements
+from ._modules import ModuleOfParameters, cast_for_autocast
 from ._sizes import parse_binding
 
 # As for operators, the custom ops know kernels by their text, so that an exported graph holds all it needs.
@@ -27,8 +29,9 @@ def _kernel(text: str) -> Kernel:
 
 
 @functools.lru_cache(maxsize=1024)
-def _shapes(text: str, binding: str, batch: int) -> KernelShapes:
-    return _kernel(text).shapes(binding, batch)
+def _shapes(text: str, binding: str) -> KernelShapes:
+    """For a batch of 1."""
+    return _kernel(text).shapes(binding)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -42,6 +45,8 @@ def _compiled(text: str, binding: str, batch: int, gradient: bool, threads: int)
 def _apply(
     inputs: Sequence[torch.Tensor], weights: Sequence[torch.Tensor], text: str, binding: str, threads: int
 ) -> torch.Tensor:
+    if len(inputs[0]) == 0:
+        return inputs[0].new_empty(0, *_shapes(text, binding).output[1:])
     function = _compiled(text, binding, len(inputs[0]), False, threads)
     output: torch.Tensor = function(*(tensor.contiguous() for tensor in (*inputs, *weights)))
     return output
@@ -51,7 +56,7 @@ def _apply(
 def _(
     inputs: Sequence[torch.Tensor], weights: Sequence[torch.Tensor], text: str, binding: str, threads: int
 ) -> torch.Tensor:
-    return inputs[0].new_empty(_shapes(text, binding, len(inputs[0])).output)
+    return inputs[0].new_empty(inputs[0].shape[0], *_shapes(text, binding).output[1:])
 
 
 @torch.library.custom_op("kas::kernel_gradients", mutates_args=(), device_types="cpu")
@@ -63,6 +68,8 @@ def _apply_gradients(
     binding: str,
     threads: int,
 ) -> list[torch.Tensor]:
+    if len(inputs[0]) == 0:
+        return [torch.zeros(tensor.shape) for tensor in (*inputs, *weights)]
     function = _compiled(text, binding, len(inputs[0]), True, threads)
     results: list[torch.Tensor] = function(*(tensor.contiguous() for tensor in (*inputs, *weights, gradient)))
     return results[1:]
@@ -95,11 +102,80 @@ def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
 
 _apply.register_autograd(_backward, setup_context=_setup_context)
 
+# What runs without tracing: the same, for torch.func as well.
 
-class KernelModule(nn.Module):
+_Key = tuple[int, str, str, int]
+"""How many of the tensors are inputs, text, binding and threads."""
+
+
+def _refuse(key: _Key, what: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"the compiled kernel '{_kernel(key[1]).name}' has no {what}; the PyTorch code of kas.Kernel.to_pytorch has"
+    )
+
+
+class _Apply(torch.autograd.Function):
+    """The output for the inputs and the weights."""
+
+    @staticmethod
+    def forward(key: _Key, *tensors: torch.Tensor) -> torch.Tensor:
+        count, *rest = key
+        output: torch.Tensor = torch.ops.kas.apply_kernel(tensors[:count], tensors[count:], *rest)
+        return output
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        ctx.key, *tensors = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+        return None, *_Gradients.apply(ctx.key, gradient, *ctx.saved_tensors)  # type: ignore[no-untyped-call]
+
+    @staticmethod
+    def jvp(ctx: Any, *_: Any) -> torch.Tensor:
+        raise _refuse(ctx.key, "forward-mode derivative")
+
+    @staticmethod
+    def vmap(info: Any, dims: tuple[Any, ...], key: _Key, *tensors: torch.Tensor) -> tuple[torch.Tensor, int]:
+        return map_elements(functools.partial(call, _Apply, key), info.batch_size, dims[1:], tensors), 0
+
+
+class _Gradients(torch.autograd.Function):
+    """The gradients of all inputs and weights for that of the output, the inputs and the weights."""
+
+    @staticmethod
+    def forward(key: _Key, gradient: torch.Tensor, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        count, *rest = key
+        return tuple(torch.ops.kas.kernel_gradients(gradient, tensors[:count], tensors[count:], *rest))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.key = inputs[0]
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise _refuse(ctx.key, "second derivative")
+
+    @staticmethod
+    def jvp(ctx: Any, *_: Any) -> Any:
+        raise _refuse(ctx.key, "second derivative")
+
+    @staticmethod
+    def vmap(info: Any, dims: tuple[Any, ...], key: _Key, *tensors: torch.Tensor) -> tuple[Any, Any]:
+        def gradients(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return _Gradients.apply(key, *tensors)  # type: ignore[no-any-return, no-untyped-call]
+
+        rows = [gradients(*elements) for elements in each_element(info.batch_size, dims[1:], tensors)]
+        return tuple(torch.stack(column) for column in zip(*rows)), (0,) * len(rows[0])
+
+
+class KernelModule(ModuleOfParameters):
     """A kernel of the tensor level as a module with its weights as parameters `weight0`, `weight1`, ...
 
-    Forward and gradients are compiled (f32, on the CPU). Works under torch.compile and torch.export.
+    Forward and gradients are compiled (f32, on the CPU; under autocast inputs and weights are cast to f32). Works under
+    torch.compile and torch.export, with a batch of any size, and with `grad` and `vmap` of `torch.func`; derivatives in
+    forward mode and second ones raise `NotImplementedError`.
 
     The binding has a value for each symbol, variables included. The batch, the first dimension of the inputs and the
     output, may be any: each is compiled once. Weights start with the standard deviations of `kas.Kernel.shapes`.
@@ -137,14 +213,17 @@ class KernelModule(nn.Module):
     def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
         """The output for the inputs, differentiable."""
         shapes = [tuple(tensor.shape[1:]) for tensor in inputs]
-        if shapes != self._input_shapes or len({len(tensor) for tensor in inputs}) != 1:
+        if shapes != self._input_shapes or any(tensor.shape[0] != inputs[0].shape[0] for tensor in inputs):
             raise ValueError(
                 f"expected inputs of shapes {self._input_shapes} after one batch dimension, got "
                 f"{[tuple(t.shape) for t in inputs]}"
             )
-        for tensor in (*inputs, *self.weights):
+        tensors = cast_for_autocast(*inputs, *self.weights)
+        for tensor in tensors:
             if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
                 raise TypeError(f"compiled kernels take float32 on the CPU, got {tensor.dtype} on '{tensor.device}'")
-        binding = binding_to_text(self.binding)
-        output: torch.Tensor = torch.ops.kas.apply_kernel(inputs, self.weights, self.text, binding, self.threads)
-        return output
+        key, count = (self.text, binding_to_text(self.binding), self.threads), len(inputs)
+        if torch.compiler.is_compiling():
+            output: torch.Tensor = torch.ops.kas.apply_kernel(tensors[:count], tensors[count:], *key)
+            return output
+        return call(_Apply, (count, *key), *tensors)
