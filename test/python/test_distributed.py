@@ -19,6 +19,7 @@ from evaluator import Evaluator, Training
 import kas
 import kas.distributed
 from kas.distributed import LocalPool, SimulatedPool, run
+from kas.evaluate._workers import Job
 
 SPACE = """
 kas.space @layer<N, Cin, Cout, H, W | k, g>
@@ -149,8 +150,6 @@ def test_wrong_metrics_are_failures(tmp_path):
 
 
 def test_training_pool(tmp_path):
-    from kas.evaluate._workers import Job
-
     workers = LocalPool(kas.distributed.TrainJob(Training(tmp_path)), 2, prefetch=0)
     with kas.distributed.TrainingPool(workers) as pool:
         jobs, done = [Job(i, text, seed=i) for i, text in enumerate(["well", "dies", "fails", "good"])], []
@@ -263,6 +262,36 @@ def test_lost_workers_and_late_ones(cluster, tmp_path, marks):
         summary = run(searcher, pool, evaluations=25, straggler_factor=3)
     assert summary.lost >= 1 and summary.repeated >= 1
     check(path, 25)
+
+
+@pytest.mark.slow
+def test_trainings_on_nodes_that_die(cluster):
+    """The trainer itself on two nodes, one of which is killed while it trains: every training comes to its end."""
+    from test_pickling import make_trainer
+
+    cluster, _ = cluster
+    trainer, operator = make_trainer(), str(kas.operator("conv2d_depthwise_separable"))
+    nodes = [cluster.add_node(num_cpus=1, resources={"trainer": 1}, object_store_memory=80_000_000) for _ in range(2)]
+    ray.init(address=cluster.address, log_to_driver=False, ignore_reinit_error=True)
+    workers = kas.distributed.RayPool(kas.distributed.TrainJob(trainer), 2, resources={"trainer": 1}, prefetch=0)
+    jobs = [Job(number, operator if number % 2 else None, seed=number) for number in range(10)]
+    waiting, done = list(jobs), []
+    with kas.distributed.TrainingPool(workers) as pool:
+        while workers.get_capacity() < 2:
+            workers.wait(1)
+        while waiting or pool.busy:
+            while waiting and pool.idle:
+                pool.submit(waiting.pop(0))
+            if len(nodes) == 2 and len(done) >= 3 and pool.busy == 2:
+                cluster.remove_node(nodes.pop(), allow_graceful=False)
+            done += pool.wait(1)
+        assert workers.get_capacity() == 1
+    assert not [one.failure for one in done if one.failure]
+    for one in done:
+        expected, _ = trainer.train_once(one.job.text, one.job.seed)
+        assert one.metrics["accuracy"] == expected["accuracy"] and one.metrics["loss"] == expected["loss"]
+    assert sorted(one.job.candidate for one in done) == list(range(10))
+    cluster.remove_node(nodes.pop())
 
 
 @pytest.mark.slow
