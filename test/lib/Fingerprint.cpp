@@ -21,9 +21,11 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
   return mix(hash * 0x9e3779b97f4a7c15ull + value + 0x7f4a7c15f39cc060ull);
 }
 
-/// A row by all that has a name.
-static uint64_t getName(uint64_t place, uint64_t count) {
-  return mix(mix(1, place), count);
+/// A row by all that has a name: another one for each place, and for each
+/// count other than 1.
+static uint64_t getName(uint64_t place) { return mix(1, place); }
+static uint64_t getName(uint64_t name, uint64_t count) {
+  return count == 1 ? name : mix(name, count);
 }
 
 //===----------------------------------------------------------------------===//
@@ -224,7 +226,7 @@ void Fingerprinter::tabulate(const ConcreteOperator &op,
   }
   size_t width = columns.size();
   auto addRow = [&](const RowWalker::Row &row) {
-    names.push_back(getName(row[0], 1));
+    names.push_back(getName(row[0]));
     for (size_t column = 1; column <= width; ++column)
       nodes.push_back(row[column]);
     return false;
@@ -277,6 +279,25 @@ void Fingerprinter::chooseSlices(const Walk &walk) {
       if (!llvm::is_contained(slices, found[chosen[index]]))
         slices.push_back(found[chosen[index]]);
   }
+}
+
+/// The rows as a table, in which names stand for places.
+ProductTable Fingerprinter::makeTable(const ConcreteOperator &op) const {
+  ProductTable table;
+  table.numAxes = getNumAxes();
+  table.numWeights = columns.size() - table.numAxes;
+  if (table.numWeights == op.weights.size())
+    table.divisor = op.divisor;
+  table.rows.resize(numRows);
+  const uint32_t *node = nodes.data();
+  for (auto [row, name] : llvm::zip_equal(table.rows, names)) {
+    row.place = name;
+    row.count = 1;
+    for (size_t column = 0; column < columns.size(); ++column)
+      row.nodes[column] = *node++;
+  }
+  table.combineEqual();
+  return table;
 }
 
 void Fingerprinter::assign(const ProductTable &table) {
@@ -601,12 +622,8 @@ uint64_t Fingerprinter::compute(const ConcreteOperator &op) {
   uint64_t kind = 1;
   if (!reduce()) {
     ++numCounted;
-    ProductTable table = ProductTable::tabulate(op, places);
-    if (options.numSlices)
-      llvm::erase_if(table.rows, [&](const ProductRow &row) {
-        return !llvm::is_contained(slices, row.place);
-      });
-    table.reduce();
+    ProductTable table = makeTable(op);
+    table.reduce(/*findsUnknownRanks=*/false);
     assign(table);
     kind = 2 * table.divisor - !table.hasFreeCounts;
   }

@@ -72,6 +72,7 @@ private:
   void tabulate(const ConcreteOperator &op, llvm::ArrayRef<OutputPlace> places);
   template <typename Walk>
   void chooseSlices(const Walk &walk);
+  ProductTable makeTable(const ConcreteOperator &op) const;
   void assign(const ProductTable &table);
   void addColumn(size_t size, bool isWeight);
   /// The weights' columns come after those of the unordered axes.

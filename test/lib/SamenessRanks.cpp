@@ -64,6 +64,7 @@ public:
 
 private:
   void collect(llvm::ArrayRef<ProductRow> rows);
+  void countElements();
   ProductRow getRest(ProductRow row) const {
     for (unsigned column : columns)
       row.nodes[column] = 0;
@@ -84,31 +85,44 @@ private:
 } // namespace
 
 void WeightGroup::collect(llvm::ArrayRef<ProductRow> rows) {
-  std::vector<ProductRow> sorted(rows.begin(), rows.end());
-  llvm::sort(sorted, [&](const ProductRow &x, const ProductRow &y) {
-    ProductRow restX = getRest(x), restY = getRest(y);
-    return restX != restY ? restX < restY : x < y;
+  // By all but the elements of these weights; rows that agree in it stay in
+  // order.
+  llvm::SmallVector<unsigned, ProductRow::maxNodes> others;
+  for (unsigned column = 0; column < ProductRow::maxNodes; ++column)
+    if (!llvm::is_contained(columns, column))
+      others.push_back(column);
+  auto compare = [&](uint32_t x, uint32_t y) {
+    const ProductRow &a = rows[x], &b = rows[y];
+    if (a.place != b.place)
+      return a.place <=> b.place;
+    for (unsigned column : others)
+      if (a.nodes[column] != b.nodes[column])
+        return a.nodes[column] <=> b.nodes[column];
+    return std::strong_ordering::equal;
+  };
+  std::vector<uint32_t> order(rows.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::sort(order, [&](uint32_t x, uint32_t y) {
+    auto ordering = compare(x, y);
+    return ordering != 0 ? ordering < 0 : x < y;
   });
-  llvm::SmallVector<llvm::DenseSet<uint32_t>, 3> elements(columns.size());
-  for (const ProductRow &row : sorted) {
-    ProductRow rest = getRest(row);
-    if (joined.empty() || joined.back().row != rest)
-      joined.push_back({rest, {}});
-    ProductCount &product = joined.back().products.emplace_back();
-    product.count = row.count;
-    for (auto [column, seen] : llvm::zip_equal(columns, elements)) {
-      product.elements.push_back(row.nodes[column]);
-      seen.insert(row.nodes[column]);
-    }
-  }
-  for (const auto &seen : elements)
-    numElements.push_back(seen.size());
   // Sums of more products than one are what reductions of weights make; others
   // are left to the simpler steps.
-  if (llvm::all_of(joined, [](const JoinedRow &row) {
-        return row.products.size() == 1;
-      }))
-    joined.clear();
+  if (std::adjacent_find(order.begin(), order.end(),
+                         [&](uint32_t x, uint32_t y) {
+                           return compare(x, y) == 0;
+                         }) == order.end())
+    return;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const ProductRow &row = rows[order[i]];
+    if (i == 0 || compare(order[i - 1], order[i]) != 0)
+      joined.push_back({getRest(row), {}});
+    ProductCount &product = joined.back().products.emplace_back();
+    product.count = row.count;
+    for (unsigned column : columns)
+      product.elements.push_back(row.nodes[column]);
+  }
+  countElements();
   for (JoinedRow &row : joined) {
     for (const ProductCount &product : row.products)
       row.row.count = std::gcd(row.row.count, product.count);
@@ -117,6 +131,16 @@ void WeightGroup::collect(llvm::ArrayRef<ProductRow> rows) {
     llvm::sort(row.products);
     sums.try_emplace(row.products, sums.size());
   }
+}
+
+void WeightGroup::countElements() {
+  llvm::SmallVector<llvm::DenseSet<uint32_t>, 3> elements(columns.size());
+  for (const JoinedRow &row : joined)
+    for (const ProductCount &product : row.products)
+      for (auto [seen, element] : llvm::zip_equal(elements, product.elements))
+        seen.insert(element);
+  for (const auto &seen : elements)
+    numElements.push_back(seen.size());
 }
 
 std::vector<ProductRow> WeightGroup::getRows() const {
@@ -187,7 +211,7 @@ bool WeightGroup::isWeight() const {
                       [&](unsigned free) { return hasFullRank(free); });
 }
 
-bool ProductTable::joinWeights() {
+bool ProductTable::joinWeights(bool findsUnknownRanks) {
   // Pairs come before larger sets.
   for (unsigned size = 2; size <= numWeights; ++size)
     for (uint32_t set = 0; set < uint32_t(1) << numWeights; ++set) {
@@ -201,7 +225,7 @@ bool ProductTable::joinWeights() {
       if (!group.hasSums())
         continue;
       if (!group.isWeight()) {
-        hasUnknownRank |= group.isDominant();
+        hasUnknownRank |= findsUnknownRanks && group.isDominant();
         continue;
       }
       rows = group.getRows();

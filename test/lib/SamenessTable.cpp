@@ -82,8 +82,7 @@ private:
 };
 } // namespace
 
-/// Sorts, and adds up the counts of equal products.
-static void combineEqual(std::vector<ProductRow> &rows) {
+void ProductTable::combineEqual() {
   llvm::sort(rows);
   size_t last = 0;
   for (size_t i = 1; i < rows.size(); ++i) {
@@ -137,7 +136,7 @@ ProductTable ProductTable::tabulate(const ConcreteOperator &op,
         values[index] = place[index];
     addRows(op, maker, loops, values, table.rows);
   }
-  combineEqual(table.rows);
+  table.combineEqual();
   return table;
 }
 
@@ -283,13 +282,13 @@ void ProductTable::number() {
   }
 }
 
-void ProductTable::reduce() {
+void ProductTable::reduce(bool findsUnknownRanks) {
   bool isChanged;
   do {
     isChanged = false;
     for (unsigned weight = 0; weight < numWeights; ++weight)
       isChanged |= mergeElements(weight);
-    isChanged |= dropWeight() || joinWeights();
+    isChanged |= dropWeight() || joinWeights(findsUnknownRanks);
   } while (isChanged);
 
   auto isOne = [](const ProductRow &row) { return row.count == 1; };

@@ -50,8 +50,11 @@ struct ProductTable {
   /// places up to a factor are one; a weight with one element, or whose element
   /// follows from that of another weight, is none; two weights whose sums of
   /// products take all values are one; then factors of counts that belong to
-  /// weight elements.
-  void reduce();
+  /// weight elements. Sets `hasUnknownRank` when it is asked to.
+  void reduce(bool findsUnknownRanks = true);
+
+  /// Sorts, and adds up the counts of equal products.
+  void combineEqual();
 
   /// Gives the nodes of each column the numbers from 0 on, in the order of the
   /// first row that has them. `reduce` does so in the end.
@@ -76,7 +79,7 @@ struct ProductTable {
 private:
   bool mergeElements(unsigned weight);
   bool dropWeight();
-  bool joinWeights();
+  bool joinWeights(bool findsUnknownRanks);
   void removeWeight(unsigned weight);
   void removeFactors(unsigned weight);
 };
