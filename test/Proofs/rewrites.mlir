@@ -1,7 +1,7 @@
 // RUN: %python %S/prove-rules.py --tools=%kas_obj_root/bin --z3=%z3 --work=%t --canonicalize --rewrites=%kas_src_root/docs/reference/dialect.md %s | FileCheck %s
-// CHECK: {{^[0-9]+}} statements of 23 rules are proven for all sizes, their near misses refuted
+// CHECK: {{^[0-9]+}} statements of 25 rules are proven for all sizes, their near misses refuted
 
-// The rewrites R1 to R23 of docs/reference/dialect.md: what -kas-canonicalize turns into what, and a near miss of each that
+// The rewrites R1 to R25 of docs/reference/dialect.md: what -kas-canonicalize turns into what, and a near miss of each that
 // must be refuted. docs/internals/proofs.md has the form.
 
 #d0 = affine_map<(d0) -> (d0)>
@@ -923,6 +923,207 @@ module @R23_blocks attributes {rule.statement = "by c*B, it is the remainder", r
       %q, %r = kas.merge %s by b : N*b
       kas.expand %q : N
       kas.yield data(%r)
+    }
+  }
+}
+
+// Symbols of the operator: N, then b and c.
+#factors = affine_map<(d0)[N, b, c] -> (d0 * b)>
+#factors_and_rest = affine_map<(d0, d1)[N, b, c] -> (d0 * b + d1)>
+#first = affine_map<(d0, d1)[N, b, c] -> (d0)>
+#second = affine_map<(d0, d1)[N, b, c] -> (d1)>
+
+module @R24 attributes {rule.statement = "with f*c = B, the halves by B of f*i shifted by d = e*f + r, 0 < r < f, are those of i shifted by e by c, the remainder with the stride and shifted by r",
+                        rule.amounts = array<i64: 1, 1>, rule.instance = #kas.binding<b = 3>,
+                        rule.condition = affine_set<(d0, d1)[N, b, c] : (d0 - 1 >= 0, d1 - 1 >= 0, b - d1 - 1 >= 0)>} {
+  kas.operator @before<N | b, c>(%i: N*c) from [N, b*c] {
+    %t = kas.stride %i by b : N*c
+    %s = kas.shift %t by 4 {expression = #factors_and_rest} : N*b*c
+    %q, %r = kas.merge %s by b*c : N*b*c
+    kas.yield data(%q, %r)
+  }
+  kas.operator @after<N | b, c>(%i: N*c) from [N, b*c] {
+    %s = kas.shift %i by 1 {expression = #first} : N*c
+    %q, %r = kas.merge %s by c : N*c
+    %t = kas.stride %r by b : c
+    %u = kas.shift %t by 1 {expression = #second} : b*c
+    kas.yield data(%q, %u)
+  }
+  module @near_miss attributes {rule.statement = "a shift by -1", rule.sizes = #kas.binding<N = 2, b = 2, c = 2>} {
+    kas.operator @before<N | b, c>(%i: N*c) from [N, b*c] {
+      %t = kas.stride %i by b : N*c
+      %s = kas.shift %t by -1 : N*b*c
+      %q, %r = kas.merge %s by b*c : N*b*c
+      kas.yield data(%q, %r)
+    }
+    kas.operator @after<N | b, c>(%i: N*c) from [N, b*c] {
+      %q, %r = kas.merge %i by c : N*c
+      %t = kas.stride %r by b : c
+      %s = kas.shift %t by -1 : b*c
+      kas.yield data(%q, %s)
+    }
+  }
+}
+
+module @R24_multiple attributes {rule.statement = "the same by d = e*f", rule.amounts = array<i64: -2>, rule.instance = #kas.binding<b = 3>} {
+  kas.operator @before<N | b, c>(%i: N*c) from [N, b*c] {
+    %t = kas.stride %i by b : N*c
+    %s = kas.shift %t by -6 {expression = #factors} : N*b*c
+    %q, %r = kas.merge %s by b*c : N*b*c
+    kas.yield data(%q, %r)
+  }
+  kas.operator @after<N | b, c>(%i: N*c) from [N, b*c] {
+    %s = kas.shift %i by -2 {expression = affine_map<(d0)[N, b, c] -> (d0)>} : N*c
+    %q, %r = kas.merge %s by c : N*c
+    %t = kas.stride %r by b : c
+    kas.yield data(%q, %t)
+  }
+  module @near_miss attributes {rule.statement = "one more", rule.sizes = #kas.binding<N = 3, b = 2, c = 2>} {
+    kas.operator @before<N | b, c>(%i: N*c) from [N, b*c] {
+      %t = kas.stride %i by b : N*c
+      %s = kas.shift %t by -5 {expression = affine_map<(d0)[N, b, c] -> (d0 * b + 1)>} : N*b*c
+      %q, %r = kas.merge %s by b*c : N*b*c
+      kas.yield data(%q, %r)
+    }
+  }
+}
+
+module @R24_rest attributes {rule.statement = "the same by d = r", rule.amounts = array<i64: 1>, rule.instance = #kas.binding<b = 3>,
+                             rule.condition = affine_set<(d0)[N, b, c] : (d0 - 1 >= 0, b - d0 - 1 >= 0)>} {
+  kas.operator @before<N | b, c>(%i: N*c) from [N, b*c] {
+    %t = kas.stride %i by b : N*c
+    %s = kas.shift %t by 1 {expression = affine_map<(d0)[N, b, c] -> (d0)>} : N*b*c
+    %q, %r = kas.merge %s by b*c : N*b*c
+    kas.yield data(%q, %r)
+  }
+  kas.operator @after<N | b, c>(%i: N*c) from [N, b*c] {
+    %q, %r = kas.merge %i by c : N*c
+    %t = kas.stride %r by b : c
+    %s = kas.shift %t by 1 {expression = affine_map<(d0)[N, b, c] -> (d0)>} : b*c
+    kas.yield data(%q, %s)
+  }
+  module @near_miss attributes {rule.statement = "r = f", rule.sizes = #kas.binding<N = 2, b = 2, c = 2>} {
+    kas.operator @before<N | b, c>(%i: N*c) from [N, b*c] {
+      %t = kas.stride %i by b : N*c
+      %s = kas.shift %t by 2 : N*b*c
+      %q, %r = kas.merge %s by b*c : N*b*c
+      kas.yield data(%q, %r)
+    }
+    kas.operator @after<N | b, c>(%i: N*c) from [N, b*c] {
+      %q, %r = kas.merge %i by c : N*c
+      %t = kas.stride %r by b : c
+      %s = kas.shift %t by 2 : b*c
+      kas.yield data(%q, %s)
+    }
+  }
+}
+
+module @R24_none attributes {rule.statement = "the same without a shift"} {
+  kas.operator @before<N | b, c>(%i: N*c) from [N, b*c] {
+    %t = kas.stride %i by b : N*c
+    %q, %r = kas.merge %t by b*c : N*b*c
+    kas.yield data(%q, %r)
+  }
+  kas.operator @after<N | b, c>(%i: N*c) from [N, b*c] {
+    %q, %r = kas.merge %i by c : N*c
+    %t = kas.stride %r by b : c
+    kas.yield data(%q, %t)
+  }
+  module @near_miss attributes {rule.statement = "the quotient has the stride", rule.sizes = #kas.binding<N = 2, b = 2, c = 2>} {
+    kas.operator @before<N | b, c>(%i: N*c) from [N*b, c] {
+      %t = kas.stride %i by b : N*c
+      %q, %r = kas.merge %t by c : N*b*c
+      kas.yield data(%q, %r)
+    }
+    kas.operator @after<N | b, c>(%i: N*c) from [N*b, c] {
+      %q, %r = kas.merge %i by c : N*c
+      %t = kas.stride %q by b : N
+      kas.yield data(%t, %r)
+    }
+  }
+}
+
+module @R25 attributes {rule.statement = "with f = B*c, the quotient by B of f*i shifted by d = e*B + r, 0 < r < B, is c*i shifted by e, where the remainder is dropped",
+                        rule.amounts = array<i64: 1, 1>, rule.instance = #kas.binding<b = 3>,
+                        rule.condition = affine_set<(d0, d1)[N, b, c] : (d0 - 1 >= 0, d1 - 1 >= 0, b - d1 - 1 >= 0)>} {
+  kas.operator @before<N | b, c>(%i: N) from [N*c] {
+    %t = kas.stride %i by b*c : N
+    %s = kas.shift %t by 4 {expression = #factors_and_rest} : N*b*c
+    %q, %r = kas.merge %s by b : N*b*c
+    kas.expand %r : b
+    kas.yield data(%q)
+  }
+  kas.operator @after<N | b, c>(%i: N) from [N*c] {
+    %t = kas.stride %i by c : N
+    %s = kas.shift %t by 1 {expression = #first} : N*c
+    kas.yield data(%s)
+  }
+  module @near_miss attributes {rule.statement = "a shift by -1", rule.sizes = #kas.binding<N = 3, b = 2, c = 2>} {
+    kas.operator @before<N | b, c>(%i: N) from [N*c] {
+      %t = kas.stride %i by b*c : N
+      %s = kas.shift %t by -1 : N*b*c
+      %q, %r = kas.merge %s by b : N*b*c
+      kas.expand %r : b
+      kas.yield data(%q)
+    }
+    kas.operator @after<N | b, c>(%i: N) from [N*c] {
+      %t = kas.stride %i by c : N
+      kas.yield data(%t)
+    }
+  }
+}
+
+module @R25_rest attributes {rule.statement = "without the shift for d = r", rule.amounts = array<i64: 1>, rule.instance = #kas.binding<b = 3>,
+                             rule.condition = affine_set<(d0)[N, b, c] : (d0 - 1 >= 0, b - d0 - 1 >= 0)>} {
+  kas.operator @before<N | b, c>(%i: N) from [N*c] {
+    %t = kas.stride %i by b*c : N
+    %s = kas.shift %t by 1 {expression = affine_map<(d0)[N, b, c] -> (d0)>} : N*b*c
+    %q, %r = kas.merge %s by b : N*b*c
+    kas.expand %r : b
+    kas.yield data(%q)
+  }
+  kas.operator @after<N | b, c>(%i: N) from [N*c] {
+    %t = kas.stride %i by c : N
+    kas.yield data(%t)
+  }
+  module @near_miss attributes {rule.statement = "r = B", rule.sizes = #kas.binding<N = 3, b = 2, c = 2>} {
+    kas.operator @before<N | b, c>(%i: N) from [N*c] {
+      %t = kas.stride %i by b*c : N
+      %s = kas.shift %t by 2 : N*b*c
+      %q, %r = kas.merge %s by b : N*b*c
+      kas.expand %r : b
+      kas.yield data(%q)
+    }
+    kas.operator @after<N | b, c>(%i: N) from [N*c] {
+      %t = kas.stride %i by c : N
+      kas.yield data(%t)
+    }
+  }
+}
+
+module @R25_whole attributes {rule.statement = "with f = B, it is i shifted by e", rule.amounts = array<i64: 1, 1>, rule.instance = #kas.binding<b = 3>,
+                              rule.condition = affine_set<(d0, d1)[N, b] : (d0 - 1 >= 0, d1 - 1 >= 0, b - d1 - 1 >= 0)>} {
+  kas.operator @before<N | b>(%i: N) from [N] {
+    %t = kas.stride %i by b : N
+    %s = kas.shift %t by 4 {expression = #blocks_and_rest} : N*b
+    %q, %r = kas.merge %s by b : N*b
+    kas.expand %r : b
+    kas.yield data(%q)
+  }
+  kas.operator @after<N | b>(%i: N) from [N] {
+    %s = kas.shift %i by 1 {expression = affine_map<(d0, d1)[N, b] -> (d0)>} : N
+    kas.yield data(%s)
+  }
+  module @near_miss attributes {rule.statement = "r = B", rule.sizes = #kas.binding<N = 3, b = 2>} {
+    kas.operator @before<N | b>(%i: N) from [N] {
+      %t = kas.stride %i by b : N
+      %s = kas.shift %t by 2 : N*b
+      %q, %r = kas.merge %s by b : N*b
+      kas.expand %r : b
+      kas.yield data(%q)
+    }
+    kas.operator @after<N | b>(%i: N) from [N] {
+      kas.yield data(%i)
     }
   }
 }

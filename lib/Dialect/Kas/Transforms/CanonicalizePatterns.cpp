@@ -20,19 +20,18 @@ using namespace kas;
 // one use (C9), so a rule that takes a coordinate away from its only user may
 // change the op that makes it.
 
-namespace {
-
-bool isOne(Value coordinate) {
-  return getSize(coordinate).getConstantValue() == 1;
-}
-
-/// The size is an integer at every binding, whatever the others are.
-bool isIntegral(SizeAttr size) {
+bool kas::isIntegral(SizeAttr size) {
   if (!size || !size.getValue().hasIntegerConstant())
     return false;
   return llvm::all_of(llvm::seq<size_t>(size.getNames().size()), [&](size_t i) {
     return size.getValue().getExponent(i) >= 0;
   });
+}
+
+namespace {
+
+bool isOne(Value coordinate) {
+  return getSize(coordinate).getConstantValue() == 1;
 }
 
 /// The coordinates of the operator that data or weights depend on when

@@ -254,11 +254,105 @@ struct RemainderOfShift : OpRewritePattern<MergeOp> {
   }
 };
 
+/// R24: merges are below strides. t = f*i + d with d = e*f + r, 0 <= r < f:
+/// where B = f*c, t / B = (i + e) / c and t mod B = f*((i + e) mod c) + r. Side
+/// condition: d = 0, or f is a number and d a multiple of it or positive.
+struct MergeOfStride : OpRewritePattern<MergeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MergeOp merge,
+                                PatternRewriter &rewriter) const override {
+    auto [stride, shift] = getShiftedStride(merge);
+    if (!stride)
+      return rewriter.notifyMatchFailure(merge, "operand is not of a stride");
+    SizeAttr factor = stride.getFactor(), block = merge.getBlock();
+    SizeAttr rest = block.divide(factor);
+    if (block == factor || !isIntegral(rest))
+      return rewriter.notifyMatchFailure(
+          merge, "the block is not a multiple of the factor");
+    auto amount = divideAmount(shift, factor);
+    if (!amount)
+      return rewriter.notifyMatchFailure(merge, "the shift may carry");
+    Location loc = merge.getLoc();
+    Value base = stride.getCoord();
+    if (amount->first)
+      base = ShiftOp::create(rewriter, loc, base, amount->first);
+    auto halves = MergeOp::create(rewriter, loc, base, rest);
+    Value low = StrideOp::create(rewriter, loc, halves.getRemainder(), factor);
+    if (amount->second)
+      low = ShiftOp::create(rewriter, loc, low, amount->second);
+    rewriter.replaceOp(merge, {halves.getQuotient(), low});
+    eraseView(rewriter, stride, shift);
+    return success();
+  }
+
+  /// The stride that `merge` is of, and the shift between, if there is one.
+  static std::pair<StrideOp, ShiftOp> getShiftedStride(MergeOp merge) {
+    auto shift = merge.getCoord().getDefiningOp<ShiftOp>();
+    Value base = shift ? shift.getCoord() : merge.getCoord();
+    return {base.getDefiningOp<StrideOp>(), shift};
+  }
+
+  /// Quotient and remainder of the amount by `size`.
+  static std::optional<std::pair<int64_t, int64_t>>
+  divideAmount(ShiftOp shift, SizeAttr size) {
+    if (!shift)
+      return std::pair<int64_t, int64_t>();
+    std::optional<int64_t> divisor = size.getConstantValue();
+    int64_t amount = shift.getAmount();
+    // One less than nothing may be as many as there are.
+    if (!divisor || (amount < 0 && amount % *divisor != 0))
+      return std::nullopt;
+    return std::pair(amount / *divisor, amount % *divisor);
+  }
+
+  static void eraseView(PatternRewriter &rewriter, StrideOp stride,
+                        ShiftOp shift) {
+    if (shift)
+      rewriter.eraseOp(shift);
+    rewriter.eraseOp(stride);
+  }
+};
+
+/// R25: where f = B*c, t = f*i + d and t mod B, a number, is dropped, t / B =
+/// c*i + d / B. Side condition: d = 0, or B is a number and d a multiple of it
+/// or positive.
+struct QuotientOfStride : OpRewritePattern<MergeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MergeOp merge,
+                                PatternRewriter &rewriter) const override {
+    auto [stride, shift] = MergeOfStride::getShiftedStride(merge);
+    if (!stride)
+      return rewriter.notifyMatchFailure(merge, "operand is not of a stride");
+    SizeAttr rest = stride.getFactor().divide(merge.getBlock());
+    if (!isIntegral(rest))
+      return rewriter.notifyMatchFailure(
+          merge, "the factor is not a multiple of the block");
+    auto expand = dyn_cast<ExpandOp>(*merge.getRemainder().user_begin());
+    if (!expand)
+      return rewriter.notifyMatchFailure(merge, "the remainder is kept");
+    auto amount = MergeOfStride::divideAmount(shift, merge.getBlock());
+    if (!amount)
+      return rewriter.notifyMatchFailure(merge, "the shift may carry");
+    Location loc = merge.getLoc();
+    Value quotient = stride.getCoord();
+    if (rest.getConstantValue() != 1)
+      quotient = StrideOp::create(rewriter, loc, quotient, rest);
+    if (amount->first)
+      quotient = ShiftOp::create(rewriter, loc, quotient, amount->first);
+    rewriter.eraseOp(expand);
+    rewriter.replaceAllUsesWith(merge.getQuotient(), quotient);
+    rewriter.eraseOp(merge);
+    MergeOfStride::eraseView(rewriter, stride, shift);
+    return success();
+  }
+};
+
 } // namespace
 
 void kas::populateShiftPatterns(RewritePatternSet &patterns) {
-  patterns
-      .add<ShiftOfShift, NegativeShift, ShiftOfReduce, SplitOfShiftedQuotient,
-           ShiftOfShiftedQuotient, MergeOfShiftedSplit, MergeOfBlockShift,
-           ShiftOfReduceSplit, RemainderOfShift>(patterns.getContext());
+  patterns.add<ShiftOfShift, NegativeShift, ShiftOfReduce,
+               SplitOfShiftedQuotient, ShiftOfShiftedQuotient,
+               MergeOfShiftedSplit, MergeOfBlockShift, ShiftOfReduceSplit,
+               RemainderOfShift, MergeOfStride, QuotientOfStride>(
+      patterns.getContext());
 }

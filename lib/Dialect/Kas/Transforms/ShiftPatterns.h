@@ -23,6 +23,9 @@ namespace kas {
 /// below the size: when the signs differ, or when the size is a number.
 std::optional<int64_t> addShifts(int64_t a, int64_t b, SizeAttr size);
 
+/// The size is there and an integer at every binding, whatever the others are.
+bool isIntegral(SizeAttr size);
+
 void populateShiftPatterns(mlir::RewritePatternSet &patterns);
 } // namespace kas
 

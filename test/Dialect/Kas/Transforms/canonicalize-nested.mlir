@@ -349,3 +349,95 @@ kas.operator @quotient_of_shift<N>(%i: N) from [N/3] {
   kas.expand %r : 3
   kas.yield data(%q)
 }
+
+// R24
+// CHECK-LABEL: @merge_of_shifted_stride
+// CHECK-NEXT:    %[[I:.*]] = kas.shift %o by 2 : N*c
+// CHECK-NEXT:    %[[Q:.*]], %[[R:.*]] = kas.merge %[[I]] by c : N*c
+// CHECK-NEXT:    %[[T:.*]] = kas.stride %[[R]] by 3 : c
+// CHECK-NEXT:    %[[S:.*]] = kas.shift %[[T]] by 1 : 3*c
+// CHECK-NEXT:    kas.yield data(%[[Q]], %[[S]])
+kas.operator @merge_of_shifted_stride<N | c>(%i: N*c) from [N, 3*c] {
+  %t = kas.stride %i by 3 : N*c
+  %s = kas.shift %t by 7 : 3*N*c
+  %q, %r = kas.merge %s by 3*c : 3*N*c
+  kas.yield data(%q, %r)
+}
+
+// CHECK-LABEL: @merge_of_stride
+// CHECK-NEXT:    %[[Q:.*]], %[[R:.*]] = kas.merge %o by c : N*c
+// CHECK-NEXT:    %[[T:.*]] = kas.stride %[[R]] by s : c
+// CHECK-NEXT:    kas.yield data(%[[Q]], %[[T]])
+kas.operator @merge_of_stride<N | c, s>(%i: N*c) from [N, c*s] {
+  %t = kas.stride %i by s : N*c
+  %q, %r = kas.merge %t by c*s : N*c*s
+  kas.yield data(%q, %r)
+}
+
+// It carries where the stride is 1.
+// CHECK-LABEL: @merge_of_shifted_symbolic_stride
+// CHECK-NEXT:    kas.stride
+// CHECK-NEXT:    kas.shift
+// CHECK-NEXT:    kas.merge
+kas.operator @merge_of_shifted_symbolic_stride<N | c, s>(%i: N*c) from [N, c*s] {
+  %t = kas.stride %i by s : N*c
+  %u = kas.shift %t by 1 : N*c*s
+  %q, %r = kas.merge %u by c*s : N*c*s
+  kas.yield data(%q, %r)
+}
+
+// Where N*c is 1, i cannot be shifted.
+// CHECK-LABEL: @merge_of_backward_shift
+// CHECK-NEXT:    kas.stride
+// CHECK-NEXT:    kas.shift
+// CHECK-NEXT:    kas.merge
+kas.operator @merge_of_backward_shift<N | c>(%i: N*c) from [N, 3*c] {
+  %t = kas.stride %i by 3 : N*c
+  %s = kas.shift %t by -1 : 3*N*c
+  %q, %r = kas.merge %s by 3*c : 3*N*c
+  kas.yield data(%q, %r)
+}
+
+// R25
+// CHECK-LABEL: @quotient_of_shifted_stride
+// CHECK-NEXT:    kas.yield data(%o)
+kas.operator @quotient_of_shifted_stride<N>(%i: N) from [N] {
+  %t = kas.stride %i by 3 : N
+  %s = kas.shift %t by 1 : 3*N
+  %q, %r = kas.merge %s by 3 : 3*N
+  kas.expand %r : 3
+  kas.yield data(%q)
+}
+
+// CHECK-LABEL: @quotient_of_larger_stride
+// CHECK-NEXT:    %[[T:.*]] = kas.stride %o by 2*s : N
+// CHECK-NEXT:    %[[S:.*]] = kas.shift %[[T]] by -2 : 2*N*s
+// CHECK-NEXT:    kas.yield data(%[[S]])
+kas.operator @quotient_of_larger_stride<N | s>(%i: N) from [2*N*s] {
+  %t = kas.stride %i by 6*s : N
+  %u = kas.shift %t by -6 : 6*N*s
+  %q, %r = kas.merge %u by 3 : 6*N*s
+  kas.expand %r : 3
+  kas.yield data(%q)
+}
+
+// CHECK-LABEL: @quotient_of_stride
+// CHECK-NEXT:    kas.yield data(%o)
+kas.operator @quotient_of_stride<N | s>(%i: N) from [N] {
+  %t = kas.stride %i by s : N
+  %q, %r = kas.merge %t by s : N*s
+  kas.expand %r : s
+  kas.yield data(%q)
+}
+
+// The data is read at 1 of 3.
+// CHECK-LABEL: @remainder_of_shifted_stride
+// CHECK-NEXT:    kas.stride
+// CHECK-NEXT:    kas.shift
+// CHECK-NEXT:    kas.merge
+kas.operator @remainder_of_shifted_stride<N>(%i: N) from [N, 3] {
+  %t = kas.stride %i by 3 : N
+  %s = kas.shift %t by 1 : 3*N
+  %q, %r = kas.merge %s by 3 : 3*N
+  kas.yield data(%q, %r)
+}
