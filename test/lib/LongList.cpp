@@ -262,14 +262,14 @@ kas::test::findUndecided(const SearchProblem &problem, LongList &list,
   };
   const FingerprintOptions glance = {1, 1, 3}, whole = {2, 0, 2},
                            neighbors = {4, 3, 3, 16};
-  sift(0, whole);
   sift(0, neighbors);
   // What coincides at one binding often shows at another at a glance.
-  for (size_t binding = 1; binding < bindings.size(); ++binding) {
-    sift(binding, glance);
-    sift(binding, few);
+  for (const FingerprintOptions &options : {glance, few})
+    for (size_t binding = 1; binding < bindings.size(); ++binding)
+      sift(binding, options);
+  sift(0, whole);
+  for (size_t binding = 1; binding < bindings.size(); ++binding)
     sift(binding, neighbors);
-  }
   // Rings of channels show their lengths only when colours are stable; where
   // two weights have each of them, only beside more than one place of the data.
   for (const FingerprintOptions &options : {FingerprintOptions{4, 0, 3, 24},

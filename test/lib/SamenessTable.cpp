@@ -197,6 +197,7 @@ bool ProductTable::mergeElements(unsigned weight) {
   // Equal hashes are only a hint.
   std::unordered_map<uint64_t, llvm::SmallVector<unsigned, 1>> kept;
   std::vector<ProductRow> merged;
+  bool hasFactors = false;
   for (unsigned element = 0; element < elements.size(); ++element) {
     Places &places = elements[element];
     for (unsigned index : places.rows)
@@ -207,14 +208,18 @@ bool ProductTable::mergeElements(unsigned weight) {
         }))
       continue;
     like.push_back(element);
+    hasFactors |= places.factor != 1;
     for (unsigned index : places.rows) {
       merged.push_back(rows[index]);
       merged.back().count /= places.factor;
     }
   }
   bool isChanged = merged.size() != rows.size();
-  rows = std::move(merged);
-  llvm::sort(rows);
+  // Else they are the same rows, in another order.
+  if (isChanged || hasFactors) {
+    rows = std::move(merged);
+    llvm::sort(rows);
+  }
   return isChanged;
 }
 
