@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Operators/OperatorGraph.h"
+#include "FullRanks.h"
+#include "kas/Dialect/Kas/IR/SearchAttributes.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
@@ -210,5 +212,9 @@ OperatorOp kas::search::buildOperator(OpBuilder &builder, Location location,
     block->addArgument(CoordType::get(context, getAttr(dimension)), location);
   builder.setInsertionPointToStart(block);
   BodyBuilder(builder, location, problem, graph).build(block);
+  llvm::SmallVector<int64_t> fullRankAt = getFullRankBindings(problem, graph);
+  if (!fullRankAt.empty())
+    op->setAttr(fullRankAtAttrName,
+                DenseI64ArrayAttr::get(context, fullRankAt));
   return op;
 }

@@ -1,7 +1,7 @@
 // RUN: kas-opt %s -split-input-file -verify-diagnostics
 
 // A1: an operation's
-// expected-error@below {{expected an attribute of dialect kas among kas.site, kas.layer, kas.named_operator, kas.score, kas.origin, kas.candidate, kas.front, kas.programs, kas.layers, kas.parameters, kas.read, got kas.other}}
+// expected-error@below {{expected an attribute of dialect kas among kas.site, kas.layer, kas.named_operator, kas.score, kas.origin, kas.candidate, kas.front, kas.programs, kas.layers, kas.parameters, kas.read, kas.full_rank_at, got kas.other}}
 func.func @f() attributes {kas.other} {
   return
 }
@@ -315,6 +315,22 @@ func.func @f(%x: tensor<4xf32>) {
 func.func @f() {
   // expected-error@below {{expected kas.read on a bufferization.to_buffer, got arith.constant}}
   %y = arith.constant {kas.read = 1 : i64} 1.0 : f32
+  return
+}
+
+// -----
+
+// A15: a negative number
+// expected-error@below {{expected an array of numbers of bindings as kas.full_rank_at, got array<i64: -1>}}
+kas.operator @f<N>(%i: N) from [N] attributes {kas.full_rank_at = array<i64: -1>} {
+  kas.yield data(%i)
+}
+
+// -----
+
+// A15: another place
+// expected-error@below {{expected kas.full_rank_at on a kas.operator, got func.func}}
+func.func @f() attributes {kas.full_rank_at = array<i64: 0>} {
   return
 }
 

@@ -13,6 +13,7 @@
 #include "KasSyntax.h"
 #include "kas/Dialect/Kas/IR/AttributeErrors.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/Kas/IR/SearchAttributes.h"
 #include "kas/Support/Initializer.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -114,6 +115,12 @@ LogicalResult KasDialect::verifyOperationAttribute(Operation *op,
   auto isRead = [](Operation *op) {
     return op->getName().getStringRef() == "bufferization.to_buffer";
   };
+  auto isOperator = [](Operation *op) { return isa<OperatorOp>(op); };
+  auto areNumbers = [](Attribute value) {
+    auto numbers = dyn_cast<DenseI64ArrayAttr>(value);
+    return numbers && llvm::all_of(numbers.asArrayRef(),
+                                   [](int64_t number) { return number >= 0; });
+  };
   auto isUnit = [](Attribute value) { return isa<UnitAttr>(value); };
   auto isString = [](Attribute value) { return isa<StringAttr>(value); };
   const Rule rules[] = {
@@ -137,8 +144,10 @@ LogicalResult KasDialect::verifyOperationAttribute(Operation *op,
        "a function", isFunction},
       {parametersAttrName, "an array of strings", areStrings, // A11
        "a function", isFunction},
-      {readAttrName, "a number of type i64", isI64,                // A12
-       "a bufferization.to_buffer", isRead}};
+      {readAttrName, "a number of type i64", isI64, // A12
+       "a bufferization.to_buffer", isRead},
+      {fullRankAtAttrName, "an array of numbers of bindings", // A15
+       areNumbers, "a kas.operator", isOperator}};
   for (const Rule &rule : rules)
     if (attribute.getName() == rule.name)
       return verify(op, attribute, rule);

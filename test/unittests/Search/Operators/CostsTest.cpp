@@ -58,7 +58,7 @@ std::vector<Candidate> draw(const std::shared_ptr<SearchProblem> &problem,
   options.expansionsPerRollout = options.expansionsPerAsk = uint64_t(1) << 40;
   RandomSearcher searcher(makeGraphState(problem, {}), options);
   std::vector<Candidate> candidates = searcher.ask(count);
-  EXPECT_EQ(candidates.size(), count);
+  EXPECT_TRUE(candidates.size() == count || searcher.isExhausted());
   return candidates;
 }
 
@@ -86,12 +86,13 @@ bool compareWithBruteForce(const SearchProblem &problem,
 void compareWithBruteForce(const std::shared_ptr<SearchProblem> &problem,
                            unsigned count) {
   unsigned compared = 0;
-  for (const Candidate &candidate : draw(problem, count)) {
+  std::vector<Candidate> candidates = draw(problem, count);
+  for (const Candidate &candidate : candidates) {
     auto graph =
         std::static_pointer_cast<const OperatorGraph>(candidate.solution);
     compared += compareWithBruteForce(*problem, *graph);
   }
-  EXPECT_GE(10 * compared, 9 * count);
+  EXPECT_GE(10 * compared, 9 * candidates.size());
 }
 
 } // namespace
@@ -141,7 +142,7 @@ TEST_F(CostsTest, CostsAreThoseOfTheBestStages) {
 }
 
 TEST_F(CostsTest, CostsOfThePublishedListEqualBruteForce) {
-  compareWithBruteForce(load("syno-resnet18.mlir"), isSlow() ? 800 : 20);
+  compareWithBruteForce(load("syno-resnet18.mlir"), isSlow() ? 1000 : 20);
 }
 
 TEST_F(CostsTest, CostsOfExtractedSpacesEqualBruteForce) {

@@ -46,6 +46,7 @@ def Kas_Dialect : Dialect {
     | `kas.programs` | a dictionary: for layers by name, the steps that transformed them | functions |
     | `kas.layers`, `kas.parameters` | names of what the results of the function are for, in their order | functions |
     | `kas.read` | a number that keeps reads apart | `bufferization.to_buffer` |
+    | `kas.full_rank_at` | the numbers of the bindings of the space at which a rank is full: there it is the same as an operator with a weight less | results of searches |
 
     Those of arguments of functions: `kas.name`, the name by which files and other functions refer to the
     argument, such as `conv1.weight`; and `kas.init`, how to fill it when no file does: `zeros`, `ones`,
@@ -68,6 +69,7 @@ def Kas_Dialect : Dialect {
     - A12: `kas.read` is a number of type `i64`, on a `bufferization.to_buffer`.
     - A13: `kas.name` is a string.
     - A14: `kas.init` is one of the texts above.
+    - A15: `kas.full_rank_at` is an array of numbers of bindings, from 0 on, on a `kas.operator`.
 
     Bytecode has the version of the dialect, which is 1.0; what was written before there was a version is read,
     and what a newer major version wrote is refused.
