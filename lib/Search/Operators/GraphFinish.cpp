@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FlatGraph.h"
+#include "GraphProperties.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
@@ -48,12 +49,13 @@ unsigned FlatGraph::add(const GraphSpace &space, ExprId id) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The assignments of coordinates to equal input dimensions, one by one.
+/// The assignments of coordinates to equal input dimensions with which all
+/// properties hold, one by one.
 class Matcher {
 public:
   Matcher(const GraphSpace &space, const GraphStateData &state,
           llvm::function_ref<bool(llvm::ArrayRef<unsigned>)> visit)
-      : space(space), live(state.getLive()), visit(visit) {
+      : space(space), state(state), live(state.getLive()), visit(visit) {
     // An order that does not depend on the path.
     for (unsigned index = 0; index < live.size(); ++index)
       order.push_back(index);
@@ -63,8 +65,12 @@ public:
   }
 
   bool match(unsigned target) {
-    if (target == space.targets.size())
+    if (target == space.targets.size()) {
+      if (space.properties && !space.properties->hold(state, chosen))
+        return false;
+      isFound = true;
       return visit(chosen);
+    }
     for (unsigned index : order) {
       // T3: a stride has gone into an unfold.
       if (live[index].size != space.targets[target] ||
@@ -75,7 +81,7 @@ public:
       if (match(target + 1))
         return true;
       chosen.pop_back();
-      if (space.problem->limits.swapAxes)
+      if (space.problem->limits.swapAxes && (isFound || !space.properties))
         return false;
     }
     return false;
@@ -94,9 +100,12 @@ private:
   }
 
   const GraphSpace &space;
+  const GraphStateData &state;
   llvm::ArrayRef<LiveCoord> live;
   llvm::function_ref<bool(llvm::ArrayRef<unsigned>)> visit;
   llvm::SmallVector<unsigned, 8> order, chosen;
+  /// An assignment with all properties.
+  bool isFound = false;
 };
 } // namespace
 

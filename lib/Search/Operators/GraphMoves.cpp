@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GraphProperties.h"
 #include "GraphRules.h"
 #include "GraphWeightRules.h"
 #include "llvm/ADT/STLExtras.h"
@@ -103,7 +104,8 @@ public:
   bool run(unsigned kindToList, uint32_t begin) {
     kind = kindToList;
     first = begin;
-    if (areWeightsComplete && !canMeetBudget())
+    if ((areWeightsComplete && !canMeetBudget()) ||
+        (space.properties && !space.properties->canHold(state)))
       return false;
     if (kind == FinishMove)
       return listFinish();

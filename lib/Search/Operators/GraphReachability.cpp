@@ -35,8 +35,8 @@ ShapeItem kas::search::getShapeItem(const GraphSpace &space,
     item.flags |= ShapeItem::Unfoldable;
   switch (coord.kind) {
   case CoordKind::Reduce:
-    if (info.isShareable && info.max >= limits.rankMin &&
-        info.max <= limits.rankMax)
+    if (info.isShareable && !limits.linearPath && // Q5
+        info.max >= limits.rankMin && info.max <= limits.rankMax)
       item.flags |=
           coord.weights ? ShapeItem::Droppable : ShapeItem::DroppableLater;
     if (!coord.weights)

@@ -18,8 +18,8 @@ bool kas::search::isTakeable(const GraphSpace &space, const LiveCoord &coord) {
     return isOutputPart(coord);
   const SpaceLimits &limits = space.problem->limits;
   const SizeInfo &info = space.sizes[coord.size];
-  return coord.weights && info.max >= limits.rankMin &&
-         info.max <= limits.rankMax;
+  return coord.weights && !limits.linearPath && // Q5
+         info.max >= limits.rankMin && info.max <= limits.rankMax;
 }
 
 bool kas::search::areTwins(const GraphSpace &space, const LiveCoord &a,

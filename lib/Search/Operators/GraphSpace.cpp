@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GraphSpace.h"
+#include "GraphProperties.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
@@ -44,7 +45,11 @@ GraphSpace::GraphSpace(std::shared_ptr<const SearchProblem> problem,
       points *= static_cast<double>(sizes[target].values[binding]);
     maxReducePoints.push_back(points);
   }
+  if (problem->limits.hasProperties())
+    properties = std::make_unique<GraphProperties>(*this);
 }
+
+GraphSpace::~GraphSpace() = default;
 
 /// R3: primary symbols up to the fourth power, coefficients from -2 to 2, as
 /// occurrences allow.

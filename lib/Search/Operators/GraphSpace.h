@@ -64,6 +64,8 @@ struct QueryTimer {
   }
 };
 
+class GraphProperties;
+
 /// Tables of one search. Not safe to be used by two threads at once. Numbers of
 /// sizes, expressions and weights depend on the order of first use; nothing
 /// that is visible outside does.
@@ -71,6 +73,7 @@ class GraphSpace {
 public:
   GraphSpace(std::shared_ptr<const SearchProblem> problem,
              const GraphStateOptions &options);
+  ~GraphSpace();
 
   static constexpr unsigned maxLive = 16;
   static constexpr unsigned maxWeights = 4;
@@ -86,6 +89,12 @@ public:
   /// A sum over the parts of the expression on which the sizes of intermediate
   /// tensors depend: splits, shifts and strides count as what they are made of.
   uint64_t getCostHash(ExprId id) const { return exprs[id].costHash; }
+
+  /// The coordinate of a dimension of the output.
+  ExprId getOutput(unsigned index) {
+    return intern({CoordKind::Output,
+                   sizes.intern(problem->outputs[index].size), index, 0});
+  }
 
   uint32_t internWeight(llvm::ArrayRef<ExprId> coords);
   /// In the order of interning.
@@ -124,6 +133,8 @@ public:
   FlatMap<int8_t> areReductionsAlive;
   StagedCost cost;
   QueryTimer queries;
+  /// Null when the problem asks for none.
+  std::unique_ptr<GraphProperties> properties;
 
   /// FLOPs that were worked out, negative when they were not; a newer one takes
   /// the place of an older one.

@@ -26,7 +26,7 @@ GraphState::GraphState(std::shared_ptr<GraphSpace> space) : space(space) {
     const Dimension &output = problem.outputs[index];
     LiveCoord &coord = data.live[data.numLive++];
     coord.size = space->sizes.intern(output.size);
-    coord.expr = space->intern({CoordKind::Output, coord.size, index, 0});
+    coord.expr = space->getOutput(index);
     coord.flags = LiveCoord::HasOutput;
     coord.flags |=
         output.isUnordered ? LiveCoord::Unordered : LiveCoord::HasPosition;

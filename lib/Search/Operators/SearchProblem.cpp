@@ -78,6 +78,7 @@ static SpaceLimits getLimits(SpaceOp space) {
         {"stride", &limits.stride},
         {"weights", &limits.weights},
         {"chain", &limits.chain},
+        {"reaches", &limits.reaches},
         {"size_symbols", &limits.sizeSymbols},
         {"size_powers", &limits.sizePowers}})
     *limit = space.getLimit(name, *limit);
@@ -97,12 +98,18 @@ static SpaceLimits getLimits(SpaceOp space) {
                              {"weight_shares", &limits.weightShares},
                              {"weights_by_position", &limits.weightsByPosition},
                              {"rank_saves", &limits.rankSaves},
+                             {"equivariant", &limits.equivariant},
+                             {"one_product", &limits.oneProduct},
+                             {"linear_path", &limits.linearPath},
                              {"swap_axes", &limits.swapAxes}})
     *limit = space.getLimit(name, *limit) != 0;
   for (auto [name, limit] : {std::pair<llvm::StringRef, double *>(
                                  "reduce_ratio", &limits.reduceRatio),
                              {"unfold_ratio", &limits.unfoldRatio}})
     *limit = space.getLimitRatio(name).value_or(*limit);
+  if (auto windows = space.getLimits().getAs<mlir::ArrayAttr>("sees"))
+    for (mlir::Attribute window : windows)
+      limits.sees.push_back(*getWindowSize(window, space.getSymbolSet()));
   return limits;
 }
 
@@ -125,15 +132,31 @@ SearchProblem SearchProblem::get(SpaceOp space) {
   return problem;
 }
 
+namespace {
+/// The dimensions of a problem, part by part.
+struct Parts {
+  explicit Parts(const SearchProblem &problem) {
+    for (const Dimension &dimension : problem.outputs) {
+      outputs.push_back(dimension.size);
+      outputUnordered.push_back(dimension.isUnordered);
+    }
+    for (const Dimension &dimension : problem.inputs) {
+      inputs.push_back(dimension.size);
+      inputUnordered.push_back(dimension.isUnordered);
+    }
+  }
+  SpaceSignature getSignature() const {
+    return {outputs, inputs, outputUnordered, inputUnordered};
+  }
+  llvm::SmallVector<Size> outputs, inputs;
+  llvm::SmallVector<bool> outputUnordered, inputUnordered;
+};
+} // namespace
+
 bool SearchProblem::hasBatch() const {
-  if (outputs.empty() || inputs.empty() ||
-      outputs.front().size != inputs.front().size ||
-      outputs.front().isUnordered || inputs.front().isUnordered)
-    return false;
-  for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
-    if (outputs.front().size == Size::symbol(symbol))
-      return symbols.getKind(symbol) == SymbolKind::Primary &&
-             !occursIn(llvm::ArrayRef(outputs).drop_front(), symbol) &&
-             !occursIn(llvm::ArrayRef(inputs).drop_front(), symbol);
-  return false;
+  return hasBatchAxis(Parts(*this).getSignature(), symbols);
+}
+
+llvm::SmallVector<SpaceAxis> SearchProblem::getAxes() const {
+  return getSpaceAxes(Parts(*this).getSignature(), symbols);
 }

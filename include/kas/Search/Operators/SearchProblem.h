@@ -14,6 +14,7 @@
 #define KAS_SEARCH_OPERATORS_SEARCHPROBLEM_H
 
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/Kas/IR/SpaceAxes.h"
 
 namespace kas::search {
 
@@ -78,6 +79,24 @@ struct SpaceLimits {
   /// Equal ordered dimensions of the output count as interchangeable, and so do
   /// those of the input.
   bool swapAxes = false;
+
+  // Properties: docs/reference/properties.md has the definitions.
+
+  /// By axis (`getSpaceAxes`): the window that each output sees. Empty: any.
+  llvm::SmallVector<Size, 2> sees;
+  /// The layers after which each output channel depends on each input channel:
+  /// 1 or 2; 0: none are required.
+  unsigned reaches = 0;
+  /// Translations of the input translate the output.
+  bool equivariant = false;
+  /// An input and an output value are joined by one product of weights at most.
+  bool oneProduct = false;
+  /// No reduction that only weights have.
+  bool linearPath = false;
+
+  bool hasProperties() const {
+    return !sees.empty() || reaches || equivariant || oneProduct || linearPath;
+  }
 };
 
 /// Bounds on sums over all bindings, each times its multiplicity; absent means
@@ -107,7 +126,13 @@ struct SearchProblem {
   /// The output and input dimension that no primitive touches: the first of
   /// both, when they are the same symbol and it occurs nowhere else (a batch).
   bool hasBatch() const;
+  /// The axes that output and input share, but for a batch.
+  llvm::SmallVector<SpaceAxis> getAxes() const;
 };
+
+/// Why no operator can have the properties of `problem`: a sentence that names
+/// a property and a limit. Nothing when there may be one.
+std::optional<std::string> findImpossibleProperty(const SearchProblem &problem);
 
 } // namespace kas::search
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasSyntax.h"
+#include "kas/Dialect/Kas/IR/SpaceAxes.h"
 #include "kas/Support/PrimeFactors.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
@@ -120,11 +121,31 @@ static constexpr StringLiteral integerLimits[] = {
     "shift",       "expand",      "unfold",          "stride",
     "weights",     "chain",       "pooling",         "rank_min",
     "rank_max",    "window",      "weight_elements", "merge_elements",
-    "stride_size", "shift_block", "size_symbols",    "size_powers"};
+    "stride_size", "shift_block", "size_symbols",    "size_powers",
+    "reaches"};
 static constexpr StringLiteral ratioLimits[] = {"reduce_ratio", "unfold_ratio"};
 static constexpr StringLiteral flagLimits[] = {
     "shift_backward", "swap_axes",           "weight_takes",
-    "weight_shares",  "weights_by_position", "rank_saves"};
+    "weight_shares",  "weights_by_position", "rank_saves",
+    "equivariant",    "one_product",         "linear_path"};
+
+std::optional<Size> kas::getWindowSize(Attribute value,
+                                       const SymbolSet &symbols) {
+  if (auto integer = dyn_cast<IntegerAttr>(value)) {
+    if (integer.getValue().getBitWidth() == 0 ||
+        integer.getValue().getSignificantBits() > 32)
+      return std::nullopt;
+    return Size::constant(integer.getValue().getSExtValue());
+  }
+  auto text = dyn_cast<StringAttr>(value);
+  if (!text)
+    return std::nullopt;
+  llvm::Expected<Size> size = parseSize(text.getValue(), symbols);
+  if (size)
+    return *size;
+  llvm::consumeError(size.takeError());
+  return std::nullopt;
+}
 
 /// An integer or a float attribute as a number.
 static std::optional<double> toNumber(Attribute value) {
@@ -155,12 +176,76 @@ static LogicalResult verifyLimit(SpaceOp space, NamedAttribute entry) {
   if (llvm::is_contained(flagLimits, name) && value.getValue().ugt(1))
     return space.emitOpError("requires 0 or 1 for limit '")
            << name << "', got " << entry.getValue();
+  if (name == "reaches" && value.getValue().ugt(2))
+    return space.emitOpError("requires 0, 1 or 2 layers for limit 'reaches', "
+                             "got ")
+           << entry.getValue();
+  return success();
+}
+
+/// The window along one axis: a number, or a size as text.
+static LogicalResult verifyWindow(SpaceOp space, Attribute value,
+                                  const SymbolSet &symbols) {
+  auto emitError = [&] {
+    return space.emitOpError("requires odd numbers of at least 1, or sizes "
+                             "that are so under every binding, for limit "
+                             "'sees', got ")
+           << value;
+  };
+  std::optional<Size> size = getWindowSize(value, symbols);
+  if (!size)
+    return emitError();
+  for (const Binding &binding : space.getBindingValues())
+    if (std::optional<int64_t> window = size->evaluate(binding);
+        !window || *window % 2 == 0 || *window > (1 << 20))
+      return emitError();
+  return success();
+}
+
+/// One window per axis; equal ones where axes are interchangeable.
+static LogicalResult verifyWindows(SpaceOp space, Attribute attribute,
+                                   const SymbolSet &symbols) {
+  auto windows = dyn_cast<ArrayAttr>(attribute);
+  if (!windows)
+    return space.emitOpError("requires a list of windows for limit 'sees', "
+                             "got ")
+           << attribute;
+  for (Attribute window : windows)
+    if (failed(verifyWindow(space, window, symbols)))
+      return failure();
+  auto toSizes = [&](ArrayAttr sizes) {
+    return llvm::map_to_vector(
+        sizes.getAsRange<SizeAttr>(),
+        [&](SizeAttr size) { return *size.toSize(symbols); });
+  };
+  SmallVector<Size> outputs = toSizes(space.getOutputSizes());
+  SmallVector<Size> inputs = toSizes(space.getInputSizes());
+  SmallVector<SpaceAxis> axes = getSpaceAxes(
+      {outputs, inputs, space.getOutputUnordered(), space.getInputUnordered()},
+      symbols);
+  if (windows.size() != axes.size())
+    return space.emitOpError("requires one window for each axis that output "
+                             "and input share (")
+           << axes.size() << ") for limit 'sees', got " << windows.size();
+  if (!space.getLimit("swap_axes", 0))
+    return success();
+  for (auto [axis, window] : llvm::zip_equal(axes, windows))
+    for (auto [other, otherWindow] : llvm::zip_equal(axes, windows))
+      if (inputs[axis.input] == inputs[other.input] && window != otherWindow)
+        return space.emitOpError("requires equal windows for equal axes for "
+                                 "limit 'sees' with limit 'swap_axes', got ")
+               << window << " and " << otherWindow;
   return success();
 }
 
 static LogicalResult verifyLimits(SpaceOp space, const SymbolSet &symbols) {
   for (NamedAttribute entry : space.getLimits()) {
     StringRef name = entry.getName();
+    if (name == "sees") {
+      if (failed(verifyWindows(space, entry.getValue(), symbols)))
+        return failure();
+      continue;
+    }
     StringRef symbol = name;
     bool isKnown = symbol.consume_front("occurrences.")
                        ? symbols.lookup(symbol).has_value()

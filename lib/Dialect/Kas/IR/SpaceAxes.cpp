@@ -1,0 +1,70 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Dialect/Kas/IR/SpaceAxes.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace kas;
+
+static bool occursIn(llvm::ArrayRef<Size> shape, unsigned symbol) {
+  return llvm::any_of(
+      shape, [&](const Size &size) { return size.getExponent(symbol) != 0; });
+}
+
+bool kas::hasBatchAxis(const SpaceSignature &signature,
+                       const SymbolSet &symbols) {
+  if (signature.outputs.empty() || signature.inputs.empty() ||
+      signature.outputs.front() != signature.inputs.front() ||
+      signature.outputUnordered.front() || signature.inputUnordered.front())
+    return false;
+  for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
+    if (signature.outputs.front() == Size::symbol(symbol))
+      return symbols.getKind(symbol) == SymbolKind::Primary &&
+             !occursIn(signature.outputs.drop_front(), symbol) &&
+             !occursIn(signature.inputs.drop_front(), symbol);
+  return false;
+}
+
+/// The input's size over the output's, when it is a product of coefficients and
+/// an integer.
+static std::optional<Size> getStride(const Size &output, const Size &input,
+                                     const SymbolSet &symbols) {
+  std::optional<Size> stride = input.divide(output);
+  if (!stride || !stride->hasIntegerConstant())
+    return std::nullopt;
+  for (unsigned symbol = 0; symbol < symbols.size(); ++symbol) {
+    int exponent = stride->getExponent(symbol);
+    bool isPrimary = symbols.getKind(symbol) == SymbolKind::Primary;
+    if (exponent < 0 || (isPrimary && exponent != 0))
+      return std::nullopt;
+  }
+  return stride;
+}
+
+llvm::SmallVector<SpaceAxis> kas::getSpaceAxes(const SpaceSignature &signature,
+                                               const SymbolSet &symbols) {
+  llvm::SmallVector<SpaceAxis> axes;
+  llvm::SmallVector<bool> isUsed(signature.inputs.size(), false);
+  unsigned first = hasBatchAxis(signature, symbols);
+  for (unsigned output = first; output < signature.outputs.size(); ++output) {
+    if (signature.outputUnordered[output])
+      continue;
+    for (unsigned input = first; input < signature.inputs.size(); ++input) {
+      if (isUsed[input] || signature.inputUnordered[input])
+        continue;
+      std::optional<Size> stride = getStride(signature.outputs[output],
+                                             signature.inputs[input], symbols);
+      if (!stride)
+        continue;
+      isUsed[input] = true;
+      axes.push_back({output, input, *stride});
+      break;
+    }
+  }
+  return axes;
+}

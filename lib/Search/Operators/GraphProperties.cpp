@@ -1,0 +1,336 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GraphProperties.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace kas;
+using namespace kas::search;
+
+//===----------------------------------------------------------------------===//
+// The signature
+//===----------------------------------------------------------------------===//
+
+GraphProperties::GraphProperties(GraphSpace &space)
+    : space(space), limits(space.problem->limits) {
+  addAxes();
+  addChannels();
+  for (unsigned binding = 0; binding < getNumBindings(); ++binding) {
+    double seen = 1;
+    bool isInside = true;
+    for (const Axis &axis : axes) {
+      seen *= static_cast<double>(axis.windows[binding]);
+      int64_t extent =
+          space.sizes[space.getExpr(axis.output).size].values[binding];
+      isInside &= llvm::any_of(llvm::seq<int64_t>(0, extent), [&](int64_t p) {
+        return isInterior(axis, binding, p);
+      });
+    }
+    hasInterior.push_back(isInside);
+    numSeen.push_back(isInside ? seen : 1);
+  }
+  numMoved = llvm::count_if(
+      axes, [&](const Axis &axis) { return needsMove(space, axis); });
+}
+
+void GraphProperties::addAxes() {
+  llvm::SmallVector<SpaceAxis> pairs = space.problem->getAxes();
+  for (auto [number, pair] : llvm::enumerate(pairs)) {
+    Axis &axis = axes.emplace_back();
+    axis.output = space.getOutput(pair.output);
+    axis.target = static_cast<int>(pair.input - space.firstOutput);
+    axis.size = space.sizes[space.targets[axis.target]].values;
+    for (const Binding &binding : space.problem->bindings) {
+      axis.strides.push_back(pair.stride.evaluate(binding).value_or(1));
+      axis.windows.push_back(
+          limits.sees.empty()
+              ? 1
+              : limits.sees[number].evaluate(binding).value_or(1));
+    }
+  }
+}
+
+void GraphProperties::addChannels() {
+  for (unsigned index = space.firstOutput;
+       index < space.problem->outputs.size(); ++index)
+    if (!getAxisOfOutput(space.getOutput(index)))
+      channelOutputs.push_back(space.getOutput(index));
+  for (unsigned target = 0; target < space.targets.size(); ++target)
+    if (!getAxisOfTarget(static_cast<int>(target)))
+      channelTargets.push_back(static_cast<int>(target));
+}
+
+/// Q1, before the end: without an unfold or a shift below, a dimension of the
+/// input is digits. One of them is not a reduction when there is a symbol that
+/// no reduction may have; it is constant on each window, and windows overlap
+/// or touch when the stride is 1 or 2, so it is constant everywhere.
+bool GraphProperties::needsMove(const GraphSpace &space,
+                                const Axis &axis) const {
+  const SizeInfo &info = space.sizes[space.targets[axis.target]];
+  bool isOfOutputs = false;
+  for (unsigned index = 0; index < space.sizes.getNumPowers(); ++index)
+    isOfOutputs |= space.sizes.getPrimaryMask().get(index) &&
+                   info.powers.get(index) > 0 &&
+                   space.sizes.getOccurrences().get(index) == 0;
+  return isOfOutputs && llvm::all_of(llvm::seq<unsigned>(0, getNumBindings()),
+                                     [&](unsigned binding) {
+                                       return hasInterior[binding] &&
+                                              axis.windows[binding] > 1 &&
+                                              axis.strides[binding] <= 2;
+                                     });
+}
+
+bool GraphProperties::seesSeveral() const {
+  return llvm::any_of(numSeen, [](double count) { return count > 1; });
+}
+
+bool GraphProperties::reachesSeveral() const {
+  return llvm::any_of(channelTargets, [&](int target) {
+    return space.isChannel(space.targets[target]) &&
+           space.sizes[space.targets[target]].max > 1;
+  });
+}
+
+const GraphProperties::Axis *
+GraphProperties::getAxisOfTarget(int target) const {
+  auto axis = llvm::find_if(
+      axes, [&](const Axis &axis) { return axis.target == target; });
+  return axis == axes.end() ? nullptr : axis;
+}
+
+const GraphProperties::Axis *
+GraphProperties::getAxisOfOutput(ExprId leaf) const {
+  auto axis = llvm::find_if(
+      axes, [&](const Axis &axis) { return axis.output == leaf; });
+  return axis == axes.end() ? nullptr : axis;
+}
+
+/// The window of an output position lies in the image.
+bool GraphProperties::isInterior(const Axis &axis, unsigned binding,
+                                 int64_t position) const {
+  int64_t center = axis.strides[binding] * position;
+  int64_t radius = axis.windows[binding] / 2;
+  return center >= radius && center + radius < axis.size[binding];
+}
+
+//===----------------------------------------------------------------------===//
+// Components
+//===----------------------------------------------------------------------===//
+
+/// Adds what is not there.
+static void insert(llvm::SmallVectorImpl<ExprId> &all,
+                   llvm::ArrayRef<ExprId> some) {
+  for (ExprId id : some)
+    if (!llvm::is_contained(all, id))
+      all.push_back(id);
+}
+
+const GraphProperties::Facts &GraphProperties::getFacts(ExprId id) {
+  if (id >= facts.size())
+    facts.resize(id + 1);
+  if (facts[id].isKnown)
+    return facts[id];
+  Facts made;
+  made.isKnown = true;
+  const Expr expr = space.getExpr(id);
+  if (expr.kind == CoordKind::Output || expr.kind == CoordKind::Reduce) {
+    made.leaves.push_back(id);
+  } else {
+    made = getFacts(expr.first);
+    if (expr.kind == CoordKind::Split || expr.kind == CoordKind::Unfold) {
+      const Facts &second = getFacts(expr.second);
+      insert(made.leaves, second.leaves);
+      insert(made.unfolds, second.unfolds);
+      made.isMoved |= second.isMoved;
+    }
+    if (expr.kind == CoordKind::Unfold)
+      made.unfolds.push_back(id);
+    made.isMoved |=
+        expr.kind == CoordKind::Unfold || expr.kind == CoordKind::Shift;
+  }
+  return facts[id] = std::move(made);
+}
+
+llvm::SmallVector<ExprId, 8> GraphProperties::Component::getLeaves() const {
+  llvm::SmallVector<ExprId, 8> leaves(outputs.begin(), outputs.end());
+  leaves.append(reductions);
+  return leaves;
+}
+
+/// One coordinate.
+GraphProperties::Component GraphProperties::getAlone(ExprId root, int target) {
+  Component component;
+  for (ExprId leaf : getFacts(root).leaves)
+    (space.getExpr(leaf).kind == CoordKind::Output ? component.outputs
+                                                   : component.reductions)
+        .push_back(leaf);
+  component.roots.push_back(root);
+  component.targets.push_back(target);
+  return component;
+}
+
+/// Unfolds that only weights, or what is expanded, have: a point does not exist
+/// when one of them leaves its range.
+llvm::SmallVector<ExprId, 4>
+GraphProperties::getGuards(const GraphStateData &state,
+                           llvm::ArrayRef<ExprId> data) {
+  llvm::SmallVector<ExprId, 4> ofData, guards;
+  for (ExprId id : data)
+    insert(ofData, getFacts(id).unfolds);
+  auto add = [&](llvm::ArrayRef<ExprId> ids) {
+    for (ExprId id : ids)
+      for (ExprId unfold : getFacts(id).unfolds)
+        if (!llvm::is_contained(ofData, unfold))
+          insert(guards, unfold);
+  };
+  for (unsigned index = 0; index < state.numWeights; ++index)
+    add(space.getWeight(state.weights[index]));
+  add(llvm::ArrayRef(state.expanded, state.numExpanded));
+  return guards;
+}
+
+GraphProperties::Components
+GraphProperties::getComponents(llvm::ArrayRef<ExprId> data,
+                               llvm::ArrayRef<ExprId> others) {
+  struct Group {
+    llvm::SmallVector<ExprId, 8> leaves;
+    llvm::SmallVector<std::pair<ExprId, int>, 4> roots;
+  };
+  llvm::SmallVector<Group, 6> groups;
+  auto add = [&](ExprId root, int target) {
+    Group group;
+    group.leaves.append(getFacts(root).leaves.begin(),
+                        getFacts(root).leaves.end());
+    if (const Axis *axis = getAxisOfTarget(target))
+      insert(group.leaves, axis->output);
+    group.roots.emplace_back(root, target);
+    for (unsigned index = groups.size(); index-- > 0;) {
+      Group &other = groups[index];
+      if (llvm::none_of(other.leaves, [&](ExprId leaf) {
+            return llvm::is_contained(group.leaves, leaf);
+          }))
+        continue;
+      insert(group.leaves, other.leaves);
+      group.roots.append(other.roots);
+      groups.erase(groups.begin() + index);
+    }
+    groups.push_back(std::move(group));
+  };
+  for (auto [target, root] : llvm::enumerate(data))
+    add(root, static_cast<int>(target));
+  for (ExprId root : others)
+    add(root, -1);
+  Components components;
+  for (Group &group : groups) {
+    Component &component = components.emplace_back();
+    llvm::sort(group.leaves);
+    for (ExprId leaf : group.leaves)
+      (space.getExpr(leaf).kind == CoordKind::Output ? component.outputs
+                                                     : component.reductions)
+          .push_back(leaf);
+    llvm::sort(group.roots, [](auto &a, auto &b) {
+      return std::pair(a.second, a.first) < std::pair(b.second, b.first);
+    });
+    for (auto [root, target] : group.roots) {
+      component.roots.push_back(root);
+      component.targets.push_back(target);
+    }
+  }
+  return components;
+}
+
+//===----------------------------------------------------------------------===//
+// All of them
+//===----------------------------------------------------------------------===//
+
+uint64_t GraphProperties::getKey(const Component &component,
+                                 Property property) {
+  uint64_t key = mixBits(property);
+  for (auto [root, target] :
+       llvm::zip_equal(component.roots, component.targets))
+    key = combineHash(combineHash(key, root), static_cast<uint64_t>(target));
+  return key;
+}
+
+/// Whether `isTrue` of all components; it is asked once for each.
+bool GraphProperties::holdsFor(
+    llvm::ArrayRef<Component> components, Property property,
+    llvm::function_ref<bool(const Component &)> isTrue) {
+  return llvm::all_of(components, [&](const Component &component) {
+    uint64_t key = getKey(component, property);
+    if (const int8_t *answer = known.find(key))
+      return *answer != 0;
+    bool answer = isTrue(component);
+    known[key] = answer;
+    return answer;
+  });
+}
+
+bool GraphProperties::hold(const GraphStateData &state,
+                           llvm::ArrayRef<unsigned> match) {
+  llvm::SmallVector<ExprId, 6> data;
+  for (unsigned index : match)
+    data.push_back(state.live[index].expr);
+  if ((limits.oneProduct || limits.linearPath) &&
+      !readsReductions(state, data)) // Q4, Q5
+    return false;
+  if (limits.equivariant && !areEquivariant(state, data)) // Q3
+    return false;
+  llvm::SmallVector<ExprId, 4> guards = getGuards(state, data);
+  Components components = getComponents(data, guards);
+  using Method = bool (GraphProperties::*)(const Component &);
+  auto areAll = [&](Property property, Method method) {
+    return holdsFor(components, property, [&](const Component &component) {
+      return (this->*method)(component);
+    });
+  };
+  if (!limits.sees.empty() && // Q1
+      !areAll(Sees, &GraphProperties::sees))
+    return false;
+  if (limits.oneProduct && // Q4
+      !areAll(OneProduct, &GraphProperties::hasOneProduct))
+    return false;
+  if (limits.linearPath && // Q5
+      !areAll(Linear, &GraphProperties::isLinear))
+    return false;
+  return limits.reaches == 0 || reachesAll(components); // Q2
+}
+
+bool GraphProperties::canHold(const GraphStateData &state) {
+  if (limits.sees.empty())
+    return true;
+  // Q1: each position in a window is another point.
+  llvm::SmallVector<ExprId, 8> reductions;
+  unsigned moved = 0;
+  for (const LiveCoord &coord : state.getLive()) {
+    const Facts &ofCoord = getFacts(coord.expr);
+    moved += ofCoord.isMoved;
+    for (ExprId leaf : ofCoord.leaves)
+      if (space.getExpr(leaf).kind == CoordKind::Reduce)
+        insert(reductions, leaf);
+  }
+  for (unsigned binding = 0; binding < getNumBindings(); ++binding) {
+    double points = 1;
+    for (ExprId id : reductions)
+      points *= static_cast<double>(
+          space.sizes[space.getExpr(id).size].values[binding]);
+    if (points < numSeen[binding])
+      return false;
+  }
+  // Each step gives at most one more coordinate an unfold or a shift.
+  if (moved >= numMoved)
+    return true;
+  auto getLeft = [&](unsigned limit, GraphMove move) {
+    return limit - std::min<unsigned>(limit, state.counts[move]);
+  };
+  unsigned moves =
+      getLeft(limits.unfold, UnfoldMove) + getLeft(limits.shift, ShiftMove);
+  unsigned steps = moves + getLeft(limits.merge, MergeMove);
+  return (moved > 0 || moves > 0) &&
+         std::min(steps, limits.depth - state.steps) >= numMoved - moved;
+}

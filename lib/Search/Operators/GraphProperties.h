@@ -1,0 +1,143 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Properties of operators: what a finished operator sees and reaches, and
+// whether one that has them can still be made.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_SEARCH_OPERATORS_GRAPHPROPERTIES_H
+#define LIB_SEARCH_OPERATORS_GRAPHPROPERTIES_H
+
+#include "GraphStateImpl.h"
+
+namespace kas::search {
+
+class CoordProgram;
+
+/// Decides the properties that a problem asks for
+/// (docs/reference/properties.md). All of them are statements about which
+/// elements of the input the points of an output element read. Coordinates that
+/// have no output and no reduction in common are independent, so what is said
+/// of all is said of each such component; and the same components come again
+/// and again.
+class GraphProperties {
+public:
+  explicit GraphProperties(GraphSpace &space);
+
+  /// Whether the operator that a state is with the live coordinates `match` as
+  /// its input has all properties.
+  bool hold(const GraphStateData &state, llvm::ArrayRef<unsigned> match);
+
+  /// Whether they can still be met when no reduction comes any more: false only
+  /// when they cannot.
+  bool canHold(const GraphStateData &state);
+
+  /// Axes along which an unfold or a shift is needed to see the window.
+  unsigned getNumMoved() const { return numMoved; }
+  /// Some output must see more than one position.
+  bool seesSeveral() const;
+  /// Some binding has more than one input channel, and they can only come from
+  /// channels and reductions.
+  bool reachesSeveral() const;
+
+private:
+  /// A dimension of the output and one of the input.
+  struct Axis {
+    ExprId output = 0;
+    int target = 0;
+    /// By binding: of the input; how far positions are apart; what is to be
+    /// seen.
+    llvm::SmallVector<int64_t, 4> size, strides, windows;
+  };
+  /// Coordinates of the data, and windows that only weights have, with leaves
+  /// in common.
+  struct Component {
+    llvm::SmallVector<ExprId, 4> outputs, reductions, roots;
+    /// By root: the dimension of the input (an index into the targets of the
+    /// space); -1: none.
+    llvm::SmallVector<int, 4> targets;
+    /// Outputs first.
+    llvm::SmallVector<ExprId, 8> getLeaves() const;
+  };
+  using Components = llvm::SmallVector<Component, 4>;
+  struct Element;
+  enum Property : uint64_t { Sees, Reaches, Equivariant, OneProduct, Linear };
+  /// Of each output, the inputs that it depends on; of each input, the outputs
+  /// that depend on it; at least.
+  struct Reach {
+    double inputs, outputs;
+  };
+  /// What is below an expression.
+  struct Facts {
+    bool isKnown = false, isMoved = false;
+    llvm::SmallVector<ExprId, 4> leaves, unfolds;
+  };
+
+  unsigned getNumBindings() const { return space.problem->bindings.size(); }
+  void addAxes();
+  void addChannels();
+  bool needsMove(const GraphSpace &space, const Axis &axis) const;
+  const Axis *getAxisOfTarget(int target) const;
+  const Axis *getAxisOfOutput(ExprId leaf) const;
+  bool isInterior(const Axis &axis, unsigned binding, int64_t position) const;
+
+  const Facts &getFacts(ExprId id);
+  llvm::SmallVector<ExprId, 4> getGuards(const GraphStateData &state,
+                                         llvm::ArrayRef<ExprId> data);
+  Component getAlone(ExprId root, int target);
+  Components getComponents(llvm::ArrayRef<ExprId> data,
+                           llvm::ArrayRef<ExprId> others);
+  static uint64_t getKey(const Component &component, Property property);
+  bool holdsFor(llvm::ArrayRef<Component> components, Property property,
+                llvm::function_ref<bool(const Component &)> isTrue);
+  bool holdsAtAll(llvm::function_ref<bool(unsigned binding)> isTrue) const;
+  Element getElement(const Component &component, unsigned binding,
+                     bool onlyChannels) const;
+
+  bool sees(const Component &component);
+  bool sees(const Component &component, unsigned binding);
+  Reach getReach(const Component &component, unsigned binding);
+  const llvm::SmallVector<Reach, 4> &getReaches(const Component &component);
+  bool reachesAll(const Components &components);
+  void getTerms(CoordProgram &program, const Axis &axis,
+                llvm::ArrayRef<int> targets, unsigned numOutputs, int64_t moved,
+                unsigned binding, std::vector<int64_t> &terms) const;
+  bool isEquivariantAlong(const Axis &axis, const Component &component,
+                          unsigned binding) const;
+  bool isEquivariant(const Component &component);
+  bool areEquivariant(const GraphStateData &state, llvm::ArrayRef<ExprId> data);
+  bool hasOneProduct(const Component &component);
+  bool isLinear(const Component &component);
+  bool isReadBy(const Component &component, ExprId reduction, unsigned binding);
+  bool readsReductions(const GraphStateData &state,
+                       llvm::ArrayRef<ExprId> data);
+
+  GraphSpace &space;
+  const SpaceLimits &limits;
+  llvm::SmallVector<Axis, 4> axes;
+  /// What is neither an axis nor a batch.
+  llvm::SmallVector<ExprId, 4> channelOutputs;
+  llvm::SmallVector<int, 4> channelTargets;
+  /// By binding: some output has all of its window in the image; how many
+  /// positions it sees at least.
+  llvm::SmallVector<bool, 4> hasInterior;
+  llvm::SmallVector<double, 4> numSeen;
+  /// Axes that need an unfold or a shift.
+  unsigned numMoved = 0;
+  std::vector<Facts> facts;
+  /// By property and component.
+  FlatMap<int8_t> known;
+  /// By component, and there by binding.
+  FlatMap<uint32_t> reachIds;
+  std::vector<llvm::SmallVector<Reach, 4>> reaches;
+};
+
+} // namespace kas::search
+
+#endif // LIB_SEARCH_OPERATORS_GRAPHPROPERTIES_H

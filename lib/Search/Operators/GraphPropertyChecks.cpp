@@ -1,0 +1,398 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each property, of one component, by its points.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CoordProgram.h"
+#include "GraphProperties.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace kas;
+using namespace kas::search;
+
+namespace {
+
+/// Sets of numbers that are emptied at once.
+class StampSet {
+public:
+  explicit StampSet(size_t size) : stamps(size, 0) {}
+  void clear() {
+    ++stamp;
+    count = 0;
+  }
+  /// False when it is there already.
+  bool insert(size_t index) {
+    if (stamps[index] == stamp)
+      return false;
+    stamps[index] = stamp;
+    ++count;
+    return true;
+  }
+  size_t size() const { return count; }
+  size_t capacity() const { return stamps.size(); }
+
+private:
+  std::vector<uint32_t> stamps;
+  uint32_t stamp = 1;
+  size_t count = 0;
+};
+
+} // namespace
+
+/// The element of some dimensions of the input, row by row.
+struct GraphProperties::Element {
+  struct Part {
+    unsigned root;
+    int64_t extent;
+  };
+  llvm::SmallVector<Part, 4> parts;
+  int64_t count = 1;
+
+  int64_t get(const CoordProgram &program) const {
+    int64_t element = 0;
+    for (const Part &part : parts)
+      element = element * part.extent + program.getRoot(part.root);
+    return element;
+  }
+};
+
+GraphProperties::Element GraphProperties::getElement(const Component &component,
+                                                     unsigned binding,
+                                                     bool onlyChannels) const {
+  Element element;
+  for (auto [root, target] : llvm::enumerate(component.targets)) {
+    if (target < 0 ||
+        (onlyChannels && !llvm::is_contained(channelTargets, target)))
+      continue;
+    int64_t extent = space.sizes[space.targets[target]].values[binding];
+    element.parts.push_back({static_cast<unsigned>(root), extent});
+    element.count *= extent;
+  }
+  return element;
+}
+
+/// Adds what is not there.
+static void insert(llvm::SmallVectorImpl<ExprId> &all,
+                   llvm::ArrayRef<ExprId> some) {
+  for (ExprId id : some)
+    if (!llvm::is_contained(all, id))
+      all.push_back(id);
+}
+
+bool GraphProperties::holdsAtAll(
+    llvm::function_ref<bool(unsigned binding)> isTrue) const {
+  return llvm::all_of(llvm::seq<unsigned>(0, getNumBindings()), isTrue);
+}
+
+//===----------------------------------------------------------------------===//
+// Q1: what is seen
+//===----------------------------------------------------------------------===//
+
+bool GraphProperties::sees(const Component &component) {
+  bool isTrivial =
+      llvm::none_of(component.targets,
+                    [&](int target) { return getAxisOfTarget(target); }) &&
+      llvm::all_of(component.roots,
+                   [&](ExprId root) { return getFacts(root).unfolds.empty(); });
+  return isTrivial || holdsAtAll([&](unsigned binding) {
+           return !hasInterior[binding] || sees(component, binding);
+         });
+}
+
+/// Each output that has its window in the image reads all positions of it.
+bool GraphProperties::sees(const Component &component, unsigned binding) {
+  struct Part {
+    const Axis *axis;
+    unsigned root, leaf;
+  };
+  llvm::SmallVector<Part, 4> parts;
+  size_t volume = 1;
+  for (auto [root, target] : llvm::enumerate(component.targets))
+    if (const Axis *axis = getAxisOfTarget(target)) {
+      unsigned leaf = llvm::find(component.outputs, axis->output) -
+                      component.outputs.begin();
+      parts.push_back({axis, static_cast<unsigned>(root), leaf});
+      volume *= axis->windows[binding];
+    }
+  CoordProgram program(space, component.getLeaves(), component.roots, binding);
+  /// Where in the window the point is, if it is there.
+  auto getPlace = [&]() -> std::optional<size_t> {
+    size_t place = 0;
+    for (const Part &part : parts) {
+      int64_t window = part.axis->windows[binding];
+      int64_t offset = program.getRoot(part.root) + window / 2 -
+                       part.axis->strides[binding] * program.getLeaf(part.leaf);
+      if (offset < 0 || offset >= window)
+        return std::nullopt;
+      place = place * window + offset;
+    }
+    return place;
+  };
+  unsigned numOutputs = component.outputs.size();
+  StampSet seen(volume);
+  do {
+    if (!llvm::all_of(parts, [&](const Part &part) {
+          return isInterior(*part.axis, binding, program.getLeaf(part.leaf));
+        }))
+      continue;
+    seen.clear();
+    do {
+      if (program.evaluate())
+        if (std::optional<size_t> place = getPlace())
+          seen.insert(*place);
+    } while (program.advance(numOutputs, program.getNumLeaves()));
+    if (seen.size() < volume)
+      return false;
+  } while (program.advance(0, numOutputs));
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Q2: what is reached
+//===----------------------------------------------------------------------===//
+
+/// Of the channels of a component, at one binding: the fewest inputs that an
+/// output reads, the fewest outputs that read an input.
+GraphProperties::Reach GraphProperties::getReach(const Component &component,
+                                                 unsigned binding) {
+  llvm::SmallVector<ExprId, 8> leaves, others;
+  for (ExprId leaf : component.getLeaves())
+    (llvm::is_contained(channelOutputs, leaf) ? leaves : others)
+        .push_back(leaf);
+  unsigned numChannels = leaves.size();
+  leaves.append(others);
+  CoordProgram program(space, leaves, component.roots, binding);
+  Element element = getElement(component, binding, /*onlyChannels=*/true);
+  std::vector<double> readers(element.count, 0);
+  Reach reach{static_cast<double>(element.count), 0};
+  StampSet reached(element.count);
+  do {
+    reached.clear();
+    do {
+      if (!program.evaluate())
+        continue;
+      int64_t channel = element.get(program);
+      if (reached.insert(channel))
+        ++readers[channel];
+    } while (program.advance(numChannels, leaves.size()));
+    reach.inputs = std::min(reach.inputs, static_cast<double>(reached.size()));
+  } while (program.advance(0, numChannels));
+  reach.outputs = *llvm::min_element(readers);
+  return reach;
+}
+
+const llvm::SmallVector<GraphProperties::Reach, 4> &
+GraphProperties::getReaches(const Component &component) {
+  uint64_t key = getKey(component, Reaches);
+  if (const uint32_t *index = reachIds.find(key))
+    return reaches[*index];
+  llvm::SmallVector<Reach, 4> made;
+  for (unsigned binding = 0; binding < getNumBindings(); ++binding)
+    made.push_back(getReach(component, binding));
+  reachIds[key] = reaches.size();
+  return reaches.emplace_back(std::move(made));
+}
+
+bool GraphProperties::reachesAll(const Components &components) {
+  llvm::SmallVector<Reach, 4> all(getNumBindings(), Reach{1, 1});
+  llvm::SmallVector<ExprId, 8> leaves;
+  for (const Component &component : components) {
+    insert(leaves, component.outputs);
+    for (auto [product, factor] : llvm::zip_equal(all, getReaches(component))) {
+      product.inputs *= factor.inputs;
+      product.outputs *= factor.outputs;
+    }
+  }
+  return holdsAtAll([&](unsigned binding) {
+    auto getExtent = [&](SizeId size) {
+      return static_cast<double>(space.sizes[size].values[binding]);
+    };
+    double count = 1, outputs = all[binding].outputs;
+    for (int target : channelTargets)
+      count *= getExtent(space.targets[target]);
+    for (ExprId output : channelOutputs)
+      if (!llvm::is_contained(leaves, output))
+        outputs *= getExtent(space.getExpr(output).size);
+    if (limits.reaches == 1)
+      outputs = 1;
+    return all[binding].inputs * outputs >= count;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Q3: translations
+//===----------------------------------------------------------------------===//
+
+/// The coordinates at the points of an output, in the order of the points, with
+/// windows that go on at the other end. What belongs to the axis is less by
+/// `moved` of its positions.
+void GraphProperties::getTerms(CoordProgram &program, const Axis &axis,
+                               llvm::ArrayRef<int> targets, unsigned numOutputs,
+                               int64_t moved, unsigned binding,
+                               std::vector<int64_t> &terms) const {
+  terms.clear();
+  int64_t size = axis.size[binding];
+  int64_t distance = axis.strides[binding] * moved % size;
+  do {
+    program.evaluate();
+    for (auto [root, target] : llvm::enumerate(targets)) {
+      int64_t value = program.getRoot(root);
+      terms.push_back(target == axis.target ? (value + size - distance) % size
+                                            : value);
+    }
+  } while (program.advance(numOutputs, program.getNumLeaves()));
+}
+
+/// The terms as a multiset.
+static void sortTerms(std::vector<int64_t> &terms, size_t length) {
+  std::vector<std::vector<int64_t>> list;
+  for (size_t begin = 0; begin < terms.size(); begin += length)
+    list.emplace_back(terms.begin() + begin, terms.begin() + begin + length);
+  llvm::sort(list);
+  terms.clear();
+  for (const std::vector<int64_t> &term : list)
+    llvm::append_range(terms, term);
+}
+
+/// Each position further along the axis reads the same elements, so much
+/// further, with the same weights. Mostly that is so point by point; a carry
+/// that renames the points of a reduction makes it so for all points together.
+bool GraphProperties::isEquivariantAlong(const Axis &axis,
+                                         const Component &component,
+                                         unsigned binding) const {
+  llvm::SmallVector<ExprId, 8> leaves;
+  for (ExprId leaf : component.getLeaves())
+    if (leaf != axis.output)
+      leaves.push_back(leaf);
+  unsigned numOutputs = component.outputs.size() -
+                        llvm::is_contained(component.outputs, axis.output);
+  leaves.insert(leaves.begin() + numOutputs++, axis.output);
+  CoordProgram program(space, leaves, component.roots, binding, /*wraps=*/true);
+  unsigned position = numOutputs - 1;
+  std::vector<int64_t> first, terms;
+  do {
+    for (int64_t at = 0; at < program.getExtent(position); ++at) {
+      program.setLeaf(position, at);
+      getTerms(program, axis, component.targets, numOutputs, at, binding,
+               at == 0 ? first : terms);
+      if (at == 0 || terms == first)
+        continue;
+      std::vector<int64_t> sorted = first;
+      sortTerms(sorted, component.roots.size());
+      sortTerms(terms, component.roots.size());
+      if (terms != sorted)
+        return false;
+    }
+    program.setLeaf(position, 0);
+  } while (program.advance(0, position));
+  return true;
+}
+
+bool GraphProperties::isEquivariant(const Component &component) {
+  return llvm::all_of(axes, [&](const Axis &axis) {
+    return (!llvm::is_contained(component.targets, axis.target) &&
+            !llvm::is_contained(component.outputs, axis.output)) ||
+           holdsAtAll([&](unsigned binding) {
+             return isEquivariantAlong(axis, component, binding);
+           });
+  });
+}
+
+bool GraphProperties::areEquivariant(const GraphStateData &state,
+                                     llvm::ArrayRef<ExprId> data) {
+  auto isTrue = [&](const Component &component) {
+    return isEquivariant(component);
+  };
+  llvm::SmallVector<ExprId, 16> ofWeights;
+  for (unsigned index = 0; index < state.numWeights; ++index)
+    insert(ofWeights, space.getWeight(state.weights[index]));
+  // Each coordinate for itself, which excludes most operators.
+  for (auto [target, root] : llvm::enumerate(data))
+    if (!holdsFor(getAlone(root, static_cast<int>(target)), Equivariant,
+                  isTrue))
+      return false;
+  for (ExprId root : ofWeights)
+    if (!holdsFor(getAlone(root, -1), Equivariant, isTrue))
+      return false;
+  return holdsFor(getComponents(data, ofWeights), Equivariant, isTrue);
+}
+
+//===----------------------------------------------------------------------===//
+// Q4, Q5: what joins an input and an output element
+//===----------------------------------------------------------------------===//
+
+/// No point of an output reads what another one reads.
+bool GraphProperties::hasOneProduct(const Component &component) {
+  return holdsAtAll([&](unsigned binding) {
+    CoordProgram program(space, component.getLeaves(), component.roots,
+                         binding);
+    Element element = getElement(component, binding, /*onlyChannels=*/false);
+    unsigned numOutputs = component.outputs.size();
+    StampSet read(element.count);
+    do {
+      read.clear();
+      do {
+        if (program.evaluate() && !read.insert(element.get(program)))
+          return false;
+      } while (program.advance(numOutputs, program.getNumLeaves()));
+    } while (program.advance(0, numOutputs));
+    return true;
+  });
+}
+
+bool GraphProperties::isLinear(const Component &component) {
+  return llvm::all_of(component.reductions, [&](ExprId reduction) {
+    return holdsAtAll([&](unsigned binding) {
+      return isReadBy(component, reduction, binding);
+    });
+  });
+}
+
+/// Two points that differ in nothing but the reduction read two elements.
+bool GraphProperties::isReadBy(const Component &component, ExprId reduction,
+                               unsigned binding) {
+  llvm::SmallVector<ExprId, 8> leaves = component.getLeaves();
+  llvm::erase(leaves, reduction);
+  leaves.push_back(reduction);
+  CoordProgram program(space, leaves, component.roots, binding);
+  unsigned last = leaves.size() - 1;
+  if (program.getExtent(last) == 1)
+    return true;
+  Element element = getElement(component, binding, /*onlyChannels=*/false);
+  do {
+    std::optional<int64_t> first;
+    do {
+      if (!program.evaluate())
+        continue;
+      if (first && *first != element.get(program))
+        return true;
+      first = element.get(program);
+    } while (program.advance(last, leaves.size()));
+  } while (program.advance(0, last));
+  return false;
+}
+
+/// Each reduction with more than one point is below the data.
+bool GraphProperties::readsReductions(const GraphStateData &state,
+                                      llvm::ArrayRef<ExprId> data) {
+  llvm::SmallVector<ExprId, 8> leaves;
+  for (ExprId id : data)
+    for (ExprId leaf : getFacts(id).leaves)
+      leaves.push_back(leaf);
+  for (unsigned index = 0; index < state.numWeights; ++index)
+    for (ExprId id : space.getWeight(state.weights[index]))
+      for (ExprId leaf : getFacts(id).leaves) {
+        const Expr &expr = space.getExpr(leaf);
+        if (expr.kind == CoordKind::Reduce && space.sizes[expr.size].max > 1 &&
+            !llvm::is_contained(leaves, leaf))
+          return false;
+      }
+  return true;
+}

@@ -1,0 +1,52 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Properties that the limits of a space exclude.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GraphProperties.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace kas;
+using namespace kas::search;
+
+static std::string formatWindows(const SearchProblem &problem) {
+  return "limit 'sees' = [" +
+         llvm::join(llvm::map_range(problem.limits.sees,
+                                    [&](const Size &size) {
+                                      return toString(size, problem.symbols);
+                                    }),
+                    ", ") +
+         "]";
+}
+
+std::optional<std::string>
+kas::search::findImpossibleProperty(const SearchProblem &problem) {
+  const SpaceLimits &limits = problem.limits;
+  if (!limits.hasProperties())
+    return std::nullopt;
+  GraphSpace space(std::make_shared<const SearchProblem>(problem), {});
+  const GraphProperties &properties = *space.properties;
+  if (properties.seesSeveral() && limits.reduce == 0)
+    return "requires limit 'reduce' >= 1 for " + formatWindows(problem) +
+           ", got 0";
+  if (properties.getNumMoved() > 0 && limits.unfold == 0 && limits.shift == 0)
+    return "requires limit 'unfold' or 'shift' >= 1 for " +
+           formatWindows(problem) + ", got 0";
+  if (properties.getNumMoved() > limits.depth)
+    return "requires limit 'depth' >= " +
+           std::to_string(properties.getNumMoved()) + " for " +
+           formatWindows(problem) + ", got " + std::to_string(limits.depth);
+  if (limits.reaches && properties.reachesSeveral() && limits.reduce == 0 &&
+      limits.split == 0)
+    return "requires limit 'reduce' or 'split' >= 1 for limit 'reaches' = " +
+           std::to_string(limits.reaches) + ", got 0";
+  return std::nullopt;
+}
