@@ -183,6 +183,11 @@ KasSearcher *kasSearcherCreate(KasModule *module, const char *name,
     return nullptr;
   result->problem =
       std::make_shared<const SearchProblem>(SearchProblem::get(space));
+  if (std::optional<std::string> reason =
+          findImpossibleProperty(*result->problem)) {
+    space.emitOpError(*reason);
+    return nullptr;
+  }
   result->printer = std::make_unique<OperatorPrinter>(result->problem);
   if (llvm::Error error = makeSession(*result, space, options)) {
     access.report(std::move(error));

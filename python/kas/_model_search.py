@@ -107,7 +107,7 @@ def search(
         raise ValueError(f"requires 0 <= min_flops_ratio <= flops_ratio, got {min_flops_ratio} and {flops_ratio}")
     trainer = _make_trainer(model, data, recipe, space, binding, flops_ratio, min_flops_ratio, inherit, backend, device)
     if translation_equivariant:
-        limits = {**limits, "weights_by_position": 0}
+        limits = {**limits, "weights_by_position": 0, "equivariant": 1}
     problem = space if isinstance(space, SearchSpace) else _fit_limits(trainer.sites.spaces[trainer.space], limits)
     settings = {**trainer.describe(), "halving": repr(halving)}
     if translation_equivariant:
@@ -151,8 +151,12 @@ def _fit_limits(space: SearchSpace, limits: Mapping[str, float]) -> SearchSpace:
     if not changes:
         return space
     match = re.search(r"limits \{(.*?)\}", space.text)
-    known = dict(entry.split(" = ") for entry in re.split(r",\s*", match[1])) if match and match[1].strip() else {}
+    entries = re.split(r",\s*(?=[\w.]+ = )", match[1].strip()) if match and match[1].strip() else []
+    known = dict(entry.split(" = ") for entry in entries)
     for name, value in changes.items():
+        if name == "sees" and isinstance(value, (list, tuple)):
+            known[name] = "[" + ", ".join(f'"{window}"' for window in value) + "]"
+            continue
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise TypeError(f"the limit '{name}' must be a number, got {value!r}")
         known[name] = f"{value} : i64" if isinstance(value, int) else f"{value!r} : f64"

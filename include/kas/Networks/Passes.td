@@ -59,11 +59,19 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
     `kas.named_operator` names the operator of the library that computes what the
     layers compute, where there is one.
 
+    The limits ask for properties that the layers have (`properties=false` leaves
+    them out): `sees` is the kernel of layers with centred windows without
+    dilation, when all images are larger than it, and `reaches = 2` is written
+    where every output channel is made from every input channel. For images less
+    than twice as large as the kernel `unfold_ratio` is smaller than usual, so that
+    there are such windows.
+
     ```mlir
     kas.space @conv2d<N, Cin, Cout, H, W | k, g>
         [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
         bindings [<Cin = 64, Cout = 64, H = 56, N = 1, W = 56, g = 4, k = 3> x 4]
-        limits {...} budget {...} attributes {kas.named_operator = "kas.conv2d"}
+        limits {reaches = 2, sees = ["k", "k"], ...} budget {...}
+        attributes {kas.named_operator = "kas.conv2d"}
     ...
     %y = linalg.conv_2d_nchw_fchw {kas.site = {binding = 0 : i64,
         name = "layer1.0.conv1", space = @conv2d}, ...} ...
@@ -99,6 +107,8 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
     Option<"minFlopsRatio", "min-flops-ratio", "double", /*default=*/"0.1",
            "The least FLOPs, relative to the layers of the space: with too few "
            "an operator can hardly learn what the layers do">,
+    Option<"properties", "properties", "bool", /*default=*/"true",
+           "Require the properties of the layers of what may replace them">,
     Option<"kernel", "kernel", "bool", /*default=*/"false",
            "Write a kas.kernel for each family of layers, not spaces">
   ];

@@ -10,6 +10,8 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace kas;
@@ -88,11 +90,72 @@ static ArrayAttr getSizes(Builder &builder, ArrayRef<std::string> texts,
       }));
 }
 
+/// The least number of pixels of an image for each point of a window along one
+/// axis, or less.
+static double getLeastRatio(const Group &group, StringRef image,
+                            StringRef window) {
+  double least = std::numeric_limits<double>::infinity();
+  for (auto &[binding, sites] : group.layers)
+    least = std::min(
+        least, static_cast<double>(binding.lookup(image).value_or(1)) /
+                   static_cast<double>(binding.lookup(window).value_or(1)));
+  return least;
+}
+
+/// The symbols of the windows along the axes of layers that have them at their
+/// centres; none for others.
+static SmallVector<StringRef> getWindows(const Group &group) {
+  StringRef name = group.kind.name;
+  if (!name.starts_with("conv") || name.contains("dilated") ||
+      name.contains("unpadded"))
+    return {};
+  auto has = [&](StringRef symbol) {
+    return llvm::is_contained(group.kind.coefficients, symbol) &&
+           llvm::all_of(group.layers, [&](auto &layer) {
+             return layer.first.lookup(symbol).value_or(0) % 2 == 1;
+           });
+  };
+  if (name.starts_with("conv1d"))
+    return has("k") ? SmallVector<StringRef>{"k"} : SmallVector<StringRef>{};
+  if (has("kh") && has("kw"))
+    return {"kh", "kw"};
+  return has("k") ? SmallVector<StringRef>{"k", "k"} : SmallVector<StringRef>{};
+}
+
+/// What the layers see and reach.
+static void addProperties(Builder &builder, const Group &group,
+                          NamedAttrList &limits) {
+  if (group.kind.hasUnorderedChannels)
+    limits.append("reaches", builder.getI64IntegerAttr(2));
+  SmallVector<StringRef> windows = getWindows(group);
+  if (windows.empty())
+    return;
+  // Positions come last.
+  double ratio = std::numeric_limits<double>::infinity();
+  for (auto [image, window] : llvm::zip_equal(
+           ArrayRef(group.kind.inputSizes).take_back(windows.size()), windows))
+    ratio = std::min(ratio, getLeastRatio(group, image, window));
+  if (ratio <= 1)
+    return;
+  if (ratio < 2)
+    limits.append("unfold_ratio",
+                  builder.getF64FloatAttr(std::floor(ratio * 100) / 100));
+  // Each channel of a depthwise layer sees itself.
+  SmallVector<Attribute> sees;
+  const LayerKind &kind = group.kind;
+  if (!kind.hasUnorderedChannels && kind.inputSizes[1] == kind.outputSizes[1])
+    sees.push_back(builder.getI64IntegerAttr(1));
+  for (StringRef window : windows)
+    sees.push_back(builder.getStringAttr(window));
+  limits.append("sees", builder.getArrayAttr(sees));
+}
+
 /// What fits the layers themselves, and a bit more for what may replace them.
 /// No `expand`: it drops outputs or weights, which is hardly what a network
 /// gains from.
-static DictionaryAttr getDefaultLimits(Builder &builder,
-                                       const LayerKind &kind) {
+static DictionaryAttr getDefaultLimits(Builder &builder, const Group &group,
+                                       const ExtractOptions &options) {
+  const LayerKind &kind = group.kind;
   unsigned numSpatial = kind.name.starts_with("conv2d")   ? 2
                         : kind.name.starts_with("conv1d") ? 1
                                                           : 0;
@@ -111,6 +174,8 @@ static DictionaryAttr getDefaultLimits(Builder &builder,
   add("unfold", numSpatial);
   add("stride", isStrided ? 2 : 0);
   add("weights", 2);
+  if (options.writesProperties)
+    addProperties(builder, group, limits);
   return limits.getDictionary(builder.getContext());
 }
 
@@ -179,7 +244,8 @@ static SpaceOp writeSpace(OpBuilder &builder, SymbolTable &symbolTable,
       getUnordered(kind.inputSizes.size(), channel),
       builder.getArrayAttr(bindings),
       builder.getDenseI64ArrayAttr(multiplicities),
-      getDefaultLimits(builder, kind), getBudget(builder, group, options));
+      getDefaultLimits(builder, group, options),
+      getBudget(builder, group, options));
   if (!kind.namedOperator.empty())
     space->setAttr(KasDialect::namedOperatorAttrName,
                    builder.getStringAttr(kind.namedOperator));

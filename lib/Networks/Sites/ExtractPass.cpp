@@ -30,6 +30,7 @@ struct KasExtractPass
     options.stemChannels = stemChannels;
     options.flopsRatio = flopsRatio;
     options.minFlopsRatio = minFlopsRatio;
+    options.writesProperties = properties;
     if (!(flopsRatio > 0) || !(minFlopsRatio > 0) ||
         !(minFlopsRatio < flopsRatio)) {
       mlir::emitError(getOperation().getLoc())

@@ -34,8 +34,8 @@ GraphProperties::GraphProperties(GraphSpace &space)
     hasInterior.push_back(isInside);
     numSeen.push_back(isInside ? seen : 1);
   }
-  numMoved = llvm::count_if(
-      axes, [&](const Axis &axis) { return needsMove(space, axis); });
+  numUnfolded = llvm::count_if(
+      axes, [&](const Axis &axis) { return needsUnfold(space, axis); });
 }
 
 void GraphProperties::addAxes() {
@@ -65,12 +65,14 @@ void GraphProperties::addChannels() {
       channelTargets.push_back(static_cast<int>(target));
 }
 
-/// Q1, before the end: without an unfold or a shift below, a dimension of the
-/// input is digits. One of them is not a reduction when there is a symbol that
-/// no reduction may have; it is constant on each window, and windows overlap
-/// or touch when the stride is 1 or 2, so it is constant everywhere.
-bool GraphProperties::needsMove(const GraphSpace &space,
-                                const Axis &axis) const {
+/// Q1, before the end: without an unfold, and without a merge of what has a
+/// reduction, a dimension of the input is one-to-one in digits of the output
+/// and in reductions. There is such a digit when the dimension has a symbol
+/// that no reduction may have; positions that differ in it are read by
+/// different outputs. So windows that overlap have the same one, all of them do
+/// at a stride of 1 or 2, and they are more than half of the image.
+bool GraphProperties::needsUnfold(const GraphSpace &space,
+                                  const Axis &axis) const {
   const SizeInfo &info = space.sizes[space.targets[axis.target]];
   bool isOfOutputs = false;
   for (unsigned index = 0; index < space.sizes.getNumPowers(); ++index)
@@ -146,12 +148,16 @@ const GraphProperties::Facts &GraphProperties::getFacts(ExprId id) {
       const Facts &second = getFacts(expr.second);
       insert(made.leaves, second.leaves);
       insert(made.unfolds, second.unfolds);
-      made.isMoved |= second.isMoved;
+      made.isUnfolded |= second.isUnfolded;
     }
     if (expr.kind == CoordKind::Unfold)
       made.unfolds.push_back(id);
-    made.isMoved |=
-        expr.kind == CoordKind::Unfold || expr.kind == CoordKind::Shift;
+    bool isHalf = expr.kind == CoordKind::MergeQuotient ||
+                  expr.kind == CoordKind::MergeRemainder;
+    made.isUnfolded |= expr.kind == CoordKind::Unfold ||
+                       (isHalf && llvm::any_of(made.leaves, [&](ExprId leaf) {
+                          return space.getExpr(leaf).kind == CoordKind::Reduce;
+                        }));
   }
   return facts[id] = std::move(made);
 }
@@ -274,8 +280,13 @@ bool GraphProperties::holdsFor(
 bool GraphProperties::hold(const GraphStateData &state,
                            llvm::ArrayRef<unsigned> match) {
   llvm::SmallVector<ExprId, 6> data;
-  for (unsigned index : match)
+  unsigned unfolded = 0;
+  for (unsigned index : match) {
     data.push_back(state.live[index].expr);
+    unfolded += getFacts(data.back()).isUnfolded;
+  }
+  if (unfolded < numUnfolded) // Q1
+    return false;
   if ((limits.oneProduct || limits.linearPath) &&
       !readsReductions(state, data)) // Q4, Q5
     return false;
@@ -306,10 +317,12 @@ bool GraphProperties::canHold(const GraphStateData &state) {
     return true;
   // Q1: each position in a window is another point.
   llvm::SmallVector<ExprId, 8> reductions;
-  unsigned moved = 0;
+  unsigned unfolded = 0, windows = 0;
   for (const LiveCoord &coord : state.getLive()) {
     const Facts &ofCoord = getFacts(coord.expr);
-    moved += ofCoord.isMoved;
+    unfolded += ofCoord.isUnfolded;
+    const SizeInfo &info = space.sizes[coord.size];
+    windows += info.isOdd && info.max > 1 && info.max <= limits.window;
     for (ExprId leaf : ofCoord.leaves)
       if (space.getExpr(leaf).kind == CoordKind::Reduce)
         insert(reductions, leaf);
@@ -322,15 +335,19 @@ bool GraphProperties::canHold(const GraphStateData &state) {
     if (points < numSeen[binding])
       return false;
   }
-  // Each step gives at most one more coordinate an unfold or a shift.
-  if (moved >= numMoved)
+  // An unfold makes one more such coordinate, and needs a window; a merge makes
+  // two at most, and may make windows.
+  if (unfolded >= numUnfolded)
     return true;
   auto getLeft = [&](unsigned limit, GraphMove move) {
     return limit - std::min<unsigned>(limit, state.counts[move]);
   };
-  unsigned moves =
-      getLeft(limits.unfold, UnfoldMove) + getLeft(limits.shift, ShiftMove);
-  unsigned steps = moves + getLeft(limits.merge, MergeMove);
-  return (moved > 0 || moves > 0) &&
-         std::min(steps, limits.depth - state.steps) >= numMoved - moved;
+  unsigned missing = numUnfolded - unfolded;
+  unsigned steps = limits.depth - state.steps;
+  unsigned merges = std::min(getLeft(limits.merge, MergeMove), steps);
+  unsigned unfolds =
+      std::min(getLeft(limits.unfold, UnfoldMove), steps - merges);
+  if (merges == 0)
+    unfolds = std::min(unfolds, windows);
+  return unfolds + 2 * merges >= missing;
 }

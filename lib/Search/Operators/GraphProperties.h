@@ -38,8 +38,9 @@ public:
   /// when they cannot.
   bool canHold(const GraphStateData &state);
 
-  /// Axes along which an unfold or a shift is needed to see the window.
-  unsigned getNumMoved() const { return numMoved; }
+  /// Axes along which nothing sees the window without an unfold or a merge of
+  /// what has a reduction.
+  unsigned getNumUnfolded() const { return numUnfolded; }
   /// Some output must see more than one position.
   bool seesSeveral() const;
   /// Some binding has more than one input channel, and they can only come from
@@ -75,14 +76,14 @@ private:
   };
   /// What is below an expression.
   struct Facts {
-    bool isKnown = false, isMoved = false;
+    bool isKnown = false, isUnfolded = false;
     llvm::SmallVector<ExprId, 4> leaves, unfolds;
   };
 
   unsigned getNumBindings() const { return space.problem->bindings.size(); }
   void addAxes();
   void addChannels();
-  bool needsMove(const GraphSpace &space, const Axis &axis) const;
+  bool needsUnfold(const GraphSpace &space, const Axis &axis) const;
   const Axis *getAxisOfTarget(int target) const;
   const Axis *getAxisOfOutput(ExprId leaf) const;
   bool isInterior(const Axis &axis, unsigned binding, int64_t position) const;
@@ -102,6 +103,8 @@ private:
 
   bool sees(const Component &component);
   bool sees(const Component &component, unsigned binding);
+  std::optional<Reach> getReachOfFactors(const Component &component,
+                                         unsigned binding) const;
   Reach getReach(const Component &component, unsigned binding);
   const llvm::SmallVector<Reach, 4> &getReaches(const Component &component);
   bool reachesAll(const Components &components);
@@ -128,8 +131,7 @@ private:
   /// positions it sees at least.
   llvm::SmallVector<bool, 4> hasInterior;
   llvm::SmallVector<double, 4> numSeen;
-  /// Axes that need an unfold or a shift.
-  unsigned numMoved = 0;
+  unsigned numUnfolded = 0;
   std::vector<Facts> facts;
   /// By property and component.
   FlatMap<int8_t> known;

@@ -158,10 +158,47 @@ bool GraphProperties::sees(const Component &component, unsigned binding) {
 // Q2: what is reached
 //===----------------------------------------------------------------------===//
 
+/// The same where each dimension is a product of whole reductions and of parts
+/// of output channels: a point has any values of all of them.
+std::optional<GraphProperties::Reach>
+GraphProperties::getReachOfFactors(const Component &component,
+                                   unsigned binding) const {
+  auto getExtent = [&](ExprId id) {
+    return static_cast<double>(
+        space.sizes[space.getExpr(id).size].values[binding]);
+  };
+  Reach reach{1, 1};
+  for (ExprId output : component.outputs)
+    if (llvm::is_contained(channelOutputs, output))
+      reach.outputs *= getExtent(output);
+  for (auto [root, target] :
+       llvm::zip_equal(component.roots, component.targets)) {
+    if (!llvm::is_contained(channelTargets, target))
+      return std::nullopt;
+    llvm::SmallVector<ExprId, 8> factors;
+    space.getFactors(root, factors);
+    for (ExprId factor : factors) {
+      ExprId id = factor;
+      while (space.getExpr(id).kind == CoordKind::MergeQuotient ||
+             space.getExpr(id).kind == CoordKind::MergeRemainder)
+        id = space.getExpr(id).first;
+      if (space.getExpr(id).kind == CoordKind::Reduce && id == factor)
+        reach.inputs *= getExtent(factor);
+      else if (llvm::is_contained(channelOutputs, id))
+        reach.outputs /= getExtent(factor);
+      else
+        return std::nullopt;
+    }
+  }
+  return reach;
+}
+
 /// Of the channels of a component, at one binding: the fewest inputs that an
 /// output reads, the fewest outputs that read an input.
 GraphProperties::Reach GraphProperties::getReach(const Component &component,
                                                  unsigned binding) {
+  if (std::optional<Reach> reach = getReachOfFactors(component, binding))
+    return *reach;
   llvm::SmallVector<ExprId, 8> leaves, others;
   for (ExprId leaf : component.getLeaves())
     (llvm::is_contained(channelOutputs, leaf) ? leaves : others)

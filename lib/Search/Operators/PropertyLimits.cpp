@@ -37,13 +37,13 @@ kas::search::findImpossibleProperty(const SearchProblem &problem) {
   if (properties.seesSeveral() && limits.reduce == 0)
     return "requires limit 'reduce' >= 1 for " + formatWindows(problem) +
            ", got 0";
-  if (properties.getNumMoved() > 0 && limits.unfold == 0 && limits.shift == 0)
-    return "requires limit 'unfold' or 'shift' >= 1 for " +
+  if (properties.getNumUnfolded() > 0 && limits.unfold == 0 &&
+      limits.merge == 0)
+    return "requires limit 'unfold' or 'merge' >= 1 for " +
            formatWindows(problem) + ", got 0";
-  if (properties.getNumMoved() > limits.depth)
-    return "requires limit 'depth' >= " +
-           std::to_string(properties.getNumMoved()) + " for " +
-           formatWindows(problem) + ", got " + std::to_string(limits.depth);
+  if (properties.getNumUnfolded() > 0 && limits.depth < 2)
+    return "requires limit 'depth' >= 2 for " + formatWindows(problem) +
+           ", got " + std::to_string(limits.depth);
   if (limits.reaches && properties.reachesSeveral() && limits.reduce == 0 &&
       limits.split == 0)
     return "requires limit 'reduce' or 'split' >= 1 for limit 'reaches' = " +

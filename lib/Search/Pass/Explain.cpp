@@ -95,6 +95,43 @@ static void explainLimit(const SearchProblem &problem, uint64_t expansions,
   }
 }
 
+/// One property: without it there are operators.
+static void explainProperty(const SearchProblem &problem, uint64_t expansions,
+                            llvm::StringRef name,
+                            llvm::function_ref<bool(SpaceLimits &)> drop,
+                            std::vector<std::string> &reasons) {
+  SearchProblem variant = problem;
+  if (drop(variant.limits) && hasOperator(variant, expansions))
+    reasons.push_back("limit '" + name.str() +
+                      "' excludes every operator: without it there are some");
+}
+
+static void explainProperties(const SearchProblem &problem, uint64_t expansions,
+                              std::vector<std::string> &reasons) {
+  explainProperty(
+      problem, expansions, "sees",
+      [](SpaceLimits &limits) {
+        bool isGiven = !limits.sees.empty();
+        limits.sees.clear();
+        return isGiven;
+      },
+      reasons);
+  explainProperty(
+      problem, expansions, "reaches",
+      [](SpaceLimits &limits) { return std::exchange(limits.reaches, 0) != 0; },
+      reasons);
+  for (auto [name, flag] : {std::pair<llvm::StringRef, bool SpaceLimits::*>(
+                                "equivariant", &SpaceLimits::equivariant),
+                            {"one_product", &SpaceLimits::oneProduct},
+                            {"linear_path", &SpaceLimits::linearPath}})
+    explainProperty(
+        problem, expansions, name,
+        [&, flag = flag](SpaceLimits &limits) {
+          return std::exchange(limits.*flag, false);
+        },
+        reasons);
+}
+
 std::vector<std::string>
 kas::search::explainEmptySpace(const SearchProblem &problem,
                                uint64_t expansions) {
@@ -105,6 +142,7 @@ kas::search::explainEmptySpace(const SearchProblem &problem,
                 "FLOP", true, reasons);
   explainBudget(problem, expansions, &SearchBudget::maxParams,
                 &GraphCost::params, "parameters", false, reasons);
+  explainProperties(problem, expansions, reasons);
   explainLimit(problem, expansions, "depth", &SpaceLimits::depth, 8, reasons);
   for (const auto &[name, limit] :
        {std::pair<llvm::StringRef, unsigned SpaceLimits::*>(

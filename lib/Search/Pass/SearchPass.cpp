@@ -122,6 +122,9 @@ FailureOr<std::unique_ptr<SearchTarget>> SearchPass::findTarget() {
     FailureOr<SpaceOp> found = findSpace();
     if (failed(found))
       return failure();
+    if (std::optional<std::string> reason =
+            findImpossibleProperty(SearchProblem::get(*found)))
+      return found->emitOpError(*reason);
     return makeSpaceTarget(*found);
   }
   StringRef name = kernel;

@@ -271,6 +271,54 @@ kas.space @large_flag<N> [N] from [N] bindings [<N = 4>] limits {swap_axes = 2}
 
 // -----
 
+// expected-error@+1 {{requires 0, 1 or 2 layers for limit 'reaches', got 3}}
+kas.space @many_layers<N> [N] from [N] bindings [<N = 4>] limits {reaches = 3}
+
+// -----
+
+// expected-error@+1 {{requires 0 or 1 for limit 'equivariant', got 2}}
+kas.space @large_property<N> [N] from [N] bindings [<N = 4>] limits {equivariant = 2}
+
+// -----
+
+// expected-error@+1 {{requires a list of windows for limit 'sees', got 3}}
+kas.space @window_alone<N, H> [N, H] from [N, H] bindings [<N = 1, H = 4>] limits {sees = 3}
+
+// -----
+
+// expected-error@+1 {{requires one window for each axis that output and input share (1) for limit 'sees', got 2}}
+kas.space @two_windows<N, C, H> [N, C unordered, H] from [N, C unordered, H]
+    bindings [<N = 1, C = 2, H = 4>] limits {sees = [3, 3]}
+
+// -----
+
+// expected-error@+1 {{requires odd numbers of at least 1, or sizes that are so under every binding, for limit 'sees', got 2}}
+kas.space @even_window<N, H> [N, H] from [N, H] bindings [<N = 1, H = 4>] limits {sees = [2]}
+
+// -----
+
+// expected-error@+1 {{requires odd numbers of at least 1, or sizes that are so under every binding, for limit 'sees', got "k"}}
+kas.space @even_size<N, H | k> [N, H] from [N, H]
+    bindings [<N = 1, H = 9, k = 3>, <N = 1, H = 9, k = 4>] limits {sees = ["k"]}
+
+// -----
+
+// expected-error@+1 {{requires odd numbers of at least 1, or sizes that are so under every binding, for limit 'sees', got "m"}}
+kas.space @unknown_window<N, H | k> [N, H] from [N, H] bindings [<N = 1, H = 9, k = 3>] limits {sees = ["m"]}
+
+// -----
+
+// expected-error@+1 {{requires odd numbers of at least 1, or sizes that are so under every binding, for limit 'sees', got 0 : i0}}
+kas.space @window_without_bits<N, H> [N, H] from [N, H] bindings [<N = 1, H = 9>] limits {sees = [0 : i0]}
+
+// -----
+
+// expected-error@+1 {{requires equal windows for equal axes for limit 'sees' with limit 'swap_axes', got 3 : i64 and 1 : i64}}
+kas.space @unequal_windows<N, H> [N, H, H] from [N, H, H]
+    bindings [<N = 1, H = 9>] limits {swap_axes = 1, sees = [3, 1]}
+
+// -----
+
 // expected-error@+1 {{requires a known limit, got 'occurrences.M'}}
 kas.space @unknown_symbol<N> [N] from [N] bindings [<N = 4>] limits {occurrences.M = 2}
 

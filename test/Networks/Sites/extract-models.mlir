@@ -8,7 +8,7 @@
 // TINY:      kas.space @conv2d_stem<N, Cin, Cout, H, W | k, g>
 // TINY-NEXT: [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
 // TINY-NEXT: bindings [<Cin = 3, Cout = 8, H = 16, N = 1, W = 16, g = 4, k = 3>]
-// TINY-NEXT: limits {depth = 10 : i64, expand = 0 : i64, merge = 2 : i64, reduce = 4 : i64, shift = 1 : i64, split = 2 : i64, stride = 0 : i64, unfold = 2 : i64, weights = 2 : i64}
+// TINY-NEXT: limits {depth = 10 : i64, expand = 0 : i64, merge = 2 : i64, reaches = 2 : i64, reduce = 4 : i64, sees = ["k", "k"], shift = 1 : i64, split = 2 : i64, stride = 0 : i64, unfold = 2 : i64, weights = 2 : i64}
 // TINY-NEXT: budget {baseline_flops = 110592 : i64, baseline_params = 216 : i64, flops_ratio = 5.000000e-01 : f64, min_flops_ratio = 1.000000e-01 : f64} attributes {kas.named_operator = "kas.conv2d"}
 // TINY:      kas.space @conv2d<
 // TINY:      bindings [<Cin = 8, Cout = 8, H = 16, N = 1, W = 16, g = 4, k = 3>]

@@ -1,5 +1,6 @@
 // RUN: kas-opt %s -kas-extract="stem-channels=8 coefficients=s=2,g=8,k=5 flops-ratio=0.25 min-flops-ratio=0.125" | FileCheck %s --check-prefix=OPTIONS
 // RUN: kas-opt %s -kas-extract="stem-channels=7 coefficients=" | FileCheck %s --check-prefix=NONE
+// RUN: kas-opt %s -kas-extract="properties=false" | FileCheck %s --check-prefix=FREE
 // RUN: not kas-opt %s -kas-extract="coefficients=N=3" 2>&1 | FileCheck %s --check-prefix=PRIMARY
 // RUN: not kas-opt %s -kas-extract="coefficients=g" 2>&1 | FileCheck %s --check-prefix=MALFORMED
 // RUN: not kas-opt %s -kas-extract="coefficients=g=0" 2>&1 | FileCheck %s --check-prefix=ZERO
@@ -13,6 +14,9 @@
 // OPTIONS: bindings [<Cin = 8, Cout = 4, H = 8, N = 1, W = 8, g = 8, k = 3, s = 2>]
 // OPTIONS: flops_ratio = 2.500000e-01 : f64, min_flops_ratio = 1.250000e-01
 // NONE: kas.space @conv2d<N, Cin, Cout, H, W | k>
+// NONE: reaches = 2 : i64, reduce = 4 : i64, sees = ["k", "k"]
+// FREE: kas.space
+// FREE-NOT: {{reaches|sees|unfold_ratio}}
 // PRIMARY: error: requires other names than the sizes of layers for coefficients, got 'N'
 // MALFORMED: error: option 'coefficients': a binding must have the form NAME=VALUE
 // ZERO: error: option 'coefficients': the value of symbol 'g' must be at least 1, got 0

@@ -28,6 +28,9 @@ struct ExtractOptions {
   /// least.
   double flopsRatio = 0.5;
   double minFlopsRatio = 0.1;
+  /// Require what the layers see and reach of operators, as the limits `sees`
+  /// and `reaches`.
+  bool writesProperties = true;
 };
 
 struct ExtractResult {
