@@ -123,6 +123,18 @@ bool kasOperatorGetShapes(KasModule *module, const char *name,
                           const char *binding, KasStream json,
                           KasDiagnostics diagnostics);
 
+/// Writes the zero-padded convolution that the operator is at a binding as a
+/// JSON object (see kas/Dialect/Kas/Analysis/EffectiveConvolution.h): `rolls`,
+/// `batch` (pairs of a data and an output dimension), `data_channels`,
+/// `output_channels`, `windows` (objects with `data`, `output`, `stride`,
+/// `dilation`, `size`, `first`), `inputs`, `outputs`, `groups`, `terms`,
+/// `divisor`, `exists` (or null where all products do) and `elements`. Fails
+/// where it is none, or lists of more than `limit` elements were needed.
+bool kasOperatorGetEffectiveConvolution(KasModule *module, const char *name,
+                                        const char *binding, int64_t limit,
+                                        KasStream json,
+                                        KasDiagnostics diagnostics);
+
 /// See kas/Dialect/Kas/Analysis/Cost.h: `macs` and `flops` are the fewest when
 /// what depends on weights alone was computed before.
 typedef struct KasCost {

@@ -36,6 +36,8 @@ void kas::python::addModule(nb::module_ &m) {
       .def("describe_space", &Module::describeSpace, "name"_a.none())
       .def("describe", &Module::describe, "name"_a)
       .def("get_shapes", &Module::getShapes, "name"_a, "binding"_a)
+      .def("get_effective_convolution", &Module::getEffectiveConvolution,
+           "name"_a, "binding"_a, "limit"_a)
       .def("get_cost", &Module::getCost, "name"_a, "binding"_a)
       .def("get_fan_in", &Module::getFanIn, "name"_a, "binding"_a)
       .def("get_text", &Module::getText, "name"_a, "kind"_a, "binding"_a.none())

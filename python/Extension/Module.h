@@ -77,6 +77,14 @@ public:
                                   stream, sink);
     });
   }
+  std::string getEffectiveConvolution(const std::string &name,
+                                      const std::string &binding,
+                                      int64_t limit) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasOperatorGetEffectiveConvolution(
+          module.get(), name.c_str(), binding.c_str(), limit, stream, sink);
+    });
+  }
   std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t>
   getCost(const std::string &name, const std::string &binding) {
     KasCost cost = {};

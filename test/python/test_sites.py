@@ -233,7 +233,11 @@ def test_bad_input(network, example, sites):
             ValueError,
             "these sites are of another one",
         ),
-        (lambda: kas.torch.substitute(network, conv, sites, backend="gpu"), ValueError, "'compiled', 'pytorch' or 'auto'"),
+        (
+            lambda: kas.torch.substitute(network, conv, sites, backend="gpu"),
+            ValueError,
+            "'compiled', 'pytorch', 'effective' or 'auto'",
+        ),
         (lambda: kas.torch.substitute(network, conv, sites, binding={"q": 1}), ValueError, "does not fit any of these"),
     ]:
         with pytest.raises(error, match=message):

@@ -195,7 +195,11 @@ def test_bad_input():
     module = kas.torch.KasModule(conv, BINDING)
     for call, error, message in [
         (lambda: kas.torch.KasModule("conv2d", BINDING), TypeError, "expected a kas.Operator"),
-        (lambda: kas.torch.KasModule(conv, BINDING, "cuda"), ValueError, "'compiled', 'pytorch' or 'auto', got 'cuda'"),
+        (
+            lambda: kas.torch.KasModule(conv, BINDING, "cuda"),
+            ValueError,
+            "'effective' or 'auto', got 'cuda'",
+        ),
         (lambda: kas.torch.KasModule(conv, {"N": 1}), kas.Error, "requires a value for symbol 'Cin'"),
         (lambda: kas.torch.KasModule(conv, "N=one"), ValueError, "a binding must be text"),
         (lambda: module(torch.randn(3, 6, 5)), ValueError, "expected data with 4 dimensions"),

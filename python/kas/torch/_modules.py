@@ -16,9 +16,10 @@ from torch.nn import functional
 from .._module import Binding, Operator, binding_to_text
 from ._apply import apply_compiled, is_empty
 from ._code import Code, any_batch_function, exported_function
+from ._effective import EffectiveConvolution, find_effective_convolution
 from ._sizes import fit, parse_binding
 
-BACKENDS = ("compiled", "pytorch", "auto")
+BACKENDS = ("compiled", "pytorch", "effective", "auto")
 
 
 class ModuleOfParameters(nn.Module):
@@ -48,13 +49,18 @@ class KasModule(ModuleOfParameters):
     """An operator as a module with its weights as parameters `weight0`, `weight1`, ...
 
     `backend` is "compiled" for compiled kernels with compiled gradients (f32, on the CPU; under autocast data and
-    weights are cast to f32), "pytorch" for PyTorch code (any floating-point type, any device), or "auto" for the faster
-    of the two: both are timed, forward and backward, on the first data, and `chosen` is what was kept; "pytorch" for
+    weights are cast to f32), "pytorch" for PyTorch code (any floating-point type, any device), "effective" for one
+    convolution of PyTorch whose weight is gathered from those of the operator, or "auto" for the faster of "compiled"
+    and "pytorch": both are timed, forward and backward, on the first data, and `chosen` is what was kept; "pytorch" for
     what the other one does not take, and while PyTorch traces before there was data.
 
-    Both work with `torch.func` (`grad`, `jvp`, `vmap` and any combination) and have derivatives of any order, except
+    "effective" is for operators that are a zero-padded convolution, exactly, whose weight is a sum of products of
+    elements of theirs: it costs what that convolution costs, whatever the stages of the operator are. For others the
+    constructor raises `kas.Error` with the reason.
+
+    All work with `torch.func` (`grad`, `jvp`, `vmap` and any combination) and have derivatives of any order, except
     that compiled operators that take a maximum have first ones in reverse mode alone, and that inside torch.compile
-    second ones need "pytorch". Both work under torch.compile and torch.export, with a batch of any size: where each
+    second ones need "pytorch". All work under torch.compile and torch.export, with a batch of any size: where each
     example is computed by itself (`kas.Operator.has_batch`) the size may be symbolic, and a batch may be empty.
     Data of another shape than the binding says, such as a last batch that is smaller, is taken where the shape gives
     the symbols new values; the weights must keep their shapes.
@@ -81,7 +87,7 @@ class KasModule(ModuleOfParameters):
         if not isinstance(operator, Operator):
             raise TypeError(f"expected a kas.Operator, such as kas.operator('conv2d'), got {type(operator).__name__}")
         if backend not in BACKENDS:
-            raise ValueError(f"the backend must be 'compiled', 'pytorch' or 'auto', got {backend!r}")
+            raise ValueError(f"the backend must be 'compiled', 'pytorch', 'effective' or 'auto', got {backend!r}")
         # Other operators of the same module are not part of this one.
         self.text = str(operator.alone())
         self.operator_name = operator.name
@@ -90,8 +96,9 @@ class KasModule(ModuleOfParameters):
         self.backend = backend
         self.threads = threads
         self.chosen: str | None = None if backend == "auto" else backend
-        """What runs, "compiled" or "pytorch"; None for "auto" before there was data."""
+        """What runs, "compiled", "pytorch" or "effective"; None for "auto" before there was data."""
         shapes = operator.shapes(self.binding)
+        self._has_batch = operator.has_batch
         self._data_shape = shapes.data
         self._weight_shapes = shapes.weights
         self._fan_in = operator.fan_in(self.binding)
@@ -109,13 +116,16 @@ class KasModule(ModuleOfParameters):
         """PyTorch code by binding: made before anything is traced."""
         self._functions: dict[str, Code] = {}
         self._any_batch: Code | None = None
-        if self.backend != "compiled":
+        self._effective: EffectiveConvolution | None = None
+        if self.backend == "effective":
+            self._effective = find_effective_convolution(self.text, self._binding_text)
+        if self.backend in ("pytorch", "auto"):
             self._functions[self._binding_text] = exported_function(self.text, self._binding_text)
             self._any_batch = any_batch_function(self.text, self._binding_text)
 
     def __getstate__(self) -> dict[str, Any]:
         # Functions that were made from text cannot be pickled.
-        return {**self.__dict__, "_functions": {}, "_any_batch": None}
+        return {**self.__dict__, "_functions": {}, "_any_batch": None, "_effective": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
@@ -152,6 +162,8 @@ class KasModule(ModuleOfParameters):
         backend = self.chosen
         if backend is None and not torch.compiler.is_compiling():
             backend = self.chosen = self._choose(data)
+        if backend == "effective":
+            return self._run_effective(data)
         return self._run_compiled(data) if backend == "compiled" else self._run_code(data, self.weights)
 
     def _run_compiled(self, data: torch.Tensor) -> torch.Tensor:
@@ -177,6 +189,14 @@ class KasModule(ModuleOfParameters):
         if binding not in self._functions:
             self._functions[binding] = exported_function(self.text, binding)
         return self._functions[binding](data, *weights)
+
+    def _run_effective(self, data: torch.Tensor) -> torch.Tensor:
+        convolution = self._effective
+        is_same = self._has_batch and data.shape[1:] == self._data_shape[1:]
+        if convolution is None or not is_same:
+            binding = fit(self.text, self._binding_text, tuple(int(size) for size in data.shape))
+            convolution = find_effective_convolution(self.text, binding)
+        return convolution(data, self.weights)
 
     def _choose(self, data: torch.Tensor) -> str | None:
         """The faster backend for data like this; None where an empty batch cannot tell."""

@@ -1,0 +1,74 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Dialect/Kas/Analysis/EffectiveConvolution.h"
+#include "Handles.h"
+#include "llvm/Support/JSON.h"
+
+using namespace kas;
+using namespace mlir;
+
+static void write(llvm::json::OStream &writer,
+                  const EffectiveConvolution &convolution) {
+  writer.attribute("rolls", llvm::json::Array(convolution.rolls));
+  writer.attributeArray("batch", [&] {
+    for (auto [data, output] : convolution.batch)
+      writer.value(llvm::json::Array{data, output});
+  });
+  writer.attribute("data_channels",
+                   llvm::json::Array(convolution.dataChannels));
+  writer.attribute("output_channels",
+                   llvm::json::Array(convolution.outputChannels));
+  writer.attributeArray("windows", [&] {
+    for (const EffectiveWindow &window : convolution.windows)
+      writer.value(llvm::json::Object{{"data", window.data},
+                                      {"output", window.output},
+                                      {"stride", window.stride},
+                                      {"dilation", window.dilation},
+                                      {"size", window.size},
+                                      {"first", window.first}});
+  });
+  writer.attribute("inputs", convolution.numInputs);
+  writer.attribute("outputs", convolution.numOutputs);
+  writer.attribute("groups", convolution.groups);
+  writer.attribute("terms", convolution.numTerms);
+  writer.attribute("divisor", convolution.divisor);
+  if (llvm::is_contained(convolution.exists, 0))
+    writer.attributeArray("exists", [&] {
+      for (uint8_t exists : convolution.exists)
+        writer.value(exists);
+    });
+  else
+    writer.attribute("exists", nullptr);
+  writer.attributeArray("elements", [&] {
+    for (const std::vector<int64_t> &elements : convolution.elements)
+      writer.array([&] {
+        for (int64_t element : elements)
+          writer.value(element);
+      });
+  });
+}
+
+bool kasOperatorGetEffectiveConvolution(KasModule *module, const char *name,
+                                        const char *binding, int64_t limit,
+                                        KasStream json,
+                                        KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  OwningOpRef<ModuleOp> alone = access.specializeAlone(name, binding);
+  if (!alone)
+    return false;
+  OperatorOp op = *alone->getOps<OperatorOp>().begin();
+  FailureOr<EffectiveConvolution> convolution =
+      getEffectiveConvolution(op, limit, [&] { return op.emitError(); });
+  if (failed(convolution))
+    return false;
+  CallbackStream stream(json);
+  llvm::json::OStream writer(stream);
+  writer.object([&] { write(writer, *convolution); });
+  return true;
+}
