@@ -272,7 +272,9 @@ kas::test::findUndecided(const SearchProblem &problem, LongList &list,
     sift(binding, neighbors);
   // Rings of channels show their lengths only when colours are stable; where
   // two weights have each of them, only beside more than one place of the data.
-  for (const FingerprintOptions &options : {FingerprintOptions{4, 0, 3, 24},
+  // A rank is seen only among more places than it has points.
+  for (const FingerprintOptions &options : {FingerprintOptions{12, 3, 3, 16},
+                                            {4, 0, 3, 24},
                                             {7, 1, 3, 16},
                                             {1, 1, 0, 128},
                                             {2, 0, 4, 128},

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Reductions that only weights have: ranks.
+// Reductions that only weights have, or what they carry: ranks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -130,4 +130,83 @@ bool kas::search::makesFullRank(const GraphSpace &space,
       return true;
   }
   return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Carries
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The weights with the one being added, and what data may still have.
+class Carries {
+public:
+  Carries(const GraphSpace &space, const GraphStateData &state, uint32_t code)
+      : space(space), state(state), code(code) {
+    for (unsigned number = 0; number < state.numWeights; ++number)
+      weights.emplace_back(space.getWeight(state.weights[number]));
+    llvm::SmallVector<ExprId, 8> &added = weights.emplace_back();
+    for (unsigned index = 0; index < state.numLive; ++index)
+      if (getUse(code, index) != Unused)
+        added.push_back(state.live[index].expr);
+  }
+
+  /// W16.
+  bool isFull() const {
+    for (llvm::ArrayRef<ExprId> weight : weights)
+      for (ExprId id : weight) {
+        std::optional<ExprId> inner = getShiftedRemainder(space, id);
+        if (inner && space.getExpr(*inner).kind == CoordKind::Reduce &&
+            countUsers(*inner) == 0 && isOnlyIn(id, 1) &&
+            isJoined(weight, space.getExpr(id)))
+          return true;
+      }
+    return false;
+  }
+
+private:
+  unsigned countUsers(ExprId id) const {
+    return llvm::count_if(weights, [&](llvm::ArrayRef<ExprId> weight) {
+      return llvm::is_contained(weight, id);
+    });
+  }
+  /// So many weights have it and nothing else will.
+  bool isOnlyIn(ExprId id, unsigned count) const {
+    for (unsigned index = 0; index < state.numLive; ++index)
+      if (state.live[index].expr == id && getUse(code, index) != Taken)
+        return false;
+    return countUsers(id) == count;
+  }
+
+  /// Whether another weight has the quotient beside `remainder`, and all else
+  /// that `weight` has.
+  bool isJoined(llvm::ArrayRef<ExprId> weight, const Expr &remainder) const {
+    return llvm::any_of(weights, [&](llvm::ArrayRef<ExprId> other) {
+      if (other.data() == weight.data())
+        return false;
+      const ExprId *quotient = llvm::find_if(other, [&](ExprId id) {
+        const Expr &half = space.getExpr(id);
+        return half.kind == CoordKind::MergeQuotient &&
+               half.first == remainder.first && half.second == remainder.second;
+      });
+      return quotient != other.end() &&
+             isOnlyIn(*quotient, 1 + llvm::is_contained(weight, *quotient)) &&
+             llvm::all_of(weight, [&](ExprId id) {
+               return &space.getExpr(id) == &remainder ||
+                      llvm::is_contained(other, id);
+             });
+    });
+  }
+
+  const GraphSpace &space;
+  const GraphStateData &state;
+  uint32_t code;
+  llvm::SmallVector<llvm::SmallVector<ExprId, 8>, 4> weights;
+};
+
+} // namespace
+
+bool kas::search::makesFullCarry(const GraphSpace &space,
+                                 const GraphStateData &state, uint32_t code) {
+  return state.numWeights != 0 && Carries(space, state, code).isFull();
 }

@@ -355,5 +355,6 @@ bool kas::search::isWeightCanonical(GraphSpace &space,
          !takesRenamedShift(space, state, code) &&
          !isDetermined(space, state, code) &&
          !takesSummedShift(space, state, code) &&
-         !makesFullRank(space, state, code);
+         !makesFullRank(space, state, code) &&
+         !makesFullCarry(space, state, code);
 }

@@ -54,6 +54,10 @@ bool takesRenamedShift(const GraphSpace &space, const GraphStateData &state,
 /// weight would have.
 bool makesFullRank(const GraphSpace &space, const GraphStateData &state,
                    uint32_t code);
+/// W16: two weights are joined by nothing but a carry, and so take all values
+/// together that the one with the quotient would take without.
+bool makesFullCarry(const GraphSpace &space, const GraphStateData &state,
+                    uint32_t code);
 /// All of these, and what needs no names (W4, W6, W7): the contraction `code`
 /// adds a weight that no other form of the operator does without.
 bool isWeightCanonical(GraphSpace &space, const GraphStateData &state,

@@ -131,6 +131,31 @@ TEST_F(RulesTest, W14OfThreeWeights) {
   }
 }
 
+TEST_F(RulesTest, W16) {
+  for (bool hasQuotient : {false, true}) {
+    RuleChecker checker(parse(rulesSpace));
+    ExprId c = checker.reduce("C"), g = checker.reduce("g");
+    auto [q, m] = checker.merge(
+        checker.shift(checker.split(checker.d, checker.reduce("s"))), "s");
+    if (hasQuotient) {
+      checker.contract({q}, {m});
+      EXPECT_TRUE(checker.takesFullCarry({q}, {c})) << "one of d and C";
+      EXPECT_FALSE(checker.takesFullCarry({}, {c, q})) << "the data has q";
+      continue;
+    }
+    checker.contract({g}, {m});
+    EXPECT_TRUE(checker.takesFullCarry({q}, {c, g}));
+    EXPECT_FALSE(checker.takesFullCarry({q}, {c})) << "it does not have g";
+  }
+}
+
+TEST_F(RulesTest, W16OfPositions) {
+  ExprId c = reduce("C");
+  auto [q, m] = merge(shift(split(h, w)), "H");
+  contract({q}, {m});
+  EXPECT_FALSE(takesFullCarry({q}, {c})) << "nothing is summed up";
+}
+
 TEST_F(RulesTest, W15) {
   // 15 * (36 + 24) is more than 36 * 24, 10 times are less.
   RuleChecker costly(limit([](SpaceLimits &) {}));
