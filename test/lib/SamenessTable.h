@@ -50,7 +50,7 @@ struct ProductTable {
   /// places up to a factor are one; a weight with one element, or whose element
   /// follows from that of another weight, is none; two weights whose sums of
   /// products take all values are one; then factors of counts that belong to
-  /// weight elements. Sets `hasUnknownRank` when it is asked to.
+  /// weight elements. Sets `hasUnknownRank` when it is requested.
   void reduce(bool findsUnknownRanks = true);
 
   /// Sorts, and adds up the counts of equal products.
