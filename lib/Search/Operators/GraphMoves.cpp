@@ -104,8 +104,7 @@ public:
   bool run(unsigned kindToList, uint32_t begin) {
     kind = kindToList;
     first = begin;
-    if ((areWeightsComplete && !canMeetBudget()) ||
-        (space.properties && !space.properties->canHold(state)))
+    if ((areWeightsComplete && !canMeetBudget()) || !canHaveProperties())
       return false;
     if (kind == FinishMove)
       return listFinish();
@@ -183,6 +182,12 @@ private:
     // A view that makes all stale comes after the last weight.
     return isNear && (rest.weights > 0 || areWeightsComplete ||
                       kind == ContractMove || canMeetBudget());
+  }
+
+  bool canHaveProperties() {
+    if (!isHopeful)
+      isHopeful = !space.properties || space.properties->canHold(state);
+    return *isHopeful;
   }
 
   bool canMeetBudget() {
@@ -532,7 +537,7 @@ private:
   uint32_t first = 0;
   ShapeBudget budget;
   bool areWeightsComplete = false;
-  std::optional<bool> isBudgetMet;
+  std::optional<bool> isBudgetMet, isHopeful;
   int bases = 0;
   ItemSum itemSum, items[GraphSpace::maxLive], sharedItems[GraphSpace::maxLive];
   uint64_t hashes[GraphSpace::maxLive];

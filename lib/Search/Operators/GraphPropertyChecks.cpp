@@ -121,6 +121,12 @@ bool GraphProperties::sees(const Component &component, unsigned binding) {
       parts.push_back({axis, static_cast<unsigned>(root), leaf});
       volume *= axis->windows[binding];
     }
+  double points = 1;
+  for (ExprId id : component.reductions)
+    points *= static_cast<double>(
+        space.sizes[space.getExpr(id).size].values[binding]);
+  if (points < static_cast<double>(volume))
+    return false;
   CoordProgram program(space, component.getLeaves(), component.roots, binding);
   /// Where in the window the point is, if it is there.
   auto getPlace = [&]() -> std::optional<size_t> {

@@ -153,8 +153,18 @@ struct Parts {
 };
 } // namespace
 
+// As `hasBatchAxis`, without copies: the costs of states ask for it.
 bool SearchProblem::hasBatch() const {
-  return hasBatchAxis(Parts(*this).getSignature(), symbols);
+  if (outputs.empty() || inputs.empty() ||
+      outputs.front().size != inputs.front().size ||
+      outputs.front().isUnordered || inputs.front().isUnordered)
+    return false;
+  for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
+    if (outputs.front().size == Size::symbol(symbol))
+      return symbols.getKind(symbol) == SymbolKind::Primary &&
+             !occursIn(llvm::ArrayRef(outputs).drop_front(), symbol) &&
+             !occursIn(llvm::ArrayRef(inputs).drop_front(), symbol);
+  return false;
 }
 
 llvm::SmallVector<SpaceAxis> SearchProblem::getAxes() const {
