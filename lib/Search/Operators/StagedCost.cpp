@@ -288,6 +288,90 @@ void StagedCost::findWeightOrder(unsigned binding) {
   std::reverse(weightOrder.begin(), weightOrder.end());
 }
 
+/// Elements of the smallest cut of a node whose operands need nothing; nodes
+/// that are cut already count as one.
+double StagedCost::getCut(unsigned index, unsigned binding) const {
+  if (visited >> index & 1)
+    return 1;
+  const Node &node = nodes[index];
+  auto size = static_cast<double>(sizes[node.size].values[binding]);
+  switch (node.kind) {
+  case CoordKind::Split:
+    return std::min(size,
+                    getCut(node.first, binding) * getCut(node.second, binding));
+  case CoordKind::Shift:
+  case CoordKind::Stride:
+    return std::min(size, getCut(node.first, binding));
+  default:
+    return size;
+  }
+}
+
+/// Marks the smallest cut, of equal ones that next to the data.
+void StagedCost::cut(unsigned index, unsigned binding) {
+  if (visited >> index & 1)
+    return;
+  const Node &node = nodes[index];
+  bool isBelow = getCut(index, binding) <
+                 static_cast<double>(sizes[node.size].values[binding]);
+  if (!isBelow) {
+    visited |= uint64_t(1) << index;
+    return;
+  }
+  cut(node.first, binding);
+  if (node.kind == CoordKind::Split)
+    cut(node.second, binding);
+}
+
+void StagedCost::cutBelow(unsigned index, Choice done, unsigned binding) {
+  if (!(needed[index] & done)) {
+    bool isDone =
+        nodes[index].kind == CoordKind::Reduce &&
+        (above[index] & done & ((Choice(1) << numReductions) - 1)) != 0;
+    if (!isDone)
+      cut(index, binding);
+    return;
+  }
+  cutBelow(nodes[index].first, done, binding);
+  if (isBinary(index))
+    cutBelow(nodes[index].second, done, binding);
+}
+
+/// The nodes that index what is left when `done` is done.
+void StagedCost::findFrontier(Choice done, unsigned binding, Stage &stage) {
+  visited = 0;
+  for (auto [number, weight] : llvm::enumerate(weights))
+    if (done >> (numReductions + number) & 1)
+      for (unsigned index : weight)
+        cutBelow(index, done, binding);
+  for (unsigned index : data)
+    cutBelow(index, done, binding);
+  for (unsigned node = 0; node < nodes.size(); ++node)
+    if (visited >> node & 1)
+      stage.frontier.push_back(node);
+}
+
+void StagedCost::findStages(unsigned binding,
+                            llvm::SmallVectorImpl<Stage> &stages) {
+  for (unsigned index = choices.size(); index != 0;) {
+    unsigned previous = findPrevious(index, binding);
+    Choice taken = getChoice(index) & ~choices[previous];
+    Stage &stage = stages.emplace_back();
+    // What only weights have is summed with them.
+    Choice summed = taken & reachedOf[previous];
+    for (unsigned number = 0; number < weights.size(); ++number)
+      if (taken >> (numReductions + number) & 1)
+        stage.weights.push_back(number);
+    for (auto [number, node] : llvm::enumerate(reductions))
+      if (summed >> number & 1)
+        stage.reductions.push_back(node);
+    if (index < choices.size())
+      findFrontier(choices[index], binding, stage);
+    index = previous;
+  }
+  std::reverse(stages.begin(), stages.end());
+}
+
 double StagedCost::computeMacs() {
   findDependences();
   findReached();

@@ -63,6 +63,17 @@ public:
   /// largest binding take them, from the data to the output.
   llvm::ArrayRef<unsigned> getWeightOrder() const { return weightOrder; }
 
+  /// What a stage on the data takes.
+  struct Stage {
+    /// Nodes that are summed, and weights.
+    llvm::SmallVector<unsigned, 4> reductions, weights;
+    /// The nodes that index its result; empty for the last one, and the batch
+    /// is none of them.
+    llvm::SmallVector<unsigned, 6> frontier;
+  };
+  /// After `computeFlops`: the best stages of a binding, in their order.
+  void findStages(unsigned binding, llvm::SmallVectorImpl<Stage> &stages);
+
 private:
   /// A set of reductions (low bits) and weights (above them) that are done.
   using Choice = uint32_t;
@@ -92,6 +103,10 @@ private:
   void findChoices();
   /// Elements of what is left when `done` is done, by binding.
   void computeElements(Choice done, double *elements);
+  double getCut(unsigned node, unsigned binding) const;
+  void cut(unsigned node, unsigned binding);
+  void cutBelow(unsigned node, Choice done, unsigned binding);
+  void findFrontier(Choice done, unsigned binding, Stage &stage);
   void multiplyCut(unsigned node, Choice done, double *elements);
   void multiplySmallestCut(unsigned node, double *elements);
   bool isBinary(unsigned node) const {

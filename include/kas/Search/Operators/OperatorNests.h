@@ -1,0 +1,45 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The stages in which an operator of a search runs, as loop nests.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_SEARCH_OPERATORS_OPERATORNESTS_H
+#define KAS_SEARCH_OPERATORS_OPERATORNESTS_H
+
+#include "kas/Search/Operators/OperatorGraph.h"
+#include "kas/Solver/StageNest.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace kas::search {
+
+/// Describes the operators of one problem, in some microseconds for each
+/// binding. Not to be used by two threads at once.
+class OperatorNests {
+public:
+  explicit OperatorNests(std::shared_ptr<const SearchProblem> problem);
+  OperatorNests(OperatorNests &&other);
+  ~OperatorNests();
+
+  /// Calls `use` with the number of a binding and the nests of `graph` there,
+  /// those of the stages that run when the weights were prepared, in their
+  /// order; for all bindings.
+  void
+  describe(const OperatorGraph &graph,
+           llvm::function_ref<void(unsigned, llvm::ArrayRef<solver::StageNest>)>
+               use);
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace kas::search
+
+#endif // KAS_SEARCH_OPERATORS_OPERATORNESTS_H
