@@ -16,7 +16,7 @@
 // SECONDS: error: requires 0 <= seconds <= 1e9, got -1
 // SECONDS-NAN: error: requires 0 <= seconds <= 1e9, got nan
 // LIMIT: error: requires 0 < time-limit <= 1e6, got 0
-// EVALUATOR: error: requires an evaluator among bytes, external, fisher, flops, flops_unprepared, imitation, latency, params, proxy=ensemble, proxy=fisher, proxy=flops, proxy=grad-norm, proxy=naswot, proxy=params, proxy=snip, proxy=synflow, training_flops, got 'beauty'
+// EVALUATOR: error: requires an evaluator among bytes, external, fisher, flops, flops_unprepared, imitation, latency, params, predicted_ms, proxy=ensemble, proxy=fisher, proxy=flops, proxy=grad-norm, proxy=naswot, proxy=params, proxy=snip, proxy=synflow, training_flops, got 'beauty'
 // RUNNER: error: requires a program that runs candidates, found no executable '{{.*}}none/kas-run'
 // SEED: 'x' value invalid for {{.*}} argument
 kas.space @a<M, K, N> [M, N] from [M, K] bindings [<M = 8, K = 4, N = 6>]

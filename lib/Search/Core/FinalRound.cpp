@@ -8,12 +8,23 @@
 
 #include "kas/Search/Core/FinalRound.h"
 #include <chrono>
+#include <limits>
 #include <mutex>
 #include <thread>
 
 using namespace kas;
 using namespace kas::search;
 using llvm::Error;
+
+/// A metric of a result, or nothing.
+static std::optional<double> getMetric(const SearchResult &result,
+                                       const char *name) {
+  const auto *metrics = std::get_if<Metrics>(&result.outcome);
+  if (!metrics)
+    return std::nullopt;
+  auto found = metrics->find(name);
+  return found == metrics->end() ? std::nullopt : std::optional(found->second);
+}
 
 /// Joins what the final round found to `result`.
 static void join(SearchResult &result, const Outcome &found) {
@@ -31,6 +42,8 @@ Error kas::search::runFinalRound(
   std::mutex mutex;
   size_t next = 0;
   std::optional<std::string> failure;
+  // The least time that was measured rules out what cannot be below.
+  double least = std::numeric_limits<double>::infinity();
   auto work = [&] {
     for (;;) {
       SearchResult *result = nullptr;
@@ -39,9 +52,14 @@ Error kas::search::runFinalRound(
         if (next == results.size() || failure)
           return;
         result = &results[next++];
+        if (getMetric(*result, "predicted_least_ms").value_or(0) > least)
+          continue;
       }
       if (auto found = known.find(result->candidate.id); found != known.end()) {
         join(*result, found->second);
+        std::lock_guard<std::mutex> lock(mutex);
+        least =
+            std::min(least, getMetric(*result, "latency_ms").value_or(least));
         continue;
       }
       auto start = std::chrono::steady_clock::now();
@@ -56,6 +74,7 @@ Error kas::search::runFinalRound(
           failure = std::move(message);
       }
       join(*result, outcome);
+      least = std::min(least, getMetric(*result, "latency_ms").value_or(least));
     }
   };
   std::vector<std::thread> others;

@@ -10,6 +10,7 @@
 #include "kas/Search/Evaluators/ExternalEvaluator.h"
 #include "kas/Search/Evaluators/ImitationEvaluator.h"
 #include "kas/Search/Evaluators/LatencyEvaluator.h"
+#include "kas/Search/Evaluators/PredictedTimeEvaluator.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -120,6 +121,7 @@ static Factories &getFactories() {
       {"bytes", makeCountFactory("bytes", getBytes)},
       {"imitation", makeImitationEvaluator},
       {"latency", makeLatencyEvaluator},
+      {"predicted_ms", makePredictedTimeEvaluator},
       {"external", makeExternalEvaluator}};
   return factories;
 }

@@ -21,7 +21,8 @@ namespace kas::search {
 /// threads, the first first. `known` has outcomes by identifier that an earlier
 /// run found. `record` is called with each new outcome and its seconds, by one
 /// thread at a time; its error ends the round. Afterwards each result has the
-/// metrics of both, or is the failure.
+/// metrics of both, or is the failure; but one whose `predicted_least_ms` is
+/// more than the least `latency_ms` so far is left as it is.
 llvm::Error runFinalRound(
     llvm::MutableArrayRef<SearchResult> results,
     llvm::ArrayRef<Evaluator *> evaluators, unsigned threads,

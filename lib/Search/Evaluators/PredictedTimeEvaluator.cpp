@@ -1,0 +1,105 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Evaluators/PredictedTimeEvaluator.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <mutex>
+
+using namespace kas;
+using namespace kas::search;
+using llvm::createStringError;
+using llvm::Expected;
+using solver::MachineModel;
+using solver::StageWork;
+using solver::Work;
+
+std::vector<StageWork> TimePredictor::getWork(const OperatorGraph &graph) {
+  std::vector<StageWork> works;
+  nests.describe(
+      graph, [&](unsigned, llvm::ArrayRef<solver::StageNest> stages) {
+        StageWork &sum = works.emplace_back();
+        for (const solver::StageNest &stage : stages) {
+          StageWork work = getStageWork(stage, target);
+          for (auto [total, count] : llvm::zip_equal(sum.counts, work.counts))
+            total += count;
+        }
+        sum[Work::Operator] = 1;
+      });
+  return works;
+}
+
+double TimePredictor::predict(const OperatorGraph &graph) {
+  double sum = 0;
+  for (auto [work, multiplicity] :
+       llvm::zip_equal(getWork(graph), problem->multiplicities))
+    sum += model.predict(work) * static_cast<double>(multiplicity);
+  return sum;
+}
+
+Expected<MachineModel> kas::search::loadMachineModel(
+    llvm::StringRef cpu, llvm::function_ref<void(const std::string &)> report) {
+  std::string path = MachineModel::getPath(cpu);
+  if (path.empty() || !llvm::sys::fs::exists(path)) {
+    report("predicted_ms is that of a usual machine: there is no machine model "
+           "in '" +
+           path + "'; 'kas-bench calibrate' makes one");
+    return MachineModel::getUsual(cpu);
+  }
+  auto fail = [&](const llvm::Twine &reason) {
+    return createStringError("machine model '" + path + "': " + reason +
+                             "; 'kas-bench calibrate' makes a new one");
+  };
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer)
+    return fail(buffer.getError().message());
+  Expected<MachineModel> model =
+      MachineModel::parse((*buffer)->getBuffer(), cpu);
+  if (!model)
+    return fail(llvm::toString(model.takeError()));
+  return model;
+}
+
+namespace {
+class PredictedTimeEvaluator final : public Evaluator {
+public:
+  explicit PredictedTimeEvaluator(TimePredictor predictor)
+      : predictor(std::move(predictor)) {}
+
+  llvm::StringRef getName() const override { return "predicted_ms"; }
+  bool isDeterministic() const override { return true; }
+  Expected<Metrics> evaluate(const Solution &solution) override {
+    std::lock_guard<std::mutex> lock(mutex);
+    double time =
+        predictor.predict(static_cast<const OperatorGraph &>(solution));
+    return Metrics{{"predicted_ms", time},
+                   {"predicted_least_ms", time / predictor.getModel().margin}};
+  }
+
+private:
+  std::mutex mutex;
+  TimePredictor predictor;
+};
+} // namespace
+
+Expected<std::unique_ptr<Evaluator>>
+kas::search::makePredictedTimeEvaluator(const EvaluatorSettings &settings) {
+  if (!settings.problem)
+    return createStringError("predicted_ms requires operators as candidates");
+  Expected<Target> target = getTarget();
+  if (!target)
+    return target.takeError();
+  auto model = loadMachineModel(target->cpu, [&](const std::string &message) {
+    if (settings.report)
+      settings.report(message);
+  });
+  if (!model)
+    return model.takeError();
+  return std::make_unique<PredictedTimeEvaluator>(
+      TimePredictor(settings.problem, *target, std::move(*model)));
+}
