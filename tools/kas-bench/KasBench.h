@@ -34,6 +34,9 @@ struct BenchSettings {
   /// gpu: what kernels run on, or are only assembled for, and what reads them.
   std::string device = "cuda", chip = "sm_90", disassembler;
   bool isStatic = false;
+  /// predict: how many operators of each space, and how many of the best of a
+  /// complete list.
+  unsigned count = 125, best = 0;
   /// Names of other implementations to measure in the same run.
   llvm::SmallVector<std::string> peers;
 };
@@ -140,6 +143,15 @@ llvm::Error runSearchTableSuite(mlir::MLIRContext &context,
 llvm::Error runRediscoverySuite(mlir::MLIRContext &context,
                                 const BenchSettings &settings,
                                 BenchReport &report);
+
+/// Learns what work takes on this machine and keeps it for `predicted_ms`.
+llvm::Error runCalibrateSuite(mlir::MLIRContext &context,
+                              const BenchSettings &settings,
+                              BenchReport &report);
+
+/// Predicted against measured times of operators.
+llvm::Error runPredictSuite(mlir::MLIRContext &context,
+                            const BenchSettings &settings, BenchReport &report);
 
 } // namespace kas
 

@@ -50,6 +50,17 @@ inline constexpr llvm::StringLiteral tabulatedSpace =
 #include "spaces/tabulated.mlir.inc"
     ;
 
+/// What machine models are learned from.
+inline constexpr llvm::StringLiteral calibrationSpaces =
+#include "spaces/calibration.mlir.inc"
+    ;
+
+/// Beside "syno-resnet18": on which predicted times are compared with measured
+/// ones.
+inline constexpr llvm::StringLiteral predictedSpaces =
+#include "spaces/predicted.mlir.inc"
+    ;
+
 /// One for each named operator, of its name.
 inline constexpr llvm::StringLiteral namedSpaces =
 #include "spaces/named.mlir.inc"

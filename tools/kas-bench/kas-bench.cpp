@@ -49,6 +49,10 @@ constexpr Suite suites[] = {
      runSearchGrowthSuite},
     {"search-table", "the rewards that 'search' uses", runSearchTableSuite},
     {"rediscovery", "searches for the named operators", runRediscoverySuite},
+    {"calibrate", "what work takes on this machine, for predicted_ms",
+     runCalibrateSuite},
+    {"predict", "predicted against measured times of operators",
+     runPredictSuite},
     {"dag", "sampled kernels of the tensor level", runDagSuite}};
 
 /// What is measured, and the suites, for `--help`.
@@ -99,6 +103,14 @@ struct Options {
       cl::desc("search-table: where inputs.npy and outputs.npy of a layer are "
                "(record-activations.py)"),
       cl::cat(category)};
+  cl::opt<unsigned> count{
+      "count", cl::init(125),
+      cl::desc("predict: operators of each space, drawn at random"),
+      cl::cat(category)};
+  cl::opt<unsigned> best{
+      "best", cl::init(0),
+      cl::desc("predict: and as many of the best predicted of each space"),
+      cl::cat(category)};
   cl::opt<unsigned> threads{"threads", cl::init(1),
                             cl::desc("Threads of parallel loops"),
                             cl::cat(category)};
@@ -132,11 +144,17 @@ Error run(const Options &options, llvm::StringRef program) {
   settings.program = program;
   // An empty expression is none; every name matches then.
   settings.filter = options.filter.empty() ? ".*" : options.filter.getValue();
-  settings.seconds = options.seconds;
+  // To calibrate takes some hundred operators.
+  settings.seconds =
+      options.suite == "calibrate" && !options.seconds.getNumOccurrences()
+          ? 45
+          : options.seconds;
   settings.threads = options.threads;
   settings.activations = options.activations;
   settings.device = options.device;
   settings.isStatic = options.isStatic;
+  settings.count = options.count;
+  settings.best = options.best;
   settings.chip = options.chip;
   settings.disassembler = options.disassembler;
   std::string reason;

@@ -1,0 +1,106 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OperatorTimes.h"
+#include "kas/Conversion/OperatorModule.h"
+#include "kas/Dialect/Kas/Transforms/Specialize.h"
+#include "kas/ExecutionEngine/Timing.h"
+#include "kas/Search/Core/MakeSearcher.h"
+#include "kas/Search/Operators/GraphState.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace kas;
+using namespace kas::execution;
+using namespace kas::search;
+using llvm::createStringError;
+using llvm::Expected;
+
+Expected<TimedOperator> TimedOperator::compile(mlir::MLIRContext &context,
+                                               const SearchProblem &problem,
+                                               const OperatorGraph &graph,
+                                               const Binding &binding) {
+  mlir::OpBuilder builder(&context);
+  mlir::Location location = builder.getUnknownLoc();
+  mlir::OwningOpRef<mlir::ModuleOp> scratch = mlir::ModuleOp::create(location);
+  builder.setInsertionPointToEnd(scratch->getBody());
+  OperatorOp op = buildOperator(builder, location, "candidate", problem, graph);
+  mlir::FailureOr<OperatorOp> concrete =
+      specialize(builder, op, binding, "candidate_concrete",
+                 [&] { return op.emitError(); });
+  if (mlir::failed(concrete))
+    return createStringError("the operator has no concrete form");
+  auto module = createOperatorModule(*concrete);
+  CPUPipelineOptions pipeline;
+  pipeline.threads = 1;
+  pipeline.prepareWeights = true;
+  auto function = compileForCPU(*module, operatorFunctionName, pipeline);
+  if (!function)
+    return function.takeError();
+  auto arguments = function->getSignature().makeArguments({}, /*seed=*/0);
+  if (!arguments)
+    return arguments.takeError();
+  auto results = function->getSignature().makeResults();
+  if (!results)
+    return results.takeError();
+  if (llvm::Error error = function->prepare(*arguments))
+    return error;
+  TimedOperator timed(std::move(*function), std::move(*arguments),
+                      std::move(*results));
+  timed.run();
+  return timed;
+}
+
+std::vector<double> kas::timeOperators(mlir::MLIRContext &context,
+                                       const SearchProblem &problem,
+                                       llvm::ArrayRef<OperatorAtBinding> all) {
+  std::vector<double> times(all.size(), 0);
+  std::vector<TimedOperator> compiled;
+  std::vector<size_t> owners;
+  for (auto [index, one] : llvm::enumerate(all)) {
+    auto timed = TimedOperator::compile(context, problem, *one.graph,
+                                        problem.bindings[one.binding]);
+    if (!timed) {
+      llvm::consumeError(timed.takeError());
+      continue;
+    }
+    compiled.push_back(std::move(*timed));
+    owners.push_back(index);
+  }
+  if (compiled.empty())
+    return times;
+  std::vector<std::function<void()>> functions;
+  for (TimedOperator &one : compiled)
+    functions.push_back([&one] { one.run(); });
+  TimingOptions options;
+  options.minRuns = 3;
+  options.seconds = 0.004;
+  options.warmUpRuns = 1;
+  for (auto [timing, owner] :
+       llvm::zip_equal(measureInTurn(functions, options, /*rounds=*/3), owners))
+    times[owner] = timing.min;
+  return times;
+}
+
+std::vector<std::shared_ptr<const OperatorGraph>>
+kas::sampleOperators(std::shared_ptr<const SearchProblem> problem,
+                     unsigned count, uint64_t seed, uint64_t expansions) {
+  SearcherSettings settings;
+  settings.seed = seed;
+  settings.space.treeExpansions = expansions;
+  auto searcher = llvm::cantFail(
+      makeSearcher("uniform", makeGraphState(std::move(problem)), settings));
+  std::vector<std::shared_ptr<const OperatorGraph>> sample;
+  while (sample.size() < count) {
+    std::vector<Candidate> candidates = searcher->ask(1);
+    if (candidates.empty())
+      break;
+    sample.push_back(std::static_pointer_cast<const OperatorGraph>(
+        candidates.front().solution));
+  }
+  return sample;
+}
