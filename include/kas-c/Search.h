@@ -41,7 +41,7 @@ typedef struct KasSearchOptions {
   const char *const *parameters;
   size_t numParameters;
   /// What is to be small, as the option `objective` of -kas-search; empty: the
-  /// least latency_ms, then flops, then params.
+  /// least latency_ms, then predicted_ms, flops, params.
   const char *objective;
   /// The SQLite file that keeps the search; null: none. It is made when there
   /// is none, else the search in it goes on.

@@ -138,11 +138,14 @@ double Objective::getCost(const Metrics &metrics) const {
   return sum;
 }
 
-/// Measured time first, then work, then size; what is unknown counts as most.
-static std::array<double, 3> getDefaultRank(const Metrics &metrics) {
-  static constexpr std::array<const char *, 3> names = {"latency_ms", "flops",
-                                                        "params"};
-  std::array<double, 3> rank;
+/// Measured time first, then predicted time, work, and size.
+using DefaultRank = std::array<double, 4>;
+
+/// What is unknown counts as most.
+static DefaultRank getDefaultRank(const Metrics &metrics) {
+  static constexpr std::array<const char *, 4> names = {
+      "latency_ms", "predicted_ms", "flops", "params"};
+  DefaultRank rank;
   for (auto [value, name] : llvm::zip_equal(rank, names)) {
     auto metric = metrics.find(name);
     value = metric == metrics.end() ? unknown : metric->second;
@@ -156,7 +159,7 @@ void Objective::sort(std::vector<SearchResult> &results) const {
     front = getFront(*this, results);
   struct Key {
     bool isDominated;
-    std::array<double, 3> rank;
+    DefaultRank rank;
     uint64_t id;
     size_t index;
     auto operator<=>(const Key &) const = default;
@@ -164,7 +167,7 @@ void Objective::sort(std::vector<SearchResult> &results) const {
   std::vector<Key> keys;
   for (const auto &[index, result] : llvm::enumerate(results)) {
     const Metrics &metrics = std::get<Metrics>(result.outcome);
-    std::array<double, 3> rank = {};
+    DefaultRank rank = {};
     if (isDefault())
       rank = getDefaultRank(metrics);
     else

@@ -125,16 +125,16 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
            "Start no evaluation after so many seconds (0: no limit)">,
     ListOption<"evaluators", "evaluators", "std::string",
                "Metrics of each candidate: flops, params, bytes, "
-               "latency, layer_latency (networks), external, imitation, "
-               "fisher, proxy=NAME, or what a program that links kas registers "
-               "(default: flops, params)">,
+               "predicted_ms, latency, layer_latency (networks), external, "
+               "imitation, fisher, proxy=NAME, or what a program that links kas "
+               "registers (default: flops, params)">,
     ListOption<"limits", "limits", "std::string",
                "Bounds on metrics, such as flops<=1e9; what is beyond fails and "
                "is not evaluated further">,
     Option<"objective", "objective", "std::string", /*default=*/"\"\"",
            "What is to be small: a weighted sum of metrics such as "
            "2*loss+latency_ms, or a front such as pareto(flops,params) "
-           "(default: latency_ms, then flops, then params)">,
+           "(default: latency_ms, then predicted_ms, then flops, then params)">,
     Option<"finalCount", "final", "uint64_t", /*default=*/"0",
            "Look closer at so many of the best once the search is over">,
     ListOption<"finalEvaluators", "final-evaluators", "std::string",
