@@ -181,6 +181,14 @@ def Kas_SpaceOp : Kas_Op<"space", [Symbol]> {
       at least), `shift_backward` (shifts by -1, too), `swap_axes` (equal ordered
       dimensions of the output count as interchangeable, and so do those of the
       input).
+    * Properties of operators, decided exactly in the search: `sees` (a list with
+      an odd window for each axis that output and input share, a number or a size
+      as text: each output whose window lies in the image reads all of it),
+      `reaches` (1: each output channel depends on each input channel; 2: so it is
+      after two layers in the right order of channels), and, 0 or 1,
+      `equivariant` (translations of the input move the output), `one_product`
+      (an input and an output value are joined by one product of weights at
+      most), `linear_path` (no reduction that only weights have).
 
     `budget` maps names to numbers: `flops`, `min_flops`, `params` (absolute,
     summed over the layers), `flops_ratio`, `min_flops_ratio`, `params_ratio`
