@@ -135,8 +135,65 @@ void StagedCost::findChoices() {
               sizes[nodes[reductions[llvm::countr_zero(set)]].size].values[b]);
 }
 
+bool StagedCost::hasMergedStride() const {
+  uint64_t strided = 0;
+  for (auto [index, node] : llvm::enumerate(nodes)) {
+    if (isLeaf(index))
+      continue;
+    bool isStrided = node.kind == CoordKind::Stride ||
+                     (strided >> node.first & 1) ||
+                     (isBinary(index) && (strided >> node.second & 1));
+    strided |= uint64_t(isStrided) << index;
+    if (isStrided && (node.kind == CoordKind::MergeQuotient ||
+                      node.kind == CoordKind::MergeRemainder))
+      return true;
+  }
+  return false;
+}
+
+/// Elements of the smallest cut below the nodes `open`; `cut` gets its nodes,
+/// of equal ones those next to the data.
+double StagedCost::findSmallestCut(uint64_t open, unsigned binding,
+                                   uint64_t &cut) const {
+  double product = 1;
+  cut = 0;
+  while (open) {
+    unsigned index = 63 - llvm::countl_zero(open);
+    uint64_t bit = uint64_t(1) << index;
+    const Node &node = nodes[index];
+    auto size = static_cast<double>(sizes[node.size].values[binding]);
+    open &= ~bit;
+    switch (node.kind) {
+    case CoordKind::Split:
+      open |= uint64_t(1) << node.first | uint64_t(1) << node.second;
+      break;
+    case CoordKind::Shift:
+    case CoordKind::Stride:
+      open |= uint64_t(1) << node.first;
+      break;
+    case CoordKind::MergeQuotient:
+    case CoordKind::MergeRemainder: {
+      uint64_t here, below;
+      double ofThis = size * findSmallestCut(open, binding, here);
+      double ofOperand =
+          findSmallestCut(open | uint64_t(1) << node.first, binding, below);
+      cut |= ofThis <= ofOperand ? here | bit : below;
+      return product * std::min(ofThis, ofOperand);
+    }
+    default:
+      cut |= bit;
+      product *= size;
+    }
+  }
+  return product;
+}
+
 /// Strides make coordinates larger, windows are larger than their base.
 void StagedCost::multiplySmallestCut(unsigned index, double *elements) {
+  if (isMergedStride) {
+    open |= uint64_t(1) << index;
+    return;
+  }
   if (visited >> index & 1)
     return;
   const Node &node = nodes[index];
@@ -172,7 +229,7 @@ void StagedCost::multiplyCut(unsigned index, Choice done, double *elements) {
 }
 
 void StagedCost::computeElements(Choice done, double *elements) {
-  visited = 0;
+  visited = open = 0;
   hasCut = problem.hasBatch();
   llvm::copy(batch, elements);
   for (unsigned index : data) {
@@ -185,7 +242,9 @@ void StagedCost::computeElements(Choice done, double *elements) {
     if (done >> (numReductions + number) & 1)
       for (unsigned index : weight)
         multiplyCut(index, done, elements);
-  if (hasCut)
+  for (unsigned binding = 0; open && binding < numBindings; ++binding)
+    elements[binding] *= findSmallestCut(open, binding, visited);
+  if (hasCut || open)
     return;
   // A scalar is repeated along one coordinate.
   std::fill_n(elements, numBindings, infinite);
@@ -328,7 +387,9 @@ void StagedCost::cutBelow(unsigned index, Choice done, unsigned binding) {
     bool isDone =
         nodes[index].kind == CoordKind::Reduce &&
         (above[index] & done & ((Choice(1) << numReductions) - 1)) != 0;
-    if (!isDone)
+    if (!isDone && isMergedStride)
+      open |= uint64_t(1) << index;
+    else if (!isDone)
       cut(index, binding);
     return;
   }
@@ -339,13 +400,15 @@ void StagedCost::cutBelow(unsigned index, Choice done, unsigned binding) {
 
 /// The nodes that index what is left when `done` is done.
 void StagedCost::findFrontier(Choice done, unsigned binding, Stage &stage) {
-  visited = 0;
+  visited = open = 0;
   for (auto [number, weight] : llvm::enumerate(weights))
     if (done >> (numReductions + number) & 1)
       for (unsigned index : weight)
         cutBelow(index, done, binding);
   for (unsigned index : data)
     cutBelow(index, done, binding);
+  if (isMergedStride)
+    (void)findSmallestCut(open, binding, visited);
   for (unsigned node = 0; node < nodes.size(); ++node)
     if (visited >> node & 1)
       stage.frontier.push_back(node);
@@ -373,6 +436,7 @@ void StagedCost::findStages(unsigned binding,
 }
 
 double StagedCost::computeMacs() {
+  isMergedStride = problem.limits.stride > 0 && hasMergedStride();
   findDependences();
   findReached();
   findChoices();

@@ -109,6 +109,8 @@ private:
   void findFrontier(Choice done, unsigned binding, Stage &stage);
   void multiplyCut(unsigned node, Choice done, double *elements);
   void multiplySmallestCut(unsigned node, double *elements);
+  bool hasMergedStride() const;
+  double findSmallestCut(uint64_t open, unsigned binding, uint64_t &cut) const;
   bool isBinary(unsigned node) const {
     return nodes[node].kind == CoordKind::Split ||
            nodes[node].kind == CoordKind::Unfold;
@@ -130,6 +132,10 @@ private:
   llvm::SmallVector<Choice, 24> needed, above;
   llvm::SmallVector<unsigned, 8> reductions;
   uint64_t visited = 0, removed = 0;
+  /// Whether a merge is above a stride: its operand may be a smaller cut than
+  /// its halves. Then the nodes to cut are collected in `open` first.
+  bool isMergedStride = false;
+  uint64_t open = 0;
   /// The reductions that nodes, the data and weights depend on.
   llvm::SmallVector<Choice, 24> reached;
   Choice dataReductions = 0;

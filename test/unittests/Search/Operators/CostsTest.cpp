@@ -141,6 +141,25 @@ TEST_F(CostsTest, CostsAreThoseOfTheBestStages) {
   EXPECT_GE(count, 1200u);
 }
 
+/// Both halves of a merge of a stride are more than what is below the stride.
+TEST_F(CostsTest, StagesAreCutBelowStrides) {
+  auto problem = std::make_shared<SearchProblem>(*parse(extracted[1]));
+  problem->budget = {};
+  problem->limits.depth = isSlow() ? 8 : 7;
+  Enumeration enumeration(problem, {});
+  unsigned count = 0;
+  auto check = [&](const GraphState &state) {
+    auto graph =
+        std::static_pointer_cast<const OperatorGraph>(state.getSolution());
+    if (++count % 4 == 0)
+      EXPECT_EQ(graph->cost.flops,
+                getFlops(*problem, *graph, solver::StageCost::Prepared));
+  };
+  enumeration.onOperator = check;
+  enumeration.run();
+  EXPECT_GE(count, 1000u);
+}
+
 TEST_F(CostsTest, CostsOfThePublishedListEqualBruteForce) {
   compareWithBruteForce(load("syno-resnet18.mlir"), isSlow() ? 1000 : 20);
 }
