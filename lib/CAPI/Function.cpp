@@ -15,9 +15,9 @@ using namespace kas;
 using namespace kas::execution;
 using namespace mlir;
 
-llvm::Expected<CompiledFunction> kas::compileFunction(ModuleOp module,
-                                                 StringRef name,
-                                                 KasCompileOptions options) {
+llvm::Expected<CompiledFunction>
+kas::compileFunction(ModuleOp module, StringRef name,
+                     KasCompileOptions options) {
   CPUPipelineOptions pipeline;
   pipeline.threads = options.threads;
   JITOptions jit;

@@ -7,9 +7,30 @@ import sys
 
 with open(sys.argv[1], encoding="utf-8") as log:
     path = re.search(r"machine model in '([^']*)'", log.read())[1]
-works = """operator stage row_products row_stores row_packing panel_products panel_copies panel_strided_copies panel_single_copies
-    panel_stores direct direct_borders loop_vectors loop_points loop_sums copy_vectors copy_points loop_misses_l1 loop_misses_l2
-    loop_misses_pages bytes_l2 bytes_l3""".split()
+works = [
+    "operator",
+    "stage",
+    "row_products",
+    "row_stores",
+    "row_packing",
+    "panel_products",
+    "panel_copies",
+    "panel_strided_copies",
+    "panel_single_copies",
+    "panel_stores",
+    "direct",
+    "direct_borders",
+    "loop_vectors",
+    "loop_points",
+    "loop_sums",
+    "copy_vectors",
+    "copy_points",
+    "loop_misses_l1",
+    "loop_misses_l2",
+    "loop_misses_pages",
+    "bytes_l2",
+    "bytes_l3",
+]
 model = {
     "cpu": re.search(r"machine-(.*)\.json", path)[1],
     "kas_version": "0.1.0",
