@@ -17,7 +17,7 @@ kas.space @layers<N, Cin, Cout, H, W | k, g, s>
 
 // Best first: the least FLOPs. Not more than requested; the name that is taken is left alone.
 // CHECK: kas.operator @layers_0()
-// CHECK-COUNT-8: attributes {kas.origin = "layers", kas.score = {flops = {{[0-9]+}} : i64, params = {{[0-9]+}} : i64}}
+// CHECK-COUNT-8: attributes {{{.*}}kas.origin = "layers", kas.score = {flops = {{[0-9]+}} : i64, params = {{[0-9]+}} : i64}}
 // CHECK-NOT: kas.score
 kas.operator @layers_0() from [3] {
   %r = kas.reduce sum : 3

@@ -288,10 +288,14 @@ private:
     Size factor = drawSize(4);
     if (!fits(sizeOf(coordinate.value).multiply(factor)))
       return giveBack(coordinate);
+    live.push_back(makeStride(coordinate, factor));
+    return true;
+  }
+
+  Coordinate makeStride(const Coordinate &coordinate, Size factor) {
     auto stride = StrideOp::create(builder, builder.getUnknownLoc(),
                                    coordinate.value, toAttr(factor));
-    give(stride.getResult(), coordinate.reductions);
-    return true;
+    return {stride.getResult(), coordinate.reductions};
   }
 
   bool addShare() {
@@ -359,7 +363,8 @@ private:
     void (Generator::*const redexes[])() = {
         &Generator::addJoinedHalves, &Generator::addQuotients,
         &Generator::addShiftedMerge, &Generator::addShiftedSplit,
-        &Generator::addReducedSplit, &Generator::addNestedSplit};
+        &Generator::addReducedSplit, &Generator::addNestedSplit,
+        &Generator::addMergedStride};
     (this->*pick(redexes))();
     numPrimitives += llvm::range_size(*builder.getInsertionBlock()) - before;
   }
@@ -435,6 +440,26 @@ private:
         makeMerge(makeShift(makeSplit(makeShift(outer), inner)), block);
     live.push_back(high);
     live.push_back(low);
+  }
+
+  /// The halves of a stride, shifted or not, by its factor or by a part of it,
+  /// one of which may be dropped.
+  void addMergedStride() {
+    Coordinate coordinate = take();
+    Size factor = drawSize(4);
+    if (!fits(sizeOf(coordinate.value).multiply(factor))) {
+      giveBack(coordinate);
+      return;
+    }
+    Coordinate strided = makeStride(coordinate, factor);
+    SmallVector<Size> blocks = getProperBlocks(factor);
+    blocks.push_back(factor);
+    Coordinate whole = chance(50) ? makeShift(strided) : strided;
+    auto [high, low] = makeMerge(whole, pick(blocks));
+    live.push_back(high);
+    live.push_back(low);
+    if (chance(75))
+      addExpand();
   }
 
   /// A reduction above another coordinate, shifted.

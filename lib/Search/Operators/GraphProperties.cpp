@@ -263,7 +263,7 @@ uint64_t GraphProperties::getKey(const Component &component,
   return key;
 }
 
-/// Whether `isTrue` of all components; it is asked once for each.
+/// Whether `isTrue` of all components; it is evaluated once for each.
 bool GraphProperties::holdsFor(
     llvm::ArrayRef<Component> components, Property property,
     llvm::function_ref<bool(const Component &)> isTrue) {

@@ -23,8 +23,8 @@ class CoordProgram;
 /// Decides the properties that a problem asks for
 /// (docs/reference/properties.md). All of them are statements about which
 /// elements of the input the points of an output element read. Coordinates that
-/// have no output and no reduction in common are independent, so what is said
-/// of all is said of each such component; and the same components come again
+/// have no output and no reduction in common are independent, so what holds
+/// for all holds for each such component; and the same components come again
 /// and again.
 class GraphProperties {
 public:

@@ -144,11 +144,23 @@ bool StagedCost::hasMergedStride() const {
                      (strided >> node.first & 1) ||
                      (isBinary(index) && (strided >> node.second & 1));
     strided |= uint64_t(isStrided) << index;
-    if (isStrided && (node.kind == CoordKind::MergeQuotient ||
-                      node.kind == CoordKind::MergeRemainder))
+    if (isStrided && isHalf(index))
       return true;
   }
   return false;
+}
+
+void StagedCost::startCut(Choice done) {
+  visited = open = pinned = 0;
+  if (!isMergedStride)
+    return;
+  for (auto [number, weight] : llvm::enumerate(weights))
+    if (!(done >> (numReductions + number) & 1))
+      for (unsigned half : weight)
+        for (unsigned index = 0; index < nodes.size(); ++index)
+          if (isHalf(half) && isHalf(index) &&
+              nodes[index].first == nodes[half].first)
+            pinned |= uint64_t(1) << index;
 }
 
 /// Elements of the smallest cut below the nodes `open`; `cut` gets its nodes,
@@ -173,6 +185,11 @@ double StagedCost::findSmallestCut(uint64_t open, unsigned binding,
       break;
     case CoordKind::MergeQuotient:
     case CoordKind::MergeRemainder: {
+      if (pinned & bit) {
+        cut |= bit;
+        product *= size;
+        break;
+      }
       uint64_t here, below;
       double ofThis = size * findSmallestCut(open, binding, here);
       double ofOperand =
@@ -229,7 +246,7 @@ void StagedCost::multiplyCut(unsigned index, Choice done, double *elements) {
 }
 
 void StagedCost::computeElements(Choice done, double *elements) {
-  visited = open = 0;
+  startCut(done);
   hasCut = problem.hasBatch();
   llvm::copy(batch, elements);
   for (unsigned index : data) {
@@ -400,7 +417,7 @@ void StagedCost::cutBelow(unsigned index, Choice done, unsigned binding) {
 
 /// The nodes that index what is left when `done` is done.
 void StagedCost::findFrontier(Choice done, unsigned binding, Stage &stage) {
-  visited = open = 0;
+  startCut(done);
   for (auto [number, weight] : llvm::enumerate(weights))
     if (done >> (numReductions + number) & 1)
       for (unsigned index : weight)

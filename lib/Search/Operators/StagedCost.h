@@ -110,10 +110,15 @@ private:
   void multiplyCut(unsigned node, Choice done, double *elements);
   void multiplySmallestCut(unsigned node, double *elements);
   bool hasMergedStride() const;
+  void startCut(Choice done);
   double findSmallestCut(uint64_t open, unsigned binding, uint64_t &cut) const;
   bool isBinary(unsigned node) const {
     return nodes[node].kind == CoordKind::Split ||
            nodes[node].kind == CoordKind::Unfold;
+  }
+  bool isHalf(unsigned node) const {
+    return nodes[node].kind == CoordKind::MergeQuotient ||
+           nodes[node].kind == CoordKind::MergeRemainder;
   }
   bool isLeaf(unsigned node) const {
     return nodes[node].kind == CoordKind::Output ||
@@ -136,6 +141,8 @@ private:
   /// its halves. Then the nodes to cut are collected in `open` first.
   bool isMergedStride = false;
   uint64_t open = 0;
+  /// Halves of which weights that are not done have one: they must be cut.
+  uint64_t pinned = 0;
   /// The reductions that nodes, the data and weights depend on.
   llvm::SmallVector<Choice, 24> reached;
   Choice dataReductions = 0;

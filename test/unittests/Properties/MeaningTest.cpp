@@ -122,7 +122,7 @@ TEST(Meaning, EveryRuleOfCanonicalizationKeepsOperators) {
         check(concrete, {}, inputs, expected);
       },
       count, options);
-  EXPECT_EQ(counter.counts.size(), 23u);
+  EXPECT_EQ(counter.counts.size(), 25u);
   for (const auto &[rule, applied] : counter.counts)
     EXPECT_GE(applied, count / 150) << rule;
 }
