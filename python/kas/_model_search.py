@@ -47,7 +47,7 @@ def search(
     budget: Any = "15m",
     *,
     space: str | SearchSpace | None = None,
-    limits: Mapping[str, float] = {},
+    limits: Mapping[str, float | Sequence[str | int] | None] = {},
     binding: Binding = None,
     recipe: Recipe = Recipe(),
     algorithm: str = "surrogate",
@@ -78,8 +78,8 @@ def search(
     seconds, or text such as `15m`. The layers of `space` are replaced (a name of `kas.torch.extract`, or a
     `kas.SearchSpace` for these layers, such as one with other limits; without it, the kind with the most FLOPs), all
     of them by one operator, with at most `flops_ratio` and at least `min_flops_ratio` of their FLOPs. `limits` are
-    limits of the space in place of those that extraction wrote, e.g. `{"shift": 0}` (docs/reference/dialect.md,
-    `kas.space`). `translation_equivariant` leaves out operators whose weights depend on a position.
+    limits of the space in place of those that extraction wrote, e.g. `{"shift": 0}`, and `{"sees": None}` takes one away
+    (docs/reference/dialect.md, `kas.space`). `translation_equivariant` leaves out operators whose weights depend on a position.
 
     Candidates come from the engine (`algorithm`, `parameters`, `seed`; docs/guide/searching.md), which minimizes
     `objective`, a weighted sum of metrics. They are trained by `recipe` under `halving`, each with seed 0, by
@@ -135,7 +135,7 @@ def search(
         return run.execute()
 
 
-def _fit_limits(space: SearchSpace, limits: Mapping[str, float]) -> SearchSpace:
+def _fit_limits(space: SearchSpace, limits: Mapping[str, float | Sequence[str | int] | None]) -> SearchSpace:
     """The space with other limits. Windows that the layers themselves have are allowed at their smallest size."""
     changes = dict(limits)
     if "unfold_ratio" not in changes:
@@ -154,6 +154,9 @@ def _fit_limits(space: SearchSpace, limits: Mapping[str, float]) -> SearchSpace:
     entries = re.split(r",\s*(?=[\w.]+ = )", match[1].strip()) if match and match[1].strip() else []
     known = dict(entry.split(" = ") for entry in entries)
     for name, value in changes.items():
+        if value is None:
+            known.pop(name, None)
+            continue
         if name == "sees" and isinstance(value, (list, tuple)):
             known[name] = "[" + ", ".join(f'"{window}"' for window in value) + "]"
             continue

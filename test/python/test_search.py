@@ -24,7 +24,7 @@ QUICK = evaluate.Recipe(epochs=2, batch_size=20)
 # Grouped convolutions and the like: 43 operators that train fast.
 OPTIONS = {
     "recipe": QUICK,
-    "limits": {"shift": 0, "weights": 1},
+    "limits": {"shift": 0, "weights": 1, "sees": None, "reaches": None},
     "algorithm": "random",
     "workers": 1,
     "progress": False,
