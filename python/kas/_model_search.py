@@ -78,8 +78,9 @@ def search(
     seconds, or text such as `15m`. The layers of `space` are replaced (a name of `kas.torch.extract`, or a
     `kas.SearchSpace` for these layers, such as one with other limits; without it, the kind with the most FLOPs), all
     of them by one operator, with at most `flops_ratio` and at least `min_flops_ratio` of their FLOPs. `limits` are
-    limits of the space in place of those that extraction wrote, e.g. `{"shift": 0}`, and `{"sees": None}` takes one away
-    (docs/reference/dialect.md, `kas.space`). `translation_equivariant` leaves out operators whose weights depend on a position.
+    limits of the space in place of those that extraction wrote, e.g. `{"shift": 0}`; `{"sees": None}` takes one away
+    (docs/reference/dialect.md, `kas.space`). `translation_equivariant` leaves out operators whose weights depend on a
+    position, and those that move data by position.
 
     Candidates come from the engine (`algorithm`, `parameters`, `seed`; docs/guide/searching.md), which minimizes
     `objective`, a weighted sum of metrics. They are trained by `recipe` under `halving`, each with seed 0, by
