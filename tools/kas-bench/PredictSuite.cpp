@@ -17,6 +17,7 @@
 #include "kas/Search/Evaluators/PredictedTimeEvaluator.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include <cmath>
 #include <ctime>

@@ -100,14 +100,14 @@ bool GraphProperties::reachesSeveral() const {
 
 const GraphProperties::Axis *
 GraphProperties::getAxisOfTarget(int target) const {
-  auto axis = llvm::find_if(
+  const auto *axis = llvm::find_if(
       axes, [&](const Axis &axis) { return axis.target == target; });
   return axis == axes.end() ? nullptr : axis;
 }
 
 const GraphProperties::Axis *
 GraphProperties::getAxisOfOutput(ExprId leaf) const {
-  auto axis = llvm::find_if(
+  const auto *axis = llvm::find_if(
       axes, [&](const Axis &axis) { return axis.output == leaf; });
   return axis == axes.end() ? nullptr : axis;
 }
