@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/Analysis/EffectiveConvolution.h"
+#include "Lowering/Terms.h"
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -19,26 +20,6 @@ int64_t EffectiveConvolution::getNumElements() const {
   for (const EffectiveWindow &window : windows)
     count *= window.size;
   return count;
-}
-
-static int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> point) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return constant.getValue();
-  if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return point[dim.getPosition()];
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  int64_t left = ::evaluate(binary.getLHS(), point);
-  int64_t right = ::evaluate(binary.getRHS(), point);
-  switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    return left + right;
-  case AffineExprKind::Mul:
-    return left * right;
-  case AffineExprKind::FloorDiv:
-    return llvm::divideFloorSigned(left, right);
-  default:
-    return left - right * llvm::divideFloorSigned(left, right);
-  }
 }
 
 /// The a of `expr = a * dim + (what has no dim)`, if it has that form.
@@ -153,7 +134,7 @@ FormFinder::splitRoll(AffineExpr expr, int64_t extent) const {
       return std::pair(guard.expr, roll.getValue());
   }
   SmallVector<int64_t> origin(coordinates.axes.size(), 0);
-  int64_t roll = ::evaluate(expr, origin);
+  int64_t roll = lowering::evaluateAt(expr, origin);
   AffineExpr coordinate = expr - roll;
   auto ranges = llvm::map_to_vector(coordinates.axes, [](const Axis &axis) {
     return Interval{0, axis.extent - 1};
@@ -273,7 +254,7 @@ LogicalResult FormFinder::listTerms() {
 
 LogicalResult FormFinder::addTerm(ArrayRef<int64_t> point) {
   for (const Guard *guard : fixedGuards) {
-    int64_t value = ::evaluate(guard->expr, point);
+    int64_t value = lowering::evaluateAt(guard->expr, point);
     if (value < 0 || value >= guard->extent)
       return success();
   }
@@ -281,7 +262,7 @@ LogicalResult FormFinder::addTerm(ArrayRef<int64_t> point) {
   // The places of each window at which the data is there, both included.
   SmallVector<std::pair<int64_t, int64_t>> places;
   for (const EffectiveWindow &window : result.windows) {
-    int64_t offset = ::evaluate(coordinates.data[window.data], point);
+    int64_t offset = lowering::evaluateAt(coordinates.data[window.data], point);
     int64_t last = dataShape[window.data] - 1 - offset;
     places.push_back(
         {std::max<int64_t>(0, llvm::divideCeilSigned(-offset, window.stride)),
@@ -297,13 +278,13 @@ LogicalResult FormFinder::addTerm(ArrayRef<int64_t> point) {
   for (unsigned dim : result.outputChannels)
     term.output = term.output * getExtent(dim) + point[dim];
   for (unsigned dim : result.dataChannels)
-    term.input =
-        term.input * dataShape[dim] + ::evaluate(coordinates.data[dim], point);
+    term.input = term.input * dataShape[dim] +
+                 lowering::evaluateAt(coordinates.data[dim], point);
   for (auto [exprs, shape] :
        llvm::zip_equal(coordinates.weights, weightShapes)) {
     int64_t element = 0;
     for (auto [expr, extent] : llvm::zip_equal(exprs, shape))
-      element = element * extent + ::evaluate(expr, point);
+      element = element * extent + lowering::evaluateAt(expr, point);
     term.elements.push_back(element);
   }
   terms.push_back(std::move(term));
@@ -316,7 +297,7 @@ LogicalResult
 FormFinder::checkGuards(ArrayRef<int64_t> point,
                         ArrayRef<std::pair<int64_t, int64_t>> places) {
   for (const MovedGuard &moved : movedGuards) {
-    int64_t rest = ::evaluate(moved.guard->expr, point);
+    int64_t rest = lowering::evaluateAt(moved.guard->expr, point);
     auto [first, last] = places[moved.window];
     for (int64_t place : {first, last}) {
       int64_t value = moved.factor * place + rest;
