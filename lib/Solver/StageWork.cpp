@@ -232,7 +232,7 @@ std::optional<int64_t> Planner::planPanels(StageWork &work) const {
   int64_t whole = tile / target.lanes, tail = tile % target.lanes;
   int64_t isNarrow = tail && target.getLanes(tail) <= 8 && target.lanes > 8;
   int64_t isWide = tail && !isNarrow;
-  int64_t best = std::numeric_limits<int64_t>::max(), bestRows = 1;
+  int64_t best = std::numeric_limits<int64_t>::max();
   for (int64_t v = 1; v <= 4; ++v)
     for (int64_t r = 1; r <= std::min<int64_t>(8, innerRows); ++r) {
       if (r * v > limit || (v > 1 && v > whole + isWide))
@@ -245,10 +245,7 @@ std::optional<int64_t> Planner::planPanels(StageWork &work) const {
                getPanelStep(count, whole - looped + isWide, isNarrow);
       };
       int64_t total = innerRows / r * step(r) + step(innerRows % r);
-      if (total < best) {
-        best = total;
-        bestRows = r;
-      }
+      best = std::min(best, total);
     }
   double steps = static_cast<double>(tiles) * depth * allRows / innerRows;
   work[Work::PanelProducts] = steps * best / 2 * operationTime;
@@ -258,7 +255,6 @@ std::optional<int64_t> Planner::planPanels(StageWork &work) const {
                : Work::PanelSingleCopies] = copied;
   work[Work::PanelStores] = static_cast<double>(tiles) * tile * allRows *
                             divideCeil(depth * tile * 4, target.l2 * 3 / 2);
-  (void)bestRows;
   return time;
 }
 
