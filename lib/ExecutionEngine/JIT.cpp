@@ -9,6 +9,7 @@
 #include "kas/ExecutionEngine/JIT.h"
 #include "LLVMModule.h"
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
+#include "kas/ExecutionEngine/BufferPool.h"
 #include "kas/ExecutionEngine/Timing.h"
 #include "kas/Support/Version.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -131,6 +132,9 @@ static Error addOpenMP(llvm::orc::LLJIT &jit) {
       failures);
 }
 
+static void *allocate(size_t size) { return BufferPool::get().allocate(size); }
+static void release(void *data) { BufferPool::get().release(data); }
+
 Expected<std::unique_ptr<CompiledModule>>
 CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options) {
   std::unique_ptr<CompiledModule> compiled(new CompiledModule());
@@ -197,10 +201,17 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options) {
     symbols[session.mangleAndIntern(name)] = {
         llvm::orc::ExecutorAddr::fromPtr(address),
         llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
-  if (!symbols.empty())
-    if (Error error = session.getMainJITDylib().define(
-            llvm::orc::absoluteSymbols(std::move(symbols))))
-      return error;
+  auto addAllocation = [&](StringRef name, auto *function) {
+    symbols.try_emplace(session.mangleAndIntern(name),
+                        llvm::orc::ExecutorAddr::fromPtr(function),
+                        llvm::JITSymbolFlags::Exported |
+                            llvm::JITSymbolFlags::Callable);
+  };
+  addAllocation("malloc", &allocate);
+  addAllocation("free", &release);
+  if (Error error = session.getMainJITDylib().define(
+          llvm::orc::absoluteSymbols(std::move(symbols))))
+    return error;
   if (openMP)
     if (Error error = addOpenMP(session))
       return error;
