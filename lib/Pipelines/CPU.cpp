@@ -99,6 +99,9 @@ static void addBufferization(OpPassManager &manager) {
   manager.addPass(bufferization::createLowerDeallocationsPass());
   manager.addPass(createCSEPass());
   manager.addPass(createCanonicalize());
+  // Else all buffers would live until the function returns.
+  manager.addNestedPass<func::FuncOp>(
+      bufferization::createOptimizeAllocationLivenessPass());
   manager.addPass(createConvertBufferizationToMemRefPass());
 }
 

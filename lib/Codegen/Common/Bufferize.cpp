@@ -14,6 +14,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 
 namespace kas::codegen {
 #define GEN_PASS_DEF_BUFFERIZE
@@ -45,6 +47,29 @@ void separateResults(func::ReturnOp op) {
   }
 }
 
+/// Gives each operation that writes over a filled tensor one of its own: a
+/// shared one would be filled once and copied for each, which takes longer.
+void separateFills(linalg::FillOp fill) {
+  if (!fill.hasPureTensorSemantics())
+    return;
+  Value tensor = fill.getResult(0);
+  OpBuilder builder(fill->getContext());
+  for (OpOperand &use : llvm::make_early_inc_range(tensor.getUses())) {
+    auto writer = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
+    if (tensor.hasOneUse() || !writer || !writer.isDpsInit(&use))
+      continue;
+    auto type = cast<RankedTensorType>(tensor.getType());
+    if (!type.hasStaticShape())
+      continue;
+    builder.setInsertionPoint(writer);
+    Value empty = tensor::EmptyOp::create(
+        builder, fill.getLoc(), type.getShape(), type.getElementType());
+    use.set(
+        linalg::FillOp::create(builder, fill.getLoc(), fill.getInputs(), empty)
+            .getResult(0));
+  }
+}
+
 struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -58,6 +83,7 @@ struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
             function.setArgAttr(i, writable,
                                 BoolAttr::get(&getContext(), false));
 
+    module.walk(separateFills);
     bufferization::OneShotBufferizationOptions options;
     options.bufferizeFunctionBoundaries = true;
     options.setFunctionBoundaryTypeConversion(

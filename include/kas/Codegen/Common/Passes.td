@@ -44,7 +44,8 @@ def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
     One-shot bufferization of whole functions with the settings that compiled
     kernels need: buffers at function borders have the identity layout; public
     functions do not write their arguments and store their results to buffers
-    that the caller passes after the arguments; copies are `linalg.copy`,
+    that the caller passes after the arguments; tensors that are filled for
+    several operations are filled for each; copies are `linalg.copy`,
     which become loops, and not `memref.copy`, whose strided form calls a
     function that copies element by element.
 
@@ -58,7 +59,8 @@ def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = [
     "::mlir::bufferization::BufferizationDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"
+    "::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::tensor::TensorDialect"
   ];
 }
 

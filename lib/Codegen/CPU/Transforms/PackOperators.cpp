@@ -110,7 +110,7 @@ struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
       if (auto apply = dyn_cast<ApplyOp>(op))
         applies.push_back(apply);
       else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-               linalgOp && prepared && readsPadding(linalgOp))
+               linalgOp && readsPadding(linalgOp))
         padded.push_back(linalgOp);
     });
     for (ApplyOp apply : applies)
@@ -209,8 +209,11 @@ bool kas::codegen::readsPadding(linalg::LinalgOp op) {
 
 /// Reads what is padded where it is, if that is the cheapest.
 void PackOperators::lowerPadded(linalg::LinalgOp op) {
+  auto bias = op.getDpsInits().front().getDefiningOp<linalg::BroadcastOp>();
   ContractionOptions options = getOptions(op);
-  options.readsUnpadded = true;
+  // Weights that were packed ahead suit padded images just as well, and sums
+  // begin with a bias in row vectors alone.
+  options.readsUnpadded = prepared || bias;
   Packing packing(op, options);
   auto toBuffer = [&](Value tensor) { return packing.toBuffer(tensor); };
   FailureOr<StridedContraction> contraction =
@@ -218,8 +221,7 @@ void PackOperators::lowerPadded(linalg::LinalgOp op) {
   if (failed(contraction))
     return packing.undo();
   ContractionTail tail;
-  if (auto bias =
-          op.getDpsInits().front().getDefiningOp<linalg::BroadcastOp>()) {
+  if (bias) {
     int64_t position = 0;
     while (llvm::is_contained(bias.getDimensions(), position))
       ++position;
