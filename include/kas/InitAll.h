@@ -24,6 +24,7 @@
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
 #include "kas/Networks/Differentiation/Passes.h"
 #include "kas/Networks/Passes.h"
+#include "kas/Networks/Training/Passes.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Pipelines/GPU.h"
 #include "kas/Search/Evaluators/ProxyEvaluator.h"
@@ -48,6 +49,7 @@ inline void registerAllPasses() {
   registerKasAnalysisPasses();
   networks::registerKasNetworksPasses();
   networks::registerKasDifferentiationPasses();
+  networks::registerKasTrainingPasses();
   registerKasTransformsPasses();
   registerCPUPipeline();
   registerGPUPipelines();

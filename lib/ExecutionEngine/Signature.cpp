@@ -71,7 +71,10 @@ Expected<FunctionSignature> FunctionSignature::get(mlir::ModuleOp module,
     signature.arguments.push_back(std::move(*argument));
   }
   for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
-    auto result = getTensor(type, ("result" + Twine(index)).str());
+    auto nameAttr = function.getResultAttrOfType<mlir::StringAttr>(
+        index, KasDialect::argumentNameAttrName);
+    auto result = getTensor(type, nameAttr ? nameAttr.str()
+                                           : ("result" + Twine(index)).str());
     if (!result)
       return result.takeError();
     signature.results.push_back(std::move(*result));

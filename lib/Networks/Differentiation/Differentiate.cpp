@@ -9,6 +9,7 @@
 #include "kas/Networks/Differentiation/Differentiate.h"
 #include "StructuredGradient.h"
 #include "kas/Conversion/KasGradient.h"
+#include "kas/Networks/Normalization/BatchNorm.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -33,6 +34,7 @@ public:
 private:
   LogicalResult propagate(Operation *op, Value gradient);
   LogicalResult propagateOperator(ApplyOp apply, Value gradient);
+  void propagateBatchNorm(BatchNormOp op, Value gradient);
 
   OpBuilder &builder;
   Block *block;
@@ -52,7 +54,10 @@ Reverse::Reverse(OpBuilder &builder, ValueRange wanted)
        llvm::make_range(block->begin(), builder.getInsertionPoint())) {
     if (llvm::any_of(op.getOperands(),
                      [&](Value operand) { return active.contains(operand); }))
-      active.insert(op.result_begin(), op.result_end());
+      // Integers, such as what comparisons give, are constant.
+      for (Value result : op.getResults())
+        if (isa<FloatType>(getElementTypeOrSelf(result.getType())))
+          active.insert(result);
     operations.push_back(&op);
   }
   std::reverse(operations.begin(), operations.end());
@@ -107,17 +112,24 @@ LogicalResult Reverse::propagateOperator(ApplyOp apply, Value gradient) {
   return success();
 }
 
+void Reverse::propagateBatchNorm(BatchNormOp op, Value gradient) {
+  BatchNormGradients shares = emitBatchNormGradients(builder, op, gradient);
+  add(op.getData(), shares.data);
+  add(op.getScale(), shares.scale);
+  add(op.getOffset(), shares.offset);
+}
+
 LogicalResult Reverse::propagate(Operation *op, Value gradient) {
   Location loc = op->getLoc();
   if (auto structured = dyn_cast<linalg::LinalgOp>(op)) {
     for (OpOperand &operand : op->getOpOperands()) {
       if (!active.contains(operand.get()))
         continue;
-      FailureOr<Value> share =
+      FailureOr<OperandGradient> share =
           emitStructuredGradient(builder, structured, operand, gradient);
       if (failed(share))
         return failure();
-      add(operand.get(), *share);
+      add(share->target, share->gradient);
     }
     return success();
   }
@@ -131,6 +143,10 @@ LogicalResult Reverse::propagate(Operation *op, Value gradient) {
         return success();
       })
       .Case([&](ApplyOp apply) { return propagateOperator(apply, gradient); })
+      .Case([&](BatchNormOp norm) -> LogicalResult {
+        propagateBatchNorm(norm, gradient);
+        return success();
+      })
       .Case([&](tensor::CollapseShapeOp collapse) {
         add(collapse.getSrc(),
             tensor::ExpandShapeOp::create(builder, loc, collapse.getSrcType(),
@@ -175,7 +191,12 @@ LogicalResult Reverse::propagate(Operation *op, Value gradient) {
 
 LogicalResult Reverse::run() {
   for (Operation *op : operations) {
-    if (op->getNumResults() != 1)
+    auto batchNorm = dyn_cast<BatchNormOp>(op);
+    if (batchNorm && (gradients.contains(batchNorm.getMean()) ||
+                      gradients.contains(batchNorm.getVariance())))
+      return op->emitError("to differentiate, requires results that do not "
+                           "depend on the statistics themselves");
+    if (op->getNumResults() != 1 && !batchNorm)
       continue;
     Value gradient = gradients.lookup(op->getResult(0));
     bool reads = llvm::any_of(op->getOperands(), [&](Value operand) {

@@ -6,14 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FindFunction.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
 #include "kas/Networks/Differentiation/Passes.h"
 #include "kas/Networks/Scores/Fisher.h"
 #include "kas/Networks/Scores/Proxies.h"
 #include "kas/Networks/Sites/Site.h"
-#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace kas::networks {
 #define GEN_PASS_DEF_KASDIFFERENTIATEPASS
@@ -39,29 +38,6 @@ static std::optional<unsigned> findArgument(func::FuncOp function,
   if (text.getAsInteger(10, number) || number >= function.getNumArguments())
     return std::nullopt;
   return number;
-}
-
-/// The function `name` of `module`, to which one called `added` is to come.
-static func::FuncOp findFunction(ModuleOp module, StringRef name,
-                                 StringRef added) {
-  auto function = module.lookupSymbol<func::FuncOp>(name);
-  if (!function || function.isDeclaration()) {
-    module.emitError("option 'function' requires a function with a body, got '")
-        << name << "'";
-    return nullptr;
-  }
-  if (module.lookupSymbol(added)) {
-    module.emitError("requires a module without '") << added << "'";
-    return nullptr;
-  }
-  return function;
-}
-
-/// A body's derivative hardly needs all that the body has read.
-static LogicalResult eraseUnusedOperands(func::FuncOp function) {
-  RewritePatternSet patterns(function.getContext());
-  linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
-  return applyPatternsGreedily(function, std::move(patterns));
 }
 
 namespace {

@@ -8,8 +8,11 @@
 
 #include "StructuredGradient.h"
 #include "ScalarGradient.h"
+#include "WindowGradient.h"
+#include "kas/Dialect/Kas/Analysis/Contraction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace kas;
@@ -48,7 +51,7 @@ public:
                     Value gradient)
       : builder(builder), op(op), operand(operand), gradient(gradient) {}
 
-  FailureOr<Value> run();
+  FailureOr<OperandGradient> run();
 
 private:
   FailureOr<Body> matchBody();
@@ -60,9 +63,15 @@ private:
                   IRMapping &mapping);
   /// The gradient of a maximum, shared out among the elements that equal it.
   Value shareGradient(const Body &body);
-  Value emitConvolution(linalg::Conv2DNchwFchwOp convolution);
-  Value spread(Value value, ArrayRef<int64_t> strides, int64_t kernelHeight,
-               int64_t kernelWidth, ArrayRef<int64_t> dataShape);
+  bool isRectifier();
+  Value emitRectifierGradient();
+  FailureOr<OperandGradient> emitWindowGradient(const WindowGradient &windows,
+                                                const Body &body);
+  /// A structured operation to a tensor of `type` that computes the gradient by
+  /// the operand from the elements of `inputs`: those of the operation, and
+  /// last the gradient of its result.
+  FailureOr<Value> emitShares(const Body &body, ValueRange inputs,
+                              ArrayRef<AffineMap> maps, RankedTensorType type);
 
   OpBuilder &builder;
   linalg::LinalgOp op;
@@ -200,9 +209,17 @@ FailureOr<Value> StructuredReverse::emitInputGradient(const Body &body) {
   maps.push_back(resultMap);
   maps.push_back(output);
 
+  return emitShares(body, inputs, maps,
+                    cast<RankedTensorType>(operand.get().getType()));
+}
+
+FailureOr<Value> StructuredReverse::emitShares(const Body &body,
+                                               ValueRange inputs,
+                                               ArrayRef<AffineMap> maps,
+                                               RankedTensorType type) {
+  AffineMap output = maps.back();
   // Where each element is written once, nothing has to be added up.
   bool isSum = !output.isPermutation();
-  auto type = cast<RankedTensorType>(operand.get().getType());
   Value init =
       isSum ? makeZeros(builder, loc, type)
             : Value(tensor::EmptyOp::create(builder, loc, type.getShape(),
@@ -238,103 +255,100 @@ FailureOr<Value> StructuredReverse::emitInputGradient(const Body &body) {
 }
 
 //===----------------------------------------------------------------------===//
-// Data of convolutions
+// Windows
 //===----------------------------------------------------------------------===//
 
-/// `value` with zeros between its elements along rows and columns, and around
-/// them, so that a kernel that moves by one point reads what each point of the
-/// data went to.
-Value StructuredReverse::spread(Value value, ArrayRef<int64_t> strides,
-                                int64_t kernelHeight, int64_t kernelWidth,
-                                ArrayRef<int64_t> dataShape) {
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> shape{type.getDimSize(0), type.getDimSize(1),
-                             dataShape[2] + kernelHeight - 1,
-                             dataShape[3] + kernelWidth - 1};
-  Value zeros = makeZeros(builder, loc, type.clone(shape));
-  SmallVector<OpFoldResult> offsets, sizes, steps;
-  for (auto [index, size] : llvm::enumerate(type.getShape())) {
-    int64_t low = index == 2   ? kernelHeight - 1
-                  : index == 3 ? kernelWidth - 1
-                               : 0;
-    offsets.push_back(builder.getIndexAttr(low));
-    sizes.push_back(builder.getIndexAttr(size));
-    steps.push_back(builder.getIndexAttr(index < 2 ? 1 : strides[index - 2]));
-  }
-  return tensor::InsertSliceOp::create(builder, loc, value, zeros, offsets,
-                                       sizes, steps);
+FailureOr<OperandGradient>
+StructuredReverse::emitWindowGradient(const WindowGradient &windows,
+                                      const Body &body) {
+  bool isValid = true;
+  auto makeSum = [&](ValueRange inputs, ArrayRef<AffineMap> maps,
+                     RankedTensorType type) -> Value {
+    FailureOr<Value> sum = emitShares(body, inputs, maps, type);
+    isValid &= succeeded(sum);
+    return succeeded(sum) ? *sum : makeZeros(builder, loc, type);
+  };
+  Value result = windows.emit(builder, gradient, makeSum);
+  if (!isValid)
+    return failure();
+  return OperandGradient{windows.getTarget(), result};
 }
 
-/// The weight with both kernel dimensions in reverse, and the channels
-/// exchanged.
-static Value reverseWeight(OpBuilder &builder, Location loc, Value weight) {
-  auto type = cast<RankedTensorType>(weight.getType());
-  SmallVector<int64_t> shape{type.getDimSize(1), type.getDimSize(0),
-                             type.getDimSize(2), type.getDimSize(3)};
-  Value empty =
-      tensor::EmptyOp::create(builder, loc, shape, type.getElementType());
-  AffineMap identity = builder.getMultiDimIdentityMap(4);
-  SmallVector<utils::IteratorType> iterators(4, utils::IteratorType::parallel);
-  auto reversed = linalg::GenericOp::create(
-      builder, loc, type.clone(shape), ValueRange(), empty, identity, iterators,
-      [&](OpBuilder &builder, Location loc, ValueRange) {
-        SmallVector<Value> indices;
-        for (unsigned dimension : {1, 0, 2, 3}) {
-          Value index = linalg::IndexOp::create(builder, loc, dimension);
-          if (dimension >= 2) {
-            Value last = arith::ConstantIndexOp::create(builder, loc,
-                                                        shape[dimension] - 1);
-            index = arith::SubIOp::create(builder, loc, last, index);
-          }
-          indices.push_back(index);
-        }
-        Value element =
-            tensor::ExtractOp::create(builder, loc, weight, indices);
-        linalg::YieldOp::create(builder, loc, element);
+//===----------------------------------------------------------------------===//
+// Rectifiers
+//===----------------------------------------------------------------------===//
+
+/// Whether the operation is a rectifier: its only input where that is greater
+/// than zero, else zero.
+bool StructuredReverse::isRectifier() {
+  Block *block = op.getBlock();
+  if (op.getNumDpsInputs() != 1 || op.getNumReductionLoops() != 0 ||
+      op.getMatchingIndexingMap(&operand) != op.getIndexingMapsArray().back() ||
+      operand.getOperandNumber() != 0)
+    return false;
+  Value yielded = block->getTerminator()->getOperand(0);
+  Value input = block->getArgument(0);
+  auto isZero = [](Value value) {
+    return matchPattern(value, m_AnyZeroFloat());
+  };
+  auto select = yielded.getDefiningOp<arith::SelectOp>();
+  auto compare =
+      select ? select.getCondition().getDefiningOp<arith::CmpFOp>() : nullptr;
+  return compare &&
+         llvm::is_contained(
+             {arith::CmpFPredicate::UGT, arith::CmpFPredicate::OGT},
+             compare.getPredicate()) &&
+         compare.getLhs() == input && isZero(compare.getRhs()) &&
+         select.getTrueValue() == input && isZero(select.getFalseValue());
+}
+
+/// A rectifier's gradient by its result, which is greater than zero where its
+/// input is: then nobody needs the input any more. At zero it is zero.
+Value StructuredReverse::emitRectifierGradient() {
+  AffineMap identity = builder.getMultiDimIdentityMap(op.getNumParallelLoops());
+  auto type = cast<RankedTensorType>(gradient.getType());
+  SmallVector<utils::IteratorType> parallel(type.getRank(),
+                                            utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(
+      builder, loc, type, ValueRange{op->getResult(0), gradient},
+      Value(tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                    type.getElementType())),
+      ArrayRef{identity, identity, identity}, parallel,
+      [&](OpBuilder &builder, Location loc, ValueRange v) {
+        Value zero = arith::ConstantOp::create(
+            builder, loc, builder.getZeroAttr(v[0].getType()));
+        Value isOn = arith::CmpFOp::create(
+            builder, loc, arith::CmpFPredicate::UGT, v[0], zero);
+        Value share = arith::SelectOp::create(builder, loc, isOn, v[1], zero);
+        linalg::YieldOp::create(builder, loc, share);
       });
-  return reversed.getResult(0);
+  return generic.getResult(0);
 }
 
-/// A convolution again, which the fast strategy knows; null for dilated ones.
-Value StructuredReverse::emitConvolution(linalg::Conv2DNchwFchwOp convolution) {
-  SmallVector<int64_t> strides(convolution.getStrides().getValues<int64_t>());
-  if (llvm::any_of(convolution.getDilations().getValues<int64_t>(),
-                   [](int64_t dilation) { return dilation != 1; }))
-    return nullptr;
-  Value data = convolution.getInputs()[0], weight = convolution.getInputs()[1];
-  auto dataType = cast<RankedTensorType>(data.getType());
-  auto weightType = cast<RankedTensorType>(weight.getType());
-  Value spreadGradient = spread(gradient, strides, weightType.getDimSize(2),
-                                weightType.getDimSize(3), dataType.getShape());
-  Value reversed = reverseWeight(builder, loc, weight);
-  Value zeros = makeZeros(builder, loc, dataType);
-  return linalg::Conv2DNchwFchwOp::create(builder, loc, dataType,
-                                          ValueRange{spreadGradient, reversed},
-                                          zeros)
-      .getResult(0);
-}
-
-FailureOr<Value> StructuredReverse::run() {
+FailureOr<OperandGradient> StructuredReverse::run() {
   if (op->getNumResults() != 1 || !op.hasPureTensorSemantics())
     return op->emitError("to differentiate, requires an operation on tensors "
                          "with one result");
   if (op.hasIndexSemantics())
     return op->emitError(
         "to differentiate, requires a body without 'linalg.index'");
-  if (auto convolution = dyn_cast<linalg::Conv2DNchwFchwOp>(op.getOperation());
-      convolution && operand.getOperandNumber() == 0)
-    if (Value result = emitConvolution(convolution))
-      return result;
+  if (isRectifier())
+    return OperandGradient{operand.get(), emitRectifierGradient()};
   FailureOr<Body> body = matchBody();
   if (failed(body))
     return failure();
-  return op.isDpsInit(&operand) ? emitInitGradient(*body)
-                                : emitInputGradient(*body);
+  if (isSumOfProducts(op) && !op.isDpsInit(&operand))
+    if (auto windows = WindowGradient::match(op, operand))
+      return emitWindowGradient(*windows, *body);
+  FailureOr<Value> result = op.isDpsInit(&operand) ? emitInitGradient(*body)
+                                                   : emitInputGradient(*body);
+  if (failed(result))
+    return failure();
+  return OperandGradient{operand.get(), *result};
 }
 
-FailureOr<Value> kas::networks::emitStructuredGradient(OpBuilder &builder,
-                                                       linalg::LinalgOp op,
-                                                       OpOperand &operand,
-                                                       Value gradient) {
+FailureOr<OperandGradient>
+kas::networks::emitStructuredGradient(OpBuilder &builder, linalg::LinalgOp op,
+                                      OpOperand &operand, Value gradient) {
   return StructuredReverse(builder, op, operand, gradient).run();
 }

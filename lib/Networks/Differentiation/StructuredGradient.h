@@ -21,12 +21,17 @@ namespace kas::networks {
 mlir::Value makeZeros(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::Type type);
 
-/// The gradient with respect to operand number `operand` of `op`, whose result
-/// has the gradient `gradient`. Fails with a diagnostic.
-mlir::FailureOr<mlir::Value> emitStructuredGradient(mlir::OpBuilder &builder,
-                                                    mlir::linalg::LinalgOp op,
-                                                    mlir::OpOperand &operand,
-                                                    mlir::Value gradient);
+/// A gradient, and the value that it is by.
+struct OperandGradient {
+  mlir::Value target, gradient;
+};
+
+/// The gradient with respect to `operand` of `op`, whose result has the
+/// gradient `gradient`; or with respect to the tensor that was padded to be the
+/// operand. Fails with a diagnostic.
+mlir::FailureOr<OperandGradient>
+emitStructuredGradient(mlir::OpBuilder &builder, mlir::linalg::LinalgOp op,
+                       mlir::OpOperand &operand, mlir::Value gradient);
 
 } // namespace kas::networks
 

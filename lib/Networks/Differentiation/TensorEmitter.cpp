@@ -46,6 +46,27 @@ Value TensorEmitter::map(
 
 Value TensorEmitter::reduce(ValueRange inputs, ArrayRef<unsigned> dropped,
                             bool isMaximum, BodyFn body) {
+  SmallVector<std::pair<Value, SmallVector<unsigned>>> whole;
+  for (Value input : inputs)
+    whole.push_back({input, {}});
+  return reduce(whole, dropped, isMaximum, body);
+}
+
+Value TensorEmitter::sum(
+    ArrayRef<std::pair<Value, SmallVector<unsigned>>> inputs,
+    ArrayRef<unsigned> dropped, BodyFn body) {
+  return reduce(inputs, dropped, /*isMaximum=*/false, body);
+}
+
+Value TensorEmitter::maximum(
+    ArrayRef<std::pair<Value, SmallVector<unsigned>>> inputs,
+    ArrayRef<unsigned> dropped, BodyFn body) {
+  return reduce(inputs, dropped, /*isMaximum=*/true, body);
+}
+
+Value TensorEmitter::reduce(
+    ArrayRef<std::pair<Value, SmallVector<unsigned>>> inputs,
+    ArrayRef<unsigned> dropped, bool isMaximum, BodyFn body) {
   SmallVector<int64_t> shape;
   SmallVector<utils::IteratorType> iterators;
   for (auto [dimension, size] : llvm::enumerate(type.getShape())) {
@@ -62,10 +83,15 @@ Value TensorEmitter::reduce(ValueRange inputs, ArrayRef<unsigned> dropped,
                                           builder.getFloatAttr(element, start));
   Value empty = tensor::EmptyOp::create(builder, loc, shape, element);
   Value init = linalg::FillOp::create(builder, loc, first, empty).getResult(0);
-  SmallVector<AffineMap> maps(inputs.size(), getMap({}));
+  SmallVector<Value> values;
+  SmallVector<AffineMap> maps;
+  for (const auto &[value, missing] : inputs) {
+    values.push_back(value);
+    maps.push_back(getMap(missing));
+  }
   maps.push_back(getMap(dropped));
   auto generic = linalg::GenericOp::create(
-      builder, loc, init.getType(), inputs, init, maps, iterators,
+      builder, loc, init.getType(), values, init, maps, iterators,
       [&](OpBuilder &builder, Location loc, ValueRange arguments) {
         Value term = body(builder, loc, arguments.drop_back());
         Value combined = isMaximum ? Value(arith::MaximumFOp::create(

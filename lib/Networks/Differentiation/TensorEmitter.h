@@ -35,6 +35,17 @@ public:
   map(llvm::ArrayRef<std::pair<mlir::Value, llvm::SmallVector<unsigned>>>
           inputs,
       BodyFn body);
+  /// Sums over the dimensions `dropped` of `body` of the elements of `inputs`,
+  /// which lack dimensions as those of `map` do.
+  mlir::Value
+  sum(llvm::ArrayRef<std::pair<mlir::Value, llvm::SmallVector<unsigned>>>
+          inputs,
+      llvm::ArrayRef<unsigned> dropped, BodyFn body);
+  /// The same with the largest.
+  mlir::Value
+  maximum(llvm::ArrayRef<std::pair<mlir::Value, llvm::SmallVector<unsigned>>>
+              inputs,
+          llvm::ArrayRef<unsigned> dropped, BodyFn body);
   /// Sums, or with `isMaximum` the largest, over the dimensions `dropped`, of
   /// `body` of the elements of `inputs`.
   mlir::Value reduce(mlir::ValueRange inputs, llvm::ArrayRef<unsigned> dropped,
@@ -44,6 +55,10 @@ public:
 
 private:
   mlir::AffineMap getMap(llvm::ArrayRef<unsigned> dropped) const;
+  mlir::Value
+  reduce(llvm::ArrayRef<std::pair<mlir::Value, llvm::SmallVector<unsigned>>>
+             inputs,
+         llvm::ArrayRef<unsigned> dropped, bool isMaximum, BodyFn body);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;

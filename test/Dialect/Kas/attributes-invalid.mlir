@@ -25,7 +25,7 @@ func.func @f() attributes {kas.init = "zeros"} {
 // -----
 
 // A1: an operation's, on an argument
-// expected-error@below {{expected no attribute of dialect kas but kas.name and kas.init on argument 1, got kas.origin}}
+// expected-error@below {{expected no attribute of dialect kas but kas.name, kas.init and kas.weight_decay on argument 1, got kas.origin}}
 func.func @f(%x: f32, %y: f32 {kas.origin = "x"}) {
   return
 }
@@ -33,8 +33,8 @@ func.func @f(%x: f32, %y: f32 {kas.origin = "x"}) {
 // -----
 
 // A1: a result's
-// expected-error@below {{expected no attribute of dialect kas on result 0, got kas.name}}
-func.func private @f() -> (f32 {kas.name = "x"})
+// expected-error@below {{expected no attribute of dialect kas but kas.name on result 0, got kas.init}}
+func.func private @f() -> (f32 {kas.init = "zeros"})
 
 // -----
 
@@ -355,5 +355,27 @@ func.func @f(%x: f32, %y: f32 {kas.init = 0.0 : f32}) {
 // A14: another text
 // expected-error@below {{argument 1: expected zeros, ones, constant(V), normal(S), uniform(B), positive(V) or kaiming(F), got 'random'}}
 func.func @f(%x: f32, %y: f32 {kas.init = "random"}) {
+  return
+}
+
+// -----
+
+// A13: a result's
+// expected-error@below {{expected a string as kas.name of result 0, got 1 : i64}}
+func.func private @f() -> (f32 {kas.name = 1})
+
+// -----
+
+// A16: no number
+// expected-error@below {{expected a number of at least 0 as kas.weight_decay of argument 0, got "x"}}
+func.func @f(%x: f32 {kas.weight_decay = "x"}) {
+  return
+}
+
+// -----
+
+// A16: a negative number
+// expected-error@below {{expected a number of at least 0 as kas.weight_decay of argument 0, got -1.000000e+00 : f64}}
+func.func @f(%x: f32 {kas.weight_decay = -1.0}) {
   return
 }

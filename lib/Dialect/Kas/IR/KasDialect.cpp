@@ -8,6 +8,7 @@
 
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/IR/KasDag.h"
+#include "kas/Dialect/Kas/IR/KasNetworkOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -39,5 +40,9 @@ void KasDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "kas/Dialect/Kas/IR/KasDagOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "kas/Dialect/Kas/IR/KasNetworkOps.cpp.inc"
       >();
 }

@@ -14,6 +14,7 @@
 #include "kas/Dialect/Kas/IR/AttributeErrors.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/IR/SearchAttributes.h"
+#include "kas/Dialect/Kas/IR/TrainingAttributes.h"
 #include "kas/Support/Initializer.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -170,11 +171,22 @@ LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                    unsigned argument,
                                                    NamedAttribute attribute) {
   StringRef name = attribute.getName();
-  if (name != argumentNameAttrName && name != initializerAttrName) // A1
+  if (name != argumentNameAttrName && name != initializerAttrName &&
+      name != weightDecayAttrName) // A1
     return op->emitError() << "expected no attribute of dialect kas but "
-                           << argumentNameAttrName << " and "
-                           << initializerAttrName << " on argument " << argument
+                           << argumentNameAttrName << ", "
+                           << initializerAttrName << " and "
+                           << weightDecayAttrName << " on argument " << argument
                            << ", got " << name;
+  if (name == weightDecayAttrName) { // A16
+    auto number = dyn_cast<FloatAttr>(attribute.getValue());
+    if (number && number.getValue().isFinite() &&
+        !number.getValue().isNegative())
+      return success();
+    return op->emitError() << "expected a number of at least 0 as " << name
+                           << " of argument " << argument << ", got "
+                           << attribute.getValue();
+  }
   auto text = dyn_cast<StringAttr>(attribute.getValue());
   if (!text) // A13, A14
     return op->emitError() << "expected a string as " << name << " of argument "
@@ -190,5 +202,13 @@ LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
 
 LogicalResult KasDialect::verifyRegionResultAttribute(
     Operation *op, unsigned, unsigned result, NamedAttribute attribute) {
-  return emitNoAttributeError(op, "result", result, attribute); // A1
+  if (attribute.getName() != argumentNameAttrName) // A1
+    return op->emitError() << "expected no attribute of dialect kas but "
+                           << argumentNameAttrName << " on result " << result
+                           << ", got " << attribute.getName().getValue();
+  if (!isa<StringAttr>(attribute.getValue())) // A13
+    return op->emitError() << "expected a string as " << argumentNameAttrName
+                           << " of result " << result << ", got "
+                           << attribute.getValue();
+  return success();
 }

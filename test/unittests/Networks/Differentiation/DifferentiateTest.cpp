@@ -20,11 +20,13 @@
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/InitAll.h"
+#include "kas/Networks/Normalization/BatchNorm.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Support/Random.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 #include <cmath>
 
@@ -139,6 +141,10 @@ void DifferentiateTest::check(ModuleOp module, StringRef name, uint64_t seed,
   auto made = makeGradientFunction(function, gradientName, positions);
   ASSERT_TRUE(succeeded(made)) << print(module);
   ASSERT_TRUE(succeeded(verify(module))) << print(module);
+  module.walk([&](BatchNormOp op) {
+    IRRewriter rewriter(&context);
+    lowerBatchNorm(rewriter, op);
+  });
   CPUPipelineOptions pipeline;
   pipeline.threads = 1;
   auto forward = compileForCPU(module, name, pipeline, {.optLevel = 0});
@@ -285,7 +291,7 @@ TEST_F(DifferentiateTest, Convolutions) {
          Twine(stride) + "> : tensor<2xi64>} ins(%x, %w : " + data +
          ", tensor<4x3x3x3xf32>) outs(%init : " + result + ") -> " + result)
             .str()));
-  // Dilated, and channels last: by scattering.
+  // Dilated, and channels last.
   checkText(makeFunction("tensor<2x3x7x7xf32>", "tensor<4x3x3x3xf32>",
                          "tensor<2x4x3x3xf32>",
                          "%r = linalg.conv_2d_nchw_fchw {dilations = dense<2> "
@@ -298,6 +304,76 @@ TEST_F(DifferentiateTest, Convolutions) {
                          "tensor<2x5x5x3xf32>, tensor<3x3x3x4xf32>) "
                          "outs(%init : tensor<2x3x3x4xf32>) -> "
                          "tensor<2x3x3x4xf32>"));
+  EXPECT_EQ(slopes.cornered, 0u);
+}
+
+/// `@f` with a convolution of an image of one row of any stride, dilation and
+/// padding, dense or with a weight for each channel.
+static std::string makeRandomConvolution(const RandomStream &random) {
+  uint64_t index = 0;
+  auto draw = [&](int64_t least, int64_t most) {
+    return least + int64_t(random.uniform(index++) * (most - least + 1));
+  };
+  int64_t size = draw(4, 9), kernel = draw(1, 3), stride = draw(1, 3),
+          dilation = draw(1, 3), before = draw(0, 2), after = draw(0, 2);
+  int64_t reach = dilation * (kernel - 1) + 1;
+  if (size + before + after < reach)
+    after = reach;
+  int64_t padded = size + before + after;
+  int64_t places = (padded - reach) / stride + 1;
+  bool isDepthwise = draw(0, 2) == 0;
+  std::string x = llvm::formatv("tensor<2x3x{0}xf32>", size);
+  std::string w =
+      llvm::formatv("tensor<{0}x{1}xf32>", isDepthwise ? "3" : "4x3", kernel);
+  std::string r =
+      llvm::formatv("tensor<2x{0}x{1}xf32>", isDepthwise ? 3 : 4, places);
+  StringRef channel = isDepthwise ? "o" : "c";
+  std::string p = llvm::formatv("tensor<2x3x{0}xf32>", padded);
+  return makeFunction(x, w, r,
+                      llvm::formatv(
+                          R"(
+    %p = tensor.pad %x low[0, 0, {0}] high[0, 0, {1}] {{
+    ^bb0(%i: index, %j: index, %k: index):
+      tensor.yield %zero : f32
+    } : {2} to {3}
+    %r = linalg.generic {{indexing_maps = [
+        affine_map<(n, o, a, {10}k) -> (n, {4}, a * {5} + k * {6})>,
+        affine_map<(n, o, a, {10}k) -> ({7}, k)>,
+        affine_map<(n, o, a, {10}k) -> (n, o, a)>],
+        iterator_types = ["parallel", "parallel", "parallel", {11}"reduction"]}
+        ins(%p, %w : {3}, {8}) outs(%init : {9}) {{
+    ^bb0(%u: f32, %v: f32, %s: f32):
+      %m = arith.mulf %u, %v : f32
+      %t = arith.addf %s, %m : f32
+      linalg.yield %t : f32
+    } -> {9})",
+                          before, after, x, p, channel, stride, dilation,
+                          isDepthwise ? "o" : "o, c", w, r,
+                          isDepthwise ? "" : "c, ",
+                          isDepthwise ? "" : "\"reduction\", ")
+                          .str());
+}
+
+/// Sums over windows have gradients that are sums over windows.
+TEST_F(DifferentiateTest, RandomConvolutions) {
+  unsigned count = std::getenv("KAS_SLOW_TESTS") ? 400 : 25;
+  for (uint64_t seed = 0; seed < count; ++seed) {
+    std::string text = makeRandomConvolution(RandomStream(seed));
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    checkText(text);
+  }
+  EXPECT_EQ(slopes.cornered, 0u);
+}
+
+TEST_F(DifferentiateTest, BatchNorm) {
+  auto module = parseSourceString<ModuleOp>(
+      makeFunction("tensor<4x3x2x5xf32>", "tensor<3xf32>",
+                   "tensor<4x3x2x5xf32>", R"(
+    %r, %mean, %variance = kas.batch_norm %x, %w, %w epsilon 1.0e-02
+        : tensor<4x3x2x5xf32>, tensor<3xf32>)"),
+      &context);
+  ASSERT_TRUE(module);
+  check(*module, "f", 1);
   EXPECT_EQ(slopes.cornered, 0u);
 }
 

@@ -49,12 +49,13 @@ def Kas_Dialect : Dialect {
     | `kas.full_rank_at` | the numbers of the bindings of the space at which a rank is full: there it is the same as an operator with a weight less | results of searches |
 
     Those of arguments of functions: `kas.name`, the name by which files and other functions refer to the
-    argument, such as `conv1.weight`; and `kas.init`, how to fill it when no file does: `zeros`, `ones`,
-    `constant(V)`, `normal(S)`, `uniform(B)`, `positive(V)` or `kaiming(F)`.
+    argument, such as `conv1.weight`; `kas.init`, how to fill it when no file does: `zeros`, `ones`,
+    `constant(V)`, `normal(S)`, `uniform(B)`, `positive(V)` or `kaiming(F)`; and `kas.weight_decay`, how much of
+    it `-kas-training-step` takes away. Results of functions have `kas.name`, too.
 
     Constraints:
     - A1: an operation has no attribute of this dialect but those of the table, a function's argument none but
-      `kas.name` and `kas.init`, a function's result none.
+      `kas.name`, `kas.init` and `kas.weight_decay`, a function's result none but `kas.name`.
     - A2: `kas.site` is a dictionary of one symbol, `space` or `kernel`, a `binding` of type `i64`, and optionally
       a string `name` and a unit `attention`, on a linalg operation.
     - A3: `kas.layer` is a string, on a linalg operation.
@@ -70,6 +71,7 @@ def Kas_Dialect : Dialect {
     - A13: `kas.name` is a string.
     - A14: `kas.init` is one of the texts above.
     - A15: `kas.full_rank_at` is an array of numbers of bindings, from 0 on, on a `kas.operator`.
+    - A16: `kas.weight_decay` is a finite floating-point number of at least 0.
 
     Bytecode has the version of the dialect, which is 1.0; what was written before there was a version is read,
     and what a newer major version wrote is refused.

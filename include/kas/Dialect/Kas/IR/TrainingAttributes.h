@@ -1,0 +1,25 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Discardable attributes that say how a network is trained.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_DIALECT_KAS_IR_TRAININGATTRIBUTES_H
+#define KAS_DIALECT_KAS_IR_TRAININGATTRIBUTES_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace kas {
+
+/// The weight decay of an argument (`-kas-training-step`).
+inline constexpr llvm::StringLiteral weightDecayAttrName = "kas.weight_decay";
+
+} // namespace kas
+
+#endif // KAS_DIALECT_KAS_IR_TRAININGATTRIBUTES_H

@@ -1,0 +1,86 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Training steps of networks, as functions on tensors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KAS_NETWORKS_TRAINING_TRAININGSTEP_H
+#define KAS_NETWORKS_TRAINING_TRAININGSTEP_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace kas::networks {
+
+enum class LossKind {
+  /// Cross entropy of the softmax of the logits, with the labels as numbers of
+  /// classes.
+  CrossEntropy,
+  /// The mean of squares of the differences from targets of the logits' shape.
+  MeanSquaredError,
+};
+
+enum class OptimizerKind {
+  /// Stochastic gradient descent with momentum (Sutskever et al., ICML 2013, as
+  /// PyTorch's SGD).
+  SGD,
+  /// Loshchilov and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019.
+  AdamW,
+};
+
+struct TrainingStepOptions {
+  LossKind loss = LossKind::CrossEntropy;
+  /// The share of the targets that all classes have in equal parts (Szegedy et
+  /// al., CVPR 2016), from 0 to 1.
+  double labelSmoothing = 0;
+  OptimizerKind optimizer = OptimizerKind::SGD;
+  /// Of SGD; 0: plain gradient descent without state.
+  double momentum = 0.9;
+  /// The step looks ahead by the momentum.
+  bool nesterov = false;
+  /// Of AdamW.
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  /// Of parameters of rank 2 or more: what a step takes away from them for each
+  /// unit of the step size (AdamW), or adds to their gradients (SGD). The
+  /// attribute `kas.weight_decay` of an argument gives another one.
+  double weightDecay = 0;
+  /// The weight of the batch in running statistics.
+  double batchNormMomentum = 0.1;
+  /// The norm that all gradients together are cut to; 0: any.
+  double clipNorm = 0;
+};
+
+/// Adds a function `name` after `function`, which computes logits [samples,
+/// classes] from the data, its first argument, and from parameters and running
+/// statistics, its other arguments:
+///
+///     (data, labels, step size, parameters and statistics, state)
+///         -> (loss, correct, parameters and statistics, state)
+///
+/// The new ones have the names (`kas.name`) of the old ones. `labels` has the
+/// numbers of the classes as floats; another one is an error at run time.
+/// `correct` is how many logits are the largest at their labels. State is zero
+/// to begin with: for each parameter `NAME.momentum` (SGD), or `NAME.exp_avg`
+/// and `NAME.exp_avg_sq` and, once, `step` (AdamW).
+///
+/// Arguments `NAME.running_mean` and `NAME.running_var` are the statistics of
+/// normalizations (`replaceRunningStatistics`); training normalizes by the
+/// batch. All other arguments are trained.
+mlir::FailureOr<mlir::func::FuncOp>
+makeTrainingStep(mlir::func::FuncOp function, llvm::StringRef name,
+                 const TrainingStepOptions &options);
+
+/// Adds a function `name` after `function`: (data, labels, parameters and
+/// statistics) -> (loss, correct), with the loss of `options`.
+mlir::FailureOr<mlir::func::FuncOp>
+makeEvaluation(mlir::func::FuncOp function, llvm::StringRef name,
+               const TrainingStepOptions &options);
+
+} // namespace kas::networks
+
+#endif // KAS_NETWORKS_TRAINING_TRAININGSTEP_H

@@ -1,0 +1,336 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "WindowGradient.h"
+#include "StructuredGradient.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace kas;
+using namespace kas::networks;
+
+static RankedTensorType getType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Matching
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Term {
+  unsigned loop;
+  int64_t factor;
+};
+} // namespace
+
+/// `factor * loop`.
+static std::optional<Term> getTerm(AffineExpr expr) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return Term{dim.getPosition(), 1};
+  auto product = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!product || product.getKind() != AffineExprKind::Mul)
+    return std::nullopt;
+  auto dim = dyn_cast<AffineDimExpr>(product.getLHS());
+  auto factor = dyn_cast<AffineConstantExpr>(product.getRHS());
+  if (!dim || !factor || factor.getValue() < 1)
+    return std::nullopt;
+  return Term{dim.getPosition(), factor.getValue()};
+}
+
+int WindowGradient::find(unsigned loop, unsigned Window::*member) const {
+  for (auto [number, window] : llvm::enumerate(windows))
+    if (window.*member == loop)
+      return number;
+  return -1;
+}
+
+bool WindowGradient::matchWindows() {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  AffineMap result = op.getIndexingMapsArray().back();
+  if (!result.isProjectedPermutation())
+    return false;
+  llvm::SmallDenseSet<unsigned> used;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    if (auto bare = dyn_cast<AffineDimExpr>(expr)) {
+      if (!used.insert(bare.getPosition()).second)
+        return false;
+      continue;
+    }
+    auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (!sum || sum.getKind() != AffineExprKind::Add)
+      return false;
+    std::optional<Term> place = getTerm(sum.getLHS()),
+                        offset = getTerm(sum.getRHS());
+    if (!place || !offset)
+      return false;
+    if (!result.isFunctionOfDim(place->loop))
+      std::swap(place, offset);
+    if (!result.isFunctionOfDim(place->loop) ||
+        result.isFunctionOfDim(offset->loop) ||
+        !used.insert(place->loop).second || !used.insert(offset->loop).second)
+      return false;
+    windows.push_back({unsigned(dim), place->loop, offset->loop, place->factor,
+                       offset->factor, /*padding=*/0});
+  }
+  return !windows.empty();
+}
+
+/// Other inputs may have offsets, each as a dimension of its own, and no
+/// places.
+bool WindowGradient::matchInputs() {
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    if (input == &operand)
+      continue;
+    AffineMap map = op.getMatchingIndexingMap(input);
+    for (const Window &window : windows) {
+      if (map.isFunctionOfDim(window.place))
+        return false;
+      for (AffineExpr expr : map.getResults())
+        if (expr.isFunctionOfDim(window.offset) && !isa<AffineDimExpr>(expr))
+          return false;
+    }
+  }
+  return true;
+}
+
+/// Elements of padding need no gradient.
+void WindowGradient::takePadding() {
+  auto pad = target.getDefiningOp<tensor::PadOp>();
+  Value value = pad ? pad.getConstantPaddingValue() : nullptr;
+  if (!value || !pad.getSourceType().hasStaticShape())
+    return;
+  std::optional<SmallVector<int64_t>> low =
+      getConstantIntValues(pad.getMixedLowPad());
+  if (!low)
+    return;
+  for (int64_t dim = 0; dim < pad.getSourceType().getRank(); ++dim) {
+    bool isWindow = llvm::any_of(
+        windows, [&](const Window &window) { return window.dim == dim; });
+    if (!isWindow && pad.getSourceType().getDimSize(dim) !=
+                         pad.getResultType().getDimSize(dim))
+      return;
+  }
+  for (Window &window : windows)
+    window.padding = (*low)[window.dim];
+  target = pad.getSource();
+}
+
+std::optional<WindowGradient> WindowGradient::match(linalg::LinalgOp op,
+                                                    OpOperand &operand) {
+  WindowGradient windows(op, operand);
+  bool isStatic = llvm::all_of(op->getOperandTypes(), [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.hasStaticShape() && tensor.getNumElements() > 0;
+  });
+  if (!isStatic || !windows.matchWindows() || !windows.matchInputs())
+    return std::nullopt;
+  windows.target = operand.get();
+  windows.takePadding();
+  return windows;
+}
+
+//===----------------------------------------------------------------------===//
+// Phases
+//===----------------------------------------------------------------------===//
+
+WindowGradient::Phase WindowGradient::getPhase(const Window &window,
+                                               int64_t first) const {
+  int64_t size = getType(target).getDimSize(window.dim);
+  int64_t numOffsets = op.getStaticLoopRanges()[window.offset];
+  Phase phase{};
+  phase.first = first;
+  phase.count = llvm::divideCeilSigned(size - first, window.stride);
+  phase.offsetStep = window.stride / std::gcd(window.stride, window.dilation);
+  phase.step = window.dilation * phase.offsetStep / window.stride;
+  auto isMet = [&](int64_t offset) {
+    return (first + window.padding - window.dilation * offset) %
+               window.stride ==
+           0;
+  };
+  int64_t bound = std::min(phase.offsetStep, numOffsets);
+  while (phase.firstOffset < bound && !isMet(phase.firstOffset))
+    ++phase.firstOffset;
+  if (phase.firstOffset == bound)
+    return phase;
+  phase.numOffsets =
+      llvm::divideCeilSigned(numOffsets - phase.firstOffset, phase.offsetStep);
+  int64_t place =
+      (first + window.padding - window.dilation * phase.firstOffset) /
+      window.stride;
+  phase.start = place - phase.step * (phase.numOffsets - 1);
+  return phase;
+}
+
+/// Another input at the offsets of the phases, the last one first, so that what
+/// is multiplied with them is read in increasing order.
+Value WindowGradient::cutOffsets(OpBuilder &builder, Value input, AffineMap map,
+                                 ArrayRef<Phase> phases) const {
+  RankedTensorType type = getType(input);
+  SmallVector<AffineExpr> indices;
+  SmallVector<int64_t> shape(type.getShape());
+  bool isChanged = false;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    indices.push_back(builder.getAffineDimExpr(dim));
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    int number = loop ? find(loop.getPosition(), &Window::offset) : -1;
+    if (number < 0 || shape[dim] == 1)
+      continue;
+    const Phase &phase = phases[number];
+    shape[dim] = phase.numOffsets;
+    indices.back() = phase.firstOffset +
+                     phase.offsetStep * (phase.numOffsets - 1 - indices.back());
+    isChanged = true;
+  }
+  if (!isChanged)
+    return input;
+  SmallVector<utils::IteratorType> parallel(type.getRank(),
+                                            utils::IteratorType::parallel);
+  Value empty = tensor::EmptyOp::create(builder, op.getLoc(), shape,
+                                        type.getElementType());
+  auto copy = linalg::GenericOp::create(
+      builder, op.getLoc(), type.clone(shape), input, empty,
+      ArrayRef{AffineMap::get(type.getRank(), 0, indices, builder.getContext()),
+               builder.getMultiDimIdentityMap(type.getRank())},
+      parallel, [](OpBuilder &builder, Location loc, ValueRange v) {
+        linalg::YieldOp::create(builder, loc, v[0]);
+      });
+  return copy.getResult(0);
+}
+
+/// The gradient at the places of the phases, zeros where there are none.
+Value WindowGradient::cutPlaces(OpBuilder &builder, Value gradient,
+                                ArrayRef<Phase> phases) const {
+  Location loc = op.getLoc();
+  AffineMap result = op.getIndexingMapsArray().back();
+  RankedTensorType type = getType(gradient);
+  SmallVector<OpFoldResult> starts, sizes, steps, low, high;
+  SmallVector<int64_t> inside, padded;
+  for (auto [dim, expr] : llvm::enumerate(result.getResults())) {
+    int number = find(cast<AffineDimExpr>(expr).getPosition(), &Window::place);
+    int64_t size = type.getDimSize(dim), start = 0, end = size;
+    if (number >= 0) {
+      const Phase &phase = phases[number];
+      start = phase.start;
+      end = start + phase.count + phase.step * (phase.numOffsets - 1);
+    }
+    int64_t first = std::clamp<int64_t>(start, 0, size);
+    int64_t last = std::clamp<int64_t>(end, first, size);
+    starts.push_back(builder.getIndexAttr(first));
+    steps.push_back(builder.getIndexAttr(1));
+    inside.push_back(last - first);
+    padded.push_back(end - start);
+    sizes.push_back(builder.getIndexAttr(inside.back()));
+    int64_t before = std::min(first - start, end - start);
+    low.push_back(builder.getIndexAttr(before));
+    high.push_back(
+        builder.getIndexAttr(padded.back() - inside.back() - before));
+  }
+  Value cut = gradient;
+  if (ArrayRef(inside) != type.getShape())
+    cut = tensor::ExtractSliceOp::create(builder, loc, type.clone(inside),
+                                         gradient, starts, sizes, steps);
+  if (inside == padded)
+    return cut;
+  Value zero = arith::ConstantOp::create(
+      builder, loc, builder.getZeroAttr(type.getElementType()));
+  return tensor::PadOp::create(builder, loc, type.clone(padded), cut, low, high,
+                               zero);
+}
+
+Value WindowGradient::emitPhases(OpBuilder &builder, Value gradient,
+                                 ArrayRef<Phase> phases,
+                                 MakeSumFn makeSum) const {
+  unsigned numLoops = op.getNumLoops();
+  // Places become elements and windows of the gradient.
+  SmallVector<AffineExpr> places;
+  for (unsigned loop = 0; loop < numLoops; ++loop)
+    places.push_back(builder.getAffineDimExpr(loop));
+  for (auto [window, phase] : llvm::zip_equal(windows, phases))
+    places[window.place] = places[window.place] +
+                           builder.getAffineDimExpr(window.offset) * phase.step;
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  SmallVector<AffineExpr> elements;
+  for (auto [dim, expr] :
+       llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults())) {
+    elements.push_back(expr);
+    for (const Window &window : windows)
+      if (window.dim == dim)
+        elements.back() = builder.getAffineDimExpr(window.place);
+  }
+  AffineMap output =
+      AffineMap::get(numLoops, 0, elements, builder.getContext());
+  RankedTensorType targetType = getType(target);
+  SmallVector<int64_t> shape(targetType.getShape());
+  for (auto [window, phase] : llvm::zip_equal(windows, phases))
+    shape[window.dim] = phase.count;
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    // The operand itself is not read, since the operation is linear in it; any
+    // tensor of the result's shape takes its place.
+    if (input == &operand) {
+      inputs.push_back(tensor::EmptyOp::create(builder, op.getLoc(), shape,
+                                               targetType.getElementType()));
+      maps.push_back(output);
+      continue;
+    }
+    AffineMap map = op.getMatchingIndexingMap(input);
+    inputs.push_back(cutOffsets(builder, input->get(), map, phases));
+    maps.push_back(map);
+  }
+  inputs.push_back(cutPlaces(builder, gradient, phases));
+  maps.push_back(op.getIndexingMapsArray().back().replaceDimsAndSymbols(
+      places, {}, numLoops, 0));
+  maps.push_back(output);
+  return makeSum(inputs, maps, targetType.clone(shape));
+}
+
+Value WindowGradient::emit(OpBuilder &builder, Value gradient,
+                           MakeSumFn makeSum) const {
+  Location loc = op.getLoc();
+  RankedTensorType type = getType(target);
+  SmallVector<Phase> phases;
+  SmallVector<int64_t> firsts(windows.size(), 0), counts;
+  for (const Window &window : windows)
+    counts.push_back(std::min(window.stride, type.getDimSize(window.dim)));
+  bool isWhole = llvm::all_of(counts, [](int64_t count) { return count == 1; });
+  Value result;
+  // Counts through all combinations of remainders.
+  while (true) {
+    phases.clear();
+    for (auto [window, first] : llvm::zip_equal(windows, firsts))
+      phases.push_back(getPhase(window, first));
+    bool isReached = llvm::all_of(
+        phases, [](const Phase &phase) { return phase.numOffsets > 0; });
+    if (isWhole && isReached)
+      return emitPhases(builder, gradient, phases, makeSum);
+    if (!result)
+      result = makeZeros(builder, loc, type);
+    if (isReached) {
+      Value part = emitPhases(builder, gradient, phases, makeSum);
+      SmallVector<OpFoldResult> starts(type.getRank(), builder.getIndexAttr(0)),
+          sizes, steps(type.getRank(), builder.getIndexAttr(1));
+      for (int64_t size : getType(part).getShape())
+        sizes.push_back(builder.getIndexAttr(size));
+      for (auto [window, phase] : llvm::zip_equal(windows, phases)) {
+        starts[window.dim] = builder.getIndexAttr(phase.first);
+        steps[window.dim] = builder.getIndexAttr(window.stride);
+      }
+      result = tensor::InsertSliceOp::create(builder, loc, part, result, starts,
+                                             sizes, steps);
+    }
+    unsigned digit = 0;
+    while (digit < firsts.size() && ++firsts[digit] == counts[digit])
+      firsts[digit++] = 0;
+    if (digit == firsts.size())
+      return result;
+  }
+}

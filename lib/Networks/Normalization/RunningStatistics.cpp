@@ -1,0 +1,277 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Networks/Normalization/RunningStatistics.h"
+#include "../Differentiation/TensorEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace kas;
+using namespace kas::networks;
+
+//===----------------------------------------------------------------------===//
+// Finding
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The chain of elementwise operations of one normalization.
+class NormalizationMatcher {
+public:
+  NormalizationMatcher(func::FuncOp function, StringRef prefix)
+      : function(function), prefix(prefix) {}
+
+  FailureOr<RunningStatistics> replace();
+
+private:
+  BlockArgument getArgument(const Twine &name);
+  /// The only operation that reads `value`, an elementwise one of two operands
+  /// whose body is one `Step`; null with a diagnostic.
+  template <typename Step>
+  linalg::GenericOp getReader(Value value, StringRef what);
+  /// The argument that one element for each channel of `value` comes from,
+  /// through reshapes and elementwise operations on one tensor.
+  BlockArgument trace(Value value, SmallVectorImpl<linalg::GenericOp> &steps);
+  std::optional<double> matchDeviation(ArrayRef<linalg::GenericOp> steps);
+  InFlightDiagnostic emitError(Value at) {
+    return mlir::emitError(at.getLoc()) << "to train '" << prefix << "', ";
+  }
+
+  func::FuncOp function;
+  std::string prefix;
+};
+
+} // namespace
+
+BlockArgument NormalizationMatcher::getArgument(const Twine &name) {
+  std::string text = name.str();
+  for (BlockArgument argument : function.getArguments()) {
+    auto attribute = function.getArgAttrOfType<StringAttr>(
+        argument.getArgNumber(), KasDialect::argumentNameAttrName);
+    if (attribute && attribute.getValue() == text)
+      return argument;
+  }
+  return nullptr;
+}
+
+static bool isElementwise(linalg::GenericOp op) {
+  return op.getNumReductionLoops() == 0 && op->getNumResults() == 1 &&
+         op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity() &&
+         !op.hasIndexSemantics();
+}
+
+template <typename Step>
+linalg::GenericOp NormalizationMatcher::getReader(Value value, StringRef what) {
+  // Through reshapes to one element for each channel.
+  while (value.hasOneUse() &&
+         isa<tensor::ExpandShapeOp>(*value.getUsers().begin()))
+    value = value.getUsers().begin()->getResult(0);
+  auto reader = value.hasOneUse()
+                    ? dyn_cast<linalg::GenericOp>(*value.getUsers().begin())
+                    : nullptr;
+  if (reader && isElementwise(reader) && reader.getNumDpsInputs() == 2) {
+    auto step = dyn_cast<Step>(reader.getBody()->front());
+    if (step && reader.getBody()->getOperations().size() == 2)
+      return reader;
+  }
+  emitError(value) << "requires " << what
+                   << " as the only reader of running statistics and what is "
+                      "made of them";
+  return nullptr;
+}
+
+BlockArgument
+NormalizationMatcher::trace(Value value,
+                            SmallVectorImpl<linalg::GenericOp> &steps) {
+  while (true) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return argument;
+    Operation *op = value.getDefiningOp();
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (isa<tensor::ExpandShapeOp>(op)) {
+      value = op->getOperand(0);
+    } else if (generic && isElementwise(generic) &&
+               generic.getNumDpsInputs() == 1) {
+      steps.push_back(generic);
+      value = generic.getDpsInputs().front();
+    } else {
+      return nullptr;
+    }
+  }
+}
+
+static std::optional<double> getFloat(Value value) {
+  if (auto truncate = value.getDefiningOp<arith::TruncFOp>())
+    return getFloat(truncate.getIn());
+  auto constant = value.getDefiningOp<arith::ConstantOp>();
+  auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : nullptr;
+  if (!number)
+    return std::nullopt;
+  return number.getValueAsDouble();
+}
+
+/// Epsilon, where `steps`, the last first, are 1 / sqrt(v + epsilon).
+std::optional<double>
+NormalizationMatcher::matchDeviation(ArrayRef<linalg::GenericOp> steps) {
+  std::optional<double> epsilon;
+  bool isRoot = false, isInverse = false;
+  for (linalg::GenericOp generic : llvm::reverse(steps))
+    for (Operation &op : generic.getBody()->without_terminator()) {
+      if (auto add = dyn_cast<arith::AddFOp>(op)) {
+        std::optional<double> left = getFloat(add.getLhs()),
+                              right = getFloat(add.getRhs());
+        if (epsilon || isRoot || (!left && !right))
+          return std::nullopt;
+        epsilon = left ? left : right;
+      } else if (isa<math::SqrtOp>(op) && !isRoot) {
+        isRoot = true;
+      } else if (isa<math::RsqrtOp>(op) && !isRoot && !isInverse) {
+        isRoot = isInverse = true;
+      } else if (auto divide = dyn_cast<arith::DivFOp>(op);
+                 divide && !isInverse && getFloat(divide.getLhs()) == 1.0) {
+        isInverse = true;
+      } else if (op.getName().getStringRef() != "cf.assert" &&
+                 !isa<arith::CmpFOp, arith::TruncFOp, arith::ConstantOp>(op)) {
+        return std::nullopt;
+      }
+    }
+  return isRoot && isInverse ? epsilon : std::nullopt;
+}
+
+FailureOr<RunningStatistics> NormalizationMatcher::replace() {
+  RunningStatistics statistics;
+  statistics.mean = getArgument(prefix + ".running_mean");
+  statistics.variance = getArgument(prefix + ".running_var");
+  if (!statistics.variance)
+    return emitError(statistics.mean)
+           << "requires an argument '" << prefix << ".running_var'";
+  auto centred = getReader<arith::SubFOp>(statistics.mean, "a subtraction");
+  if (!centred)
+    return failure();
+  SmallVector<linalg::GenericOp> steps;
+  if (centred.getBody()->front().getOperand(0) !=
+          centred.getBody()->getArgument(0) ||
+      trace(centred.getDpsInputs()[1], steps) != statistics.mean)
+    return emitError(centred.getResult(0))
+           << "requires the running mean to be subtracted";
+  steps.clear();
+  auto scaled =
+      getReader<arith::MulFOp>(centred.getResult(0), "a multiplication");
+  if (!scaled)
+    return failure();
+  unsigned other = scaled.getDpsInputs()[0] == centred.getResult(0) ? 1 : 0;
+  std::optional<double> epsilon;
+  if (trace(scaled.getDpsInputs()[other], steps) == statistics.variance)
+    epsilon = matchDeviation(steps);
+  if (!epsilon)
+    return emitError(scaled.getResult(0))
+           << "requires a multiplication by 1 / sqrt(" << prefix
+           << ".running_var + epsilon)";
+
+  Value data = centred.getDpsInputs()[0], last = scaled.getResult(0);
+  BlockArgument scale = getArgument(prefix + ".weight"),
+                offset = getArgument(prefix + ".bias");
+  steps.clear();
+  auto takeAffine = [&](linalg::GenericOp step, BlockArgument argument) {
+    unsigned other = step && step.getDpsInputs()[0] == last ? 1 : 0;
+    if (!step || trace(step.getDpsInputs()[other], steps) != argument ||
+        !steps.empty())
+      return false;
+    last = step.getResult(0);
+    return true;
+  };
+  if (scale &&
+      !takeAffine(getReader<arith::MulFOp>(last, "a multiplication"), scale))
+    return emitError(last) << "requires a multiplication by '" << prefix
+                           << ".weight'";
+  if (offset &&
+      !takeAffine(getReader<arith::AddFOp>(last, "an addition"), offset))
+    return emitError(last) << "requires an addition of '" << prefix << ".bias'";
+
+  OpBuilder builder(last.getDefiningOp());
+  Location loc = last.getLoc();
+  auto type = cast<RankedTensorType>(statistics.mean.getType());
+  auto makeConstant = [&](double value) -> Value {
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(
+            type, builder.getFloatAttr(type.getElementType(), value)));
+  };
+  Value scaleValue = scale ? Value(scale) : makeConstant(1);
+  Value offsetValue = offset ? Value(offset) : makeConstant(0);
+  statistics.normalization = BatchNormOp::create(
+      builder, loc, TypeRange{data.getType(), type, type}, data, scaleValue,
+      offsetValue, builder.getF64FloatAttr(*epsilon));
+  last.replaceAllUsesWith(statistics.normalization.getResult());
+  return statistics;
+}
+
+FailureOr<SmallVector<RunningStatistics>>
+kas::networks::replaceRunningStatistics(func::FuncOp function) {
+  SmallVector<RunningStatistics> all;
+  for (BlockArgument argument : function.getArguments()) {
+    auto name = function.getArgAttrOfType<StringAttr>(
+        argument.getArgNumber(), KasDialect::argumentNameAttrName);
+    StringRef prefix = name ? name.getValue() : "";
+    if (!prefix.consume_back(".running_mean"))
+      continue;
+    FailureOr<RunningStatistics> statistics =
+        NormalizationMatcher(function, prefix).replace();
+    if (failed(statistics))
+      return failure();
+    all.push_back(*statistics);
+  }
+  // What the normalizations were is of no use any more, and its assertions
+  // would keep it.
+  IRRewriter rewriter(function->getContext());
+  SmallVector<Operation *> ops;
+  for (Operation &op : function.getBody().front())
+    if (isa<linalg::GenericOp, tensor::ExpandShapeOp>(op))
+      ops.push_back(&op);
+  for (Operation *op : llvm::reverse(ops))
+    if (op->use_empty())
+      rewriter.eraseOp(op);
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// Running statistics
+//===----------------------------------------------------------------------===//
+
+static Value emitAverage(OpBuilder &builder, Value old, Value batch,
+                         double momentum, double factor) {
+  TensorEmitter emitter(builder, batch.getLoc(),
+                        cast<RankedTensorType>(batch.getType()));
+  return emitter.map(
+      {{old, {}}, {batch, {}}},
+      [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+        return arith::AddFOp::create(
+            builder, loc, scale(builder, loc, v[0], 1 - momentum),
+            scale(builder, loc, v[1], momentum * factor));
+      });
+}
+
+Value kas::networks::emitRunningMean(OpBuilder &builder,
+                                     const RunningStatistics &statistics,
+                                     double momentum) {
+  BatchNormOp op = statistics.normalization;
+  return emitAverage(builder, statistics.mean, op.getMean(), momentum, 1);
+}
+
+Value kas::networks::emitRunningVariance(OpBuilder &builder,
+                                         const RunningStatistics &statistics,
+                                         double momentum) {
+  BatchNormOp op = statistics.normalization;
+  double count = op.getNumElementsOfChannel();
+  return emitAverage(builder, statistics.variance, op.getVariance(), momentum,
+                     count / (count - 1));
+}

@@ -1,0 +1,96 @@
+// RUN: kas-opt %s --split-input-file --verify-diagnostics -kas-training-step
+
+// expected-error@below {{to train, requires a function with one block and one result, logits [samples, classes], got '(tensor<4x3xf32>) -> tensor<4xf32>'}}
+func.func @forward(%x: tensor<4x3xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  return %e : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@below {{to train, requires parameters, arguments after the first, got none}}
+func.func @forward(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  return %x : tensor<4x3xf32>
+}
+
+// -----
+
+// expected-error@below {{to train, requires tensors of 'f32' with static shapes, got 'tensor<3xi32>'}}
+func.func @forward(%x: tensor<4x3xf32>, %w: tensor<3xi32> {kas.name = "w"}) -> tensor<4x3xf32> {
+  return %x : tensor<4x3xf32>
+}
+
+// -----
+
+// expected-error@below {{to train, requires parameters with different names (kas.name), got two called 'w'}}
+func.func @forward(%x: tensor<4x3xf32>, %w: tensor<3xf32> {kas.name = "w"}, %v: tensor<3xf32> {kas.name = "w"}) -> tensor<4x3xf32> {
+  return %x : tensor<4x3xf32>
+}
+
+// -----
+
+// expected-error@below {{to train, requires logits that depend on each parameter, got a constant by 'w'}}
+func.func @forward(%x: tensor<4x3xf32>, %w: tensor<3xf32> {kas.name = "w"}) -> tensor<4x3xf32> {
+  return %x : tensor<4x3xf32>
+}
+
+// -----
+
+// expected-error@below {{to train 'n', requires an argument 'n.running_var'}}
+func.func @forward(%x: tensor<4x3xf32>, %m: tensor<3xf32> {kas.name = "n.running_mean"}) -> tensor<4x3xf32> {
+  return %x : tensor<4x3xf32>
+}
+
+// -----
+
+// Statistics that are used in another way.
+func.func @forward(%x: tensor<4x3xf32>,
+    // expected-error@below {{to train 'n', requires a subtraction as the only reader of running statistics and what is made of them}}
+    %m: tensor<3xf32> {kas.name = "n.running_mean"}, %v: tensor<3xf32> {kas.name = "n.running_var"}) -> tensor<4x3xf32> {
+  %e = tensor.empty() : tensor<4x3xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(n, c) -> (n, c)>, affine_map<(n, c) -> (c)>, affine_map<(n, c) -> (n, c)>],
+      iterator_types = ["parallel", "parallel"]} ins(%x, %m : tensor<4x3xf32>, tensor<3xf32>) outs(%e : tensor<4x3xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<4x3xf32>
+  return %y : tensor<4x3xf32>
+}
+
+// -----
+
+// The mean less the data.
+func.func @forward(%x: tensor<4x3xf32>, %m: tensor<3xf32> {kas.name = "n.running_mean"},
+    %v: tensor<3xf32> {kas.name = "n.running_var"}) -> tensor<4x3xf32> {
+  %e = tensor.empty() : tensor<4x3xf32>
+  // expected-error@below {{to train 'n', requires the running mean to be subtracted}}
+  %y = linalg.generic {indexing_maps = [affine_map<(n, c) -> (c)>, affine_map<(n, c) -> (n, c)>, affine_map<(n, c) -> (n, c)>],
+      iterator_types = ["parallel", "parallel"]} ins(%m, %x : tensor<3xf32>, tensor<4x3xf32>) outs(%e : tensor<4x3xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %s = arith.subf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<4x3xf32>
+  return %y : tensor<4x3xf32>
+}
+
+// -----
+
+// No deviation.
+func.func @forward(%x: tensor<4x3xf32>, %m: tensor<3xf32> {kas.name = "n.running_mean"},
+    %v: tensor<3xf32> {kas.name = "n.running_var"}) -> tensor<4x3xf32> {
+  %e = tensor.empty() : tensor<4x3xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(n, c) -> (n, c)>, affine_map<(n, c) -> (c)>, affine_map<(n, c) -> (n, c)>],
+      iterator_types = ["parallel", "parallel"]} ins(%x, %m : tensor<4x3xf32>, tensor<3xf32>) outs(%e : tensor<4x3xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %s = arith.subf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<4x3xf32>
+  // expected-error@below {{to train 'n', requires a multiplication by 1 / sqrt(n.running_var + epsilon)}}
+  %z = linalg.generic {indexing_maps = [affine_map<(n, c) -> (n, c)>, affine_map<(n, c) -> (c)>, affine_map<(n, c) -> (n, c)>],
+      iterator_types = ["parallel", "parallel"]} ins(%y, %v : tensor<4x3xf32>, tensor<3xf32>) outs(%e : tensor<4x3xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %s = arith.mulf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<4x3xf32>
+  return %z : tensor<4x3xf32>
+}

@@ -1,0 +1,206 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Training steps as programs (-kas-training-step) against PyTorch's in double precision."""
+
+from __future__ import annotations
+
+import copy
+from typing import Callable
+
+import kas
+import numpy
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_mlir")
+
+import kas.torch  # noqa: E402
+from torch import nn  # noqa: E402
+
+BATCH = 8
+
+
+class Residual(nn.Module):
+    """A block of stride 2 with a shortcut of 1x1."""
+
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__()
+        self.conv0 = nn.Conv2d(inputs, outputs, 3, 2, 1, bias=False)
+        self.norm0 = nn.BatchNorm2d(outputs)
+        self.conv1 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.norm1 = nn.BatchNorm2d(outputs)
+        self.short = nn.Conv2d(inputs, outputs, 1, 2, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm1(self.conv1(torch.relu(self.norm0(self.conv0(x)))))
+        return torch.relu(y + self.short(x))
+
+
+def residual() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(3, 6, 3, 1, 1, bias=False),
+        nn.BatchNorm2d(6, eps=1e-3),
+        nn.ReLU(),
+        Residual(6, 8),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(8, 5),
+    )
+
+
+def separable() -> nn.Module:
+    # No bias before a normalization: its gradient is nothing but rounding, which AdamW makes steps of.
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, 2, 1),
+        nn.ReLU6(),
+        nn.Conv2d(8, 8, 3, 2, 2, dilation=2, groups=8, bias=False),
+        nn.BatchNorm2d(8),
+        nn.Conv2d(8, 12, 1),
+        nn.ReLU(),
+        nn.Conv2d(12, 12, 3, 1, 1, groups=4, bias=False),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(12, 16, bias=False),
+        nn.BatchNorm1d(16, affine=False),
+        nn.Linear(16, 5),
+    )
+
+
+class Attention(nn.Module):
+    """One layer of a Transformer on the rows of an image."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Linear(3 * 9, 16)
+        self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True, norm_first=True)
+        self.head = nn.Linear(16, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        tokens = self.embed(x.permute(0, 2, 1, 3).flatten(2))
+        return self.head(self.layer(tokens).mean(1))
+
+
+def train_by_kas(network: nn.Module, options: str, images, labels, step_size: float):
+    """The losses, and all parameters, statistics and state after the steps."""
+    exported = kas.torch.to_mlir(network, images[0], fold_batch_norms=False)
+    function = exported.module.run(f"kas-training-step{{{options}}}").compile("train_step", threads=1)
+    assert [name for name, _ in function.arguments[:3]] == ["input", "labels", "step_size"]
+    values = {name: tensor.detach().numpy().copy() for name, tensor in exported.tensors.items()}
+    for name, shape in function.arguments[3:]:
+        values.setdefault(name, numpy.zeros(shape, numpy.float32))
+    names = [name for name, _ in function.arguments[3:]]
+    assert [name for name, _ in function.results[2:]] == names
+    losses, correct = [], []
+    for batch, numbers in zip(images, labels):
+        results = function(
+            batch.numpy(),
+            numbers.numpy().astype(numpy.float32),
+            numpy.array(step_size, numpy.float32),
+            *values.values(),
+        )
+        losses.append(float(results[0]))
+        correct.append(float(results[1]))
+        values = dict(zip(names, results[2:]))
+    return losses, correct, values
+
+
+def train_by_torch(network: nn.Module, make_optimizer: Callable, make_loss: Callable, clip: float, images, labels):
+    network = copy.deepcopy(network).double().train()
+    matrices = [parameter for parameter in network.parameters() if parameter.dim() >= 2]
+    others = [parameter for parameter in network.parameters() if parameter.dim() < 2]
+    optimizer = make_optimizer([{"params": matrices}, {"params": others, "weight_decay": 0.0}])
+    losses, correct = [], []
+    for batch, numbers in zip(images, labels):
+        optimizer.zero_grad()
+        logits = network(batch.double())
+        loss = make_loss(logits, numbers)
+        loss.backward()
+        if clip:
+            torch.nn.utils.clip_grad_norm_(network.parameters(), clip)
+        optimizer.step()
+        losses.append(loss.item())
+        correct.append(float((logits.argmax(1) == numbers).sum()))
+    return losses, correct, network.state_dict()
+
+
+SGD = ("momentum=0.9 nesterov=1 weight-decay=0.01 label-smoothing=0.1", 0.0, 0.02)
+ADAMW = ("optimizer=adamw weight-decay=0.05 clip-norm=0.5", 0.5, 2e-3)
+
+
+@pytest.mark.parametrize("make", [residual, separable, Attention])
+@pytest.mark.parametrize("options,clip,step_size", [SGD, ADAMW])
+def test_equals_pytorch(make, options: str, clip: float, step_size: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    torch.manual_seed(1)
+    network = make()
+    images = [torch.randn(BATCH, 3, 9, 9, generator=generator) for _ in range(10)]
+    labels = [torch.randint(0, 5, (BATCH,), generator=generator) for _ in images]
+    losses, correct, values = train_by_kas(network, options, images, labels, step_size)
+    if "adamw" in options:
+        expected = train_by_torch(
+            network,
+            lambda groups: torch.optim.AdamW(groups, lr=step_size, weight_decay=0.05),
+            nn.functional.cross_entropy,
+            clip,
+            images,
+            labels,
+        )
+    else:
+        expected = train_by_torch(
+            network,
+            lambda groups: torch.optim.SGD(groups, lr=step_size, momentum=0.9, nesterov=True, weight_decay=0.01),
+            lambda logits, numbers: nn.functional.cross_entropy(logits, numbers, label_smoothing=0.1),
+            clip,
+            images,
+            labels,
+        )
+    assert losses == pytest.approx(expected[0], rel=1e-4)
+    assert correct == expected[1]
+    for name, value in expected[2].items():
+        if name.endswith("num_batches_tracked"):
+            continue
+        wanted, actual = value.numpy(), values[name]
+        if name.endswith("in_proj_bias"):
+            # Softmax does not see a bias of the keys: its gradient is nothing but rounding.
+            wanted, actual = (numpy.delete(array, numpy.s_[16:32]) for array in (wanted, actual))
+        error = numpy.abs(actual - wanted).max()
+        assert error <= 1e-4 * max(numpy.abs(wanted).max(), 1e-2), name
+
+
+def test_mean_squared_error_and_evaluation() -> None:
+    torch.manual_seed(0)
+    network = nn.Linear(6, 3)
+    data, targets = torch.randn(4, 6), torch.randn(4, 3)
+    exported = kas.torch.to_mlir(network, data)
+    module = exported.module.run("kas-training-step{loss=mse momentum=0}")
+    tensors = [tensor.detach().numpy() for tensor in exported.tensors.values()]
+    results = module.compile("train_step")(data.numpy(), targets.numpy(), numpy.array(0.5, numpy.float32), *tensors)
+    loss = nn.functional.mse_loss(network(data), targets)
+    loss.backward()
+    assert float(results[0]) == pytest.approx(loss.item(), rel=1e-6)
+    for result, parameter in zip(results[2:], network.parameters()):
+        numpy.testing.assert_allclose(result, (parameter - 0.5 * parameter.grad).detach().numpy(), rtol=1e-5, atol=1e-6)
+    evaluated = module.compile("evaluate")(data.numpy(), targets.numpy(), *tensors)
+    assert float(evaluated[0]) == pytest.approx(loss.item(), rel=1e-6)
+
+
+def test_first_of_equal_logits_counts() -> None:
+    network = nn.Linear(2, 3)
+    exported = kas.torch.to_mlir(network, torch.zeros(3, 2))
+    evaluate = exported.module.run("kas-training-step").compile("evaluate")
+    zeros = [numpy.zeros(shape, numpy.float32) for _, shape in evaluate.arguments[2:]]
+    labels = numpy.array([0, 1, 2], numpy.float32)
+    _, correct = evaluate(numpy.ones((3, 2), numpy.float32), labels, *zeros)
+    assert float(correct) == 1
+
+
+@pytest.mark.parametrize("label", [3.0, -1.0, 0.5, float("nan")])
+def test_label_out_of_range(label: float) -> None:
+    network = nn.Linear(2, 3)
+    exported = kas.torch.to_mlir(network, torch.zeros(2, 2))
+    step = exported.module.run("kas-training-step").compile("train_step")
+    arguments = [numpy.zeros(shape, numpy.float32) for _, shape in step.arguments]
+    arguments[1][1] = label
+    with pytest.raises(kas.Error, match="requires labels that are numbers of classes, less than 3"):
+        step(*arguments)
