@@ -6,17 +6,19 @@
 from __future__ import annotations
 
 import copy
-from typing import Callable
+from collections.abc import Callable
 
-import kas
 import numpy
 import pytest
+
+import kas
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_mlir")
 
-import kas.torch  # noqa: E402
 from torch import nn  # noqa: E402
+
+import kas.torch  # noqa: E402
 
 BATCH = 8
 

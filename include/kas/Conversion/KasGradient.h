@@ -14,6 +14,7 @@
 #define KAS_CONVERSION_KASGRADIENT_H
 
 #include "kas/Conversion/KasToAffine.h"
+#include "kas/Dialect/Kas/IR/KasNetworkOps.h"
 
 namespace kas {
 
@@ -45,6 +46,19 @@ mlir::Value emitGradient(mlir::OpBuilder &builder, mlir::Location loc,
                          OperatorOp op, unsigned tensor,
                          mlir::ValueRange inputs, mlir::TensorType type,
                          const AffineLoopOptions &options = {});
+
+/// The nest of `apply` and the tensors that it reads: the gradient of the
+/// result, then the others.
+struct GradientNest {
+  Coordinates coordinates;
+  llvm::SmallVector<mlir::Value> inputs;
+};
+GradientNest getGradient(ApplyGradientOp apply);
+
+/// Replaces `apply` by the loops of `emitGradientLoops`.
+void convertGradientToAffine(mlir::RewriterBase &rewriter,
+                             ApplyGradientOp apply,
+                             const AffineLoopOptions &options = {});
 
 } // namespace kas
 

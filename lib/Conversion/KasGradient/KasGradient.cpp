@@ -280,6 +280,40 @@ void kas::emitGradientLoops(OpBuilder &builder, Location loc, OperatorOp op,
   emitAffineLoops(builder, loc, nest, operands, output, options);
 }
 
+GradientNest kas::getGradient(ApplyGradientOp apply) {
+  auto type = cast<RankedTensorType>(apply.getResult().getType());
+  GradientNest nest{getGradient(getCoordinates(apply.getOperator()),
+                                apply.getTensor(), type.getShape()),
+                    {apply.getInputs().back()}};
+  llvm::append_range(nest.inputs, apply.getInputs().drop_back());
+  return nest;
+}
+
+void kas::convertGradientToAffine(RewriterBase &rewriter, ApplyGradientOp apply,
+                                  const AffineLoopOptions &options) {
+  Location loc = apply.getLoc();
+  rewriter.setInsertionPoint(apply);
+  auto getBufferType = [](Value tensor) {
+    return cast<MemRefType>(
+        bufferization::getMemRefTypeWithStaticIdentityLayout(
+            cast<TensorType>(tensor.getType())));
+  };
+  GradientNest nest = getGradient(apply);
+  SmallVector<Value> inputs =
+      llvm::map_to_vector(nest.inputs, [&](Value tensor) -> Value {
+        return bufferization::ToBufferOp::create(rewriter, loc,
+                                                 getBufferType(tensor), tensor,
+                                                 /*read_only=*/true);
+      });
+  Value output =
+      memref::AllocOp::create(rewriter, loc, getBufferType(apply.getResult()),
+                              rewriter.getI64IntegerAttr(64));
+  emitAffineLoops(rewriter, loc, nest.coordinates, inputs, output, options);
+  rewriter.replaceOpWithNewOp<bufferization::ToTensorOp>(
+      apply, apply.getResult().getType(), output, /*restrict=*/true,
+      /*writable=*/true);
+}
+
 Value kas::emitGradient(OpBuilder &builder, Location loc, OperatorOp op,
                         unsigned tensor, ValueRange inputs, TensorType type,
                         const AffineLoopOptions &options) {

@@ -8,6 +8,7 @@
 
 #include "kas/Conversion/KasToAffine.h"
 #include "../VerifiedConversion.h"
+#include "kas/Conversion/KasGradient.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/IR/KasDag.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -488,6 +489,13 @@ struct KasToAffinePass
         return signalPassFailure();
       ++numConverted;
     }
+    SmallVector<ApplyGradientOp> gradients;
+    getOperation()->walk(
+        [&](ApplyGradientOp apply) { gradients.push_back(apply); });
+    for (ApplyGradientOp apply : gradients) {
+      convertGradientToAffine(rewriter, apply, options);
+      ++numConverted;
+    }
   }
 };
 } // namespace
@@ -497,7 +505,11 @@ struct KasEraseOperatorsPass
     : public kas::impl::KasEraseOperatorsPassBase<KasEraseOperatorsPass> {
   void runOnOperation() override {
     bool isUsed = getOperation()
-                      ->walk([](ApplyOp) { return WalkResult::interrupt(); })
+                      ->walk([](Operation *op) {
+                        return isa<ApplyOp, ApplyGradientOp>(op)
+                                   ? WalkResult::interrupt()
+                                   : WalkResult::advance();
+                      })
                       .wasInterrupted();
     if (isUsed)
       return;

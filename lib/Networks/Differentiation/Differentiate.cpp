@@ -105,10 +105,24 @@ LogicalResult Reverse::propagateOperator(ApplyOp apply, Value gradient) {
                            "(see -kas-specialize)");
   SmallVector<Value> inputs = llvm::to_vector(apply->getOperands());
   inputs.push_back(gradient);
-  for (auto [index, operand] : llvm::enumerate(apply->getOperands()))
-    if (active.contains(operand))
+  bool hasMax = llvm::any_of(getReductions(op), [](ReduceOp reduction) {
+    return reduction.getKind() == ReduceKind::Max;
+  });
+  for (auto [index, operand] : llvm::enumerate(apply->getOperands())) {
+    if (!active.contains(operand))
+      continue;
+    if (!hasMax) {
+      SmallVector<Value> others = inputs;
+      others.erase(others.begin() + index);
+      add(operand,
+          ApplyGradientOp::create(builder, apply.getLoc(), operand.getType(),
+                                  apply.getCalleeAttr(),
+                                  builder.getI64IntegerAttr(index), others));
+    } else {
       add(operand, emitGradient(builder, apply.getLoc(), op, index, inputs,
                                 cast<TensorType>(operand.getType())));
+    }
+  }
   return success();
 }
 

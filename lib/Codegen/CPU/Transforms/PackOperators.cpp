@@ -15,6 +15,7 @@
 #include "../Strategy/StridedContraction.h"
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
+#include "kas/Conversion/KasGradient.h"
 #include "kas/Conversion/KasToAffine.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -105,10 +106,13 @@ struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
 
   void runOnOperation() override {
     SmallVector<ApplyOp> applies;
+    SmallVector<ApplyGradientOp> gradients;
     SmallVector<linalg::LinalgOp> padded;
     getOperation()->walk([&](Operation *op) {
       if (auto apply = dyn_cast<ApplyOp>(op))
         applies.push_back(apply);
+      else if (auto gradient = dyn_cast<ApplyGradientOp>(op))
+        gradients.push_back(gradient);
       else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
                linalgOp && readsPadding(linalgOp))
         padded.push_back(linalgOp);
@@ -116,6 +120,8 @@ struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
     for (ApplyOp apply : applies)
       if (failed(lower(apply)))
         return signalPassFailure();
+    for (ApplyGradientOp gradient : gradients)
+      lowerGradient(gradient);
     for (linalg::LinalgOp op : padded)
       lowerPadded(op);
   }
@@ -133,6 +139,7 @@ private:
   }
 
   LogicalResult lower(ApplyOp apply);
+  void lowerGradient(ApplyGradientOp apply);
   void lowerPadded(linalg::LinalgOp op);
 };
 
@@ -185,6 +192,28 @@ LogicalResult PackOperators::lower(ApplyOp apply) {
     return failure(options.schedule != nullptr);
   ++numPacked;
   return success();
+}
+
+/// The gradient of a sum of products is one itself.
+void PackOperators::lowerGradient(ApplyGradientOp apply) {
+  ContractionOptions options = getOptions(apply);
+  Packing packing(apply, options);
+  auto emitReason = [&](const Twine &reason) {
+    remarkNotPacked(apply, apply.getCallee(), reason);
+  };
+  GradientNest nest = getGradient(apply);
+  SmallVector<Value> inputs = llvm::map_to_vector(
+      nest.inputs, [&](Value tensor) { return packing.toBuffer(tensor); });
+  FailureOr<Contraction> source =
+      Contraction::match(nest.coordinates, inputs, emitReason);
+  FailureOr<StridedContraction> contraction = failure();
+  if (succeeded(source))
+    contraction =
+        StridedContraction::get(*source, packing.makeOutput(), emitReason);
+  if (failed(contraction))
+    return packing.undo();
+  if (succeeded(packing.emit(*contraction, {}, emitReason)))
+    ++numPacked;
 }
 
 bool kas::codegen::readsPadding(linalg::LinalgOp op) {

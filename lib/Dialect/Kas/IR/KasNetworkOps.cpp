@@ -39,6 +39,59 @@ LogicalResult BatchNormOp::verify() {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// ApplyGradientOp
+//===----------------------------------------------------------------------===//
+
+OperatorOp ApplyGradientOp::getOperator() {
+  return SymbolTable::lookupNearestSymbolFrom<OperatorOp>(*this,
+                                                          getCalleeAttr());
+}
+
+static SmallVector<int64_t> getShape(ArrayRef<SizeAttr> sizes) {
+  return llvm::map_to_vector(
+      sizes, [](SizeAttr size) { return *size.getConstantValue(); });
+}
+
+LogicalResult
+ApplyGradientOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  auto op =
+      symbolTable.lookupNearestSymbolFrom<OperatorOp>(*this, getCalleeAttr());
+  bool hasMax = op && llvm::any_of(getReductions(op), [](ReduceOp reduction) {
+                  return reduction.getKind() == ReduceKind::Max;
+                });
+  if (!op || !op.isConcrete() || hasMax)
+    return emitOpError("G1: requires a concrete kas.operator without maxima, "
+                       "got '@")
+           << getCallee() << "'";
+  SmallVector<SmallVector<int64_t>> shapes{getShape(op.getDataSizes())};
+  for (ArrayRef<SizeAttr> sizes : op.getWeightSizes())
+    shapes.push_back(getShape(sizes));
+  int64_t number = getTensor();
+  if (number < 0 || number >= int64_t(shapes.size()))
+    return emitOpError("G2: requires the number of a tensor, less than ")
+           << shapes.size() << ", got " << number;
+  SmallVector<int64_t> wanted = shapes[number];
+  shapes.erase(shapes.begin() + number);
+  shapes.push_back(getShape(op.getOutputSizes()));
+  if (shapes.size() != getInputs().size())
+    return emitOpError("G3: requires ")
+           << shapes.size() << " operands, got " << getInputs().size();
+  shapes.push_back(wanted);
+  auto result = cast<RankedTensorType>(getResult().getType());
+  for (auto [shape, type] : llvm::zip_equal(
+           shapes, llvm::concat<const Type>(getInputs().getTypes(),
+                                            ArrayRef<Type>(result))))
+    if (type != result.clone(shape))
+      return emitOpError("G3: requires a tensor of type ")
+             << result.clone(shape) << ", got " << type;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// BatchNormOp
+//===----------------------------------------------------------------------===//
+
 /// `tensor<8x16x4x4xf32>, tensor<16xf32>`: the data and the result, then all
 /// that has one element for each channel.
 static ParseResult parseBatchNormTypes(OpAsmParser &parser, Type &data,

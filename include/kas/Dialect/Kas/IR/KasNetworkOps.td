@@ -14,6 +14,7 @@
 #define KAS_DIALECT_KAS_IR_KASNETWORKOPS_TD
 
 include "kas/Dialect/Kas/IR/KasBase.td"
+include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/OpBase.td"
 
@@ -62,6 +63,42 @@ def Kas_BatchNormOp : Kas_Op<"batch_norm", [
     int64_t getNumElementsOfChannel();
   }];
   let hasVerifier = 1;
+}
+
+def Kas_ApplyGradientOp : Kas_Op<"apply_gradient", [
+    Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the gradient of an operator by one of its tensors";
+  let description = [{
+    The gradient of a concrete operator that sums, by its data (tensor 0) or one
+    of its weights (1, 2, ...). Takes the other tensors of `kas.apply`, in their
+    order, then the gradient of its result. Since the operator is linear in each
+    tensor, that tensor itself is not needed.
+
+    Made by `-kas-differentiate` and `-kas-training-step`.
+    `-kas-pack-operators` makes register tiles of it, `-kas-to-affine` loops.
+
+    Constraints:
+    * G1: the callee is a concrete operator without maxima.
+    * G2: `tensor` is the number of one of its tensors.
+    * G3: operands and result are the other tensors, the gradient of the
+      output and that of the tensor, in their shapes and of one element type.
+
+    ```mlir
+    %dw = kas.apply_gradient @conv of 1(%x, %dy)
+        : (tensor<1x8x4x4xf32>, tensor<1x16x4x4xf32>) -> tensor<16x8x3x3xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, I64Attr:$tensor,
+                       Variadic<StaticShapeTensorOf<[AnyFloat]>>:$inputs);
+  let results = (outs StaticShapeTensorOf<[AnyFloat]>:$result);
+  let assemblyFormat = [{
+    $callee `of` $tensor `(` $inputs `)` attr-dict `:`
+    functional-type(operands, $result)
+  }];
+  let extraClassDeclaration = [{
+    /// The operator, looked up from here; null when there is none.
+    ::kas::OperatorOp getOperator();
+  }];
 }
 
 #endif // KAS_DIALECT_KAS_IR_KASNETWORKOPS_TD
