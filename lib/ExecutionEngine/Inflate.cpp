@@ -7,34 +7,39 @@
 //===----------------------------------------------------------------------===//
 //
 // DEFLATE decompression through zlib. LLVM's wrapper of it reads only streams
-// with a zlib header, which the members of a zip archive lack.
+// with a zlib header, which archives and gzip files lack.
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/ExecutionEngine/Npy.h"
+#include "kas/ExecutionEngine/Inflate.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/Endian.h"
 #include <algorithm>
 #include <zlib.h>
 
 using namespace kas;
 using namespace kas::execution;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
 
-llvm::Expected<std::string> kas::execution::inflate(llvm::StringRef compressed,
-                                                    uint64_t size) {
-  auto broken = [] {
-    return llvm::createStringError("the compressed data is broken");
-  };
+namespace {
+
+/// In pieces: the size that an archive claims is not to be trusted.
+constexpr size_t piece = 1 << 20;
+
+/// Decompresses one stream at the start of `rest`, which it drops, and appends
+/// at most `limit` bytes to `output`. `windowBits` is that of zlib's
+/// inflateInit2: negative without a header, 16 more with that of gzip.
+Error inflateStream(StringRef &rest, int windowBits, uint64_t limit,
+                    std::string &output) {
   z_stream stream = {};
-  // Negative window bits: no header around the data.
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+  if (inflateInit2(&stream, windowBits) != Z_OK)
     return llvm::createStringError("zlib could not be started");
   llvm::scope_exit end([&] { inflateEnd(&stream); });
   stream.next_in = reinterpret_cast<Bytef *>(
-      const_cast<char *>(compressed.data())); // zlib only reads it
-  size_t remaining = compressed.size();
-  std::string output;
-  // In pieces: the size that an archive claims is not to be trusted.
-  constexpr size_t piece = 1 << 20;
+      const_cast<char *>(rest.data())); // zlib only reads it
+  size_t remaining = rest.size(), start = output.size();
   for (int state = Z_OK; state != Z_STREAM_END;) {
     if (stream.avail_in == 0) {
       stream.avail_in = static_cast<uInt>(std::min(remaining, piece));
@@ -42,7 +47,7 @@ llvm::Expected<std::string> kas::execution::inflate(llvm::StringRef compressed,
     }
     size_t written = output.size();
     // One byte more than wanted shows a stream that is too long.
-    size_t room = std::min<uint64_t>(piece, size - written + 1);
+    size_t room = std::min<uint64_t>(piece, limit - (written - start) + 1);
     output.resize(written + room);
     stream.next_out = reinterpret_cast<Bytef *>(output.data() + written);
     stream.avail_out = static_cast<uInt>(room);
@@ -50,10 +55,41 @@ llvm::Expected<std::string> kas::execution::inflate(llvm::StringRef compressed,
     output.resize(output.size() - stream.avail_out);
     bool stuck = state == Z_BUF_ERROR && remaining == 0;
     if ((state != Z_OK && state != Z_STREAM_END && state != Z_BUF_ERROR) ||
-        stuck || output.size() > size)
-      return broken();
+        stuck || output.size() - start > limit)
+      return llvm::createStringError("the compressed data is broken");
   }
+  rest = rest.take_back(stream.avail_in + remaining);
+  return Error::success();
+}
+
+} // namespace
+
+Expected<std::string> kas::execution::inflate(StringRef compressed,
+                                              uint64_t size) {
+  std::string output;
+  if (Error error = inflateStream(compressed, -MAX_WBITS, size, output))
+    return error;
   if (output.size() != size)
-    return broken();
+    return llvm::createStringError("the compressed data is broken");
+  return output;
+}
+
+bool kas::execution::isGzip(StringRef bytes) {
+  return bytes.starts_with("\x1f\x8b");
+}
+
+Expected<std::string> kas::execution::gunzip(StringRef compressed) {
+  // No stream of DEFLATE expands more than 1032 times.
+  constexpr uint64_t largestRatio = 1032;
+  std::string output;
+  if (compressed.size() >= 4) {
+    uint64_t size = llvm::support::endian::read32le(compressed.end() - 4);
+    output.reserve(std::min(size, compressed.size() * largestRatio));
+  }
+  do {
+    if (Error error = inflateStream(compressed, MAX_WBITS + 16,
+                                    compressed.size() * largestRatio, output))
+      return error;
+  } while (!compressed.empty());
   return output;
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Npy.h"
+#include "kas/ExecutionEngine/Inflate.h"
 #include "kas/Support/OutputFile.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"

@@ -49,9 +49,6 @@ llvm::Error writeNpy(llvm::StringRef path, const Tensor &tensor);
 /// Writes a .npz file of stored members, in the same way.
 llvm::Error writeNpz(llvm::StringRef path, const NamedTensors &tensors);
 
-/// Decompresses a raw DEFLATE stream (RFC 1951) of exactly `size` bytes.
-llvm::Expected<std::string> inflate(llvm::StringRef compressed, uint64_t size);
-
 } // namespace kas::execution
 
 #endif // KAS_EXECUTIONENGINE_NPY_H

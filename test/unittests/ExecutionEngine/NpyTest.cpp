@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/Npy.h"
+#include "kas/ExecutionEngine/Inflate.h"
 #include "kas/Support/OutputFile.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
@@ -342,6 +343,32 @@ TEST(InflateTest, RejectsBrokenStreams) {
       byte = static_cast<char>(random.below(256));
     auto inflated = inflate(bytes, 1000);
     llvm::consumeError(inflated.takeError());
+  }
+}
+
+/// Files of gzip's format that Python's module gzip made.
+TEST(InflateTest, DecompressesGzip) {
+  std::string first = llvm::fromHex(
+                  "1f8b08000000000002ff4b4c4a4e842100342a6e5a0c000000"),
+              second = llvm::fromHex(
+                  "1f8b08000000000002ffaba8ac020067ba8eeb03000000");
+  auto content = [](StringRef bytes) {
+    auto result = gunzip(bytes);
+    return result ? *result : "error: " + message(result.takeError());
+  };
+  EXPECT_TRUE(isGzip(first));
+  EXPECT_FALSE(isGzip("PK"));
+  EXPECT_EQ(content(first), "abcabcabcabc");
+  EXPECT_EQ(content(first + second), "abcabcabcabcxyz");
+  for (size_t length = 0; length < first.size(); ++length)
+    EXPECT_EQ(content(StringRef(first).take_front(length)),
+              "error: the compressed data is broken");
+  EXPECT_EQ(content(first + "x"), "error: the compressed data is broken");
+  // The check sum and the size are the last eight bytes.
+  for (size_t i = first.size() - 8; i < first.size(); ++i) {
+    std::string broken = first;
+    broken[i] ^= 1;
+    EXPECT_EQ(content(broken), "error: the compressed data is broken");
   }
 }
 
