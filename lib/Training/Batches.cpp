@@ -1,0 +1,245 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "kas/Training/Batches.h"
+#include "PixelRows.h"
+#include "kas/ExecutionEngine/Tensor.h"
+#include "kas/Support/Random.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+#include <numeric>
+
+using namespace kas;
+using namespace kas::training;
+using llvm::ArrayRef;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::MutableArrayRef;
+using llvm::Twine;
+
+//===----------------------------------------------------------------------===//
+// Options
+//===----------------------------------------------------------------------===//
+
+/// What batches need, computed once.
+struct BatchLoader::Plan {
+  Dataset data;
+  BatchOptions options;
+  llvm::SmallVector<int64_t> batchShape;
+  int64_t numElements = 0;
+  /// A pixel becomes `pixel * scale + offset`, by channel.
+  llvm::SmallVector<PixelMap> maps;
+};
+
+static Error checkImageOptions(const Dataset &data,
+                               const BatchOptions &options) {
+  const Augmentation &augmentation = options.augmentation;
+  if (options.height < 0 || options.width < 0 || augmentation.crop < 0 ||
+      augmentation.shift < 0)
+    return createStringError(
+        "requires sizes and distances of images that are not negative, got " +
+        Twine(options.height) + "x" + Twine(options.width) + ", crop " +
+        Twine(augmentation.crop) + ", shift " + Twine(augmentation.shift));
+  if ((options.height > 0 || options.width > 0 || augmentation.any()) &&
+      !data.hasImages())
+    return createStringError(
+        "requires images CxHxW for a size or an augmentation, got examples of "
+        "shape " +
+        execution::shapeToString(data.getShape()));
+  constexpr int64_t largest = 1 << 20;
+  for (int64_t size :
+       {options.height, options.width, augmentation.crop, augmentation.shift})
+    if (size > largest)
+      return createStringError("requires sizes and distances of images of at "
+                               "most " +
+                               Twine(largest) + " pixels, got " + Twine(size));
+  return Error::success();
+}
+
+static PixelMap makeMap(const Dataset &data, Border border, double mean,
+                        double deviation) {
+  double unit = data.getElementType() == ElementType::U8 ? 255 : 1;
+  PixelMap map;
+  map.scale = static_cast<float>(1 / (unit * deviation));
+  map.offset = static_cast<float>(-mean / deviation);
+  map.border = border == Border::Zero ? map.offset : 0;
+  return map;
+}
+
+static Error checkNormalization(const Normalization &normalization,
+                                const Dataset &data) {
+  int64_t numChannels = data.getNumChannels();
+  if (static_cast<int64_t>(normalization.mean.size()) != numChannels ||
+      static_cast<int64_t>(normalization.deviation.size()) != numChannels)
+    return createStringError(
+        "requires a normalization of " + Twine(numChannels) +
+        " channels, got " + Twine(normalization.mean.size()) + " means and " +
+        Twine(normalization.deviation.size()) + " deviations");
+  for (auto [mean, deviation] :
+       llvm::zip_equal(normalization.mean, normalization.deviation)) {
+    bool positive =
+        std::isfinite(mean) && std::isfinite(deviation) && deviation > 0;
+    PixelMap map = makeMap(data, Border::Zero, mean, deviation);
+    if (positive && std::isfinite(map.scale) && std::isfinite(map.offset))
+      continue;
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << (positive ? "requires a normalization in the range of f32"
+                     : "requires finite means and positive deviations")
+        << ", got mean " << llvm::format("%g", mean) << ", deviation "
+        << llvm::format("%g", deviation);
+    return createStringError(text);
+  }
+  return Error::success();
+}
+
+static llvm::SmallVector<PixelMap> makeMaps(const Dataset &data,
+                                            const BatchOptions &options) {
+  llvm::SmallVector<PixelMap> maps;
+  for (int64_t channel : llvm::seq(data.getNumChannels())) {
+    double mean = 0, deviation = 1;
+    if (options.normalization) {
+      mean = options.normalization->mean[channel];
+      deviation = options.normalization->deviation[channel];
+    }
+    maps.push_back(makeMap(data, options.border, mean, deviation));
+  }
+  return maps;
+}
+
+Expected<BatchLoader> BatchLoader::create(Dataset data,
+                                          const BatchOptions &options) {
+  if (options.batchSize < 1)
+    return createStringError("requires a batch of at least one example, got " +
+                             Twine(options.batchSize));
+  if (options.dropLast && options.batchSize > data.size())
+    return createStringError(
+        "requires batches of at most " + Twine(data.size()) +
+        " examples, those of the data set, got " + Twine(options.batchSize));
+  if (Error error = checkImageOptions(data, options))
+    return error;
+  if (options.normalization)
+    if (Error error = checkNormalization(*options.normalization, data))
+      return error;
+  llvm::SmallVector<int64_t> shape(data.getShape());
+  if (options.height > 0)
+    shape[1] = options.height;
+  if (options.width > 0)
+    shape[2] = options.width;
+  shape.insert(shape.begin(), options.batchSize);
+  auto count = execution::numElements(shape);
+  if (!count)
+    return count.takeError();
+  auto maps = makeMaps(data, options);
+  return BatchLoader(std::make_shared<Plan>(
+      Plan{std::move(data), options, shape, *count / options.batchSize, maps}));
+}
+
+const Dataset &BatchLoader::getDataset() const { return plan->data; }
+const BatchOptions &BatchLoader::getOptions() const { return plan->options; }
+ArrayRef<int64_t> BatchLoader::getBatchShape() const {
+  return plan->batchShape;
+}
+int64_t BatchLoader::getNumElements() const { return plan->numElements; }
+
+int64_t BatchLoader::getNumBatches() const {
+  int64_t size = plan->data.size(), batch = plan->options.batchSize;
+  return plan->options.dropLast ? size / batch : llvm::divideCeil(size, batch);
+}
+
+//===----------------------------------------------------------------------===//
+// Epochs
+//===----------------------------------------------------------------------===//
+
+Epoch BatchLoader::startEpoch(int64_t epoch) const { return {*this, epoch}; }
+
+Epoch::Epoch(BatchLoader loader, int64_t epoch)
+    : loader(std::move(loader)), epoch(epoch),
+      order(this->loader.getDataset().size()) {
+  std::iota(order.begin(), order.end(), 0);
+  const BatchOptions &options = this->loader.getOptions();
+  if (!options.shuffle)
+    return;
+  // Fisher and Yates: all orders are as likely.
+  Random random(RandomStream(options.seed, "order").bits(epoch));
+  for (size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[random.below(i)]);
+}
+
+/// Where the window of an image with `from` pixels along an axis starts, if it
+/// has `to` pixels: negative inside of a border. The bits are uniform.
+static int64_t placeWindow(int64_t from, int64_t to,
+                           const Augmentation &augmentation, uint64_t cropBits,
+                           uint64_t shiftBits) {
+  // The larger half of a border is below and to the right.
+  int64_t first = from >= to ? 0 : -((to - from) / 2);
+  int64_t last = from >= to ? from - to : first;
+  auto below = [](uint64_t bits, int64_t bound) {
+    return static_cast<int64_t>((bits >> 32) * static_cast<uint64_t>(bound) >>
+                                32);
+  };
+  int64_t place = first + (last - first) / 2;
+  if (augmentation.crop > 0) {
+    int64_t count = last - first + 2 * augmentation.crop + 1;
+    place = first - augmentation.crop + below(cropBits, count);
+  }
+  if (augmentation.shift > 0)
+    place += below(shiftBits, 2 * augmentation.shift + 1) - augmentation.shift;
+  return place;
+}
+
+int64_t Epoch::fill(int64_t batch, MutableArrayRef<float> images,
+                    MutableArrayRef<int32_t> labels) const {
+  const BatchLoader::Plan &plan = *loader.plan;
+  const Dataset &data = plan.data;
+  int64_t batchSize = plan.options.batchSize;
+  assert(batch >= 0 && batch < getNumBatches() && "no such batch");
+  assert(static_cast<int64_t>(images.size()) == batchSize * plan.numElements &&
+         static_cast<int64_t>(labels.size()) == batchSize &&
+         "requires the sizes of a batch");
+  int64_t count = std::min(batchSize, static_cast<int64_t>(order.size()) -
+                                          batch * batchSize);
+  llvm::fill(images.drop_front(count * plan.numElements), 0.0f);
+  llvm::fill(labels.drop_front(count), -1);
+
+  const Augmentation &augmentation = plan.options.augmentation;
+  RandomStream random(
+      RandomStream(plan.options.seed, "augmentation").bits(epoch));
+  for (int64_t i : llvm::seq(count)) {
+    int64_t example = order[batch * batchSize + i];
+    labels[i] = data.getLabels()[example];
+    ImageWindow window;
+    if (data.hasImages()) {
+      window.height = data.getShape()[1];
+      window.width = data.getShape()[2];
+      window.toHeight = plan.batchShape[2];
+      window.toWidth = plan.batchShape[3];
+      auto bits = [&](uint64_t draw) {
+        return random.bits(5 * example + draw);
+      };
+      window.top = placeWindow(window.height, window.toHeight, augmentation,
+                               bits(0), bits(1));
+      window.left = placeWindow(window.width, window.toWidth, augmentation,
+                                bits(2), bits(3));
+      window.flip = augmentation.flip && (bits(4) >> 63) != 0;
+    } else {
+      window.height = window.toHeight = 1;
+      window.width = window.toWidth = plan.numElements;
+    }
+    float *to = images.data() + i * plan.numElements;
+    if (data.getElementType() == ElementType::U8)
+      writeWindow(data.getBytes(example).data(), window, plan.maps, to);
+    else
+      writeWindow(data.getFloats(example).data(), window, plan.maps, to);
+  }
+  return count;
+}

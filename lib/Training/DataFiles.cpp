@@ -1,0 +1,232 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "DataFiles.h"
+#include "kas/ExecutionEngine/Inflate.h"
+#include "kas/ExecutionEngine/Tensor.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <cstring>
+
+using namespace kas;
+using namespace kas::training;
+using llvm::ArrayRef;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+using llvm::Twine;
+
+Error kas::training::inFile(StringRef path, Error error) {
+  return createStringError("'" + path +
+                           "': " + llvm::toString(std::move(error)));
+}
+
+Expected<DataFile> kas::training::openDataFile(StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return createStringError(buffer.getError(),
+                             "cannot read '" + path +
+                                 "': " + buffer.getError().message());
+  if (!execution::isGzip((*buffer)->getBuffer())) {
+    std::shared_ptr<llvm::MemoryBuffer> shared(std::move(*buffer));
+    return DataFile{shared->getBuffer(), shared};
+  }
+  auto content = execution::gunzip((*buffer)->getBuffer());
+  if (!content)
+    return inFile(path, content.takeError());
+  auto shared = std::make_shared<std::string>(std::move(*content));
+  return DataFile{*shared, shared};
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+/// Calls `function` with a value of the C++ type of `type`.
+template <typename Function>
+static decltype(auto) withType(NumberType type, Function &&function) {
+  switch (type) {
+  case NumberType::I8:
+    return function(int8_t());
+  case NumberType::U8:
+    return function(uint8_t());
+  case NumberType::I16:
+    return function(int16_t());
+  case NumberType::U16:
+    return function(uint16_t());
+  case NumberType::I32:
+    return function(int32_t());
+  case NumberType::U32:
+    return function(uint32_t());
+  case NumberType::I64:
+    return function(int64_t());
+  case NumberType::U64:
+    return function(uint64_t());
+  case NumberType::F32:
+    return function(float());
+  case NumberType::F64:
+    return function(double());
+  }
+  llvm_unreachable("unknown type of numbers");
+}
+
+StringRef kas::training::getName(NumberType type) {
+  constexpr StringRef names[] = {"i8",  "u8",  "i16", "u16", "i32",
+                                 "u32", "i64", "u64", "f32", "f64"};
+  return names[static_cast<size_t>(type)];
+}
+
+size_t kas::training::getSize(NumberType type) {
+  return withType(type, [](auto value) { return sizeof(value); });
+}
+
+/// Number `index` of an array, at any alignment and in any byte order.
+template <typename Number>
+static Number readNumber(const DataArray &array, int64_t index) {
+  const char *from = array.data.bytes.data() + index * sizeof(Number);
+  return llvm::support::endian::read<Number>(
+      from, array.bigEndian ? llvm::endianness::big : llvm::endianness::little);
+}
+
+Error kas::training::checkSize(const DataArray &array) {
+  auto count = execution::numElements(array.shape);
+  if (!count)
+    return count.takeError();
+  uint64_t expected = static_cast<uint64_t>(*count) * getSize(array.type);
+  uint64_t size = array.data.bytes.size();
+  if (size == expected)
+    return Error::success();
+  return createStringError(
+      Twine(size < expected ? "truncated" : "trailing data") + ": shape " +
+      execution::shapeToString(array.shape) + " of " + getName(array.type) +
+      " has " + Twine(expected) + " bytes, got " + Twine(size));
+}
+
+//===----------------------------------------------------------------------===//
+// Examples
+//===----------------------------------------------------------------------===//
+
+/// The distance between neighbours along each dimension, in elements.
+static llvm::SmallVector<int64_t> getStrides(const DataArray &array) {
+  llvm::SmallVector<int64_t> strides(array.shape.size());
+  int64_t stride = 1;
+  for (size_t i : llvm::seq(strides.size())) {
+    size_t d = array.fortranOrder ? i : strides.size() - 1 - i;
+    strides[d] = stride;
+    stride *= array.shape[d];
+  }
+  return strides;
+}
+
+/// Copies an array, whose dimensions are given in the order of the result, into
+/// C order.
+template <typename From, typename To>
+static void copyInOrder(const DataArray &array, ArrayRef<int64_t> shape,
+                        ArrayRef<int64_t> strides, To *to) {
+  llvm::SmallVector<int64_t> index(shape.size(), 0);
+  int64_t count = llvm::cantFail(execution::numElements(shape));
+  int64_t offset = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = static_cast<To>(readNumber<From>(array, offset));
+    for (size_t d = shape.size(); d-- > 0;) {
+      offset += strides[d];
+      if (++index[d] < shape[d])
+        break;
+      offset -= shape[d] * strides[d];
+      index[d] = 0;
+    }
+  }
+}
+
+/// Whether the elements can be read where they are.
+static bool isUsableInPlace(const DataArray &array, bool permuted) {
+  bool bytes = array.type == NumberType::U8;
+  bool floats =
+      array.type == NumberType::F32 && !array.bigEndian &&
+      reinterpret_cast<uintptr_t>(array.data.bytes.data()) % alignof(float) ==
+          0;
+  return (bytes || floats) && !array.fortranOrder && !permuted;
+}
+
+Expected<Examples> kas::training::makeExamples(const DataArray &array,
+                                               Layout layout) {
+  if (array.type != NumberType::U8 && array.type != NumberType::F32 &&
+      array.type != NumberType::F64)
+    return createStringError("requires examples of u8, f32 or f64, got " +
+                             getName(array.type));
+  if (array.shape.size() < 2)
+    return createStringError("requires examples of rank 2 or more, got shape " +
+                             execution::shapeToString(array.shape));
+  if (llvm::is_contained(array.shape, 0))
+    return createStringError("requires at least one example and element, got "
+                             "shape " +
+                             execution::shapeToString(array.shape));
+  if (Error error = checkSize(array))
+    return error;
+
+  llvm::SmallVector<int64_t> shape(array.shape), strides = getStrides(array);
+  bool permuted = layout == Layout::NHWC && shape.size() == 4;
+  if (permuted)
+    for (auto *dimensions : {&shape, &strides})
+      dimensions->insert(dimensions->begin() + 1, dimensions->pop_back_val());
+
+  Examples examples;
+  examples.type =
+      array.type == NumberType::U8 ? ElementType::U8 : ElementType::F32;
+  const char *start = array.data.bytes.data();
+  examples.storage = array.data.storage;
+  int64_t count = llvm::cantFail(execution::numElements(shape));
+  int64_t elementSize = examples.type == ElementType::U8 ? 1 : sizeof(float);
+  if (!isUsableInPlace(array, permuted)) {
+    auto copy = std::make_shared<std::vector<float>>(
+        llvm::divideCeil(count * elementSize, sizeof(float)));
+    start = reinterpret_cast<const char *>(copy->data());
+    if (array.type == NumberType::U8)
+      copyInOrder<uint8_t>(array, shape, strides,
+                           reinterpret_cast<uint8_t *>(copy->data()));
+    else if (array.type == NumberType::F32)
+      copyInOrder<float>(array, shape, strides, copy->data());
+    else
+      copyInOrder<double>(array, shape, strides, copy->data());
+    examples.storage = std::move(copy);
+  }
+
+  int64_t stride = count / shape.front() * elementSize;
+  examples.starts.reserve(shape.front());
+  for (int64_t i : llvm::seq(shape.front()))
+    examples.starts.push_back(start + i * stride);
+  examples.shape.assign(shape.begin() + 1, shape.end());
+  // Images HxW have one channel.
+  if (examples.shape.size() == 2)
+    examples.shape.insert(examples.shape.begin(), 1);
+  return examples;
+}
+
+Expected<std::vector<int64_t>>
+kas::training::makeLabels(const DataArray &array) {
+  if (array.type == NumberType::F32 || array.type == NumberType::F64)
+    return createStringError("requires labels of an integer type, got " +
+                             getName(array.type));
+  bool column = array.shape.size() == 2 && array.shape[1] == 1;
+  if (array.shape.size() != 1 && !column)
+    return createStringError("requires labels of shape N or Nx1, got " +
+                             execution::shapeToString(array.shape));
+  if (Error error = checkSize(array))
+    return error;
+  return withType(array.type, [&](auto zero) {
+    std::vector<int64_t> labels(array.shape[0]);
+    // A u64 beyond i64 becomes negative, which no label may be.
+    for (auto [i, label] : llvm::enumerate(labels))
+      label = static_cast<int64_t>(readNumber<decltype(zero)>(array, i));
+    return labels;
+  });
+}

@@ -1,0 +1,70 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "kas/Training/Batches.h"
+#include "llvm/ADT/Sequence.h"
+#include <array>
+#include <cmath>
+
+using namespace kas;
+using namespace kas::training;
+
+namespace {
+
+/// Mean and standard deviation of the values of one channel.
+struct Moments {
+  double mean = 0, deviation = 1;
+};
+
+} // namespace
+
+/// From the counts of each byte: exact sums of integers.
+static Moments momentsOfBytes(const Dataset &data, int64_t first,
+                              int64_t count) {
+  std::array<int64_t, 256> histogram = {};
+  for (int64_t i : llvm::seq(data.size()))
+    for (uint8_t byte : data.getBytes(i).slice(first, count))
+      ++histogram[byte];
+  double total = static_cast<double>(data.size()) * static_cast<double>(count);
+  double sum = 0;
+  for (int64_t byte : llvm::seq(256))
+    sum += static_cast<double>(byte * histogram[byte]);
+  double mean = sum / total, squares = 0;
+  for (int64_t byte : llvm::seq(256)) {
+    double distance = static_cast<double>(byte) - mean;
+    squares += distance * distance * static_cast<double>(histogram[byte]);
+  }
+  return {mean / 255, std::sqrt(squares / total) / 255};
+}
+
+static Moments momentsOfFloats(const Dataset &data, int64_t first,
+                               int64_t count) {
+  double total = static_cast<double>(data.size()) * static_cast<double>(count);
+  double sum = 0, squares = 0;
+  for (int64_t i : llvm::seq(data.size()))
+    for (float value : data.getFloats(i).slice(first, count))
+      sum += value;
+  double mean = sum / total;
+  // In a second pass: the difference of two large sums would be of no value.
+  for (int64_t i : llvm::seq(data.size()))
+    for (float value : data.getFloats(i).slice(first, count))
+      squares += (value - mean) * (value - mean);
+  return {mean, std::sqrt(squares / total)};
+}
+
+Normalization kas::training::computeNormalization(const Dataset &data) {
+  Normalization result;
+  int64_t count = data.getNumElements() / data.getNumChannels();
+  for (int64_t channel : llvm::seq(data.getNumChannels())) {
+    Moments moments = data.getElementType() == ElementType::U8
+                          ? momentsOfBytes(data, channel * count, count)
+                          : momentsOfFloats(data, channel * count, count);
+    result.mean.push_back(moments.mean);
+    result.deviation.push_back(moments.deviation > 0 ? moments.deviation : 1);
+  }
+  return result;
+}
