@@ -63,6 +63,22 @@ llvm::Expected<std::vector<int64_t>> makeLabels(const DataArray &array);
 /// Reads the array of an idx file.
 llvm::Expected<DataArray> parseIdx(const DataFile &file);
 
+/// Reads the array of a .npy file.
+llvm::Expected<DataArray> parseNpyArray(const DataFile &file);
+
+/// The arrays that examples and labels are made of.
+struct ArrayPair {
+  DataArray examples, labels;
+};
+
+/// Reads the two arrays of a part of a .npz file.
+llvm::Expected<ArrayPair> readNpzPair(const DataFile &file, DatasetPart part);
+
+/// Appends the records of a file of CIFAR's binary format, which have this many
+/// bytes for labels, of which the last counts. The caller keeps the file.
+llvm::Error appendCifar(const DataFile &file, int64_t labelBytes,
+                        Examples &examples, std::vector<int64_t> &labels);
+
 } // namespace kas::training
 
 #endif // KAS_LIB_TRAINING_DATAFILES_H

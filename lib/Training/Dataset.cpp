@@ -137,17 +137,59 @@ Expected<Dataset> Dataset::takeFirst(int64_t count) const {
   return select(llvm::to_vector(llvm::seq(count)));
 }
 
+/// Selection sampling (Knuth, volume 2, algorithm S): draws `count` of the
+/// numbers below `size` in one pass. True for each that is drawn.
+static std::vector<bool> drawSubset(int64_t size, int64_t count,
+                                    uint64_t seed) {
+  Random random(RandomStream(seed, "subset").bits(0));
+  std::vector<bool> drawn(size);
+  for (int64_t i : llvm::seq(size))
+    if (random.below(size - i) < static_cast<uint64_t>(count)) {
+      drawn[i] = true;
+      --count;
+    }
+  return drawn;
+}
+
+/// The numbers of those that are drawn, or of the others.
+static std::vector<int64_t> getNumbers(const std::vector<bool> &drawn,
+                                       bool wanted) {
+  std::vector<int64_t> numbers;
+  for (auto [i, isDrawn] : llvm::enumerate(drawn))
+    if (isDrawn == wanted)
+      numbers.push_back(i);
+  return numbers;
+}
+
 Expected<Dataset> Dataset::takeRandom(int64_t count, uint64_t seed) const {
   if (Error error = checkCount(count, size()))
     return error;
-  // Selection sampling (Knuth, volume 2, algorithm S): in order, in one pass.
-  Random random(RandomStream(seed, "subset").bits(0));
-  std::vector<int64_t> chosen;
-  chosen.reserve(count);
-  for (int64_t i : llvm::seq(size()))
-    if (random.below(size() - i) < static_cast<uint64_t>(count) - chosen.size())
-      chosen.push_back(i);
-  return select(chosen);
+  return select(getNumbers(drawSubset(size(), count, seed), true));
+}
+
+Expected<std::pair<Dataset, Dataset>>
+Dataset::split(int64_t count, std::optional<uint64_t> seed) const {
+  if (size() < 2)
+    return createStringError("requires at least two examples to split, got 1");
+  if (Error error = checkCount(count, size() - 1))
+    return error;
+  std::vector<bool> drawn(size());
+  if (seed)
+    // Not the examples that `takeRandom` draws by this seed.
+    drawn = drawSubset(size(), count, RandomStream(*seed, "split").bits(0));
+  else
+    std::fill(drawn.end() - count, drawn.end(), true);
+  return std::make_pair(select(getNumbers(drawn, false)),
+                        select(getNumbers(drawn, true)));
+}
+
+Expected<Dataset> Dataset::withClasses(int64_t numClasses) const {
+  auto checked = checkLabels(llvm::to_vector_of<int64_t>(labels), numClasses);
+  if (!checked)
+    return checked.takeError();
+  Dataset result(*this);
+  result.numClasses = *checked;
+  return result;
 }
 
 std::string Dataset::checkSum() const {

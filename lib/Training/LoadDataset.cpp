@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DataFiles.h"
+#include "kas/ExecutionEngine/Tensor.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
@@ -51,7 +52,7 @@ struct Format {
 
 } // namespace
 
-static std::string join(StringRef folder, const Twine &name) {
+static std::string inFolder(StringRef folder, const Twine &name) {
   llvm::SmallString<128> path(folder);
   llvm::sys::path::append(path, name);
   return path.str().str();
@@ -73,29 +74,38 @@ static Expected<DataArray> readArray(StringRef path, ArrayParser parse) {
   return array;
 }
 
-/// A data set of two files with one array each.
-static Expected<Dataset> loadPair(StringRef examplesPath, StringRef labelsPath,
-                                  const Spec &spec, ArrayParser parse) {
-  auto exampleArray = readArray(examplesPath, parse);
-  if (!exampleArray)
-    return exampleArray.takeError();
-  auto labelArray = readArray(labelsPath, parse);
-  if (!labelArray)
-    return labelArray.takeError();
-  auto examples = makeExamples(*exampleArray, spec.layout);
+/// A data set of two arrays, from these files.
+static Expected<Dataset> makeDataset(const ArrayPair &arrays,
+                                     StringRef examplesPath,
+                                     StringRef labelsPath, const Spec &spec) {
+  auto examples = makeExamples(arrays.examples, spec.layout);
   if (!examples)
     return inFile(examplesPath, examples.takeError());
-  auto labels = makeLabels(*labelArray);
+  auto labels = makeLabels(arrays.labels);
   if (!labels)
     return inFile(labelsPath, labels.takeError());
   auto data = Dataset::create(std::move(*examples), *labels, spec.numClasses);
-  if (!data)
-    return createStringError("'" + examplesPath + "', '" + labelsPath +
-                             "': " + llvm::toString(data.takeError()));
-  return data;
+  if (data)
+    return data;
+  if (examplesPath == labelsPath)
+    return inFile(examplesPath, data.takeError());
+  return createStringError("'" + examplesPath + "', '" + labelsPath +
+                           "': " + llvm::toString(data.takeError()));
 }
 
-/// Two parts in one file are a part for training and none for testing.
+static Expected<Dataset> loadPair(StringRef examplesPath, StringRef labelsPath,
+                                  const Spec &spec, ArrayParser parse) {
+  auto examples = readArray(examplesPath, parse);
+  if (!examples)
+    return examples.takeError();
+  auto labels = readArray(labelsPath, parse);
+  if (!labels)
+    return labels.takeError();
+  return makeDataset({std::move(*examples), std::move(*labels)}, examplesPath,
+                     labelsPath, spec);
+}
+
+/// Two files are one part; another specification has the other.
 static Error requireTrain(const Spec &spec, DatasetPart part) {
   if (part == DatasetPart::Train)
     return Error::success();
@@ -110,6 +120,61 @@ static Expected<Dataset> loadIdx(const Spec &spec, DatasetPart part) {
   return loadPair(spec.paths[0], spec.paths[1], spec, parseIdx);
 }
 
+static Expected<Dataset> loadNpy(const Spec &spec, DatasetPart part) {
+  if (Error error = requireTrain(spec, part))
+    return error;
+  return loadPair(spec.paths[0], spec.paths[1], spec, parseNpyArray);
+}
+
+static Expected<Dataset> loadNpz(const Spec &spec, DatasetPart part) {
+  StringRef path = spec.paths[0];
+  auto file = openDataFile(path);
+  if (!file)
+    return file.takeError();
+  auto arrays = readNpzPair(*file, part);
+  if (!arrays)
+    return inFile(path, arrays.takeError());
+  return makeDataset(*arrays, path, path, spec);
+}
+
+static Expected<Dataset> loadCifar(StringRef folder,
+                                   llvm::ArrayRef<StringRef> names,
+                                   int64_t labelBytes, int64_t numClasses) {
+  Examples examples;
+  std::vector<int64_t> labels;
+  auto storage = std::make_shared<std::vector<std::shared_ptr<const void>>>();
+  for (StringRef name : names) {
+    std::string path = inFolder(folder, name);
+    auto file = openDataFile(path);
+    if (!file)
+      return file.takeError();
+    if (Error error = appendCifar(*file, labelBytes, examples, labels))
+      return inFile(path, std::move(error));
+    storage->push_back(std::move(file->storage));
+  }
+  examples.storage = std::move(storage);
+  auto data = Dataset::create(std::move(examples), labels, numClasses);
+  if (!data)
+    return inFile(folder, data.takeError());
+  return data;
+}
+
+static Expected<Dataset> loadCifar10(const Spec &spec, DatasetPart part) {
+  static constexpr StringRef train[] = {"data_batch_1.bin", "data_batch_2.bin",
+                                        "data_batch_3.bin", "data_batch_4.bin",
+                                        "data_batch_5.bin"};
+  static constexpr StringRef test[] = {"test_batch.bin"};
+  llvm::ArrayRef<StringRef> names = train;
+  if (part == DatasetPart::Test)
+    names = test;
+  return loadCifar(spec.paths[0], names, 1, 10);
+}
+
+static Expected<Dataset> loadCifar100(const Spec &spec, DatasetPart part) {
+  StringRef name = part == DatasetPart::Train ? "train.bin" : "test.bin";
+  return loadCifar(spec.paths[0], name, 2, 100);
+}
+
 static Expected<Dataset> loadMnist(const Spec &spec, DatasetPart part) {
   bool fashion = spec.paths.empty();
   StringRef folder = fashion ? fashionMnistFolder : spec.paths[0];
@@ -118,8 +183,8 @@ static Expected<Dataset> loadMnist(const Spec &spec, DatasetPart part) {
         "requires the Debian package dataset-fashion-mnist, got no folder '" +
         folder + "'");
   auto find = [&](StringRef kind) {
-    std::string path =
-        join(folder, (part == DatasetPart::Train ? "train-" : "t10k-") + kind);
+    std::string path = inFolder(
+        folder, (part == DatasetPart::Train ? "train-" : "t10k-") + kind);
     return llvm::sys::fs::exists(path) ? path : path + ".gz";
   };
   Spec ofDigits = spec;
@@ -133,6 +198,10 @@ static llvm::ArrayRef<Format> getFormats() {
       {"fashion-mnist", {}, false, false, loadMnist},
       {"mnist", {"FOLDER"}, false, false, loadMnist},
       {"idx", {"IMAGES", "LABELS"}, true, false, loadIdx},
+      {"npy", {"IMAGES", "LABELS"}, true, true, loadNpy},
+      {"npz", {"FILE"}, true, true, loadNpz},
+      {"cifar10", {"FOLDER"}, false, false, loadCifar10},
+      {"cifar100", {"FOLDER"}, false, false, loadCifar100},
   };
   return formats;
 }
@@ -206,4 +275,60 @@ Expected<Dataset> kas::training::loadDataset(StringRef text, DatasetPart part) {
       getFormats(), [](const Format &format) { return format.name; });
   return badSpec(text, "requires one of the formats " +
                            llvm::join(names, ", ") + ", got '" + name + "'");
+}
+
+//===----------------------------------------------------------------------===//
+// Splits
+//===----------------------------------------------------------------------===//
+
+static StringRef getName(ElementType type) {
+  return type == ElementType::U8 ? "u8" : "f32";
+}
+
+/// The part for testing: of `spec.test` where it is given.
+static Expected<Dataset> loadTest(const SplitSpec &spec, const Dataset &train) {
+  auto test = spec.test.empty() ? loadDataset(spec.train, DatasetPart::Test)
+                                : loadDataset(spec.test);
+  if (!test)
+    return test;
+  if (test->getShape() != train.getShape() ||
+      test->getElementType() != train.getElementType())
+    return createStringError("requires examples for testing of shape " +
+                             execution::shapeToString(train.getShape()) +
+                             " and type " + getName(train.getElementType()) +
+                             ", as those for training, got " +
+                             execution::shapeToString(test->getShape()) +
+                             " and " + getName(test->getElementType()));
+  auto same = test->withClasses(train.getNumClasses());
+  if (!same)
+    return createStringError("in the part for testing: " +
+                             llvm::toString(same.takeError()));
+  return same;
+}
+
+Expected<DataSplits> kas::training::loadSplits(const SplitSpec &spec) {
+  auto train = loadDataset(spec.train);
+  if (!train)
+    return train.takeError();
+  std::optional<Dataset> validation, test;
+  if (spec.hasTest) {
+    auto loaded = loadTest(spec, *train);
+    if (!loaded)
+      return loaded.takeError();
+    test = std::move(*loaded);
+  }
+  if (spec.validation != 0) {
+    auto parts = train->split(spec.validation, spec.seed);
+    if (!parts)
+      return parts.takeError();
+    train = std::move(parts->first);
+    validation = std::move(parts->second);
+  }
+  if (spec.limit != 0) {
+    train = spec.seed ? train->takeRandom(spec.limit, *spec.seed)
+                      : train->takeFirst(spec.limit);
+    if (!train)
+      return train.takeError();
+  }
+  return DataSplits{std::move(*train), std::move(validation), std::move(test)};
 }

@@ -25,6 +25,20 @@ namespace kas::execution {
 using NamedTensors =
     llvm::MapVector<std::string, Tensor, llvm::StringMap<unsigned>>;
 
+/// The header of a .npy file, and its data where they are.
+struct NpyView {
+  /// As NumPy writes it, such as `<f4` or `|u1`; a list for structured types.
+  std::string dtype;
+  /// Whether the first dimension is the contiguous one.
+  bool fortranOrder = false;
+  llvm::SmallVector<int64_t> shape;
+  llvm::StringRef data;
+};
+
+/// Parses the header of a .npy file (format versions 1 to 3). The size of the
+/// data is not compared with the shape, which may be any integers.
+llvm::Expected<NpyView> viewNpy(llvm::StringRef bytes);
+
 /// Parses the bytes of a .npy file (format versions 1 to 3). The dtype must be
 /// little-endian f32 (`<f4`); Fortran order is converted to C order. Missing or
 /// trailing bytes, another dtype or byte order, a malformed header: an error.

@@ -81,6 +81,14 @@ public:
   /// this data set; the same on every machine.
   llvm::Expected<Dataset> takeRandom(int64_t count, uint64_t seed) const;
 
+  /// All but `count` of the examples, and these: drawn uniformly by `seed`, or
+  /// the last ones. Both in the order of this data set. An error unless
+  /// 1 <= count < size().
+  llvm::Expected<std::pair<Dataset, Dataset>>
+  split(int64_t count, std::optional<uint64_t> seed) const;
+  /// The same with another number of classes, which all labels must be below.
+  llvm::Expected<Dataset> withClasses(int64_t numClasses) const;
+
   /// 32 hexadecimal digits of the type, the shape, the classes, and all
   /// examples and labels in their order (XXH3 of 128 bits).
   std::string checkSum() const;
@@ -122,6 +130,33 @@ enum class DatasetPart { Train, Test };
 /// name the file and what it should have been.
 llvm::Expected<Dataset> loadDataset(llvm::StringRef spec,
                                     DatasetPart part = DatasetPart::Train);
+
+/// What to train, validate and test with.
+struct SplitSpec {
+  /// Specifications of `loadDataset`. Without the second, the part for testing
+  /// of the first one is meant.
+  std::string train, test;
+  /// Whether there are examples for testing at all.
+  bool hasTest = true;
+  /// How many examples for training are used for validation instead; 0 for
+  /// none.
+  int64_t validation = 0;
+  /// How many of the others are used; 0 for all.
+  int64_t limit = 0;
+  /// Draws both. Without it, the last examples are for validation, and the
+  /// first ones are used.
+  std::optional<uint64_t> seed;
+};
+
+struct DataSplits {
+  Dataset train;
+  std::optional<Dataset> validation, test;
+};
+
+/// Loads the data sets of `spec`: the same on every machine, compare their
+/// check sums. Examples for testing must have the shape, type and classes of
+/// those for training.
+llvm::Expected<DataSplits> loadSplits(const SplitSpec &spec);
 
 } // namespace kas::training
 
