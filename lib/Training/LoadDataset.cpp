@@ -239,20 +239,26 @@ static Error parseOption(StringRef text, const Format &format, StringRef option,
                            "' has " + known);
 }
 
-static Expected<Spec> parseSpec(StringRef text, const Format &format,
-                                StringRef rest) {
+/// Parses what is after the name of a format: `:PATH,...,OPTION=...`.
+static Expected<Spec> parseSpec(StringRef text, const Format &format) {
   Spec spec;
   spec.format = format.name;
+  StringRef rest = text.drop_front(format.name.size());
+  bool hasPaths = rest.consume_front(":");
+  if (!hasPaths)
+    rest.consume_front(",");
   llvm::SmallVector<StringRef> items;
   if (!rest.empty())
     rest.split(items, ',');
   size_t count = format.paths.size();
   auto isPath = [](StringRef item) { return !item.empty(); };
-  if (items.size() < count ||
-      !llvm::all_of(llvm::ArrayRef(items).take_front(count), isPath))
-    return badSpec(text, "requires '" + format.name + ":" +
-                             llvm::join(format.paths, ",") + "', got '" + text +
-                             "'");
+  if (hasPaths != (count > 0) || items.size() < count ||
+      !llvm::all_of(llvm::ArrayRef(items).take_front(count), isPath)) {
+    std::string form = format.name.str();
+    if (count > 0)
+      form += ":" + llvm::join(format.paths, ",");
+    return badSpec(text, "requires '" + form + "', got '" + text + "'");
+  }
   spec.paths.assign(items.begin(), items.begin() + count);
   for (StringRef option : llvm::ArrayRef(items).drop_front(count))
     if (Error error = parseOption(text, format, option, spec))
@@ -265,8 +271,7 @@ Expected<Dataset> kas::training::loadDataset(StringRef text, DatasetPart part) {
   for (const Format &format : getFormats()) {
     if (format.name != name)
       continue;
-    auto spec =
-        parseSpec(text, format, text.drop_front(name.size()).drop_front());
+    auto spec = parseSpec(text, format);
     if (!spec)
       return spec.takeError();
     return format.load(*spec, part);

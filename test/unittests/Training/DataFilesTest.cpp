@@ -122,6 +122,10 @@ TEST_F(DataFilesTest, RejectsBadSpecifications) {
   expectError(errorOf(loadDataset("idx:images")),
               "requires 'idx:IMAGES,LABELS', got 'idx:images'");
   expectError(errorOf(loadDataset("idx:,labels")), "requires 'idx:IMAGES");
+  expectError(errorOf(loadDataset("idx,a,b")),
+              "requires 'idx:IMAGES,LABELS', got 'idx,a,b'");
+  expectError(errorOf(loadDataset("fashion-mnist:/folder")),
+              "requires 'fashion-mnist', got 'fashion-mnist:/folder'");
   expectError(errorOf(loadDataset("idx:a,b,classes=0")),
               "requires a positive integer for 'classes', got '0'");
   expectError(errorOf(loadDataset("idx:a,b,layout=nhwc")),
