@@ -208,13 +208,13 @@ Expected<Tensor> kas::execution::parseNpy(StringRef bytes) {
   return tensor;
 }
 
-std::string kas::execution::formatNpy(const Tensor &tensor) {
+std::string kas::execution::formatNpyHeader(ArrayRef<int64_t> dimensions) {
   std::string shape;
-  for (int64_t dimension : tensor.getShape())
+  for (int64_t dimension : dimensions)
     shape += std::to_string(dimension) + ", ";
   // "(3, )" and "(2, 3)" are what NumPy writes and reads.
   StringRef tuple(shape);
-  if (tensor.getShape().size() > 1)
+  if (dimensions.size() > 1)
     tuple = tuple.drop_back(2);
   else
     tuple = tuple.rtrim();
@@ -229,7 +229,11 @@ std::string kas::execution::formatNpy(const Tensor &tensor) {
   std::string bytes("\x93NUMPY\x01\x00", 8);
   bytes += static_cast<char>(length & 0xff);
   bytes += static_cast<char>(length >> 8);
-  bytes += header;
+  return bytes + header;
+}
+
+std::string kas::execution::formatNpy(const Tensor &tensor) {
+  std::string bytes = formatNpyHeader(tensor.getShape());
   bytes.append(reinterpret_cast<const char *>(tensor.data()),
                tensor.getNumElements() * sizeof(float));
   return bytes;

@@ -53,6 +53,9 @@ llvm::Expected<Tensor> readNpy(llvm::StringRef path);
 /// zip64 sizes beyond the file are errors.
 llvm::Expected<NamedTensors> readNpz(llvm::StringRef path);
 
+/// The bytes before the data of a .npy file (version 1, C order) of f32.
+std::string formatNpyHeader(llvm::ArrayRef<int64_t> shape);
+
 /// The bytes of a .npy file (version 1, C order) of `tensor`.
 std::string formatNpy(const Tensor &tensor);
 
