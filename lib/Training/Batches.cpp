@@ -125,6 +125,10 @@ Expected<BatchLoader> BatchLoader::create(Dataset data,
     return createStringError(
         "requires batches of at most " + Twine(data.size()) +
         " examples, those of the data set, got " + Twine(options.batchSize));
+  if (options.paddingLabel < -1 || options.paddingLabel >= data.getNumClasses())
+    return createStringError("requires a padding label in [-1, " +
+                             Twine(data.getNumClasses()) + "), got " +
+                             Twine(options.paddingLabel));
   if (Error error = checkImageOptions(data, options))
     return error;
   if (options.normalization)
@@ -197,8 +201,43 @@ static int64_t placeWindow(int64_t from, int64_t to,
   return place;
 }
 
-int64_t Epoch::fill(int64_t batch, MutableArrayRef<float> images,
-                    MutableArrayRef<int32_t> labels) const {
+/// The window of an image that belongs to the random bits of its example.
+static ImageWindow drawWindow(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
+                              const Augmentation &augmentation,
+                              const RandomStream &random, int64_t example) {
+  ImageWindow window;
+  window.height = from[1];
+  window.width = from[2];
+  window.toHeight = to[1];
+  window.toWidth = to[2];
+  // The number of draws is a part of what a seed means: it stays.
+  auto bits = [&](uint64_t draw) {
+    return random.bits(5 * static_cast<uint64_t>(example) + draw);
+  };
+  window.top = placeWindow(from[1], to[1], augmentation, bits(0), bits(1));
+  window.left = placeWindow(from[2], to[2], augmentation, bits(2), bits(3));
+  window.flip = augmentation.flip && (bits(4) >> 63) != 0;
+  return window;
+}
+
+/// Lets the processor fetch an example: shuffled ones are anywhere in memory.
+static void prefetch(const Dataset &data, int64_t example) {
+  constexpr int64_t cacheLine = 64;
+  bool isBytes = data.getElementType() == ElementType::U8;
+  const void *start =
+      isBytes ? static_cast<const void *>(data.getBytes(example).data())
+              : data.getFloats(example).data();
+  // No more than what the next cache of a core holds beside the batch.
+  int64_t size = std::min<int64_t>(
+      data.getNumElements() * (isBytes ? 1 : sizeof(float)), 1 << 14);
+  for (int64_t offset = 0; offset < size; offset += cacheLine)
+    LLVM_PREFETCH(static_cast<const char *>(start) + offset, /*rw=*/0,
+                  /*locality=*/3);
+}
+
+template <typename Label>
+int64_t Epoch::fillAll(int64_t batch, MutableArrayRef<float> images,
+                       MutableArrayRef<Label> labels) const {
   const BatchLoader::Plan &plan = *loader.plan;
   const Dataset &data = plan.data;
   int64_t batchSize = plan.options.batchSize;
@@ -209,32 +248,24 @@ int64_t Epoch::fill(int64_t batch, MutableArrayRef<float> images,
   int64_t count = std::min(batchSize, static_cast<int64_t>(order.size()) -
                                           batch * batchSize);
   llvm::fill(images.drop_front(count * plan.numElements), 0.0f);
-  llvm::fill(labels.drop_front(count), -1);
+  llvm::fill(labels.drop_front(count),
+             static_cast<Label>(plan.options.paddingLabel));
 
-  const Augmentation &augmentation = plan.options.augmentation;
   RandomStream random(
       RandomStream(plan.options.seed, "augmentation").bits(epoch));
+  ImageWindow row;
+  row.width = row.toWidth = plan.numElements;
   for (int64_t i : llvm::seq(count)) {
     int64_t example = order[batch * batchSize + i];
-    labels[i] = data.getLabels()[example];
-    ImageWindow window;
-    if (data.hasImages()) {
-      window.height = data.getShape()[1];
-      window.width = data.getShape()[2];
-      window.toHeight = plan.batchShape[2];
-      window.toWidth = plan.batchShape[3];
-      auto bits = [&](uint64_t draw) {
-        return random.bits(5 * example + draw);
-      };
-      window.top = placeWindow(window.height, window.toHeight, augmentation,
-                               bits(0), bits(1));
-      window.left = placeWindow(window.width, window.toWidth, augmentation,
-                                bits(2), bits(3));
-      window.flip = augmentation.flip && (bits(4) >> 63) != 0;
-    } else {
-      window.height = window.toHeight = 1;
-      window.width = window.toWidth = plan.numElements;
-    }
+    if (i + 1 < count)
+      prefetch(data, order[batch * batchSize + i + 1]);
+    labels[i] = static_cast<Label>(data.getLabels()[example]);
+    ImageWindow window =
+        data.hasImages()
+            ? drawWindow(data.getShape(),
+                         ArrayRef(plan.batchShape).drop_front(),
+                         plan.options.augmentation, random, example)
+            : row;
     float *to = images.data() + i * plan.numElements;
     if (data.getElementType() == ElementType::U8)
       writeWindow(data.getBytes(example).data(), window, plan.maps, to);
@@ -242,4 +273,14 @@ int64_t Epoch::fill(int64_t batch, MutableArrayRef<float> images,
       writeWindow(data.getFloats(example).data(), window, plan.maps, to);
   }
   return count;
+}
+
+int64_t Epoch::fill(int64_t batch, MutableArrayRef<float> images,
+                    MutableArrayRef<int32_t> labels) const {
+  return fillAll(batch, images, labels);
+}
+
+int64_t Epoch::fill(int64_t batch, MutableArrayRef<float> images,
+                    MutableArrayRef<float> labels) const {
+  return fillAll(batch, images, labels);
 }

@@ -54,6 +54,9 @@ struct BatchOptions {
   /// Whether the examples that are left after the last whole batch are left
   /// out. Else the last batch is padded, see `Epoch::fill`.
   bool dropLast = false;
+  /// The label of what the last batch is padded with: no class, or one in
+  /// [0, numClasses) for code that requires one.
+  int32_t paddingLabel = -1;
   /// Height and width of the images in a batch. Smaller images get a border on
   /// all sides (the smaller half above and to the left), of larger ones the
   /// middle is taken. 0: those of the data set.
@@ -72,7 +75,8 @@ class Epoch;
 class BatchLoader {
 public:
   /// Errors: sizes that are not positive, more examples in a batch than in the
-  /// data set where `dropLast` is set, image options for data that are no
+  /// data set where `dropLast` is set, a padding label that is neither -1 nor a
+  /// class, image options for data that are no
   /// images, a normalization of another number of channels or with a deviation
   /// that is not positive.
   static llvm::Expected<BatchLoader> create(Dataset data,
@@ -110,13 +114,20 @@ public:
   /// Writes batch number `batch`: `images` has the elements of `getBatchShape`,
   /// `labels` the batch size. Returns the number of examples: where the last
   /// batch has fewer than its size, the remaining elements become 0 and the
-  /// remaining labels -1.
+  /// remaining labels `paddingLabel`.
   int64_t fill(int64_t batch, llvm::MutableArrayRef<float> images,
                llvm::MutableArrayRef<int32_t> labels) const;
+  /// The same with labels as f32, which are exact up to 2^24 classes.
+  int64_t fill(int64_t batch, llvm::MutableArrayRef<float> images,
+               llvm::MutableArrayRef<float> labels) const;
 
 private:
   friend class BatchLoader;
   Epoch(BatchLoader loader, int64_t epoch);
+
+  template <typename Label>
+  int64_t fillAll(int64_t batch, llvm::MutableArrayRef<float> images,
+                  llvm::MutableArrayRef<Label> labels) const;
 
   BatchLoader loader;
   int64_t epoch;

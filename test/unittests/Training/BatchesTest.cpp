@@ -246,6 +246,18 @@ TEST(BatchesTest, IsTheSameInAnyThread) {
   EXPECT_EQ(actual, expected);
 }
 
+TEST(BatchesTest, WritesLabelsAsFloats) {
+  Dataset data = makeBytes({4}, 10, 1);
+  BatchOptions options;
+  options.batchSize = 4;
+  options.shuffle = false;
+  options.paddingLabel = 1;
+  BatchLoader loader = makeLoader(data, options);
+  std::vector<float> images(16), labels(4);
+  EXPECT_EQ(loader.startEpoch(0).fill(2, images, labels), 2);
+  EXPECT_EQ(labels, (std::vector<float>{2, 0, 1, 1}));
+}
+
 TEST(BatchesTest, DropsTheLastBatch) {
   Dataset data = makeBytes({4}, 10, 1);
   BatchOptions options;
@@ -269,6 +281,8 @@ TEST(BatchesTest, RejectsBadOptions) {
   };
   EXPECT_EQ(error(images, [](BatchOptions &o) { o.batchSize = 0; }),
             "requires a batch of at least one example, got 0");
+  EXPECT_EQ(error(images, [](BatchOptions &o) { o.paddingLabel = 3; }),
+            "requires a padding label in [-1, 3), got 3");
   EXPECT_EQ(error(images, [](BatchOptions &o) { o.augmentation.crop = -1; }),
             "requires sizes and distances of images that are not negative, got "
             "0x0, crop -1, shift 0");
