@@ -149,6 +149,10 @@ llvm::Error runCalibrateSuite(mlir::MLIRContext &context,
                               const BenchSettings &settings,
                               BenchReport &report);
 
+/// Batches for training, per second.
+llvm::Error runBatchesSuite(mlir::MLIRContext &context,
+                            const BenchSettings &settings, BenchReport &report);
+
 /// Predicted against measured times of operators.
 llvm::Error runPredictSuite(mlir::MLIRContext &context,
                             const BenchSettings &settings, BenchReport &report);

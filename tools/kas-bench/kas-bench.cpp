@@ -53,7 +53,8 @@ constexpr Suite suites[] = {
      runCalibrateSuite},
     {"predict", "predicted against measured times of operators",
      runPredictSuite},
-    {"dag", "sampled kernels of the tensor level", runDagSuite}};
+    {"dag", "sampled kernels of the tensor level", runDagSuite},
+    {"batches", "batches of images for training", runBatchesSuite}};
 
 /// What is measured, and the suites, for `--help`.
 std::string getOverview() {
