@@ -18,7 +18,6 @@ using namespace kas;
 using namespace kas::training;
 using llvm::createStringError;
 using llvm::Error;
-using llvm::StringRef;
 using llvm::Twine;
 
 Error kas::training::appendCifar(const DataFile &file, int64_t labelBytes,

@@ -16,7 +16,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/ADT/Twine.h"
 
 using namespace kas;
 using namespace kas::training;
@@ -24,7 +23,6 @@ using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
-using llvm::Twine;
 
 static std::optional<NumberType> getNpyType(StringRef dtype) {
   return llvm::StringSwitch<std::optional<NumberType>>(dtype)

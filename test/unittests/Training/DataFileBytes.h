@@ -90,6 +90,16 @@ inline std::string getCompressedNpz() {
       "0200000000");
 }
 
+/// An idx file of u8 6x3x4, the values i * 7 + i * i / 5, that Python's module
+/// gzip compressed.
+inline std::string getCompressedIdx() {
+  return llvm::fromHex(
+      "1f8b08000000000002ff6360e06066606060036210cdc2c0ce2726af6168e5e21f95"
+      "5a50d3396df1867d67efbcfec525ad63eb9750dc3673cd81abaffe8b683946e4b7cd"
+      "db7ee125938c79506ec79283f77e4b9885964cde74e9b3886958c5ec7d0f018bbbab"
+      "5758000000");
+}
+
 /// A file of CIFAR's binary format: records of labels and 3072 bytes.
 inline std::string makeCifar(uint64_t seed, int64_t count, int64_t labelBytes,
                              int classes) {

@@ -48,6 +48,17 @@ TEST_F(DataFilesTest, ReadsIdx) {
   EXPECT_EQ(llvm::toStringRef(data->getBytes(2)), StringRef(pixels).substr(16));
 }
 
+TEST_F(DataFilesTest, ReadsCompressedIdx) {
+  auto data = load(getCompressedIdx(), makeIdx(8, {6}, "\1\1\1\1\1\1"));
+  ASSERT_TRUE(bool(data)) << llvm::toString(data.takeError());
+  EXPECT_EQ(data->size(), 6);
+  for (int64_t i = 0; i < 72; ++i)
+    EXPECT_EQ(data->getBytes(i / 12)[i % 12], (i * 7 + i * i / 5) % 256);
+  expectError(errorOf(load(StringRef(getCompressedIdx()).drop_back(),
+                           makeIdx(8, {6}, "\1\1\1\1\1\1"))),
+              "images': the compressed data is broken");
+}
+
 TEST_F(DataFilesTest, ReadsNumbersOfOtherTypes) {
   // Big-endian f32 0.5 and -2, labels as i32.
   StringRef floats("\x3f\0\0\0\xc0\0\0\0", 8);
@@ -217,6 +228,21 @@ TEST_F(DataFilesTest, ReadsNpy) {
   EXPECT_FALSE(data->hasImages());
   EXPECT_EQ(data->getFloats(1)[0], 3.0f);
   EXPECT_EQ(data->getNumClasses(), 4);
+}
+
+/// The values of a stored member start at any byte of the file.
+TEST_F(DataFilesTest, ReadsFloatsAtAnyAddress) {
+  for (const char *other : {"", "a", "ab", "abc"}) {
+    auto data = loadDataset(
+        "npz:" +
+        write("a.npz",
+              makeZip({{"other", other},
+                       {"x.npy", makeNpy("<f4", "2, 2", bytesOf({1, 2, 3, 4}))},
+                       {"y.npy", makeNpy("|u1", "2,", "\1\1")}})));
+    ASSERT_TRUE(bool(data)) << llvm::toString(data.takeError());
+    EXPECT_EQ(data->getFloats(1)[1], 4.0f);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data->getFloats(0).data()) % 4, 0u);
+  }
 }
 
 TEST_F(DataFilesTest, RejectsBrokenNpz) {

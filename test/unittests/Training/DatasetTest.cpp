@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "kas/Training/Dataset.h"
 #include "DataFileBytes.h"
+#include "kas/Training/Batches.h"
 #include "gtest/gtest.h"
 #include <set>
 
@@ -105,6 +106,10 @@ TEST(DatasetTest, ReadsFashionMnist) {
   EXPECT_EQ(train->size(), 60000);
   EXPECT_EQ(train->getShape(), llvm::ArrayRef<int64_t>({1, 28, 28}));
   EXPECT_EQ(train->getNumClasses(), 10);
+  // The numbers that are usually given for it.
+  Normalization normalization = computeNormalization(*train);
+  EXPECT_NEAR(normalization.mean[0], 0.2860, 5e-5);
+  EXPECT_NEAR(normalization.deviation[0], 0.3530, 5e-5);
   auto test = loadDataset("fashion-mnist", DatasetPart::Test);
   ASSERT_TRUE(bool(test)) << llvm::toString(test.takeError());
   EXPECT_EQ(test->size(), 10000);

@@ -94,6 +94,14 @@ TEST(MutatedFilesTest, Idx) {
                  directory);
 }
 
+TEST(MutatedFilesTest, CompressedIdx) {
+  TemporaryDirectory directory;
+  checkMutations(
+      "idx:@x,@y",
+      {{"x", getCompressedIdx()}, {"y", makeIdx(8, {6}, randomBytes(2, 6, 7))}},
+      directory);
+}
+
 TEST(MutatedFilesTest, IdxOfFloats) {
   TemporaryDirectory directory;
   std::string zeros(6 * 2 * 8, '\0'), labels(6 * 4, '\0');
