@@ -32,3 +32,28 @@ func.func @in_turn(%x: memref<8x8xf32>, %a: memref<8x8xf32>, %b: memref<8x8xf32>
   memref.dealloc %t : memref<8x8xf32>
   return
 }
+
+// A loop that prefetches what was packed does not write it.
+//
+// CHECK-LABEL: func.func @prefetched_prepare(
+// CHECK:         linalg.transpose
+// CHECK:       func.func @prefetched(
+// CHECK-NOT:     linalg.transpose
+// CHECK:         memref.prefetch
+func.func @prefetched(%x: memref<8xf32>, %a: memref<8x8xf32>, %y: memref<8xf32>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %eight = arith.constant 8 : index
+  %t = memref.alloc() : memref<8x8xf32>
+  linalg.transpose ins(%a : memref<8x8xf32>) outs(%t : memref<8x8xf32>) permutation = [1, 0]
+  scf.for %i = %zero to %eight step %one {
+    memref.prefetch %a[%i, %zero], read, locality<2>, data : memref<8x8xf32>
+    memref.prefetch %t[%i, %zero], read, locality<2>, data : memref<8x8xf32>
+    %0 = memref.load %x[%i] : memref<8xf32>
+    %1 = memref.load %t[%i, %i] : memref<8x8xf32>
+    %2 = arith.mulf %0, %1 : f32
+    memref.store %2, %y[%i] : memref<8xf32>
+  }
+  memref.dealloc %t : memref<8x8xf32>
+  return
+}

@@ -40,7 +40,8 @@ bool isWritten(Value buffer) {
   return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
     if (isa<ViewLikeOpInterface>(user))
       return llvm::any_of(user->getResults(), isWritten);
-    if (isa<vector::LoadOp, vector::MaskedLoadOp, vector::GatherOp>(user))
+    if (isa<vector::LoadOp, vector::MaskedLoadOp, vector::GatherOp,
+            memref::PrefetchOp>(user))
       return false;
     auto effects = dyn_cast<MemoryEffectOpInterface>(user);
     return !effects ||
@@ -72,7 +73,8 @@ struct Accesses {
 
 private:
   void add(Operation *op) {
-    if (isa<memref::AllocOp, memref::AllocaOp>(op))
+    // A hint for the cache has no effects, but does not say so.
+    if (isa<memref::AllocOp, memref::AllocaOp, memref::PrefetchOp>(op))
       return;
     auto interface = dyn_cast<MemoryEffectOpInterface>(op);
     // What is in its regions is looked at.
