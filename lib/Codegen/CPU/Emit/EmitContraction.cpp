@@ -208,6 +208,18 @@ static void emitPlan(OpBuilder &builder, Location loc,
                    std::get<RowVectorPlan>(choice.plan), target, options);
 }
 
+std::optional<int64_t>
+kas::codegen::getContractionTime(const StridedContraction &contraction,
+                                 const ContractionOptions &options) {
+  std::optional<CombinedInputs> combined = CombinedInputs::get(contraction);
+  FailureOr<ContractionChoice> choice = chooseContraction(
+      combined ? combined->getRemainder() : contraction,
+      ContractionTarget(options.target), options, [](const Twine &) {});
+  if (failed(choice))
+    return std::nullopt;
+  return choice->time;
+}
+
 LogicalResult kas::codegen::emitContraction(
     OpBuilder &builder, Location loc, const StridedContraction &contraction,
     const ContractionOptions &options,

@@ -415,6 +415,12 @@ kas::codegen::makeRowVectorPlan(const StridedContraction &contraction,
                 Twine(schedule.getVectors()));
   }
 
+  // What is packed at each call is read once for each of its rows.
+  constexpr int64_t packingTime = 16;
+  if (!contraction.scalarInputs.front().isPrepared)
+    plan.time += contraction.getExtent(contraction.batches) *
+                 plan.getNumBlocks(rows) * plan.getBlockRows() *
+                 contraction.getExtent(contraction.reductions) * packingTime;
   int64_t items =
       contraction.getExtent(contraction.batches) * plan.getNumBlocks(rows);
   int64_t outermost = contraction.loops[contraction.columns.front()].extent;

@@ -79,7 +79,8 @@ struct RowVectorPlan {
   /// many of them come before each dimension; empty where the data is read as
   /// it is.
   llvm::SmallVector<int64_t> dataShape, borderedShape, bordersBefore;
-  /// Estimated time, in halves of a cycle, without packing.
+  /// Estimated time, in halves of a cycle; without packing where that is done
+  /// ahead of the calls.
   int64_t time = 0;
 
   int64_t getNumRegisterColumns() const {

@@ -306,7 +306,8 @@ static FailureOr<PackedAccess> getPackedAccess(const Contraction::Input &input,
 
 FailureOr<StridedContraction>
 StridedContraction::get(const Contraction &source, Value output,
-                        Contraction::EmitReasonFn emitReason) {
+                        Contraction::EmitReasonFn emitReason,
+                        ArrayRef<bool> prepared) {
   auto fail = [&](const Twine &reason) {
     emitReason(reason);
     return failure();
@@ -325,7 +326,7 @@ StridedContraction::get(const Contraction &source, Value output,
     return fail("its output has one element");
 
   SmallVector<Interval> ranges = source.getRanges();
-  for (const Contraction::Input &input : source.inputs) {
+  for (auto [number, input] : llvm::enumerate(source.inputs)) {
     bool isVector = llvm::any_of(input.indices, [&](AffineExpr expr) {
       return expr.isFunctionOfDim(*vectorLoop);
     });
@@ -345,6 +346,7 @@ StridedContraction::get(const Contraction &source, Value output,
     if (!contraction.guards.empty() && !staysInside(input, ranges))
       return fail("an input that is constant along the output's last "
                   "dimension is clipped");
+    strided->isPrepared = prepared.empty() || prepared[number];
     contraction.scalarInputs.push_back(*strided);
   }
   dropUnitLoops(contraction);

@@ -33,6 +33,8 @@ struct StridedAccess {
   llvm::SmallVector<int64_t> strides;
   /// One more than the largest address of the buffer.
   int64_t size = 0;
+  /// Whether a copy is made ahead of the calls where weights are prepared.
+  bool isPrepared = true;
 };
 
 /// A buffer and the address of its element as any expression of the loops: for
@@ -97,10 +99,11 @@ struct StridedContraction {
   static mlir::FailureOr<StridedContraction>
   match(mlir::linalg::LinalgOp op, Contraction::EmitReasonFn emitReason);
 
-  /// `source` on buffers of identity layout. It does not accumulate.
+  /// `source` on buffers of identity layout, of which some are `prepared`, or
+  /// all. It does not accumulate.
   static mlir::FailureOr<StridedContraction>
   get(const Contraction &source, mlir::Value output,
-      Contraction::EmitReasonFn emitReason);
+      Contraction::EmitReasonFn emitReason, llvm::ArrayRef<bool> prepared = {});
 
   /// The buffer that holds a tensor.
   using ToBufferFn = llvm::function_ref<mlir::Value(mlir::Value)>;
@@ -216,6 +219,11 @@ emitContraction(mlir::OpBuilder &builder, mlir::Location loc,
                 const ContractionOptions &options,
                 llvm::function_ref<void(const llvm::Twine &)> emitReason,
                 bool *tookTail = nullptr);
+
+/// The time that `emitContraction` goes by, in halves of a cycle; nothing where
+/// it fails.
+std::optional<int64_t> getContractionTime(const StridedContraction &contraction,
+                                          const ContractionOptions &options);
 
 /// The category of the remarks on panels.
 constexpr llvm::StringLiteral panelRemarks = "kas-panels";

@@ -12,17 +12,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Emit/ContractionTail.h"
-#include "../Strategy/StridedContraction.h"
+#include "../Strategy/Rearrangement.h"
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
 #include "kas/Conversion/KasGradient.h"
 #include "kas/Conversion/KasToAffine.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "kas-pack-operators"
@@ -69,23 +71,40 @@ public:
     return buffer;
   }
   Value makeOutput() {
-    auto type = cast<MemRefType>(getBufferType(op->getResult(0)));
+    return makeBuffer(cast<ShapedType>(op->getResult(0).getType()).getShape());
+  }
+  Value makeBuffer(ArrayRef<int64_t> shape) {
+    auto type = MemRefType::get(shape, rewriter.getF32Type());
     auto buffer = memref::AllocOp::create(rewriter, loc, type,
                                           rewriter.getI64IntegerAttr(64));
     made.push_back(buffer);
     return buffer;
+  }
+  /// The buffers of the weights' copies.
+  SmallVector<Value> makeCopies(const Contraction &contraction,
+                                const Rearrangement &rearrangement) {
+    return llvm::map_to_vector(
+        rearrangement.copies, [&](const Rearrangement::Copy &copy) {
+          return makeBuffer(Rearrangement::getShape(contraction, copy.loops));
+        });
   }
   /// Emits the loops and replaces the operation. Leaves all as it was on
   /// failure.
   LogicalResult emit(const StridedContraction &contraction,
                      ContractionTail tail,
                      function_ref<void(const Twine &)> emitReason);
-  /// Removes the buffers again.
-  void undo() {
-    for (Operation *buffer : llvm::reverse(made))
+  /// The same with the tensors of `source` in other layouts.
+  LogicalResult emit(const Contraction &source, Value output,
+                     const Rearrangement &rearrangement,
+                     ArrayRef<bool> prepared,
+                     function_ref<void(const Twine &)> emitReason);
+  /// Removes the buffers again, but for the first ones.
+  void undo(size_t numKept = 0) {
+    for (Operation *buffer : llvm::reverse(ArrayRef(made).drop_front(numKept)))
       rewriter.eraseOp(buffer);
-    made.clear();
+    made.truncate(numKept);
   }
+  size_t getNumMade() const { return made.size(); }
 
 private:
   static BaseMemRefType getBufferType(Value tensor) {
@@ -93,12 +112,38 @@ private:
         cast<TensorType>(tensor.getType()));
   }
 
+  /// `last` is replaced by what is in `buffer`.
+  void replace(Operation *last, Value buffer);
+
   Operation *op;
   ContractionOptions options;
   Location loc;
   IRRewriter rewriter;
   linalg::GenericOp reader;
   SmallVector<Operation *> made;
+};
+
+/// Whether a tensor is an argument of the function but the first, or made of
+/// such alone: what is computed of it can be prepared.
+bool isFromWeights(Value tensor) {
+  if (auto argument = dyn_cast<BlockArgument>(tensor))
+    return isa<func::FuncOp>(argument.getOwner()->getParentOp()) &&
+           argument.getArgNumber() != 0;
+  Operation *op = tensor.getDefiningOp();
+  return op && isMemoryEffectFree(op) &&
+         llvm::all_of(op->getOperands(), isFromWeights);
+}
+
+/// Removes the buffers that were made since, at its end.
+class PackingScope {
+public:
+  explicit PackingScope(Packing &packing)
+      : packing(packing), numBefore(packing.getNumMade()) {}
+  ~PackingScope() { packing.undo(numBefore); }
+
+private:
+  Packing &packing;
+  size_t numBefore;
 };
 
 struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
@@ -117,8 +162,14 @@ struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
                linalgOp && readsPadding(linalgOp))
         padded.push_back(linalgOp);
     });
-    for (ApplyOp apply : applies)
-      if (failed(lower(apply)))
+    // Before any of them is replaced.
+    auto fromWeights = llvm::map_to_vector(applies, [&](ApplyOp apply) {
+      return llvm::map_to_vector<4>(apply->getOperands(), [&](Value tensor) {
+        return prepared && isFromWeights(tensor);
+      });
+    });
+    for (auto [apply, isWeight] : llvm::zip_equal(applies, fromWeights))
+      if (failed(lower(apply, isWeight)))
         return signalPassFailure();
     for (ApplyGradientOp gradient : gradients)
       lowerGradient(gradient);
@@ -138,7 +189,7 @@ private:
     return options;
   }
 
-  LogicalResult lower(ApplyOp apply);
+  LogicalResult lower(ApplyOp apply, ArrayRef<bool> fromWeights);
   void lowerGradient(ApplyGradientOp apply);
   void lowerPadded(linalg::LinalgOp op);
 };
@@ -163,16 +214,88 @@ LogicalResult Packing::emit(const StridedContraction &contraction,
   }
   LDBG() << loc << ": packed" << (tookTail ? " with its tail" : "");
   Operation *last = tookTail && tail.elementwise ? tail.elementwise : op;
-  auto result = bufferization::ToTensorOp::create(
-      rewriter, loc, op->getResult(0).getType(), contraction.output.buffer,
-      /*restrict=*/true, /*writable=*/true);
-  rewriter.replaceOp(last, result.getResult());
+  replace(last, contraction.output.buffer);
   if (last != op)
     rewriter.eraseOp(op);
   return success();
 }
 
-LogicalResult PackOperators::lower(ApplyOp apply) {
+void Packing::replace(Operation *last, Value buffer) {
+  auto result = bufferization::ToTensorOp::create(
+      rewriter, loc, op->getResult(0).getType(), buffer, /*restrict=*/true,
+      /*writable=*/true);
+  rewriter.replaceOp(last, result.getResult());
+}
+
+LogicalResult Packing::emit(const Contraction &source, Value output,
+                            const Rearrangement &rearrangement,
+                            ArrayRef<bool> prepared,
+                            function_ref<void(const Twine &)> emitReason) {
+  SmallVector<Value> copies = makeCopies(source, rearrangement);
+  Value sums = output;
+  if (!rearrangement.outputLoops.empty())
+    sums =
+        makeBuffer(Rearrangement::getShape(source, rearrangement.outputLoops));
+  Contraction rearranged = rearrangement.apply(source, copies);
+  FailureOr<StridedContraction> contraction =
+      StridedContraction::get(rearranged, sums, emitReason, prepared);
+  if (failed(contraction))
+    return failure();
+  emitCopies(rewriter, loc, source, rearrangement, copies);
+  if (failed(emitContraction(rewriter, loc, *contraction, options, emitReason)))
+    llvm_unreachable("it had a time");
+  if (sums != output)
+    emitTransposition(rewriter, loc, source, rearrangement, sums, output,
+                      options.threads);
+  remark::passed(loc,
+                 remark::RemarkOpts::name("Rearranged").category(panelRemarks))
+      << remark::metric("copiedWeights", rearrangement.copies.size())
+      << remark::metric("transposedOutput", sums != output);
+  replace(op, output);
+  return success();
+}
+
+/// The rearrangement in which `source` takes the least time; nothing where that
+/// is no less than `time`, that of how it is.
+static std::optional<Rearrangement>
+chooseRearrangement(const Contraction &source, Packing &packing, Value output,
+                    ArrayRef<bool> prepared, const ContractionOptions &options,
+                    std::optional<int64_t> time) {
+  // Others are not even looked at where tiles are about as fast as they can be.
+  ContractionTarget target(options.target);
+  int64_t points = 1;
+  for (const Contraction::Loop &loop : source.loops)
+    points *= loop.extent;
+  int64_t ideal = points / target.lanes * target.getOperationTime(target.lanes);
+  std::optional<Rearrangement> best;
+  if (time && *time <= 2 * ideal)
+    return best;
+  auto type = cast<MemRefType>(output.getType());
+  for (Rearrangement &tried : getRearrangements(source, type, prepared)) {
+    PackingScope scope(packing);
+    Contraction rearranged =
+        tried.apply(source, packing.makeCopies(source, tried));
+    Value sums = tried.outputLoops.empty()
+                     ? output
+                     : packing.makeBuffer(
+                           Rearrangement::getShape(source, tried.outputLoops));
+    FailureOr<StridedContraction> contraction = StridedContraction::get(
+        rearranged, sums, [](const Twine &) {}, prepared);
+    if (failed(contraction))
+      continue;
+    std::optional<int64_t> found = getContractionTime(*contraction, options);
+    if (!found)
+      continue;
+    *found += tried.getTime(source);
+    if (time && *found >= *time)
+      continue;
+    time = found;
+    best = std::move(tried);
+  }
+  return best;
+}
+
+LogicalResult PackOperators::lower(ApplyOp apply, ArrayRef<bool> fromWeights) {
   OperatorOp op = apply.getOperator();
   if (!op || !op.isConcrete())
     return success();
@@ -181,10 +304,33 @@ LogicalResult PackOperators::lower(ApplyOp apply) {
   auto emitReason = [&](const Twine &reason) {
     remarkNotPacked(apply, op.getSymName(), reason);
   };
-  auto toBuffer = [&](Value tensor) { return packing.toBuffer(tensor); };
+  auto inputs = llvm::map_to_vector(apply->getOperands(), [&](Value tensor) {
+    return packing.toBuffer(tensor);
+  });
+  Value output = packing.makeOutput();
+  FailureOr<Contraction> source =
+      Contraction::match(getCoordinates(op), inputs, emitReason);
+  if (failed(source)) {
+    packing.undo();
+    return failure(options.schedule != nullptr);
+  }
+  std::string reason;
   FailureOr<StridedContraction> contraction = StridedContraction::get(
-      apply, toBuffer, packing.makeOutput(), emitReason);
+      *source, output, [&](const Twine &text) { reason = text.str(); },
+      fromWeights);
+  if (!options.schedule && algorithm == ConvolutionAlgorithm::Auto) {
+    std::optional<int64_t> time;
+    if (succeeded(contraction))
+      time = getContractionTime(*contraction, options);
+    if (auto rearrangement = chooseRearrangement(*source, packing, output,
+                                                 fromWeights, options, time)) {
+      ++numPacked;
+      return packing.emit(*source, output, *rearrangement, fromWeights,
+                          emitReason);
+    }
+  }
   if (failed(contraction)) {
+    emitReason(reason);
     packing.undo();
     return failure(options.schedule != nullptr);
   }

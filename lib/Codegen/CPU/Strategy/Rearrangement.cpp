@@ -1,0 +1,215 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rearrangement.h"
+#include "RowVectorPlan.h"
+
+using namespace kas;
+using namespace kas::codegen;
+using namespace mlir;
+
+SmallVector<int64_t> Rearrangement::getShape(const Contraction &contraction,
+                                             ArrayRef<unsigned> loops) {
+  return llvm::map_to_vector(
+      loops, [&](unsigned loop) { return contraction.loops[loop].extent; });
+}
+
+Contraction Rearrangement::apply(const Contraction &contraction,
+                                 ValueRange copied) const {
+  Contraction result = contraction;
+  MLIRContext *context = contraction.output.front().getContext();
+  auto getDims = [&](ArrayRef<unsigned> loops) {
+    return llvm::map_to_vector(
+        loops, [&](unsigned loop) { return getAffineDimExpr(loop, context); });
+  };
+  for (auto [copy, value] : llvm::zip_equal(copies, copied)) {
+    Contraction::Input &input = result.inputs[copy.input];
+    input.value = value;
+    input.indices.clear();
+    llvm::append_range(input.indices, getDims(copy.loops));
+  }
+  if (!outputLoops.empty()) {
+    result.output.clear();
+    llvm::append_range(result.output, getDims(outputLoops));
+  }
+  return result;
+}
+
+int64_t Rearrangement::getTime(const Contraction &contraction) const {
+  // A load and a store of a single element, and what they wait for.
+  constexpr int64_t elementTime = 4;
+  int64_t elements = 1;
+  for (unsigned loop : outputLoops)
+    elements *= contraction.loops[loop].extent;
+  return outputLoops.empty() ? 0 : elements * elementTime;
+}
+
+namespace {
+
+/// The address in a dense buffer as a sum of loops, or for those that it is no
+/// such sum of, that they are not.
+struct LoopStrides {
+  LoopStrides(ArrayRef<int64_t> shape, ArrayRef<AffineExpr> indices,
+              unsigned numLoops);
+
+  bool dependsOn(unsigned loop) const {
+    return !strides[loop] || *strides[loop] != 0;
+  }
+  bool isLinear() const { return !llvm::is_contained(strides, std::nullopt); }
+
+  SmallVector<std::optional<int64_t>> strides;
+};
+
+/// Finds the loops of one contraction that vectors may run along.
+class Finder {
+public:
+  Finder(const Contraction &contraction, MemRefType output,
+         ArrayRef<bool> prepared);
+  SmallVector<Rearrangement> run() const;
+
+private:
+  std::optional<unsigned> getLastLoop() const;
+  SmallVector<unsigned> getColumnsLast() const;
+  void addCopies(Rearrangement &rearrangement, unsigned vectorLoop) const;
+
+  const Contraction &contraction;
+  ArrayRef<bool> prepared;
+  unsigned numLoops;
+  LoopStrides output;
+  SmallVector<LoopStrides> inputs;
+};
+
+ArrayRef<int64_t> getShape(const Contraction::Input &input) {
+  return cast<ShapedType>(input.value.getType()).getShape();
+}
+
+} // namespace
+
+LoopStrides::LoopStrides(ArrayRef<int64_t> shape, ArrayRef<AffineExpr> indices,
+                         unsigned numLoops)
+    : strides(numLoops, 0) {
+  int64_t size = 1;
+  for (auto [expr, extent] :
+       llvm::zip_equal(llvm::reverse(indices), llvm::reverse(shape))) {
+    for (unsigned loop = 0; loop < numLoops; ++loop) {
+      std::optional<int64_t> step = getCoefficient(expr, loop);
+      if (step && strides[loop])
+        *strides[loop] += *step * size;
+      else
+        strides[loop] = std::nullopt;
+    }
+    size *= extent;
+  }
+}
+
+Finder::Finder(const Contraction &contraction, MemRefType output,
+               ArrayRef<bool> prepared)
+    : contraction(contraction), prepared(prepared),
+      numLoops(contraction.loops.size()),
+      output(output.getShape(), contraction.output, numLoops) {
+  for (const Contraction::Input &input : contraction.inputs)
+    inputs.emplace_back(getShape(input), input.indices, numLoops);
+}
+
+/// The loop that steps along the output's last dimension.
+std::optional<unsigned> Finder::getLastLoop() const {
+  std::optional<unsigned> last;
+  for (auto [number, loop] : llvm::enumerate(contraction.loops))
+    if (loop.extent > 1 && output.strides[number] == 1)
+      last = number;
+  return last;
+}
+
+/// The loops of the output, those that the data alone steps with at the end, in
+/// the order of the data; nothing where these are in that place already, or are
+/// too short.
+SmallVector<unsigned> Finder::getColumnsLast() const {
+  constexpr int64_t shortest = 4;
+  SmallVector<unsigned> order, columns;
+  for (unsigned loop = 0; loop < numLoops; ++loop) {
+    if (contraction.loops[loop].isReduction ||
+        contraction.loops[loop].extent == 1)
+      continue;
+    auto follows = [&](const LoopStrides &input) {
+      return input.dependsOn(loop);
+    };
+    bool isColumn = follows(inputs.front()) && inputs.front().strides[loop] &&
+                    llvm::none_of(ArrayRef(inputs).drop_front(), follows);
+    (isColumn ? columns : order).push_back(loop);
+  }
+  auto outside = [&](unsigned a, unsigned b) {
+    return std::pair(-*output.strides[a], a) <
+           std::pair(-*output.strides[b], b);
+  };
+  auto before = [&](unsigned a, unsigned b) {
+    const LoopStrides &data = inputs.front();
+    return std::pair(-std::abs(*data.strides[a]), a) <
+           std::pair(-std::abs(*data.strides[b]), b);
+  };
+  llvm::sort(order, outside);
+  llvm::sort(columns, before);
+  if (columns.empty() || columns.back() == getLastLoop())
+    return {};
+  int64_t together = 1;
+  for (unsigned loop : columns)
+    together *= contraction.loops[loop].extent;
+  if (together < shortest)
+    return {};
+  order.append(columns);
+  return order;
+}
+
+/// Copies of the weights that vectors along `vectorLoop` or sums of loops
+/// cannot read as they are.
+void Finder::addCopies(Rearrangement &rearrangement,
+                       unsigned vectorLoop) const {
+  constexpr int64_t maxElements = 1 << 24;
+  for (unsigned number = 1; number < inputs.size(); ++number) {
+    const LoopStrides &input = inputs[number];
+    std::optional<int64_t> step = input.strides[vectorLoop];
+    if (!prepared[number] || (input.isLinear() && (*step == 0 || *step == 1)))
+      continue;
+    Rearrangement::Copy copy{number, {}};
+    for (bool isReduction : {false, true})
+      for (unsigned loop = 0; loop < numLoops; ++loop)
+        if (contraction.loops[loop].isReduction == isReduction &&
+            loop != vectorLoop && input.dependsOn(loop))
+          copy.loops.push_back(loop);
+    if (input.dependsOn(vectorLoop))
+      copy.loops.push_back(vectorLoop);
+    int64_t elements = 1;
+    for (unsigned loop : copy.loops)
+      elements *= contraction.loops[loop].extent;
+    if (elements <= maxElements)
+      rearrangement.copies.push_back(std::move(copy));
+  }
+}
+
+SmallVector<Rearrangement> Finder::run() const {
+  SmallVector<Rearrangement> found;
+  std::optional<unsigned> last = getLastLoop();
+  if (!last || !output.isLinear())
+    return found;
+  Rearrangement copies;
+  addCopies(copies, *last);
+  if (!copies.empty())
+    found.push_back(copies);
+  Rearrangement transposed;
+  transposed.outputLoops = getColumnsLast();
+  if (!transposed.outputLoops.empty()) {
+    addCopies(transposed, transposed.outputLoops.back());
+    found.push_back(transposed);
+  }
+  return found;
+}
+
+SmallVector<Rearrangement>
+kas::codegen::getRearrangements(const Contraction &contraction,
+                                MemRefType output, ArrayRef<bool> prepared) {
+  return Finder(contraction, output, prepared).run();
+}
