@@ -51,8 +51,9 @@ int64_t Rearrangement::getTime(const Contraction &contraction) const {
 
 namespace {
 
-/// The address in a dense buffer as a sum of loops, or for those that it is no
-/// such sum of, that they are not.
+/// How the address in a dense buffer steps with each loop; nothing for those
+/// that it is no sum of. Where it goes around at the end of a dimension, it
+/// steps as before that.
 struct LoopStrides {
   LoopStrides(ArrayRef<int64_t> shape, ArrayRef<AffineExpr> indices,
               unsigned numLoops);
@@ -60,9 +61,9 @@ struct LoopStrides {
   bool dependsOn(unsigned loop) const {
     return !strides[loop] || *strides[loop] != 0;
   }
-  bool isLinear() const { return !llvm::is_contained(strides, std::nullopt); }
 
   SmallVector<std::optional<int64_t>> strides;
+  bool isLinear = true;
 };
 
 /// Finds the loops of one contraction that vectors may run along.
@@ -90,6 +91,24 @@ ArrayRef<int64_t> getShape(const Contraction::Input &input) {
 
 } // namespace
 
+/// `expr` without what goes around in it.
+static AffineExpr dropPeriods(AffineExpr expr) {
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return expr;
+  AffineExpr left = dropPeriods(binary.getLHS());
+  switch (expr.getKind()) {
+  case AffineExprKind::Mod:
+    return left;
+  case AffineExprKind::Add:
+    return left + dropPeriods(binary.getRHS());
+  case AffineExprKind::Mul:
+    return left * binary.getRHS();
+  default:
+    return expr;
+  }
+}
+
 LoopStrides::LoopStrides(ArrayRef<int64_t> shape, ArrayRef<AffineExpr> indices,
                          unsigned numLoops)
     : strides(numLoops, 0) {
@@ -98,6 +117,9 @@ LoopStrides::LoopStrides(ArrayRef<int64_t> shape, ArrayRef<AffineExpr> indices,
        llvm::zip_equal(llvm::reverse(indices), llvm::reverse(shape))) {
     for (unsigned loop = 0; loop < numLoops; ++loop) {
       std::optional<int64_t> step = getCoefficient(expr, loop);
+      isLinear &= step.has_value();
+      if (!step)
+        step = getCoefficient(dropPeriods(expr), loop);
       if (step && strides[loop])
         *strides[loop] += *step * size;
       else
@@ -153,14 +175,12 @@ SmallVector<unsigned> Finder::getColumnsLast() const {
   };
   llvm::sort(order, outside);
   llvm::sort(columns, before);
-  if (columns.empty() || columns.back() == getLastLoop())
-    return {};
   int64_t together = 1;
   for (unsigned loop : columns)
     together *= contraction.loops[loop].extent;
-  if (together < shortest)
-    return {};
   order.append(columns);
+  if (together < shortest || llvm::is_sorted(order, outside))
+    return {};
   return order;
 }
 
@@ -172,7 +192,7 @@ void Finder::addCopies(Rearrangement &rearrangement,
   for (unsigned number = 1; number < inputs.size(); ++number) {
     const LoopStrides &input = inputs[number];
     std::optional<int64_t> step = input.strides[vectorLoop];
-    if (!prepared[number] || (input.isLinear() && (*step == 0 || *step == 1)))
+    if (!prepared[number] || (input.isLinear && (*step == 0 || *step == 1)))
       continue;
     Rearrangement::Copy copy{number, {}};
     for (bool isReduction : {false, true})
@@ -193,7 +213,8 @@ void Finder::addCopies(Rearrangement &rearrangement,
 SmallVector<Rearrangement> Finder::run() const {
   SmallVector<Rearrangement> found;
   std::optional<unsigned> last = getLastLoop();
-  if (!last || !output.isLinear())
+  // Data alone is better copied once than twice.
+  if (!last || !output.isLinear || inputs.size() == 1)
     return found;
   Rearrangement copies;
   addCopies(copies, *last);
