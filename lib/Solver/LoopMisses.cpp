@@ -11,73 +11,86 @@
 
 using namespace kas::solver;
 
-/// Units of `unit` elements that `access` touches within the loops `order`.
-static double countUnits(const StageNest &nest, const StageNest::Access &access,
-                         llvm::ArrayRef<unsigned> order, int64_t unit) {
-  double distinct = 1;
-  llvm::SmallVector<std::pair<int64_t, int64_t>, 12> steps;
-  for (unsigned loop : order) {
-    if (!access.dependsOn(loop))
-      continue;
-    distinct *= nest.loops[loop].extent;
-    steps.emplace_back(std::abs(access.strides[loop]), nest.loops[loop].extent);
-  }
-  llvm::sort(steps);
-  // What lies together shares units.
-  int64_t reach = 1;
-  double perUnit = 1;
-  for (auto [stride, extent] : steps) {
-    if (stride == 0 || stride >= unit || stride > 2 * reach)
-      break;
-    int64_t next = stride * (extent - 1) + reach;
-    perUnit *= extent;
-    reach = next;
-    if (reach >= unit) {
-      perUnit *= static_cast<double>(unit) / reach;
-      break;
-    }
-  }
-  return std::min(distinct / std::max(perUnit, 1.0),
-                  static_cast<double>(access.elements));
+LoopMisses::LoopMisses(const StageNest &nest, llvm::ArrayRef<unsigned> order,
+                       int64_t unit)
+    : nest(nest), order(order), unit(unit) {
+  tensors.push_back(makeTensor(nest.data));
+  tensors.push_back(makeTensor(nest.output));
+  if (nest.hasWeight)
+    tensors.push_back(makeTensor(nest.weight));
 }
 
-double kas::solver::countMisses(const StageNest &nest,
-                                llvm::ArrayRef<unsigned> order, int64_t unit,
-                                double capacity) {
-  auto count = [&](llvm::ArrayRef<unsigned> inner) {
-    double units = countUnits(nest, nest.data, inner, unit) +
-                   countUnits(nest, nest.output, inner, unit);
-    return nest.hasWeight ? units + countUnits(nest, nest.weight, inner, unit)
-                          : units;
-  };
-  // The largest set of inner loops that fits.
-  size_t fitting = 0;
-  while (fitting < order.size() &&
-         count(order.take_back(fitting + 1)) <= capacity)
-    ++fitting;
-  if (fitting == order.size())
-    return 0;
-  double repeats = 1;
-  for (unsigned loop : order.drop_back(fitting))
-    repeats *= nest.loops[loop].extent;
-  auto missesOf = [&](const StageNest::Access &access) {
-    // What does not step with the next loop stays.
-    double own = repeats;
-    for (unsigned loop : llvm::reverse(order.drop_back(fitting))) {
-      if (access.dependsOn(loop))
-        break;
-      own /= nest.loops[loop].extent;
+LoopMisses::Tensor
+LoopMisses::makeTensor(const StageNest::Access &access) const {
+  Tensor tensor{&access, {Footprint()}};
+  double distinct = 1;
+  llvm::SmallVector<std::pair<int64_t, int64_t>, 12> steps;
+  for (unsigned loop : llvm::reverse(order)) {
+    if (!access.dependsOn(loop)) {
+      tensor.footprints.push_back(Footprint(tensor.footprints.back()));
+      continue;
     }
-    // Neighbouring iterations of the next loop may share units.
-    llvm::ArrayRef<unsigned> wider = order.take_back(fitting + 1);
-    double next = nest.loops[wider.front()].extent;
-    double shared = access.dependsOn(wider.front())
-                        ? countUnits(nest, access, wider, unit) / next
-                        : countUnits(nest, access, wider, unit);
-    return own *
-           std::min(countUnits(nest, access, order.take_back(fitting), unit),
-                    std::max(shared, 0.0));
+    distinct *= static_cast<double>(nest.loops[loop].extent);
+    std::pair<int64_t, int64_t> own(std::abs(access.strides[loop]),
+                                    nest.loops[loop].extent);
+    steps.insert(llvm::upper_bound(steps, own), own);
+    // What lies together shares units.
+    Footprint touched;
+    double perUnit = 1;
+    for (auto [stride, extent] : steps) {
+      if (stride == 0 || stride > 2 * touched.run)
+        break;
+      bool isPart = touched.run < unit && stride < unit;
+      touched.run += stride * (extent - 1);
+      if (!isPart)
+        continue;
+      perUnit *= static_cast<double>(extent);
+      if (touched.run >= unit)
+        perUnit *= static_cast<double>(unit) / static_cast<double>(touched.run);
+    }
+    touched.units = std::min(distinct / std::max(perUnit, 1.0),
+                             static_cast<double>(access.elements));
+    tensor.footprints.push_back(touched);
+  }
+  return tensor;
+}
+
+/// Of one tensor, if the `fitting` innermost loops stay in the cache.
+double LoopMisses::getMisses(const Tensor &tensor, size_t fitting) const {
+  llvm::ArrayRef<unsigned> outer = order.drop_back(fitting);
+  double repeats = 1;
+  // What does not step with the next loops stays.
+  bool stays = true;
+  for (unsigned loop : llvm::reverse(outer)) {
+    stays &= !tensor.access->dependsOn(loop);
+    if (!stays)
+      repeats *= static_cast<double>(nest.loops[loop].extent);
+  }
+  // Neighbouring iterations of the next loop may share units.
+  unsigned next = outer.back();
+  double shared = tensor.footprints[fitting + 1].units;
+  if (tensor.access->dependsOn(next))
+    shared /= static_cast<double>(nest.loops[next].extent);
+  return repeats * std::min(tensor.footprints[fitting].units, shared);
+}
+
+LoopMisses::Count LoopMisses::count(double capacity) const {
+  auto fits = [&](size_t number) {
+    double units = 0;
+    for (const Tensor &tensor : tensors)
+      units += tensor.footprints[number].units;
+    return units <= capacity;
   };
-  double misses = missesOf(nest.data) + missesOf(nest.output);
-  return nest.hasWeight ? misses + missesOf(nest.weight) : misses;
+  size_t fitting = 0;
+  while (fitting < order.size() && fits(fitting + 1))
+    ++fitting;
+  Count count;
+  if (fitting == order.size())
+    return count;
+  constexpr int64_t longRun = 4;
+  for (const Tensor &tensor : tensors) {
+    bool isStream = tensor.footprints[fitting + 1].run >= longRun * unit;
+    (isStream ? count.streamed : count.scattered) += getMisses(tensor, fitting);
+  }
+  return count;
 }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What plain loops load again and again.
+// What loops load again and again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,11 +17,43 @@
 
 namespace kas::solver {
 
-/// How many times a unit of `unit` elements (a cache line, a page) is loaded
-/// again when the loops of `nest` run in `order`, outermost first, because a
-/// cache of `capacity` units does not hold what the inner loops touch.
-double countMisses(const StageNest &nest, llvm::ArrayRef<unsigned> order,
-                   int64_t unit, double capacity);
+/// How many times units of `unit` elements (a cache line, a page) are loaded
+/// again when the loops of `nest` run in an order, because a cache does not
+/// hold what the inner loops touch.
+class LoopMisses {
+public:
+  /// `order`: outermost first.
+  LoopMisses(const StageNest &nest, llvm::ArrayRef<unsigned> order,
+             int64_t unit);
+
+  struct Count {
+    /// Of long runs of units one after another, which the processor fetches
+    /// ahead, and of others.
+    double streamed = 0, scattered = 0;
+  };
+  /// For a cache of `capacity` units.
+  Count count(double capacity) const;
+
+private:
+  /// What the innermost loops touch.
+  struct Footprint {
+    double units = 1;
+    /// Elements that lie together.
+    int64_t run = 1;
+  };
+  /// One tensor, by the number of innermost loops.
+  struct Tensor {
+    const StageNest::Access *access;
+    llvm::SmallVector<Footprint, 16> footprints;
+  };
+  Tensor makeTensor(const StageNest::Access &access) const;
+  double getMisses(const Tensor &tensor, size_t fitting) const;
+
+  const StageNest &nest;
+  llvm::ArrayRef<unsigned> order;
+  int64_t unit;
+  llvm::SmallVector<Tensor, 3> tensors;
+};
 
 } // namespace kas::solver
 

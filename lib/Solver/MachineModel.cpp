@@ -45,11 +45,14 @@ static constexpr WorkName works[] = {{"operator", 3e-4},
                                      {"loop_sums", 8e-7},
                                      {"copy_vectors", 2e-7},
                                      {"copy_points", 5e-7},
-                                     {"loop_misses_l1", 4e-7},
-                                     {"loop_misses_l2", 3e-6},
-                                     {"loop_misses_pages", 5e-8},
-                                     {"bytes_l2", 2e-10},
-                                     {"bytes_l3", 1.3e-9}};
+                                     {"transposed", 4e-7},
+                                     {"streamed_l1", 5e-7},
+                                     {"streamed_l2", 8e-7},
+                                     {"streamed_l3", 2.5e-6},
+                                     {"scattered_l1", 1e-6},
+                                     {"scattered_l2", 2e-6},
+                                     {"scattered_l3", 8e-6},
+                                     {"pages", 1e-6}};
 static_assert(std::size(works) == numWorks);
 
 double MachineModel::predict(const StageWork &work) const {

@@ -15,7 +15,7 @@
 #define KAS_SOLVER_STAGEWORK_H
 
 #include "kas/Solver/StageNest.h"
-#include "kas/Support/Target.h"
+#include "kas/Solver/TilePlan.h"
 
 namespace kas::solver {
 
@@ -49,19 +49,23 @@ enum class Work : uint8_t {
   LoopVectors,
   LoopPoints,
   LoopSums,
-  /// Points of loops that only move data, in vectors and one by one.
+  /// Points of loops that only move data, in vectors and one by one, and
+  /// elements of a transposed output.
   CopyVectors,
   CopyPoints,
-  /// Plain loops: cache lines and pages that are not in the first-level cache,
-  /// the second-level one, the table of pages.
-  LoopMissesL1,
-  LoopMissesL2,
-  LoopMissesPages,
-  /// Bytes that come from beyond the first- and the second-level cache.
-  BytesL2,
-  BytesL3,
+  Transposed,
+  /// Cache lines that the first-, second- and third-level cache do not hold
+  /// from one use to the next: in long runs, and others.
+  StreamedL1,
+  StreamedL2,
+  StreamedL3,
+  ScatteredL1,
+  ScatteredL2,
+  ScatteredL3,
+  /// The same for pages and the table of pages.
+  Pages,
 };
-constexpr unsigned numWorks = static_cast<unsigned>(Work::BytesL3) + 1;
+constexpr unsigned numWorks = static_cast<unsigned>(Work::Pages) + 1;
 
 /// Counts by kind.
 struct StageWork {
@@ -72,18 +76,7 @@ struct StageWork {
   }
 };
 
-/// What a target offers, in elements.
-struct WorkTarget {
-  explicit WorkTarget(const Target &target);
-  int64_t lanes, arithmeticLanes, registers, l1, l2;
-
-  int64_t getLanes(int64_t elements) const;
-  int64_t getOperationTime(int64_t count) const {
-    return count > arithmeticLanes ? 2 : 1;
-  }
-};
-
-StageWork getStageWork(const StageNest &nest, const WorkTarget &target);
+StageWork getStageWork(const StageNest &nest, const TileTarget &target);
 
 } // namespace kas::solver
 

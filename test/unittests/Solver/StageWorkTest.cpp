@@ -17,11 +17,11 @@ using namespace kas::solver;
 namespace {
 
 /// Eight lanes, as AVX2.
-WorkTarget getTarget8() {
+TileTarget getTarget8() {
   Target target;
   target.vectorBits = target.arithmeticBits = 256;
   target.vectorRegisters = 16;
-  return WorkTarget(target);
+  return TileTarget(target);
 }
 
 /// A 1x1 convolution of `channels` to `rows` channels on `pixels` pixels.
@@ -79,7 +79,7 @@ TEST(StageWork, NestsThatNoTileSuitsAreLoops) {
   StageWork work = getStageWork(nest, getTarget8());
   EXPECT_EQ(work[Work::LoopSums], 40);
   // All of it fits the first-level cache.
-  EXPECT_EQ(work[Work::LoopMissesL1], 0);
+  EXPECT_EQ(work[Work::ScatteredL1], 0);
 }
 
 TEST(StageWork, MoreReductionsAreMoreWork) {

@@ -38,7 +38,7 @@ public:
 private:
   std::shared_ptr<const SearchProblem> problem;
   OperatorNests nests;
-  solver::WorkTarget target;
+  solver::TileTarget target;
   solver::MachineModel model;
 };
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PanelPlan.h"
+#include "kas/Solver/TilePlan.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace kas;
@@ -15,27 +16,27 @@ using namespace mlir;
 
 namespace {
 
-int64_t largestDivisor(int64_t value, int64_t limit) {
-  for (int64_t divisor = std::min(value, limit); divisor > 1; --divisor)
-    if (value % divisor == 0)
-      return divisor;
-  return 1;
+/// The extents of the columns and how the output steps with them.
+struct Columns {
+  explicit Columns(const StridedContraction &contraction) {
+    for (unsigned dim : contraction.columns) {
+      extents.push_back(contraction.loops[dim].extent);
+      strides.push_back(contraction.output.strides[dim]);
+    }
+  }
+
+  SmallVector<int64_t> extents, strides;
+};
+
+void setColumns(PanelPlan &plan, const solver::PanelColumns &cut,
+                const ContractionTarget &target) {
+  plan.blockedColumn = cut.blocked;
+  plan.columnBlock = cut.block;
+  plan.tileColumns = cut.tile;
+  plan.paddedColumns = llvm::alignTo(cut.tile, target.lanes);
 }
 
-/// Halves of a cycle for one step of all sums: their products, or the loads of
-/// all columns and rows, or the latency of a sum. `narrow` vectors take half
-/// the time of the others.
-int64_t getStepTime(int64_t rows, int64_t vectors, int64_t narrow) {
-  constexpr int64_t latency = 16;
-  if (!rows || vectors + narrow == 0)
-    return 0;
-  return std::max({rows * (2 * vectors + narrow), latency,
-                   2 * (rows + vectors + narrow)}) +
-         2;
-}
-
-/// The least time by a simple model, with the numbers that `schedule` gives.
-/// False if none of them suit.
+/// With the numbers that `schedule` gives. False if none suit.
 bool chooseRegisters(PanelPlan &plan, int64_t rows,
                      const ContractionTarget &target,
                      CPUScheduleAttr schedule) {
@@ -44,109 +45,38 @@ bool chooseRegisters(PanelPlan &plan, int64_t rows,
   auto isLeft = [](int64_t given, int64_t number) {
     return given == 0 || given == number;
   };
-  int64_t whole = plan.tileColumns / target.lanes;
-  int64_t tail = plan.tileColumns % target.lanes;
-  int64_t isNarrow = tail && target.getLanes(tail) <= 8 && target.lanes > 8;
-  int64_t isWide = tail && !isNarrow;
-  int64_t best = std::numeric_limits<int64_t>::max();
-  int64_t maxVectors = schedule ? limit : 4, maxRows = schedule ? limit : 8;
-  for (int64_t v = 1; v <= maxVectors; ++v)
-    for (int64_t r = 1; r <= std::min(maxRows, rows); ++r) {
-      if (r * v > limit || (v > 1 && v > whole + isWide) ||
-          (schedule && !(isLeft(schedule.getRows(), r) &&
-                         isLeft(schedule.getVectors(), v))))
-        continue;
-      int64_t looped = whole / v * v;
-      // The tail alone would wait for each of its sums.
-      if (tail && looped == whole && looped && r * (v + 1) <= limit)
-        looped -= v;
-      auto time = [&](int64_t r) {
-        return looped / v * getStepTime(r, v, 0) +
-               getStepTime(r, whole - looped + isWide, isNarrow);
-      };
-      int64_t total = rows / r * time(r) + time(rows % r);
-      if (total < best) {
-        best = total;
-        plan.registerRows = r;
-        plan.registerVectors = v;
-        plan.loopedVectors = looped;
-        plan.stepTime = total;
-      }
-    }
-  return best != std::numeric_limits<int64_t>::max();
-}
-
-/// Cuts the columns into tiles of at most `maxColumns` that lie together in the
-/// output.
-void cutColumns(PanelPlan &plan, const StridedContraction &contraction,
-                int64_t maxColumns) {
-  ArrayRef<unsigned> columns = contraction.columns;
-  int64_t inner = 1;
-  plan.blockedColumn = columns.size() - 1;
-  for (unsigned position = columns.size(); position-- > 0;) {
-    unsigned dim = columns[position];
-    int64_t extent = contraction.loops[dim].extent;
-    // Only what is contiguous in the output can be stored as vectors.
-    if (contraction.output.strides[dim] != inner)
-      break;
-    int64_t block = largestDivisor(extent, maxColumns / inner);
-    plan.blockedColumn = position;
-    plan.columnBlock = block;
-    inner *= block;
-    if (block != extent)
-      break;
-  }
-  plan.tileColumns = inner;
-}
-
-/// Lanes that the vectors of a tile have for each of its columns, in percent;
-/// those of a narrow one count half.
-int64_t getLaneShare(const PanelPlan &plan, const ContractionTarget &target) {
-  int64_t whole = plan.tileColumns / target.lanes * target.lanes;
-  int64_t tail = target.getLanes(plan.tileColumns - whole);
-  if (plan.tileColumns == whole)
-    tail = 0;
-  else if (target.lanes > 8 && tail <= 8)
-    tail = target.lanes / 2;
-  return (whole + tail) * 100 / plan.tileColumns;
-}
-
-/// Cuts the columns into tiles. False if none is large enough to pay.
-bool chooseColumns(PanelPlan &plan, const StridedContraction &contraction,
-                   const ContractionTarget &target) {
-  constexpr int64_t maxColumns = 128;
-  cutColumns(plan, contraction, maxColumns);
-  // Larger ones, if that wastes fewer lanes.
-  PanelPlan larger = plan;
-  cutColumns(larger, contraction, 2 * maxColumns);
-  if (getLaneShare(larger, target) + 2 < getLaneShare(plan, target))
-    plan = larger;
-  plan.paddedColumns = llvm::alignTo(plan.tileColumns, target.lanes);
-  return plan.tileColumns * 2 >= target.lanes;
+  std::optional<solver::PanelRegisters> registers =
+      solver::choosePanelRegisters(
+          plan.tileColumns, rows, target, limit,
+          /*maxRows=*/schedule ? limit : 8, /*maxVectors=*/schedule ? limit : 4,
+          [&](int64_t rows, int64_t vectors) {
+            return !schedule || (isLeft(schedule.getRows(), rows) &&
+                                 isLeft(schedule.getVectors(), vectors));
+          });
+  if (!registers)
+    return false;
+  plan.registerRows = registers->rows;
+  plan.registerVectors = registers->vectors;
+  plan.loopedVectors = registers->loopedVectors;
+  plan.stepTime = registers->time;
+  return true;
 }
 
 /// The time by the same model as that of direct tiles, in halves of a cycle.
 int64_t estimate(const StridedContraction &contraction, const PanelPlan &plan,
                  const ContractionTarget &target) {
-  // Copies of vectors, or element by element.
   bool vectors = target.hasMaskedLoads
                      ? contraction.hasSteps({1, 2})
                      : contraction.guards.empty() && contraction.hasSteps({1});
-  int64_t copyTime = vectors ? 6 : 2 * target.lanes;
-  // Every other element of two vectors.
-  if (vectors && !contraction.hasSteps({1}))
-    copyTime = 24;
-  // Wide arithmetic speeds up products, and not what reads and writes.
-  int64_t operationTime = target.getOperationTime(target.lanes);
-  if (target.lanes > 8 && operationTime == 1)
-    copyTime *= 2;
-  int64_t products =
-      contraction.getExtent(contraction.rows) * operationTime * 17 / 16;
+  solver::PanelCopy copy = !vectors ? solver::PanelCopy::Elements
+                           : contraction.hasSteps({1})
+                               ? solver::PanelCopy::Vectors
+                               : solver::PanelCopy::StridedVectors;
   int64_t tiles = contraction.getExtent(contraction.batches) *
                   contraction.getExtent(contraction.columns) / plan.tileColumns;
-  int64_t depth = contraction.getExtent(contraction.reductions);
-  return tiles * depth * plan.tileColumns * getLaneShare(plan, target) / 100 *
-         (products + copyTime) / target.lanes;
+  return solver::getPanelTime(
+      tiles, plan.tileColumns, contraction.getExtent(contraction.rows),
+      contraction.getExtent(contraction.reductions), copy, target);
 }
 
 } // namespace
@@ -163,14 +93,21 @@ kas::codegen::makePanelPlan(const StridedContraction &contraction,
                    : "no input could be reused for several rows");
     return failure();
   }
-  if (!chooseColumns(plan, contraction, target)) {
+  Columns columns(contraction);
+  setColumns(
+      plan,
+      solver::choosePanelColumns(columns.extents, columns.strides, target),
+      target);
+  if (plan.tileColumns * 2 < target.lanes) {
     emitReason("expected columns of the output that fill half a vector of " +
                Twine(target.lanes) + ", got " + Twine(plan.tileColumns));
     return failure();
   }
   if (schedule && schedule.getTile()) {
-    cutColumns(plan, contraction, schedule.getTile());
-    plan.paddedColumns = llvm::alignTo(plan.tileColumns, target.lanes);
+    setColumns(plan,
+               solver::cutPanelColumns(columns.extents, columns.strides,
+                                       schedule.getTile()),
+               target);
     if (plan.tileColumns != schedule.getTile()) {
       emitReason("expected a tile that divides the columns, such as " +
                  Twine(plan.tileColumns) + ", got " +
@@ -181,7 +118,7 @@ kas::codegen::makePanelPlan(const StridedContraction &contraction,
   int64_t depth = contraction.getExtent(contraction.reductions);
   int64_t outer = contraction.loops[contraction.reductions.front()].extent;
   int64_t inner = depth / outer;
-  plan.reductionBlock = largestDivisor(
+  plan.reductionBlock = solver::getLargestDivisor(
       outer, std::max<int64_t>(1, target.panelElements /
                                       (plan.paddedColumns * inner)));
   if (schedule && schedule.getDepth()) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowVectorPlan.h"
+#include "kas/Solver/TilePlan.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -38,9 +39,6 @@ std::optional<LinearExpr> LinearExpr::get(AffineExpr expr, unsigned numLoops) {
 }
 
 namespace {
-
-/// Of rows in one tile.
-constexpr int64_t maxVectors = 5;
 
 /// A dimension of the data, or part of one, and how it is indexed.
 struct DataDim {
@@ -134,42 +132,6 @@ bool chooseData(RowVectorPlan &plan, const StridedContraction &contraction) {
   return true;
 }
 
-/// Times in halves of a cycle.
-struct TimeModel {
-  int64_t depth, l2Elements, lanes, operation;
-
-  /// Of all products of one tile, and of storing it.
-  int64_t getTile(int64_t columns, int64_t vectors) const {
-    int64_t loads = operation * (columns + vectors);
-    int64_t step = std::max(operation * columns * vectors, loads) + 2;
-    // A transposition takes an instruction per vector and halving, a store of
-    // part of a vector two.
-    int64_t chunks = llvm::divideCeil(columns, lanes);
-    int64_t store =
-        chunks * lanes * vectors * (llvm::Log2_64(lanes) + 4) * operation;
-    int64_t time = depth * step + store;
-    // Weights that do not stay in the second-level cache come from beyond.
-    if (depth * lanes * vectors * 3 > l2Elements * 2)
-      time += time / 8;
-    return time;
-  }
-};
-
-/// The sizes of vectors that `rows` rows may be cut into: those of the target,
-/// or of half or a quarter of a register, of which more than half is used.
-SmallVector<int64_t> getLaneCounts(int64_t rows,
-                                   const ContractionTarget &target) {
-  constexpr int64_t minLanes = 4;
-  if (rows % target.lanes == 0)
-    return {target.lanes};
-  SmallVector<int64_t> counts;
-  for (int64_t lanes = target.lanes;
-       lanes >= minLanes && lanes * 4 >= target.lanes; lanes /= 2)
-    if (rows * 2 > lanes)
-      counts.push_back(lanes);
-  return counts;
-}
-
 /// The cheapest tile that the registers hold, with the numbers that `schedule`
 /// gives. False if there is none.
 bool chooseTile(RowVectorPlan &plan, const StridedContraction &contraction,
@@ -181,46 +143,23 @@ bool chooseTile(RowVectorPlan &plan, const StridedContraction &contraction,
   if (columns.size() > 1 &&
       contraction.output.strides[columns[columns.size() - 2]] == width)
     height = contraction.loops[columns[columns.size() - 2]].extent;
-  int64_t rows = contraction.getExtent(contraction.rows);
-  int64_t depth = contraction.getExtent(contraction.reductions);
   int64_t outer = contraction.getExtent(contraction.batches) *
                   contraction.getExtent(columns) / (width * height);
-  auto consider = [&](int64_t tileColumns, int64_t tileOuter, int64_t vectors,
-                      int64_t lanes) {
-    TimeModel model{depth, target.panelElements * 8 / 3, lanes,
-                    target.getOperationTime(lanes)};
-    int64_t size = tileColumns * tileOuter;
-    auto isLeft = [](int64_t given, int64_t number) {
-      return given == 0 || given == number;
-    };
-    if (size * vectors + vectors + 1 > target.registers ||
-        (schedule && !(isLeft(schedule.getColumns(), size) &&
-                       isLeft(schedule.getVectors(), vectors))))
-      return;
-    int64_t tiles = (height / tileOuter) * (width / tileColumns);
-    int64_t time = tiles * model.getTile(size, vectors);
-    if (int64_t rest = height % tileOuter)
-      time += model.getTile(rest * tileColumns, vectors);
-    time *= outer * llvm::divideCeil(rows, lanes * vectors);
-    if (plan.time != 0 && time >= plan.time)
-      return;
-    plan.time = time;
-    plan.tileColumns = tileColumns;
-    plan.tileOuterColumns = tileOuter;
-    plan.registerVectors = vectors;
-    plan.lanes = lanes;
+  auto isLeft = [](int64_t given, int64_t number) {
+    return given == 0 || given == number;
   };
-  for (int64_t lanes : getLaneCounts(rows, target))
-    for (int64_t vectors = 1; vectors <= maxVectors; ++vectors) {
-      // No block has vectors of nothing but padding.
-      if (vectors > llvm::divideCeilSigned(rows, lanes))
-        continue;
-      for (int64_t size = 1; size <= std::min(width, target.registers); ++size)
-        if (width % size == 0)
-          consider(size, 1, vectors, lanes);
-      for (int64_t size = 2; size <= height; ++size)
-        consider(width, size, vectors, lanes);
-    }
+  solver::RowTile tile = solver::chooseRowTile(
+      {outer, height, width, contraction.getExtent(contraction.rows),
+       contraction.getExtent(contraction.reductions)},
+      target, [&](int64_t columns, int64_t vectors) {
+        return !schedule || (isLeft(schedule.getColumns(), columns) &&
+                             isLeft(schedule.getVectors(), vectors));
+      });
+  plan.time = tile.getTime();
+  plan.tileColumns = tile.columns;
+  plan.tileOuterColumns = tile.outerColumns;
+  plan.registerVectors = tile.vectors;
+  plan.lanes = tile.lanes;
   return plan.time != 0;
 }
 
@@ -400,8 +339,7 @@ kas::codegen::makeRowVectorPlan(const StridedContraction &contraction,
       contraction.reductions.empty())
     return fail("expected data and a weight with one loop of rows");
   int64_t rows = contraction.getExtent(contraction.rows);
-  SmallVector<int64_t> lanes = getLaneCounts(rows, target);
-  if (lanes.empty())
+  if (solver::getRowLaneCounts(rows, target).empty())
     return fail("expected rows that fill more than half of a vector, got " +
                 Twine(rows));
   RowVectorPlan plan;
@@ -416,11 +354,10 @@ kas::codegen::makeRowVectorPlan(const StridedContraction &contraction,
   }
 
   // What is packed at each call is read once for each of its rows.
-  constexpr int64_t packingTime = 16;
   if (!contraction.scalarInputs.front().isPrepared)
-    plan.time += contraction.getExtent(contraction.batches) *
-                 plan.getNumBlocks(rows) * plan.getBlockRows() *
-                 contraction.getExtent(contraction.reductions) * packingTime;
+    plan.time += solver::getRowPackingTime(
+        contraction.getExtent(contraction.batches) * plan.getNumBlocks(rows) *
+        plan.getBlockRows() * contraction.getExtent(contraction.reductions));
   int64_t items =
       contraction.getExtent(contraction.batches) * plan.getNumBlocks(rows);
   int64_t outermost = contraction.loops[contraction.columns.front()].extent;

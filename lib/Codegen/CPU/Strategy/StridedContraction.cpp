@@ -182,20 +182,8 @@ std::optional<int64_t> kas::codegen::getCoefficient(AffineExpr expr,
 }
 
 ContractionTarget::ContractionTarget(const Target &target)
-    : lanes(target.vectorBits / 32),
-      arithmeticLanes(target.arithmeticBits / 32),
-      registers(target.vectorRegisters),
-      accumulators(target.vectorRegisters * 3 / 4),
-      panelElements(target.l2Bytes / sizeof(float) * 3 / 8),
-      l1Elements(target.l1Bytes / sizeof(float)), hasFMA(target.hasFMA),
-      hasMaskedLoads(target.vectorBits > 128) {}
-
-int64_t ContractionTarget::getLanes(int64_t elements) const {
-  int64_t size = lanes;
-  while (size > 4 && size / 2 >= elements)
-    size /= 2;
-  return size;
-}
+    : TileTarget(target), panelElements(l2Elements * 3 / 8),
+      hasFMA(target.hasFMA) {}
 
 static AffineExpr getAddress(const StridedAccess &access,
                              MLIRContext *context) {

@@ -17,6 +17,7 @@
 #include "kas/Codegen/CPU/Algorithm.h"
 #include "kas/Dialect/Kas/Analysis/Contraction.h"
 #include "kas/Dialect/KasCPU/IR/KasCPU.h"
+#include "kas/Solver/TilePlan.h"
 #include "kas/Support/Target.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include <optional>
@@ -155,34 +156,13 @@ private:
 std::optional<int64_t> getCoefficient(mlir::AffineExpr expr, unsigned dim);
 
 /// What a target offers to contractions.
-struct ContractionTarget {
+struct ContractionTarget : solver::TileTarget {
   explicit ContractionTarget(const Target &target);
 
-  /// The smallest vector that holds `elements`, or the largest there is.
-  int64_t getLanes(int64_t elements) const;
-
-  /// Halves of a cycle until a core that begins two arithmetic operations per
-  /// cycle can begin another one than that on `lanes` lanes.
-  int64_t getOperationTime(int64_t lanes) const {
-    return lanes > arithmeticLanes ? 2 : 1;
-  }
-
-  /// Elements of a vector.
-  int64_t lanes;
-  /// Elements of the widest vector that arithmetic does not take in halves.
-  int64_t arithmeticLanes;
-  /// Vector registers, and how many of them hold sums in panels; the others
-  /// hold columns and a row.
-  int64_t registers, accumulators;
   /// Elements of a panel that leave room for rows and the output in the
   /// second-level cache.
   int64_t panelElements;
-  /// Elements of the first-level cache.
-  int64_t l1Elements;
   bool hasFMA;
-  /// Loads some lanes of a vector at the cost of all, as every target does
-  /// whose vectors are wider than 128 bits.
-  bool hasMaskedLoads;
 };
 
 struct ContractionTail;
