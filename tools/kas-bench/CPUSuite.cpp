@@ -124,7 +124,7 @@ struct Contender {
 /// and prints what they reach. The best of a peer's variants is its own.
 static void compare(StringRef name, const Case &entry, int64_t macs,
                     llvm::MutableArrayRef<Contender> contenders,
-                    PeakKernel &peak, const BenchSettings &settings,
+                    TimedFunction &peak, const BenchSettings &settings,
                     BenchReport &report) {
   TimingOptions options;
   options.seconds = settings.seconds;
@@ -132,7 +132,7 @@ static void compare(StringRef name, const Case &entry, int64_t macs,
       llvm::map_to_vector(contenders, [](Contender &c) { return c.run; });
   functions.push_back([&] { peak.run(); });
   llvm::SmallVector<Timing> timings = measureInTurn(functions, options);
-  double peakGflops = 1e-6 * PeakKernel::flops / timings.back().min;
+  double peakGflops = 1e-6 * peakFlops / timings.back().min;
   double gflop = 2e-9 * static_cast<double>(macs);
   double best = 0;
   for (auto [contender, timing] :
@@ -168,7 +168,7 @@ static void compare(StringRef name, const Case &entry, int64_t macs,
 }
 
 static Error runCase(mlir::MLIRContext &context, const Case &entry,
-                     PeakKernel &peak, const BenchSettings &settings,
+                     TimedFunction &peak, const BenchSettings &settings,
                      BenchReport &report) {
   std::string name = (entry.op + "<" + entry.binding + ">").str();
   if (!isSelected(settings, name))
@@ -218,7 +218,7 @@ static Error runCase(mlir::MLIRContext &context, const Case &entry,
 
 Error kas::runCPUSuite(mlir::MLIRContext &context,
                        const BenchSettings &settings, BenchReport &report) {
-  auto peak = PeakKernel::compile(context);
+  auto peak = compilePeak(context);
   if (!peak)
     return peak.takeError();
   for (const Case &entry : cases)

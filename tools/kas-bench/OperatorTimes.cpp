@@ -20,10 +20,10 @@ using namespace kas::search;
 using llvm::createStringError;
 using llvm::Expected;
 
-Expected<TimedOperator> TimedOperator::compile(mlir::MLIRContext &context,
-                                               const SearchProblem &problem,
-                                               const OperatorGraph &graph,
-                                               const Binding &binding) {
+Expected<TimedFunction> kas::compileOperator(mlir::MLIRContext &context,
+                                             const SearchProblem &problem,
+                                             const OperatorGraph &graph,
+                                             const Binding &binding) {
   mlir::OpBuilder builder(&context);
   mlir::Location location = builder.getUnknownLoc();
   mlir::OwningOpRef<mlir::ModuleOp> scratch = mlir::ModuleOp::create(location);
@@ -38,32 +38,18 @@ Expected<TimedOperator> TimedOperator::compile(mlir::MLIRContext &context,
   CPUPipelineOptions pipeline;
   pipeline.threads = 1;
   pipeline.prepareWeights = true;
-  auto function = compileForCPU(*module, operatorFunctionName, pipeline);
-  if (!function)
-    return function.takeError();
-  auto arguments = function->getSignature().makeArguments({}, /*seed=*/0);
-  if (!arguments)
-    return arguments.takeError();
-  auto results = function->getSignature().makeResults();
-  if (!results)
-    return results.takeError();
-  if (llvm::Error error = function->prepare(*arguments))
-    return error;
-  TimedOperator timed(std::move(*function), std::move(*arguments),
-                      std::move(*results));
-  timed.run();
-  return timed;
+  return TimedFunction::compile(*module, operatorFunctionName, pipeline);
 }
 
 std::vector<double> kas::timeOperators(mlir::MLIRContext &context,
                                        const SearchProblem &problem,
                                        llvm::ArrayRef<OperatorAtBinding> all) {
   std::vector<double> times(all.size(), 0);
-  std::vector<TimedOperator> compiled;
+  std::vector<TimedFunction> compiled;
   std::vector<size_t> owners;
   for (auto [index, one] : llvm::enumerate(all)) {
-    auto timed = TimedOperator::compile(context, problem, *one.graph,
-                                        problem.bindings[one.binding]);
+    auto timed = compileOperator(context, problem, *one.graph,
+                                 problem.bindings[one.binding]);
     if (!timed) {
       llvm::consumeError(timed.takeError());
       continue;
@@ -74,7 +60,7 @@ std::vector<double> kas::timeOperators(mlir::MLIRContext &context,
   if (compiled.empty())
     return times;
   std::vector<std::function<void()>> functions;
-  for (TimedOperator &one : compiled)
+  for (TimedFunction &one : compiled)
     functions.push_back([&one] { one.run(); });
   TimingOptions options;
   options.minRuns = 3;

@@ -13,31 +13,17 @@
 #ifndef KAS_TOOLS_OPERATORTIMES_H
 #define KAS_TOOLS_OPERATORTIMES_H
 
-#include "kas/ExecutionEngine/CPUFunction.h"
+#include "TimedFunction.h"
 #include "kas/Search/Operators/OperatorGraph.h"
 
 namespace kas {
 
 /// An operator at one binding, ready to run on one thread, its weights prepared
 /// as a network's are.
-class TimedOperator {
-public:
-  static llvm::Expected<TimedOperator>
-  compile(mlir::MLIRContext &context, const search::SearchProblem &problem,
-          const search::OperatorGraph &graph, const Binding &binding);
-
-  void run() { llvm::cantFail(function(arguments, results)); }
-
-private:
-  TimedOperator(execution::CompiledFunction function,
-                llvm::SmallVector<execution::Tensor> arguments,
-                llvm::SmallVector<execution::Tensor> results)
-      : function(std::move(function)), arguments(std::move(arguments)),
-        results(std::move(results)) {}
-
-  execution::CompiledFunction function;
-  llvm::SmallVector<execution::Tensor> arguments, results;
-};
+llvm::Expected<TimedFunction>
+compileOperator(mlir::MLIRContext &context,
+                const search::SearchProblem &problem,
+                const search::OperatorGraph &graph, const Binding &binding);
 
 /// An operator, and the number of a binding of its problem.
 struct OperatorAtBinding {

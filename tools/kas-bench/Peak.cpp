@@ -7,12 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Peak.h"
-#include "kas/ExecutionEngine/CPUFunction.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 
 using namespace kas;
-using namespace kas::execution;
 
 /// Twelve accumulators hide the latency of the units of today's cores and fit
 /// the registers of AVX2; narrower machines split the vectors.
@@ -63,22 +61,10 @@ func.func @peak(%x: tensor<16xf32>) -> tensor<16xf32> {
 )mlir";
 }
 
-llvm::Expected<PeakKernel> PeakKernel::compile(mlir::MLIRContext &context) {
+llvm::Expected<TimedFunction> kas::compilePeak(mlir::MLIRContext &context) {
   auto module =
       mlir::parseSourceString<mlir::ModuleOp>(makeModule(), &context, "peak");
   if (!module)
     return llvm::createStringError("the kernel of the peak does not parse");
-  auto function = compileForCPU(*module, "peak", {});
-  if (!function)
-    return function.takeError();
-  auto arguments = function->getSignature().makeArguments({}, /*seed=*/0);
-  if (!arguments)
-    return arguments.takeError();
-  auto results = function->getSignature().makeResults();
-  if (!results)
-    return results.takeError();
-  return PeakKernel(std::move(*function), std::move(*arguments),
-                    std::move(*results));
+  return TimedFunction::compile(*module, "peak", {});
 }
-
-void PeakKernel::run() { llvm::cantFail(function(arguments, results)); }

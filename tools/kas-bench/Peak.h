@@ -13,33 +13,17 @@
 #ifndef KAS_TOOLS_KASBENCH_PEAK_H
 #define KAS_TOOLS_KASBENCH_PEAK_H
 
-#include "kas/ExecutionEngine/CPUFunction.h"
-#include "kas/Pipelines/CPU.h"
-#include <memory>
+#include "TimedFunction.h"
 
 namespace kas {
 
 /// A kernel of independent fused multiply-adds in registers, compiled for the
 /// host as kas compiles operators. What it reaches is the peak that shares are
 /// taken of: of one thread, at the clock of the moment.
-class PeakKernel {
-public:
-  static llvm::Expected<PeakKernel> compile(mlir::MLIRContext &context);
+llvm::Expected<TimedFunction> compilePeak(mlir::MLIRContext &context);
 
-  void run();
-  /// Two per multiply-add.
-  static constexpr double flops = 2.0 * 16 * 12 * 5000;
-
-private:
-  PeakKernel(execution::CompiledFunction function,
-             llvm::SmallVector<execution::Tensor> arguments,
-             llvm::SmallVector<execution::Tensor> results)
-      : function(std::move(function)), arguments(std::move(arguments)),
-        results(std::move(results)) {}
-
-  execution::CompiledFunction function;
-  llvm::SmallVector<execution::Tensor> arguments, results;
-};
+/// Of one run: two per multiply-add.
+inline constexpr double peakFlops = 2.0 * 16 * 12 * 5000;
 
 } // namespace kas
 

@@ -199,11 +199,11 @@ Error Comparison::run(const BenchSettings &settings) {
 
 /// GFLOP/s of one core, the most of some runs.
 static llvm::Expected<double> measurePeak(mlir::MLIRContext &context) {
-  auto kernel = PeakKernel::compile(context);
+  auto kernel = compilePeak(context);
   if (!kernel)
     return kernel.takeError();
   execution::Timing timing = execution::measure([&] { kernel->run(); });
-  return PeakKernel::flops / timing.min * 1e-6;
+  return peakFlops / timing.min * 1e-6;
 }
 
 Error kas::runPredictSuite(mlir::MLIRContext &context,
@@ -218,7 +218,7 @@ Error kas::runPredictSuite(mlir::MLIRContext &context,
     return model.takeError();
   bool isFirst = true;
   for (StringRef text :
-       {StringRef(predictedSpaces), StringRef(benchSpaces[2].text)}) {
+       {StringRef(predictedSpaces), getBenchSpace("syno-resnet18")}) {
     auto spaces = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     if (!spaces)
       return llvm::createStringError("the spaces do not parse");

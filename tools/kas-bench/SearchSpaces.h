@@ -45,6 +45,14 @@ inline constexpr BenchSpace benchSpaces[] = {
     },
 };
 
+/// The text of one of them.
+constexpr llvm::StringRef getBenchSpace(llvm::StringRef name) {
+  for (const BenchSpace &space : benchSpaces)
+    if (space.name == name)
+      return space.text;
+  llvm_unreachable("there is no such space");
+}
+
 /// The one whose operators are all evaluated.
 inline constexpr llvm::StringLiteral tabulatedSpace =
 #include "spaces/tabulated.mlir.inc"

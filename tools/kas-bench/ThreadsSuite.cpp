@@ -58,16 +58,16 @@ static Error measurePeak(mlir::MLIRContext &context,
                          const BenchSettings &settings, BenchReport &report) {
   if (!isSelected(settings, "peak"))
     return Error::success();
-  std::vector<PeakKernel> kernels;
+  std::vector<TimedFunction> kernels;
   for (unsigned thread = 0; thread < settings.threads; ++thread) {
-    auto kernel = PeakKernel::compile(context);
+    auto kernel = compilePeak(context);
     if (!kernel)
       return kernel.takeError();
     kernels.push_back(std::move(*kernel));
   }
   // Long enough that starting threads does not count.
   constexpr int repetitions = 100;
-  auto repeat = [](PeakKernel &kernel) {
+  auto repeat = [](TimedFunction &kernel) {
     for (int i = 0; i < repetitions; ++i)
       kernel.run();
   };
@@ -75,7 +75,7 @@ static Error measurePeak(mlir::MLIRContext &context,
       measureInTurn({[&] { repeat(kernels.front()); },
                      [&] {
                        std::vector<std::thread> others;
-                       for (PeakKernel &kernel : llvm::drop_begin(kernels))
+                       for (TimedFunction &kernel : llvm::drop_begin(kernels))
                          others.emplace_back([&] { repeat(kernel); });
                        repeat(kernels.front());
                        for (std::thread &thread : others)
