@@ -35,6 +35,11 @@ public:
 private:
   /// Loops over `loops`, outermost first.
   void enter(ArrayRef<unsigned> loops, function_ref<void()> body);
+  /// Calls `body` with the size of each block of `loop`, whose index is where
+  /// the block begins.
+  void enterBlocks(unsigned loop, function_ref<void(int64_t)> body);
+  /// Loops over the block that begins at the index of `loop`.
+  void enterBlock(unsigned loop, int64_t size, function_ref<void()> body);
   SmallVector<Value> getIndices(ArrayRef<AffineExpr> exprs);
   SmallVector<Value> getIndices(ArrayRef<unsigned> loops) {
     return llvm::map_to_vector(loops,
@@ -85,19 +90,55 @@ void RearrangementEmitter::emitCopy(const Contraction::Input &input,
   });
 }
 
-/// In blocks of the loop that steps along the last dimension of `to`, in which
-/// lines of `from` are read until they are used up.
+void RearrangementEmitter::enterBlocks(unsigned loop,
+                                       function_ref<void(int64_t)> body) {
+  constexpr int64_t blockSize = 16;
+  int64_t extent = contraction.loops[loop].extent;
+  int64_t block = std::min(extent, blockSize);
+  serialLoop(extent / block * block, block, [&](Value start) {
+    indices[loop] = start;
+    body(block);
+  });
+  if (int64_t rest = extent % block) {
+    indices[loop] = constant(extent - rest);
+    body(rest);
+  }
+}
+
+void RearrangementEmitter::enterBlock(unsigned loop, int64_t size,
+                                      function_ref<void()> body) {
+  Value start = indices[loop];
+  serialLoop(size, 1, [&](Value rest) {
+    indices[loop] = arith::AddIOp::create(builder, loc, start, rest);
+    body();
+  });
+  indices[loop] = start;
+}
+
+/// In blocks of the last dimension of `from` and, if it is another loop, of
+/// that of `to`. Loops that step little in `to` are inside of the former, so
+/// that a block touches few lines of both.
 void RearrangementEmitter::emitTransposition(ArrayRef<unsigned> loops,
                                              Value from, Value to) {
-  constexpr int64_t blockSize = 16;
+  constexpr int64_t smallStep = 256;
+  ArrayRef<int64_t> shape = cast<MemRefType>(to.getType()).getShape();
   unsigned line = loops.back();
   std::optional<unsigned> last;
-  for (unsigned loop : loops)
-    if (contraction.output.back().isFunctionOfDim(loop) &&
-        getCoefficient(contraction.output.back(), loop) == 1)
+  SmallVector<unsigned> outer, inner;
+  for (unsigned loop : loops) {
+    int64_t stride = 0, size = 1;
+    for (auto [expr, extent] : llvm::zip_equal(
+             llvm::reverse(contraction.output), llvm::reverse(shape))) {
+      stride += *getCoefficient(expr, loop) * size;
+      size *= extent;
+    }
+    if (loop == line)
+      continue;
+    if (stride == 1)
       last = loop;
-  SmallVector<unsigned> outer = llvm::filter_to_vector(
-      loops, [&](unsigned loop) { return loop != line && loop != last; });
+    else
+      (stride < smallStep ? inner : outer).push_back(loop);
+  }
   auto move = [&] {
     Value element =
         memref::LoadOp::create(builder, loc, from, getIndices(loops));
@@ -105,23 +146,15 @@ void RearrangementEmitter::emitTransposition(ArrayRef<unsigned> loops,
                             getIndices(contraction.output));
   };
   auto moveBlocks = [&] {
-    if (!last)
-      return enter(line, move);
-    int64_t extent = contraction.loops[*last].extent;
-    int64_t block = std::min(extent, blockSize);
-    auto moveBlock = [&](Value start, int64_t size) {
-      serialLoop(contraction.loops[line].extent, 1, [&](Value place) {
-        indices[line] = place;
-        serialLoop(size, 1, [&](Value rest) {
-          indices[*last] = arith::AddIOp::create(builder, loc, start, rest);
-          move();
+    enterBlocks(line, [&](int64_t lines) {
+      enter(inner, [&] {
+        if (!last)
+          return enterBlock(line, lines, move);
+        enterBlocks(*last, [&](int64_t size) {
+          enterBlock(line, lines, [&] { enterBlock(*last, size, move); });
         });
       });
-    };
-    serialLoop(extent / block * block, block,
-               [&](Value start) { moveBlock(start, block); });
-    if (int64_t rest = extent % block)
-      moveBlock(constant(extent - rest), rest);
+    });
   };
   if (outer.empty() || threads == 1)
     return enter(outer, moveBlocks);

@@ -268,7 +268,7 @@ chooseRearrangement(const Contraction &source, Packing &packing, Value output,
     points *= loop.extent;
   int64_t ideal = points / target.lanes * target.getOperationTime(target.lanes);
   std::optional<Rearrangement> best;
-  if (time && *time <= 2 * ideal)
+  if (time && *time * 5 <= 6 * ideal)
     return best;
   auto type = cast<MemRefType>(output.getType());
   for (Rearrangement &tried : getRearrangements(source, type, prepared)) {
