@@ -34,22 +34,20 @@ LoopMisses::makeTensor(const StageNest::Access &access) const {
     std::pair<int64_t, int64_t> own(std::abs(access.strides[loop]),
                                     nest.loops[loop].extent);
     steps.insert(llvm::upper_bound(steps, own), own);
-    // What lies together shares units.
+    // What lies together, with gaps of less than a unit, shares units.
     Footprint touched;
-    double perUnit = 1;
+    double groups = 1;
     for (auto [stride, extent] : steps) {
-      if (stride == 0 || stride > 2 * touched.run)
-        break;
-      bool isPart = touched.run < unit && stride < unit;
-      touched.run += stride * (extent - 1);
-      if (!isPart)
-        continue;
-      perUnit *= static_cast<double>(extent);
-      if (touched.run >= unit)
-        perUnit *= static_cast<double>(unit) / static_cast<double>(touched.run);
+      if (stride < std::max(touched.run + 1, unit))
+        touched.run += stride * (extent - 1);
+      else
+        groups *= static_cast<double>(extent);
     }
-    touched.units = std::min(distinct / std::max(perUnit, 1.0),
-                             static_cast<double>(access.elements));
+    auto perGroup =
+        static_cast<double>(touched.run) / static_cast<double>(unit);
+    auto all =
+        static_cast<double>(access.elements) / static_cast<double>(unit) + 1;
+    touched.units = std::min({groups * std::max(perGroup, 1.0), distinct, all});
     tensor.footprints.push_back(touched);
   }
   return tensor;
@@ -87,7 +85,7 @@ LoopMisses::Count LoopMisses::count(double capacity) const {
   Count count;
   if (fitting == order.size())
     return count;
-  constexpr int64_t longRun = 4;
+  constexpr int64_t longRun = 32;
   for (const Tensor &tensor : tensors) {
     bool isStream = tensor.footprints[fitting + 1].run >= longRun * unit;
     (isStream ? count.streamed : count.scattered) += getMisses(tensor, fitting);

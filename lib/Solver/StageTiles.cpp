@@ -37,6 +37,12 @@ void kas::solver::addMisses(const StageNest &nest, ArrayRef<unsigned> order,
 
 namespace {
 
+struct TiledWork {
+  /// By the cost model of the strategies, in halves of a cycle.
+  int64_t time = 0;
+  StageWork work;
+};
+
 /// The loops of a nest, some of them in blocks, outermost first.
 class BlockedNest {
 public:
@@ -81,7 +87,7 @@ class Planner {
 public:
   Planner(const StageNest &nest, const TileTarget &target)
       : nest(nest), target(target) {}
-  std::optional<TiledWork> run();
+  std::optional<TiledWork> run(bool countsWork);
 
 private:
   int64_t extent(unsigned loop) const { return nest.loops[loop].extent; }
@@ -96,11 +102,12 @@ private:
   void countSegments();
   bool hasSteps(bool allowTwo) const;
 
-  std::optional<TiledWork> planPanels() const;
-  std::optional<TiledWork> planRows() const;
+  std::optional<TiledWork> planPanels(bool countsWork) const;
+  std::optional<TiledWork> planRows(bool countsWork) const;
+  Work getCopyKind(PanelCopy copy) const;
   bool isClipped(const RowTile &tile) const;
   void addPacking(StageWork &work, const RowTile &tile) const;
-  std::optional<TiledWork> planDirect() const;
+  std::optional<TiledWork> planDirect(bool countsWork) const;
 
   const StageNest &nest;
   const TileTarget &target;
@@ -206,7 +213,20 @@ bool Planner::hasSteps(bool allowTwo) const {
 // Panels
 //===----------------------------------------------------------------------===//
 
-std::optional<TiledWork> Planner::planPanels() const {
+Work Planner::getCopyKind(PanelCopy copy) const {
+  if (copy == PanelCopy::Vectors)
+    return Work::PanelCopies;
+  if (copy == PanelCopy::StridedVectors)
+    return Work::PanelStridedCopies;
+  // Each element from a page of its own: few of their lines stay in a cache.
+  constexpr int64_t page = 1024;
+  bool isFar = llvm::any_of(vectorInputs, [&](const StageNest::Access *access) {
+    return access->strides[columns.back()] >= page;
+  });
+  return isFar ? Work::PanelFarCopies : Work::PanelSingleCopies;
+}
+
+std::optional<TiledWork> Planner::planPanels(bool countsWork) const {
   if (reductions.empty() || rows.empty())
     return std::nullopt;
   llvm::SmallVector<int64_t, 8> extents, strides;
@@ -223,19 +243,19 @@ std::optional<TiledWork> Planner::planPanels() const {
   int64_t allRows = extent(rows), innerRows = extent(rows.back());
   int64_t tiles = extent(batches) * extent(columns) / cut.tile;
   int64_t depth = extent(reductions);
+  TiledWork result;
+  result.time = getPanelTime(tiles, cut.tile, allRows, depth, copy, target);
+  if (!countsWork)
+    return result;
   std::optional<PanelRegisters> registers = choosePanelRegisters(
       cut.tile, innerRows, target, target.accumulators, /*maxRows=*/8,
       /*maxVectors=*/4, [](int64_t, int64_t) { return true; });
-  TiledWork result;
-  result.time = getPanelTime(tiles, cut.tile, allRows, depth, copy, target);
   StageWork &work = result.work;
   double copied = static_cast<double>(tiles) * depth * cut.tile;
   work[Work::PanelProducts] = static_cast<double>(tiles) * depth * allRows /
                               innerRows * registers->time / 2 *
                               target.getOperationTime(target.lanes);
-  work[copy == PanelCopy::Vectors          ? Work::PanelCopies
-       : copy == PanelCopy::StridedVectors ? Work::PanelStridedCopies
-                                           : Work::PanelSingleCopies] =
+  work[getCopyKind(copy)] =
       copied * vectorInputs.size() * std::max<int64_t>(segments, 1);
   work[Work::PanelStores] =
       static_cast<double>(tiles) * cut.tile * allRows *
@@ -310,7 +330,7 @@ bool Planner::isClipped(const RowTile &tile) const {
                                          maxProducts;
 }
 
-std::optional<TiledWork> Planner::planRows() const {
+std::optional<TiledWork> Planner::planRows(bool countsWork) const {
   if (vectorInputs.size() != 1 || !scalarInput || rows.size() != 1 ||
       reductions.empty() || vectorInputs.front()->opaque)
     return std::nullopt;
@@ -338,15 +358,17 @@ std::optional<TiledWork> Planner::planRows() const {
     work[Work::CopyVectors] = static_cast<double>(nest.data.elements);
   }
   int64_t blockRows = tile.lanes * tile.vectors;
-  if (scalarInput == &nest.data) {
-    addPacking(work, tile);
+  bool packsData = scalarInput == &nest.data;
+  if (packsData)
     result.time += getRowPackingTime(extent(batches) *
                                      llvm::alignTo(allRows, blockRows) * depth);
-  }
+  if (!countsWork)
+    return result;
+  if (packsData)
+    addPacking(work, tile);
   // Weights lie in the order of the steps.
   StageNest packed = nest;
-  StageNest::Access &weight =
-      scalarInput == &nest.data ? packed.data : packed.weight;
+  StageNest::Access &weight = packsData ? packed.data : packed.weight;
   weight.strides.fill(0);
   weight.elements = extent(batches) * allRows * depth;
   int64_t step = 1;
@@ -405,7 +427,7 @@ void Planner::addPacking(StageWork &work, const RowTile &tile) const {
 // Direct tiles
 //===----------------------------------------------------------------------===//
 
-std::optional<TiledWork> Planner::planDirect() const {
+std::optional<TiledWork> Planner::planDirect(bool countsWork) const {
   unsigned vectorLoop = columns.back();
   bool hasStride = !hasSteps(false);
   if (hasStride && (!hasSteps(true) || segments > 1))
@@ -481,6 +503,8 @@ std::optional<TiledWork> Planner::planDirect() const {
     return std::nullopt;
   TiledWork result;
   result.time = best;
+  if (!countsWork)
+    return result;
   result.work[hasStride || hasGuards || segments > 1 ? Work::DirectBorders
                                                      : Work::Direct] =
       static_cast<double>(best);
@@ -507,20 +531,33 @@ std::optional<TiledWork> Planner::planDirect() const {
   return result;
 }
 
-std::optional<TiledWork> Planner::run() {
+std::optional<TiledWork> Planner::run(bool countsWork) {
   if (!classify())
     return std::nullopt;
+  using Plan = decltype(&Planner::planPanels);
   std::optional<TiledWork> best;
-  for (auto plan :
+  Plan bestPlan = nullptr;
+  for (Plan plan :
        {&Planner::planPanels, &Planner::planDirect, &Planner::planRows}) {
-    std::optional<TiledWork> tried = (this->*plan)();
-    if (tried && (!best || tried->time < best->time))
-      best = tried;
+    std::optional<TiledWork> tried = (this->*plan)(/*countsWork=*/false);
+    if (!tried || (best && tried->time >= best->time))
+      continue;
+    best = tried;
+    bestPlan = plan;
   }
-  return best;
+  return best && countsWork ? (this->*bestPlan)(/*countsWork=*/true) : best;
 }
 
-std::optional<TiledWork> kas::solver::planTiles(const StageNest &nest,
+std::optional<int64_t> kas::solver::getTileTime(const StageNest &nest,
                                                 const TileTarget &target) {
-  return Planner(nest, target).run();
+  std::optional<TiledWork> planned =
+      Planner(nest, target).run(/*countsWork=*/false);
+  return planned ? std::optional(planned->time) : std::nullopt;
+}
+
+std::optional<StageWork> kas::solver::getTileWork(const StageNest &nest,
+                                                  const TileTarget &target) {
+  std::optional<TiledWork> planned =
+      Planner(nest, target).run(/*countsWork=*/true);
+  return planned ? std::optional(planned->work) : std::nullopt;
 }

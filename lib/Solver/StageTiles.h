@@ -19,16 +19,14 @@
 
 namespace kas::solver {
 
-struct TiledWork {
-  StageWork work;
-  /// By the cost model of the strategies, in halves of a cycle.
-  int64_t time = 0;
-};
-
-/// The tiles that take the least time; nothing where none suit the nest as it
-/// is.
-std::optional<TiledWork> planTiles(const StageNest &nest,
+/// The time of the tiles that take the least, by the cost model of the
+/// strategies, in halves of a cycle; nothing where none suit the nest as it is.
+std::optional<int64_t> getTileTime(const StageNest &nest,
                                    const TileTarget &target);
+
+/// Their work.
+std::optional<StageWork> getTileWork(const StageNest &nest,
+                                     const TileTarget &target);
 
 /// Adds what caches do not hold when the loops of `nest` run in `order`.
 void addMisses(const StageNest &nest, llvm::ArrayRef<unsigned> order,

@@ -87,46 +87,52 @@ static bool turnOutput(StageNest &nest) {
   return true;
 }
 
-/// The cheapest of all layouts; nothing where tiles suit none.
-static std::optional<TiledWork> planLayouts(const StageNest &nest,
-                                            const TileTarget &target) {
+/// Moves the sums from the output of `from` to that of `to`.
+static void addTransposition(const StageNest &from, const StageNest &to,
+                             const TileTarget &target, StageWork &work) {
+  work[Work::Transposed] = static_cast<double>(from.output.elements);
+  StageNest moved;
+  moved.loops = from.loops;
+  moved.data = from.output;
+  moved.output = to.output;
+  llvm::SmallVector<unsigned, 12> order;
+  for (unsigned loop = 0; loop < to.loops.size(); ++loop)
+    if (!to.loops[loop].isReduction)
+      order.push_back(loop);
+  addMisses(moved, order, target, work);
+}
+
+/// Of the cheapest of all layouts; nothing where tiles suit none.
+static std::optional<StageWork> getLayoutWork(const StageNest &nest,
+                                              const TileTarget &target) {
   constexpr int64_t transpositionTime = 4;
-  std::optional<TiledWork> best = planTiles(nest, target);
+  std::optional<int64_t> time = getTileTime(nest, target);
   int64_t ideal =
       nest.getPoints() / target.lanes * target.getOperationTime(target.lanes);
   std::optional<unsigned> last = getLastLoop(nest);
-  if ((best && best->time <= 2 * ideal) || !last || !nest.hasWeight)
-    return best;
-  auto consider = [&](const StageNest &tried, bool isTurned) {
-    std::optional<TiledWork> planned = planTiles(tried, target);
-    if (!planned)
+  if ((time && *time * 5 <= 6 * ideal) || !last || !nest.hasWeight)
+    return time ? getTileWork(nest, target) : std::nullopt;
+  const StageNest *best = time ? &nest : nullptr;
+  auto consider = [&](const StageNest &tried, int64_t more) {
+    std::optional<int64_t> found = getTileTime(tried, target);
+    if (!found || (time && *found + more >= *time))
       return;
-    if (isTurned) {
-      planned->time += tried.output.elements * transpositionTime;
-      planned->work[Work::Transposed] =
-          static_cast<double>(tried.output.elements);
-      StageNest moved;
-      moved.loops = tried.loops;
-      moved.data = tried.output;
-      moved.output = nest.output;
-      llvm::SmallVector<unsigned, 12> order;
-      for (unsigned loop = 0; loop < nest.loops.size(); ++loop)
-        if (!nest.loops[loop].isReduction)
-          order.push_back(loop);
-      addMisses(moved, order, target, planned->work);
-    }
-    if (!best || planned->time < best->time)
-      best = planned;
+    time = *found + more;
+    best = &tried;
   };
-  StageNest copied = nest;
+  StageNest copied = nest, turned = nest;
   if (copyWeight(copied, *last))
-    consider(copied, /*isTurned=*/false);
-  StageNest turned = nest;
+    consider(copied, 0);
   if (turnOutput(turned)) {
     copyWeight(turned, *getLastLoop(turned));
-    consider(turned, /*isTurned=*/true);
+    consider(turned, turned.output.elements * transpositionTime);
   }
-  return best;
+  if (!best)
+    return std::nullopt;
+  std::optional<StageWork> work = getTileWork(*best, target);
+  if (best == &turned)
+    addTransposition(turned, nest, target, *work);
+  return work;
 }
 
 //===----------------------------------------------------------------------===//
@@ -197,10 +203,10 @@ static StageWork planLinalg(const StageNest &nest, const TileTarget &target) {
   StageNest linear = isOpaque ? getMaterialized(nest) : nest;
   StageNest plain = linear;
   plain.borders.clear();
-  std::optional<TiledWork> tiled =
-      nest.hasWeight ? planTiles(plain, target) : std::nullopt;
+  std::optional<StageWork> tiled =
+      nest.hasWeight ? getTileWork(plain, target) : std::nullopt;
   if (tiled)
-    work = tiled->work;
+    work = *tiled;
   else
     planLoops(linear, target, work);
   if (isOpaque)
@@ -212,8 +218,8 @@ static StageWork planLinalg(const StageNest &nest, const TileTarget &target) {
 
 StageWork kas::solver::getStageWork(const StageNest &nest,
                                     const TileTarget &target) {
-  std::optional<TiledWork> tiled = planLayouts(nest, target);
-  StageWork work = tiled ? tiled->work : planLinalg(nest, target);
+  std::optional<StageWork> tiled = getLayoutWork(nest, target);
+  StageWork work = tiled ? *tiled : planLinalg(nest, target);
   work[Work::Stage] = 1;
   return work;
 }
