@@ -104,7 +104,6 @@ private:
 
   std::optional<TiledWork> planPanels(bool countsWork) const;
   std::optional<TiledWork> planRows(bool countsWork) const;
-  Work getCopyKind(PanelCopy copy) const;
   bool isClipped(const RowTile &tile) const;
   void addPacking(StageWork &work, const RowTile &tile) const;
   std::optional<TiledWork> planDirect(bool countsWork) const;
@@ -213,17 +212,12 @@ bool Planner::hasSteps(bool allowTwo) const {
 // Panels
 //===----------------------------------------------------------------------===//
 
-Work Planner::getCopyKind(PanelCopy copy) const {
+static Work getCopyKind(PanelCopy copy) {
   if (copy == PanelCopy::Vectors)
     return Work::PanelCopies;
   if (copy == PanelCopy::StridedVectors)
     return Work::PanelStridedCopies;
-  // Each element from a page of its own: few of their lines stay in a cache.
-  constexpr int64_t page = 1024;
-  bool isFar = llvm::any_of(vectorInputs, [&](const StageNest::Access *access) {
-    return access->strides[columns.back()] >= page;
-  });
-  return isFar ? Work::PanelFarCopies : Work::PanelSingleCopies;
+  return Work::PanelSingleCopies;
 }
 
 std::optional<TiledWork> Planner::planPanels(bool countsWork) const {
@@ -538,7 +532,12 @@ std::optional<TiledWork> Planner::run(bool countsWork) {
   std::optional<TiledWork> best;
   Plan bestPlan = nullptr;
   for (Plan plan :
-       {&Planner::planPanels, &Planner::planDirect, &Planner::planRows}) {
+       {&Planner::planPanels, &Planner::planRows, &Planner::planDirect}) {
+    // Direct tiles take no less than their products.
+    if (plan == &Planner::planDirect && best &&
+        best->time <= nest.getPoints() / target.lanes *
+                          target.getOperationTime(target.lanes) * 19 / 16)
+      continue;
     std::optional<TiledWork> tried = (this->*plan)(/*countsWork=*/false);
     if (!tried || (best && tried->time >= best->time))
       continue;

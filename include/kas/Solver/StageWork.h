@@ -34,13 +34,11 @@ enum class Work : uint8_t {
   /// the weights.
   RowPacking,
   /// Panels: products (halves of a cycle); elements that are copied in vectors,
-  /// in vectors of every other element, one by one, and one by one from
-  /// as many pages.
+  /// in vectors of every other element, and one by one.
   PanelProducts,
   PanelCopies,
   PanelStridedCopies,
   PanelSingleCopies,
-  PanelFarCopies,
   /// Tiles of panels times blocks of rows: stores and loads of sums.
   PanelStores,
   /// Direct tiles (halves of a cycle), and those with borders or strides.
