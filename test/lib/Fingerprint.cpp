@@ -616,6 +616,11 @@ uint64_t Fingerprinter::individualize() {
   return total;
 }
 
+size_t Fingerprinter::countRows(const ConcreteOperator &op) {
+  tabulate(op, choosePlaces(op, options.numPlaces));
+  return numRows;
+}
+
 uint64_t Fingerprinter::compute(const ConcreteOperator &op) {
   std::vector<OutputPlace> places = choosePlaces(op, options.numPlaces);
   tabulate(op, places);

@@ -58,6 +58,8 @@ public:
       : options(options) {}
 
   uint64_t compute(const ConcreteOperator &op);
+  /// How many products it would look at.
+  size_t countRows(const ConcreteOperator &op);
 
   /// How many operators had products that occur more than once, or no weight.
   size_t getNumCounted() const { return numCounted; }

@@ -12,6 +12,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include <ctime>
+#include <tuple>
 
 using namespace kas;
 using namespace kas::search;
@@ -145,6 +146,20 @@ public:
     buckets = std::move(next);
   }
 
+  /// About how much work a fingerprint is, by a sample of the operators that
+  /// are left: rows, and more where nodes are distinguished.
+  size_t estimateWork(const Binding &binding,
+                      const FingerprintOptions &options) const {
+    constexpr size_t sampleSize = 12;
+    Fingerprinter fingerprinter(options);
+    size_t rows = 0, stride = buckets.size() / sampleSize + 1;
+    for (size_t bucket = 0; bucket < buckets.size(); bucket += stride)
+      if (auto op =
+              makeAt(problem, *list.getGraph(buckets[bucket].front()), binding))
+        rows += fingerprinter.countRows(*op);
+    return rows * (16 + options.maxClassSize);
+  }
+
   void report(size_t binding, const FingerprintOptions &options) const {
     size_t count = 0;
     for (const Bucket &bucket : buckets)
@@ -226,6 +241,18 @@ static void compareExactly(const SearchProblem &problem, const LongList &list,
   }
 }
 
+/// What is looked at of the operators that share the first fingerprint.
+static llvm::ArrayRef<FingerprintOptions> getSteps() {
+  // Rings of channels show their lengths only when colours are stable; where
+  // two weights have each of them, only beside more than one place of the data.
+  // A rank is seen only among more places than it has points.
+  static const FingerprintOptions steps[] = {
+      {1, 1, 3},      {2, 3, 2},     {4, 3, 3, 16}, {2, 0, 2},
+      {12, 3, 3, 16}, {4, 0, 3, 24}, {7, 1, 3, 16}, {1, 1, 0, 128},
+      {2, 0, 4, 128}, {2, 3, 0, 128}};
+  return steps;
+}
+
 std::vector<std::vector<size_t>>
 kas::test::findUndecided(const SearchProblem &problem, LongList &list,
                          llvm::ArrayRef<Binding> bindings,
@@ -253,34 +280,28 @@ kas::test::findUndecided(const SearchProblem &problem, LongList &list,
       << list.getNumLeftOut() << " left out\n";
   sieve.buckets = Sieve::part(std::move(hashes));
   sieve.report(0, few);
-  // Ever better and slower means for ever fewer operators.
-  auto sift = [&](size_t binding, const FingerprintOptions &options) {
-    if (binding >= bindings.size() || sieve.buckets.empty())
-      return;
-    sieve.refine(bindings[binding], Fingerprinter(options));
-    sieve.report(binding, options);
+  // The cheapest first, whatever the binding: what is expensive is for few.
+  struct Step {
+    size_t work, number, binding;
+    FingerprintOptions options;
   };
-  const FingerprintOptions glance = {1, 1, 3}, whole = {2, 0, 2},
-                           neighbors = {4, 3, 3, 16};
-  sift(0, neighbors);
-  // What coincides at one binding often shows at another at a glance.
-  for (const FingerprintOptions &options : {glance, few})
-    for (size_t binding = 1; binding < bindings.size(); ++binding)
-      sift(binding, options);
-  sift(0, whole);
-  for (size_t binding = 1; binding < bindings.size(); ++binding)
-    sift(binding, neighbors);
-  // Rings of channels show their lengths only when colours are stable; where
-  // two weights have each of them, only beside more than one place of the data.
-  // A rank is seen only among more places than it has points.
-  for (const FingerprintOptions &options : {FingerprintOptions{12, 3, 3, 16},
-                                            {4, 0, 3, 24},
-                                            {7, 1, 3, 16},
-                                            {1, 1, 0, 128},
-                                            {2, 0, 4, 128},
-                                            {2, 3, 0, 128}})
-    for (size_t binding = 0; binding < bindings.size(); ++binding)
-      sift(binding, options);
+  std::vector<Step> steps;
+  for (size_t binding = 0; binding < bindings.size(); ++binding)
+    for (const FingerprintOptions &options : getSteps())
+      steps.push_back({sieve.estimateWork(bindings[binding], options),
+                       steps.size(), binding, options});
+  llvm::sort(steps, [](const Step &a, const Step &b) {
+    return std::tie(a.work, a.number) < std::tie(b.work, b.number);
+  });
+  for (const Step &step : steps) {
+    // The first binding has had this already, and less.
+    bool isKnown = step.binding == 0 && !step.options.maxClassSize &&
+                   step.options.numSlices;
+    if (isKnown || sieve.buckets.empty())
+      continue;
+    sieve.refine(bindings[step.binding], Fingerprinter(step.options));
+    sieve.report(step.binding, step.options);
+  }
   return std::move(sieve.buckets);
 }
 

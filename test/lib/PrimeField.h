@@ -22,11 +22,17 @@ namespace kas::test {
 struct PrimeField {
   static constexpr uint64_t prime = (uint64_t(1) << 61) - 1;
 
+  /// Of a number below twice the prime.
+  static uint64_t reduce(uint64_t a) { return a < prime ? a : a - prime; }
+
+  /// Of numbers below the prime, as all functions.
   static uint64_t multiply(uint64_t a, uint64_t b) {
-    return static_cast<unsigned __int128>(a) * b % prime;
+    // 2^61 is 1 modulo the prime.
+    auto product = static_cast<unsigned __int128>(a) * b;
+    return reduce((uint64_t(product) & prime) + uint64_t(product >> 61));
   }
   static void addTo(uint64_t &sum, uint64_t value) {
-    sum = (sum + value) % prime;
+    sum = reduce(sum + value);
   }
   /// The inverse of a number that is not 0.
   static uint64_t invert(uint64_t a) {
