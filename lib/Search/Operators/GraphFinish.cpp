@@ -8,6 +8,7 @@
 
 #include "FlatGraph.h"
 #include "GraphProperties.h"
+#include "GraphWeightRules.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace kas;
@@ -133,7 +134,8 @@ bool kas::search::isFinishable(GraphSpace &space, const GraphStateData &state) {
   return flops < most && state.params < most &&
          (!budget.minFlops || flops >= *budget.minFlops) &&
          (!budget.maxFlops || flops <= *budget.maxFlops) &&
-         (!budget.maxParams || state.params <= *budget.maxParams);
+         (!budget.maxParams || state.params <= *budget.maxParams) &&
+         !hasFullWindows(space, state); // W17
 }
 
 static StagedCost &describeCost(GraphSpace &space, const FlatGraph &graph) {

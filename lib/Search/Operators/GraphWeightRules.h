@@ -58,7 +58,10 @@ bool makesFullRank(const GraphSpace &space, const GraphStateData &state,
 /// together that the one with the quotient would take without.
 bool makesFullCarry(const GraphSpace &space, const GraphStateData &state,
                     uint32_t code);
-/// All of these, and what needs no names (W4, W6, W7): the contraction `code`
+/// W17: two weights meet in a stack of windows, where their sums take all
+/// values. Of a state with all its weights.
+bool hasFullWindows(const GraphSpace &space, const GraphStateData &state);
+/// All but W17, and what needs no names (W4, W6, W7): the contraction `code`
 /// adds a weight that no other form of the operator does without.
 bool isWeightCanonical(GraphSpace &space, const GraphStateData &state,
                        uint32_t code);

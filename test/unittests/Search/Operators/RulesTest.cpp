@@ -156,6 +156,56 @@ TEST_F(RulesTest, W16OfPositions) {
   EXPECT_FALSE(takesFullCarry({q}, {c})) << "nothing is summed up";
 }
 
+/// A window of k points that one weight has, and one or two of g points that
+/// both have, one on the other; the second weight may have the position.
+static bool makesFullWindows(RuleChecker &checker, unsigned numShared,
+                             bool hasPosition) {
+  ExprId k = checker.reduce("k");
+  llvm::SmallVector<ExprId> shared, first = {k}, second;
+  for (unsigned i = 0; i < numShared; ++i)
+    shared.push_back(checker.reduce("g"));
+  llvm::append_range(first, shared);
+  llvm::append_range(second, shared);
+  if (hasPosition)
+    second.push_back(checker.h);
+  checker.contract(first, {});
+  checker.contract(second, {checker.d});
+  ExprId top = checker.unfold(checker.h, k);
+  for (ExprId window : shared)
+    top = checker.unfold(top, window);
+  return checker.hasFullWindows();
+}
+
+TEST_F(RulesTest, W17) {
+  // 9 products of a polynomial with 5 coefficients and one element each: all
+  // polynomials with 9 coefficients.
+  RuleChecker full(parse(rulesSpace));
+  EXPECT_TRUE(makesFullWindows(full, 2, /*hasPosition=*/true));
+  RuleChecker tooFew(parse(rulesSpace));
+  EXPECT_FALSE(makesFullWindows(tooFew, 1, true)) << "3 of 7";
+  // The elements are the same at the borders, where windows are cut.
+  RuleChecker everywhere(parse(rulesSpace));
+  EXPECT_FALSE(makesFullWindows(everywhere, 2, /*hasPosition=*/false));
+}
+
+TEST_F(RulesTest, W17OfOtherCoordinates) {
+  // The first weight has w, and the second one the same elements for all w.
+  ExprId k = reduce("k"), a = reduce("g"), b = reduce("g");
+  contract({k, a, b, w}, {});
+  contract({a, b, h}, {d});
+  unfold(unfold(unfold(h, k), a), b);
+  EXPECT_FALSE(hasFullWindows());
+}
+
+TEST_F(RulesTest, W17OfThreeWeights) {
+  ExprId k = reduce("k"), a = reduce("g"), b = reduce("g");
+  contract({k, a, b}, {});
+  contract({a, b, h}, {});
+  contract({a}, {d});
+  unfold(unfold(unfold(h, k), a), b);
+  EXPECT_FALSE(hasFullWindows());
+}
+
 TEST_F(RulesTest, W15) {
   // 15 * (36 + 24) is more than 36 * 24, 10 times are less.
   RuleChecker costly(limit([](SpaceLimits &) {}));
