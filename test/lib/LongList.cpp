@@ -127,23 +127,44 @@ public:
     return parts;
   }
 
-  void refine(const Binding &binding, Fingerprinter fingerprinter) {
-    std::vector<Bucket> next;
-    for (const Bucket &bucket : buckets) {
-      std::vector<std::pair<uint64_t, size_t>> hashes;
-      for (size_t number : bucket) {
-        auto op = makeAt(problem, *list.getGraph(number), binding);
-        if (!op)
-          break;
-        hashes.emplace_back(fingerprinter.compute(*op), number);
-      }
+  /// Takes `bucket` apart.
+  std::vector<Bucket> refine(const Bucket &bucket, const Binding &binding,
+                             Fingerprinter &fingerprinter) const {
+    std::vector<std::pair<uint64_t, size_t>> hashes;
+    for (size_t number : bucket) {
+      auto op = makeAt(problem, *list.getGraph(number), binding);
       // Operators that are not all defined here cannot be distinguished here.
-      if (hashes.size() == bucket.size())
-        llvm::append_range(next, part(std::move(hashes)));
-      else
-        next.push_back(bucket);
+      if (!op)
+        return {bucket};
+      hashes.emplace_back(fingerprinter.compute(*op), number);
     }
+    return part(std::move(hashes));
+  }
+
+  void refine(const Binding &binding, const FingerprintOptions &options) {
+    Fingerprinter fingerprinter(options);
+    std::vector<Bucket> next;
+    for (const Bucket &bucket : buckets)
+      llvm::append_range(next, refine(bucket, binding, fingerprinter));
     buckets = std::move(next);
+  }
+
+  /// Whether it takes apart one in eight buckets, by a sample. Where few are
+  /// left, so that all of them are no more work, always.
+  bool isWorthwhile(const Binding &binding,
+                    const FingerprintOptions &options) const {
+    constexpr size_t sampleSize = 48;
+    size_t stride = buckets.size() / sampleSize;
+    if (stride < 2)
+      return true;
+    Fingerprinter fingerprinter(options);
+    size_t taken = 0;
+    for (size_t i = 0; i < sampleSize; ++i) {
+      const Bucket &bucket = buckets[i * stride];
+      std::vector<Bucket> parts = refine(bucket, binding, fingerprinter);
+      taken += parts.size() != 1 || parts.front().size() != bucket.size();
+    }
+    return 8 * taken >= sampleSize;
   }
 
   /// About how much work a fingerprint is, by a sample of the operators that
@@ -293,15 +314,26 @@ kas::test::findUndecided(const SearchProblem &problem, LongList &list,
   llvm::sort(steps, [](const Step &a, const Step &b) {
     return std::tie(a.work, a.number) < std::tie(b.work, b.number);
   });
+  auto take = [&](const Step &step) {
+    sieve.refine(bindings[step.binding], step.options);
+    sieve.report(step.binding, step.options);
+  };
+  // What distinguishes few waits until fewer are left.
+  std::vector<Step> later;
   for (const Step &step : steps) {
     // The first binding has had this already, and less.
     bool isKnown = step.binding == 0 && !step.options.maxClassSize &&
                    step.options.numSlices;
     if (isKnown || sieve.buckets.empty())
       continue;
-    sieve.refine(bindings[step.binding], Fingerprinter(step.options));
-    sieve.report(step.binding, step.options);
+    if (sieve.isWorthwhile(bindings[step.binding], step.options))
+      take(step);
+    else
+      later.push_back(step);
   }
+  for (const Step &step : later)
+    if (!sieve.buckets.empty())
+      take(step);
   return std::move(sieve.buckets);
 }
 
