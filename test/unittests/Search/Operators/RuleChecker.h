@@ -82,9 +82,7 @@ public:
                       llvm::ArrayRef<search::ExprId> shared) {
     return makesFullCarry(space, state, getContractCode(shared, taken));
   }
-  bool hasFullWindows() {
-    return kas::search::hasFullWindows(space, state);
-  }
+  bool hasFullWindows() { return kas::search::hasFullWindows(space, state); }
   bool expands(search::ExprId coord) {
     return canExpand(space, state, get(coord));
   }
