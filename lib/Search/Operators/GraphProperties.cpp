@@ -34,8 +34,13 @@ GraphProperties::GraphProperties(GraphSpace &space)
     hasInterior.push_back(isInside);
     numSeen.push_back(isInside ? seen : 1);
   }
+  llvm::SmallVector<unsigned, 4> windowed;
+  for (Axis &axis : axes)
+    if ((axis.needsWindows = needsWindows(axis)))
+      windowed.push_back(axis.target);
+  space.distance.requireWindows(windowed);
   numUnfolded = llvm::count_if(
-      axes, [&](const Axis &axis) { return needsUnfold(space, axis); });
+      axes, [&](const Axis &axis) { return needsUnfold(axis); });
 }
 
 void GraphProperties::addAxes() {
@@ -66,25 +71,36 @@ void GraphProperties::addChannels() {
 }
 
 /// Q1, before the end: without an unfold, and without a merge of what has a
-/// reduction, a dimension of the input is one-to-one in digits of the output
-/// and in reductions. There is such a digit when the dimension has a symbol
-/// that no reduction may have; positions that differ in it are read by
-/// different outputs. So windows that overlap have the same one, all of them do
-/// at a stride of 1 or 2, and they are more than half of the image.
-bool GraphProperties::needsUnfold(const GraphSpace &space,
-                                  const Axis &axis) const {
+/// reduction, a factor of a dimension of the input is one-to-one in digits of
+/// the output and in reductions. Positions that differ in such a digit are read
+/// by different outputs. So windows that overlap have the same one, all of them
+/// do at a stride of 1 or 2, and they are more than half of the image: no digit
+/// has two values.
+bool GraphProperties::needsWindows(const Axis &axis) const {
+  bool hasDigits = llvm::all_of(
+      llvm::seq<unsigned>(space.firstOutput, space.problem->outputs.size()),
+      [&](unsigned index) {
+        return space.sizes[space.getExpr(space.getOutput(index)).size].max > 1;
+      });
+  return hasDigits &&
+         llvm::all_of(llvm::seq<unsigned>(0, getNumBindings()),
+                      [&](unsigned binding) {
+                        return hasInterior[binding] &&
+                               axis.windows[binding] > 1 &&
+                               axis.strides[binding] <= 2;
+                      });
+}
+
+/// There is such a digit when the dimension has a symbol that no reduction may
+/// have.
+bool GraphProperties::needsUnfold(const Axis &axis) const {
   const SizeInfo &info = space.sizes[space.targets[axis.target]];
   bool isOfOutputs = false;
   for (unsigned index = 0; index < space.sizes.getNumPowers(); ++index)
     isOfOutputs |= space.sizes.getPrimaryMask().get(index) &&
                    info.powers.get(index) > 0 &&
                    space.sizes.getOccurrences().get(index) == 0;
-  return isOfOutputs && llvm::all_of(llvm::seq<unsigned>(0, getNumBindings()),
-                                     [&](unsigned binding) {
-                                       return hasInterior[binding] &&
-                                              axis.windows[binding] > 1 &&
-                                              axis.strides[binding] <= 2;
-                                     });
+  return isOfOutputs && axis.needsWindows;
 }
 
 bool GraphProperties::seesSeveral() const {
@@ -142,22 +158,30 @@ const GraphProperties::Facts &GraphProperties::getFacts(ExprId id) {
   const Expr expr = space.getExpr(id);
   if (expr.kind == CoordKind::Output || expr.kind == CoordKind::Reduce) {
     made.leaves.push_back(id);
+    made.isUnseeing = expr.kind == CoordKind::Output;
   } else {
     made = getFacts(expr.first);
     if (expr.kind == CoordKind::Split || expr.kind == CoordKind::Unfold) {
       const Facts &second = getFacts(expr.second);
       insert(made.leaves, second.leaves);
       insert(made.unfolds, second.unfolds);
-      made.isUnfolded |= second.isUnfolded;
+      made.hasWindow |= second.hasWindow;
+      made.isUnseeing |= second.isUnseeing;
     }
     if (expr.kind == CoordKind::Unfold)
       made.unfolds.push_back(id);
-    bool isHalf = expr.kind == CoordKind::MergeQuotient ||
-                  expr.kind == CoordKind::MergeRemainder;
-    made.isUnfolded |= expr.kind == CoordKind::Unfold ||
-                       (isHalf && llvm::any_of(made.leaves, [&](ExprId leaf) {
-                          return space.getExpr(leaf).kind == CoordKind::Reduce;
-                        }));
+    auto isOf = [&](CoordKind kind) {
+      return llvm::any_of(made.leaves, [&](ExprId leaf) {
+        return space.getExpr(leaf).kind == kind;
+      });
+    };
+    made.hasWindow |= (expr.kind == CoordKind::Unfold ||
+                       expr.kind == CoordKind::MergeQuotient ||
+                       expr.kind == CoordKind::MergeRemainder) &&
+                      isOf(CoordKind::Reduce);
+    // A split has the factors of its operands.
+    if (expr.kind != CoordKind::Split)
+      made.isUnseeing = !made.hasWindow && isOf(CoordKind::Output);
   }
   return facts[id] = std::move(made);
 }
@@ -280,12 +304,11 @@ bool GraphProperties::holdsFor(
 bool GraphProperties::hold(const GraphStateData &state,
                            llvm::ArrayRef<unsigned> match) {
   llvm::SmallVector<ExprId, 6> data;
-  unsigned unfolded = 0;
-  for (unsigned index : match) {
+  for (unsigned index : match)
     data.push_back(state.live[index].expr);
-    unfolded += getFacts(data.back()).isUnfolded;
-  }
-  if (unfolded < numUnfolded) // Q1
+  if (llvm::any_of(axes, [&](const Axis &axis) { // Q1
+        return axis.needsWindows && getFacts(data[axis.target]).isUnseeing;
+      }))
     return false;
   if ((limits.oneProduct || limits.linearPath) &&
       !readsReductions(state, data)) // Q4, Q5
@@ -317,37 +340,16 @@ bool GraphProperties::canHold(const GraphStateData &state) {
     return true;
   // Q1: each position in a window is another point.
   llvm::SmallVector<ExprId, 8> reductions;
-  unsigned unfolded = 0, windows = 0;
-  for (const LiveCoord &coord : state.getLive()) {
-    const Facts &ofCoord = getFacts(coord.expr);
-    unfolded += ofCoord.isUnfolded;
-    const SizeInfo &info = space.sizes[coord.size];
-    windows += info.isOdd && info.max > 1 && info.max <= limits.window;
-    for (ExprId leaf : ofCoord.leaves)
+  for (const LiveCoord &coord : state.getLive())
+    for (ExprId leaf : getFacts(coord.expr).leaves)
       if (space.getExpr(leaf).kind == CoordKind::Reduce)
         insert(reductions, leaf);
-  }
-  for (unsigned binding = 0; binding < getNumBindings(); ++binding) {
-    double points = 1;
-    for (ExprId id : reductions)
-      points *= static_cast<double>(
-          space.sizes[space.getExpr(id).size].values[binding]);
-    if (points < numSeen[binding])
-      return false;
-  }
-  // An unfold makes one more such coordinate, and needs a window; a merge makes
-  // two at most, and may make windows.
-  if (unfolded >= numUnfolded)
-    return true;
-  auto getLeft = [&](unsigned limit, GraphMove move) {
-    return limit - std::min<unsigned>(limit, state.counts[move]);
-  };
-  unsigned missing = numUnfolded - unfolded;
-  unsigned steps = limits.depth - state.steps;
-  unsigned merges = std::min(getLeft(limits.merge, MergeMove), steps);
-  unsigned unfolds =
-      std::min(getLeft(limits.unfold, UnfoldMove), steps - merges);
-  if (merges == 0)
-    unfolds = std::min(unfolds, windows);
-  return unfolds + 2 * merges >= missing;
+  return llvm::all_of(
+      llvm::seq<unsigned>(0, getNumBindings()), [&](unsigned binding) {
+        double points = 1;
+        for (ExprId id : reductions)
+          points *= static_cast<double>(
+              space.sizes[space.getExpr(id).size].values[binding]);
+        return points >= numSeen[binding];
+      });
 }

@@ -55,6 +55,8 @@ private:
     /// By binding: of the input; how far positions are apart; what is to be
     /// seen.
     llvm::SmallVector<int64_t, 4> size, strides, windows;
+    /// No factor of the dimension of the input has an output and no window.
+    bool needsWindows = false;
   };
   /// Coordinates of the data, and windows that only weights have, with leaves
   /// in common.
@@ -76,14 +78,19 @@ private:
   };
   /// What is below an expression.
   struct Facts {
-    bool isKnown = false, isUnfolded = false;
+    bool isKnown = false;
+    /// An unfold, or a merge, of what has a reduction.
+    bool hasWindow = false;
+    /// A factor has an output and no window.
+    bool isUnseeing = false;
     llvm::SmallVector<ExprId, 4> leaves, unfolds;
   };
 
   unsigned getNumBindings() const { return space.problem->bindings.size(); }
   void addAxes();
   void addChannels();
-  bool needsUnfold(const GraphSpace &space, const Axis &axis) const;
+  bool needsWindows(const Axis &axis) const;
+  bool needsUnfold(const Axis &axis) const;
   const Axis *getAxisOfTarget(int target) const;
   const Axis *getAxisOfOutput(ExprId leaf) const;
   bool isInterior(const Axis &axis, unsigned binding, int64_t position) const;

@@ -24,6 +24,13 @@ ShapeItem kas::search::getShapeItem(const GraphSpace &space,
     item.flags |= ShapeItem::IsReduce;
     item.weights = coord.weights;
   }
+  if (space.distance.requiresWindows() &&
+      (coord.flags & LiveCoord::HasOutput) &&
+      !(coord.flags & LiveCoord::HasWindow)) {
+    item.flags |= ShapeItem::Unseeing;
+    if (coord.flags & LiveCoord::HasReduction)
+      item.flags |= ShapeItem::SeeingMerged;
+  }
   if (coord.height >= limits.chain) {
     item.flags |= ShapeItem::Frozen;
     if (coord.kind == CoordKind::Reduce && !coord.weights)

@@ -44,6 +44,10 @@ static bool holdsAlways(const SizeInfo &a, const SizeInfo &b,
   return true;
 }
 
+/// What is below an operand is below the result.
+static constexpr uint8_t inheritedFlags =
+    LiveCoord::HasPosition | LiveCoord::HasReduction | LiveCoord::HasWindow;
+
 //===----------------------------------------------------------------------===//
 // Stride
 //===----------------------------------------------------------------------===//
@@ -71,7 +75,7 @@ LiveCoord kas::search::makeStride(GraphSpace &space, const LiveCoord &base,
   result.kind = CoordKind::Stride;
   result.height = base.height + 1;
   result.flags = base.flags & (LiveCoord::Unweighted | LiveCoord::HasOutput |
-                               LiveCoord::HasPosition);
+                               inheritedFlags);
   bool isOfSignature = space.distance.isSignatureStride(factor) &&
                        isOutputPart(base) &&
                        !(base.flags & LiveCoord::Unordered);
@@ -186,7 +190,9 @@ static LiveCoord makeHalf(const LiveCoord &whole, CoordKind kind, SizeId size) {
   result.kind = kind;
   result.height = whole.height + 1;
   result.flags = whole.flags & (LiveCoord::Unordered | LiveCoord::HasOutput |
-                                LiveCoord::HasPosition);
+                                inheritedFlags);
+  if (whole.flags & LiveCoord::HasReduction)
+    result.flags |= LiveCoord::HasWindow;
   return result;
 }
 
@@ -260,8 +266,10 @@ LiveCoord kas::search::makeUnfold(const LiveCoord &base,
   result.size = base.size;
   result.kind = CoordKind::Unfold;
   result.height = std::max(base.height, window.height) + 1;
-  result.flags = LiveCoord::HasOutput |
-                 ((base.flags | window.flags) & LiveCoord::HasPosition);
+  result.flags =
+      LiveCoord::HasOutput | ((base.flags | window.flags) & inheritedFlags);
+  if (result.flags & LiveCoord::HasReduction)
+    result.flags |= LiveCoord::HasWindow;
   return result;
 }
 
@@ -379,7 +387,7 @@ LiveCoord kas::search::makeSplit(GraphSpace &space, const LiveCoord &outer,
   result.right = inner.right;
   result.flags = (outer.flags | inner.flags) &
                  (LiveCoord::Unweighted | LiveCoord::HasOutput);
-  result.flags |= (outer.flags | inner.flags) & LiveCoord::HasPosition;
+  result.flags |= (outer.flags | inner.flags) & inheritedFlags;
   result.heightOfOuter = outer.height;
   if (isAscending(space, outer, inner))
     result.flags |= LiveCoord::Ascending;
@@ -424,7 +432,7 @@ LiveCoord kas::search::makeShift(const LiveCoord &base) {
   result.kind = CoordKind::Shift;
   result.height = base.height + 1;
   result.flags = base.flags & (LiveCoord::Unweighted | LiveCoord::HasOutput |
-                               LiveCoord::HasPosition);
+                               inheritedFlags);
   return result;
 }
 

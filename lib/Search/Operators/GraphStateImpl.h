@@ -48,6 +48,10 @@ struct LiveCoord {
     HasOutput = 16,
     /// An ordered output is below.
     HasPosition = 32,
+    /// A reduction is below.
+    HasReduction = 64,
+    /// An unfold or a merge of what has a reduction is below.
+    HasWindow = 128,
   };
   /// An end of a coordinate as a number of mixed radix, to see what a split
   /// would undo: the kind in 2 bits, the weights that index it in 4, and the

@@ -27,6 +27,7 @@ ShapeDistance::ShapeDistance(const SearchProblem &problem, SizeTable &sizes,
     targetPowers =
         targetPowers + (sizes[target].powers & sizes.getPrimaryMask());
   findChannels();
+  areWindowed.assign(targets.size(), false);
   for (const Dimension &input : problem.inputs)
     for (const Dimension &output : problem.outputs)
       addFactor(
@@ -54,6 +55,11 @@ void ShapeDistance::findChannels() {
   };
   for (SizeId target : targets)
     areChannels.push_back(hasOwnSymbol(sizes[target].powers));
+}
+
+void ShapeDistance::requireWindows(llvm::ArrayRef<unsigned> windowed) {
+  for (unsigned target : windowed)
+    areWindowed[target] = true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -86,6 +92,10 @@ struct ShapePartition {
   struct Counts {
     int8_t kept = 0, joins = 0, windows = 0, expanded = 0, weights = 0,
            dropped = 0;
+    /// Windows with a reduction, coordinates that need one of their own, and
+    /// whether halves of a merge need one below.
+    int8_t seeing = 0, unseeing = 0;
+    bool isHalfUnseeing = false;
     /// The largest window, and the largest that some kept base allows (U2).
     uint8_t window = 0, allowed = 0;
     /// The product of the factors that no weight indexes.
@@ -129,12 +139,14 @@ struct ShapePartition {
       if (factors[target] == 0 || !lacking[target].isZero())
         return false;
     return counts.window <= counts.allowed &&
+           counts.unseeing + counts.isHalfUnseeing <= counts.seeing &&
            (counts.weights <= counts.dropped || !limits.weightTakes);
   }
 
   bool visit(unsigned index, const Counts &counts) {
     if (counts.weights > budget.weights || counts.joins > budget.split ||
-        counts.windows > budget.unfold || counts.expanded > budget.expand ||
+        std::max(counts.windows, counts.unseeing) > budget.unfold ||
+        counts.expanded > budget.expand ||
         getCost(counts) > limit ||
         (available[index] - lackingInAll).hasNegative())
       return false;
@@ -176,6 +188,8 @@ struct ShapePartition {
       needWeights(isUnweighted);
       ++next.kept;
       ++next.windows;
+      next.seeing +=
+          !(item.flags & ShapeItem::Unseeing) || canSeeMerged(item);
       next.window = std::max<int64_t>(next.window, info.min);
       allowWindows(item, next);
       return visit(index + 1, next);
@@ -187,8 +201,24 @@ struct ShapePartition {
         needWeights(next.pooled > static_cast<double>(limits.pooling));
       }
       allowWindows(item, next);
-      return visitFactor(index, choice - FirstFactor, next);
+      return see(item, choice - FirstFactor, next) &&
+             visitFactor(index, choice - FirstFactor, next);
     }
+  }
+
+  static bool canSeeMerged(const ShapeItem &item) {
+    return item.flags & ShapeItem::SeeingMerged;
+  }
+
+  /// Q1: whether the item can be a factor, and the window that it needs.
+  bool see(const ShapeItem &item, unsigned target, Counts &counts) const {
+    if (!(item.flags & ShapeItem::Unseeing) || !distance.areWindowed[target])
+      return true;
+    if (item.flags & ShapeItem::SeeingHalf)
+      return counts.isHalfUnseeing = true;
+    ++counts.unseeing;
+    return (item.flags & ShapeItem::Unfoldable) &&
+           distance.sizes[item.size].maxWindow > 1;
   }
 
   /// What the data keeps may be the base of an unfold.
@@ -203,6 +233,7 @@ struct ShapePartition {
     const Powers &powers = distance.sizes[items[index].size].powers;
     // Equal dimensions that nothing is in yet are one.
     if (target && distance.targets[target] == distance.targets[target - 1] &&
+        distance.areWindowed[target] == distance.areWindowed[target - 1] &&
         factors[target] == 0 && factors[target - 1] == 0)
       return false;
     Powers old = lacking[target], rest = old - powers;
@@ -273,8 +304,11 @@ bool ShapeDistance::canCut(llvm::MutableArrayRef<ShapeItem> items,
   for (const ShapeItem &item : items.drop_back(2))
     sum += hashItem(item);
   uint8_t windowBelow = rest.unfold ? getWindowBelow(whole) : 0;
+  uint16_t sight = getSightOfHalf(whole, windowBelow);
   for (Cut cut : getCuts(whole.size, isSmall)) {
     cut.high.windowBelow = cut.low.windowBelow = windowBelow;
+    cut.high.flags |= sight;
+    cut.low.flags |= sight;
     uint64_t all = sum + hashItem(cut.high) + hashItem(cut.low);
     std::optional<bool> known = recall(getKey(all, rest), limit);
     if (known && !*known)
@@ -292,6 +326,16 @@ uint8_t ShapeDistance::getWindowBelow(const ShapeItem &item) const {
   uint8_t own =
       item.flags & ShapeItem::Unfoldable ? sizes[item.size].maxWindow : 0;
   return std::max(own, item.windowBelow);
+}
+
+/// Of both halves: whether they see a window.
+uint16_t ShapeDistance::getSightOfHalf(const ShapeItem &whole,
+                                       uint8_t windowBelow) {
+  if (!(whole.flags & ShapeItem::Unseeing) ||
+      (whole.flags & ShapeItem::SeeingMerged))
+    return 0;
+  uint16_t half = windowBelow ? ShapeItem::SeeingHalf : 0;
+  return ShapeItem::Unseeing | half;
 }
 
 /// The halves of a coordinate of this size, by all blocks or by those that a
@@ -337,6 +381,8 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
       continue;
     Powers powers;
     uint16_t any = 0;
+    // One that has a reduction is enough.
+    uint16_t sight = ShapeItem::Unseeing;
     uint8_t windowBelow = 0;
     ShapeItem cut[maxItems];
     unsigned kept = 0;
@@ -344,6 +390,9 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
       if (chosen >> index & 1) {
         powers = powers + sizes[items[index].size].powers;
         any |= items[index].flags;
+        if (!(items[index].flags & ShapeItem::Unseeing) ||
+            (items[index].flags & ShapeItem::SeeingMerged))
+          sight = 0;
         windowBelow = std::max(windowBelow, getWindowBelow(items[index]));
       } else {
         cut[kept++] = items[index];
@@ -359,8 +408,8 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
     rest.merge -= 1;
     rest.shift -= 1;
     rest.split -= factors - 1;
-    if (canCut({cut, kept + 2}, {whole, 0, 0, windowBelow}, /*isSmall=*/true,
-               rest, limit - factors - 1))
+    if (canCut({cut, kept + 2}, {whole, sight, 0, windowBelow},
+               /*isSmall=*/true, rest, limit - factors - 1))
       return true;
   }
   return false;

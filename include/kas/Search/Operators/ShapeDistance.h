@@ -46,6 +46,14 @@ struct ShapeItem {
     /// An unfold of it may be made.
     Unfoldable = 2048,
     IsReduce = 4096,
+    // The rest where windows are required only (`requireWindows`).
+    /// An output is below and no window.
+    Unseeing = 8192,
+    /// A reduction is below: what is merged of it has a window.
+    SeeingMerged = 16384,
+    /// A half of a coordinate that the distance has merged, of which there may
+    /// be an unfold below the merge.
+    SeeingHalf = 32768,
   };
   SizeId size = SizeTable::one;
   uint16_t flags = 0;
@@ -118,6 +126,12 @@ public:
     return std::nullopt;
   }
 
+  /// Each of these dimensions of the input must see a window: a factor of it
+  /// that has an output below has an unfold or a merge of what has a reduction
+  /// below as well.
+  void requireWindows(llvm::ArrayRef<unsigned> targets);
+  bool requiresWindows() const { return llvm::is_contained(areWindowed, true); }
+
   /// The factors of strides, in a fixed order.
   llvm::ArrayRef<SizeId> getStrideFactors() const { return strideFactors; }
   /// `factor` is the quotient of an input and an output size.
@@ -147,6 +161,7 @@ private:
   bool canCut(llvm::MutableArrayRef<ShapeItem> items, const ShapeItem &whole,
               bool isSmall, const ShapeBudget &rest, int limit);
   uint8_t getWindowBelow(const ShapeItem &item) const;
+  static uint16_t getSightOfHalf(const ShapeItem &whole, uint8_t windowBelow);
   llvm::ArrayRef<Cut> getCuts(SizeId size, bool isSmall);
   bool canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
                           const ShapeBudget &budget, int limit);
@@ -158,6 +173,8 @@ private:
   llvm::SmallVector<SizeId, 4> targets;
   /// By input dimension: it is a set of factors (D3).
   llvm::SmallVector<bool, 4> areChannels;
+  /// By input dimension: it must see a window.
+  llvm::SmallVector<bool, 4> areWindowed;
   /// Of primary symbols, in all of them.
   Powers targetPowers;
   llvm::SmallVector<SizeId, 4> strideFactors;
