@@ -31,8 +31,8 @@ static void addReduce(GraphSpace &space, GraphStateData &state,
   coord.size = size;
   coord.kind = CoordKind::Reduce;
   coord.height = 1;
-  coord.flags = LiveCoord::Unordered | LiveCoord::Unweighted |
-                LiveCoord::HasReduction;
+  coord.flags =
+      LiveCoord::Unordered | LiveCoord::Unweighted | LiveCoord::HasReduction;
   coord.left = coord.right = LiveCoord::ReduceEnd;
   state.usage = state.usage + space.sizes[size].usage;
   state.lastReduce = index;

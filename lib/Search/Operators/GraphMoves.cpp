@@ -213,6 +213,14 @@ private:
     return isShareable(space, coord);
   }
 
+  /// The result of a view, with its expression where that is asked for.
+  LiveCoord name(LiveCoord result, CoordKind kind, unsigned first,
+                 uint32_t second) {
+    if (needsSight(space, result) && (result.flags & LiveCoord::HasWindow))
+      result.expr = space.intern({kind, result.size, live[first].expr, second});
+    return result;
+  }
+
   bool offer(uint32_t code) { return visit(Move{kind, code}); }
 
   //===--------------------------------------------------------------------===//
@@ -263,7 +271,8 @@ private:
            llvm::enumerate(space.distance.getStrideFactors())) {
         if (!canStride(space, state, live[index], factor))
           continue;
-        LiveCoord result = makeStride(space, live[index], factor);
+        LiveCoord result = name(makeStride(space, live[index], factor),
+                                CoordKind::Stride, index, factor);
         const SizeInfo &info = sizes[result.size];
         if (!info.isLegal || ((result.flags & LiveCoord::Strided) &&
                               info.max > limits.strideSize))
@@ -284,8 +293,10 @@ private:
            llvm::enumerate(sizes.getBlocks(live[index].size))) {
         if (!canMergeBy(space, state, live[index], block))
           continue;
-        LiveCoord high = makeQuotient(space, live[index], block);
-        LiveCoord remainder = makeRemainder(space, live[index], block);
+        LiveCoord high = name(makeQuotient(space, live[index], block),
+                              CoordKind::MergeQuotient, index, block);
+        LiveCoord remainder = name(makeRemainder(space, live[index], block),
+                                   CoordKind::MergeRemainder, index, block);
         if (tryUnary(index, low, sizes[block].hash, &ShapeBudget::merge, &high,
                      &remainder))
           return true;
@@ -299,7 +310,8 @@ private:
       for (bool isBackward : {false, true}) {
         if (isFrozen(index) || !canShift(space, live[index], isBackward))
           continue;
-        LiveCoord result = makeShift(live[index]);
+        LiveCoord result =
+            name(makeShift(live[index]), CoordKind::Shift, index, isBackward);
         if (tryUnary(index, isBackward, isBackward, &ShapeBudget::shift,
                      &result))
           return true;
@@ -357,7 +369,9 @@ private:
         if (a == b || (a << 8 | b) < first || isFrozen(a) || isFrozen(b) ||
             !canUnfold(space, state, live[a], live[b]))
           continue;
-        if (tryBinary(a, b, &ShapeBudget::unfold, makeUnfold(live[a], live[b])))
+        LiveCoord result = name(makeUnfold(live[a], live[b]), CoordKind::Unfold,
+                                a, live[b].expr);
+        if (tryBinary(a, b, &ShapeBudget::unfold, result))
           return true;
       }
     return false;
@@ -373,8 +387,9 @@ private:
             !canSplit(space, state, live[a], live[b]) ||
             !canPool(space, state, live[a], live[b]))
           continue;
-        if (tryBinary(a, b, &ShapeBudget::split,
-                      makeSplit(space, live[a], live[b])))
+        LiveCoord result = name(makeSplit(space, live[a], live[b]),
+                                CoordKind::Split, a, live[b].expr);
+        if (tryBinary(a, b, &ShapeBudget::split, result))
           return true;
       }
     return false;

@@ -39,8 +39,8 @@ GraphProperties::GraphProperties(GraphSpace &space)
     if ((axis.needsWindows = needsWindows(axis)))
       windowed.push_back(axis.target);
   space.distance.requireWindows(windowed);
-  numUnfolded = llvm::count_if(
-      axes, [&](const Axis &axis) { return needsUnfold(axis); });
+  numUnfolded =
+      llvm::count_if(axes, [&](const Axis &axis) { return needsUnfold(axis); });
 }
 
 void GraphProperties::addAxes() {
@@ -68,39 +68,6 @@ void GraphProperties::addChannels() {
   for (unsigned target = 0; target < space.targets.size(); ++target)
     if (!getAxisOfTarget(static_cast<int>(target)))
       channelTargets.push_back(static_cast<int>(target));
-}
-
-/// Q1, before the end: without an unfold, and without a merge of what has a
-/// reduction, a factor of a dimension of the input is one-to-one in digits of
-/// the output and in reductions. Positions that differ in such a digit are read
-/// by different outputs. So windows that overlap have the same one, all of them
-/// do at a stride of 1 or 2, and they are more than half of the image: no digit
-/// has two values.
-bool GraphProperties::needsWindows(const Axis &axis) const {
-  bool hasDigits = llvm::all_of(
-      llvm::seq<unsigned>(space.firstOutput, space.problem->outputs.size()),
-      [&](unsigned index) {
-        return space.sizes[space.getExpr(space.getOutput(index)).size].max > 1;
-      });
-  return hasDigits &&
-         llvm::all_of(llvm::seq<unsigned>(0, getNumBindings()),
-                      [&](unsigned binding) {
-                        return hasInterior[binding] &&
-                               axis.windows[binding] > 1 &&
-                               axis.strides[binding] <= 2;
-                      });
-}
-
-/// There is such a digit when the dimension has a symbol that no reduction may
-/// have.
-bool GraphProperties::needsUnfold(const Axis &axis) const {
-  const SizeInfo &info = space.sizes[space.targets[axis.target]];
-  bool isOfOutputs = false;
-  for (unsigned index = 0; index < space.sizes.getNumPowers(); ++index)
-    isOfOutputs |= space.sizes.getPrimaryMask().get(index) &&
-                   info.powers.get(index) > 0 &&
-                   space.sizes.getOccurrences().get(index) == 0;
-  return isOfOutputs && axis.needsWindows;
 }
 
 bool GraphProperties::seesSeveral() const {
@@ -161,6 +128,7 @@ const GraphProperties::Facts &GraphProperties::getFacts(ExprId id) {
     made.isUnseeing = expr.kind == CoordKind::Output;
   } else {
     made = getFacts(expr.first);
+    made.canSee = -1;
     if (expr.kind == CoordKind::Split || expr.kind == CoordKind::Unfold) {
       const Facts &second = getFacts(expr.second);
       insert(made.leaves, second.leaves);

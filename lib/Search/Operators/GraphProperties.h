@@ -38,6 +38,11 @@ public:
   /// when they cannot.
   bool canHold(const GraphStateData &state);
 
+  /// Whether a live coordinate with an output below may be a factor of a
+  /// dimension of the input that must see a window, as it is and with shifts:
+  /// false only when it cannot.
+  bool canSee(const LiveCoord &coord);
+
   /// Axes along which nothing sees the window without an unfold or a merge of
   /// what has a reduction.
   unsigned getNumUnfolded() const { return numUnfolded; }
@@ -83,6 +88,8 @@ private:
     bool hasWindow = false;
     /// A factor has an output and no window.
     bool isUnseeing = false;
+    /// It can be part of what sees a window; negative when not worked out.
+    int8_t canSee = -1;
     llvm::SmallVector<ExprId, 4> leaves, unfolds;
   };
 
@@ -91,6 +98,8 @@ private:
   void addChannels();
   bool needsWindows(const Axis &axis) const;
   bool needsUnfold(const Axis &axis) const;
+  bool canSee(const Component &component, const Axis &axis,
+              unsigned binding) const;
   const Axis *getAxisOfTarget(int target) const;
   const Axis *getAxisOfOutput(ExprId leaf) const;
   bool isInterior(const Axis &axis, unsigned binding, int64_t position) const;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GraphProperties.h"
 #include "GraphRules.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -24,9 +25,11 @@ ShapeItem kas::search::getShapeItem(const GraphSpace &space,
     item.flags |= ShapeItem::IsReduce;
     item.weights = coord.weights;
   }
-  if (space.distance.requiresWindows() &&
-      (coord.flags & LiveCoord::HasOutput) &&
-      !(coord.flags & LiveCoord::HasWindow)) {
+  bool isStridable = limits.stride > 0 && isOutputPart(coord) &&
+                     !(coord.flags & LiveCoord::Unordered);
+  if (needsSight(space, coord) &&
+      !(isStridable && (coord.flags & LiveCoord::HasWindow)) &&
+      !space.properties->canSee(coord)) {
     item.flags |= ShapeItem::Unseeing;
     if (coord.flags & LiveCoord::HasReduction)
       item.flags |= ShapeItem::SeeingMerged;
@@ -56,7 +59,7 @@ ShapeItem kas::search::getShapeItem(const GraphSpace &space,
       item.flags |= ShapeItem::Droppable;
     if (!coord.weights && limits.expand > 0)
       item.flags |= ShapeItem::Expandable;
-    if (limits.stride > 0 && !(coord.flags & LiveCoord::Unordered))
+    if (isStridable)
       item.flags |= ShapeItem::Stridable;
     // Unfolds of others may be merged, too.
     item.flags |= limits.unfold > 0 || (!coord.weights &&

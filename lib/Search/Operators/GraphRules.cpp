@@ -189,8 +189,8 @@ static LiveCoord makeHalf(const LiveCoord &whole, CoordKind kind, SizeId size) {
   result.size = size;
   result.kind = kind;
   result.height = whole.height + 1;
-  result.flags = whole.flags & (LiveCoord::Unordered | LiveCoord::HasOutput |
-                                inheritedFlags);
+  result.flags = whole.flags &
+                 (LiveCoord::Unordered | LiveCoord::HasOutput | inheritedFlags);
   if (whole.flags & LiveCoord::HasReduction)
     result.flags |= LiveCoord::HasWindow;
   return result;

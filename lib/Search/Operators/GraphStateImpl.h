@@ -172,7 +172,14 @@ void forEachMove(GraphSpace &space, const GraphStateData &state,
                  unsigned firstKind, unsigned lastKind, uint32_t begin,
                  llvm::function_ref<bool(Move)> visit);
 
-/// The distance of a state, as its parts.
+/// Whether the distance depends on what the coordinate sees.
+inline bool needsSight(const GraphSpace &space, const LiveCoord &coord) {
+  return (coord.flags & LiveCoord::HasOutput) &&
+         space.distance.requiresWindows();
+}
+
+/// The distance of a state, as its parts. Where `needsSight`, the coordinate
+/// has its expression.
 ShapeItem getShapeItem(const GraphSpace &space, const LiveCoord &coord);
 ShapeBudget getShapeBudget(const GraphSpace &space,
                            const GraphStateData &state);

@@ -146,8 +146,7 @@ struct ShapePartition {
   bool visit(unsigned index, const Counts &counts) {
     if (counts.weights > budget.weights || counts.joins > budget.split ||
         std::max(counts.windows, counts.unseeing) > budget.unfold ||
-        counts.expanded > budget.expand ||
-        getCost(counts) > limit ||
+        counts.expanded > budget.expand || getCost(counts) > limit ||
         (available[index] - lackingInAll).hasNegative())
       return false;
     if (index == items.size())
@@ -188,8 +187,7 @@ struct ShapePartition {
       needWeights(isUnweighted);
       ++next.kept;
       ++next.windows;
-      next.seeing +=
-          !(item.flags & ShapeItem::Unseeing) || canSeeMerged(item);
+      next.seeing += !(item.flags & ShapeItem::Unseeing) || canSeeMerged(item);
       next.window = std::max<int64_t>(next.window, info.min);
       allowWindows(item, next);
       return visit(index + 1, next);
