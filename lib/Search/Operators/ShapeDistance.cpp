@@ -59,7 +59,7 @@ void ShapeDistance::findChannels() {
 
 void ShapeDistance::requireWindows(llvm::ArrayRef<unsigned> windowed) {
   for (unsigned target : windowed)
-    areWindowed[target] = true;
+    isAnyWindowed = areWindowed[target] = true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -356,6 +356,18 @@ llvm::ArrayRef<ShapeDistance::Cut> ShapeDistance::getCuts(SizeId size,
   return *lists[size];
 }
 
+/// The flags of items that a step may take away.
+static uint16_t getDroppable(const ShapeBudget &budget) {
+  uint16_t droppable = 0;
+  if (budget.weights > 0)
+    droppable |= ShapeItem::Droppable;
+  if (budget.weights > 1)
+    droppable |= ShapeItem::DroppableLater;
+  if (budget.expand > 0)
+    droppable |= ShapeItem::Expandable;
+  return droppable;
+}
+
 /// A shift of a split, merged: two to four coordinates become the halves of
 /// their product.
 bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
@@ -372,6 +384,7 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
           static_cast<int>(targets.size()) >
       limit)
     return false;
+  uint16_t droppableFlags = getDroppable(budget);
   for (uint32_t chosen = 3; chosen < 1u << count; ++chosen) {
     int factors = llvm::popcount(chosen);
     if (factors < 2 || factors > 4 || factors - 1 > budget.split ||
@@ -383,7 +396,7 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
     uint16_t sight = ShapeItem::Unseeing;
     uint8_t windowBelow = 0;
     ShapeItem cut[maxItems];
-    unsigned kept = 0;
+    unsigned kept = 0, fixed = 0;
     for (unsigned index = 0; index < count; ++index) {
       if (chosen >> index & 1) {
         powers = powers + sizes[items[index].size].powers;
@@ -394,10 +407,13 @@ bool ShapeDistance::canShiftSplitMerge(llvm::ArrayRef<ShapeItem> items,
         windowBelow = std::max(windowBelow, getWindowBelow(items[index]));
       } else {
         cut[kept++] = items[index];
+        fixed += !(items[index].flags & droppableFlags);
       }
     }
     if ((any & (ShapeItem::Strided | ShapeItem::Frozen)) ||
-        !(any & ShapeItem::HasOutput))
+        !(any & ShapeItem::HasOutput) ||
+        static_cast<int>(fixed) + budget.needsWeight >
+            limit - factors - 1 + static_cast<int>(targets.size()))
       continue;
     SizeId whole = sizes.intern(powers);
     if (!sizes[whole].isLegal)
@@ -491,15 +507,9 @@ uint64_t ShapeDistance::getKey(uint64_t sum, const ShapeBudget &budget) {
 bool ShapeDistance::isTooFar(llvm::ArrayRef<ShapeItem> items,
                              const ShapeBudget &budget, int limit) const {
   int kept = 0;
+  uint16_t droppable = getDroppable(budget);
   Powers powers;
   for (const ShapeItem &item : items) {
-    uint16_t droppable = 0;
-    if (budget.weights > 0)
-      droppable |= ShapeItem::Droppable;
-    if (budget.weights > 1)
-      droppable |= ShapeItem::DroppableLater;
-    if (budget.expand > 0)
-      droppable |= ShapeItem::Expandable;
     kept += !(item.flags & droppable);
     powers = powers + (sizes[item.size].powers & sizes.getPrimaryMask());
   }

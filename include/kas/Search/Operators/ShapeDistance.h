@@ -130,7 +130,7 @@ public:
   /// that has an output below has an unfold or a merge of what has a reduction
   /// below as well.
   void requireWindows(llvm::ArrayRef<unsigned> targets);
-  bool requiresWindows() const { return llvm::is_contained(areWindowed, true); }
+  bool requiresWindows() const { return isAnyWindowed; }
 
   /// The factors of strides, in a fixed order.
   llvm::ArrayRef<SizeId> getStrideFactors() const { return strideFactors; }
@@ -175,6 +175,7 @@ private:
   llvm::SmallVector<bool, 4> areChannels;
   /// By input dimension: it must see a window.
   llvm::SmallVector<bool, 4> areWindowed;
+  bool isAnyWindowed = false;
   /// Of primary symbols, in all of them.
   Powers targetPowers;
   llvm::SmallVector<SizeId, 4> strideFactors;
