@@ -34,6 +34,10 @@ public:
   /// Goes to the next values of the leaves from `begin` to `end`, the last one
   /// fastest; false, with all of them 0, after the last ones.
   bool advance(unsigned begin, unsigned end);
+  /// Goes back to their first values.
+  void reset(unsigned begin, unsigned end) {
+    std::fill(values.begin() + begin, values.begin() + end, 0);
+  }
 
   /// Runs the steps; false when the point does not exist.
   bool evaluate();

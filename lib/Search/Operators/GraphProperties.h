@@ -75,6 +75,7 @@ private:
   };
   using Components = llvm::SmallVector<Component, 4>;
   struct Element;
+  struct Factors;
   enum Property : uint64_t { Sees, Reaches, Equivariant, OneProduct, Linear };
   /// Of each output, the inputs that it depends on; of each input, the outputs
   /// that depend on it; at least.
@@ -121,6 +122,7 @@ private:
   bool sees(const Component &component, unsigned binding);
   std::optional<Reach> getReachOfFactors(const Component &component,
                                          unsigned binding) const;
+  Factors getFactors(const Component &component, unsigned binding) const;
   Reach getReach(const Component &component, unsigned binding);
   const llvm::SmallVector<Reach, 4> &getReaches(const Component &component);
   bool reachesAll(const Components &components);

@@ -63,6 +63,16 @@ struct GraphProperties::Element {
   }
 };
 
+/// The factors of the channels of the input, and the coordinates that are none.
+struct GraphProperties::Factors {
+  /// Those that are reductions, and how many points they have.
+  llvm::SmallVector<ExprId, 8> free;
+  double numFree = 1;
+  /// The others and what is no channel; the element of the former.
+  llvm::SmallVector<ExprId, 8> roots;
+  Element element;
+};
+
 GraphProperties::Element GraphProperties::getElement(const Component &component,
                                                      unsigned binding,
                                                      bool onlyChannels) const {
@@ -199,20 +209,52 @@ GraphProperties::getReachOfFactors(const Component &component,
   return reach;
 }
 
+GraphProperties::Factors GraphProperties::getFactors(const Component &component,
+                                                     unsigned binding) const {
+  Factors result;
+  auto getExtent = [&](ExprId id) {
+    return space.sizes[space.getExpr(id).size].values[binding];
+  };
+  for (auto [root, target] :
+       llvm::zip_equal(component.roots, component.targets)) {
+    if (!llvm::is_contained(channelTargets, target)) {
+      result.roots.push_back(root);
+      continue;
+    }
+    llvm::SmallVector<ExprId, 8> factors;
+    space.getFactors(root, factors);
+    for (ExprId factor : factors) {
+      if (space.getExpr(factor).kind == CoordKind::Reduce) {
+        result.free.push_back(factor);
+        result.numFree *= static_cast<double>(getExtent(factor));
+        continue;
+      }
+      unsigned number = result.roots.size();
+      result.element.parts.push_back({number, getExtent(factor)});
+      result.element.count *= getExtent(factor);
+      result.roots.push_back(factor);
+    }
+  }
+  return result;
+}
+
 /// Of the channels of a component, at one binding: the fewest inputs that an
 /// output reads, the fewest outputs that read an input.
 GraphProperties::Reach GraphProperties::getReach(const Component &component,
                                                  unsigned binding) {
   if (std::optional<Reach> reach = getReachOfFactors(component, binding))
     return *reach;
+  // Reductions that are factors are independent of all else.
+  Factors factors = getFactors(component, binding);
   llvm::SmallVector<ExprId, 8> leaves, others;
   for (ExprId leaf : component.getLeaves())
-    (llvm::is_contained(channelOutputs, leaf) ? leaves : others)
-        .push_back(leaf);
+    if (!llvm::is_contained(factors.free, leaf))
+      (llvm::is_contained(channelOutputs, leaf) ? leaves : others)
+          .push_back(leaf);
   unsigned numChannels = leaves.size();
   leaves.append(others);
-  CoordProgram program(space, leaves, component.roots, binding);
-  Element element = getElement(component, binding, /*onlyChannels=*/true);
+  CoordProgram program(space, leaves, factors.roots, binding);
+  const Element &element = factors.element;
   std::vector<double> readers(element.count, 0);
   Reach reach{static_cast<double>(element.count), 0};
   StampSet reached(element.count);
@@ -224,9 +266,12 @@ GraphProperties::Reach GraphProperties::getReach(const Component &component,
       int64_t channel = element.get(program);
       if (reached.insert(channel))
         ++readers[channel];
-    } while (program.advance(numChannels, leaves.size()));
+    } while (reached.size() < reached.capacity() &&
+             program.advance(numChannels, leaves.size()));
+    program.reset(numChannels, leaves.size());
     reach.inputs = std::min(reach.inputs, static_cast<double>(reached.size()));
   } while (program.advance(0, numChannels));
+  reach.inputs *= factors.numFree;
   reach.outputs = *llvm::min_element(readers);
   return reach;
 }
