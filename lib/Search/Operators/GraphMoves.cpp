@@ -213,7 +213,7 @@ private:
     return isShareable(space, coord);
   }
 
-  /// The result of a view, with its expression where that is asked for.
+  /// The result of a view, with its expression where `needsSight`.
   LiveCoord name(LiveCoord result, CoordKind kind, unsigned first,
                  uint32_t second) {
     if (needsSight(space, result) && (result.flags & LiveCoord::HasWindow))

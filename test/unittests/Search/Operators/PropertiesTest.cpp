@@ -65,8 +65,8 @@ struct Total {
 std::map<std::string, Total> totals;
 
 /// Spaces, and the text of the window that their operators must see: layers,
-/// groups, strides, images without and with axes that may be exchanged, and
-/// windows from carries without unfolds.
+/// groups, strides, images without and with axes that may be exchanged,
+/// windows from carries without unfolds, and windows below merges.
 const struct {
   const char *text, *window;
 } spaces[] = {
@@ -119,6 +119,15 @@ kas.space @carries<N, C, H | s>
             weights = 1, weight_takes = 0, shift_block = 4, pooling = 9}
 )",
      "s"},
+    {R"(
+kas.space @merged<N, C, H | k, s>
+    [N, C unordered, H] from [N, C unordered, H]
+    bindings [<N = 1, C = 2, H = 12, k = 3, s = 2>]
+    limits {depth = 7, reduce = 2, unfold = 1, shift = 1, merge = 2, split = 2,
+            weights = 1, weight_takes = 0, unfold_ratio = 1.5, shift_block = 2,
+            occurrences.s = 2, occurrences.k = 1, shift_backward = 0}
+)",
+     "k"},
 };
 
 } // namespace

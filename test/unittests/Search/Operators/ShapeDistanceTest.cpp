@@ -148,6 +148,41 @@ TEST_F(ShapeDistanceTest, MergesCutCoordinates) {
   EXPECT_EQ(measure(items, budget), 3);
 }
 
+TEST_F(ShapeDistanceTest, DimensionsThatMustSeeNeedWindows) {
+  ShapeBudget budget = makeBudget();
+  distance.requireWindows({1});
+  ShapeItem channel{get("C"), 0}, window{get("k"), 0};
+  ShapeItem fixed{get("H"), ShapeItem::Unseeing};
+  ShapeItem position{get("H"), ShapeItem::Unseeing | ShapeItem::Unfoldable};
+  EXPECT_EQ(measure({channel, {get("H"), 0}}, budget), 0);
+  EXPECT_EQ(measure({channel, fixed}, budget), 99);
+  EXPECT_EQ(measure({channel, position}, budget), 99) << "no window is there";
+  EXPECT_EQ(measure({channel, position, window}, budget), 1);
+  // Channels need none.
+  EXPECT_EQ(measure({{get("C"), ShapeItem::Unseeing}, {get("H"), 0}}, budget),
+            0);
+  // A window without a reduction below does not see.
+  ShapeItem ofOutput{get("k"), ShapeItem::Unseeing};
+  EXPECT_EQ(measure({channel, position, ofOutput}, budget), 99);
+  // Both factors need one; the small one is no base.
+  ShapeItem high{get("H/g"), ShapeItem::Unseeing | ShapeItem::Unfoldable};
+  ShapeItem low{get("g"), ShapeItem::Unseeing | ShapeItem::Unfoldable};
+  EXPECT_EQ(measure({channel, high, low, window, window}, budget), 99);
+  EXPECT_EQ(measure({channel, high, {get("g"), 0}, window}, budget), 2);
+  // One below a merge is enough for both halves, a merge of what has a
+  // reduction needs none.
+  budget.merge = 1;
+  budget.weights = 1;
+  position.flags |= ShapeItem::Mergeable;
+  fixed.flags |= ShapeItem::Mergeable;
+  ShapeItem taken{get("g"), ShapeItem::Droppable};
+  EXPECT_EQ(measure({channel, position, taken, window}, budget), 2);
+  EXPECT_EQ(measure({channel, fixed, taken, window}, budget), 4)
+      << "one half takes the window, g the place of the other";
+  fixed.flags |= ShapeItem::SeeingMerged;
+  EXPECT_EQ(measure({channel, fixed, taken}, budget), 3);
+}
+
 TEST_F(ShapeDistanceTest, ARequiredWeightCounts) {
   ShapeBudget budget = makeBudget();
   budget.weights = 1;

@@ -33,6 +33,16 @@ kas.space @two_merges<N, Cin, Cout, H | k, s>
             occurrences.Cin = 2, occurrences.Cout = 2, shift_backward = 0}
 )";
 
+/// Windows below merges and without, and windows from carries.
+constexpr llvm::StringLiteral oneAxis = R"(
+kas.space @one_axis<C, H | k, s>
+    [C unordered, H] from [C unordered, H]
+    bindings [<C = 2, H = 12, k = 3, s = 2>]
+    limits {depth = 6, reduce = 2, unfold = 1, shift = 1, merge = 1, split = 2,
+            weights = 1, weight_takes = 0, unfold_ratio = 1.5, shift_block = 2,
+            occurrences.s = 2, occurrences.k = 1, occurrences.H = 0}
+)";
+
 } // namespace
 
 /// Orders of moves, table, twins: they must not change what is found.
@@ -351,6 +361,15 @@ private:
 };
 } // namespace
 
+/// The problem, with windows to see along all axes.
+static std::shared_ptr<SearchProblem>
+see(std::shared_ptr<SearchProblem> problem, llvm::StringRef window) {
+  problem->limits.sees.assign(
+      problem->getAxes().size(),
+      llvm::cantFail(parseSize(window, problem->symbols)));
+  return problem;
+}
+
 /// On all states of several spaces, found without it: a million when slow.
 TEST_F(SpacesTest, TheDistanceIsNeverMoreThanTheFewestSteps) {
   struct Case {
@@ -366,6 +385,8 @@ TEST_F(SpacesTest, TheDistanceIsNeverMoreThanTheFewestSteps) {
       {std::make_shared<SearchProblem>(*parse(strided)), 3, 5},
       {std::make_shared<SearchProblem>(*parse(views)), 4, 5},
       {std::make_shared<SearchProblem>(*parse(twoMerges)), 3, 5},
+      {see(std::make_shared<SearchProblem>(*parse(conv1d)), "k"), 4, 5},
+      {see(std::make_shared<SearchProblem>(*parse(oneAxis)), "k"), 5, 7},
   };
   uint64_t states = 0;
   for (Case &test : cases) {
