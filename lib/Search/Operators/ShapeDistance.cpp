@@ -216,7 +216,7 @@ struct ShapePartition {
       return counts.isHalfUnseeing = true;
     ++counts.unseeing;
     return (item.flags & ShapeItem::Unfoldable) &&
-           distance.sizes[item.size].maxWindow > 1;
+           distance.sizes[item.size].maxWindow > 0;
   }
 
   /// What the data keeps may be the base of an unfold.

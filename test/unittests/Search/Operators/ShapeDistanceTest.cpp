@@ -164,10 +164,11 @@ TEST_F(ShapeDistanceTest, DimensionsThatMustSeeNeedWindows) {
   // A window without a reduction below does not see.
   ShapeItem ofOutput{get("k"), ShapeItem::Unseeing};
   EXPECT_EQ(measure({channel, position, ofOutput}, budget), 99);
-  // Both factors need one; the small one is no base.
+  // Both factors need one.
   ShapeItem high{get("H/g"), ShapeItem::Unseeing | ShapeItem::Unfoldable};
   ShapeItem low{get("g"), ShapeItem::Unseeing | ShapeItem::Unfoldable};
-  EXPECT_EQ(measure({channel, high, low, window, window}, budget), 99);
+  EXPECT_EQ(measure({channel, high, low, window}, budget), 99);
+  EXPECT_EQ(measure({channel, high, low, window, window}, budget), 3);
   EXPECT_EQ(measure({channel, high, {get("g"), 0}, window}, budget), 2);
   // One below a merge is enough for both halves, a merge of what has a
   // reduction needs none.
