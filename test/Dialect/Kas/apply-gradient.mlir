@@ -1,5 +1,6 @@
 // RUN: kas-opt %s | kas-opt | FileCheck %s
-// RUN: kas-opt %s -kas-pack-operators --remarks-filter=kas-panels 2>&1 | FileCheck %s --check-prefix=PACK
+// RUN: kas-opt %s -kas-pack-operators --remarks-filter=kas-panels -o %t 2>&1 | FileCheck %s --check-prefix=PACK
+// RUN: FileCheck %s --check-prefix=PACKED --input-file=%t
 // RUN: kas-opt %s -kas-to-affine | FileCheck %s --check-prefix=LOOPS
 // RUN: kas-opt %s -kas-erase-operators | FileCheck %s --check-prefix=KEPT
 
@@ -9,7 +10,8 @@
 
 // Register tiles, as of any sum of products.
 // PACK-COUNT-2: remark: [Passed]
-// PACK-NOT: kas.apply_gradient
+// PACKED-NOT: kas.apply_gradient
+// PACKED: vector.fma
 
 // LOOPS-NOT: kas.apply_gradient
 // LOOPS: affine.for
