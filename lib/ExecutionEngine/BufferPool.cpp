@@ -12,7 +12,7 @@
 
 using namespace kas::execution;
 
-/// Before each block of data, in front of which it keeps the alignment.
+/// Before the data of each block; as large as the alignment.
 struct alignas(64) BufferPool::Block {
   size_t size;
 };

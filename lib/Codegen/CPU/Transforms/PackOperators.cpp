@@ -340,6 +340,58 @@ LogicalResult PackOperators::lower(ApplyOp apply, ArrayRef<bool> fromWeights) {
   return success();
 }
 
+/// How far `loop` moves from its first to its second value in the memory of
+/// `input`.
+static int64_t getFirstStep(const Contraction &contraction,
+                            const Contraction::Input &input, unsigned loop) {
+  MLIRContext *context = input.indices.front().getContext();
+  auto getAddress = [&](int64_t value) {
+    SmallVector<AffineExpr> point(contraction.loops.size(),
+                                  getAffineConstantExpr(0, context));
+    point[loop] = getAffineConstantExpr(value, context);
+    int64_t address = 0;
+    ArrayRef<int64_t> shape =
+        cast<ShapedType>(input.value.getType()).getShape();
+    for (auto [index, size] : llvm::zip_equal(input.indices, shape))
+      address = address * size +
+                cast<AffineConstantExpr>(index.replaceDims(point)).getValue();
+    return address;
+  };
+  return std::abs(getAddress(1) - getAddress(0));
+}
+
+/// Puts the reductions in the order of memory, the longest steps outermost: a
+/// gradient has them in the order in which its indices were solved.
+static void orderReductions(Contraction &contraction) {
+  SmallVector<unsigned> order, reductions;
+  SmallVector<int64_t> steps(contraction.loops.size(), 0);
+  for (unsigned loop = 0; loop < contraction.loops.size(); ++loop) {
+    if (!contraction.loops[loop].isReduction) {
+      order.push_back(loop);
+      continue;
+    }
+    reductions.push_back(loop);
+    for (const Contraction::Input &input : contraction.inputs)
+      if (!input.indices.empty() && contraction.loops[loop].extent > 1)
+        steps[loop] =
+            std::max(steps[loop], getFirstStep(contraction, input, loop));
+  }
+  llvm::sort(reductions, [&](unsigned a, unsigned b) {
+    return std::pair(-steps[a], a) < std::pair(-steps[b], b);
+  });
+  llvm::append_range(order, reductions);
+  SmallVector<Contraction::Loop> loops;
+  MLIRContext *context = contraction.output.front().getContext();
+  SmallVector<AffineExpr> places(order.size());
+  for (auto [place, loop] : llvm::enumerate(order)) {
+    loops.push_back(contraction.loops[loop]);
+    places[loop] = getAffineDimExpr(place, context);
+  }
+  contraction.loops = std::move(loops);
+  contraction.transform(
+      [&](AffineExpr expr) { return expr.replaceDims(places); });
+}
+
 /// The gradient of a sum of products is one itself.
 void PackOperators::lowerGradient(ApplyGradientOp apply) {
   ContractionOptions options = getOptions(apply);
@@ -353,9 +405,11 @@ void PackOperators::lowerGradient(ApplyGradientOp apply) {
   FailureOr<Contraction> source =
       Contraction::match(nest.coordinates, inputs, emitReason);
   FailureOr<StridedContraction> contraction = failure();
-  if (succeeded(source))
+  if (succeeded(source)) {
+    orderReductions(*source);
     contraction =
         StridedContraction::get(*source, packing.makeOutput(), emitReason);
+  }
   if (failed(contraction))
     return packing.undo();
   if (succeeded(packing.emit(*contraction, {}, emitReason)))
