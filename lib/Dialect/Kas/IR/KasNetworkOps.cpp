@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Dialect/Kas/IR/KasNetworkOps.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace kas;
 using namespace mlir;
