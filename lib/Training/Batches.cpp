@@ -6,14 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "kas/Training/Batches.h"
+#include "NumberText.h"
 #include "PixelRows.h"
 #include "kas/ExecutionEngine/Tensor.h"
 #include "kas/Support/Random.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/Twine.h"
-#include "llvm/Support/Format.h"
-#include "llvm/Support/raw_ostream.h"
 #include <cmath>
 #include <numeric>
 
@@ -91,13 +90,10 @@ static Error checkNormalization(const Normalization &normalization,
     PixelMap map = makeMap(data, Border::Zero, mean, deviation);
     if (positive && std::isfinite(map.scale) && std::isfinite(map.offset))
       continue;
-    std::string text;
-    llvm::raw_string_ostream(text)
-        << (positive ? "requires a normalization in the range of f32"
-                     : "requires finite means and positive deviations")
-        << ", got mean " << llvm::format("%g", mean) << ", deviation "
-        << llvm::format("%g", deviation);
-    return createStringError(text);
+    return createStringError(
+        Twine(positive ? "requires a normalization in the range of f32"
+                       : "requires finite means and positive deviations") +
+        ", got mean " + toText(mean) + ", deviation " + toText(deviation));
   }
   return Error::success();
 }

@@ -6,11 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 #include "kas/Training/StopRule.h"
+#include "NumberText.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/ADT/bit.h"
-#include "llvm/Support/Format.h"
-#include "llvm/Support/raw_ostream.h"
 #include <cmath>
 
 using namespace kas;
@@ -20,12 +19,6 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
-
-static std::string toText(double value) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%g", value);
-  return text;
-}
 
 Expected<StopRule> StopRule::create(StopOptions options) {
   if (options.patience < 0)
