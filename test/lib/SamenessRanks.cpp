@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PrimeField.h"
 #include "SamenessTable.h"
+#include "kas/Support/PrimeField.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -20,6 +20,7 @@
 #include <numeric>
 #include <tuple>
 
+using namespace kas;
 using namespace kas::test;
 
 namespace {

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SamenessTable.h"
-#include "PrimeField.h"
+#include "kas/Support/PrimeField.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"

@@ -12,6 +12,7 @@
 
 #include "CoordProgram.h"
 #include "GraphWeightRules.h"
+#include "kas/Support/PrimeField.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include <map>
@@ -23,46 +24,6 @@ using namespace kas::search;
 namespace {
 
 using Exprs = llvm::SmallVector<ExprId, 8>;
-
-/// Linear functions modulo a prime that are independent, by their unknowns.
-class IndependentRows {
-public:
-  static constexpr uint64_t prime = (uint64_t(1) << 31) - 1;
-  using Row = std::map<unsigned, uint64_t>;
-
-  /// False when the row depends on those before.
-  bool add(Row row) {
-    while (!row.empty()) {
-      auto [lead, factor] = *row.begin();
-      if (factor == 0) {
-        row.erase(row.begin());
-        continue;
-      }
-      auto known = rows.find(lead);
-      if (known == rows.end()) {
-        uint64_t inverse = power(factor, prime - 2);
-        for (auto &[unknown, value] : row)
-          value = value * inverse % prime;
-        rows.emplace(lead, std::move(row));
-        return true;
-      }
-      for (auto [unknown, value] : known->second)
-        row[unknown] = (row[unknown] + (prime - factor) * value) % prime;
-    }
-    return false;
-  }
-
-private:
-  static uint64_t power(uint64_t base, uint64_t exponent) {
-    uint64_t result = 1;
-    for (; exponent; exponent >>= 1, base = base * base % prime)
-      if (exponent & 1)
-        result = result * base % prime;
-    return result;
-  }
-  /// By leading unknown; the leading coefficient is 1.
-  std::map<unsigned, Row> rows;
-};
 
 /// Numbers for the values that some coordinates have.
 class Elements {
@@ -251,19 +212,18 @@ private:
 
   template <typename Sums>
   static bool areFull(const Sums &sums) {
-    IndependentRows rows;
+    PrimeField::Echelon rows;
     return llvm::all_of(sums, [&](const auto &products) {
-      IndependentRows::Row row;
+      PrimeField::SparseRow row;
       for (auto [element, given] : products)
-        row[element] =
-            (row[element] + getValue(given)) % IndependentRows::prime;
+        PrimeField::addTo(row[element], getValue(given));
       return rows.add(std::move(row));
     });
   }
 
   /// Any values will do that have no relation to one another.
   static uint64_t getValue(unsigned element) {
-    return mixBits(element + 1) % IndependentRows::prime;
+    return mixBits(element + 1) % PrimeField::prime;
   }
 
   const GraphSpace &space;

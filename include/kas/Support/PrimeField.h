@@ -10,15 +10,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_TEST_LIB_PRIMEFIELD_H
-#define KAS_TEST_LIB_PRIMEFIELD_H
+#ifndef KAS_SUPPORT_PRIMEFIELD_H
+#define KAS_SUPPORT_PRIMEFIELD_H
 
 #include <cstdint>
 #include <map>
 #include <utility>
 
-namespace kas::test {
+namespace kas {
 
+/// The field of 2^61 - 1 elements. A relation that random elements of it meet
+/// holds in general, but with a probability of the degree over 2^61 (Schwartz,
+/// JACM 1980).
 struct PrimeField {
   static constexpr uint64_t prime = (uint64_t(1) << 61) - 1;
 
@@ -79,6 +82,6 @@ struct PrimeField {
   };
 };
 
-} // namespace kas::test
+} // namespace kas
 
-#endif // KAS_TEST_LIB_PRIMEFIELD_H
+#endif // KAS_SUPPORT_PRIMEFIELD_H
