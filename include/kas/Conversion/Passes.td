@@ -41,7 +41,7 @@ def KasToAffinePass : Pass<"kas-to-affine"> {
 }
 
 def KasToLinalgPass : Pass<"kas-to-linalg"> {
-  let summary = "Lower kas.apply to linalg on tensors";
+  let summary = "Lower kas.apply and kas.batch_norm to linalg on tensors";
   let description = [{
     Input: `kas.apply`s of concrete operators (`-kas-specialize` makes them so)
     on tensors. Output: for each the reshapes, paddings and slices of its
@@ -62,6 +62,9 @@ def KasToLinalgPass : Pass<"kas-to-linalg"> {
     `max` with other reductions, clips under a `max` of products, or needs a
     copy of more than `max-elements` elements. `-kas-to-affine` takes those.
 
+    `kas.batch_norm` becomes sums over samples and places, and one elementwise
+    operation.
+
     Exposed as `convertToLinalg()` in `KasToLinalg.h`. Example:
     `test/Conversion/KasToLinalg/named-ops.mlir`.
   }];
@@ -77,7 +80,8 @@ def KasToLinalgPass : Pass<"kas-to-linalg"> {
     Statistic<"numLeft", "left", "kas.apply ops left to -kas-to-affine">];
   let dependentDialects = [
     "::kas::KasDialect", "::mlir::arith::ArithDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 def KasKernelToLinalgPass : Pass<"kas-kernel-to-linalg", "::mlir::ModuleOp"> {

@@ -9,10 +9,12 @@
 #include "kas/Conversion/KasToLinalg.h"
 #include "../VerifiedConversion.h"
 #include "Peeling.h"
+#include "kas/Conversion/BatchNorm.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -109,8 +111,16 @@ struct KasToLinalgPass
 
   void runOnOperation() override {
     SmallVector<ApplyOp> applies;
-    getOperation()->walk([&](ApplyOp apply) { applies.push_back(apply); });
+    SmallVector<BatchNormOp> normalizations;
+    getOperation()->walk([&](Operation *op) {
+      if (auto apply = dyn_cast<ApplyOp>(op))
+        applies.push_back(apply);
+      else if (auto normalization = dyn_cast<BatchNormOp>(op))
+        normalizations.push_back(normalization);
+    });
     IRRewriter rewriter(&getContext());
+    for (BatchNormOp normalization : normalizations)
+      lowerBatchNorm(rewriter, normalization);
     LinalgOptions options;
     options.maxElements = maxElements;
     options.namedOps = namedOps;

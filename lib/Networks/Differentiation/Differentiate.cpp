@@ -8,8 +8,8 @@
 
 #include "kas/Networks/Differentiation/Differentiate.h"
 #include "StructuredGradient.h"
+#include "kas/Conversion/BatchNorm.h"
 #include "kas/Conversion/KasGradient.h"
-#include "kas/Networks/Normalization/BatchNorm.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"

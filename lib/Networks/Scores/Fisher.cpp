@@ -7,13 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Scores/Fisher.h"
-#include "../Differentiation/TensorEmitter.h"
 #include "NetworkLayers.h"
+#include "kas/Conversion/TensorEmitter.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
 
 using namespace mlir;
 using namespace kas;
 using namespace kas::networks;
+using namespace kas::scalars;
 
 Value kas::networks::emitFisher(OpBuilder &builder, Value activation,
                                 Value gradient, unsigned batch,
@@ -21,21 +22,20 @@ Value kas::networks::emitFisher(OpBuilder &builder, Value activation,
   Location loc = activation.getLoc();
   auto type = cast<RankedTensorType>(activation.getType());
   Value sums = TensorEmitter(builder, loc, type)
-                   .reduce({activation, gradient}, spatial,
-                           /*isMaximum=*/false,
-                           [](OpBuilder &builder, Location loc, ValueRange v) {
-                             return multiply(builder, loc, v[0], v[1]);
-                           });
+                   .sum({{activation, {}}, {gradient, {}}}, spatial,
+                        [](OpBuilder &builder, Location loc, ValueRange v) {
+                          return multiply(builder, loc, v[0], v[1]);
+                        });
   double factor = 0.5 / type.getDimSize(batch);
   auto sumsType = cast<RankedTensorType>(sums.getType());
   SmallVector<unsigned> all =
       llvm::to_vector(llvm::seq<unsigned>(sumsType.getRank()));
   return TensorEmitter(builder, loc, sumsType)
-      .reduce(sums, all, /*isMaximum=*/false,
-              [&](OpBuilder &builder, Location loc, ValueRange v) {
-                Value square = multiply(builder, loc, v[0], v[0]);
-                return scale(builder, loc, square, factor);
-              });
+      .sum({{sums, {}}}, all,
+           [&](OpBuilder &builder, Location loc, ValueRange v) {
+             Value square = multiply(builder, loc, v[0], v[0]);
+             return scale(builder, loc, square, factor);
+           });
 }
 
 FailureOr<func::FuncOp>

@@ -7,15 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "NetworkLayers.h"
-#include "../Differentiation/TensorEmitter.h"
+#include "kas/Conversion/TensorEmitter.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Networks/Sites/Site.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace kas;
 using namespace kas::networks;
+using namespace kas::scalars;
 
 std::optional<Layer> kas::networks::matchLayer(linalg::LinalgOp op) {
   if (!linalg::isaConvolutionOpInterface(op) || op->getNumResults() != 1)
@@ -71,22 +73,21 @@ Value kas::networks::emitNormalized(OpBuilder &builder, Value result,
   for (unsigned dimension : dropped)
     count *= type.getDimSize(dimension);
   TensorEmitter emitter(builder, loc, type);
-  Value mean =
-      emitter.reduce(result, dropped, /*isMaximum=*/false,
-                     [&](OpBuilder &builder, Location loc, ValueRange v) {
-                       return scale(builder, loc, v[0], 1 / count);
-                     });
+  Value mean = emitter.sum({{result, {}}}, dropped,
+                           [&](OpBuilder &builder, Location loc, ValueRange v) {
+                             return scale(builder, loc, v[0], 1 / count);
+                           });
   Value centred =
       emitter.map({{result, {}}, {mean, dropped}},
                   [](OpBuilder &builder, Location loc, ValueRange v) -> Value {
                     return arith::SubFOp::create(builder, loc, v[0], v[1]);
                   });
-  Value variance = emitter.reduce(
-      centred, dropped, /*isMaximum=*/false,
-      [&](OpBuilder &builder, Location loc, ValueRange v) {
-        return scale(builder, loc, multiply(builder, loc, v[0], v[0]),
-                     1 / count);
-      });
+  Value variance =
+      emitter.sum({{centred, {}}}, dropped,
+                  [&](OpBuilder &builder, Location loc, ValueRange v) {
+                    return scale(builder, loc,
+                                 multiply(builder, loc, v[0], v[0]), 1 / count);
+                  });
   // The constant of torch.nn.BatchNorm2d.
   return emitter.map(
       {{centred, {}}, {variance, dropped}},
@@ -122,7 +123,7 @@ Value kas::networks::emitLossGradient(OpBuilder &builder, Value logits,
   auto type = cast<RankedTensorType>(logits.getType());
   TensorEmitter emitter(builder, loc, type);
   auto first = [](OpBuilder &, Location, ValueRange v) { return v[0]; };
-  Value largest = emitter.reduce(logits, {1}, /*isMaximum=*/true, first);
+  Value largest = emitter.maximum({{logits, {}}}, {1}, first);
   Value powers =
       emitter.map({{logits, {}}, {largest, {1}}},
                   [](OpBuilder &builder, Location loc, ValueRange v) -> Value {
@@ -130,7 +131,7 @@ Value kas::networks::emitLossGradient(OpBuilder &builder, Value logits,
                         arith::SubFOp::create(builder, loc, v[0], v[1]);
                     return math::ExpOp::create(builder, loc, shifted);
                   });
-  Value sum = emitter.reduce(powers, {1}, /*isMaximum=*/false, first);
+  Value sum = emitter.sum({{powers, {}}}, {1}, first);
   double factor = 1.0 / type.getDimSize(0);
   return emitter.map(
       {{powers, {}}, {sum, {1}}, {labels, {}}},
@@ -187,4 +188,23 @@ void kas::networks::setResults(func::FuncOp function, ValueRange results) {
   function.setType(FunctionType::get(
       function.getContext(), function.getArgumentTypes(), results.getTypes()));
   function.removeResAttrsAttr();
+}
+
+Value kas::networks::collect(OpBuilder &builder, Location loc,
+                             ValueRange scalars) {
+  Type element =
+      cast<RankedTensorType>(scalars.front().getType()).getElementType();
+  Value result = tensor::EmptyOp::create(
+      builder, loc, ArrayRef<int64_t>{int64_t(scalars.size())}, element);
+  for (auto [index, scalar] : llvm::enumerate(scalars)) {
+    Value one = tensor::ExpandShapeOp::create(
+        builder, loc, RankedTensorType::get({1}, element), scalar,
+        ArrayRef<ReassociationIndices>{});
+    result = tensor::InsertSliceOp::create(
+        builder, loc, one, result,
+        ArrayRef<OpFoldResult>{builder.getIndexAttr(index)},
+        ArrayRef<OpFoldResult>{builder.getIndexAttr(1)},
+        ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
+  }
+  return result;
 }

@@ -60,6 +60,10 @@ mlir::func::FuncOp cloneAfter(mlir::OpBuilder &builder,
 mlir::Value addArgument(mlir::func::FuncOp function, mlir::Type type,
                         llvm::StringRef name);
 
+/// Tensors of rank 0, one element each, in one tensor.
+mlir::Value collect(mlir::OpBuilder &builder, mlir::Location loc,
+                    mlir::ValueRange scalars);
+
 /// Returns `results` instead of what `function` returns.
 void setResults(mlir::func::FuncOp function, mlir::ValueRange results);
 

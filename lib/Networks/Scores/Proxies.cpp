@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Scores/Proxies.h"
-#include "../Differentiation/TensorEmitter.h"
 #include "NetworkLayers.h"
+#include "kas/Conversion/TensorEmitter.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
 #include "kas/Networks/Sites/Site.h"
@@ -23,6 +23,7 @@
 using namespace mlir;
 using namespace kas;
 using namespace kas::networks;
+using namespace kas::scalars;
 
 //===----------------------------------------------------------------------===//
 // Scores of tensors
@@ -49,7 +50,8 @@ static Value emitSquares(OpBuilder &builder, Value gradient) {
 }
 
 /// Element by element.
-static Value emitUnary(OpBuilder &builder, Value value, BodyFn body) {
+static Value emitUnary(OpBuilder &builder, Value value,
+                       TensorEmitter::BodyFn body) {
   return TensorEmitter(builder, value.getLoc(),
                        cast<RankedTensorType>(value.getType()))
       .map({{value, {}}}, body);

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Loss.h"
-#include "../Differentiation/TensorEmitter.h"
+#include "kas/Conversion/TensorEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -16,12 +16,7 @@
 using namespace mlir;
 using namespace kas;
 using namespace kas::networks;
-
-static Value makeConstant(OpBuilder &builder, Location loc, Type type,
-                          double value) {
-  return arith::ConstantOp::create(builder, loc,
-                                   builder.getFloatAttr(type, value));
-}
+using namespace kas::scalars;
 
 RankedTensorType
 kas::networks::getLabelsType(RankedTensorType logits,
@@ -201,8 +196,7 @@ static Loss emitMeanSquaredError(OpBuilder &builder, Value logits,
   double mean = 1.0 / type.getNumElements();
   TensorEmitter emitter(builder, loc, type);
   Loss loss;
-  SmallVector<std::pair<Value, SmallVector<unsigned>>> inputs{{logits, {}},
-                                                              {targets, {}}};
+  SmallVector<TensorWithoutDims> inputs{{logits, {}}, {targets, {}}};
   loss.value = emitter.sum(
       inputs, llvm::to_vector(llvm::seq<unsigned>(type.getRank())),
       [&](OpBuilder &builder, Location loc, ValueRange v) {

@@ -7,19 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Optimizer.h"
-#include "../Differentiation/TensorEmitter.h"
+#include "kas/Conversion/TensorEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace kas;
 using namespace kas::networks;
-
-static Value makeConstant(OpBuilder &builder, Location loc, Type type,
-                          double value) {
-  return arith::ConstantOp::create(builder, loc,
-                                   builder.getFloatAttr(type, value));
-}
+using namespace kas::scalars;
 
 static Value add(OpBuilder &builder, Location loc, Value a, Value b) {
   return arith::AddFOp::create(builder, loc, a, b);
@@ -27,11 +22,11 @@ static Value add(OpBuilder &builder, Location loc, Value a, Value b) {
 
 /// Over the elements of `whole` and of tensors of rank 0.
 static Value mapWithScalars(OpBuilder &builder, ValueRange whole,
-                            ValueRange scalars, BodyFn body) {
+                            ValueRange scalars, TensorEmitter::BodyFn body) {
   auto type = cast<RankedTensorType>(whole.front().getType());
   SmallVector<unsigned> all =
       llvm::to_vector(llvm::seq<unsigned>(type.getRank()));
-  SmallVector<std::pair<Value, SmallVector<unsigned>>> inputs;
+  SmallVector<TensorWithoutDims> inputs;
   for (Value value : whole)
     inputs.push_back({value, {}});
   for (Value value : scalars)

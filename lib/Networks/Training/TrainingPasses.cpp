@@ -7,14 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Differentiation/FindFunction.h"
-#include "kas/Networks/Normalization/BatchNorm.h"
 #include "kas/Networks/Training/Passes.h"
-#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace kas::networks {
 #define GEN_PASS_DEF_KASTRAININGSTEPPASS
-#define GEN_PASS_DEF_KASLOWERBATCHNORMPASS
 #include "kas/Networks/Training/Passes.h.inc"
 } // namespace kas::networks
 
@@ -83,17 +79,6 @@ private:
     if (nesterov && momentum == 0)
       return network.emitError("option 'nesterov' requires a momentum, got 0");
     return success();
-  }
-};
-
-struct KasLowerBatchNormPass
-    : kas::networks::impl::KasLowerBatchNormPassBase<KasLowerBatchNormPass> {
-  void runOnOperation() override {
-    IRRewriter rewriter(&getContext());
-    SmallVector<BatchNormOp> ops;
-    getOperation().walk([&](BatchNormOp op) { ops.push_back(op); });
-    for (BatchNormOp op : ops)
-      lowerBatchNorm(rewriter, op);
   }
 };
 

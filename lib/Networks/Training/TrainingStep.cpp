@@ -13,50 +13,86 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/IR/TrainingAttributes.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
-#include "kas/Networks/Normalization/BatchNorm.h"
-#include "kas/Networks/Normalization/RunningStatistics.h"
+#include "kas/Networks/Training/RunningStatistics.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace kas;
 using namespace kas::networks;
 
-static StringRef getName(func::FuncOp function, unsigned argument) {
+/// The name of an argument, as functions that are compiled have it.
+static std::string getName(func::FuncOp function, unsigned argument) {
   auto name = function.getArgAttrOfType<StringAttr>(
       argument, KasDialect::argumentNameAttrName);
-  return name ? name.getValue() : "";
+  return name ? name.str() : ("arg" + Twine(argument)).str();
+}
+
+/// Each argument gets its name as an attribute, before others come between.
+static void nameArguments(func::FuncOp function) {
+  Builder builder(function->getContext());
+  for (unsigned index = 0; index < function.getNumArguments(); ++index)
+    function.setArgAttr(index, KasDialect::argumentNameAttrName,
+                        builder.getStringAttr(getName(function, index)));
+}
+
+/// Fails where two names of the step's arguments or results would be the same.
+static LogicalResult checkNames(func::FuncOp function,
+                                const TrainingStepOptions &options) {
+  llvm::StringSet<llvm::BumpPtrAllocator> names;
+  for (StringRef added : {"labels", "step_size", "step", "loss", "correct"})
+    names.insert(added);
+  SmallVector<StringRef> kinds = OptimizerEmitter::getStateNames(options);
+  for (unsigned index = 0; index < function.getNumArguments(); ++index) {
+    std::string name = getName(function, index);
+    SmallVector<std::string> added{name};
+    if (index > 0)
+      for (StringRef kind : kinds)
+        added.push_back(name + "." + kind.str());
+    for (const std::string &text : added)
+      if (!names.insert(text).second)
+        return function.emitError(
+                   "to train, requires names of arguments (kas.name) that "
+                   "differ from each other and from what a step adds, got '")
+               << text << "' again";
+  }
+  return success();
 }
 
 /// The type of the logits; null with a diagnostic.
-static RankedTensorType checkNetwork(func::FuncOp function) {
+static RankedTensorType checkNetwork(func::FuncOp function,
+                                     const TrainingStepOptions &options) {
   Operation *end = function.getBody().back().getTerminator();
   auto logits =
       function.getNumResults() == 1
           ? dyn_cast<RankedTensorType>(function.getResultTypes().front())
           : nullptr;
   if (!function.getBody().hasOneBlock() || !isa<func::ReturnOp>(end) ||
-      !logits || !logits.hasStaticShape() || logits.getRank() != 2) {
+      !logits || !logits.hasStaticShape() || logits.getRank() != 2 ||
+      logits.getNumElements() == 0) {
     function.emitError("to train, requires a function with one block and one "
                        "result, logits [samples, classes], got ")
         << function.getFunctionType();
     return nullptr;
   }
-  llvm::DenseSet<StringRef> names;
-  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
+  // Sums, and the counts of steps, need more digits than narrower floats have.
+  Type element = logits.getElementType();
+  if (!element.isF32() && !element.isF64()) {
+    function.emitError("to train, requires tensors of f32 or f64, got ")
+        << logits;
+    return nullptr;
+  }
+  for (Type type : function.getArgumentTypes()) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor || !tensor.hasStaticShape() ||
-        tensor.getElementType() != logits.getElementType()) {
+        tensor.getElementType() != element) {
       function.emitError("to train, requires tensors of ")
-          << logits.getElementType() << " with static shapes, got " << type;
-      return nullptr;
-    }
-    if (index > 0 && !names.insert(getName(function, index)).second) {
-      function.emitError("to train, requires parameters with different names "
-                         "(kas.name), got two called '")
-          << getName(function, index) << "'";
+          << element << " with static shapes, got " << type;
       return nullptr;
     }
   }
+  if (failed(checkNames(function, options)))
+    return nullptr;
   return logits;
 }
 
@@ -180,12 +216,12 @@ void StepBuilder::emitUpdates(Value stepSize,
     if (!value)
       continue;
     results.push_back(value);
-    resultNames.push_back(getName(step, argument.getArgNumber()).str());
+    resultNames.push_back(getName(step, argument.getArgNumber()));
   }
   for (auto [argument, value] : llvm::zip_equal(state, newState)) {
     results.push_back(value);
     resultNames.push_back(
-        getName(step, cast<BlockArgument>(argument).getArgNumber()).str());
+        getName(step, cast<BlockArgument>(argument).getArgNumber()));
   }
   if (counted) {
     results.push_back(counted);
@@ -226,20 +262,18 @@ LogicalResult StepBuilder::run() {
   emitUpdates(stepSize, *gradients);
   setResults(step, results);
   setResultNames(step, resultNames);
-  IRRewriter rewriter(step->getContext());
-  for (const RunningStatistics &entry : statistics)
-    lowerBatchNorm(rewriter, entry.normalization);
   return success();
 }
 
 FailureOr<func::FuncOp>
 kas::networks::makeTrainingStep(func::FuncOp function, StringRef name,
                                 const TrainingStepOptions &options) {
-  RankedTensorType logits = checkNetwork(function);
+  RankedTensorType logits = checkNetwork(function, options);
   if (!logits)
     return failure();
   OpBuilder builder(function->getContext());
   func::FuncOp step = cloneAfter(builder, function, name);
+  nameArguments(step);
   if (failed(StepBuilder(step, logits, options).run())) {
     step.erase();
     return failure();
@@ -250,11 +284,12 @@ kas::networks::makeTrainingStep(func::FuncOp function, StringRef name,
 FailureOr<func::FuncOp>
 kas::networks::makeEvaluation(func::FuncOp function, StringRef name,
                               const TrainingStepOptions &options) {
-  RankedTensorType logits = checkNetwork(function);
+  RankedTensorType logits = checkNetwork(function, options);
   if (!logits)
     return failure();
   OpBuilder builder(function->getContext());
   func::FuncOp evaluation = cloneAfter(builder, function, name);
+  nameArguments(evaluation);
   DictionaryAttr attributes = builder.getDictionaryAttr(builder.getNamedAttr(
       KasDialect::argumentNameAttrName, builder.getStringAttr("labels")));
   LogicalResult inserted = evaluation.insertArgument(

@@ -67,3 +67,12 @@ func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
   %y = kas.apply @symbolic(%x) : (tensor<2xf32>) -> tensor<2xf32>
   return %y : tensor<2xf32>
 }
+
+// -----
+
+// The statistics of a batch have no gradient of their own.
+func.func @f(%x: tensor<4x3xf32>, %s: tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>) {
+  // expected-error@below {{to differentiate, requires results that do not depend on the statistics themselves}}
+  %y, %mean, %variance = kas.batch_norm %x, %s, %s epsilon 1.0e-05 : tensor<4x3xf32>, tensor<3xf32>
+  return %y, %mean : tensor<4x3xf32>, tensor<3xf32>
+}

@@ -22,7 +22,7 @@ func.func @forward(%x: tensor<4x3xf32>, %w: tensor<3xi32> {kas.name = "w"}) -> t
 
 // -----
 
-// expected-error@below {{to train, requires parameters with different names (kas.name), got two called 'w'}}
+// expected-error@below {{to train, requires names of arguments (kas.name) that differ from each other and from what a step adds, got 'w' again}}
 func.func @forward(%x: tensor<4x3xf32>, %w: tensor<3xf32> {kas.name = "w"}, %v: tensor<3xf32> {kas.name = "w"}) -> tensor<4x3xf32> {
   return %x : tensor<4x3xf32>
 }
@@ -93,4 +93,34 @@ func.func @forward(%x: tensor<4x3xf32>, %m: tensor<3xf32> {kas.name = "n.running
     linalg.yield %s : f32
   } -> tensor<4x3xf32>
   return %z : tensor<4x3xf32>
+}
+
+// -----
+
+// A name that the step has for itself.
+// expected-error@below {{to train, requires names of arguments (kas.name) that differ from each other and from what a step adds, got 'labels' again}}
+func.func @forward(%x: tensor<4x3xf32>, %w: tensor<3xf32> {kas.name = "labels"}) -> tensor<4x3xf32> {
+  return %x : tensor<4x3xf32>
+}
+
+// -----
+
+// expected-error@below {{to train, requires names of arguments (kas.name) that differ from each other and from what a step adds, got 'w.momentum' again}}
+func.func @forward(%x: tensor<4x3xf32>, %w: tensor<3xf32> {kas.name = "w"}, %v: tensor<3xf32> {kas.name = "w.momentum"}) -> tensor<4x3xf32> {
+  return %x : tensor<4x3xf32>
+}
+
+// -----
+
+// No samples.
+// expected-error@below {{to train, requires a function with one block and one result, logits [samples, classes], got '(tensor<0x3xf32>) -> tensor<0x3xf32>'}}
+func.func @forward(%x: tensor<0x3xf32>) -> tensor<0x3xf32> {
+  return %x : tensor<0x3xf32>
+}
+
+// -----
+
+// expected-error@below {{to train, requires tensors of f32 or f64, got 'tensor<4x3xf16>'}}
+func.func @forward(%x: tensor<4x3xf16>) -> tensor<4x3xf16> {
+  return %x : tensor<4x3xf16>
 }

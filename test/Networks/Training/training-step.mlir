@@ -27,7 +27,7 @@
 // CHECK-SAME: tensor<2xf32> {kas.name = "norm.bias.momentum"})
 // Normalized by the batch: its statistics are of what comes out of the layer.
 // CHECK: %[[X:.*]] = linalg.generic {{.*}} : tensor<4x3x5x5xf32>, tensor<2x3xf32>) outs(
-// CHECK: tensor.collapse_shape %[[X]] {{\[\[}}0], [1], [2, 3]]
+// CHECK: kas.batch_norm %[[X]], %{{.*}}, %{{.*}} epsilon 1.000000e-05 : tensor<4x2x5x5xf32>, tensor<2xf32>
 // CHECK: cf.assert %{{.*}}, "requires labels that are numbers of classes, less than 2"
 
 // CHECK-LABEL: func.func @evaluate(

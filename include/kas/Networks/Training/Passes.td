@@ -99,16 +99,4 @@ def KasTrainingStepPass : Pass<"kas-training-step", "::mlir::ModuleOp"> {
   ];
 }
 
-def KasLowerBatchNormPass : Pass<"kas-lower-batch-norm", "::mlir::func::FuncOp"> {
-  let summary = "Lower batch normalization to linalg";
-  let description = [{
-    Takes `kas.batch_norm` apart: sums over samples and places, and one elementwise
-    operation. `-kas-cpu-pipeline` runs it first.
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::linalg::LinalgDialect",
-                           "::mlir::math::MathDialect",
-                           "::mlir::tensor::TensorDialect"];
-}
-
 #endif // KAS_NETWORKS_TRAINING_PASSES_TD

@@ -68,6 +68,9 @@ struct TrainingStepOptions {
 /// to begin with: for each parameter `NAME.momentum` (SGD), or `NAME.exp_avg`
 /// and `NAME.exp_avg_sq` and, once, `step` (AdamW).
 ///
+/// All tensors are of f32 or of f64. Arguments without a name are `arg0`, ...;
+/// no name may be one of those that are added. Errors are diagnostics.
+///
 /// Arguments `NAME.running_mean` and `NAME.running_var` are the statistics of
 /// normalizations (`replaceRunningStatistics`); training normalizes by the
 /// batch. All other arguments are trained.

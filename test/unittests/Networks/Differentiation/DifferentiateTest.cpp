@@ -14,13 +14,13 @@
 #include "kas/Networks/Differentiation/Differentiate.h"
 #include "Properties.h"
 #include "RandomKernel.h"
+#include "kas/Conversion/BatchNorm.h"
 #include "kas/Conversion/KasKernelToLinalg.h"
 #include "kas/Conversion/OperatorModule.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/InitAll.h"
-#include "kas/Networks/Normalization/BatchNorm.h"
 #include "kas/Pipelines/CPU.h"
 #include "kas/Support/Random.h"
 #include "mlir/IR/Verifier.h"
@@ -141,10 +141,6 @@ void DifferentiateTest::check(ModuleOp module, StringRef name, uint64_t seed,
   auto made = makeGradientFunction(function, gradientName, positions);
   ASSERT_TRUE(succeeded(made)) << print(module);
   ASSERT_TRUE(succeeded(verify(module))) << print(module);
-  module.walk([&](BatchNormOp op) {
-    IRRewriter rewriter(&context);
-    lowerBatchNorm(rewriter, op);
-  });
   CPUPipelineOptions pipeline;
   pipeline.threads = 1;
   auto forward = compileForCPU(module, name, pipeline, {.optLevel = 0});

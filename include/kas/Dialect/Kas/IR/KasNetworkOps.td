@@ -31,7 +31,7 @@ def Kas_BatchNormOp : Kas_Op<"batch_norm", [
     is divided by the number of elements.
 
     Made by `-kas-training-step` of normalizations by running statistics;
-    `-kas-lower-batch-norm` takes it apart.
+    `-kas-to-linalg` takes it apart.
 
     Constraints:
     * B1: the data has at least the dimensions of samples and channels, and the

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_NETWORKS_NORMALIZATION_RUNNINGSTATISTICS_H
-#define KAS_NETWORKS_NORMALIZATION_RUNNINGSTATISTICS_H
+#ifndef KAS_NETWORKS_TRAINING_RUNNINGSTATISTICS_H
+#define KAS_NETWORKS_TRAINING_RUNNINGSTATISTICS_H
 
 #include "kas/Dialect/Kas/IR/KasNetworkOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -50,4 +50,4 @@ mlir::Value emitRunningVariance(mlir::OpBuilder &builder,
 
 } // namespace kas::networks
 
-#endif // KAS_NETWORKS_NORMALIZATION_RUNNINGSTATISTICS_H
+#endif // KAS_NETWORKS_TRAINING_RUNNINGSTATISTICS_H

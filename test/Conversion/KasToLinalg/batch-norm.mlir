@@ -1,5 +1,5 @@
 // RUN: kas-opt %s | kas-opt | FileCheck %s
-// RUN: kas-opt %s -kas-lower-batch-norm | FileCheck %s --check-prefix=LOWER
+// RUN: kas-opt %s -kas-to-linalg | FileCheck %s --check-prefix=LOWER
 // RUN: kas-opt %s --emit-bytecode | kas-opt | FileCheck %s
 
 // CHECK-LABEL: func.func @images(

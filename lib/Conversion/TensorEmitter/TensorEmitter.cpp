@@ -6,13 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TensorEmitter.h"
+#include "kas/Conversion/TensorEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace kas;
-using namespace kas::networks;
 
 AffineMap TensorEmitter::getMap(ArrayRef<unsigned> dropped) const {
   SmallVector<AffineExpr> exprs;
@@ -22,8 +21,7 @@ AffineMap TensorEmitter::getMap(ArrayRef<unsigned> dropped) const {
   return AffineMap::get(type.getRank(), 0, exprs, builder.getContext());
 }
 
-Value TensorEmitter::map(
-    ArrayRef<std::pair<Value, SmallVector<unsigned>>> inputs, BodyFn body) {
+Value TensorEmitter::map(ArrayRef<TensorWithoutDims> inputs, BodyFn body) {
   SmallVector<Value> values;
   SmallVector<AffineMap> maps;
   for (const auto &[value, dropped] : inputs) {
@@ -44,29 +42,19 @@ Value TensorEmitter::map(
   return generic.getResult(0);
 }
 
-Value TensorEmitter::reduce(ValueRange inputs, ArrayRef<unsigned> dropped,
-                            bool isMaximum, BodyFn body) {
-  SmallVector<std::pair<Value, SmallVector<unsigned>>> whole;
-  for (Value input : inputs)
-    whole.push_back({input, {}});
-  return reduce(whole, dropped, isMaximum, body);
-}
-
-Value TensorEmitter::sum(
-    ArrayRef<std::pair<Value, SmallVector<unsigned>>> inputs,
-    ArrayRef<unsigned> dropped, BodyFn body) {
+Value TensorEmitter::sum(ArrayRef<TensorWithoutDims> inputs,
+                         ArrayRef<unsigned> dropped, BodyFn body) {
   return reduce(inputs, dropped, /*isMaximum=*/false, body);
 }
 
-Value TensorEmitter::maximum(
-    ArrayRef<std::pair<Value, SmallVector<unsigned>>> inputs,
-    ArrayRef<unsigned> dropped, BodyFn body) {
+Value TensorEmitter::maximum(ArrayRef<TensorWithoutDims> inputs,
+                             ArrayRef<unsigned> dropped, BodyFn body) {
   return reduce(inputs, dropped, /*isMaximum=*/true, body);
 }
 
-Value TensorEmitter::reduce(
-    ArrayRef<std::pair<Value, SmallVector<unsigned>>> inputs,
-    ArrayRef<unsigned> dropped, bool isMaximum, BodyFn body) {
+Value TensorEmitter::reduce(ArrayRef<TensorWithoutDims> inputs,
+                            ArrayRef<unsigned> dropped, bool isMaximum,
+                            BodyFn body) {
   SmallVector<int64_t> shape;
   SmallVector<utils::IteratorType> iterators;
   for (auto [dimension, size] : llvm::enumerate(type.getShape())) {
@@ -104,37 +92,26 @@ Value TensorEmitter::reduce(
 }
 
 Value TensorEmitter::sum(ValueRange inputs, BodyFn body) {
-  return reduce(inputs, llvm::to_vector(llvm::seq<unsigned>(type.getRank())),
+  SmallVector<TensorWithoutDims> whole;
+  for (Value input : inputs)
+    whole.push_back({input, {}});
+  return reduce(whole, llvm::to_vector(llvm::seq<unsigned>(type.getRank())),
                 /*isMaximum=*/false, body);
 }
 
-Value kas::networks::multiply(OpBuilder &builder, Location loc, Value a,
-                              Value b) {
+Value kas::scalars::makeConstant(OpBuilder &builder, Location loc, Type type,
+                                 double value) {
+  return arith::ConstantOp::create(builder, loc,
+                                   builder.getFloatAttr(type, value));
+}
+
+Value kas::scalars::multiply(OpBuilder &builder, Location loc, Value a,
+                             Value b) {
   return arith::MulFOp::create(builder, loc, a, b);
 }
 
-Value kas::networks::scale(OpBuilder &builder, Location loc, Value a,
-                           double factor) {
-  Value constant = arith::ConstantOp::create(
-      builder, loc, builder.getFloatAttr(a.getType(), factor));
-  return arith::MulFOp::create(builder, loc, a, constant);
-}
-
-Value kas::networks::collect(OpBuilder &builder, Location loc,
-                             ValueRange scalars) {
-  Type element =
-      cast<RankedTensorType>(scalars.front().getType()).getElementType();
-  Value result = tensor::EmptyOp::create(
-      builder, loc, ArrayRef<int64_t>{int64_t(scalars.size())}, element);
-  for (auto [index, scalar] : llvm::enumerate(scalars)) {
-    Value one = tensor::ExpandShapeOp::create(
-        builder, loc, RankedTensorType::get({1}, element), scalar,
-        ArrayRef<ReassociationIndices>{});
-    result = tensor::InsertSliceOp::create(
-        builder, loc, one, result,
-        ArrayRef<OpFoldResult>{builder.getIndexAttr(index)},
-        ArrayRef<OpFoldResult>{builder.getIndexAttr(1)},
-        ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
-  }
-  return result;
+Value kas::scalars::scale(OpBuilder &builder, Location loc, Value a,
+                          double factor) {
+  return multiply(builder, loc, a,
+                  makeConstant(builder, loc, a.getType(), factor));
 }

@@ -10,13 +10,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KAS_NETWORKS_NORMALIZATION_BATCHNORM_H
-#define KAS_NETWORKS_NORMALIZATION_BATCHNORM_H
+#ifndef KAS_CONVERSION_BATCHNORM_H
+#define KAS_CONVERSION_BATCHNORM_H
 
 #include "kas/Dialect/Kas/IR/KasNetworkOps.h"
 #include "mlir/IR/PatternMatch.h"
 
-namespace kas::networks {
+namespace kas {
 
 /// The gradients by data, scale and offset, given that by the result.
 struct BatchNormGradients {
@@ -28,6 +28,6 @@ BatchNormGradients emitBatchNormGradients(mlir::OpBuilder &builder,
 /// Replaces the op by linalg.
 void lowerBatchNorm(mlir::RewriterBase &rewriter, BatchNormOp op);
 
-} // namespace kas::networks
+} // namespace kas
 
-#endif // KAS_NETWORKS_NORMALIZATION_BATCHNORM_H
+#endif // KAS_CONVERSION_BATCHNORM_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Networks/Normalization/RunningStatistics.h"
-#include "../Differentiation/TensorEmitter.h"
+#include "kas/Networks/Training/RunningStatistics.h"
+#include "kas/Conversion/TensorEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -17,6 +17,7 @@
 using namespace mlir;
 using namespace kas;
 using namespace kas::networks;
+using namespace kas::scalars;
 
 //===----------------------------------------------------------------------===//
 // Finding

@@ -6,15 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Networks/Normalization/BatchNorm.h"
-#include "../Differentiation/TensorEmitter.h"
+#include "kas/Conversion/BatchNorm.h"
+#include "kas/Conversion/TensorEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace kas;
-using namespace kas::networks;
+using namespace kas::scalars;
 
 namespace {
 
@@ -37,8 +37,8 @@ public:
   /// For each channel the sum of `body` of the elements of `whole`, tensors of
   /// the data's type, and of `channels`, which have one for each channel.
   Value sum(ArrayRef<Value> whole, ArrayRef<Value> channels,
-            BodyFn body) const {
-    SmallVector<std::pair<Value, SmallVector<unsigned>>> inputs;
+            TensorEmitter::BodyFn body) const {
+    SmallVector<TensorWithoutDims> inputs;
     for (Value value : whole)
       inputs.push_back({collapse(value), {}});
     auto collapsed = cast<RankedTensorType>(inputs.front().first.getType());
@@ -65,8 +65,8 @@ private:
 
 /// Of tensors with one element for each channel.
 static Value mapChannels(OpBuilder &builder, Location loc, ValueRange values,
-                         BodyFn body) {
-  SmallVector<std::pair<Value, SmallVector<unsigned>>> inputs;
+                         TensorEmitter::BodyFn body) {
+  SmallVector<TensorWithoutDims> inputs;
   for (Value value : values)
     inputs.push_back({value, {}});
   auto type = cast<RankedTensorType>(values.front().getType());
@@ -102,9 +102,8 @@ static SmallVector<unsigned> getOtherDims(RankedTensorType type) {
   return dims;
 }
 
-BatchNormGradients kas::networks::emitBatchNormGradients(OpBuilder &builder,
-                                                         BatchNormOp op,
-                                                         Value gradient) {
+BatchNormGradients kas::emitBatchNormGradients(OpBuilder &builder,
+                                               BatchNormOp op, Value gradient) {
   Location loc = op.getLoc();
   Value data = op.getData(), mean = op.getMean();
   auto type = cast<RankedTensorType>(data.getType());
@@ -156,7 +155,7 @@ BatchNormGradients kas::networks::emitBatchNormGradients(OpBuilder &builder,
   return gradients;
 }
 
-void kas::networks::lowerBatchNorm(RewriterBase &rewriter, BatchNormOp op) {
+void kas::lowerBatchNorm(RewriterBase &rewriter, BatchNormOp op) {
   rewriter.setInsertionPoint(op);
   Location loc = op.getLoc();
   Value data = op.getData();
