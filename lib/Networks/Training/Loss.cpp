@@ -31,12 +31,16 @@ namespace {
 /// Cross entropy over logits [samples, classes].
 class CrossEntropy {
 public:
-  CrossEntropy(OpBuilder &builder, Value logits, Value labels, double smoothing)
+  /// Where padding is allowed, rows with the label -1 are no samples: they add
+  /// nothing, and the loss is still divided by the number of rows.
+  CrossEntropy(OpBuilder &builder, Value logits, Value labels, double smoothing,
+               bool allowsPadding)
       : builder(builder), loc(logits.getLoc()),
         type(cast<RankedTensorType>(logits.getType())),
         rows(
             RankedTensorType::get({type.getDimSize(0)}, type.getElementType())),
-        logits(logits), labels(labels), smoothing(smoothing) {}
+        logits(logits), labels(labels), smoothing(smoothing),
+        allowsPadding(allowsPadding) {}
 
   Loss emit(bool wantsGradient);
 
@@ -46,6 +50,7 @@ private:
   void checkLabels();
   Value emitClassNumbers();
   Value emitTarget(OpBuilder &builder, Location loc, Value number, Value label);
+  Value dropPadding(OpBuilder &builder, Location loc, Value value, Value label);
   Value emitCorrect(Value largest, Value numbers);
 
   OpBuilder &builder;
@@ -53,6 +58,7 @@ private:
   RankedTensorType type, rows;
   Value logits, labels;
   double smoothing;
+  bool allowsPadding;
 };
 
 } // namespace
@@ -84,8 +90,9 @@ void CrossEntropy::checkLabels() {
             Value isLow =
                 compare(arith::CmpFPredicate::OLT,
                         makeConstant(builder, loc, element, getNumClasses()));
-            Value isHigh = compare(arith::CmpFPredicate::OGE,
-                                   makeConstant(builder, loc, element, 0));
+            Value isHigh = compare(
+                arith::CmpFPredicate::OGE,
+                makeConstant(builder, loc, element, allowsPadding ? -1 : 0));
             Value isClass = arith::AndIOp::create(
                 builder, loc, isWhole,
                 arith::AndIOp::create(builder, loc, isLow, isHigh));
@@ -138,6 +145,15 @@ Value CrossEntropy::emitCorrect(Value largest, Value numbers) {
            });
 }
 
+/// `value`, or 0 where the label is that of no sample.
+Value CrossEntropy::dropPadding(OpBuilder &builder, Location loc, Value value,
+                                Value label) {
+  Value zero = makeConstant(builder, loc, value.getType(), 0);
+  Value isSample = arith::CmpFOp::create(
+      builder, loc, arith::CmpFPredicate::OGE, label, zero);
+  return arith::SelectOp::create(builder, loc, isSample, value, zero);
+}
+
 Loss CrossEntropy::emit(bool wantsGradient) {
   checkLabels();
   TensorEmitter emitter(builder, loc, type);
@@ -172,9 +188,12 @@ Loss CrossEntropy::emit(bool wantsGradient) {
       });
   Loss loss;
   loss.value = TensorEmitter(builder, loc, rows)
-                   .sum({{perSample, {}}}, {0},
+                   .sum({{perSample, {}}, {labels, {}}}, {0},
                         [&](OpBuilder &builder, Location loc, ValueRange v) {
-                          return scale(builder, loc, v[0], mean);
+                          Value share = scale(builder, loc, v[0], mean);
+                          return allowsPadding ? dropPadding(builder, loc,
+                                                             share, v[1])
+                                               : share;
                         });
   loss.correct = emitCorrect(largest, numbers);
   if (wantsGradient)
@@ -222,6 +241,7 @@ Loss kas::networks::emitLoss(OpBuilder &builder, Value logits, Value labels,
                              bool wantsGradient) {
   if (options.loss == LossKind::MeanSquaredError)
     return emitMeanSquaredError(builder, logits, labels, wantsGradient);
-  return CrossEntropy(builder, logits, labels, options.labelSmoothing)
+  return CrossEntropy(builder, logits, labels, options.labelSmoothing,
+                      /*allowsPadding=*/!wantsGradient)
       .emit(wantsGradient);
 }

@@ -1,0 +1,219 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Training/TrainingProgram.h"
+#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/Kas/Transforms/Passes.h"
+#include "kas/Support/RunPasses.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Format.h"
+
+using namespace kas;
+using namespace kas::execution;
+using namespace kas::networks;
+using namespace kas::training;
+using namespace mlir;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+
+static constexpr llvm::StringLiteral stepName = "train_step";
+static constexpr llvm::StringLiteral evaluateName = "evaluate";
+/// Arguments of the step before the state: data, labels, step size.
+static constexpr unsigned numStepInputs = 3;
+
+/// The form in which operators are differentiated: of numbers, and as stages.
+static Error prepareOperators(ModuleOp module) {
+  if (module.getOps<OperatorOp>().empty())
+    return Error::success();
+  return runPasses(module, "operators cannot be prepared for training",
+                   [](OpPassManager &manager) {
+                     manager.addPass(createKasSpecializePass());
+                     KasRFactorPassOptions stages;
+                     stages.cost = solver::StageCost::Training;
+                     manager.addPass(createKasRFactorPass(stages));
+                   });
+}
+
+/// What a parameter is to begin with, where nothing else says it. Vectors scale
+/// (normalizations) or are added.
+static StringRef getInitializer(StringRef name, RankedTensorType type) {
+  if (type.getRank() >= 2)
+    return "kaiming";
+  return name.ends_with(".weight") || name.ends_with(".running_var") ? "ones"
+                                                                     : "zeros";
+}
+
+static void setInitializers(func::FuncOp step) {
+  Builder builder(step->getContext());
+  for (unsigned index = numStepInputs; index < step.getNumArguments();
+       ++index) {
+    if (step.getArgAttr(index, KasDialect::initializerAttrName))
+      continue;
+    auto name = step.getArgAttrOfType<StringAttr>(
+        index, KasDialect::argumentNameAttrName);
+    auto type = cast<RankedTensorType>(step.getArgumentTypes()[index]);
+    step.setArgAttr(index, KasDialect::initializerAttrName,
+                    builder.getStringAttr(getInitializer(name, type)));
+  }
+}
+
+/// Replaces the network by the two functions. Returns the number of classes.
+static Expected<int64_t> makeFunctions(ModuleOp module, StringRef name,
+                          const TrainingStepOptions &options) {
+  auto network = module.lookupSymbol<func::FuncOp>(name);
+  if (!network || network.isExternal())
+    return createStringError("requires a function with a body, found no '" +
+                             name + "'");
+  for (StringRef added : {stepName, evaluateName})
+    if (module.lookupSymbol(added))
+      return createStringError("requires a module without '" + added +
+                               "', got one");
+  std::string reason;
+  ScopedDiagnosticHandler handler(
+      module.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+          llvm::raw_string_ostream(reason) << diagnostic;
+        return success();
+      });
+  auto evaluation = makeEvaluation(network, evaluateName, options);
+  if (failed(evaluation))
+    return createStringError(reason);
+  auto step = makeTrainingStep(network, stepName, options);
+  if (failed(step))
+    return createStringError(reason);
+  setInitializers(*step);
+  auto logits = cast<RankedTensorType>(network.getResultTypes().front());
+  network.erase();
+  return logits.getDimSize(1);
+}
+
+static std::string describe(const TrainingStepOptions &options) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << (options.optimizer == OptimizerKind::SGD ? "sgd" : "adamw");
+  for (double number :
+       {options.labelSmoothing, options.momentum, double(options.nesterov),
+        options.beta1, options.beta2, options.epsilon, options.weightDecay,
+        options.batchNormMomentum, options.clipNorm})
+    stream << " " << llvm::format("%.17g", number);
+  return text;
+}
+
+TrainingProgram::TrainingProgram(CompiledFunction stepFunction,
+                                 CompiledFunction evaluateFunction)
+    : stepFunction(std::move(stepFunction)),
+      evaluateFunction(std::move(evaluateFunction)) {
+  llvm::StringMap<unsigned> places;
+  for (auto [index, tensor] : llvm::enumerate(getState()))
+    places[tensor.name] = index;
+  for (const TensorSignature &tensor :
+       llvm::ArrayRef(this->evaluateFunction.getSignature().arguments)
+           .drop_front(2))
+    evaluated.push_back(places.at(tensor.name));
+}
+
+Expected<TrainingProgram>
+TrainingProgram::compile(ModuleOp module, StringRef function,
+                         const ProgramOptions &options) {
+  if (options.step.loss != LossKind::CrossEntropy)
+    return createStringError("requires cross entropy as the loss of labelled "
+                             "examples, got the mean squared error");
+  OwningOpRef<ModuleOp> clone = module.clone();
+  if (Error error = prepareOperators(*clone))
+    return error;
+  Expected<int64_t> numClasses = makeFunctions(*clone, function, options.step);
+  if (!numClasses)
+    return numClasses.takeError();
+  CPUPipelineOptions pipeline;
+  pipeline.threads = options.threads;
+  JITOptions jit;
+  jit.cache = options.cache;
+  auto step = compileForCPU(*clone, stepName, pipeline, jit);
+  if (!step)
+    return step.takeError();
+  auto evaluation = compileForCPU(*clone, evaluateName, pipeline, jit);
+  if (!evaluation)
+    return evaluation.takeError();
+  double milliseconds =
+      step->getCompileMilliseconds() + evaluation->getCompileMilliseconds();
+  TrainingProgram program(std::move(*step), std::move(*evaluation));
+  program.optimizer = describe(options.step);
+  program.compileMilliseconds = milliseconds;
+  program.numClasses = *numClasses;
+  return program;
+}
+
+ArrayRef<int64_t> TrainingProgram::getDataShape() const {
+  return stepFunction.getSignature().arguments.front().shape;
+}
+
+ArrayRef<TensorSignature> TrainingProgram::getState() const {
+  return ArrayRef(stepFunction.getSignature().arguments)
+      .drop_front(numStepInputs);
+}
+
+std::string TrainingProgram::getDescription() const {
+  std::string text = optimizer + " data " + shapeToString(getDataShape());
+  for (const TensorSignature &tensor : getState())
+    text += " " + tensor.name + " " + shapeToString(tensor.shape);
+  return text;
+}
+
+Expected<TrainingState>
+TrainingProgram::makeState(const NamedTensors &given, uint64_t seed) const {
+  llvm::StringMap<unsigned> known;
+  for (const TensorSignature &tensor : getState())
+    known[tensor.name] = 0;
+  for (const auto &[name, tensor] : given)
+    if (!known.contains(name))
+      return createStringError("requires arrays with the names of parameters "
+                               "of the network, got '" +
+                               name + "'");
+  auto arguments = stepFunction.getSignature().makeArguments(given, seed);
+  if (!arguments)
+    return arguments.takeError();
+  TrainingState state;
+  for (Tensor &tensor : MutableArrayRef(*arguments).drop_front(numStepInputs))
+    state.push_back(std::move(tensor));
+  return state;
+}
+
+Expected<BatchOutcome> TrainingProgram::step(ArrayRef<float> data,
+                                             ArrayRef<float> labels,
+                                             double stepSize,
+                                             TrainingState &state,
+                                             TrainingState &spare) const {
+  float size = static_cast<float>(stepSize), loss = 0, correct = 0;
+  // Compiled code takes all pointers alike, and writes none of its arguments.
+  SmallVector<float *> pointers{const_cast<float *>(data.data()),
+                                const_cast<float *>(labels.data()), &size};
+  for (Tensor &tensor : state)
+    pointers.push_back(tensor.data());
+  pointers.append({&loss, &correct});
+  for (Tensor &tensor : spare)
+    pointers.push_back(tensor.data());
+  if (Error error = stepFunction(pointers))
+    return error;
+  std::swap(state, spare);
+  return BatchOutcome{loss, correct};
+}
+
+Expected<BatchOutcome>
+TrainingProgram::evaluate(ArrayRef<float> data, ArrayRef<float> labels,
+                          const TrainingState &state) const {
+  float loss = 0, correct = 0;
+  SmallVector<float *> pointers{const_cast<float *>(data.data()),
+                                const_cast<float *>(labels.data())};
+  for (unsigned place : evaluated)
+    pointers.push_back(const_cast<float *>(state[place].data()));
+  pointers.append({&loss, &correct});
+  if (Error error = evaluateFunction(pointers))
+    return error;
+  return BatchOutcome{loss, correct};
+}

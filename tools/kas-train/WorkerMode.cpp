@@ -1,0 +1,195 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KasTrain.h"
+#include "kas/InitAll.h"
+#include "kas/Networks/Sites/Substitute.h"
+#include "kas/Support/ParseModule.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/JSON.h"
+#include <iostream>
+
+using namespace kas;
+using namespace kas::networks;
+using namespace kas::training;
+using namespace mlir;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+
+namespace {
+
+/// The accuracy that a training must have after an epoch to go on.
+struct Milestone {
+  int64_t epoch;
+  double accuracy;
+};
+
+/// Trains a network with one operator after the other.
+class Worker {
+public:
+  Worker(const TrainSettings &settings, DataSplits data)
+      : settings(settings), data(std::move(data)) {
+    registerAllDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.disableMultithreading();
+  }
+
+  /// Reads the network, and sees that it can be trained.
+  Error prepare();
+  /// The metrics of a request.
+  Expected<llvm::json::Object> train(const llvm::json::Object &request);
+
+private:
+  Expected<OwningOpRef<ModuleOp>> makeNetwork(StringRef text);
+
+  const TrainSettings &settings;
+  DataSplits data;
+  DialectRegistry registry;
+  MLIRContext context;
+  OwningOpRef<ModuleOp> network;
+  execution::ObjectCache cache;
+};
+
+} // namespace
+
+Error Worker::prepare() {
+  auto module = parseModule(context, settings.file);
+  if (!module)
+    return module.takeError();
+  network = std::move(*module);
+  if (!network->lookupSymbol<SpaceOp>(settings.space))
+    return createStringError("requires a kas.space in the module, found no '" +
+                             settings.space + "'");
+  if (!data.validation)
+    return createStringError("requires examples for validation "
+                             "(--validation), by which operators are compared");
+  return Error::success();
+}
+
+/// The network with the operator of `text` in the layers of the space.
+Expected<OwningOpRef<ModuleOp>> Worker::makeNetwork(StringRef text) {
+  auto parsed = parseSourceString<ModuleOp>(text, &context);
+  if (!parsed || !llvm::hasSingleElement(parsed->getOps<OperatorOp>()))
+    return createStringError("requires one kas.operator as 'operator'");
+  OwningOpRef<ModuleOp> module = network->clone();
+  // Other operators of the module are of no concern.
+  for (auto op : llvm::make_early_inc_range(module->getOps<OperatorOp>()))
+    op.erase();
+  auto op = cast<OperatorOp>(
+      (*parsed->getOps<OperatorOp>().begin())->clone());
+  module->getBody()->push_back(op);
+  SymbolTable(*module).insert(op);
+  std::string reason;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    llvm::raw_string_ostream(reason)
+        << (reason.empty() ? "" : "; ") << diagnostic;
+    return success();
+  });
+  SubstituteOptions options;
+  options.operatorName = op.getSymName().str();
+  options.space = settings.space;
+  FailureOr<SubstituteResult> result = substitute(*module, options);
+  if (failed(result) || result->numReplaced == 0)
+    return createStringError("the operator fits no layer: " + reason);
+  return module;
+}
+
+static Expected<llvm::SmallVector<Milestone>>
+readMilestones(const llvm::json::Object &request) {
+  llvm::SmallVector<Milestone> milestones;
+  const llvm::json::Array *array = request.getArray("milestones");
+  if (!array)
+    return milestones;
+  for (const llvm::json::Value &value : *array) {
+    const llvm::json::Object *object = value.getAsObject();
+    auto epoch = object ? object->getInteger("epoch") : std::nullopt;
+    auto accuracy = object ? object->getNumber("accuracy") : std::nullopt;
+    if (!epoch || !accuracy)
+      return createStringError("requires milestones that are objects with "
+                               "'epoch' and 'accuracy'");
+    milestones.push_back({*epoch, *accuracy});
+  }
+  return milestones;
+}
+
+Expected<llvm::json::Object>
+Worker::train(const llvm::json::Object &request) {
+  auto text = request.getString("operator");
+  if (!text)
+    return createStringError("requires an 'operator'");
+  auto milestones = readMilestones(request);
+  if (!milestones)
+    return milestones.takeError();
+  auto module = makeNetwork(*text);
+  if (!module)
+    return module.takeError();
+  ProgramOptions options = settings.program;
+  options.cache = &cache;
+  auto program =
+      TrainingProgram::compile(**module, settings.function, options);
+  if (!program)
+    return program.takeError();
+  auto trainer = Trainer::create(
+      std::make_shared<const TrainingProgram>(std::move(*program)), data,
+      settings.trainer);
+  if (!trainer)
+    return trainer.takeError();
+
+  llvm::json::Object metrics;
+  while (!trainer->isDone()) {
+    auto report = trainer->trainEpoch();
+    if (!report)
+      return report.takeError();
+    if (!report->validation)
+      return createStringError("the training has ended after epoch " +
+                               Twine(report->epoch) + ": " +
+                               report->stopped.value_or("no accuracy"));
+    double accuracy = report->validation->accuracy;
+    metrics["accuracy"] = accuracy;
+    metrics["epochs"] = report->epoch;
+    metrics["loss"] = report->validation->loss;
+    const auto *milestone = llvm::find_if(*milestones, [&](const Milestone &m) {
+      return m.epoch == report->epoch;
+    });
+    if (milestone == milestones->end())
+      continue;
+    metrics[("accuracy_" + Twine(report->epoch)).str()] = accuracy;
+    if (accuracy < milestone->accuracy)
+      break;
+  }
+  return metrics;
+}
+
+Error kas::training::runWorker(const TrainSettings &settings) {
+  auto data = loadSplits(settings.data);
+  if (!data)
+    return data.takeError();
+  Worker worker(settings, std::move(*data));
+  if (Error error = worker.prepare())
+    return error;
+  for (std::string line; std::getline(std::cin, line);) {
+    Expected<llvm::json::Value> value = llvm::json::parse(line);
+    if (!value)
+      return value.takeError();
+    const llvm::json::Object *request = value->getAsObject();
+    std::optional<int64_t> id =
+        request ? request->getInteger("id") : std::nullopt;
+    if (!id)
+      return createStringError("requires objects with an integer 'id'");
+    Expected<llvm::json::Object> metrics = worker.train(*request);
+    llvm::json::Object answer{{"id", *id}};
+    if (metrics)
+      answer["metrics"] = std::move(*metrics);
+    else
+      answer["error"] = llvm::toString(metrics.takeError());
+    llvm::outs() << llvm::json::Value(std::move(answer)) << "\n";
+    llvm::outs().flush();
+  }
+  return Error::success();
+}
