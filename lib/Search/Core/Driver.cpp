@@ -26,6 +26,8 @@ Outcome kas::search::evaluate(const Candidate &candidate,
                      llvm::toString(some.takeError())};
     metrics.merge(*some);
   }
+  for (Evaluator *evaluator : evaluators)
+    evaluator->observe(metrics);
   return metrics;
 }
 

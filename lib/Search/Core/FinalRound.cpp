@@ -56,6 +56,9 @@ Error kas::search::runFinalRound(
           continue;
       }
       if (auto found = known.find(result->candidate.id); found != known.end()) {
+        if (const auto *metrics = std::get_if<Metrics>(&found->second))
+          for (Evaluator *evaluator : evaluators)
+            evaluator->observe(*metrics);
         join(*result, found->second);
         std::lock_guard<std::mutex> lock(mutex);
         least =

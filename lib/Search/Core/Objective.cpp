@@ -225,6 +225,7 @@ public:
     }
     return metrics;
   }
+  void observe(const Metrics &metrics) override { evaluator->observe(metrics); }
 
 private:
   std::unique_ptr<Evaluator> evaluator;

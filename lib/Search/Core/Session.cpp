@@ -109,6 +109,10 @@ Error Session::openStore(llvm::StringRef path, SearchSettings settings,
   if (Error error = stored->replay())
     return error;
   report->addReplayed(stored->getReplayed());
+  for (const SearchResult &result : stored->getReplayed())
+    if (const auto *metrics = std::get_if<Metrics>(&result.outcome))
+      for (const std::unique_ptr<Evaluator> &evaluator : evaluators)
+        evaluator->observe(*metrics);
   return Error::success();
 }
 

@@ -11,6 +11,7 @@
 #include "kas/Search/Evaluators/ImitationEvaluator.h"
 #include "kas/Search/Evaluators/LatencyEvaluator.h"
 #include "kas/Search/Evaluators/PredictedTimeEvaluator.h"
+#include "kas/Search/Evaluators/TrainingEvaluator.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -122,6 +123,7 @@ static Factories &getFactories() {
       {"imitation", makeImitationEvaluator},
       {"latency", makeLatencyEvaluator},
       {"predicted_ms", makePredictedTimeEvaluator},
+      {"training", makeTrainingEvaluator},
       {"external", makeExternalEvaluator}};
   return factories;
 }

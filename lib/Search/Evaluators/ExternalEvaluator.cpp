@@ -78,9 +78,9 @@ private:
 
 } // namespace
 
-/// The texts of solutions of `problem`.
-static decltype(EvaluatorSettings::describe)
-makeOperatorDescription(std::shared_ptr<const SearchProblem> problem) {
+std::function<Expected<CandidateText>(const Solution &)>
+kas::search::makeOperatorDescription(
+    std::shared_ptr<const SearchProblem> problem) {
   return [problem, printer = std::make_shared<OperatorPrinter>(problem)](
              const Solution &solution) -> Expected<CandidateText> {
     CandidateText text{
@@ -161,6 +161,8 @@ Expected<std::string> ExternalEvaluator::makeRequest(const Solution &solution,
     });
     if (reference)
       json.attribute("reference_ms", *reference);
+    for (auto &[name, value] : candidate->more)
+      json.attribute(name, value);
   });
   stream << "\n";
   return text;
@@ -270,8 +272,9 @@ Expected<Metrics> ExternalEvaluator::readAnswer(Worker &worker, uint64_t id,
 Expected<Metrics> ExternalEvaluator::evaluate(Worker &worker, uint64_t id,
                                               llvm::StringRef request) {
   auto deadline =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                         std::chrono::duration<double>(settings.timeLimit));
+      Clock::now() +
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+          settings.timeLimit > 0 ? settings.timeLimit : 30));
   if (!worker.process)
     if (Error error = start(worker))
       return worker.lose(llvm::toString(std::move(error)));

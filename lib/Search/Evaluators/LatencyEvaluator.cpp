@@ -7,11 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Search/Evaluators/LatencyEvaluator.h"
+#include "Program.h"
 #include "kas/Search/Evaluators/ExternalEvaluator.h"
 #include "llvm/Support/Compiler.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/Program.h"
 
 using namespace kas;
 using namespace kas::search;
@@ -47,38 +45,6 @@ private:
 
 } // namespace
 
-/// `kas-run` beside the running executable, else on the path.
-static Expected<std::string> findRunner(llvm::StringRef name) {
-  bool isPath = name.contains('/');
-  if (name.empty()) {
-    static int anchor;
-    llvm::SmallString<128> beside(llvm::sys::path::parent_path(
-        llvm::sys::fs::getMainExecutable(nullptr, &anchor)));
-    llvm::sys::path::append(beside, "kas-run");
-    if (llvm::sys::fs::can_execute(beside))
-      return beside.str().str();
-    name = "kas-run";
-  }
-  if (isPath) {
-    if (llvm::sys::fs::can_execute(name))
-      return name.str();
-  } else if (llvm::ErrorOr<std::string> found =
-                 llvm::sys::findProgramByName(name)) {
-    return *found;
-  }
-  return createStringError("requires a program that runs candidates, found no "
-                           "executable '" +
-                           name + "'");
-}
-
-/// `text` as one word of the shell.
-static std::string quote(llvm::StringRef text) {
-  std::string result = "'";
-  for (char c : text)
-    result += c == '\'' ? "'\\''" : std::string(1, c);
-  return result + "'";
-}
-
 Expected<std::unique_ptr<Evaluator>>
 kas::search::makeLatencyEvaluator(const EvaluatorSettings &settings) {
   llvm::StringRef device = llvm::StringRef(settings.device).split(':').first;
@@ -87,13 +53,14 @@ kas::search::makeLatencyEvaluator(const EvaluatorSettings &settings) {
     return createStringError(
         "requires a device of cpu, cuda and vulkan, got '" + settings.device +
         "'");
-  Expected<std::string> runner = findRunner(settings.runner);
+  Expected<std::string> runner = findProgram(settings.runner, "kas-run");
   if (!runner)
     return runner.takeError();
   EvaluatorSettings workers = settings;
-  workers.command = "exec " + quote(*runner) + " --worker --threads=1 --runs=7";
+  workers.command =
+      "exec " + quoteForShell(*runner) + " --worker --threads=1 --runs=7";
   if (!isCPU)
-    workers.command += " --device=" + quote(settings.device);
+    workers.command += " --device=" + quoteForShell(settings.device);
   workers.retries = 0;
   // Sanitizers take terabytes of address space, though not memory, and so do
   // drivers of devices.

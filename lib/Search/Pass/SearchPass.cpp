@@ -15,6 +15,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 using namespace kas;
@@ -51,6 +52,7 @@ private:
   FailureOr<OperatorOp> findImitated();
   LogicalResult checkOptions();
   SmallVector<std::string> getEvaluatorNames() const;
+  std::vector<int64_t> getRungs() const;
   FailureOr<std::unique_ptr<Session>> makeSession(SearchTarget &target);
   LogicalResult makeEvaluators(Session &session, SearchTarget &target);
   LogicalResult openDatabase(Session &session, SearchTarget &target);
@@ -164,6 +166,10 @@ LogicalResult SearchPass::checkOptions() {
       !llvm::is_contained(finalEvaluators, "external"))
     return emitError() << "requires 'external' among the evaluators for the "
                           "option 'external'";
+  if (!training.empty() && !llvm::is_contained(evaluators, "training") &&
+      !llvm::is_contained(finalEvaluators, "training"))
+    return emitError() << "requires 'training' among the evaluators for the "
+                          "option 'training'";
   if (!imitate.empty() && !llvm::is_contained(evaluators, "imitation") &&
       !llvm::is_contained(finalEvaluators, "imitation"))
     return emitError() << "requires 'imitation' among the evaluators for the "
@@ -172,8 +178,8 @@ LogicalResult SearchPass::checkOptions() {
   if (!(seconds >= 0) || seconds > 1e9)
     return emitError() << "requires 0 <= seconds <= 1e9, got "
                        << llvm::formatv("{0}", double(seconds)).str();
-  if (!(timeLimit > 0) || timeLimit > 1e6)
-    return emitError() << "requires 0 < time-limit <= 1e6, got "
+  if (!(timeLimit >= 0) || timeLimit > 1e6)
+    return emitError() << "requires 0 <= time-limit <= 1e6, got "
                        << llvm::formatv("{0}", double(timeLimit)).str();
   return success();
 }
@@ -182,6 +188,12 @@ SmallVector<std::string> SearchPass::getEvaluatorNames() const {
   if (evaluators.empty())
     return {"flops", "params"};
   return SmallVector<std::string>(evaluators.begin(), evaluators.end());
+}
+
+std::vector<int64_t> SearchPass::getRungs() const {
+  if (rungs.empty())
+    return {1, 3, 6};
+  return {rungs.begin(), rungs.end()};
 }
 
 FailureOr<std::unique_ptr<Session>>
@@ -226,6 +238,8 @@ LogicalResult SearchPass::makeEvaluators(Session &session,
   settings.command = external;
   settings.workers = workers ? workers : threads;
   settings.retries = retries;
+  settings.training = training;
+  settings.rungs = getRungs();
   FailureOr<OperatorOp> imitated = findImitated();
   if (failed(imitated))
     return failure();
@@ -248,6 +262,16 @@ LogicalResult SearchPass::makeEvaluators(Session &session,
   return success();
 }
 
+/// The same for modules of the same text.
+static std::string getDigest(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream(text) << *op->getParentOfType<ModuleOp>();
+  llvm::XXH128_hash_t hash =
+      llvm::xxh3_128bits(llvm::arrayRefFromStringRef(text));
+  return llvm::utohexstr(hash.high64, /*LowerCase=*/true, 16) +
+         llvm::utohexstr(hash.low64, /*LowerCase=*/true, 16);
+}
+
 /// The settings that the sequence of candidates and their outcomes follow from,
 /// and others that are good to know.
 LogicalResult SearchPass::openDatabase(Session &session, SearchTarget &target) {
@@ -262,6 +286,14 @@ LogicalResult SearchPass::openDatabase(Session &session, SearchTarget &target) {
     information["final_evaluators"] = llvm::join(finalEvaluators, ",");
   if (!external.empty())
     settings["external"] = external;
+  if (!training.empty()) {
+    settings["training"] = training;
+    settings["rungs"] = llvm::join(
+        llvm::map_range(getRungs(),
+                        [](int64_t rung) { return std::to_string(rung); }),
+        ",");
+    settings["network"] = getDigest(target.getOp());
+  }
   if (!limits.empty())
     settings["limits"] = llvm::join(limits, ",");
   information["time_limit"] = llvm::formatv("{0}", double(timeLimit)).str();

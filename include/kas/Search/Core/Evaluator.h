@@ -40,6 +40,11 @@ public:
   /// crashes, it takes too long, it is over a budget that only the evaluator
   /// can check. A failure is a result, never the end of a search.
   virtual llvm::Expected<Metrics> evaluate(const Solution &solution) = 0;
+
+  /// Takes note of the metrics of a candidate that all evaluators have
+  /// evaluated, in this run of the search or, before its first candidate, in an
+  /// earlier one: for evaluators that compare candidates.
+  virtual void observe(const Metrics &metrics) {}
 };
 
 } // namespace kas::search

@@ -77,7 +77,8 @@ public:
   /// Opens the database at `path`, or makes it, and brings the search to where
   /// it ends. The algorithm, its seed and parameters and the objective are
   /// among the settings that must agree; `settings` are the others, and
-  /// `information` is only kept. Nothing may have been proposed before.
+  /// `information` is only kept. Nothing may have been proposed before, and the
+  /// evaluators must have been made, which take note of what was found.
   llvm::Error openStore(llvm::StringRef path, SearchSettings settings,
                         SearchSettings information = {});
   /// Null without a database, and once it is closed.

@@ -15,6 +15,7 @@
 
 #include "kas/Search/Core/Evaluator.h"
 #include "kas/Search/Operators/OperatorGraph.h"
+#include "llvm/Support/JSON.h"
 #include <functional>
 
 namespace kas::search {
@@ -28,6 +29,8 @@ struct CandidateText {
   /// A value for each symbol, by binding; how often each binding counts.
   std::vector<std::vector<std::pair<std::string, int64_t>>> bindings;
   std::vector<int64_t> multiplicities;
+  /// What else a request for it says.
+  llvm::json::Object more = {};
 };
 
 /// What evaluators are made from.
@@ -44,8 +47,9 @@ struct EvaluatorSettings {
   /// For `latency`: what candidates run on, `cpu`, `cuda` or `vulkan` with or
   /// without `:` and a number; empty: the CPU.
   std::string device;
-  /// Seconds that a worker may take for a candidate.
-  double timeLimit = 30;
+  /// Seconds that a worker may take for a candidate; 0: 30, for `training` as
+  /// many as it needs.
+  double timeLimit = 0;
   /// MiB of address space that a process which evaluates may have; 0: no limit.
   uint64_t memoryLimit = 0;
   /// For `external`: the shell command of a worker, how many of them run, and
@@ -53,6 +57,10 @@ struct EvaluatorSettings {
   std::string command;
   unsigned workers = 1;
   unsigned retries = 2;
+  /// For `training`: options of kas-train, and the epochs after which only the
+  /// best candidates are trained on.
+  std::string training;
+  std::vector<int64_t> rungs;
   /// For evaluators that run the network around the problem: its space. Null
   /// when candidates are no operators; need not outlive `makeEvaluator`.
   SpaceOp space;
@@ -69,6 +77,10 @@ struct EvaluatorSettings {
 std::optional<uint64_t> getBytes(const SearchProblem &problem,
                                  const OperatorGraph &graph);
 
+/// What makes the text of solutions of `problem`, from any thread.
+std::function<llvm::Expected<CandidateText>(const Solution &)>
+makeOperatorDescription(std::shared_ptr<const SearchProblem> problem);
+
 using EvaluatorFactory =
     std::function<llvm::Expected<std::unique_ptr<Evaluator>>(
         const EvaluatorSettings &)>;
@@ -80,7 +92,9 @@ void registerEvaluator(llvm::StringRef name, EvaluatorFactory factory);
 
 /// Makes the evaluator `name`. Built in: `flops`, `params`, `bytes` (the
 /// formulas of `GraphCost`), `imitation` (see ImitationEvaluator.h), `latency`
-/// (see LatencyEvaluator.h) and `external` (see ExternalEvaluator.h). An
+/// (see LatencyEvaluator.h), `predicted_ms` (see PredictedTimeEvaluator.h),
+/// `training` (see TrainingEvaluator.h), `external` (see ExternalEvaluator.h),
+/// `flops_unprepared` and `training_flops`. An
 /// unknown name is an error that lists those that are known.
 llvm::Expected<std::unique_ptr<Evaluator>>
 makeEvaluator(llvm::StringRef name, const EvaluatorSettings &settings);

@@ -125,9 +125,9 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
            "Start no evaluation after so many seconds (0: no limit)">,
     ListOption<"evaluators", "evaluators", "std::string",
                "Metrics of each candidate: flops, params, bytes, "
-               "predicted_ms, latency, layer_latency (networks), external, "
-               "imitation, fisher, proxy=NAME, or what a program that links kas "
-               "registers (default: flops, params)">,
+               "predicted_ms, latency, layer_latency (networks), training, "
+               "external, imitation, fisher, proxy=NAME, or what a program that "
+               "links kas registers (default: flops, params)">,
     ListOption<"limits", "limits", "std::string",
                "Bounds on metrics, such as flops<=1e9; what is beyond fails and "
                "is not evaluated further">,
@@ -151,6 +151,12 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
            "vulkan, the last two also with a number as in cuda:1">,
     Option<"external", "external", "std::string", /*default=*/"\"\"",
            "The shell command of the workers of the evaluator 'external'">,
+    Option<"training", "training", "std::string", /*default=*/"\"\"",
+           "Options of kas-train for the evaluator 'training', with --data and "
+           "--validation at least">,
+    ListOption<"rungs", "rungs", "int64_t",
+               "Epochs after which it trains only the best third of the "
+               "candidates on, ascending (default: 1, 3, 6)">,
     Option<"imitate", "imitate", "std::string", /*default=*/"\"\"",
            "The operator in the module that the evaluator 'imitation' compares "
            "candidates with, at each binding of the space">,
@@ -160,8 +166,9 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     Option<"retries", "retries", "unsigned", /*default=*/"2",
            "How often a candidate is tried again when a worker was lost over "
            "it">,
-    Option<"timeLimit", "time-limit", "double", /*default=*/"30",
-           "Seconds that a worker may take for a candidate">,
+    Option<"timeLimit", "time-limit", "double", /*default=*/"0",
+           "Seconds that a worker may take for a candidate (0: 30, for training "
+           "as many as it needs)">,
     Option<"memoryLimit", "memory-limit", "uint64_t", /*default=*/"0",
            "MiB of address space that a worker may have (0: 8192 for latency, "
            "no limit for external)">,

@@ -1,0 +1,123 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Evaluators/TrainingEvaluator.h"
+#include "Program.h"
+#include "kas/Search/Evaluators/ExternalEvaluator.h"
+#include "kas/Search/Evaluators/Halving.h"
+#include "kas/Support/Bytecode.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace kas;
+using namespace kas::search;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
+
+namespace {
+
+class TrainingEvaluator final : public Evaluator {
+public:
+  TrainingEvaluator(std::unique_ptr<llvm::FileRemover> network,
+                    std::shared_ptr<Halving> halving,
+                    std::unique_ptr<Evaluator> workers)
+      : network(std::move(network)), halving(std::move(halving)),
+        workers(std::move(workers)) {}
+
+  llvm::StringRef getName() const override { return "training"; }
+  bool isDeterministic() const override { return true; }
+
+  Expected<Metrics> evaluate(const Solution &solution) override {
+    return workers->evaluate(solution);
+  }
+
+  void observe(const Metrics &metrics) override { halving->observe(metrics); }
+
+private:
+  /// Outlives the workers, which read the file.
+  std::unique_ptr<llvm::FileRemover> network;
+  std::shared_ptr<Halving> halving;
+  std::unique_ptr<Evaluator> workers;
+};
+
+} // namespace
+
+/// Writes `module` to a temporary file, which is `path` then.
+static Error writeTemporary(mlir::Operation *module,
+                            llvm::SmallString<128> &path) {
+  int file = -1;
+  if (std::error_code code = llvm::sys::fs::createTemporaryFile(
+          "kas-network", "mlirbc", file, path))
+    return createStringError(code, "cannot make a file for the network");
+  llvm::raw_fd_ostream stream(file, /*shouldClose=*/true);
+  stream << writeBytecode(module);
+  stream.close();
+  if (!stream.has_error())
+    return Error::success();
+  std::error_code code = stream.error();
+  stream.clear_error();
+  return createStringError(code, "cannot write the network to '" + path + "'");
+}
+
+static llvm::json::Array toJSON(llvm::ArrayRef<Halving::Milestone> milestones) {
+  llvm::json::Array array;
+  for (const Halving::Milestone &milestone : milestones)
+    array.push_back(llvm::json::Object{{"epoch", milestone.epoch},
+                                       {"accuracy", milestone.accuracy}});
+  return array;
+}
+
+Expected<std::unique_ptr<Evaluator>>
+kas::search::makeTrainingEvaluator(const EvaluatorSettings &settings) {
+  if (settings.training.empty())
+    return createStringError(
+        "requires the option 'training', options of kas-train, for the "
+        "evaluator 'training'");
+  if (!settings.problem || !settings.space)
+    return createStringError("training requires operators as candidates");
+  auto halving = Halving::create(settings.rungs);
+  if (!halving)
+    return halving.takeError();
+  Expected<std::string> program = findProgram("", "kas-train");
+  if (!program)
+    return program.takeError();
+  SpaceOp space = settings.space;
+  llvm::SmallString<128> path;
+  if (Error error =
+          writeTemporary(space->getParentOfType<mlir::ModuleOp>(), path))
+    return error;
+  auto network = std::make_unique<llvm::FileRemover>(path);
+
+  std::shared_ptr<Halving> shared = std::move(*halving);
+  EvaluatorSettings workers = settings;
+  workers.command = "exec " + quoteForShell(*program) + " " +
+                    quoteForShell(path) +
+                    " --worker --space=" + quoteForShell(space.getSymName()) +
+                    " " + settings.training;
+  // A week is as good as any.
+  if (workers.timeLimit == 0)
+    workers.timeLimit = 7 * 24 * 3600;
+  workers.retries = 0;
+  workers.describe = [shared,
+                      describe = makeOperatorDescription(settings.problem)](
+                         const Solution &solution) -> Expected<CandidateText> {
+    Expected<CandidateText> text = describe(solution);
+    if (text)
+      text->more["milestones"] = toJSON(shared->getMilestones());
+    return text;
+  };
+  Expected<std::unique_ptr<Evaluator>> evaluator =
+      makeExternalEvaluator(workers);
+  if (!evaluator)
+    return evaluator.takeError();
+  return std::make_unique<TrainingEvaluator>(
+      std::move(network), std::move(shared), std::move(*evaluator));
+}
