@@ -84,6 +84,7 @@ tools = [
     "kas-bench",
     "kas-fuzz",
     "kas-search-db",
+    "kas-train",
     "kas-tune",
     "kas-mutate-kernels",
     "kas-prove-rules",

@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Training/Trainer.h"
+#include "NumberText.h"
 #include "kas/ExecutionEngine/Timing.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
-#include "llvm/Support/Format.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace kas;
 using namespace kas::execution;
@@ -75,9 +77,10 @@ Trainer::Trainer(std::shared_ptr<const TrainingProgram> program,
       loader(std::move(loader)), schedule(std::move(schedule)),
       rule(std::move(rule)) {}
 
-Expected<Trainer> Trainer::create(
-    std::shared_ptr<const TrainingProgram> program, const DataSplits &data,
-    const TrainerOptions &given, const NamedTensors &parameters) {
+Expected<Trainer>
+Trainer::create(std::shared_ptr<const TrainingProgram> program,
+                const DataSplits &data, const TrainerOptions &given,
+                const NamedTensors &parameters) {
   if (given.epochs < 1)
     return createStringError("requires at least one epoch, got " +
                              llvm::Twine(given.epochs));
@@ -159,8 +162,8 @@ Expected<EpochReport> Trainer::trainEpoch() {
   for (; done < numBatches && !report.stopped; ++done) {
     int64_t step = epoch * numBatches + done;
     batches.fill(done, data, llvm::MutableArrayRef(labels));
-    auto outcome = program->step(data, labels, schedule.getStepSize(step),
-                                 state, spare);
+    auto outcome =
+        program->step(data, labels, schedule.getStepSize(step), state, spare);
     if (!outcome)
       return outcome.takeError();
     report.training.loss += outcome->loss;
@@ -168,8 +171,7 @@ Expected<EpochReport> Trainer::trainEpoch() {
     report.stopped = StopRule::checkLoss(step, outcome->loss);
   }
   report.training.loss /= static_cast<double>(done);
-  report.training.accuracy /=
-      static_cast<double>(done * loader.getBatchSize());
+  report.training.accuracy /= static_cast<double>(done * loader.getBatchSize());
   report.epoch = ++epoch;
   report.step = (epoch - 1) * numBatches + done;
   double trained = monotonicSeconds();
@@ -191,38 +193,42 @@ Expected<EpochReport> Trainer::trainEpoch() {
 // Checkpoints
 //===----------------------------------------------------------------------===//
 
-/// All that the state after a step follows from.
+/// All that the state after a step follows from: what people choose in words,
+/// what would be long as a check sum.
 std::string Trainer::getDescription() const {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  const Augmentation &changes = options.augmentation;
-  stream << program->getDescription() << " examples " << examples << " epochs "
-         << options.epochs << " schedule " << options.schedule << " "
-         << llvm::format("%.17g", options.stepSize) << " stop '" << options.stop
-         << "' seed " << options.seed << " augmentation " << changes.crop << " "
-         << changes.shift << " " << changes.flip << " border "
-         << static_cast<int>(options.border) << " normalization";
-  for (ArrayRef<double> numbers : {ArrayRef(options.normalization->mean),
-                                   ArrayRef(options.normalization->deviation)})
+  std::string network = program->getDescription(), text;
+  llvm::raw_string_ostream networkStream(network);
+  for (ArrayRef<double> numbers :
+       {ArrayRef<double>(options.stepSize),
+        ArrayRef<double>(options.normalization->mean),
+        ArrayRef<double>(options.normalization->deviation)})
     for (double number : numbers)
-      stream << " " << llvm::format("%.17g", number);
+      networkStream << " " << llvm::bit_cast<uint64_t>(number);
+  const Augmentation &changes = options.augmentation;
+  llvm::raw_string_ostream(text)
+      << "network " << llvm::utohexstr(llvm::xxh3_64bits(network))
+      << " examples " << examples << " epochs " << options.epochs
+      << " schedule " << options.schedule << " " << toText(options.stepSize)
+      << " stop '" << options.stop << "' seed " << options.seed << " crop "
+      << changes.crop << " shift " << changes.shift << " flip " << changes.flip
+      << " border " << static_cast<int>(options.border);
   return text;
 }
 
 llvm::SmallVector<NamedBuffer>
 Trainer::getBuffers(TrainingState &tensors) const {
   llvm::SmallVector<NamedBuffer> buffers;
-  for (auto [signature, tensor] :
-       llvm::zip_equal(program->getState(), tensors))
+  for (auto [signature, tensor] : llvm::zip_equal(program->getState(), tensors))
     buffers.push_back({signature.name, signature.shape, tensor.data()});
   return buffers;
 }
 
 Error Trainer::save(llvm::StringRef path) const {
-  Counters counters{{"epoch", static_cast<uint64_t>(epoch)},
-                    {"stopped", stopped},
-                    {"has-accuracy", accuracy.has_value()},
-                    {"accuracy", llvm::bit_cast<uint64_t>(accuracy.value_or(0))}};
+  Counters counters{
+      {"epoch", static_cast<uint64_t>(epoch)},
+      {"stopped", stopped},
+      {"has-accuracy", accuracy.has_value()},
+      {"accuracy", llvm::bit_cast<uint64_t>(accuracy.value_or(0))}};
   rule.save(counters);
   // What is written is not changed.
   return writeCheckpoint(path, getDescription(), counters,
