@@ -125,11 +125,11 @@ static Expected<Evaluation> evaluateAll(const TrainingProgram &program,
   Epoch epoch = loader.startEpoch(0);
   double loss = 0, correct = 0;
   for (int64_t batch = 0; batch < epoch.getNumBatches(); ++batch) {
-    int64_t count = epoch.fill(batch, data, llvm::MutableArrayRef(labels));
+    epoch.fill(batch, data, llvm::MutableArrayRef(labels));
     auto outcome = program.evaluate(data, labels, state);
     if (!outcome)
       return outcome.takeError();
-    loss += outcome->loss * static_cast<double>(count);
+    loss += outcome->loss * static_cast<double>(loader.getBatchSize());
     correct += outcome->correct;
   }
   auto count = static_cast<double>(loader.getDataset().size());

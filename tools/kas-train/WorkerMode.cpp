@@ -24,7 +24,7 @@ using llvm::Expected;
 
 namespace {
 
-/// The accuracy that a training must have after an epoch to go on.
+/// The accuracy that a training must exceed after an epoch to go on.
 struct Milestone {
   int64_t epoch;
   double accuracy;
@@ -160,7 +160,7 @@ Worker::train(const llvm::json::Object &request) {
     if (milestone == milestones->end())
       continue;
     metrics[("accuracy_" + Twine(report->epoch)).str()] = accuracy;
-    if (accuracy < milestone->accuracy)
+    if (accuracy <= milestone->accuracy)
       break;
   }
   return metrics;

@@ -34,7 +34,8 @@ using TrainingState = std::vector<execution::Tensor>;
 
 /// What a step or an evaluation of one batch returns.
 struct BatchOutcome {
-  /// The mean over the samples with a label, and how many of them were right.
+  /// The sum over the samples divided by the size of the batch, and how many of
+  /// them were right.
   double loss = 0, correct = 0;
 };
 

@@ -21,8 +21,9 @@ namespace kas::search {
 
 /// Successive halving without waiting (Li et al.: "A System for Massively
 /// Parallel Hyperparameter Tuning", MLSys 2020, section 3): after each rung, a
-/// number of epochs, a candidate is trained on while it is in the best third of
-/// the accuracies that candidates before it had there. The first one always is.
+/// number of epochs, a candidate is trained on while its accuracy is in the best
+/// third of those of the candidates before it and itself. The first one always
+/// is.
 /// Any number of threads.
 class Halving {
 public:
@@ -32,7 +33,7 @@ public:
 
   struct Milestone {
     int64_t epoch;
-    /// What is needed to be trained on: may be any negative number.
+    /// What must be exceeded to be trained on: of equal ones the first is.
     double accuracy;
   };
   /// For the next candidate, by what is known now.
