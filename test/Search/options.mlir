@@ -4,7 +4,7 @@
 // RUN: not kas-opt %s -kas-search="space=@a threads=0" 2>&1 | FileCheck %s --check-prefix=THREADS
 // RUN: not kas-opt %s -kas-search="space=@a seconds=-1" 2>&1 | FileCheck %s --check-prefix=SECONDS
 // RUN: not kas-opt %s -kas-search="space=@a seconds=nan" 2>&1 | FileCheck %s --check-prefix=SECONDS-NAN
-// RUN: not kas-opt %s -kas-search="space=@a time-limit=0" 2>&1 | FileCheck %s --check-prefix=LIMIT
+// RUN: not kas-opt %s -kas-search="space=@a time-limit=-1" 2>&1 | FileCheck %s --check-prefix=LIMIT
 // RUN: not kas-opt %s -kas-search="space=@a evaluators=flops,beauty" 2>&1 | FileCheck %s --check-prefix=EVALUATOR
 // RUN: not kas-opt %s -kas-search="space=@a evaluators=latency runner=%t.none/kas-run" 2>&1 | FileCheck %s --check-prefix=RUNNER
 // RUN: not kas-opt %s -kas-search="space=@a seed=x" 2>&1 | FileCheck %s --check-prefix=SEED
@@ -15,8 +15,8 @@
 // THREADS: error: requires 1 <= threads <= 1024, got 0
 // SECONDS: error: requires 0 <= seconds <= 1e9, got -1
 // SECONDS-NAN: error: requires 0 <= seconds <= 1e9, got nan
-// LIMIT: error: requires 0 < time-limit <= 1e6, got 0
-// EVALUATOR: error: requires an evaluator among bytes, external, fisher, flops, flops_unprepared, imitation, latency, params, predicted_ms, proxy=ensemble, proxy=fisher, proxy=flops, proxy=grad-norm, proxy=naswot, proxy=params, proxy=snip, proxy=synflow, training_flops, got 'beauty'
+// LIMIT: error: requires 0 <= time-limit <= 1e6, got -1
+// EVALUATOR: error: requires an evaluator among bytes, external, fisher, flops, flops_unprepared, imitation, latency, params, predicted_ms, proxy=ensemble, proxy=fisher, proxy=flops, proxy=grad-norm, proxy=naswot, proxy=params, proxy=snip, proxy=synflow, training, training_flops, got 'beauty'
 // RUNNER: error: requires a program that runs candidates, found no executable '{{.*}}none/kas-run'
 // SEED: 'x' value invalid for {{.*}} argument
 kas.space @a<M, K, N> [M, N] from [M, K] bindings [<M = 8, K = 4, N = 6>]

@@ -28,7 +28,8 @@ def KasTrainingStepPass : Pass<"kas-training-step", "::mlir::ModuleOp"> {
       were right.
 
     Labels are numbers of classes, as floats; another number is an error at run
-    time. The first class with the largest logit counts.
+    time, but -1 in an evaluation, a sample that does not count (the loss is
+    divided by the size of the batch nevertheless). The first class with the largest logit counts.
 
     The function is the network in evaluation, as torch-mlir writes it.
     Normalizations by running statistics, arguments `NAME.running_mean` and
