@@ -47,7 +47,9 @@ class Trainer:
     `model` is the network, `data` a `Data` or the name of one. The layers are those of `space` (a name of
     `kas.torch.extract`; without it, the one with the most FLOPs); `binding` gives symbols of operators other values
     than the layers do. All layers are initialized by the seed; with `inherit` those that stay keep the weights of
-    `model`. `backend` is that of `kas.torch.KasModule`.
+    `model`. `backend` is that of `kas.torch.KasModule`, or "native": steps and evaluations are compiled as a whole, for
+    one thread of the CPU, which takes seconds and pays off for longer trainings; a network that cannot be compiled so
+    (with dropout, or one that torch-mlir does not export) is a `TrainingFailure`.
 
     Called with a `Request` (or an operator, or its text) it trains `seeds` times by the whole recipe and gives the
     means of `accuracy` and `loss` on the validation set, of `test_accuracy`, and `accuracy_deviation` over seeds,
@@ -144,8 +146,10 @@ class Trainer:
         if operator is None:
             network = copy.deepcopy(self.model)
         else:
+            # Normalizations may be measured anew by PyTorch, which any operator can be.
+            backend = "pytorch" if self.backend == "native" else self.backend
             network = kas.torch.substitute(
-                self.model, operator, self.sites, space=self.space, binding=self.binding, backend=self.backend
+                self.model, operator, self.sites, space=self.space, binding=self.binding, backend=backend
             )
         network.requires_grad_(True)
         initialize(network, seed, [site.name for site in self.replaced] if self.inherit else None)
@@ -153,11 +157,21 @@ class Trainer:
 
     def start(self, operator: Operator | str | None, seed: int = 0) -> Training:
         """A training that has not begun."""
+        if isinstance(operator, str):
+            operator = read_operator(operator)
         try:
             network = self.network(operator, seed)
         except (Error, ValueError) as error:
             raise TrainingFailure(f"the operator does not fit: {error}") from error
-        return Training(network, self.data, self.recipe, seed, self.device)
+        if self.backend != "native":
+            return Training(network, self.data, self.recipe, seed, self.device)
+        from ._native import NativeTraining, UnsupportedNetworkError
+
+        binding = dict(self.binding or {})
+        try:
+            return NativeTraining(network, self.data, self.recipe, seed, self.model, operator, self.replaced, binding)
+        except UnsupportedNetworkError as error:
+            raise TrainingFailure(f"the network cannot be trained by compiled steps: {error}") from error
 
     def train_once(
         self,

@@ -208,26 +208,41 @@ class Training:
             for inputs, classes in self.data.batches(recipe.batch_size, shuffle):
                 rate = recipe.learning_rate * min(1.0, (self.step + 1) / max(1, recipe.warmup_steps))
                 rate *= 0.5 * (1 + math.cos(math.pi * self.step / total_steps))
-                for group in self.optimizer.param_groups:
-                    group["lr"] = rate
-                with self._autocast():
-                    outputs = self.network(inputs)
-                    loss = functional.cross_entropy(outputs, classes, label_smoothing=recipe.label_smoothing)
-                value = loss.item()
+                value = self._step(inputs, classes, rate)
                 if not math.isfinite(value):
                     raise TrainingFailure(f"the loss is {value} in step {self.step} of epoch {self.epoch}")
-                self.optimizer.zero_grad(set_to_none=True)
-                torch.autograd.backward(self._scaler.scale(loss))
-                if recipe.clip_gradients > 0:
-                    self._scaler.unscale_(self.optimizer)
-                    nn.utils.clip_grad_norm_(self.network.parameters(), recipe.clip_gradients)
-                self._scaler.step(self.optimizer)
-                self._scaler.update()
                 total += value
                 self.step += 1
                 if deadline is not None and time.monotonic() > deadline:
                     raise TrainingFailure(f"the time was up in epoch {self.epoch + 1} of {recipe.epochs}")
         return total / self._steps_per_epoch
+
+    def _step(self, inputs: torch.Tensor, classes: torch.Tensor, rate: float) -> float:
+        """One step; its loss. Where that is no finite number, what the parameters are then does not matter."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        with self._autocast():
+            outputs = self.network(inputs)
+            loss = functional.cross_entropy(outputs, classes, label_smoothing=self.recipe.label_smoothing)
+        value = loss.item()
+        if not math.isfinite(value):
+            return value
+        self.optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward(self._scaler.scale(loss))
+        if self.recipe.clip_gradients > 0:
+            self._scaler.unscale_(self.optimizer)
+            nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip_gradients)
+        self._scaler.step(self.optimizer)
+        self._scaler.update()
+        return value
+
+    def _outputs(self, inputs: torch.Tensor) -> torch.Tensor:
+        """What the network gives, in evaluation mode."""
+        output: torch.Tensor = self.network(inputs).float()
+        return output
+
+    def _recalibrate(self) -> None:
+        _recalibrate(self.network, self.data.train[0])
 
     def _autocast(self) -> contextlib.AbstractContextManager[object]:
         if self._precision is None:
@@ -237,14 +252,14 @@ class Training:
     def evaluate(self, split: str = "validation") -> dict[str, float]:
         """`accuracy` (0 to 1) and `loss` (cross entropy in nats) on a split."""
         if self.recipe.recalibrate:
-            _recalibrate(self.network, self.data.train[0])
+            self._recalibrate()
         part: Split = getattr(self.data, split)
         self.network.eval()
         correct, loss = 0, 0.0
         with torch.no_grad(), self._autocast():
             for start in range(0, len(part[0]), EVALUATION_BATCH):
                 inputs, classes = part[0][start : start + EVALUATION_BATCH], part[1][start : start + EVALUATION_BATCH]
-                outputs = self.network(inputs).float()
+                outputs = self._outputs(inputs)
                 correct += int((outputs.argmax(1) == classes).sum())
                 loss += functional.cross_entropy(outputs, classes, reduction="sum").item()
         self.network.train()
@@ -255,6 +270,13 @@ class Training:
             (self.epoch, name if split == "validation" else f"{split}_{name}", value) for name, value in result.items()
         ]
         return result
+
+    def _get_optimizer_state(self) -> dict[str, Any]:
+        state: dict[str, Any] = self.optimizer.state_dict()
+        return state
+
+    def _set_optimizer_state(self, state: dict[str, Any]) -> None:
+        self.optimizer.load_state_dict(state)
 
     def known(self, epoch: int) -> dict[str, float]:
         """What was evaluated after that epoch, on the way; empty where nothing was."""
@@ -267,7 +289,7 @@ class Training:
         torch.save(
             {
                 "network": self.network.state_dict(),
-                "optimizer": self.optimizer.state_dict(),
+                "optimizer": self._get_optimizer_state(),
                 "scaler": self._scaler.state_dict(),
                 "epoch": self.epoch,
                 "step": self.step,
@@ -285,7 +307,7 @@ class Training:
         if state["seed"] != self.seed:
             raise ValueError(f"'{os.fspath(path)}' is a training with seed {state['seed']}, requires {self.seed}")
         self.network.load_state_dict(state["network"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        self._set_optimizer_state(state["optimizer"])
         self._scaler.load_state_dict(state["scaler"])
         self.epoch, self.step, self.seconds = state["epoch"], state["step"], state["seconds"]
         self.curve = [tuple(entry) for entry in state["curve"]]

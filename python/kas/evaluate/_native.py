@@ -1,0 +1,215 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Trainings whose steps are compiled by kas."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from .._errors import Error, need
+
+need("torch", "torch")
+
+import torch
+from torch import nn
+
+import kas.torch
+
+from .._function import Function
+from .._module import Module, Operator
+from ._data import Data
+from ._training import Recipe, Training, TrainingFailure
+
+
+class UnsupportedNetworkError(ValueError):
+    """The network cannot be trained by compiled steps; the message is the reason."""
+
+
+def _options(recipe: Recipe) -> str:
+    """The recipe as options of `-kas-training-step`."""
+    if recipe.optimizer == "adamw":
+        optimizer = "optimizer=adamw"
+    else:
+        optimizer = f"momentum={recipe.momentum} nesterov={int(recipe.momentum > 0)}"
+    return f"{optimizer} label-smoothing={recipe.label_smoothing} clip-norm={recipe.clip_gradients}"
+
+
+def _check(model: nn.Module, data: Data, recipe: Recipe) -> None:
+    for name, module in model.named_modules():
+        if isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0:
+            raise UnsupportedNetworkError(f"requires a network without dropout, got one in '{name}'")
+    for name, tensor in model.named_parameters():
+        if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
+            raise UnsupportedNetworkError(
+                f"requires parameters of float32 on the CPU, got {tensor.dtype} on {tensor.device} in '{name}'"
+            )
+    if len(data.train[0]) < recipe.batch_size:
+        raise UnsupportedNetworkError(
+            f"requires at least one whole batch of {recipe.batch_size} examples, got {len(data.train[0])}"
+        )
+
+
+def _substitute(module: Module, operator: Operator, sites: Sequence[kas.torch.Site], given: dict[str, int]) -> Module:
+    """The exported network with the operator in the place of the layers."""
+    values = {**sites[0].binding, **given}
+    # What differs between layers is a size of their data.
+    same = {name: value for name, value in values.items() if all(s.binding.get(name, value) == value for s in sites)}
+    symbols = [name for name in operator.symbols[1] if name in same]
+    binding = ",".join(f"{name}={same[name]}" for name in symbols)
+    module.run("kas-extract")
+    text = str(module).rstrip()
+    assert text.endswith("}"), "torch-mlir writes a module with its braces"
+    # Its own name may be that of a space.
+    name = "operator_in_the_network"
+    alone = re.sub(rf"@{re.escape(operator.name)}\b", f"@{name}", str(operator.alone()))
+    network = Module(f"{text[:-1]}{alone}\n}}", "<network>")
+    options = f'operator=@{name} space=@{sites[0].space} bind="{binding}"'
+    network.run(f"kas-substitute{{{options}}}")
+    return network
+
+
+def _names(network: nn.Module, arguments: Sequence[str]) -> dict[str, str]:
+    """For each parameter and buffer of the network, the argument of the function that is it."""
+    known = set(arguments)
+    names: dict[str, str] = {}
+    tensors = [*network.named_parameters(), *network.named_buffers()]
+    for name, _ in tensors:
+        if name.endswith("num_batches_tracked"):
+            continue
+        # A weight of an operator, which has the name of the layer's where it is as large.
+        weight = re.fullmatch(r"(.*\.|)weight(\d+)", name)
+        choices = [name] + ([f"{weight[1]}weight.{weight[2]}", f"{weight[1]}weight"] if weight else [])
+        found = [choice for choice in choices if choice in known]
+        if not found:
+            raise UnsupportedNetworkError(f"requires '{name}' among the arguments of the exported network, got none")
+        names[name] = found[0]
+    if unknown := known - set(names.values()):
+        raise UnsupportedNetworkError(f"the exported network has a parameter '{min(unknown)}' that the network has not")
+    return names
+
+
+class _Program:
+    """The functions of a network with one operator, for batches of one size."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        data: Data,
+        recipe: Recipe,
+        operator: Operator | None,
+        sites: Sequence[kas.torch.Site],
+        binding: dict[str, int],
+    ):
+        _check(model, data, recipe)
+        try:
+            exported = kas.torch.to_mlir(model, data.train[0][: recipe.batch_size], fold_batch_norms=False)
+            module = exported.module
+            if operator is not None:
+                module = _substitute(module, operator, sites, binding)
+                module.run("kas-specialize,kas-rfactor{cost=training}")
+            if recipe.weight_decay:
+                # Of all parameters, as PyTorch's optimizers do it.
+                decay = f"kas.weight_decay = {recipe.weight_decay:e} : f64"
+                module = Module(re.sub(r'(kas\.name = "[^"]*")', rf"\1, {decay}", str(module)), "<network>")
+            step = module.clone().run(f"kas-training-step{{{_options(recipe)}}}")
+            self.step: Function = step.compile("train_step", threads=1)
+            self.forward: Function = module.compile("forward", threads=1)
+        except (Error, ValueError) as error:
+            raise UnsupportedNetworkError(str(error)) from error
+
+
+class NativeTraining(Training):
+    """A training whose steps and evaluations are compiled.
+
+    Everything else, such as the order of the examples, is that of `Training`: both give the same but for rounding.
+    `network` gets the weights when the training is evaluated or saved.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        data: Data,
+        recipe: Recipe,
+        seed: int,
+        model: nn.Module,
+        operator: Operator | None,
+        sites: Sequence[kas.torch.Site],
+        binding: dict[str, int],
+    ):
+        super().__init__(network, data, recipe, seed, "cpu")
+        program = _Program(model, data, recipe, operator, sites, binding)
+        self._step_function, self._forward = program.step, program.forward
+        arguments = self._step_function.arguments[3:]
+        network_names = {name for name, _ in self._forward.arguments[1:]}
+        self._names = _names(network, [name for name, _ in arguments if name in network_names])
+        self._state = {name: torch.zeros(shape) for name, shape in arguments}
+        self._spare = {name: torch.zeros(shape) for name, shape in arguments}
+        self._load_network()
+
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        """The parameters and buffers by the names of arguments."""
+        tensors = dict(self.network.named_parameters()) | dict(self.network.named_buffers())
+        return {argument: tensors[name].detach() for name, argument in self._names.items()}
+
+    def _load_network(self) -> None:
+        for name, tensor in self._tensors().items():
+            self._state[name].copy_(tensor.reshape(self._state[name].shape))
+
+    def _store_network(self) -> None:
+        for name, tensor in self._tensors().items():
+            tensor.copy_(self._state[name].reshape(tensor.shape))
+
+    def _step(self, inputs: torch.Tensor, classes: torch.Tensor, rate: float) -> float:
+        loss, correct = torch.zeros(()), torch.zeros(())
+        try:
+            self._step_function(
+                inputs.contiguous(),
+                classes.to(torch.float32),
+                torch.tensor(rate),
+                *self._state.values(),
+                out=[loss, correct, *self._spare.values()],
+            )
+        except Error as error:
+            raise TrainingFailure(str(error)) from error
+        self._state, self._spare = self._spare, self._state
+        return loss.item()
+
+    def _outputs(self, inputs: torch.Tensor) -> torch.Tensor:
+        size = self.recipe.batch_size
+        tensors = [self._state[name] for name, _ in self._forward.arguments[1:]]
+        parts = []
+        for start in range(0, len(inputs), size):
+            part = inputs[start : start + size]
+            whole = part.contiguous()
+            if len(part) < size:
+                whole = torch.zeros((size, *part.shape[1:]))
+                whole[: len(part)] = part
+            parts.append(self._forward(whole, *tensors)[: len(part)])
+        return torch.cat(parts)
+
+    def evaluate(self, split: str = "validation") -> dict[str, float]:
+        """See `Training.evaluate`."""
+        self._store_network()
+        return super().evaluate(split)
+
+    def _recalibrate(self) -> None:
+        super()._recalibrate()
+        self._load_network()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """See `Training.save`."""
+        self._store_network()
+        super().save(path)
+
+    def _get_optimizer_state(self) -> dict[str, Any]:
+        kept = set(self._names.values())
+        return {name: tensor for name, tensor in self._state.items() if name not in kept}
+
+    def _set_optimizer_state(self, state: dict[str, Any]) -> None:
+        self._load_network()
+        for name, tensor in state.items():
+            self._state[name].copy_(tensor)

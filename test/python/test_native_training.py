@@ -1,0 +1,105 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""kas.evaluate.Trainer with compiled steps: the same numbers as with PyTorch's."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+import kas
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_mlir")
+
+from torch import nn  # noqa: E402
+
+from kas import evaluate  # noqa: E402
+
+RECIPE = evaluate.Recipe(epochs=2, batch_size=20, learning_rate=2e-3)
+
+
+class Small(nn.Module):
+    """A stem, a layer with a bias to replace, a normalization and a linear layer."""
+
+    def __init__(self, dropout: float = 0.0):
+        super().__init__()
+        self.stem = nn.Conv2d(1, 8, 3, 1, 1)
+        self.layer = nn.Conv2d(8, 8, 3, 1, 1)
+        self.norm = nn.BatchNorm2d(8)
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(8, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(self.norm(self.layer(torch.relu(self.stem(x)))))
+        return self.head(self.dropout(y.mean((2, 3))))
+
+
+@pytest.fixture(scope="module")
+def data():
+    whole = evaluate.load_data("digits")
+    return dataclasses.replace(
+        whole,
+        train=tuple(part[:70] for part in whole.train),
+        validation=tuple(part[:50] for part in whole.validation),
+        test=tuple(part[:30] for part in whole.test),
+    )
+
+
+def train(data, recipe, backend, operator=None, **options):
+    binding = {"s": 2} if operator and "s" in operator.symbols[1] else None
+    trainer = evaluate.Trainer(Small(), data, recipe, space="conv2d", binding=binding, backend=backend)
+    return trainer.train_once(operator, seed=1, **options)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"recalibrate": False},
+        {"optimizer": "sgd", "clip_gradients": 1.0, "label_smoothing": 0.1},
+        {"optimizer": "sgd", "momentum": 0.0, "weight_decay": 0.0},
+    ],
+)
+def test_a_network_is_trained_as_by_pytorch(data, changes):
+    recipe = dataclasses.replace(RECIPE, **changes)
+    expected, expected_curve = train(data, recipe, "pytorch", test=True)
+    metrics, curve = train(data, recipe, "native", test=True)
+    assert metrics["loss"] == pytest.approx(expected["loss"], rel=1e-3)
+    assert metrics["epochs"] == 2
+    assert [(epoch, name) for epoch, name, _ in curve] == [(epoch, name) for epoch, name, _ in expected_curve]
+    assert [v for _, name, v in curve if name == "train_loss"] == pytest.approx(
+        [v for _, name, v in expected_curve if name == "train_loss"], rel=1e-3
+    )
+
+
+@pytest.mark.parametrize("name", ["conv2d", "syno_operator1", "syno_operator2"])
+def test_an_operator_is_trained_as_by_pytorch(data, name):
+    operator = kas.operator(name)
+    expected, _ = train(data, RECIPE, "pytorch", operator)
+    metrics, _ = train(data, RECIPE, "native", operator)
+    assert metrics["loss"] == pytest.approx(expected["loss"], rel=1e-3)
+
+
+def test_a_training_goes_on_from_a_checkpoint(data, tmp_path):
+    whole, _ = train(data, RECIPE, "native")
+    file = tmp_path / "training.pt"
+    assert train(data, RECIPE, "native", epochs=1, checkpoint=file)[0]["epochs"] == 1
+    rest, _ = train(data, RECIPE, "native", checkpoint=file)
+    assert rest["loss"] == whole["loss"]
+
+
+def test_the_reason_is_given_where_a_network_is_not_taken(data):
+    dropout = evaluate.Trainer(Small(0.5), data, RECIPE, space="conv2d", backend="native")
+    with pytest.raises(evaluate.TrainingFailure, match="requires a network without dropout, got one in 'dropout'"):
+        dropout.train_once(None)
+    wide = evaluate.Trainer(Small(), data, dataclasses.replace(RECIPE, batch_size=71), space="conv2d", backend="native")
+    with pytest.raises(evaluate.TrainingFailure, match="requires at least one whole batch of 71 examples, got 70"):
+        wide.train_once(None)
+
+
+def test_a_loss_that_is_no_number_is_a_failure(data):
+    recipe = dataclasses.replace(RECIPE, optimizer="sgd", learning_rate=1e30, warmup_steps=0, recalibrate=False)
+    with pytest.raises(evaluate.TrainingFailure, match="the loss is"):
+        train(data, recipe, "native")
