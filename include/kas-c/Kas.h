@@ -145,6 +145,12 @@ bool kasOperatorGetCost(KasModule *module, const char *name,
                         const char *binding, KasCost *cost,
                         KasDiagnostics diagnostics);
 
+/// The part of `flops` that has no zero of a padding: what rates are
+/// made of (see kas/Dialect/Kas/Transforms/ExistingCost.h).
+bool kasOperatorGetExistingFlops(KasModule *module, const char *name,
+                                 const char *binding, int64_t *flops,
+                                 KasDiagnostics diagnostics);
+
 /// The number F such that weights whose product has variance 2 / F keep the
 /// mean square of rectified data (see kas/Dialect/Kas/Analysis/FanIn.h).
 bool kasOperatorGetFanIn(KasModule *module, const char *name,

@@ -12,6 +12,7 @@
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
 #include "kas/Dialect/Kas/Analysis/WeightOutputs.h"
 #include "kas/Dialect/Kas/Transforms/Canonicalize.h"
+#include "kas/Dialect/Kas/Transforms/ExistingCost.h"
 #include "kas/Reference/Evaluator.h"
 #include "kas/Target/Text.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -145,6 +146,22 @@ bool kasOperatorGetCost(KasModule *module, const char *name,
   *cost = {
       numbers->macs,          numbers->flops,      numbers->flopsUnprepared,
       numbers->trainingFlops, numbers->parameters, numbers->bytes};
+  return true;
+}
+
+bool kasOperatorGetExistingFlops(KasModule *module, const char *name,
+                                 const char *binding, int64_t *flops,
+                                 KasDiagnostics diagnostics) {
+  ModuleAccess access(module, diagnostics);
+  auto bound = access.lookupBound(name, binding);
+  if (!bound)
+    return false;
+  auto &[op, values] = *bound;
+  FailureOr<int64_t> macs =
+      getExistingMacs(op, values, [&] { return op.emitError(); });
+  if (failed(macs))
+    return false;
+  *flops = 2 * *macs;
   return true;
 }
 

@@ -39,6 +39,8 @@ void kas::python::addModule(nb::module_ &m) {
       .def("get_effective_convolution", &Module::getEffectiveConvolution,
            "name"_a, "binding"_a, "limit"_a)
       .def("get_cost", &Module::getCost, "name"_a, "binding"_a)
+      .def("get_existing_flops", &Module::getExistingFlops, "name"_a,
+           "binding"_a)
       .def("get_fan_in", &Module::getFanIn, "name"_a, "binding"_a)
       .def("get_text", &Module::getText, "name"_a, "kind"_a, "binding"_a.none())
       .def("evaluate", &Module::evaluate, "name"_a, "binding"_a, "tensors"_a)

@@ -95,6 +95,15 @@ public:
     return {cost.macs,          cost.flops,      cost.flopsUnprepared,
             cost.trainingFlops, cost.parameters, cost.bytes};
   }
+  int64_t getExistingFlops(const std::string &name,
+                           const std::string &binding) {
+    int64_t flops = 0;
+    run([&](KasDiagnostics sink) {
+      return kasOperatorGetExistingFlops(module.get(), name.c_str(),
+                                         binding.c_str(), &flops, sink);
+    });
+    return flops;
+  }
   double getFanIn(const std::string &name, const std::string &binding) {
     double fanIn = 0;
     run([&](KasDiagnostics sink) {

@@ -268,6 +268,10 @@ class Operator:
         """The cost at a binding, with the best stages."""
         return Cost(*self.module._handle.get_cost(self.name, binding_to_text(binding)))
 
+    def existing_flops(self, binding: Binding = None) -> int:
+        """The part of `cost(binding).flops` that has no zero of a padding: what rates are made of."""
+        return self.module._handle.get_existing_flops(self.name, binding_to_text(binding))
+
     def fan_in(self, binding: Binding = None) -> float:
         """The F for which weights whose product has variance 2/F keep the mean square of rectified data."""
         return self.module._handle.get_fan_in(self.name, binding_to_text(binding))

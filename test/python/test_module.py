@@ -81,6 +81,8 @@ def test_describes_an_operator(conv2d_binding):
     assert conv.symbolic_cost.parameters == "Cin*Cout*k**2"
     macs = 2 * 6 * 7 * 5 * 4 * 9
     num_bytes = 4 * (2 * 4 * 35 + 2 * 6 * 35 + 216)
+    # 13 of the 15 places of a window along 5 positions are inside, 19 of 21 along 7.
+    assert conv.existing_flops(conv2d_binding) * 15 * 21 == conv.cost(conv2d_binding).flops * 13 * 19
     assert conv.cost(conv2d_binding) == kas.Cost(macs, 2 * macs, 2 * macs, 6 * macs, 6 * 4 * 9, num_bytes)
     assert conv.shapes("N=2,Cin=4,Cout=6,H=7,W=5,k=3") == ((2, 4, 7, 5), ((6, 4, 3, 3),), (2, 6, 7, 5))
     assert conv.fan_in(conv2d_binding) == 36

@@ -212,7 +212,8 @@ static Error runCase(mlir::MLIRContext &context, const Case &entry,
     contender.run();
     contender.error = maxRelativeError(results->front(), *expected);
   }
-  compare(name, entry, loaded->macs, contenders, peak, settings, report);
+  compare(name, entry, loaded->existingMacs, contenders, peak, settings,
+          report);
   return Error::success();
 }
 

@@ -290,7 +290,8 @@ static Error runDeviceCase(mlir::MLIRContext &context, const Case &entry,
   report.print(time);
   if (loaded->macs == 0)
     return Error::success();
-  double gflops = 2e-6 * static_cast<double>(loaded->macs) / timing->median;
+  double gflops =
+      2e-6 * static_cast<double>(loaded->existingMacs) / timing->median;
   BenchLine rate{name, "gflops", gflops, "GFLOP/s"};
   report.print(rate);
   report.addToMean((entry.className + "/" + variant.name).str(), rate);

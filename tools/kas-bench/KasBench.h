@@ -90,7 +90,9 @@ bool isSelected(const BenchSettings &settings, llvm::StringRef name);
 struct BenchOperator {
   mlir::OwningOpRef<mlir::ModuleOp> library, module;
   OperatorOp op;
-  int64_t macs = 0;
+  /// Multiply-adds, and those of them with no zero of a padding: what rates are
+  /// made of.
+  int64_t macs = 0, existingMacs = 0;
 
   static llvm::Expected<BenchOperator> load(mlir::MLIRContext &context,
                                             llvm::StringRef name,

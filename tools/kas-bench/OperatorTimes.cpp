@@ -8,6 +8,7 @@
 
 #include "OperatorTimes.h"
 #include "kas/Conversion/OperatorModule.h"
+#include "kas/Dialect/Kas/Transforms/ExistingCost.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/ExecutionEngine/Timing.h"
 #include "kas/Search/Core/MakeSearcher.h"
@@ -39,6 +40,24 @@ Expected<TimedFunction> kas::compileOperator(mlir::MLIRContext &context,
   pipeline.threads = 1;
   pipeline.prepareWeights = true;
   return TimedFunction::compile(*module, operatorFunctionName, pipeline);
+}
+
+std::vector<int64_t>
+kas::countExistingFlops(mlir::MLIRContext &context,
+                        const SearchProblem &problem,
+                        llvm::ArrayRef<OperatorAtBinding> all) {
+  mlir::Location location = mlir::UnknownLoc::get(&context);
+  std::vector<int64_t> counts;
+  for (const OperatorAtBinding &one : all) {
+    mlir::OwningOpRef<mlir::ModuleOp> scratch =
+        mlir::ModuleOp::create(location);
+    mlir::OpBuilder builder(scratch->getBodyRegion());
+    OperatorOp op =
+        buildOperator(builder, location, "candidate", problem, *one.graph);
+    counts.push_back(2 * *getExistingMacs(op, problem.bindings[one.binding],
+                                          [&] { return op.emitError(); }));
+  }
+  return counts;
 }
 
 std::vector<double> kas::timeOperators(mlir::MLIRContext &context,

@@ -38,6 +38,11 @@ std::vector<double> timeOperators(mlir::MLIRContext &context,
                                   const search::SearchProblem &problem,
                                   llvm::ArrayRef<OperatorAtBinding> all);
 
+/// The floating-point operations of each with no zero of a padding.
+std::vector<int64_t> countExistingFlops(mlir::MLIRContext &context,
+                                        const search::SearchProblem &problem,
+                                        llvm::ArrayRef<OperatorAtBinding> all);
+
 /// `count` operators of a problem at random, each as likely where the space can
 /// be listed in `expansions` states; fewer where there are fewer.
 std::vector<std::shared_ptr<const search::OperatorGraph>>

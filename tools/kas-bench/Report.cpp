@@ -9,6 +9,7 @@
 #include "KasBench.h"
 #include "kas/Conversion/OperatorModule.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/Dialect/Kas/Transforms/ExistingCost.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Library/Operators.h"
 #include "llvm/ADT/StringExtras.h"
@@ -111,10 +112,12 @@ llvm::Expected<BenchOperator> BenchOperator::load(mlir::MLIRContext &context,
   if (mlir::failed(concrete))
     return fail();
   mlir::FailureOr<Cost> cost = getCost(*concrete, {}, emitError);
-  if (mlir::failed(cost))
+  mlir::FailureOr<int64_t> existing = getExistingMacs(*concrete, {}, emitError);
+  if (mlir::failed(cost) || mlir::failed(existing))
     return fail();
   loaded.op = *concrete;
   loaded.macs = cost->macs;
+  loaded.existingMacs = *existing;
   loaded.module = createOperatorModule(*concrete);
   return loaded;
 }

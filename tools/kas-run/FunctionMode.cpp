@@ -8,9 +8,12 @@
 
 #include "DeviceRun.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/Dialect/Kas/Analysis/PointCount.h"
+#include "kas/Dialect/Kas/Transforms/ExistingCost.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace kas;
 using namespace kas::execution;
@@ -63,13 +66,48 @@ readArguments(const RunSettings &settings, const FunctionSignature &signature) {
   return given;
 }
 
-/// Multiply-adds of the operators and linalg operations in the function; what
-/// is done once per point of a tensor, such as a rectifier, does not count.
-static int64_t countMACs(mlir::func::FuncOp function) {
-  int64_t macs = 0;
+/// The points of `op` at which no operand that is padded with a constant is
+/// read in its padding.
+static int64_t countExistingPoints(mlir::linalg::LinalgOp op) {
+  SmallVector<Axis> axes;
+  for (int64_t range : op.getStaticLoopRanges())
+    axes.push_back({range, std::nullopt, nullptr});
+  SmallVector<Guard> guards;
+  for (mlir::OpOperand *operand : op.getDpsInputOperands()) {
+    auto pad = operand->get().getDefiningOp<mlir::tensor::PadOp>();
+    if (!pad || !pad.getConstantPaddingValue())
+      continue;
+    llvm::ArrayRef<int64_t> shape = pad.getSourceType().getShape();
+    for (auto [index, low, size] :
+         llvm::zip_equal(op.getMatchingIndexingMap(operand).getResults(),
+                         pad.getStaticLow(), shape))
+      if (!mlir::ShapedType::isDynamic(low) &&
+          !mlir::ShapedType::isDynamic(size))
+        guards.push_back({index - low, size});
+  }
+  return countPoints(axes, guards);
+}
+
+namespace {
+/// Multiply-adds, and those of them with no zero of a padding.
+struct MacCount {
+  int64_t all = 0, existing = 0;
+};
+} // namespace
+
+/// Of the operators and linalg operations in the function; what is done once
+/// per point of a tensor, such as a rectifier, does not count.
+static MacCount countMACs(mlir::func::FuncOp function) {
+  MacCount macs;
   function.walk([&](ApplyOp apply) {
-    if (mlir::FailureOr<Cost> cost = getCost(apply); mlir::succeeded(cost))
-      macs += cost->macs;
+    auto emitError = [&] { return apply.emitOpError(); };
+    OperatorOp op = apply.getOperator();
+    mlir::FailureOr<Cost> cost = getCost(apply);
+    if (mlir::failed(cost))
+      return;
+    mlir::FailureOr<Binding> binding = inferBinding(apply, op, emitError);
+    macs.all += cost->macs;
+    macs.existing += *getExistingMacs(op, *binding, emitError);
   });
   function.walk([&](mlir::linalg::LinalgOp op) {
     if (op.getNumReductionLoops() == 0)
@@ -82,7 +120,8 @@ static int64_t countMACs(mlir::func::FuncOp function) {
     int64_t points = 1;
     for (int64_t range : op.getStaticLoopRanges())
       points *= range;
-    macs += points * products;
+    macs.all += points * products;
+    macs.existing += countExistingPoints(op) * products;
   });
   return macs;
 }
@@ -186,8 +225,10 @@ Expected<RunReport> kas::runFunction(mlir::MLIRContext &context,
   report.kind = "function";
   report.name = settings.function;
   report.device = settings.device;
-  report.macs =
+  MacCount macs =
       countMACs((*module)->lookupSymbol<mlir::func::FuncOp>(settings.function));
+  report.macs = macs.all;
+  report.existingMacs = macs.existing;
   report.params = countParameters(*signature);
   if (settings.exact) {
     if (llvm::Error error =

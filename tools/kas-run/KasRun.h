@@ -68,6 +68,8 @@ struct RunReport {
   /// `N=1,C=64`, for operators and kernels.
   std::optional<std::string> binding;
   std::optional<int64_t> macs, params;
+  /// Of `macs`, those with no zero of a padding: what rates are made of.
+  std::optional<int64_t> existingMacs;
   /// Of operators; printed as text where `printsCost`.
   std::optional<Cost> cost;
   bool printsCost = false;
@@ -85,6 +87,8 @@ struct RunReport {
   bool ok = true;
 
   void print(llvm::raw_ostream &stream, bool json) const;
+  /// GFLOP/s in the median, of the products that exist.
+  std::optional<double> getRate() const;
 };
 
 /// Turns diagnostics into an `Error`, while it lives.

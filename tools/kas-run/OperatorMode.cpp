@@ -9,6 +9,7 @@
 #include "Runnable.h"
 #include "kas/Conversion/OperatorModule.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
+#include "kas/Dialect/Kas/Transforms/ExistingCost.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/Library/Operators.h"
 #include "kas/Reference/Evaluator.h"
@@ -40,8 +41,12 @@ makeConcrete(OperatorOp op, const RunSettings &settings, RunReport &report) {
   mlir::FailureOr<Cost> cost = getCost(op, *binding, emitError);
   if (mlir::failed(cost))
     return diagnostics.takeError();
+  mlir::FailureOr<int64_t> existing = getExistingMacs(op, *binding, emitError);
+  if (mlir::failed(existing))
+    return diagnostics.takeError();
   report.params = cost->parameters;
   report.macs = cost->macs;
+  report.existingMacs = *existing;
   report.cost = *cost;
   report.printsCost = settings.cost;
   report.binding = formatBinding(op.getSymbolSet(), *binding);

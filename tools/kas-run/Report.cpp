@@ -49,6 +49,13 @@ int64_t kas::countParameters(const FunctionSignature &signature) {
   return count;
 }
 
+std::optional<double> RunReport::getRate() const {
+  if (!timing || !macs)
+    return std::nullopt;
+  return 2e-6 * static_cast<double>(existingMacs.value_or(*macs)) /
+         timing->median;
+}
+
 static void printJSON(llvm::raw_ostream &stream, const RunReport &report) {
   llvm::json::OStream json(stream);
   json.objectBegin();
@@ -70,6 +77,8 @@ static void printJSON(llvm::raw_ostream &stream, const RunReport &report) {
     json.attribute("macs", *report.macs);
     json.attribute("flops", 2 * *report.macs);
   }
+  if (report.existingMacs)
+    json.attribute("existing_flops", 2 * *report.existingMacs);
   if (report.params)
     json.attribute("params", *report.params);
   if (report.cost) {
@@ -85,8 +94,8 @@ static void printJSON(llvm::raw_ostream &stream, const RunReport &report) {
     json.attribute("median_ms", report.timing->median);
     json.attribute("min_ms", report.timing->min);
     json.attribute("n", report.timing->count);
-    if (report.macs)
-      json.attribute("gflops", 2e-6 * *report.macs / report.timing->median);
+    if (std::optional<double> rate = report.getRate())
+      json.attribute("gflops", *rate);
   }
   // JSON has no infinity: a result that differs by a NaN has no number.
   if (report.maxRelativeError) {
@@ -116,7 +125,8 @@ void RunReport::print(llvm::raw_ostream &stream, bool json) const {
   if (params)
     stream << "  parameters " << *params << "\n";
   if (cost && printsCost)
-    stream << "  unprepared FLOPs " << cost->flopsUnprepared
+    stream << "  existing FLOPs " << 2 * existingMacs.value_or(0)
+           << ", unprepared FLOPs " << cost->flopsUnprepared
            << ", training FLOPs " << cost->trainingFlops << ", bytes "
            << cost->bytes << "\n";
   if (compileMilliseconds) {
@@ -134,8 +144,8 @@ void RunReport::print(llvm::raw_ostream &stream, bool json) const {
            << llvm::format("%.4f ms median, %.4f ms min of ", timing->median,
                            timing->min)
            << timing->count;
-    if (macs)
-      stream << llvm::format(", %.2f GFLOP/s", 2e-6 * *macs / timing->median);
+    if (std::optional<double> rate = getRate())
+      stream << llvm::format(", %.2f GFLOP/s", *rate);
     stream << "\n";
   }
   if (maxRelativeError)
