@@ -41,7 +41,7 @@ def KasToAffinePass : Pass<"kas-to-affine"> {
 }
 
 def KasToLinalgPass : Pass<"kas-to-linalg"> {
-  let summary = "Lower kas.apply and kas.batch_norm to linalg on tensors";
+  let summary = "Lower kas.apply, kas.batch_norm and kas.dropout to linalg";
   let description = [{
     Input: `kas.apply`s of concrete operators (`-kas-specialize` makes them so)
     on tensors. Output: for each the reshapes, paddings and slices of its
@@ -63,7 +63,8 @@ def KasToLinalgPass : Pass<"kas-to-linalg"> {
     copy of more than `max-elements` elements. `-kas-to-affine` takes those.
 
     `kas.batch_norm` becomes sums over samples and places, and one elementwise
-    operation.
+    operation, `kas.dropout` one elementwise operation that draws its random
+    numbers; without a seed it becomes its data.
 
     Exposed as `convertToLinalg()` in `KasToLinalg.h`. Example:
     `test/Conversion/KasToLinalg/named-ops.mlir`.

@@ -10,6 +10,7 @@
 #include "../VerifiedConversion.h"
 #include "Peeling.h"
 #include "kas/Conversion/BatchNorm.h"
+#include "kas/Conversion/Dropout.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/Analysis/Coordinates.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -112,15 +113,20 @@ struct KasToLinalgPass
   void runOnOperation() override {
     SmallVector<ApplyOp> applies;
     SmallVector<BatchNormOp> normalizations;
+    SmallVector<DropoutOp> dropouts;
     getOperation()->walk([&](Operation *op) {
       if (auto apply = dyn_cast<ApplyOp>(op))
         applies.push_back(apply);
       else if (auto normalization = dyn_cast<BatchNormOp>(op))
         normalizations.push_back(normalization);
+      else if (auto dropout = dyn_cast<DropoutOp>(op))
+        dropouts.push_back(dropout);
     });
     IRRewriter rewriter(&getContext());
     for (BatchNormOp normalization : normalizations)
       lowerBatchNorm(rewriter, normalization);
+    for (DropoutOp dropout : dropouts)
+      lowerDropout(rewriter, dropout);
     LinalgOptions options;
     options.maxElements = maxElements;
     options.namedOps = namedOps;

@@ -25,7 +25,7 @@ func.func @f() attributes {kas.init = "zeros"} {
 // -----
 
 // A1: an operation's, on an argument
-// expected-error@below {{expected no attribute of dialect kas but kas.name, kas.init and kas.weight_decay on argument 1, got kas.origin}}
+// expected-error@below {{expected no attribute of dialect kas but kas.name, kas.init, kas.weight_decay, kas.constant and kas.dropout on argument 1, got kas.origin}}
 func.func @f(%x: f32, %y: f32 {kas.origin = "x"}) {
   return
 }
@@ -377,5 +377,29 @@ func.func @f(%x: f32 {kas.weight_decay = "x"}) {
 // A16: a negative number
 // expected-error@below {{expected a number of at least 0 as kas.weight_decay of argument 0, got -1.000000e+00 : f64}}
 func.func @f(%x: f32 {kas.weight_decay = -1.0}) {
+  return
+}
+
+// -----
+
+// A17
+// expected-error@below {{expected no value as kas.constant of argument 0, got true}}
+func.func @f(%x: f32 {kas.constant = true}) {
+  return
+}
+
+// -----
+
+// A18: no number
+// expected-error@below {{expected a number of at least 0 and less than 1 as kas.dropout of argument 0, got "x"}}
+func.func @f(%x: f32 {kas.dropout = "x"}) {
+  return
+}
+
+// -----
+
+// A18: nothing would be left
+// expected-error@below {{expected a number of at least 0 and less than 1 as kas.dropout of argument 0, got 1.000000e+00 : f64}}
+func.func @f(%x: f32 {kas.dropout = 1.0}) {
   return
 }

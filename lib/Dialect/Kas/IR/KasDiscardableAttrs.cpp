@@ -167,26 +167,42 @@ LogicalResult KasDialect::verifyOperationAttribute(Operation *op,
   return error << ", got " << attribute.getName().getValue();
 }
 
+/// Those of arguments that say how a network is trained.
+static LogicalResult verifyTrainingAttribute(Operation *op, unsigned argument,
+                                             NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  auto number = dyn_cast<FloatAttr>(attribute.getValue());
+  bool isNumber = number && number.getValue().isFinite() &&
+                  !number.getValue().isNegative();
+  StringRef expected;
+  if (name == weightDecayAttrName && !isNumber) // A16
+    expected = "a number of at least 0";
+  if (name == constantAttrName && !isa<UnitAttr>(attribute.getValue())) // A17
+    expected = "no value";
+  if (name == dropoutAttrName &&
+      (!isNumber || number.getValueAsDouble() >= 1)) // A18
+    expected = "a number of at least 0 and less than 1";
+  if (expected.empty())
+    return success();
+  return op->emitError() << "expected " << expected << " as " << name
+                         << " of argument " << argument << ", got "
+                         << attribute.getValue();
+}
+
 LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                    unsigned argument,
                                                    NamedAttribute attribute) {
   StringRef name = attribute.getName();
-  if (name != argumentNameAttrName && name != initializerAttrName &&
-      name != weightDecayAttrName) // A1
+  if (llvm::is_contained(
+          {weightDecayAttrName, constantAttrName, dropoutAttrName}, name))
+    return verifyTrainingAttribute(op, argument, attribute);
+  if (name != argumentNameAttrName && name != initializerAttrName) // A1
     return op->emitError() << "expected no attribute of dialect kas but "
                            << argumentNameAttrName << ", "
-                           << initializerAttrName << " and "
-                           << weightDecayAttrName << " on argument " << argument
-                           << ", got " << name;
-  if (name == weightDecayAttrName) { // A16
-    auto number = dyn_cast<FloatAttr>(attribute.getValue());
-    if (number && number.getValue().isFinite() &&
-        !number.getValue().isNegative())
-      return success();
-    return op->emitError() << "expected a number of at least 0 as " << name
-                           << " of argument " << argument << ", got "
-                           << attribute.getValue();
-  }
+                           << initializerAttrName << ", "
+                           << weightDecayAttrName << ", " << constantAttrName
+                           << " and " << dropoutAttrName << " on argument "
+                           << argument << ", got " << name;
   auto text = dyn_cast<StringAttr>(attribute.getValue());
   if (!text) // A13, A14
     return op->emitError() << "expected a string as " << name << " of argument "

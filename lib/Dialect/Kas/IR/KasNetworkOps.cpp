@@ -8,6 +8,7 @@
 
 #include "kas/Dialect/Kas/IR/KasNetworkOps.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace kas;
 using namespace mlir;
@@ -37,6 +38,35 @@ LogicalResult BatchNormOp::verify() {
   if (!epsilon.isFinite() || epsilon.isNegative() || epsilon.isZero())
     return emitOpError("B4: requires an epsilon greater than zero, got ")
            << getEpsilonAttr();
+  return success();
+}
+
+LogicalResult DropoutOp::verify() {
+  APFloat probability = getProbability();
+  // Not a number is in no range.
+  if (!(probability.convertToDouble() >= 0 &&
+        probability.convertToDouble() < 1))
+    return emitOpError("P1: requires a probability of at least 0 and less than "
+                       "1, got ")
+           << getProbabilityAttr();
+  if (Value seed = getSeed()) {
+    auto type = cast<RankedTensorType>(seed.getType());
+    Type element = type.getElementType();
+    if (type.getRank() != 1 || type.getDimSize(0) != 2 ||
+        (!element.isF32() && !element.isF64()))
+      return emitOpError("P2: requires a seed of two numbers of f32 or f64, "
+                         "got ")
+             << type;
+    if (!getStream())
+      return emitOpError("P2: requires a stream with the seed, got none");
+  }
+  std::optional<int64_t> stream = getStream();
+  if (stream && !getSeed())
+    return emitOpError("P3: requires a seed with the stream, got none");
+  if (stream && !llvm::isUInt<32>(*stream))
+    return emitOpError("P3: requires a stream of at least 0 and less than "
+                       "2^32, got ")
+           << *stream;
   return success();
 }
 

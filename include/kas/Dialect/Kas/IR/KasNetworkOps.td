@@ -65,6 +65,48 @@ def Kas_BatchNormOp : Kas_Op<"batch_norm", [
   let hasVerifier = 1;
 }
 
+def Kas_DropoutOp : Kas_Op<"dropout", [
+    Pure, AllTypesMatch<["data", "result"]>]> {
+  let summary = "leave out elements at random";
+  let description = [{
+    Dropout (Srivastava et al., JMLR 15, 2014): each element becomes zero with the
+    given probability p, all others are divided by 1 - p. Without a seed, in
+    evaluation, the result is the data.
+
+    Elements are left out by numbers that depend on nothing but the seed, the
+    stream and the position of the element, on every machine and with any number
+    of threads: by the first word of Philox4x32-10 (Salmon et al., "Parallel Random
+    Numbers: As Easy as 1, 2, 3", SC 2011), whose key is the two numbers of the
+    seed (their bits as f32) and whose counter is (low and high half of the
+    position in row-major order, stream, 0). An element stays where that word is
+    at least p * 2^32, rounded to a whole number.
+
+    The gradient is the dropout of the gradient by the same seed and stream.
+    `kas.torch.to_mlir` writes the op without a seed, `-kas-training-step` gives it
+    one, `-kas-to-linalg` makes it one elementwise operation.
+
+    Constraints:
+    * P1: `probability` is a number from 0 to less than 1.
+    * P2: a seed is two numbers of f32 or f64; it comes with a stream.
+    * P3: a stream is a number from 0 to less than 2^32; it comes with a seed.
+
+    ```mlir
+    %y = kas.dropout %x probability 1.0e-01 : tensor<8x16xf32>
+    %z = kas.dropout %x probability 1.0e-01 seed %seed stream 0 : tensor<8x16xf32>, tensor<2xf32>
+    ```
+  }];
+  let arguments = (ins StaticShapeTensorOf<[AnyFloat]>:$data,
+                       Optional<StaticShapeTensorOf<[AnyFloat]>>:$seed,
+                       F64Attr:$probability,
+                       OptionalAttr<I64Attr>:$stream);
+  let results = (outs StaticShapeTensorOf<[AnyFloat]>:$result);
+  let assemblyFormat = [{
+    $data `probability` $probability (`seed` $seed^)? (`stream` $stream^)?
+    attr-dict `:` type($data) (`,` type($seed)^)?
+  }];
+  let hasVerifier = 1;
+}
+
 def Kas_ApplyGradientOp : Kas_Op<"apply_gradient", [
     Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the gradient of an operator by one of its tensors";
