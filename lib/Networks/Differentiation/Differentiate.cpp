@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Differentiation/Differentiate.h"
+#include "LookupGradient.h"
 #include "StructuredGradient.h"
 #include "kas/Conversion/BatchNorm.h"
 #include "kas/Conversion/KasGradient.h"
@@ -14,6 +15,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -33,7 +35,10 @@ public:
   Value get(Value value);
 
 private:
+  /// Whether a wanted value is an operand, or is read in a region.
+  bool reads(Operation *op) const;
   LogicalResult propagate(Operation *op, Value gradient);
+  LogicalResult propagateStructured(linalg::LinalgOp op, Value gradient);
   LogicalResult propagateOperator(ApplyOp apply, Value gradient);
   void propagateBatchNorm(BatchNormOp op, Value gradient);
 
@@ -53,8 +58,7 @@ Reverse::Reverse(OpBuilder &builder, ValueRange wanted)
       active(wanted.begin(), wanted.end()) {
   for (Operation &op :
        llvm::make_range(block->begin(), builder.getInsertionPoint())) {
-    if (llvm::any_of(op.getOperands(),
-                     [&](Value operand) { return active.contains(operand); }))
+    if (reads(&op))
       // Integers, such as what comparisons give, are constant.
       for (Value result : op.getResults())
         if (isa<FloatType>(getElementTypeOrSelf(result.getType())))
@@ -62,6 +66,14 @@ Reverse::Reverse(OpBuilder &builder, ValueRange wanted)
     operations.push_back(&op);
   }
   std::reverse(operations.begin(), operations.end());
+}
+
+bool Reverse::reads(Operation *op) const {
+  auto isActive = [&](Value value) { return active.contains(value); };
+  SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  return llvm::any_of(op->getOperands(), isActive) ||
+         llvm::any_of(captured, isActive);
 }
 
 void Reverse::add(Value value, Value gradient) {
@@ -134,20 +146,35 @@ void Reverse::propagateBatchNorm(BatchNormOp op, Value gradient) {
   add(op.getOffset(), shares.offset);
 }
 
-LogicalResult Reverse::propagate(Operation *op, Value gradient) {
-  Location loc = op->getLoc();
-  if (auto structured = dyn_cast<linalg::LinalgOp>(op)) {
-    for (OpOperand &operand : op->getOpOperands()) {
-      if (!active.contains(operand.get()))
-        continue;
-      FailureOr<OperandGradient> share =
-          emitStructuredGradient(builder, structured, operand, gradient);
-      if (failed(share))
-        return failure();
-      add(share->target, share->gradient);
-    }
+LogicalResult Reverse::propagateStructured(linalg::LinalgOp op,
+                                           Value gradient) {
+  SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  if (llvm::any_of(captured,
+                   [&](Value value) { return active.contains(value); })) {
+    Value table = getLookupTable(op, active);
+    if (!table)
+      return op->emitError("to differentiate, requires a body that reads "
+                           "operands alone, or yields one element of a table");
+    add(table, emitLookupGradient(builder, op, gradient));
     return success();
   }
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!active.contains(operand.get()))
+      continue;
+    FailureOr<OperandGradient> share =
+        emitStructuredGradient(builder, op, operand, gradient);
+    if (failed(share))
+      return failure();
+    add(share->target, share->gradient);
+  }
+  return success();
+}
+
+LogicalResult Reverse::propagate(Operation *op, Value gradient) {
+  Location loc = op->getLoc();
+  if (auto structured = dyn_cast<linalg::LinalgOp>(op))
+    return propagateStructured(structured, gradient);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](tensor::PadOp pad) -> LogicalResult {
         if (!pad.getConstantPaddingValue() ||
@@ -160,6 +187,13 @@ LogicalResult Reverse::propagate(Operation *op, Value gradient) {
       .Case([&](ApplyOp apply) { return propagateOperator(apply, gradient); })
       .Case([&](BatchNormOp norm) -> LogicalResult {
         propagateBatchNorm(norm, gradient);
+        return success();
+      })
+      .Case([&](DropoutOp dropout) {
+        add(dropout.getData(),
+            DropoutOp::create(builder, loc, gradient.getType(), gradient,
+                              dropout.getSeed(), dropout.getProbabilityAttr(),
+                              dropout.getStreamAttr()));
         return success();
       })
       .Case([&](tensor::CollapseShapeOp collapse) {
@@ -214,10 +248,7 @@ LogicalResult Reverse::run() {
     if (op->getNumResults() != 1 && !batchNorm)
       continue;
     Value gradient = gradients.lookup(op->getResult(0));
-    bool reads = llvm::any_of(op->getOperands(), [&](Value operand) {
-      return active.contains(operand);
-    });
-    if (gradient && reads && failed(propagate(op, gradient)))
+    if (gradient && reads(op) && failed(propagate(op, gradient)))
       return failure();
   }
   return success();

@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Differentiation/FindFunction.h"
+#include "kas/Networks/Training/Dropout.h"
 #include "kas/Networks/Training/Passes.h"
 
 namespace kas::networks {
+#define GEN_PASS_DEF_KASMARKDROPOUTPASS
 #define GEN_PASS_DEF_KASTRAININGSTEPPASS
 #include "kas/Networks/Training/Passes.h.inc"
 } // namespace kas::networks
@@ -19,6 +21,15 @@ using namespace kas;
 using namespace kas::networks;
 
 namespace {
+
+struct KasMarkDropoutPass
+    : kas::networks::impl::KasMarkDropoutPassBase<KasMarkDropoutPass> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (failed(markDropouts(function)))
+        return signalPassFailure();
+  }
+};
 
 struct KasTrainingStepPass
     : kas::networks::impl::KasTrainingStepPassBase<KasTrainingStepPass> {
@@ -41,6 +52,7 @@ struct KasTrainingStepPass
 private:
   TrainingStepOptions getOptions() const {
     TrainingStepOptions options;
+    options.data.assign(data.begin(), data.end());
     options.loss = loss;
     options.labelSmoothing = labelSmoothing;
     options.optimizer = optimizer;

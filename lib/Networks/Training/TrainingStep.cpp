@@ -10,100 +10,25 @@
 #include "../Scores/NetworkLayers.h"
 #include "Loss.h"
 #include "Optimizer.h"
+#include "StepArguments.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/IR/TrainingAttributes.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
 #include "kas/Networks/Training/RunningStatistics.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace kas;
 using namespace kas::networks;
-
-/// The name of an argument, as functions that are compiled have it.
-static std::string getName(func::FuncOp function, unsigned argument) {
-  auto name = function.getArgAttrOfType<StringAttr>(
-      argument, KasDialect::argumentNameAttrName);
-  return name ? name.str() : ("arg" + Twine(argument)).str();
-}
-
-/// Each argument gets its name as an attribute, before others come between.
-static void nameArguments(func::FuncOp function) {
-  Builder builder(function->getContext());
-  for (unsigned index = 0; index < function.getNumArguments(); ++index)
-    function.setArgAttr(index, KasDialect::argumentNameAttrName,
-                        builder.getStringAttr(getName(function, index)));
-}
-
-/// Fails where two names of the step's arguments or results would be the same.
-static LogicalResult checkNames(func::FuncOp function,
-                                const TrainingStepOptions &options) {
-  llvm::StringSet<llvm::BumpPtrAllocator> names;
-  for (StringRef added : {"labels", "step_size", "step", "loss", "correct"})
-    names.insert(added);
-  SmallVector<StringRef> kinds = OptimizerEmitter::getStateNames(options);
-  for (unsigned index = 0; index < function.getNumArguments(); ++index) {
-    std::string name = getName(function, index);
-    SmallVector<std::string> added{name};
-    if (index > 0)
-      for (StringRef kind : kinds)
-        added.push_back(name + "." + kind.str());
-    for (const std::string &text : added)
-      if (!names.insert(text).second)
-        return function.emitError(
-                   "to train, requires names of arguments (kas.name) that "
-                   "differ from each other and from what a step adds, got '")
-               << text << "' again";
-  }
-  return success();
-}
-
-/// The type of the logits; null with a diagnostic.
-static RankedTensorType checkNetwork(func::FuncOp function,
-                                     const TrainingStepOptions &options) {
-  Operation *end = function.getBody().back().getTerminator();
-  auto logits =
-      function.getNumResults() == 1
-          ? dyn_cast<RankedTensorType>(function.getResultTypes().front())
-          : nullptr;
-  if (!function.getBody().hasOneBlock() || !isa<func::ReturnOp>(end) ||
-      !logits || !logits.hasStaticShape() || logits.getRank() != 2 ||
-      logits.getNumElements() == 0) {
-    function.emitError("to train, requires a function with one block and one "
-                       "result, logits [samples, classes], got ")
-        << function.getFunctionType();
-    return nullptr;
-  }
-  // Sums, and the counts of steps, need more digits than narrower floats have.
-  Type element = logits.getElementType();
-  if (!element.isF32() && !element.isF64()) {
-    function.emitError("to train, requires tensors of f32 or f64, got ")
-        << logits;
-    return nullptr;
-  }
-  for (Type type : function.getArgumentTypes()) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !tensor.hasStaticShape() ||
-        tensor.getElementType() != element) {
-      function.emitError("to train, requires tensors of ")
-          << element << " with static shapes, got " << type;
-      return nullptr;
-    }
-  }
-  if (failed(checkNames(function, options)))
-    return nullptr;
-  return logits;
-}
 
 namespace {
 
 /// Makes the step of a clone of the network.
 class StepBuilder {
 public:
-  StepBuilder(func::FuncOp step, RankedTensorType logits,
+  StepBuilder(func::FuncOp step, const TrainableNetwork &network,
               const TrainingStepOptions &options)
-      : step(step), builder(step->getContext()), logits(logits),
+      : step(step), builder(step->getContext()), network(network),
         options(options), block(step.getBody().front()) {}
 
   LogicalResult run();
@@ -112,18 +37,19 @@ private:
   Value insertArgument(unsigned position, Type type, const Twine &name,
                        StringRef initializer = "");
   LogicalResult findParameters();
+  LogicalResult seedDropouts(unsigned position);
   LogicalResult checkReached(ValueRange gradients);
   double getDecay(BlockArgument parameter);
   void emitUpdates(Value stepSize, MutableArrayRef<Value> gradients);
 
   func::FuncOp step;
   OpBuilder builder;
-  RankedTensorType logits;
+  const TrainableNetwork &network;
   const TrainingStepOptions &options;
   Block &block;
   SmallVector<RunningStatistics> statistics;
-  /// The arguments that are trained.
-  SmallVector<BlockArgument> parameters;
+  /// The arguments that are trained, and those that stay as they are.
+  SmallVector<BlockArgument> parameters, constants;
   SmallVector<Value> results;
   /// The names of what is returned after loss and correct answers.
   SmallVector<std::string> resultNames;
@@ -146,15 +72,37 @@ Value StepBuilder::insertArgument(unsigned position, Type type,
 }
 
 LogicalResult StepBuilder::findParameters() {
-  DenseSet<Value> others{block.getArgument(0)};
+  DenseSet<Value> others;
+  for (unsigned position : network.data)
+    others.insert(block.getArgument(position));
   for (const RunningStatistics &entry : statistics)
     others.insert_range(ArrayRef<Value>{entry.mean, entry.variance});
-  for (BlockArgument argument : block.getArguments())
-    if (!others.contains(argument))
-      parameters.push_back(argument);
+  for (BlockArgument argument : block.getArguments()) {
+    if (others.contains(argument))
+      continue;
+    Attribute isConstant =
+        step.getArgAttr(argument.getArgNumber(), constantAttrName);
+    (isConstant ? constants : parameters).push_back(argument);
+  }
   if (parameters.empty())
-    return step.emitError("to train, requires parameters, arguments after the "
-                          "first, got none");
+    return step.emitError("to train, requires parameters, arguments that are "
+                          "no data, got none");
+  return success();
+}
+
+LogicalResult StepBuilder::seedDropouts(unsigned position) {
+  auto dropouts = llvm::to_vector(block.getOps<DropoutOp>());
+  if (dropouts.empty())
+    return success();
+  Type type = RankedTensorType::get({2}, network.logits.getElementType());
+  Value seed = insertArgument(position, type, "seed");
+  for (auto [stream, dropout] : llvm::enumerate(dropouts)) {
+    if (dropout.getSeed())
+      return dropout.emitError("to train, requires dropout without a seed, "
+                               "which the step gives it");
+    dropout.getSeedMutable().assign(seed);
+    dropout.setStream(stream);
+  }
   return success();
 }
 
@@ -165,7 +113,7 @@ LogicalResult StepBuilder::checkReached(ValueRange gradients) {
     if (gradient.getDefiningOp<linalg::FillOp>())
       return step.emitError("to train, requires logits that depend on each "
                             "parameter, got a constant by '")
-             << getName(step, parameter.getArgNumber()) << "'";
+             << getArgumentName(step, parameter.getArgNumber()) << "'";
   return success();
 }
 
@@ -188,7 +136,7 @@ void StepBuilder::emitUpdates(Value stepSize,
     for (StringRef kind : kinds)
       state.push_back(insertArgument(
           step.getNumArguments(), parameter.getType(),
-          getName(step, parameter.getArgNumber()) + "." + kind, "zeros"));
+          getArgumentName(step, parameter.getArgNumber()) + "." + kind, "zeros"));
   Value steps, counted;
   if (OptimizerEmitter::countsSteps(options)) {
     steps = insertArgument(step.getNumArguments(), stepSize.getType(), "step",
@@ -211,17 +159,19 @@ void StepBuilder::emitUpdates(Value stepSize,
     updated[entry.variance] =
         emitRunningVariance(builder, entry, options.batchNormMomentum);
   }
+  for (BlockArgument constant : constants)
+    updated[constant] = constant;
   for (BlockArgument argument : block.getArguments()) {
     Value value = updated.lookup(argument);
     if (!value)
       continue;
     results.push_back(value);
-    resultNames.push_back(getName(step, argument.getArgNumber()));
+    resultNames.push_back(getArgumentName(step, argument.getArgNumber()));
   }
   for (auto [argument, value] : llvm::zip_equal(state, newState)) {
     results.push_back(value);
     resultNames.push_back(
-        getName(step, cast<BlockArgument>(argument).getArgNumber()));
+        getArgumentName(step, cast<BlockArgument>(argument).getArgNumber()));
   }
   if (counted) {
     results.push_back(counted);
@@ -245,9 +195,14 @@ LogicalResult StepBuilder::run() {
   if (failed(findParameters()))
     return failure();
 
-  Type scalar = RankedTensorType::get({}, logits.getElementType());
-  Value labels = insertArgument(1, getLabelsType(logits, options), "labels");
-  Value stepSize = insertArgument(2, scalar, "step_size", "constant(0.1)");
+  Type scalar = RankedTensorType::get({}, network.logits.getElementType());
+  unsigned position = network.getNumLeading();
+  Value labels = insertArgument(
+      position, getLabelsType(network.logits, options), "labels");
+  Value stepSize =
+      insertArgument(position + 1, scalar, "step_size", "constant(0.1)");
+  if (failed(seedDropouts(position + 2)))
+    return failure();
   Operation *end = block.getTerminator();
   builder.setInsertionPoint(end);
   Value scores = end->getOperand(0);
@@ -268,13 +223,14 @@ LogicalResult StepBuilder::run() {
 FailureOr<func::FuncOp>
 kas::networks::makeTrainingStep(func::FuncOp function, StringRef name,
                                 const TrainingStepOptions &options) {
-  RankedTensorType logits = checkNetwork(function, options);
-  if (!logits)
+  FailureOr<TrainableNetwork> network = checkNetwork(function, options);
+  if (failed(network))
     return failure();
   OpBuilder builder(function->getContext());
   func::FuncOp step = cloneAfter(builder, function, name);
   nameArguments(step);
-  if (failed(StepBuilder(step, logits, options).run())) {
+  takeIntegersAsFloats(step, network->logits.getElementType());
+  if (failed(StepBuilder(step, *network, options).run())) {
     step.erase();
     return failure();
   }
@@ -284,22 +240,31 @@ kas::networks::makeTrainingStep(func::FuncOp function, StringRef name,
 FailureOr<func::FuncOp>
 kas::networks::makeEvaluation(func::FuncOp function, StringRef name,
                               const TrainingStepOptions &options) {
-  RankedTensorType logits = checkNetwork(function, options);
-  if (!logits)
+  FailureOr<TrainableNetwork> network = checkNetwork(function, options);
+  if (failed(network))
     return failure();
   OpBuilder builder(function->getContext());
   func::FuncOp evaluation = cloneAfter(builder, function, name);
   nameArguments(evaluation);
+  takeIntegersAsFloats(evaluation, network->logits.getElementType());
   DictionaryAttr attributes = builder.getDictionaryAttr(builder.getNamedAttr(
       KasDialect::argumentNameAttrName, builder.getStringAttr("labels")));
+  unsigned position = network->getNumLeading();
   LogicalResult inserted = evaluation.insertArgument(
-      1, getLabelsType(logits, options), attributes, function.getLoc());
+      position, getLabelsType(network->logits, options), attributes,
+      function.getLoc());
   assert(succeeded(inserted) && "a func.func takes arguments");
   (void)inserted;
   Block &block = evaluation.getBody().front();
+  for (DropoutOp dropout :
+       llvm::make_early_inc_range(block.getOps<DropoutOp>())) {
+    dropout.replaceAllUsesWith(dropout.getData());
+    dropout.erase();
+  }
   builder.setInsertionPoint(block.getTerminator());
   Loss loss = emitLoss(builder, block.getTerminator()->getOperand(0),
-                       block.getArgument(1), options, /*wantsGradient=*/false);
+                       block.getArgument(position), options,
+                       /*wantsGradient=*/false);
   setResults(evaluation, {loss.value, loss.correct});
   setResultNames(evaluation, {"loss", "correct"});
   return evaluation;

@@ -44,6 +44,7 @@ def KasDifferentiatePass : Pass<"kas-differentiate", "::mlir::ModuleOp"> {
                            "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
   let options = [
     Option<"function", "function", "std::string", "\"forward\"",
@@ -89,6 +90,7 @@ def KasFisherPass : Pass<"kas-fisher", "::mlir::ModuleOp"> {
                            "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
   let options = [
     Option<"function", "function", "std::string", "\"forward\"",
@@ -135,6 +137,7 @@ def KasProxiesPass : Pass<"kas-proxies", "::mlir::ModuleOp"> {
                            "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
   let options = [
     Option<"function", "function", "std::string", "\"forward\"",

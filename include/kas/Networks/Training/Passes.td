@@ -15,11 +15,26 @@
 
 include "mlir/Pass/PassBase.td"
 
+def KasMarkDropoutPass : Pass<"kas-mark-dropout", "::mlir::ModuleOp"> {
+  let summary = "Make kas.dropout of multiplications that stand for it";
+  let description = [{
+    Exporters leave dropout out (of networks in evaluation) or make random numbers
+    of their own. So `kas.torch.to_mlir(..., dropout=True)` multiplies by an
+    argument of rank 0 in its place, which has the probability as the attribute
+    `kas.dropout`. This pass turns each such multiplication, an elementwise
+    operation of two operands that is the argument's only use, into `kas.dropout`
+    and takes the arguments away. Another use is an error.
+
+    Example: `test/Networks/Training/mark-dropout.mlir`.
+  }];
+  let dependentDialects = ["::kas::KasDialect"];
+}
+
 def KasTrainingStepPass : Pass<"kas-training-step", "::mlir::ModuleOp"> {
   let summary = "Add functions that train and evaluate a network";
   let description = [{
-    For a function from data (its first argument) and parameters to logits
-    [samples, classes], adds two:
+    For a function from data (its first argument, or those that `data` names) and
+    parameters to logits [samples, classes], adds two:
 
     * `@train_step` takes data, labels, the step size, the parameters and the
       state of the optimizer, and returns the loss, how many samples were right,
@@ -34,9 +49,18 @@ def KasTrainingStepPass : Pass<"kas-training-step", "::mlir::ModuleOp"> {
     The function is the network in evaluation, as torch-mlir writes it.
     Normalizations by running statistics, arguments `NAME.running_mean` and
     `NAME.running_var`, become `kas.batch_norm`; the step returns the new
-    statistics. All other arguments are trained; the attribute
-    `kas.weight_decay` of an argument takes the place of `weight-decay`, which is
-    for parameters of rank 2 or more.
+    statistics. Arguments with the attribute `kas.constant` stay as they are. All
+    other arguments are trained; the attribute `kas.weight_decay` of an argument
+    takes the place of `weight-decay`, which is for parameters of rank 2 or more.
+
+    Data and constants of integers, such as numbers of tokens, become arguments of
+    floats; what is no whole number is an error at run time. Labels come after the
+    data.
+
+    Dropout (`kas.dropout`, see `-kas-mark-dropout`) draws its random numbers from
+    an argument `seed` after the step size: two numbers that are to differ from
+    step to step. Networks without dropout have no such argument; evaluation leaves
+    dropout out.
 
     The state is zeros to begin with: `NAME.momentum` for each parameter, or
     `NAME.exp_avg`, `NAME.exp_avg_sq` and `step` (AdamW). Optimizers compute what
@@ -62,10 +86,13 @@ def KasTrainingStepPass : Pass<"kas-training-step", "::mlir::ModuleOp"> {
                            "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
   let options = [
     Option<"function", "function", "std::string", "\"forward\"",
            "The function that computes the network">,
+    ListOption<"data", "data", "std::string",
+               "Names of the arguments that are data; none: the first one">,
     Option<"loss", "loss", "::kas::networks::LossKind",
            "::kas::networks::LossKind::CrossEntropy", "What is minimized",
            [{::llvm::cl::values(

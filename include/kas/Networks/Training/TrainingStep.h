@@ -14,6 +14,8 @@
 #define KAS_NETWORKS_TRAINING_TRAININGSTEP_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <string>
+#include <vector>
 
 namespace kas::networks {
 
@@ -34,6 +36,8 @@ enum class OptimizerKind {
 };
 
 struct TrainingStepOptions {
+  /// The names of the arguments that are data; none: the first argument.
+  std::vector<std::string> data;
   LossKind loss = LossKind::CrossEntropy;
   /// The share of the targets that all classes have in equal parts (Szegedy et
   /// al., CVPR 2016), from 0 to 1.
@@ -56,11 +60,10 @@ struct TrainingStepOptions {
 };
 
 /// Adds a function `name` after `function`, which computes logits [samples,
-/// classes] from the data, its first argument, and from parameters and running
-/// statistics, its other arguments:
+/// classes] from data, parameters, running statistics and constants:
 ///
-///     (data, labels, step size, parameters and statistics, state)
-///         -> (loss, correct, parameters and statistics, state)
+///     (data, labels, step size, [seed,] parameters, statistics and constants,
+///      state) -> (loss, correct, parameters, statistics and constants, state)
 ///
 /// The new ones have the names (`kas.name`) of the old ones. `labels` has the
 /// numbers of the classes as floats; another one is an error at run time.
@@ -68,18 +71,26 @@ struct TrainingStepOptions {
 /// to begin with: for each parameter `NAME.momentum` (SGD), or `NAME.exp_avg`
 /// and `NAME.exp_avg_sq` and, once, `step` (AdamW).
 ///
-/// All tensors are of f32 or of f64. Arguments without a name are `arg0`, ...;
-/// no name may be one of those that are added. Errors are diagnostics.
+/// All tensors are of f32 or of f64. Data and constants may be of integers; the
+/// step takes them as floats, and what is no whole number is an error at run
+/// time. Arguments without a name are `arg0`, ...; no name may be one of those
+/// that are added. Errors are diagnostics.
 ///
 /// Arguments `NAME.running_mean` and `NAME.running_var` are the statistics of
 /// normalizations (`replaceRunningStatistics`); training normalizes by the
-/// batch. All other arguments are trained.
+/// batch. Arguments with the attribute `kas.constant` stay as they are. All
+/// others are trained.
+///
+/// `kas.dropout` leaves out elements by `seed`, two numbers that are to differ
+/// from step to step, such as the seed of the training and the number of the
+/// step. A network without it has no argument `seed`.
 mlir::FailureOr<mlir::func::FuncOp>
 makeTrainingStep(mlir::func::FuncOp function, llvm::StringRef name,
                  const TrainingStepOptions &options);
 
-/// Adds a function `name` after `function`: (data, labels, parameters and
-/// statistics) -> (loss, correct), with the loss of `options`.
+/// Adds a function `name` after `function`: (data, labels, parameters,
+/// statistics and constants) -> (loss, correct), with the loss of `options` and
+/// without dropout.
 mlir::FailureOr<mlir::func::FuncOp>
 makeEvaluation(mlir::func::FuncOp function, llvm::StringRef name,
                const TrainingStepOptions &options);
