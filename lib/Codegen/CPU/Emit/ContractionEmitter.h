@@ -35,13 +35,6 @@ protected:
       : LoopEmitter(builder, loc), contraction(contraction), target(target),
         options(options), indices(contraction.loops.size()) {}
 
-  /// `expr` of `operands`, folded where it can be.
-  mlir::Value apply(mlir::AffineExpr expr,
-                    llvm::ArrayRef<mlir::Value> operands);
-  mlir::AffineExpr dim(unsigned position) {
-    return builder.getAffineDimExpr(position);
-  }
-
   /// Calls `body` in a loop from 0 below `extent`; without one for extent 1.
   void loop(int64_t extent, int64_t step, Body body) {
     if (extent <= step)
@@ -100,9 +93,6 @@ protected:
   void flattenBuffers();
   /// Which of the first `lanes` lanes of a vector of `size` there are.
   mlir::Value tailMask(int64_t lanes, int64_t size);
-  /// For each lane, whether 0 <= `start + steps[lane]` < `extent`.
-  mlir::Value testLanes(mlir::Value start, llvm::ArrayRef<int64_t> steps,
-                        int64_t extent);
   /// The sums that begin at `place` of the output, or zeros, and where they go
   /// in the end.
   mlir::Value loadSum(mlir::Value place, Piece piece, bool accumulates);

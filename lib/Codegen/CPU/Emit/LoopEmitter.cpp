@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "LoopEmitter.h"
+#include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace kas;
 using namespace kas::codegen;
@@ -45,4 +47,65 @@ void LoopEmitter::sharedLoop(int64_t numItems, Body body) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(op.getBody());
   body(op.getInductionVars().front());
+}
+
+/// Operations of `arith`: to compose and simplify maps again and again takes
+/// longer than to find what is the same in the end.
+static Value emitExpr(OpBuilder &builder, Location loc, AffineExpr expr,
+                      ArrayRef<Value> operands) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return operands[dim.getPosition()];
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return arith::ConstantIndexOp::create(builder, loc, constant.getValue());
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Value left = emitExpr(builder, loc, binary.getLHS(), operands);
+  if (expr.getKind() != AffineExprKind::Add &&
+      expr.getKind() != AffineExprKind::Mul)
+    return affine::expandAffineExpr(
+        builder, loc,
+        getAffineBinaryOpExpr(expr.getKind(), builder.getAffineDimExpr(0),
+                              binary.getRHS()),
+        left, {});
+  Value right = emitExpr(builder, loc, binary.getRHS(), operands);
+  if (expr.getKind() == AffineExprKind::Add)
+    return arith::AddIOp::create(builder, loc, left, right);
+  return arith::MulIOp::create(builder, loc, left, right);
+}
+
+Value LoopEmitter::apply(AffineExpr expr, ArrayRef<Value> operands) {
+  SmallVector<AffineExpr> known;
+  for (auto [position, operand] : llvm::enumerate(operands)) {
+    std::optional<int64_t> value = getConstantIntValue(operand);
+    known.push_back(value ? builder.getAffineConstantExpr(*value)
+                          : builder.getAffineDimExpr(position));
+  }
+  return emitExpr(builder, loc, expr.replaceDims(known), operands);
+}
+
+Value LoopEmitter::testLanes(Value start, ArrayRef<int64_t> steps,
+                                    int64_t extent) {
+  // Of 32 bits: as many lanes as the data.
+  int64_t lanes = steps.size();
+  auto type = VectorType::get({lanes}, builder.getI32Type());
+  SmallVector<int32_t> offsets(steps);
+  Value first =
+      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), start);
+  Value values = arith::AddIOp::create(
+      builder, loc, vector::BroadcastOp::create(builder, loc, type, first),
+      arith::ConstantOp::create(
+          builder, loc, DenseElementsAttr::get(type, ArrayRef(offsets))));
+  Value extents = arith::ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(type, static_cast<int32_t>(extent)));
+  // A negative number is a large one without its sign.
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, values,
+                               extents);
+}
+
+Value LoopEmitter::multiplyAdd(Value row, Value column, Value sum,
+                               bool hasFMA) {
+  if (hasFMA)
+    return vector::FMAOp::create(builder, loc, row, column, sum);
+  // A fused one would be a call of a function for each lane.
+  Value product = arith::MulFOp::create(builder, loc, row, column);
+  return arith::AddFOp::create(builder, loc, product, sum);
 }

@@ -40,12 +40,24 @@ protected:
     return mlir::arith::ConstantOp::create(builder, loc,
                                            builder.getZeroAttr(type));
   }
+  /// `expr` of `operands`, folded where it can be.
+  mlir::Value apply(mlir::AffineExpr expr,
+                    llvm::ArrayRef<mlir::Value> operands);
+  mlir::AffineExpr dim(unsigned position) {
+    return builder.getAffineDimExpr(position);
+  }
   /// All elements of a buffer as one dimension.
   mlir::Value flatten(mlir::Value buffer, int64_t size);
   /// Calls `body` in a loop from 0 below `extent`.
   mlir::scf::ForOp serialLoop(int64_t extent, int64_t step, Body body);
   /// The same with one iteration per item, shared by the threads.
   void sharedLoop(int64_t numItems, Body body);
+  /// For each lane, whether 0 <= `start + steps[lane]` < `extent`.
+  mlir::Value testLanes(mlir::Value start, llvm::ArrayRef<int64_t> steps,
+                        int64_t extent);
+  /// `row * column + sum`.
+  mlir::Value multiplyAdd(mlir::Value row, mlir::Value column, mlir::Value sum,
+                          bool hasFMA);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;

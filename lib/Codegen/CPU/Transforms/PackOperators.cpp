@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Emit/ContractionTail.h"
+#include "../Strategy/InnerProductPlan.h"
 #include "../Strategy/Rearrangement.h"
 #include "PackOperations.h"
 #include "kas/Codegen/CPU/Passes.h"
@@ -98,6 +99,7 @@ public:
                      const Rearrangement &rearrangement,
                      ArrayRef<bool> prepared,
                      function_ref<void(const Twine &)> emitReason);
+  void emit(const InnerProductPlan &plan, Value output);
   /// Removes the buffers again, but for the first ones.
   void undo(size_t numKept = 0) {
     for (Operation *buffer : llvm::reverse(ArrayRef(made).drop_front(numKept)))
@@ -255,6 +257,17 @@ LogicalResult Packing::emit(const Contraction &source, Value output,
   return success();
 }
 
+void Packing::emit(const InnerProductPlan &plan, Value output) {
+  emitInnerProducts(rewriter, loc, plan, output,
+                    ContractionTarget(options.target), options.threads);
+  remark::passed(
+      loc, remark::RemarkOpts::name("InnerProducts").category(panelRemarks))
+      << remark::metric("registerSums", plan.getNumSums())
+      << remark::metric("lanes", plan.lanes)
+      << remark::metric("block", plan.block);
+  replace(op, output);
+}
+
 /// The rearrangement in which `source` takes the least time; nothing where that
 /// is no less than `time`, that of how it is.
 static std::optional<Rearrangement>
@@ -404,11 +417,22 @@ void PackOperators::lowerGradient(ApplyGradientOp apply) {
       nest.inputs, [&](Value tensor) { return packing.toBuffer(tensor); });
   FailureOr<Contraction> source =
       Contraction::match(nest.coordinates, inputs, emitReason);
-  FailureOr<StridedContraction> contraction = failure();
-  if (succeeded(source)) {
-    orderReductions(*source);
-    contraction =
-        StridedContraction::get(*source, packing.makeOutput(), emitReason);
+  if (failed(source))
+    return packing.undo();
+  orderReductions(*source);
+  Value output = packing.makeOutput();
+  FailureOr<StridedContraction> contraction =
+      StridedContraction::get(*source, output, emitReason);
+  std::optional<int64_t> time;
+  if (succeeded(contraction))
+    time = getContractionTime(*contraction, options);
+  auto inner =
+      makeInnerProductPlan(*source, cast<MemRefType>(output.getType()),
+                           ContractionTarget(options.target));
+  if (inner && (!time || inner->time < *time)) {
+    packing.emit(*inner, output);
+    ++numPacked;
+    return;
   }
   if (failed(contraction))
     return packing.undo();

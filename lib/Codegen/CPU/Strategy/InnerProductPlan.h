@@ -1,0 +1,77 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Sums of products whose vectors lie along a reduction: gradients by weights,
+// which have few elements, each a sum over all examples and places.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_CODEGEN_CPU_STRATEGY_INNERPRODUCTPLAN_H
+#define LIB_CODEGEN_CPU_STRATEGY_INNERPRODUCTPLAN_H
+
+#include "StridedContraction.h"
+
+namespace kas::codegen {
+
+/// A tile of the output is in registers, one vector of sums for each element.
+/// They are added up at the end, once for each block of the outermost reduction.
+struct InnerProductPlan {
+  struct Input {
+    mlir::Value buffer;
+    /// Of all loops.
+    mlir::AffineExpr address;
+    int64_t size = 0;
+    /// Whether it steps by one with the vector loop; else it does not step with
+    /// it.
+    bool isVector = false;
+    /// Whether it must not be read where a guard on the vector loop fails.
+    bool isGuarded = false;
+  };
+
+  llvm::SmallVector<Contraction::Loop> loops;
+  llvm::SmallVector<Input> inputs;
+  /// The address of the output, of all loops.
+  mlir::AffineExpr output;
+  llvm::SmallVector<Guard> guards;
+  double factor = 1;
+
+  /// The reduction that vectors lie along.
+  unsigned vectorLoop = 0;
+  int64_t lanes = 0;
+  /// The other reductions, outermost first.
+  llvm::SmallVector<unsigned> reductions;
+  /// By loop, how many of its iterations are in a tile.
+  llvm::SmallVector<int64_t> tile;
+  /// Iterations of the outermost reduction whose data stays in the second-level
+  /// cache for all tiles.
+  int64_t block = 1;
+  /// In halves of a cycle.
+  int64_t time = 0;
+
+  bool hasBlocks() const {
+    return !reductions.empty() &&
+           block != loops[reductions.front()].extent;
+  }
+  /// The elements of a tile.
+  int64_t getNumSums() const;
+};
+
+/// The plan for `contraction` on buffers of f32 of identity layout, the output
+/// of the type `output`; nothing where all inputs lie along other loops.
+std::optional<InnerProductPlan>
+makeInnerProductPlan(const Contraction &contraction, mlir::MemRefType output,
+                     const ContractionTarget &target);
+
+/// Emits the loops that write to `output`.
+void emitInnerProducts(mlir::OpBuilder &builder, mlir::Location loc,
+                       const InnerProductPlan &plan, mlir::Value output,
+                       const ContractionTarget &target, int64_t threads);
+
+} // namespace kas::codegen
+
+#endif // LIB_CODEGEN_CPU_STRATEGY_INNERPRODUCTPLAN_H
