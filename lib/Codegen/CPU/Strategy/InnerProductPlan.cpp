@@ -228,7 +228,9 @@ int64_t TileChooser::getStepTime() const {
       if (guard.expr.isFunctionOfDim(plan.vectorLoop))
         masks += countOffsets(guard.expr) * maskOperations;
   int64_t time = target.getOperationTime(plan.lanes);
-  return std::max({latency, products * time, (loads + masks) * time});
+  // Loads hardly ever wait for products alone.
+  return std::max({latency, products * time, (loads + masks) * time}) +
+         (loads + masks) * time / 4;
 }
 
 void TileChooser::tryLoops(unsigned position) {
