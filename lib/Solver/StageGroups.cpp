@@ -30,8 +30,10 @@ uint64_t kas::solver::getStageMacs(StageCost cost, uint64_t points,
                                    uint64_t numOperands, bool hasSums) {
   if (numOperands == 1)
     return hasSums ? points : 0;
-  uint64_t factor = cost == StageCost::Training ? numOperands * numOperands - 1
-                                                : numOperands - 1;
+  bool isTraining =
+      cost == StageCost::Training || cost == StageCost::TrainingTime;
+  uint64_t factor =
+      isTraining ? numOperands * numOperands - 1 : numOperands - 1;
   return llvm::SaturatingMultiply(points, factor);
 }
 
@@ -141,6 +143,10 @@ PlanCost WeightGroups::getCost(const StageShape &shape,
                            operands.size() + shape.hasData, reductions != 0);
   cost.traffic = llvm::SaturatingAdd(shape.read, shape.elements);
   cost.stages = 1;
+  if (options.cost == StageCost::TrainingTime && shape.hasData)
+    cost.macs = llvm::SaturatingAdd(
+        cost.macs,
+        llvm::SaturatingMultiply(3 * trainingTraffic, cost.traffic));
   for (const GroupOperand &operand : operands) {
     PlanCost ofOperand;
     if (operand.isStage) {

@@ -269,7 +269,8 @@ private:
         points *= reductionSizes[i];
     if (operands == 1)
       return reductions ? points : 0;
-    bool isTraining = cost == StageCost::Training;
+    bool isTraining =
+        cost == StageCost::Training || cost == StageCost::TrainingTime;
     return points * (isTraining ? operands * operands - 1 : operands - 1);
   }
 
@@ -286,7 +287,10 @@ private:
       uint32_t sums = next.reductions & ~done.reductions;
       uint32_t taken = next.weights & ~done.weights;
       Operands start;
-      start.cost = Cost(0, elements + size, 1);
+      bool countsTraffic = cost == StageCost::TrainingTime;
+      start.cost = Cost(
+          countsTraffic ? 3 * trainingTraffic * (elements + size) : 0,
+          elements + size, 1);
       start.count = 1;
       forEachOperands(
           taken, sums, above & ~cut, false, start,

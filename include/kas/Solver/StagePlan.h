@@ -111,7 +111,15 @@ enum class StageCost : uint8_t {
   /// result and for the gradient of each operand. The gradient of a sum of one
   /// operand is a copy.
   Training,
+  /// The same, and `trainingTraffic` for each element that a stage on the data
+  /// reads from the one before or writes, in the evaluation and in both
+  /// gradients: what takes the least time where intermediates are large.
+  TrainingTime,
 };
+
+/// The multiply-adds that take as long as an element of data that comes from
+/// memory or the last cache.
+constexpr uint64_t trainingTraffic = 8;
 
 struct StagePlan {
   /// Stages come after those whose results they take; the last one makes the

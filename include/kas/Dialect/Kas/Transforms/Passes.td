@@ -64,7 +64,10 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
     the fewest stages. Weights may be multiplied with one another first: such a
     stage is an operator whose data is a weight. With `cost=prepared` these
     stages count nothing, as they can be computed once for many evaluations
-    (what `prepare-weights` of the pipeline for the CPU does). Operators with a `max` reduction stay whole: it does not
+    (what `prepare-weights` of the pipeline for the CPU does). With
+    `cost=training-time` an element of an intermediate costs as much as some
+    multiply-adds, so that weights are rather combined than data is made larger:
+    for programs that train. Operators with a `max` reduction stay whole: it does not
     commute with the sums of other stages.
 
     Exposed as `planStages()` and `buildStages()` in `RFactor.h`. Example:
@@ -83,7 +86,9 @@ def KasRFactorPass : Pass<"kas-rfactor"> {
              clEnumValN(::kas::solver::StageCost::Prepared, "prepared",
                         "a call; what depends on weights alone was computed"),
              clEnumValN(::kas::solver::StageCost::Training, "training",
-                        "a call with new weights, and all gradients"))}]>,
+                        "a call with new weights, and all gradients"),
+             clEnumValN(::kas::solver::StageCost::TrainingTime, "training-time",
+                        "the same, and the time that intermediates take"))}]>,
     Option<"verifyLowering", "verify-lowering", "bool", "false",
            "Prove that what is made computes the operators">];
   let statistics = [
