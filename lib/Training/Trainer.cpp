@@ -162,8 +162,9 @@ Expected<EpochReport> Trainer::trainEpoch() {
   for (; done < numBatches && !report.stopped; ++done) {
     int64_t step = epoch * numBatches + done;
     batches.fill(done, data, llvm::MutableArrayRef(labels));
-    auto outcome =
-        program->step(data, labels, schedule.getStepSize(step), state, spare);
+    auto outcome = program->step(
+        data, labels, {schedule.getStepSize(step), options.seed, step}, state,
+        spare);
     if (!outcome)
       return outcome.takeError();
     report.training.loss += outcome->loss;

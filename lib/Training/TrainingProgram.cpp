@@ -8,6 +8,7 @@
 
 #include "kas/Training/TrainingProgram.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/Kas/IR/TrainingAttributes.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
 #include "kas/Support/RunPasses.h"
 #include "llvm/ADT/StringMap.h"
@@ -24,8 +25,10 @@ using llvm::Expected;
 
 static constexpr llvm::StringLiteral stepName = "train_step";
 static constexpr llvm::StringLiteral evaluateName = "evaluate";
-/// Arguments of the step before the state: data, labels, step size.
+/// Arguments of the step before the state: data, labels, step size; without the
+/// seed, which comes next.
 static constexpr unsigned numStepInputs = 3;
+static constexpr llvm::StringLiteral seedName = "seed";
 
 /// The form in which operators are differentiated: of numbers, and as stages.
 static Error prepareOperators(ModuleOp module) {
@@ -35,7 +38,7 @@ static Error prepareOperators(ModuleOp module) {
                    [](OpPassManager &manager) {
                      manager.addPass(createKasSpecializePass());
                      KasRFactorPassOptions stages;
-                     stages.cost = solver::StageCost::Training;
+                     stages.cost = solver::StageCost::TrainingTime;
                      manager.addPass(createKasRFactorPass(stages));
                    });
 }
@@ -53,7 +56,8 @@ static void setInitializers(func::FuncOp step) {
   Builder builder(step->getContext());
   for (unsigned index = numStepInputs; index < step.getNumArguments();
        ++index) {
-    if (step.getArgAttr(index, KasDialect::initializerAttrName))
+    if (step.getArgAttr(index, KasDialect::initializerAttrName) ||
+        step.getArgAttr(index, constantAttrName))
       continue;
     auto name = step.getArgAttrOfType<StringAttr>(
         index, KasDialect::argumentNameAttrName);
@@ -63,9 +67,21 @@ static void setInitializers(func::FuncOp step) {
   }
 }
 
+/// The names of constants without an initializer.
+static SmallVector<std::string> getConstants(func::FuncOp step) {
+  SmallVector<std::string> names;
+  for (unsigned index = 0; index < step.getNumArguments(); ++index)
+    if (step.getArgAttr(index, constantAttrName) &&
+        !step.getArgAttr(index, KasDialect::initializerAttrName))
+      names.push_back(step.getArgAttrOfType<StringAttr>(
+                              index, KasDialect::argumentNameAttrName)
+                          .str());
+  return names;
+}
+
 /// Replaces the network by the two functions. Returns the number of classes.
 static Expected<int64_t> makeFunctions(ModuleOp module, StringRef name,
-                          const TrainingStepOptions &options) {
+                                       const TrainingStepOptions &options) {
   auto network = module.lookupSymbol<func::FuncOp>(name);
   if (!network || network.isExternal())
     return createStringError("requires a function with a body, found no '" +
@@ -87,6 +103,13 @@ static Expected<int64_t> makeFunctions(ModuleOp module, StringRef name,
   auto step = makeTrainingStep(network, stepName, options);
   if (failed(step))
     return createStringError(reason);
+  auto second = evaluation->getNumArguments() < 2
+                    ? nullptr
+                    : evaluation->getArgAttrOfType<StringAttr>(
+                          1, KasDialect::argumentNameAttrName);
+  if (!second || second.getValue() != "labels")
+    return createStringError(
+        "requires a network with one argument of data, got several");
   setInitializers(*step);
   auto logits = cast<RankedTensorType>(network.getResultTypes().front());
   network.erase();
@@ -109,6 +132,9 @@ TrainingProgram::TrainingProgram(CompiledFunction stepFunction,
                                  CompiledFunction evaluateFunction)
     : stepFunction(std::move(stepFunction)),
       evaluateFunction(std::move(evaluateFunction)) {
+  auto &arguments = this->stepFunction.getSignature().arguments;
+  hasSeed = arguments.size() > numStepInputs &&
+            arguments[numStepInputs].name == seedName;
   llvm::StringMap<unsigned> places;
   for (auto [index, tensor] : llvm::enumerate(getState()))
     places[tensor.name] = index;
@@ -146,6 +172,7 @@ TrainingProgram::compile(ModuleOp module, StringRef function,
   program.optimizer = describe(options.step);
   program.compileMilliseconds = milliseconds;
   program.numClasses = *numClasses;
+  program.constants = getConstants(clone->lookupSymbol<func::FuncOp>(stepName));
   return program;
 }
 
@@ -155,7 +182,7 @@ ArrayRef<int64_t> TrainingProgram::getDataShape() const {
 
 ArrayRef<TensorSignature> TrainingProgram::getState() const {
   return ArrayRef(stepFunction.getSignature().arguments)
-      .drop_front(numStepInputs);
+      .drop_front(numStepInputs + hasSeed);
 }
 
 std::string TrainingProgram::getDescription() const {
@@ -165,8 +192,8 @@ std::string TrainingProgram::getDescription() const {
   return text;
 }
 
-Expected<TrainingState>
-TrainingProgram::makeState(const NamedTensors &given, uint64_t seed) const {
+Expected<TrainingState> TrainingProgram::makeState(const NamedTensors &given,
+                                                   uint64_t seed) const {
   llvm::StringMap<unsigned> known;
   for (const TensorSignature &tensor : getState())
     known[tensor.name] = 0;
@@ -175,24 +202,35 @@ TrainingProgram::makeState(const NamedTensors &given, uint64_t seed) const {
       return createStringError("requires arrays with the names of parameters "
                                "of the network, got '" +
                                name + "'");
+  for (const std::string &name : constants)
+    if (!given.contains(name))
+      return createStringError("requires the values of the constant '" + name +
+                               "' of the network, got none");
   auto arguments = stepFunction.getSignature().makeArguments(given, seed);
   if (!arguments)
     return arguments.takeError();
   TrainingState state;
-  for (Tensor &tensor : MutableArrayRef(*arguments).drop_front(numStepInputs))
+  for (Tensor &tensor :
+       MutableArrayRef(*arguments).drop_front(numStepInputs + hasSeed))
     state.push_back(std::move(tensor));
   return state;
 }
 
 Expected<BatchOutcome> TrainingProgram::step(ArrayRef<float> data,
                                              ArrayRef<float> labels,
-                                             double stepSize,
+                                             const StepSettings &settings,
                                              TrainingState &state,
                                              TrainingState &spare) const {
-  float size = static_cast<float>(stepSize), loss = 0, correct = 0;
+  float size = static_cast<float>(settings.stepSize), loss = 0, correct = 0;
+  // Numbers that f32 has exactly.
+  constexpr uint64_t numSeeds = uint64_t(1) << 24;
+  float seed[] = {static_cast<float>(settings.seed % numSeeds),
+                  static_cast<float>(settings.number % numSeeds)};
   // Compiled code takes all pointers alike, and writes none of its arguments.
   SmallVector<float *> pointers{const_cast<float *>(data.data()),
                                 const_cast<float *>(labels.data()), &size};
+  if (hasSeed)
+    pointers.push_back(seed);
   for (Tensor &tensor : state)
     pointers.push_back(tensor.data());
   pointers.append({&loss, &correct});

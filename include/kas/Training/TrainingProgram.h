@@ -32,6 +32,15 @@ struct ProgramOptions {
 /// of the step's arguments.
 using TrainingState = std::vector<execution::Tensor>;
 
+/// What a step needs besides examples and state.
+struct StepSettings {
+  double stepSize = 0.1;
+  /// Of what is random in the step (dropout): the seed of the training and the
+  /// number of the step.
+  uint64_t seed = 0;
+  int64_t number = 0;
+};
+
 /// What a step or an evaluation of one batch returns.
 struct BatchOutcome {
   /// The sum over the samples divided by the size of the batch, and how many of
@@ -46,10 +55,10 @@ public:
   /// Compiles the training of `function`, a network as `makeTrainingStep` takes
   /// it, whose operators (`kas.apply`) may have symbols. `module` stays as it
   /// is. Errors: what cannot be trained or compiled; a loss other than cross
-  /// entropy; f64.
-  static llvm::Expected<TrainingProgram>
-  compile(mlir::ModuleOp module, llvm::StringRef function,
-          const ProgramOptions &options);
+  /// entropy; f64; several arguments of data.
+  static llvm::Expected<TrainingProgram> compile(mlir::ModuleOp module,
+                                                 llvm::StringRef function,
+                                                 const ProgramOptions &options);
 
   /// Of a batch, its first dimension the samples.
   llvm::ArrayRef<int64_t> getDataShape() const;
@@ -69,16 +78,18 @@ public:
   /// The state to begin with: from `given` by name, else as `kas.init` of the
   /// argument says, else by `seed`: matrices and what has more dimensions by
   /// He's rule, scales and variances 1, everything else 0. Errors: another
-  /// shape, a name that no tensor has.
-  llvm::Expected<TrainingState>
-  makeState(const execution::NamedTensors &given, uint64_t seed) const;
+  /// shape, a name that no tensor has, a constant (`kas.constant`) that neither
+  /// is given nor has `kas.init`.
+  llvm::Expected<TrainingState> makeState(const execution::NamedTensors &given,
+                                          uint64_t seed) const;
 
   /// One step: `state` becomes the next one, `spare` (of the same shapes) what
   /// it was. Labels are numbers of classes as f32. Error: the assertion that
   /// failed; both states are not specified then.
   llvm::Expected<BatchOutcome> step(llvm::ArrayRef<float> data,
                                     llvm::ArrayRef<float> labels,
-                                    double stepSize, TrainingState &state,
+                                    const StepSettings &settings,
+                                    TrainingState &state,
                                     TrainingState &spare) const;
 
   /// One batch with running statistics. The label -1 belongs to no sample.
@@ -92,6 +103,10 @@ private:
 
   execution::CompiledFunction stepFunction, evaluateFunction;
   std::string optimizer;
+  /// Whether the step takes a seed.
+  bool hasSeed = false;
+  /// Constants whose values must be given.
+  llvm::SmallVector<std::string> constants;
   int64_t numClasses = 0;
   double compileMilliseconds = 0;
   /// For each argument of the evaluation after data and labels, its place in

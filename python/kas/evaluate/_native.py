@@ -110,7 +110,7 @@ class _Program:
             module = exported.module
             if operator is not None:
                 module = _substitute(module, operator, sites, binding)
-                module.run("kas-specialize,kas-rfactor{cost=training}")
+                module.run("kas-specialize,kas-rfactor{cost=training-time}")
             if recipe.weight_decay:
                 # Of all parameters, as PyTorch's optimizers do it.
                 decay = f"kas.weight_decay = {recipe.weight_decay:e} : f64"

@@ -254,7 +254,7 @@ TEST_F(TrainerTest, RefusesLabelsThatAreNoClasses) {
   for (const Tensor &tensor : state)
     spare.emplace_back(tensor.getShape());
   std::vector<float> data(8, 1), labels{0, 1, 3, 0};
-  auto outcome = program->step(data, labels, 0.1, state, spare);
+  auto outcome = program->step(data, labels, StepSettings(), state, spare);
   std::string message = llvm::toString(outcome.takeError());
   EXPECT_NE(message.find("requires labels that are numbers of classes"),
             std::string::npos)
@@ -264,7 +264,49 @@ TEST_F(TrainerTest, RefusesLabelsThatAreNoClasses) {
   EXPECT_FALSE(
       llvm::errorToBool(program->evaluate(data, labels, state).takeError()));
   EXPECT_TRUE(llvm::errorToBool(
-      program->step(data, labels, 0.1, state, spare).takeError()));
+      program->step(data, labels, StepSettings(), state, spare).takeError()));
+}
+
+/// The same network with half of the logits left out, and a constant.
+TEST_F(TrainerTest, SeedsDropoutAndRequiresConstants) {
+  std::string text = network.str();
+  text.replace(text.find("%b: tensor<3xf32>"), 0,
+               "%m: tensor<3xf32> {kas.name = \"m\", kas.constant}, ");
+  text.replace(
+      text.find("return %logits"), 14,
+      "%masked = linalg.generic {indexing_maps = [affine_map<(n, c) -> "
+      "(n, c)>, affine_map<(n, c) -> (c)>, affine_map<(n, c) -> (n, "
+      "c)>], iterator_types = [\"parallel\", \"parallel\"]} "
+      "ins(%logits, %m : tensor<4x3xf32>, tensor<3xf32>) outs(%start : "
+      "tensor<4x3xf32>) {\n^bb0(%s: f32, %t: f32, %o: f32):\n"
+      "%product = arith.mulf %s, %t : f32\n"
+      "linalg.yield %product : f32\n} -> tensor<4x3xf32>\n"
+      "%dropped = kas.dropout %masked probability 5.0e-01 : "
+      "tensor<4x3xf32>\nreturn %dropped");
+  auto other = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  ASSERT_TRUE(other);
+  auto compiled = TrainingProgram::compile(*other, "forward", ProgramOptions());
+  ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+  EXPECT_EQ(llvm::toString(compiled->makeState({}, 0).takeError()),
+            "requires the values of the constant 'm' of the network, got none");
+
+  auto getLoss = [&](StepSettings settings) {
+    NamedTensors given;
+    given["m"] = Tensor({3});
+    llvm::fill(given["m"].getValues(), 1.0f);
+    TrainingState state = llvm::cantFail(compiled->makeState(given, 0)), spare;
+    for (const Tensor &tensor : state)
+      spare.emplace_back(tensor.getShape());
+    std::vector<float> data{1, 2, 3, 4, 5, 6, 7, 8}, labels{0, 1, 2, 0};
+    double loss =
+        llvm::cantFail(compiled->step(data, labels, settings, state, spare))
+            .loss;
+    EXPECT_EQ(state[1].getValues()[0], 1) << "constants stay";
+    return loss;
+  };
+  EXPECT_EQ(getLoss({0.1, 7, 3}), getLoss({0.1, 7, 3}));
+  EXPECT_NE(getLoss({0.1, 7, 3}), getLoss({0.1, 7, 4}));
+  EXPECT_NE(getLoss({0.1, 7, 3}), getLoss({0.1, 8, 3}));
 }
 
 } // namespace
