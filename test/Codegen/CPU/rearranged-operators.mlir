@@ -7,6 +7,7 @@
 // RUN: kas-run %s --function=batches_last --check=exact --threads=1 | FileCheck %s --check-prefix=VALUES
 // RUN: kas-run %s --function=batches_last --check=exact --threads=2 | FileCheck %s --check-prefix=VALUES
 // RUN: kas-run %s --function=blocks --check=exact --threads=1 | FileCheck %s --check-prefix=VALUES
+// RUN: kas-run %s --function=one_set --check=exact --threads=1 | FileCheck %s --check-prefix=VALUES
 
 // VALUES: {{^ *}}ok
 
@@ -69,4 +70,16 @@ func.func @batches_last(%x: tensor<1x24x48x40xf32>, %w: tensor<8x48x24xf32>) -> 
 func.func @blocks(%x: tensor<1x24x20x40xf32>, %w: tensor<8x20x24xf32>) -> tensor<1x8x40x20xf32> {
   %y = kas.apply @batched(%x, %w) : (tensor<1x24x20x40xf32>, tensor<8x20x24xf32>) -> tensor<1x8x40x20xf32>
   return %y : tensor<1x8x40x20xf32>
+}
+
+// Lines of 512 elements one below the other are in two sets of the first-level cache, which do not hold 16 of them: blocks of 4.
+//
+// REMARK: Rearranged{{.*}}copiedWeights=0, transposedOutput=true
+// CHECK-LABEL: func.func @one_set(
+// CHECK:         vector.fma
+// CHECK:         scf.for %{{.*}} = %{{.*}} to %c20{{.*}} step %c4{{.*}} {
+// CHECK:           scf.for %{{.*}} = %{{.*}} to %c512{{.*}} step %c16{{.*}} {
+func.func @one_set(%x: tensor<1x24x512x20xf32>, %w: tensor<8x512x24xf32>) -> tensor<1x8x20x512xf32> {
+  %y = kas.apply @batched(%x, %w) : (tensor<1x24x512x20xf32>, tensor<8x512x24xf32>) -> tensor<1x8x20x512xf32>
+  return %y : tensor<1x8x20x512xf32>
 }

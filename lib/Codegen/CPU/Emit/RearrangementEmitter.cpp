@@ -37,7 +37,8 @@ private:
   void enter(ArrayRef<unsigned> loops, function_ref<void()> body);
   /// Calls `body` with the size of each block of `loop`, whose index is where
   /// the block begins.
-  void enterBlocks(unsigned loop, function_ref<void(int64_t)> body);
+  void enterBlocks(unsigned loop, int64_t blockSize,
+                   function_ref<void(int64_t)> body);
   /// Loops over the block that begins at the index of `loop`.
   void enterBlock(unsigned loop, int64_t size, function_ref<void()> body);
   SmallVector<Value> getIndices(ArrayRef<AffineExpr> exprs);
@@ -90,9 +91,8 @@ void RearrangementEmitter::emitCopy(const Contraction::Input &input,
   });
 }
 
-void RearrangementEmitter::enterBlocks(unsigned loop,
+void RearrangementEmitter::enterBlocks(unsigned loop, int64_t blockSize,
                                        function_ref<void(int64_t)> body) {
-  constexpr int64_t blockSize = 16;
   int64_t extent = contraction.loops[loop].extent;
   int64_t block = std::min(extent, blockSize);
   serialLoop(extent / block * block, block, [&](Value start) {
@@ -120,7 +120,11 @@ void RearrangementEmitter::enterBlock(unsigned loop, int64_t size,
 /// that a block touches few lines of both.
 void RearrangementEmitter::emitTransposition(ArrayRef<unsigned> loops,
                                              Value from, Value to) {
-  constexpr int64_t smallStep = 256;
+  constexpr int64_t smallStep = 256, blockSize = 16;
+  // Lines at multiples of this (half of what a way of the first-level cache
+  // holds) are in one set or two: a whole block of them would not stay there.
+  constexpr int64_t setStep = 512, narrowBlock = 4;
+  int64_t lineBlock = blockSize;
   ArrayRef<int64_t> shape = cast<MemRefType>(to.getType()).getShape();
   unsigned line = loops.back();
   std::optional<unsigned> last;
@@ -132,8 +136,10 @@ void RearrangementEmitter::emitTransposition(ArrayRef<unsigned> loops,
       stride += *getCoefficient(expr, loop) * size;
       size *= extent;
     }
-    if (loop == line)
+    if (loop == line) {
+      lineBlock = stride % setStep == 0 ? narrowBlock : blockSize;
       continue;
+    }
     if (stride == 1)
       last = loop;
     else
@@ -146,11 +152,11 @@ void RearrangementEmitter::emitTransposition(ArrayRef<unsigned> loops,
                             getIndices(contraction.output));
   };
   auto moveBlocks = [&] {
-    enterBlocks(line, [&](int64_t lines) {
+    enterBlocks(line, lineBlock, [&](int64_t lines) {
       enter(inner, [&] {
         if (!last)
           return enterBlock(line, lines, move);
-        enterBlocks(*last, [&](int64_t size) {
+        enterBlocks(*last, blockSize, [&](int64_t size) {
           enterBlock(line, lines, [&] { enterBlock(*last, size, move); });
         });
       });
