@@ -8,6 +8,8 @@
 
 #include "LoopMisses.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace kas::solver;
 
@@ -40,8 +42,10 @@ LoopMisses::makeTensor(const StageNest::Access &access) const {
     for (auto [stride, extent] : steps) {
       if (stride < std::max(touched.run + 1, unit))
         touched.run += stride * (extent - 1);
-      else
+      else {
         groups *= static_cast<double>(extent);
+        touched.stride = std::gcd(touched.stride, stride);
+      }
     }
     auto perGroup =
         static_cast<double>(touched.run) / static_cast<double>(unit);
@@ -51,6 +55,15 @@ LoopMisses::makeTensor(const StageNest::Access &access) const {
     tensor.footprints.push_back(touched);
   }
   return tensor;
+}
+
+double LoopMisses::Footprint::getOccupied(int64_t unit, int64_t sets) const {
+  if (stride == 0)
+    return units;
+  // Of `apart` sets one after the other those that a run covers are reached.
+  int64_t apart = std::gcd(stride, unit * sets) / unit;
+  int64_t covered = llvm::divideCeil(run, unit);
+  return apart <= covered ? units : units * apart / covered;
 }
 
 /// Of one tensor, if the `fitting` innermost loops stay in the cache.
@@ -72,11 +85,11 @@ double LoopMisses::getMisses(const Tensor &tensor, size_t fitting) const {
   return repeats * std::min(tensor.footprints[fitting].units, shared);
 }
 
-LoopMisses::Count LoopMisses::count(double capacity) const {
+LoopMisses::Count LoopMisses::count(double capacity, int64_t sets) const {
   auto fits = [&](size_t number) {
     double units = 0;
     for (const Tensor &tensor : tensors)
-      units += tensor.footprints[number].units;
+      units += tensor.footprints[number].getOccupied(unit, sets);
     return units <= capacity;
   };
   size_t fitting = 0;

@@ -31,8 +31,9 @@ public:
     /// ahead, and of others.
     double streamed = 0, scattered = 0;
   };
-  /// For a cache of `capacity` units.
-  Count count(double capacity) const;
+  /// For a cache of `capacity` units, in `sets` by their addresses: units at
+  /// strides that have a factor in common with it share few of the sets.
+  Count count(double capacity, int64_t sets = 1) const;
 
 private:
   /// What the innermost loops touch.
@@ -40,6 +41,12 @@ private:
     double units = 1;
     /// Elements that lie together.
     int64_t run = 1;
+    /// What divides the distances between these, in elements; 0 if there is
+    /// nothing else.
+    int64_t stride = 0;
+
+    /// Units of the cache that cannot hold anything else.
+    double getOccupied(int64_t unit, int64_t sets) const;
   };
   /// One tensor, by the number of innermost loops.
   struct Tensor {

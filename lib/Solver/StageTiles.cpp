@@ -17,14 +17,20 @@ using LoopSet = StageNest::LoopSet;
 using llvm::ArrayRef;
 using llvm::divideCeilSigned;
 
+/// Of the sets of the first- and the second-level cache.
+static constexpr int64_t ways = 8;
+
 void kas::solver::addMisses(const StageNest &nest, ArrayRef<unsigned> order,
                             const TileTarget &target, StageWork &work) {
   constexpr int64_t line = 16, page = 1024;
   // Of the third level, a usual share.
   constexpr int64_t l3Lines = 1 << 18, pages = 64;
   LoopMisses lines(nest, order, line);
+  // The third level spreads what it holds over its sets.
   auto add = [&](int64_t capacity, Work streamed, Work scattered) {
-    LoopMisses::Count count = lines.count(static_cast<double>(capacity));
+    LoopMisses::Count count =
+        lines.count(static_cast<double>(capacity),
+                    capacity == l3Lines ? 1 : capacity / ways);
     work[streamed] += count.streamed;
     work[scattered] += count.scattered;
   };

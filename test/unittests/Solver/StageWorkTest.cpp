@@ -82,6 +82,26 @@ TEST(StageWork, NestsThatNoTileSuitsAreLoops) {
   EXPECT_EQ(work[Work::ScatteredL1], 0);
 }
 
+/// A turned view of lines at a distance that takes all of them to one set of
+/// the first-level cache, or to different ones.
+TEST(StageWork, LinesOfOneSetDoNotStay) {
+  StageNest nest;
+  nest.loops = {{64, false}, {100, false}};
+  nest.output.strides = {100, 1};
+  nest.output.elements = 6400;
+  auto getMisses = [&](int64_t distance) {
+    nest.data.strides = {1, distance};
+    nest.data.elements = 100 * distance;
+    return getStageWork(nest, getTarget8())[Work::ScatteredL1];
+  };
+  double apart = getMisses(1040);
+  EXPECT_GT(apart, 0);
+  EXPECT_LT(apart, 1000);
+  // Each of the 64 columns loads all of its elements again.
+  EXPECT_GE(getMisses(1024), 6400);
+  EXPECT_GT(getMisses(512), 2 * apart);
+}
+
 TEST(StageWork, MoreReductionsAreMoreWork) {
   MachineModel model = MachineModel::getUsual("cpu");
   for (int64_t rows : {1, 3, 16, 100})

@@ -35,6 +35,7 @@ kas.space @strided<N, Cin, Cout, H, W | k, s, g>
 kas.space @tokens<N, L, Cin, Cout | g>
     [N, L, Cout unordered] from [N, L, Cin unordered]
     bindings [<N = 1, L = 64, Cin = 128, Cout = 320, g = 4>, <N = 2, L = 100, Cin = 256, Cout = 256, g = 8>,
-              <N = 1, L = 256, Cin = 384, Cout = 96, g = 4>, <N = 4, L = 49, Cin = 96, Cout = 512, g = 8>]
+              <N = 1, L = 256, Cin = 384, Cout = 96, g = 4>, <N = 4, L = 49, Cin = 96, Cout = 512, g = 8>,
+              <N = 1, L = 120, Cin = 512, Cout = 128, g = 4>]
     limits {depth = 8, expand = 0, merge = 2, reduce = 2, shift = 1, split = 2, stride = 0, unfold = 0, weights = 2}
     budget {flops = 4.0e+08}
