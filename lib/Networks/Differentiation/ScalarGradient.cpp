@@ -35,6 +35,8 @@ private:
   void add(Value value, Value gradient);
   LogicalResult propagate(Operation *op, Value gradient);
   LogicalResult propagateMath(Operation *op, Value gradient);
+  /// Of x^n by x.
+  Value emitPowerSlope(math::FPowIOp op);
 
   /// The copy of a value of the original block.
   Value get(Value value) const { return mapping.lookupOrDefault(value); }
@@ -101,6 +103,12 @@ LogicalResult ScalarReverse::propagateMath(Operation *op, Value gradient) {
       llvm::TypeSwitch<Operation *, Value>(op)
           .Case([&](math::ExpOp) { return y; })
           .Case([&](math::LogOp) { return div(constant(x, 1), x); })
+          .Case([&](math::ExpM1Op) {
+            return make<arith::AddFOp>(y, constant(x, 1));
+          })
+          .Case([&](math::Log1pOp) {
+            return div(constant(x, 1), make<arith::AddFOp>(x, constant(x, 1)));
+          })
           .Case([&](math::SqrtOp) { return div(constant(x, 0.5), y); })
           .Case([&](math::RsqrtOp) {
             return mul(constant(x, -0.5), mul(y, mul(y, y)));
@@ -123,6 +131,16 @@ LogicalResult ScalarReverse::propagateMath(Operation *op, Value gradient) {
     return op->emitError("has no derivative here");
   add(op->getOperand(0), mul(gradient, slope));
   return success();
+}
+
+Value ScalarReverse::emitPowerSlope(math::FPowIOp op) {
+  Value x = get(op.getLhs()), exponent = get(op.getRhs());
+  Value one = arith::ConstantOp::create(
+      builder, loc, builder.getIntegerAttr(exponent.getType(), 1));
+  Value factor =
+      arith::SIToFPOp::create(builder, loc, x.getType(), exponent);
+  return mul(factor,
+             make<math::FPowIOp>(x, make<arith::SubIOp>(exponent, one)));
 }
 
 LogicalResult ScalarReverse::propagate(Operation *op, Value gradient) {
@@ -176,6 +194,10 @@ LogicalResult ScalarReverse::propagate(Operation *op, Value gradient) {
             isa<arith::ExtFOp>(op)
                 ? Value(arith::TruncFOp::create(builder, loc, type, gradient))
                 : Value(arith::ExtFOp::create(builder, loc, type, gradient)));
+        return success();
+      })
+      .Case([&](math::FPowIOp power) {
+        add(operand(0), mul(gradient, emitPowerSlope(power)));
         return success();
       })
       .Default([&](Operation *) -> LogicalResult {
