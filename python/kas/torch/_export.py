@@ -8,10 +8,13 @@ from __future__ import annotations
 import copy
 import json
 import re
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 from .._errors import need
 from .._module import Module
@@ -30,16 +33,123 @@ class Exported(NamedTuple):
 class _Lifted(nn.Module):
     """A network as a function of its data and of its parameters."""
 
-    def __init__(self, network: nn.Module, names: list[str], count: int):
+    def __init__(self, network: nn.Module, names: list[str], count: int, dropout: bool):
         super().__init__()
         # In a tuple, where PyTorch does not look for parameters.
         self.network = (network,)
         self.names = names
         self.count = count
+        self.dropout = dropout
 
     def forward(self, *arguments: torch.Tensor) -> Any:
         values = dict(zip(self.names, arguments[self.count :]))
-        return torch.func.functional_call(self.network[0], values, arguments[: self.count])
+        data = arguments[: self.count]
+        if not self.dropout:
+            return torch.func.functional_call(self.network[0], values, data)
+        # What comes after the tensors of the network stands for its dropouts.
+        with _Dropouts(list(arguments[self.count + len(self.names) :])):
+            return torch.func.functional_call(self.network[0], values, data)
+
+
+class _Dropouts(TorchFunctionMode):
+    """Multiplies by a tensor of rank 0 in place of each dropout, and keeps their probabilities."""
+
+    def __init__(self, markers: list[torch.Tensor] | None = None):
+        super().__init__()
+        self.markers = None if markers is None else iter(markers)
+        self.probabilities: list[float] = []
+
+    def __enter__(self) -> _Dropouts:
+        # Functions that PyTorch writes in Python, such as attention, call others without the mode.
+        for original, rank in _DROPOUTS.items():
+            setattr(functional, original.__name__, partial(self._drop, rank))
+        functional.scaled_dot_product_attention = self._attend  # type: ignore[assignment]
+        return cast(_Dropouts, super().__enter__())
+
+    def __exit__(self, *exception: Any) -> None:
+        super().__exit__(*exception)
+        for original in _DROPOUTS:
+            setattr(functional, original.__name__, original)
+        functional.scaled_dot_product_attention = _ATTENTION
+
+    def __torch_function__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), keywords: dict[str, Any] | None = None
+    ) -> Any:
+        keywords = keywords or {}
+        if function in _DROPOUTS:
+            return self._drop(_DROPOUTS[function], *arguments, **keywords)
+        if function is _ATTENTION:
+            return self._attend(*arguments, **keywords)
+        if function in _OTHER_DROPOUTS and _is_training(*arguments, **keywords):
+            raise ValueError(f"'{function.__name__}' has no equivalent in kas; use dropout=False, or nn.Dropout")
+        return function(*arguments, **keywords)
+
+    def _mark(self, value: torch.Tensor, probability: float) -> torch.Tensor:
+        self.probabilities.append(float(probability))
+        return value if self.markers is None else value * next(self.markers)
+
+    def _drop(
+        self, rank: int, input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+    ) -> torch.Tensor:
+        if not training or p == 0:
+            return input
+        if not 0 <= p < 1:
+            raise ValueError(f"dropout requires a probability of at least 0 and less than 1, got {p}")
+        if rank == 0:
+            return self._mark(input, p)
+        # Whole channels: of samples, where there are any.
+        channels = 2 if input.dim() == rank + 2 else 1
+        ones = torch.ones_like(input[(slice(None),) * channels + (slice(0, 1),) * (input.dim() - channels)])
+        return input * self._mark(ones, p)
+
+    def _attend(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        attn_mask: torch.Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        scale: float | None = None,
+        enable_gqa: bool = False,
+    ) -> torch.Tensor:
+        if dropout_p == 0:
+            return _ATTENTION(query, key, value, attn_mask, 0.0, is_causal, scale=scale, enable_gqa=enable_gqa)
+        if enable_gqa:
+            raise ValueError("attention with dropout and with groups of queries has no equivalent in kas")
+        scores = (query * (query.shape[-1] ** -0.5 if scale is None else scale)) @ key.transpose(-2, -1)
+        if is_causal:
+            attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+        if attn_mask is not None and attn_mask.dtype == torch.bool:
+            scores = scores.masked_fill(~attn_mask, float("-inf"))
+        elif attn_mask is not None:
+            scores = scores + attn_mask
+        return self._drop(0, torch.softmax(scores, -1), dropout_p) @ value
+
+
+_DROPOUTS = {
+    functional.dropout: 0,
+    functional.dropout1d: 1,
+    functional.dropout2d: 2,
+    functional.dropout3d: 3,
+}
+"""How many dimensions there are after the channels, where whole channels are left out."""
+
+_ATTENTION = functional.scaled_dot_product_attention
+
+_OTHER_DROPOUTS = {functional.alpha_dropout, functional.feature_alpha_dropout, functional.rrelu}
+
+
+def _is_training(*arguments: Any, training: bool = False, **_: Any) -> bool:
+    return training or any(argument is True for argument in arguments[2:])
+
+
+def _train_all_but_normalizations(network: nn.Module) -> None:
+    """Dropout and what looks at `training` as in training, normalizations by their running statistics."""
+    network.train()
+    for module in network.modules():
+        if isinstance(module, (nn.modules.batchnorm._NormBase, KasModule)):
+            module.eval()
 
 
 def _prepare(model: nn.Module, fold_batch_norms: bool) -> nn.Module:
@@ -62,12 +172,17 @@ def _prepare(model: nn.Module, fold_batch_norms: bool) -> nn.Module:
     return model
 
 
-def to_mlir(model: nn.Module, example: Any, *, fold_batch_norms: bool = True) -> Exported:
+def to_mlir(
+    model: nn.Module, example: Any, *, fold_batch_norms: bool = True, dropout: bool = False
+) -> Exported:
     """The network in evaluation mode as MLIR (linalg on tensors), by torch-mlir, for data of the shapes of `example`.
 
     No weights are inside: parameters and buffers are arguments that say their names, so that `kas-extract` finds the
     layers: `exported.module.run("kas-extract")`. `exported.module.compile("forward")` compiles it; the function takes
-    the data and `exported.tensors`.
+    the data and `exported.tensors`. Buffers have the attribute `kas.constant`: training leaves them as they are.
+
+    `dropout`: the network as in training, but for normalizations, with `kas.dropout` for `nn.Dropout`, `Dropout1d` to
+    `Dropout3d`, their functions and the dropout of attention: for `-kas-training-step`.
 
     Raises `kas.MissingExtraError` without torch-mlir, `ValueError` when it cannot express the network.
     """
@@ -82,7 +197,12 @@ def to_mlir(model: nn.Module, example: Any, *, fold_batch_norms: bool = True) ->
     tensors = {name: tensor.detach() for name, tensor in network.named_parameters()}
     # Evaluation never reads how many batches there were.
     tensors |= {name: value for name, value in network.named_buffers() if not name.endswith("num_batches_tracked")}
-    lifted = _Lifted(network, list(tensors), len(data)).eval()
+    lifted = _Lifted(network, list(tensors), len(data), dropout).eval()
+    probabilities: list[float] = []
+    if dropout:
+        _train_all_but_normalizations(network)
+        probabilities = _find_dropouts(network, data)
+    markers = [torch.ones(()) for _ in probabilities]
     fast_path = torch.backends.mha.get_fastpath_enabled()
     try:
         # Attention as products and a softmax.
@@ -90,25 +210,45 @@ def to_mlir(model: nn.Module, example: Any, *, fold_batch_norms: bool = True) ->
         with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
             text = str(
                 importer.export_and_import(
-                    lifted, *data, *tensors.values(), output_type="linalg-on-tensors", func_name="forward"
+                    lifted, *data, *tensors.values(), *markers, output_type="linalg-on-tensors", func_name="forward"
                 )
             )
     except Exception as error:
         raise ValueError(f"torch-mlir cannot express this network: {type(error).__name__}: {error}") from error
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
-    return Exported(Module(_name_arguments(text, len(data), list(tensors)), "<network>"), tensors)
+    attributes = [{"kas.name": f"input{index or ''}"} for index in range(len(data))]
+    trained = {name for name, _ in network.named_parameters()}
+    for name in tensors:
+        attributes.append({"kas.name": name})
+        if name not in trained and not name.endswith((".running_mean", ".running_var")):
+            attributes[-1]["kas.constant"] = None
+    attributes += [{"kas.dropout": probability} for probability in probabilities]
+    exported = Module(_set_attributes(text, attributes), "<network>")
+    return Exported(exported.run("kas-mark-dropout") if dropout else exported, tensors)
 
 
-def _name_arguments(text: str, num_data: int, names: list[str]) -> str:
-    inputs = ["input"] + [f"input{index}" for index in range(1, num_data)]
+def _find_dropouts(network: nn.Module, data: tuple[Any, ...]) -> list[float]:
+    """The probabilities of the dropouts, in the order in which they are applied."""
+    state = {name: value.clone() for name, value in network.named_buffers()}
+    with torch.no_grad(), torch.random.fork_rng(devices=[]), _Dropouts() as dropouts:
+        torch.func.functional_call(network, state, data)
+    return dropouts.probabilities
+
+
+def _set_attributes(text: str, attributes: list[dict[str, Any]]) -> str:
+    """`text` with the attributes of the arguments of its function; `None` stands for no value."""
     start = text.index("func.func @forward(")
     end = text.index("{", text.index("->", start))
-    arguments, count = re.subn(
-        r"(%arg(\d+): tensor<[^>]*>)",
-        lambda match: f"{match[1]} {{kas.name = {json.dumps((inputs + names)[int(match[2])], ensure_ascii=False)}}}",
-        text[start:end],
-    )
-    if count != len(inputs) + len(names):
-        raise ValueError(f"torch-mlir made a function of {count} arguments, expected {len(inputs) + len(names)}")
+
+    def write(match: re.Match[str]) -> str:
+        entries = [
+            name if value is None else f"{name} = {json.dumps(value, ensure_ascii=False)}"
+            for name, value in attributes[int(match[2])].items()
+        ]
+        return f"{match[1]} {{{', '.join(entries)}}}"
+
+    arguments, count = re.subn(r"(%arg(\d+): tensor<[^>]*>)", write, text[start:end])
+    if count != len(attributes):
+        raise ValueError(f"torch-mlir made a function of {count} arguments, expected {len(attributes)}")
     return text[:start] + arguments + text[end:]
