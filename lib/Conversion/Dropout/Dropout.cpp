@@ -30,8 +30,8 @@ public:
       : builder(builder), loc(loc) {}
 
   Value constant(uint32_t value) {
-    return arith::ConstantOp::create(
-        builder, loc, builder.getI32IntegerAttr(int32_t(value)));
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getI32IntegerAttr(int32_t(value)));
   }
   /// The first word.
   Value draw(std::array<Value, 4> counter, std::array<Value, 2> key);
@@ -110,33 +110,32 @@ void kas::lowerDropout(RewriterBase &rewriter, DropoutOp op) {
              ArrayRef{at}, ArrayRef{one}, ArrayRef{one}),
          all});
   }
-  Value result = TensorEmitter(rewriter, loc, type)
-                     .map(inputs, [&](OpBuilder &builder, Location loc,
-                                      ValueRange v) -> Value {
-                       PhiloxEmitter philox(builder, loc);
-                       Type word = builder.getI32Type();
-                       Value position =
-                           emitPosition(builder, loc, type.getShape());
-                       Value low = arith::TruncIOp::create(builder, loc, word,
-                                                           position);
-                       Value half = arith::ConstantOp::create(
-                           builder, loc, builder.getI64IntegerAttr(32));
-                       Value high = arith::TruncIOp::create(
-                           builder, loc, word,
-                           arith::ShRUIOp::create(builder, loc, position,
-                                                  half));
-                       Value drawn = philox.draw(
-                           {low, high, philox.constant(*op.getStream()),
-                            philox.constant(0)},
-                           {emitKey(builder, loc, v[1]),
-                            emitKey(builder, loc, v[2])});
-                       Value stays = arith::CmpIOp::create(
-                           builder, loc, arith::CmpIPredicate::uge, drawn,
-                           philox.constant(bound));
-                       return arith::SelectOp::create(
-                           builder, loc, stays,
-                           scale(builder, loc, v[0], 1 / (1 - probability)),
-                           makeConstant(builder, loc, v[0].getType(), 0));
-                     });
+  Value result =
+      TensorEmitter(rewriter, loc, type)
+          .map(inputs,
+               [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+                 PhiloxEmitter philox(builder, loc);
+                 Type word = builder.getI32Type();
+                 Value position = emitPosition(builder, loc, type.getShape());
+                 Value low =
+                     arith::TruncIOp::create(builder, loc, word, position);
+                 Value half = arith::ConstantOp::create(
+                     builder, loc, builder.getI64IntegerAttr(32));
+                 Value high = arith::TruncIOp::create(
+                     builder, loc, word,
+                     arith::ShRUIOp::create(builder, loc, position, half));
+                 Value drawn =
+                     philox.draw({low, high, philox.constant(*op.getStream()),
+                                  philox.constant(0)},
+                                 {emitKey(builder, loc, v[1]),
+                                  emitKey(builder, loc, v[2])});
+                 Value stays = arith::CmpIOp::create(
+                     builder, loc, arith::CmpIPredicate::uge, drawn,
+                     philox.constant(bound));
+                 return arith::SelectOp::create(
+                     builder, loc, stays,
+                     scale(builder, loc, v[0], 1 / (1 - probability)),
+                     makeConstant(builder, loc, v[0].getType(), 0));
+               });
   rewriter.replaceOp(op, result);
 }

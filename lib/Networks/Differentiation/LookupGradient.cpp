@@ -22,7 +22,9 @@ using namespace kas::networks;
 /// The element of a table that the body yields.
 static tensor::ExtractOp getLookup(linalg::LinalgOp op) {
   Block *body = op.getBlock();
-  return body->getTerminator()->getOperand(0).getDefiningOp<tensor::ExtractOp>();
+  return body->getTerminator()
+      ->getOperand(0)
+      .getDefiningOp<tensor::ExtractOp>();
 }
 
 Value kas::networks::getLookupTable(linalg::LinalgOp op,
@@ -43,9 +45,9 @@ Value kas::networks::getLookupTable(linalg::LinalgOp op,
                 llvm::none_of(step.getOperands(), [&](Value operand) {
                   return tables.contains(operand);
                 });
-  bool readsOperands =
-      llvm::any_of(op->getOperands(),
-                   [&](Value operand) { return tables.contains(operand); });
+  bool readsOperands = llvm::any_of(op->getOperands(), [&](Value operand) {
+    return tables.contains(operand);
+  });
   return isOnly && !readsOperands ? lookup.getTensor() : nullptr;
 }
 
@@ -96,17 +98,17 @@ Value ScatterBuilder::emitElement(OpBuilder &builder, ArrayRef<Value> indices,
   IRMapping mapping;
   for (OpOperand *operand : op.getDpsInputOperands()) {
     AffineMap map = op.getMatchingIndexingMap(operand);
-    SmallVector<Value> at = llvm::map_to_vector(
-        map.getResults(), [&](AffineExpr result) -> Value {
+    SmallVector<Value> at =
+        llvm::map_to_vector(map.getResults(), [&](AffineExpr result) -> Value {
           if (auto dimension = dyn_cast<AffineDimExpr>(result))
             return indices[dimension.getPosition()];
           return affine::AffineApplyOp::create(
               builder, loc, AffineMap::get(map.getNumDims(), 0, result),
               indices);
         });
-    mapping.map(op.getMatchingBlockArgument(operand),
-                Value(tensor::ExtractOp::create(builder, loc, operand->get(),
-                                                at)));
+    mapping.map(
+        op.getMatchingBlockArgument(operand),
+        Value(tensor::ExtractOp::create(builder, loc, operand->get(), at)));
   }
   // The forward operation has looked at what is asserted.
   for (Operation &step : op.getBlock()->without_terminator()) {

@@ -27,8 +27,7 @@ mlir::Value getLookupTable(mlir::linalg::LinalgOp op,
 /// The gradient by the table, given that by the result: loops over the result
 /// that add each element to where it came from, in a fixed order.
 mlir::Value emitLookupGradient(mlir::OpBuilder &builder,
-                               mlir::linalg::LinalgOp op,
-                               mlir::Value gradient);
+                               mlir::linalg::LinalgOp op, mlir::Value gradient);
 
 } // namespace kas::networks
 

@@ -137,8 +137,7 @@ Value ScalarReverse::emitPowerSlope(math::FPowIOp op) {
   Value x = get(op.getLhs()), exponent = get(op.getRhs());
   Value one = arith::ConstantOp::create(
       builder, loc, builder.getIntegerAttr(exponent.getType(), 1));
-  Value factor =
-      arith::SIToFPOp::create(builder, loc, x.getType(), exponent);
+  Value factor = arith::SIToFPOp::create(builder, loc, x.getType(), exponent);
   return mul(factor,
              make<math::FPowIOp>(x, make<arith::SubIOp>(exponent, one)));
 }

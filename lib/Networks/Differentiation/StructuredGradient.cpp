@@ -58,7 +58,8 @@ private:
   FailureOr<Value> emitInitGradient(const Body &body);
   FailureOr<Value> emitInputGradient(const Body &body);
   /// The body up to its term, for the elements `arguments` of the inputs; the
-  /// values of the body are in `mapping` then.
+  /// values of the body are in `mapping` then. `nested` is in an operation with
+  /// the same loops, so that `linalg.index` is the same, too.
   Value cloneTerm(OpBuilder &nested, const Body &body, ValueRange arguments,
                   IRMapping &mapping);
   /// The gradient of a maximum, shared out among the elements that equal it.
@@ -329,9 +330,6 @@ FailureOr<OperandGradient> StructuredReverse::run() {
   if (op->getNumResults() != 1 || !op.hasPureTensorSemantics())
     return op->emitError("to differentiate, requires an operation on tensors "
                          "with one result");
-  if (op.hasIndexSemantics())
-    return op->emitError(
-        "to differentiate, requires a body without 'linalg.index'");
   if (isRectifier())
     return OperandGradient{operand.get(), emitRectifierGradient()};
   FailureOr<Body> body = matchBody();

@@ -19,10 +19,9 @@ using namespace kas::networks;
 /// What the only use of `marker` multiplies by it; null where that is no
 /// multiplication of all elements of one tensor.
 static OpOperand *getFactor(BlockArgument marker) {
-  auto product =
-      marker.hasOneUse()
-          ? dyn_cast<linalg::GenericOp>(*marker.getUsers().begin())
-          : nullptr;
+  auto product = marker.hasOneUse()
+                     ? dyn_cast<linalg::GenericOp>(*marker.getUsers().begin())
+                     : nullptr;
   if (!product || product.getNumDpsInputs() != 2 ||
       product->getNumResults() != 1 || product.getNumReductionLoops() != 0)
     return nullptr;

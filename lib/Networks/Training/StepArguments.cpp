@@ -47,11 +47,10 @@ findData(func::FuncOp function, const TrainingStepOptions &options) {
     return SmallVector<unsigned>{0};
   SmallVector<unsigned> positions;
   for (const std::string &name : options.data) {
-    auto found =
-        llvm::find_if(llvm::seq<unsigned>(function.getNumArguments()),
-                      [&](unsigned index) {
-                        return getArgumentName(function, index) == name;
-                      });
+    auto found = llvm::find_if(
+        llvm::seq<unsigned>(function.getNumArguments()), [&](unsigned index) {
+          return getArgumentName(function, index) == name;
+        });
     if (found == llvm::seq<unsigned>(function.getNumArguments()).end() ||
         llvm::is_contained(positions, *found))
       return function.emitError("to train, requires data that are arguments "
@@ -64,8 +63,7 @@ findData(func::FuncOp function, const TrainingStepOptions &options) {
 }
 
 /// Fails where two names of the step's arguments or results would be the same.
-static LogicalResult checkNames(func::FuncOp function,
-                                ArrayRef<unsigned> data,
+static LogicalResult checkNames(func::FuncOp function, ArrayRef<unsigned> data,
                                 const TrainingStepOptions &options) {
   llvm::StringSet<llvm::BumpPtrAllocator> names;
   for (StringRef added :
@@ -93,8 +91,7 @@ static LogicalResult checkType(func::FuncOp function, unsigned index,
                                bool isData, Type element) {
   Type type = function.getArgumentTypes()[index];
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (tensor && tensor.hasStaticShape() &&
-      tensor.getElementType() == element)
+  if (tensor && tensor.hasStaticShape() && tensor.getElementType() == element)
     return success();
   if (!tensor || !tensor.hasStaticShape() ||
       !tensor.getElementType().isSignlessInteger())

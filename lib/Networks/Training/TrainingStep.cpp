@@ -136,7 +136,8 @@ void StepBuilder::emitUpdates(Value stepSize,
     for (StringRef kind : kinds)
       state.push_back(insertArgument(
           step.getNumArguments(), parameter.getType(),
-          getArgumentName(step, parameter.getArgNumber()) + "." + kind, "zeros"));
+          getArgumentName(step, parameter.getArgNumber()) + "." + kind,
+          "zeros"));
   Value steps, counted;
   if (OptimizerEmitter::countsSteps(options)) {
     steps = insertArgument(step.getNumArguments(), stepSize.getType(), "step",

@@ -172,8 +172,8 @@ static LogicalResult verifyTrainingAttribute(Operation *op, unsigned argument,
                                              NamedAttribute attribute) {
   StringRef name = attribute.getName();
   auto number = dyn_cast<FloatAttr>(attribute.getValue());
-  bool isNumber = number && number.getValue().isFinite() &&
-                  !number.getValue().isNegative();
+  bool isNumber =
+      number && number.getValue().isFinite() && !number.getValue().isNegative();
   StringRef expected;
   if (name == weightDecayAttrName && !isNumber) // A16
     expected = "a number of at least 0";
@@ -199,10 +199,10 @@ LogicalResult KasDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   if (name != argumentNameAttrName && name != initializerAttrName) // A1
     return op->emitError() << "expected no attribute of dialect kas but "
                            << argumentNameAttrName << ", "
-                           << initializerAttrName << ", "
-                           << weightDecayAttrName << ", " << constantAttrName
-                           << " and " << dropoutAttrName << " on argument "
-                           << argument << ", got " << name;
+                           << initializerAttrName << ", " << weightDecayAttrName
+                           << ", " << constantAttrName << " and "
+                           << dropoutAttrName << " on argument " << argument
+                           << ", got " << name;
   auto text = dyn_cast<StringAttr>(attribute.getValue());
   if (!text) // A13, A14
     return op->emitError() << "expected a string as " << name << " of argument "

@@ -50,12 +50,14 @@ def Kas_Dialect : Dialect {
 
     Those of arguments of functions: `kas.name`, the name by which files and other functions refer to the
     argument, such as `conv1.weight`; `kas.init`, how to fill it when no file does: `zeros`, `ones`,
-    `constant(V)`, `normal(S)`, `uniform(B)`, `positive(V)` or `kaiming(F)`; and `kas.weight_decay`, how much of
-    it `-kas-training-step` takes away. Results of functions have `kas.name`, too.
+    `constant(V)`, `normal(S)`, `uniform(B)`, `positive(V)` or `kaiming(F)`; and for `-kas-training-step`
+    `kas.weight_decay`, how much of it a step takes away, and `kas.constant`, that it is not trained. For
+    `-kas-mark-dropout` it has `kas.dropout`, a probability. Results of functions have `kas.name`, too.
 
     Constraints:
     - A1: an operation has no attribute of this dialect but those of the table, a function's argument none but
-      `kas.name`, `kas.init` and `kas.weight_decay`, a function's result none but `kas.name`.
+      `kas.name`, `kas.init`, `kas.weight_decay`, `kas.constant` and `kas.dropout`, a function's result none but
+      `kas.name`.
     - A2: `kas.site` is a dictionary of one symbol, `space` or `kernel`, a `binding` of type `i64`, and optionally
       a string `name` and a unit `attention`, on a linalg operation.
     - A3: `kas.layer` is a string, on a linalg operation.
@@ -72,6 +74,8 @@ def Kas_Dialect : Dialect {
     - A14: `kas.init` is one of the texts above.
     - A15: `kas.full_rank_at` is an array of numbers of bindings, from 0 on, on a `kas.operator`.
     - A16: `kas.weight_decay` is a finite floating-point number of at least 0.
+    - A17: `kas.constant` is a unit attribute.
+    - A18: `kas.dropout` is a floating-point number of at least 0 and less than 1.
 
     Bytecode has the version of the dialect, which is 1.0; what was written before there was a version is read,
     and what a newer major version wrote is refused.

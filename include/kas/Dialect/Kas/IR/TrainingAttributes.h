@@ -21,8 +21,8 @@ namespace kas {
 inline constexpr llvm::StringLiteral weightDecayAttrName = "kas.weight_decay";
 /// On an argument that is not trained, such as a mask.
 inline constexpr llvm::StringLiteral constantAttrName = "kas.constant";
-/// On an argument of rank 0: multiplication by it stands for a dropout with this
-/// probability (`-kas-mark-dropout`).
+/// On an argument of rank 0: multiplication by it stands for a dropout with
+/// this probability (`-kas-mark-dropout`).
 inline constexpr llvm::StringLiteral dropoutAttrName = "kas.dropout";
 
 } // namespace kas
