@@ -9,7 +9,7 @@ import copy
 import json
 import re
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -64,10 +64,11 @@ class _Dropouts(TorchFunctionMode):
         for original, rank in _DROPOUTS.items():
             setattr(functional, original.__name__, partial(self._drop, rank))
         functional.scaled_dot_product_attention = self._attend  # type: ignore[assignment]
-        return cast(_Dropouts, super().__enter__())
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
 
     def __exit__(self, *exception: Any) -> None:
-        super().__exit__(*exception)
+        super().__exit__(*exception)  # type: ignore[no-untyped-call]
         for original in _DROPOUTS:
             setattr(functional, original.__name__, original)
         functional.scaled_dot_product_attention = _ATTENTION
@@ -172,9 +173,7 @@ def _prepare(model: nn.Module, fold_batch_norms: bool) -> nn.Module:
     return model
 
 
-def to_mlir(
-    model: nn.Module, example: Any, *, fold_batch_norms: bool = True, dropout: bool = False
-) -> Exported:
+def to_mlir(model: nn.Module, example: Any, *, fold_batch_norms: bool = True, dropout: bool = False) -> Exported:
     """The network in evaluation mode as MLIR (linalg on tensors), by torch-mlir, for data of the shapes of `example`.
 
     No weights are inside: parameters and buffers are arguments that say their names, so that `kas-extract` finds the
@@ -217,7 +216,7 @@ def to_mlir(
         raise ValueError(f"torch-mlir cannot express this network: {type(error).__name__}: {error}") from error
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
-    attributes = [{"kas.name": f"input{index or ''}"} for index in range(len(data))]
+    attributes: list[dict[str, Any]] = [{"kas.name": f"input{index or ''}"} for index in range(len(data))]
     trained = {name for name, _ in network.named_parameters()}
     for name in tensors:
         attributes.append({"kas.name": name})

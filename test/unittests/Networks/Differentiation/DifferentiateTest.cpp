@@ -414,6 +414,25 @@ TEST_F(DifferentiateTest, TensorOperations) {
   EXPECT_EQ(slopes.cornered, 0u);
 }
 
+/// What depends on the place, such as the divisors of means at borders.
+TEST_F(DifferentiateTest, Places) {
+  checkText(
+      makeFunction("tensor<3x4xf32>", "tensor<3x4xf32>", "tensor<3x4xf32>", R"(
+    %r = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>],
+        iterator_types = ["parallel", "parallel"]} ins(%x, %w : tensor<3x4xf32>, tensor<3x4xf32>) outs(%empty : tensor<3x4xf32>) {
+    ^bb0(%u: f32, %v: f32, %o: f32):
+      %b = linalg.index 1 : index
+      %one = arith.constant 1 : index
+      %n = arith.addi %b, %one : index
+      %i = arith.index_cast %n : index to i32
+      %c = arith.sitofp %i : i32 to f32
+      %p = arith.mulf %u, %v : f32
+      %q = arith.divf %p, %c : f32
+      linalg.yield %q : f32
+    } -> tensor<3x4xf32>)"));
+  EXPECT_EQ(slopes.cornered, 0u);
+}
+
 /// Rows of a table, some of them more than once.
 TEST_F(DifferentiateTest, Lookups) {
   checkText(makeFunction("tensor<4x3xf32>", "tensor<2x5x3xf32>",

@@ -55,8 +55,7 @@ SmallVector<Tensor> DropoutTest::run(double probability, float seed, float step,
                                      unsigned stream, unsigned threads,
                                      bool wantsGradient) {
   // An operation before and one after it, so that there is something to fuse.
-  auto module = parseSourceString<ModuleOp>(
-      llvm::formatv(R"(
+  auto module = parseSourceString<ModuleOp>(llvm::formatv(R"(
     func.func @f(%x: tensor<{0}x{1}xf32>, %s: tensor<2xf32>) -> tensor<{0}x{1}xf32> {{
       %e = tensor.empty() : tensor<{0}x{1}xf32>
       %a = linalg.add ins(%x, %x : tensor<{0}x{1}xf32>, tensor<{0}x{1}xf32>)
@@ -67,9 +66,10 @@ SmallVector<Tensor> DropoutTest::run(double probability, float seed, float step,
           outs(%e : tensor<{0}x{1}xf32>) -> tensor<{0}x{1}xf32>
       return %z : tensor<{0}x{1}xf32>
     })",
-                    rows, columns, probability, stream)
-          .str(),
-      &context);
+                                                          rows, columns,
+                                                          probability, stream)
+                                                .str(),
+                                            &context);
   EXPECT_TRUE(module);
   std::string name = "f";
   if (wantsGradient) {

@@ -165,8 +165,7 @@ static std::optional<Binding> findBinding(OperatorOp op) {
         binding.push_back(symbols.getName(index) == "N" ? 2 : 4);
       }
     }
-    if (succeeded(
-            verifyBinding(op, binding, [&] { return op.emitError(); })))
+    if (succeeded(verifyBinding(op, binding, [&] { return op.emitError(); })))
       return binding;
   }
   return std::nullopt;
@@ -195,7 +194,7 @@ TEST_F(ExactGradientTest, NamedOperators) {
 }
 
 TEST_F(ExactGradientTest, RandomOperators) {
-  unsigned count = getNumOperators(3, 200);
+  unsigned count = getNumOperators(15, 200);
   RandomOperatorOptions options;
   options.maxPoints = 1500;
   for (uint64_t seed = getFirstSeed(); seed < getFirstSeed() + count; ++seed) {
