@@ -43,10 +43,17 @@ Contraction Rearrangement::apply(const Contraction &contraction,
 int64_t Rearrangement::getTime(const Contraction &contraction) const {
   // A load and a store of a single element, and what they wait for.
   constexpr int64_t elementTime = 4;
-  int64_t elements = 1;
-  for (unsigned loop : outputLoops)
-    elements *= contraction.loops[loop].extent;
-  return outputLoops.empty() ? 0 : elements * elementTime;
+  auto count = [&](ArrayRef<unsigned> loops) {
+    int64_t elements = 1;
+    for (unsigned loop : loops)
+      elements *= contraction.loops[loop].extent;
+    return elements;
+  };
+  int64_t elements = outputLoops.empty() ? 0 : count(outputLoops);
+  for (const Copy &copy : copies)
+    if (!copy.isPrepared)
+      elements += count(copy.loops);
+  return elements * elementTime;
 }
 
 namespace {
@@ -76,6 +83,7 @@ public:
 private:
   std::optional<unsigned> getLastLoop() const;
   SmallVector<unsigned> getColumnsLast() const;
+  bool isSmall(unsigned number, int64_t elements) const;
   void addCopies(Rearrangement &rearrangement, unsigned vectorLoop) const;
 
   const Contraction &contraction;
@@ -184,6 +192,24 @@ SmallVector<unsigned> Finder::getColumnsLast() const {
   return order;
 }
 
+/// Whether a copy of an input at each call, of so many elements, takes little
+/// time, and all of them exist.
+bool Finder::isSmall(unsigned number, int64_t elements) const {
+  constexpr int64_t leastUses = 64;
+  int64_t points = 1;
+  for (const Contraction::Loop &loop : contraction.loops)
+    points *= loop.extent;
+  const Contraction::Input &input = contraction.inputs[number];
+  SmallVector<Interval> ranges = contraction.getRanges();
+  return elements <= points / leastUses &&
+         llvm::all_of(llvm::zip_equal(input.indices, getShape(input)),
+                      [&](auto entry) {
+                        auto [expr, size] = entry;
+                        Interval interval = getInterval(expr, ranges);
+                        return interval.lower >= 0 && interval.upper < size;
+                      });
+}
+
 /// Copies of the weights that vectors along `vectorLoop` or sums of loops
 /// cannot read as they are.
 void Finder::addCopies(Rearrangement &rearrangement,
@@ -192,9 +218,10 @@ void Finder::addCopies(Rearrangement &rearrangement,
   for (unsigned number = 1; number < inputs.size(); ++number) {
     const LoopStrides &input = inputs[number];
     std::optional<int64_t> step = input.strides[vectorLoop];
-    if (!prepared[number] || (input.isLinear && (*step == 0 || *step == 1)))
+    if (input.isLinear && (*step == 0 || *step == 1))
       continue;
-    Rearrangement::Copy copy{number, {}};
+    bool isPrepared = !prepared.empty() && prepared[number];
+    Rearrangement::Copy copy{number, {}, isPrepared};
     for (bool isReduction : {false, true})
       for (unsigned loop = 0; loop < numLoops; ++loop)
         if (contraction.loops[loop].isReduction == isReduction &&
@@ -205,7 +232,7 @@ void Finder::addCopies(Rearrangement &rearrangement,
     int64_t elements = 1;
     for (unsigned loop : copy.loops)
       elements *= contraction.loops[loop].extent;
-    if (elements <= maxElements)
+    if (isPrepared ? elements <= maxElements : isSmall(number, elements))
       rearrangement.copies.push_back(std::move(copy));
   }
 }

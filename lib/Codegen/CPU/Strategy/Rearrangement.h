@@ -25,6 +25,8 @@ struct Rearrangement {
   struct Copy {
     unsigned input;
     llvm::SmallVector<unsigned> loops;
+    /// Whether it is made ahead of the calls.
+    bool isPrepared = true;
   };
   llvm::SmallVector<Copy> copies;
   /// The loops that are the dimensions of the output before it is transposed;
@@ -38,12 +40,14 @@ struct Rearrangement {
   /// `contraction` on what the copies and the output are then.
   Contraction apply(const Contraction &contraction,
                     mlir::ValueRange copied) const;
-  /// What transposing takes at each call, in halves of a cycle.
+  /// What transposing, and copying what is not prepared, takes at each call, in
+  /// halves of a cycle.
   int64_t getTime(const Contraction &contraction) const;
 };
 
 /// What to try for `contraction`, whose first input is the data, where it does
-/// not suit as it is: at most two. Only inputs that are `prepared` are copied.
+/// not suit as it is: at most two. Only inputs that are `prepared`, or have few
+/// elements for what is computed, are copied.
 llvm::SmallVector<Rearrangement>
 getRearrangements(const Contraction &contraction, mlir::MemRefType output,
                   llvm::ArrayRef<bool> prepared);
