@@ -145,8 +145,7 @@ PlanCost WeightGroups::getCost(const StageShape &shape,
   cost.stages = 1;
   if (options.cost == StageCost::TrainingTime && shape.hasData)
     cost.macs = llvm::SaturatingAdd(
-        cost.macs,
-        llvm::SaturatingMultiply(3 * trainingTraffic, cost.traffic));
+        cost.macs, llvm::SaturatingMultiply(3 * trainingTraffic, cost.traffic));
   for (const GroupOperand &operand : operands) {
     PlanCost ofOperand;
     if (operand.isStage) {

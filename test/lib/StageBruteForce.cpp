@@ -288,9 +288,9 @@ private:
       uint32_t taken = next.weights & ~done.weights;
       Operands start;
       bool countsTraffic = cost == StageCost::TrainingTime;
-      start.cost = Cost(
-          countsTraffic ? 3 * trainingTraffic * (elements + size) : 0,
-          elements + size, 1);
+      start.cost =
+          Cost(countsTraffic ? 3 * trainingTraffic * (elements + size) : 0,
+               elements + size, 1);
       start.count = 1;
       forEachOperands(
           taken, sums, above & ~cut, false, start,

@@ -29,8 +29,8 @@ public:
   InnerProductEmitter(OpBuilder &builder, Location loc,
                       const InnerProductPlan &plan, Value output,
                       const ContractionTarget &target, int64_t threads)
-      : LoopEmitter(builder, loc), plan(plan), target(target),
-        threads(threads), output(output), indices(plan.loops.size()) {}
+      : LoopEmitter(builder, loc), plan(plan), target(target), threads(threads),
+        output(output), indices(plan.loops.size()) {}
 
   void emit();
 
@@ -103,8 +103,8 @@ void InnerProductEmitter::emit() {
     inputs.push_back(flatten(input.buffer, input.size));
   if (!plan.hasBlocks())
     return emitBlock();
-  Value zero = arith::ConstantOp::create(builder, loc,
-                                         builder.getF32FloatAttr(0));
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
   linalg::FillOp::create(builder, loc, zero, output);
   serialLoop(plan.loops[plan.reductions.front()].extent, plan.block,
              [&](Value start) {
@@ -171,8 +171,7 @@ Value InnerProductEmitter::addUp(Value sum) {
 }
 
 void InnerProductEmitter::emitTile() {
-  SmallVector<Value> sums(plan.getNumSums(),
-                          zeros(getVectorType(plan.lanes)));
+  SmallVector<Value> sums(plan.getNumSums(), zeros(getVectorType(plan.lanes)));
   SmallVector<Guard> ready;
   for (const Guard &guard : plan.guards)
     if (isKnown(guard.expr, 0))
@@ -190,8 +189,8 @@ void InnerProductEmitter::emitTile() {
     Value place = evaluate(plan.output);
     if (plan.hasBlocks())
       sum = arith::AddFOp::create(
-          builder, loc,
-          memref::LoadOp::create(builder, loc, flatOutput, place), sum);
+          builder, loc, memref::LoadOp::create(builder, loc, flatOutput, place),
+          sum);
     memref::StoreOp::create(builder, loc, sum, flatOutput, place);
   });
 }
@@ -203,10 +202,9 @@ void InnerProductEmitter::emitTile() {
 bool InnerProductEmitter::isKnown(AffineExpr expr, unsigned level) const {
   if (expr.isFunctionOfDim(plan.vectorLoop))
     return false;
-  return llvm::none_of(ArrayRef(plan.reductions).drop_front(level),
-                       [&](unsigned loop) {
-                         return expr.isFunctionOfDim(loop);
-                       });
+  return llvm::none_of(
+      ArrayRef(plan.reductions).drop_front(level),
+      [&](unsigned loop) { return expr.isFunctionOfDim(loop); });
 }
 
 /// `body` where the guards hold, else `sums`.
@@ -216,12 +214,12 @@ InnerProductEmitter::emitGuarded(ArrayRef<Guard> guards, ValueRange sums,
   Value condition;
   for (const Guard &guard : guards) {
     // A negative number is a large one without its sign.
-    Value holds = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::ult, evaluate(guard.expr),
-        constant(guard.extent));
-    condition = condition ? arith::AndIOp::create(builder, loc, condition,
-                                                  holds)
-                          : holds;
+    Value holds =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                              evaluate(guard.expr), constant(guard.extent));
+    condition = condition
+                    ? arith::AndIOp::create(builder, loc, condition, holds)
+                    : holds;
   }
   if (!condition)
     return body();
@@ -262,15 +260,13 @@ SmallVector<Value> InnerProductEmitter::emitReduction(unsigned level,
         builder, loc, upper,
         arith::SubIOp::create(builder, loc, constant(guard.extent), rest));
   }
-  auto op =
-      scf::ForOp::create(builder, loc, lower, upper, constant(1), sums);
+  auto op = scf::ForOp::create(builder, loc, lower, upper, constant(1), sums);
   op->setAttr("loop_annotation", getFinishedLoop(builder.getContext()));
   OpBuilder::InsertionGuard insertion(builder);
   builder.setInsertionPointToStart(op.getBody());
   Value index = op.getInductionVar();
   indices[loop].start =
-      isBlock ? arith::AddIOp::create(builder, loc, blockStart, index)
-              : index;
+      isBlock ? arith::AddIOp::create(builder, loc, blockStart, index) : index;
   ValueRange carried = op.getRegionIterArgs();
   scf::YieldOp::create(builder, loc, emitGuarded(ready, carried, [&] {
                          return emitReduction(level + 1, carried);
@@ -380,8 +376,7 @@ Value InnerProductEmitter::load(const InnerProductPlan::Input &input,
   VectorType type = getVectorType(plan.lanes);
   if (!input.isVector)
     value = vector::BroadcastOp::create(
-        builder, loc, type,
-        memref::LoadOp::create(builder, loc, flat, place));
+        builder, loc, type, memref::LoadOp::create(builder, loc, flat, place));
   else if (mask)
     value = vector::MaskedLoadOp::create(builder, loc, type, flat, place, mask,
                                          zeros(type));
@@ -400,8 +395,7 @@ SmallVector<Value> InnerProductEmitter::emitStep(ValueRange start) {
   const Index &index = indices[plan.vectorLoop];
   int64_t tail = plan.lanes;
   if (!index.start)
-    tail = std::min(
-        tail, plan.loops[plan.vectorLoop].extent - index.offset);
+    tail = std::min(tail, plan.loops[plan.vectorLoop].extent - index.offset);
   // Where no input needs it, one of them is masked, so that products are zero.
   bool isGuarded = llvm::any_of(plan.inputs, [](const auto &input) {
     return input.isGuarded && input.isVector;
@@ -417,14 +411,13 @@ SmallVector<Value> InnerProductEmitter::emitStep(ValueRange start) {
     Value product, last;
     bool needsMask = lanes.mask && !isGuarded;
     for (auto [input, flat] : llvm::zip_equal(plan.inputs, inputs)) {
-      bool isMasked = input.isVector && (input.isGuarded || needsMask ||
-                                         tail < plan.lanes);
+      bool isMasked =
+          input.isVector && (input.isGuarded || needsMask || tail < plan.lanes);
       needsMask &= !isMasked;
       Value factor = load(input, flat, isMasked ? lanes.mask : Value());
       if (last)
-        product = product
-                      ? arith::MulFOp::create(builder, loc, product, last)
-                      : last;
+        product =
+            product ? arith::MulFOp::create(builder, loc, product, last) : last;
       last = factor;
     }
     sums.push_back(product ? multiplyAdd(product, last, sum, target.hasFMA)
@@ -434,8 +427,7 @@ SmallVector<Value> InnerProductEmitter::emitStep(ValueRange start) {
 }
 
 void kas::codegen::emitInnerProducts(OpBuilder &builder, Location loc,
-                                     const InnerProductPlan &plan,
-                                     Value output,
+                                     const InnerProductPlan &plan, Value output,
                                      const ContractionTarget &target,
                                      int64_t threads) {
   InnerProductEmitter(builder, loc, plan, output, target, threads).emit();

@@ -83,7 +83,7 @@ Value LoopEmitter::apply(AffineExpr expr, ArrayRef<Value> operands) {
 }
 
 Value LoopEmitter::testLanes(Value start, ArrayRef<int64_t> steps,
-                                    int64_t extent) {
+                             int64_t extent) {
   // Of 32 bits: as many lanes as the data.
   int64_t lanes = steps.size();
   auto type = VectorType::get({lanes}, builder.getI32Type());

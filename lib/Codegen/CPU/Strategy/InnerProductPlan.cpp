@@ -80,8 +80,7 @@ static std::optional<InnerProductPlan> begin(const Contraction &contraction,
 
 /// Replaces `outer * extent of inner + inner` by one loop in the place of
 /// `inner` where all tensors step through both as if they were one.
-static bool mergeLoops(InnerProductPlan &plan, unsigned outer,
-                       unsigned inner) {
+static bool mergeLoops(InnerProductPlan &plan, unsigned outer, unsigned inner) {
   int64_t extent = plan.loops[inner].extent;
   auto areOne = [&](AffineExpr expr) {
     auto outerStep = getCoefficient(expr, outer);
@@ -275,11 +274,11 @@ void TileChooser::run() {
       llvm::divideCeil(plan.loops[plan.vectorLoop].extent, plan.lanes));
   // What is added up at the end of each block.
   constexpr double sumTime = 24;
-  double blocks = plan.hasBlocks()
-                      ? static_cast<double>(
-                            plan.loops[plan.reductions.front()].extent) /
-                            static_cast<double>(plan.block)
-                      : 1;
+  double blocks =
+      plan.hasBlocks()
+          ? static_cast<double>(plan.loops[plan.reductions.front()].extent) /
+                static_cast<double>(plan.block)
+          : 1;
   plan.time =
       static_cast<int64_t>(sums * (steps * bestTime + blocks * sumTime));
 }
@@ -295,10 +294,11 @@ static void chooseBlock(InnerProductPlan &plan,
   for (const InnerProductPlan::Input &input : plan.inputs)
     if (input.address.isFunctionOfDim(loop))
       elements += llvm::divideCeil(input.size, extent);
-  plan.block = elements ? solver::getLargestDivisor(
-                              extent, std::max<int64_t>(
-                                          1, target.l2Elements / 2 / elements))
-                        : extent;
+  plan.block =
+      elements
+          ? solver::getLargestDivisor(
+                extent, std::max<int64_t>(1, target.l2Elements / 2 / elements))
+          : extent;
 }
 
 std::optional<InnerProductPlan>

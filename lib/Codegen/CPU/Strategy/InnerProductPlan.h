@@ -19,7 +19,8 @@
 namespace kas::codegen {
 
 /// A tile of the output is in registers, one vector of sums for each element.
-/// They are added up at the end, once for each block of the outermost reduction.
+/// They are added up at the end, once for each block of the outermost
+/// reduction.
 struct InnerProductPlan {
   struct Input {
     mlir::Value buffer;
@@ -54,8 +55,7 @@ struct InnerProductPlan {
   int64_t time = 0;
 
   bool hasBlocks() const {
-    return !reductions.empty() &&
-           block != loops[reductions.front()].extent;
+    return !reductions.empty() && block != loops[reductions.front()].extent;
   }
   /// The elements of a tile.
   int64_t getNumSums() const;

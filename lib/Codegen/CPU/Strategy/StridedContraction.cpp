@@ -352,12 +352,11 @@ StridedContraction::get(ApplyOp apply, ToBufferFn toBuffer, Value output,
   return get(*source, output, emitReason);
 }
 
-FailureOr<StridedContraction>
-StridedContraction::getUnpadded(linalg::LinalgOp op, ToBufferFn toBuffer,
-                                Value output) {
+FailureOr<Contraction>
+kas::codegen::matchUnpadded(linalg::LinalgOp op,
+                            StridedContraction::ToBufferFn toBuffer) {
   // `kas-pack-contractions` says why if it does no better.
-  auto ignore = [](const Twine &) {};
-  FailureOr<Contraction> source = Contraction::match(op, ignore);
+  FailureOr<Contraction> source = Contraction::match(op, [](const Twine &) {});
   if (failed(source))
     return failure();
   for (Contraction::Input &input : source->inputs) {
@@ -375,5 +374,14 @@ StridedContraction::getUnpadded(linalg::LinalgOp op, ToBufferFn toBuffer,
     }
     input.value = toBuffer(input.value);
   }
-  return get(*source, output, ignore);
+  return source;
+}
+
+FailureOr<StridedContraction>
+StridedContraction::getUnpadded(linalg::LinalgOp op, ToBufferFn toBuffer,
+                                Value output) {
+  FailureOr<Contraction> source = matchUnpadded(op, toBuffer);
+  if (failed(source))
+    return failure();
+  return get(*source, output, [](const Twine &) {});
 }

@@ -114,8 +114,7 @@ struct StridedContraction {
   get(ApplyOp apply, ToBufferFn toBuffer, mlir::Value output,
       Contraction::EmitReasonFn emitReason);
 
-  /// What `op` on tensors computes, where inputs that are padded with zeros are
-  /// read as they were before. It does not accumulate.
+  /// The same of what `matchUnpadded` gives for `op` on tensors.
   static mlir::FailureOr<StridedContraction>
   getUnpadded(mlir::linalg::LinalgOp op, ToBufferFn toBuffer,
               mlir::Value output);
@@ -126,6 +125,12 @@ struct StridedContraction {
   /// Sets `segments`.
   void findSegments();
 };
+
+/// What `op` on tensors computes, where inputs that are padded with zeros are
+/// read as they were before.
+mlir::FailureOr<Contraction>
+matchUnpadded(mlir::linalg::LinalgOp op,
+              StridedContraction::ToBufferFn toBuffer);
 
 /// The product of several scalar inputs, summed over the reductions that no
 /// vector input steps with, can be computed once, before the columns come into

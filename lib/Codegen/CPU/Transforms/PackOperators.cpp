@@ -107,6 +107,7 @@ public:
     made.truncate(numKept);
   }
   size_t getNumMade() const { return made.size(); }
+  void setOptions(const ContractionOptions &given) { options = given; }
 
 private:
   static BaseMemRefType getBufferType(Value tensor) {
@@ -148,21 +149,30 @@ private:
   size_t numBefore;
 };
 
+/// Whether `op` on tensors sums products to a tensor of zeros.
+bool beginsWithZeros(linalg::LinalgOp op) {
+  if (!op.hasPureTensorSemantics() || !isSumOfProducts(op))
+    return false;
+  auto fill = op.getDpsInits().front().getDefiningOp<linalg::FillOp>();
+  return fill && matchPattern(fill.getInputs().front(), m_AnyZeroFloat());
+}
+
 struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
   using PackOperatorsBase::PackOperatorsBase;
 
   void runOnOperation() override {
     SmallVector<ApplyOp> applies;
     SmallVector<ApplyGradientOp> gradients;
-    SmallVector<linalg::LinalgOp> padded;
+    SmallVector<linalg::LinalgOp> sums;
     getOperation()->walk([&](Operation *op) {
       if (auto apply = dyn_cast<ApplyOp>(op))
         applies.push_back(apply);
       else if (auto gradient = dyn_cast<ApplyGradientOp>(op))
         gradients.push_back(gradient);
       else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-               linalgOp && readsPadding(linalgOp))
-        padded.push_back(linalgOp);
+               linalgOp && (readsPadding(linalgOp) ||
+                            (!prepared && beginsWithZeros(linalgOp))))
+        sums.push_back(linalgOp);
     });
     // Before any of them is replaced.
     auto fromWeights = llvm::map_to_vector(applies, [&](ApplyOp apply) {
@@ -175,8 +185,8 @@ struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
         return signalPassFailure();
     for (ApplyGradientOp gradient : gradients)
       lowerGradient(gradient);
-    for (linalg::LinalgOp op : padded)
-      lowerPadded(op);
+    for (linalg::LinalgOp op : sums)
+      lowerSum(op);
   }
 
 private:
@@ -193,7 +203,10 @@ private:
 
   LogicalResult lower(ApplyOp apply, ArrayRef<bool> fromWeights);
   void lowerGradient(ApplyGradientOp apply);
-  void lowerPadded(linalg::LinalgOp op);
+  void lowerSum(linalg::LinalgOp op);
+  bool emitInnerProducts(const Contraction &source, Value output,
+                         Packing &packing, const ContractionOptions &options,
+                         std::optional<int64_t> time);
 };
 
 } // namespace
@@ -405,6 +418,21 @@ static void orderReductions(Contraction &contraction) {
       [&](AffineExpr expr) { return expr.replaceDims(places); });
 }
 
+/// Emits `source`, whose reductions are ordered, as inner products where these
+/// take less than `time`, that of other tiles, if any suit.
+bool PackOperators::emitInnerProducts(const Contraction &source, Value output,
+                                      Packing &packing,
+                                      const ContractionOptions &options,
+                                      std::optional<int64_t> time) {
+  auto plan = makeInnerProductPlan(source, cast<MemRefType>(output.getType()),
+                                   ContractionTarget(options.target));
+  if (options.schedule || !plan || (time && *time <= plan->time))
+    return false;
+  packing.emit(*plan, output);
+  ++numPacked;
+  return true;
+}
+
 /// The gradient of a sum of products is one itself.
 void PackOperators::lowerGradient(ApplyGradientOp apply) {
   ContractionOptions options = getOptions(apply);
@@ -426,12 +454,14 @@ void PackOperators::lowerGradient(ApplyGradientOp apply) {
   std::optional<int64_t> time;
   if (succeeded(contraction))
     time = getContractionTime(*contraction, options);
-  auto inner =
-      makeInnerProductPlan(*source, cast<MemRefType>(output.getType()),
-                           ContractionTarget(options.target));
-  if (inner && (!time || inner->time < *time)) {
-    packing.emit(*inner, output);
+  if (emitInnerProducts(*source, output, packing, options, time))
+    return;
+  if (auto rearrangement =
+          chooseRearrangement(*source, packing, output,
+                              /*prepared=*/{}, options, time)) {
     ++numPacked;
+    (void)packing.emit(*source, output, *rearrangement, /*prepared=*/{},
+                       emitReason);
     return;
   }
   if (failed(contraction))
@@ -460,19 +490,33 @@ bool kas::codegen::readsPadding(linalg::LinalgOp op) {
   });
 }
 
-/// Reads what is padded where it is, if that is the cheapest.
-void PackOperators::lowerPadded(linalg::LinalgOp op) {
+/// Reads what is padded where it is, or has vectors along a reduction, if that
+/// is the cheapest.
+void PackOperators::lowerSum(linalg::LinalgOp op) {
   auto bias = op.getDpsInits().front().getDefiningOp<linalg::BroadcastOp>();
   ContractionOptions options = getOptions(op);
+  Packing packing(op, options);
+  FailureOr<Contraction> source =
+      matchUnpadded(op, [&](Value tensor) { return packing.toBuffer(tensor); });
+  if (failed(source))
+    return packing.undo();
+  Value output = packing.makeOutput();
+  FailureOr<StridedContraction> contraction =
+      StridedContraction::get(*source, output, [](const Twine &) {});
+  if (!prepared && beginsWithZeros(op)) {
+    std::optional<int64_t> time;
+    if (succeeded(contraction))
+      time = getContractionTime(*contraction, options);
+    orderReductions(*source);
+    if (emitInnerProducts(*source, output, packing, options, time))
+      return;
+  }
+  if (failed(contraction) || !readsPadding(op))
+    return packing.undo();
   // Weights that were packed ahead suit padded images just as well, and sums
   // begin with a bias in row vectors alone.
   options.readsUnpadded = prepared || bias;
-  Packing packing(op, options);
-  auto toBuffer = [&](Value tensor) { return packing.toBuffer(tensor); };
-  FailureOr<StridedContraction> contraction =
-      StridedContraction::getUnpadded(op, toBuffer, packing.makeOutput());
-  if (failed(contraction))
-    return packing.undo();
+  packing.setOptions(options);
   ContractionTail tail;
   if (bias) {
     int64_t position = 0;
