@@ -8,39 +8,23 @@
 
 #include "Gradient.h"
 #include "kas/Conversion/OperatorModule.h"
-#include "kas/Conversion/Passes.h"
-#include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/Transforms/Passes.h"
-#include "kas/ExecutionEngine/Signature.h"
 #include "kas/Networks/Differentiation/Differentiate.h"
-#include "kas/Reference/Evaluator.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace kas;
-using namespace kas::execution;
 using namespace kas::networks;
-using namespace kas::reference;
 using namespace mlir;
 
-/// How often an element is used, on average: multiply-adds per element of all
-/// tensors. With few uses moving the elements is what takes the time, and the
-/// windows that structured operations may copy cost more than their tiles gain.
-static double getReuse(OperatorOp op) {
-  FailureOr<Cost> cost = getCost(op, Binding(), [&] { return op.emitError(); });
-  if (failed(cost))
-    return 0;
-  OperatorShapes shapes = getShapes(op);
-  double elements = static_cast<double>(
-      ShapedType::getNumElements(shapes.data) +
-      ShapedType::getNumElements(shapes.output) + cost->parameters);
-  return static_cast<double>(cost->flopsUnprepared) / 2 / elements;
-}
-
-/// Null where the operator or its gradient has no structured form.
-static OwningOpRef<ModuleOp> createStructuredGradient(OperatorOp op,
-                                                      unsigned tensor) {
+/// The gradients of the stages in which the operator trains, as
+/// `kas.apply_gradient`; null for operators with maxima.
+static OwningOpRef<ModuleOp> createStagedGradient(OperatorOp op,
+                                                  unsigned tensor) {
   MLIRContext *context = op.getContext();
   // A structured maximum gives each of several equal values all of its
   // gradient; ours share it.
@@ -51,18 +35,18 @@ static OwningOpRef<ModuleOp> createStructuredGradient(OperatorOp op,
   // The reason is of no concern to the caller, who has another lowering path.
   ScopedDiagnosticHandler quiet(context,
                                 [](Diagnostic &) { return success(); });
+  // What gradients are made of.
+  context->loadDialect<arith::ArithDialect, linalg::LinalgDialect,
+                       tensor::TensorDialect>();
   OwningOpRef<ModuleOp> module = createOperatorModule(op);
   PassManager lower(context, ModuleOp::getOperationName());
   KasRFactorPassOptions stages;
-  stages.cost = solver::StageCost::Training;
+  stages.cost = solver::StageCost::TrainingTime;
   lower.addPass(createKasRFactorPass(stages));
-  lower.addPass(createKasToLinalgPass());
   if (failed(lower.run(*module)))
     return {};
-  WalkResult left =
-      module->walk([](ApplyOp) { return WalkResult::interrupt(); });
   auto forward = module->lookupSymbol<func::FuncOp>(operatorFunctionName);
-  if (left.wasInterrupted() || !forward)
+  if (!forward)
     return {};
   FailureOr<func::FuncOp> gradient =
       makeGradientFunction(forward, gradientFunctionName, {tensor});
@@ -87,13 +71,8 @@ static OwningOpRef<ModuleOp> createStructuredGradient(OperatorOp op,
 OwningOpRef<ModuleOp>
 kas::createFastGradientModule(OperatorOp op, unsigned tensor,
                               KasGradientStrategy strategy, bool parallel) {
-  // Measured on the named operators: see docs/reports/gradients.md.
-  constexpr double leastReuse = 5;
-  bool isWorthIt =
-      strategy == KasGradientStrategyStructured ||
-      (strategy == KasGradientStrategyAuto && getReuse(op) >= leastReuse);
-  if (isWorthIt)
-    if (OwningOpRef<ModuleOp> module = createStructuredGradient(op, tensor))
+  if (strategy != KasGradientStrategyLoops)
+    if (OwningOpRef<ModuleOp> module = createStagedGradient(op, tensor))
       return module;
   if (strategy == KasGradientStrategyStructured)
     return {};

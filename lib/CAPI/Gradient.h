@@ -22,10 +22,9 @@ namespace kas {
 
 /// The gradient of the concrete operator `op` with respect to its tensor number
 /// `tensor` as a function on tensors, as `createGradientModule` (Pipelines)
-/// makes it. Where elements are used often, it is structured operations
-/// (linalg), which the pipeline computes in register tiles; else, or where
-/// there are none for it, a loop nest. `strategy` chooses one of the two; null
-/// when there is no structured form of it.
+/// makes it: the gradients of its stages, which the pipeline computes in
+/// register tiles, or, for operators with maxima, one loop nest. `strategy`
+/// chooses one of the two; null when there is none of stages.
 mlir::OwningOpRef<mlir::ModuleOp>
 createFastGradientModule(OperatorOp op, unsigned tensor,
                          KasGradientStrategy strategy, bool parallel);

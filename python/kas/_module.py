@@ -343,9 +343,9 @@ class Operator:
     ) -> Function:
         """Compiles the gradient with respect to a tensor (0: the data, then the weights).
 
-        The result takes the data, the weights and the gradient of the output. `lowering` is "structured" for
-        contractions in register tiles, "loops" for one loop nest, which every operator has, or "auto": the first where
-        it exists and each element is used 5 times or more on average.
+        The result takes the data, the weights and the gradient of the output. `lowering` is "structured" for the
+        gradients of the operator's stages in register tiles, "loops" for one loop nest, which every operator has, or
+        "auto": the first where it exists, that is, for operators without a maximum.
         """
         if lowering not in _GRADIENT_LOWERINGS:
             raise ValueError(f"the lowering must be 'auto', 'structured' or 'loops', got {lowering!r}")

@@ -8,9 +8,10 @@
 
 #include "kas/Networks/Differentiation/Differentiate.h"
 #include "LookupGradient.h"
+#include "OperatorGradient.h"
+#include "Reverse.h"
 #include "StructuredGradient.h"
 #include "kas/Conversion/BatchNorm.h"
-#include "kas/Conversion/KasGradient.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -22,42 +23,9 @@ using namespace mlir;
 using namespace kas;
 using namespace kas::networks;
 
-namespace {
-
-/// Reverse accumulation over the operations of one block.
-class Reverse {
-public:
-  Reverse(OpBuilder &builder, ValueRange wanted);
-
-  void add(Value value, Value gradient);
-  LogicalResult run();
-  /// Zeros where there is none.
-  Value get(Value value);
-
-private:
-  /// Whether a wanted value is an operand, or is read in a region.
-  bool reads(Operation *op) const;
-  LogicalResult propagate(Operation *op, Value gradient);
-  LogicalResult propagateStructured(linalg::LinalgOp op, Value gradient);
-  LogicalResult propagateOperator(ApplyOp apply, Value gradient);
-  void propagateBatchNorm(BatchNormOp op, Value gradient);
-
-  OpBuilder &builder;
-  Block *block;
-  /// What depends on a wanted value.
-  DenseSet<Value> active;
-  DenseMap<Value, Value> gradients;
-  /// Forward operations, last first.
-  SmallVector<Operation *> operations;
-};
-
-} // namespace
-
-Reverse::Reverse(OpBuilder &builder, ValueRange wanted)
-    : builder(builder), block(builder.getInsertionBlock()),
-      active(wanted.begin(), wanted.end()) {
-  for (Operation &op :
-       llvm::make_range(block->begin(), builder.getInsertionPoint())) {
+Reverse::Reverse(OpBuilder &builder, ValueRange wanted, Block::iterator begin)
+    : builder(builder), active(wanted.begin(), wanted.end()) {
+  for (Operation &op : llvm::make_range(begin, builder.getInsertionPoint())) {
     if (reads(&op))
       // Integers, such as what comparisons give, are constant.
       for (Value result : op.getResults())
@@ -116,26 +84,9 @@ LogicalResult Reverse::propagateOperator(ApplyOp apply, Value gradient) {
   if (!op || !op.isConcrete())
     return apply.emitError("to differentiate, requires a concrete operator "
                            "(see -kas-specialize)");
-  SmallVector<Value> inputs = llvm::to_vector(apply->getOperands());
-  inputs.push_back(gradient);
-  bool hasMax = llvm::any_of(getReductions(op), [](ReduceOp reduction) {
-    return reduction.getKind() == ReduceKind::Max;
-  });
-  for (auto [index, operand] : llvm::enumerate(apply->getOperands())) {
-    if (!active.contains(operand))
-      continue;
-    if (!hasMax) {
-      SmallVector<Value> others = inputs;
-      others.erase(others.begin() + index);
-      add(operand,
-          ApplyGradientOp::create(builder, apply.getLoc(), operand.getType(),
-                                  apply.getCalleeAttr(),
-                                  builder.getI64IntegerAttr(index), others));
-    } else {
-      add(operand, emitGradient(builder, apply.getLoc(), op, index, inputs,
-                                cast<TensorType>(operand.getType())));
-    }
-  }
+  for (auto [index, operand] : llvm::enumerate(apply->getOperands()))
+    if (active.contains(operand))
+      add(operand, emitOperatorGradient(builder, apply, index, gradient));
   return success();
 }
 
@@ -257,7 +208,7 @@ LogicalResult Reverse::run() {
 FailureOr<SmallVector<Value>>
 kas::networks::emitGradients(OpBuilder &builder, ValueRange results,
                              ValueRange resultGradients, ValueRange wanted) {
-  Reverse reverse(builder, wanted);
+  Reverse reverse(builder, wanted, builder.getInsertionBlock()->begin());
   for (auto [result, gradient] : llvm::zip_equal(results, resultGradients))
     reverse.add(result, gradient);
   if (failed(reverse.run()))
