@@ -29,7 +29,8 @@ class Planner {
 public:
   Planner(const StridedContraction &contraction,
           const ContractionTarget &target, CPUScheduleAttr schedule)
-      : contraction(contraction), target(target), schedule(schedule) {
+      : contraction(contraction), target(target), schedule(schedule),
+        hasStride(!contraction.hasSteps({1})) {
     best.time = std::numeric_limits<int64_t>::max();
     best.vectorLoop = contraction.columns.back();
     best.lanes = target.getLanes(extent(best.vectorLoop));
@@ -139,7 +140,7 @@ private:
     for (unsigned loop : looped)
       if (movesAlongLines(loop)) {
         plan.lineLoop = loop;
-        plan.sharesLines = !contraction.hasSteps({1});
+        plan.sharesLines = hasStride;
         plan.looped = getOthers(looped, loop);
         tryColumns(plan);
       }
@@ -232,7 +233,6 @@ private:
     int64_t steps = contraction.getExtent(plan.unrolled) * places;
     int64_t sums = plan.registerRows * plan.registerColumns * vectors;
     // Every other element of two vectors takes a permutation for each place.
-    bool hasStride = !contraction.hasSteps({1});
     int64_t vectorsRead = loads * vectors * contraction.vectorInputs.size() *
                           contraction.segments.size();
     int64_t operations = sums * steps + (hasStride ? vectorsRead * places : 0);
@@ -298,6 +298,8 @@ private:
   const StridedContraction &contraction;
   const ContractionTarget &target;
   CPUScheduleAttr schedule;
+  /// Some input is read in steps of more than one element along the lines.
+  bool hasStride;
   DirectPlan best;
 };
 

@@ -160,13 +160,11 @@ static void classifyLoops(StridedContraction &contraction) {
 
 std::optional<int64_t> kas::codegen::getCoefficient(AffineExpr expr,
                                                     unsigned dim) {
-  if (!expr.isFunctionOfDim(dim))
-    return 0;
-  if (isa<AffineDimExpr>(expr))
-    return 1;
+  if (auto position = dyn_cast<AffineDimExpr>(expr))
+    return position.getPosition() == dim;
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!binary)
-    return std::nullopt;
+    return 0;
   if (binary.getKind() == AffineExprKind::Add) {
     auto left = getCoefficient(binary.getLHS(), dim);
     auto right = getCoefficient(binary.getRHS(), dim);
@@ -178,7 +176,9 @@ std::optional<int64_t> kas::codegen::getCoefficient(AffineExpr expr,
   auto scaled = getCoefficient(binary.getLHS(), dim);
   if (binary.getKind() == AffineExprKind::Mul && factor && scaled)
     return *scaled * factor.getValue();
-  return std::nullopt;
+  if (expr.isFunctionOfDim(dim))
+    return std::nullopt;
+  return 0;
 }
 
 ContractionTarget::ContractionTarget(const Target &target)
