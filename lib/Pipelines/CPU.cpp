@@ -105,8 +105,8 @@ static void addBufferization(OpPassManager &manager) {
   manager.addPass(createConvertBufferizationToMemRefPass());
 }
 
-/// Buffers and linalg to loops, some of them parallel.
-static void addLoops(OpPassManager &manager,
+/// What is decided for a function as a whole: tiles, and weights to prepare.
+static void addTiles(OpPassManager &manager,
                      const CPUPipelineOptions &options) {
   PackContractionsOptions contractions;
   contractions.threads = options.threads;
@@ -117,6 +117,11 @@ static void addLoops(OpPassManager &manager,
     manager.addNestedPass<func::FuncOp>(createPackContractions(contractions));
   if (options.prepareWeights)
     manager.addPass(createPrepareWeights());
+}
+
+/// Buffers and linalg to loops, some of them parallel.
+static void addLoops(OpPassManager &manager,
+                     const CPUPipelineOptions &options) {
   LinalgToCPULoopsOptions loops;
   loops.threads = options.threads;
   manager.addNestedPass<func::FuncOp>(createLinalgToCPULoops(loops));
@@ -160,8 +165,8 @@ static void addLLVM(OpPassManager &manager, const CPUPipelineOptions &options) {
   manager.addPass(createReconcileUnrealizedCastsPass());
 }
 
-void kas::buildCPUPipeline(OpPassManager &manager,
-                           const CPUPipelineOptions &options) {
+void kas::buildCPUBufferPipeline(OpPassManager &manager,
+                                 const CPUPipelineOptions &options) {
   AttachCPUTargetOptions target;
   target.cpu = options.target.cpu;
   target.triple = options.target.triple;
@@ -169,8 +174,22 @@ void kas::buildCPUPipeline(OpPassManager &manager,
   manager.addPass(createAttachCPUTarget(target));
   addOperators(manager, options);
   addBufferization(manager);
+  addTiles(manager, options);
+}
+
+void kas::buildCPUKernelPipeline(OpPassManager &manager,
+                                 const CPUPipelineOptions &options) {
   addLoops(manager, options);
   addLLVM(manager, options);
+}
+
+void kas::buildCPUPipeline(OpPassManager &manager,
+                           const CPUPipelineOptions &options) {
+  buildCPUBufferPipeline(manager, options);
+  OutlineKernelsOptions outline;
+  outline.minKernels = options.minKernels;
+  manager.addPass(createOutlineKernels(outline));
+  buildCPUKernelPipeline(manager, options);
 }
 
 namespace {
@@ -223,6 +242,12 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                      "vectors along the rows"),
           clEnumValN(ConvolutionAlgorithm::Winograd, "winograd",
                      "F(4x4, 3x3)"))};
+  Option<unsigned> minKernels{
+      *this, "min-kernels",
+      llvm::cl::desc(
+          "Functions with at least so many loop nests are split into "
+          "one function for each, equal ones once; 0: none"),
+      llvm::cl::init(CPUPipelineOptions().minKernels)};
   Option<bool> verifyLowering{
       *this, "verify-lowering",
       llvm::cl::desc("Prove that stages, linalg ops and loops compute the "
@@ -247,6 +272,7 @@ void kas::registerCPUPipeline() {
         options.registerTiles = text.registerTiles;
         options.prepareWeights = text.prepareWeights;
         options.algorithm = text.algorithm;
+        options.minKernels = text.minKernels;
         options.verifyLowering = text.verifyLowering;
         buildCPUPipeline(manager, options);
       });

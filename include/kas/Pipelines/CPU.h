@@ -40,6 +40,9 @@ struct CPUPipelineOptions {
   bool registerTiles = true;
   /// How convolutions are computed where it suits them.
   codegen::ConvolutionAlgorithm algorithm = codegen::ConvolutionAlgorithm::Auto;
+  /// Functions with at least so many loop nests are split into one function for
+  /// each, equal ones once (`-kas-outline-kernels`); 0: none.
+  unsigned minKernels = 32;
   /// Prove that the stages, the linalg ops and the loops that operators become
   /// compute them; an error when they do not.
   bool verifyLowering = false;
@@ -52,6 +55,14 @@ struct CPUPipelineOptions {
 /// code; the results are not specified then. Registered as `-kas-cpu-pipeline`.
 void buildCPUPipeline(mlir::OpPassManager &manager,
                       const CPUPipelineOptions &options = {});
+
+/// The two parts of that pipeline, before and after `-kas-outline-kernels`: to
+/// functions on buffers, where all that depends on several loop nests is
+/// decided, and from there to the LLVM dialect, each function for itself.
+void buildCPUBufferPipeline(mlir::OpPassManager &manager,
+                            const CPUPipelineOptions &options = {});
+void buildCPUKernelPipeline(mlir::OpPassManager &manager,
+                            const CPUPipelineOptions &options = {});
 
 /// Registers `-kas-cpu-pipeline` and the passes that it alone uses.
 void registerCPUPipeline();

@@ -342,6 +342,54 @@ def ExpandMath : Pass<"kas-expand-math", "::mlir::func::FuncOp"> {
   ];
 }
 
+def OutlineKernels : Pass<"kas-outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "Split large functions into one function for each loop nest";
+  let description = [{
+    Input: functions on buffers. Output: each loop nest and each linalg
+    operation of a public function is a private function, together with the
+    `linalg.fill` before it of a buffer that it works on; equal ones, whatever
+    their buffers, are one function. The arguments are whole buffers of static
+    shape, which do not overlap, and scalars; constants and views are copied into
+    the functions.
+
+    LLVM takes more than twice as long for a function of twice the size, and the
+    layers of a network repeat one another. `compileForCPU` compiles these
+    functions in parallel, and each only once
+    (`docs/internals/code-generation.md`).
+
+    Left alone are loops with results, with assertions (`cf.assert`) or with
+    calls, and those on buffers of dynamic shape.
+
+    ```mlir
+    func.func @f(%x: memref<4xf32>, %y: memref<4xf32>) {
+      linalg.exp ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
+      return
+    }
+    // becomes, with min-kernels=1
+    func.func private @f_kernel(%0: memref<4xf32> {llvm.noalias},
+                                %1: memref<4xf32> {llvm.noalias})
+        attributes {no_inline} {
+      linalg.exp ins(%0 : memref<4xf32>) outs(%1 : memref<4xf32>)
+      return
+    }
+    func.func @f(%x: memref<4xf32>, %y: memref<4xf32>) {
+      call @f_kernel(%x, %y) : (memref<4xf32>, memref<4xf32>) -> ()
+      return
+    }
+    ```
+
+    Example: `test/Codegen/CPU/outline-kernels.mlir`.
+  }];
+  let options = [
+    Option<"minKernels", "min-kernels", "unsigned", /*default=*/"32",
+           "Functions with fewer loop nests stay as they are; 0: all do">
+  ];
+  let statistics = [
+    Statistic<"numKernels", "kernels", "functions that were made">
+  ];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
 def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
   let summary = "Lower linalg on buffers to loops that suit a CPU";
   let description = [{

@@ -1,0 +1,240 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Splits large functions on buffers into one function for each loop nest.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/CPU/OutlineKernels.h"
+#include "kas/Codegen/CPU/Passes.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace kas::codegen {
+#define GEN_PASS_DEF_OUTLINEKERNELS
+#include "kas/Codegen/CPU/Passes.h.inc"
+} // namespace kas::codegen
+
+using namespace kas;
+using namespace kas::codegen;
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// What becomes a function
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Buffers that are distinct from all others, and plain pointers at calls.
+bool isPlainBuffer(Value value) {
+  auto type = dyn_cast<MemRefType>(value.getType());
+  if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity())
+    return false;
+  Operation *op = value.getDefiningOp();
+  return !op || isa<memref::AllocOp, memref::AllocaOp, memref::GetGlobalOp>(op);
+}
+
+/// Operations that become one function, with what they need from outside.
+struct Kernel {
+  SmallVector<Operation *> ops;
+  /// Constants and views, which the function has itself, so that its arguments
+  /// are whole buffers; in the order of their uses.
+  SetVector<Operation *> copied;
+  SetVector<Value> arguments;
+
+  bool add(Operation *op) {
+    SetVector<Value> used(op->operand_begin(), op->operand_end());
+    getUsedValuesDefinedAbove(op->getRegions(), used);
+    ops.push_back(op);
+    return llvm::all_of(used, [&](Value value) { return add(value); });
+  }
+
+private:
+  bool add(Value value) {
+    Operation *op = value.getDefiningOp();
+    bool isCopied =
+        op && op->getNumRegions() == 0 &&
+        (op->hasTrait<OpTrait::ConstantLike>() || isa<ViewLikeOpInterface>(op));
+    if (isCopied) {
+      for (Value operand : op->getOperands())
+        if (!add(operand))
+          return false;
+      copied.insert(op);
+      return true;
+    }
+    if (!value.getType().isIntOrIndexOrFloat() && !isPlainBuffer(value))
+      return false;
+    arguments.insert(value);
+    return true;
+  }
+};
+
+/// Loops and linalg operations. Assertions stay where they can end the
+/// function.
+bool isLoopNest(Operation &op) {
+  if (!isa<LoopLikeOpInterface, linalg::LinalgOp>(op) || op.getNumResults())
+    return false;
+  return !op.walk([](Operation *inner) {
+              return isa<cf::AssertOp, CallOpInterface>(inner)
+                         ? WalkResult::interrupt()
+                         : WalkResult::advance();
+            }).wasInterrupted();
+}
+
+/// The kernels of a block in order. What fills a buffer belongs to the loop
+/// nest after it that works on that buffer.
+SmallVector<Kernel> findKernels(Block &block) {
+  SmallVector<Kernel> kernels;
+  linalg::FillOp fill;
+  auto finish = [&](ArrayRef<Operation *> ops) {
+    Kernel kernel;
+    if (llvm::all_of(ops, [&](Operation *op) { return kernel.add(op); }))
+      kernels.push_back(std::move(kernel));
+  };
+  for (Operation &op : block) {
+    if (isLoopNest(op)) {
+      if (fill && llvm::is_contained(op.getOperands(), fill.getOutputs()[0]) &&
+          !isa<linalg::FillOp>(op)) {
+        finish({fill, &op});
+        fill = nullptr;
+        continue;
+      }
+      if (fill)
+        finish({fill});
+      fill = dyn_cast<linalg::FillOp>(op);
+      if (!fill)
+        finish({&op});
+      continue;
+    }
+    if (fill && !isa<memref::AllocOp>(op) && !isMemoryEffectFree(&op)) {
+      finish({fill});
+      fill = nullptr;
+    }
+  }
+  if (fill)
+    finish({fill});
+  return kernels;
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+/// Makes the functions of a module, one for equal kernels.
+class Outliner {
+public:
+  explicit Outliner(ModuleOp module)
+      : symbols(module), builder(module.getContext()) {}
+
+  void outline(const Kernel &kernel, func::FuncOp caller) {
+    func::FuncOp function = create(kernel, caller);
+    llvm::hash_code hash = computeHash(function);
+    SmallVector<func::FuncOp> &candidates = byHash[hash];
+    auto *known = llvm::find_if(candidates, [&](func::FuncOp other) {
+      return isEquivalent(function, other);
+    });
+    if (known != candidates.end()) {
+      function->destroy();
+      function = *known;
+    } else {
+      symbols.insert(function, caller->getIterator());
+      candidates.push_back(function);
+      functions.push_back(function);
+    }
+    builder.setInsertionPoint(kernel.ops.back());
+    func::CallOp::create(builder, kernel.ops.back()->getLoc(), function,
+                         kernel.arguments.getArrayRef());
+    for (Operation *op : kernel.ops)
+      op->erase();
+  }
+
+  SmallVector<func::FuncOp> takeFunctions() { return std::move(functions); }
+
+private:
+  func::FuncOp create(const Kernel &kernel, func::FuncOp caller) {
+    auto types = llvm::map_to_vector(
+        kernel.arguments, [](Value value) { return value.getType(); });
+    auto function = func::FuncOp::create(kernel.ops.back()->getLoc(),
+                                         (caller.getName() + "_kernel").str(),
+                                         builder.getFunctionType(types, {}));
+    function.setPrivate();
+    // What is inlined would be compiled for each call.
+    function.setNoInline(true);
+    Block *body = function.addEntryBlock();
+    IRMapping mapping;
+    for (auto [i, value] : llvm::enumerate(kernel.arguments)) {
+      mapping.map(value, body->getArgument(i));
+      if (isa<MemRefType>(value.getType()))
+        function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                            builder.getUnitAttr());
+    }
+    builder.setInsertionPointToStart(body);
+    for (Operation *op : kernel.copied)
+      builder.clone(*op, mapping);
+    for (Operation *op : kernel.ops)
+      builder.clone(*op, mapping);
+    func::ReturnOp::create(builder, function.getLoc());
+    return function;
+  }
+
+  static llvm::hash_code computeHash(func::FuncOp function) {
+    llvm::hash_code hash = hash_value(function.getFunctionType());
+    function.getBody().walk([&](Operation *op) {
+      hash = llvm::hash_combine(hash,
+                                OperationEquivalence::computeHash(
+                                    op, OperationEquivalence::ignoreHashValue,
+                                    OperationEquivalence::ignoreHashValue,
+                                    OperationEquivalence::IgnoreLocations));
+    });
+    return hash;
+  }
+
+  static bool isEquivalent(func::FuncOp lhs, func::FuncOp rhs) {
+    return lhs.getFunctionType() == rhs.getFunctionType() &&
+           OperationEquivalence::isRegionEquivalentTo(
+               &lhs.getBody(), &rhs.getBody(),
+               OperationEquivalence::IgnoreLocations);
+  }
+
+  SymbolTable symbols;
+  OpBuilder builder;
+  llvm::DenseMap<size_t, SmallVector<func::FuncOp>> byHash;
+  SmallVector<func::FuncOp> functions;
+};
+
+} // namespace
+
+SmallVector<func::FuncOp> kas::codegen::outlineKernels(ModuleOp module,
+                                                       unsigned minKernels) {
+  if (minKernels == 0)
+    return {};
+  Outliner outliner(module);
+  for (auto function :
+       llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+    // Arguments of other functions may overlap.
+    if (!function.isPublic() || !function.getBody().hasOneBlock())
+      continue;
+    SmallVector<Kernel> kernels = findKernels(function.getBody().front());
+    if (kernels.size() < minKernels)
+      continue;
+    for (const Kernel &kernel : kernels)
+      outliner.outline(kernel, function);
+  }
+  return outliner.takeFunctions();
+}
+
+namespace {
+struct OutlineKernels : kas::codegen::impl::OutlineKernelsBase<OutlineKernels> {
+  using Base::Base;
+  void runOnOperation() override {
+    numKernels = outlineKernels(getOperation(), minKernels).size();
+  }
+};
+} // namespace
