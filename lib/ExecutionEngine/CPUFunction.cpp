@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "KernelObjects.h"
+#include "kas/Codegen/CPU/OutlineKernels.h"
 #include "kas/ExecutionEngine/Timing.h"
 #include "kas/Support/RunPasses.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -93,12 +95,21 @@ kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
     function.setVisibility(function.getName() == name
                                ? SymbolTable::Visibility::Public
                                : SymbolTable::Visibility::Private);
-  if (Error error = runPasses(
-          *clone, "the function cannot be compiled for the CPU",
-          [&](OpPassManager &manager) { buildCPUPipeline(manager, pipeline); }))
+  auto run = [&](auto build) {
+    return runPasses(*clone, "the function cannot be compiled for the CPU",
+                     [&](OpPassManager &manager) { build(manager, pipeline); });
+  };
+  if (Error error = run(buildCPUBufferPipeline))
+    return error;
+  auto kernels = codegen::outlineKernels(*clone, pipeline.minKernels);
+  auto objects = compileKernels(*clone, kernels, pipeline, jit);
+  if (!objects)
+    return objects.takeError();
+  if (Error error = run(buildCPUKernelPipeline))
     return error;
   compiled.numPrepared = getNumPreparedElements(*clone, name);
-  auto compiledModule = CompiledModule::compile(*clone, jit);
+  auto compiledModule =
+      CompiledModule::compile(*clone, jit, std::move(*objects));
   if (!compiledModule)
     return compiledModule.takeError();
   compiled.module = std::move(*compiledModule);

@@ -11,13 +11,11 @@
 #include "kas/Dialect/KasCPU/IR/ModuleTarget.h"
 #include "kas/ExecutionEngine/BufferPool.h"
 #include "kas/ExecutionEngine/Timing.h"
-#include "kas/Support/Version.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/IRBuilder.h"
-#include "llvm/Support/BLAKE3.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 
@@ -74,22 +72,6 @@ static Error checkRunsHere(const llvm::Triple &triple) {
                            "', got '" + triple.str() + "'");
 }
 
-/// Everything that the object depends on: the IR before optimization, the
-/// target, the level, the versions of kas and of LLVM.
-static std::string computeKey(const llvm::Module &module,
-                              const llvm::TargetMachine &machine,
-                              const JITOptions &options) {
-  llvm::SmallString<0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::WriteBitcodeToFile(module, stream);
-  stream << getVersion() << '\0' << LLVM_VERSION_STRING << '\0'
-         << machine.getTargetTriple().str() << '\0' << machine.getTargetCPU()
-         << '\0' << machine.getTargetFeatureString() << '\0'
-         << options.optLevel;
-  auto digest = llvm::BLAKE3::hash<16>(llvm::arrayRefFromStringRef(bytes));
-  return llvm::toHex(digest, /*LowerCase=*/true);
-}
-
 //===----------------------------------------------------------------------===//
 // Compilation
 //===----------------------------------------------------------------------===//
@@ -103,13 +85,20 @@ struct CompiledModule::Impl {
 CompiledModule::CompiledModule() : impl(std::make_unique<Impl>()) {}
 CompiledModule::~CompiledModule() = default;
 
-/// True if the module calls OpenMP's runtime library.
-static bool usesOpenMP(const llvm::Module &module) {
-  return llvm::any_of(module, [](const llvm::Function &function) {
-    return function.isDeclaration() &&
-           (function.getName().starts_with("__kmpc_") ||
-            function.getName().starts_with("omp_"));
-  });
+/// True if the object calls OpenMP's runtime library.
+static bool usesOpenMP(const llvm::MemoryBuffer &object) {
+  auto file = llvm::object::ObjectFile::createObjectFile(object);
+  if (!file) {
+    // Whoever links the object reports that it is none.
+    llvm::consumeError(file.takeError());
+    return false;
+  }
+  for (const llvm::object::SymbolRef &symbol : (*file)->symbols()) {
+    StringRef name = llvm::cantFail(symbol.getName());
+    if (name.starts_with("__kmpc_") || name.starts_with("omp_"))
+      return true;
+  }
+  return false;
 }
 
 /// Makes the symbols of OpenMP's runtime visible to the compiled code: of the
@@ -136,9 +125,13 @@ static void *allocate(size_t size) { return BufferPool::get().allocate(size); }
 static void release(void *data) { BufferPool::get().release(data); }
 
 Expected<std::unique_ptr<CompiledModule>>
-CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options) {
+CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options,
+                        KernelObjects kernels) {
   std::unique_ptr<CompiledModule> compiled(new CompiledModule());
   CompileTimes &times = compiled->times;
+  times.kernels = kernels.milliseconds;
+  times.numKernels = kernels.objects.size();
+  times.numCachedKernels = kernels.numCached;
   double last = monotonicSeconds();
   auto lap = [&last](double &time) {
     double now = monotonicSeconds();
@@ -158,6 +151,7 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options) {
   auto llvmModule = translateToLLVM(module, context, **machine);
   if (!llvmModule)
     return llvmModule.takeError();
+  makePrivateInternal(module, **llvmModule);
   llvm::SmallVector<llvm::Function *> callable;
   for (llvm::Function &function : **llvmModule)
     if (isCallable(function))
@@ -169,11 +163,13 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options) {
   std::unique_ptr<llvm::MemoryBuffer> object;
   std::string key;
   if (options.cache) {
-    key = computeKey(**llvmModule, **machine, options);
+    llvm::SmallString<0> bitcode;
+    llvm::raw_svector_ostream stream(bitcode);
+    llvm::WriteBitcodeToFile(**llvmModule, stream);
+    key = computeKey({bitcode}, **machine, options);
     object = options.cache->load(key);
-    times.cached = object != nullptr;
+    times.cached = object && kernels.numCached == kernels.objects.size();
   }
-  bool openMP = usesOpenMP(**llvmModule);
   if (!object) {
     optimize(**llvmModule, **machine, options.optLevel);
     lap(times.optimize);
@@ -185,6 +181,8 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options) {
       options.cache->store(key, *object);
     lap(times.codegen);
   }
+  auto &objects = kernels.objects;
+  objects.push_back(std::move(object));
 
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit)
@@ -212,11 +210,12 @@ CompiledModule::compile(mlir::ModuleOp module, const JITOptions &options) {
   if (Error error = session.getMainJITDylib().define(
           llvm::orc::absoluteSymbols(std::move(symbols))))
     return error;
-  if (openMP)
+  if (llvm::any_of(objects, [](auto &object) { return usesOpenMP(*object); }))
     if (Error error = addOpenMP(session))
       return error;
-  if (Error error = session.addObjectFile(std::move(object)))
-    return error;
+  for (std::unique_ptr<llvm::MemoryBuffer> &object : objects)
+    if (Error error = session.addObjectFile(std::move(object)))
+      return error;
   lap(times.link);
   return compiled;
 }

@@ -14,6 +14,7 @@
 #ifndef LIB_EXECUTIONENGINE_LLVMMODULE_H
 #define LIB_EXECUTIONENGINE_LLVMMODULE_H
 
+#include "kas/ExecutionEngine/JIT.h"
 #include "kas/Support/Target.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -33,6 +34,16 @@ llvm::Expected<Target> chooseTarget(mlir::ModuleOp module);
 llvm::Expected<std::unique_ptr<llvm::Module>>
 translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
                 const llvm::TargetMachine &machine);
+
+/// Makes the private functions of `module` internal to its translation.
+void makePrivateInternal(mlir::ModuleOp module, llvm::Module &translated);
+
+/// The key in the cache of what is compiled from `parts` (IR before
+/// optimization, options), for the target and the level, by these versions of
+/// kas, of the sources of its code generator, and of LLVM.
+std::string computeKey(llvm::ArrayRef<llvm::StringRef> parts,
+                       const llvm::TargetMachine &machine,
+                       const JITOptions &options);
 
 /// Whether `function` can be called from outside with pointers to buffers: it
 /// returns nothing, or the text of the assertion that failed.

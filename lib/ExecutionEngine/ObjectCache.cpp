@@ -23,9 +23,24 @@ using llvm::StringRef;
 /// First in every file: what it is, so that foreign files are not linked.
 static constexpr StringRef magic("kasobj1\n", 8);
 
+/// What is kept in memory: a search compiles new kernels for as long as it
+/// runs.
+static constexpr size_t maxBytes = size_t(256) << 20;
+
 static std::string checkSum(StringRef bytes) {
   auto digest = llvm::BLAKE3::hash<16>(llvm::arrayRefFromStringRef(bytes));
   return llvm::toHex(digest, /*LowerCase=*/true);
+}
+
+/// Forgets all others where they would take too much memory.
+static void keep(llvm::StringMap<std::unique_ptr<MemoryBuffer>> &entries,
+                 StringRef key, StringRef content) {
+  size_t bytes = content.size();
+  for (auto &entry : entries)
+    bytes += entry.second->getBufferSize();
+  if (bytes > maxBytes)
+    entries.clear();
+  entries[key] = MemoryBuffer::getMemBufferCopy(content, key);
 }
 
 ObjectCache::ObjectCache(StringRef directory) : directory(directory) {}
@@ -41,8 +56,7 @@ std::unique_ptr<MemoryBuffer> ObjectCache::load(StringRef key) {
   std::lock_guard<std::mutex> lock(mutex);
   if (auto found = entries.find(key); found != entries.end()) {
     ++numHits;
-    return MemoryBuffer::getMemBuffer(found->second->getMemBufferRef(),
-                                      /*RequiresNullTerminator=*/false);
+    return MemoryBuffer::getMemBufferCopy(found->second->getBuffer(), key);
   }
   if (directory.empty())
     return nullptr;
@@ -57,15 +71,13 @@ std::unique_ptr<MemoryBuffer> ObjectCache::load(StringRef key) {
   if (sum.empty() || sum != checkSum(content))
     return nullptr;
   ++numHits;
-  auto object = MemoryBuffer::getMemBufferCopy(content, key);
-  auto view = MemoryBuffer::getMemBuffer(object->getMemBufferRef(), false);
-  entries[key] = std::move(object);
-  return view;
+  keep(entries, key, content);
+  return MemoryBuffer::getMemBufferCopy(content, key);
 }
 
 void ObjectCache::store(StringRef key, const MemoryBuffer &object) {
   std::lock_guard<std::mutex> lock(mutex);
-  entries[key] = MemoryBuffer::getMemBufferCopy(object.getBuffer(), key);
+  keep(entries, key, object.getBuffer());
   if (directory.empty() || llvm::sys::fs::create_directories(directory))
     return;
   // A cache that cannot be written only costs time.

@@ -43,14 +43,13 @@ kas::execution::compileToObject(mlir::ModuleOp module, unsigned optLevel) {
   auto llvmModule = translateToLLVM(module, context, **machine);
   if (!llvmModule)
     return llvmModule.takeError();
+  makePrivateInternal(module, **llvmModule);
   unsigned numEntries = 0;
   for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
     llvm::Function *translated =
         (*llvmModule)->getFunction(function.getSymName());
     if (!translated || translated->isDeclaration())
       continue;
-    if (function.isPrivate())
-      translated->setLinkage(llvm::Function::InternalLinkage);
     if (!isCallable(*translated))
       continue;
     addNoAlias(*translated);

@@ -18,15 +18,12 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
-
-namespace llvm {
-class MemoryBuffer;
-} // namespace llvm
 
 namespace mlir {
 class ModuleOp;
@@ -71,9 +68,22 @@ struct JITOptions {
   std::vector<std::pair<std::string, void *>> symbols = {};
 };
 
+/// What was compiled beforehand, each part by itself: the kernels of a large
+/// function (`minKernels` of the pipeline).
+struct KernelObjects {
+  std::vector<std::unique_ptr<llvm::MemoryBuffer>> objects;
+  /// How many of them the cache had.
+  unsigned numCached = 0;
+  double milliseconds = 0;
+};
+
 /// Milliseconds that the steps of one compilation took.
 struct CompileTimes {
   double translate = 0, optimize = 0, codegen = 0, link = 0;
+  /// From kernels to their objects, before all other steps.
+  double kernels = 0;
+  unsigned numKernels = 0, numCachedKernels = 0;
+  /// Whether all of the code came from the cache.
   bool cached = false;
 };
 
@@ -90,8 +100,10 @@ public:
   /// nothing or a message can be called. Errors: what cannot be translated, a
   /// foreign target, symbols that neither the module nor the process defines,
   /// OpenMP's runtime library not found though the module starts threads.
+  /// `kernels` define what `module` only declares.
   static llvm::Expected<std::unique_ptr<CompiledModule>>
-  compile(mlir::ModuleOp module, const JITOptions &options = {});
+  compile(mlir::ModuleOp module, const JITOptions &options = {},
+          KernelObjects kernels = {});
   ~CompiledModule();
 
   /// A callable function; its argument is the array of the pointers. Returns
