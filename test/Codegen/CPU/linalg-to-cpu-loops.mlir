@@ -46,6 +46,47 @@ func.func @images(%x: memref<2x32x16x64xf32>, %y: memref<2x32x16x64xf32>) {
   return
 }
 
+// One loop of those that all operands step through as if they were one, so that
+// lines of any width have whole vectors; threads share the outer ones.
+// SERIAL-LABEL: func.func @elementwise
+// SERIAL-DAG:     %[[PLANE:.*]] = arith.constant 49 : index
+// SERIAL-DAG:     memref.collapse_shape %{{.*}} {{\[\[}}0], [1], [2, 3]]
+// SERIAL:         scf.for
+// SERIAL:           scf.for
+// SERIAL:             scf.for {{.*}} to %[[PLANE]]
+// SERIAL-NOT:           scf.for
+// SERIAL:               arith.addf
+// SHARED-LABEL: func.func @elementwise
+// SHARED-NOT:     memref.collapse_shape
+#all = affine_map<(n, c, h, w) -> (n, c, h, w)>
+#channel = affine_map<(n, c, h, w) -> (c)>
+func.func @elementwise(%x: memref<8x16x7x7xf32>, %b: memref<16xf32>, %y: memref<8x16x7x7xf32>) {
+  linalg.generic {indexing_maps = [#all, #channel, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x, %b : memref<8x16x7x7xf32>, memref<16xf32>) outs(%y : memref<8x16x7x7xf32>) {
+  ^bb0(%in: f32, %bias: f32, %out: f32):
+    %sum = arith.addf %in, %bias : f32
+    linalg.yield %sum : f32
+  }
+  return
+}
+
+// The lines of a part of an image do not lie side by side.
+// SERIAL-LABEL: func.func @part
+// SERIAL-NOT:     memref.collapse_shape
+func.func @part(%x: memref<8x16x6xf32>, %y: memref<8x16x6xf32, strided<[128, 8, 1]>>) {
+  linalg.copy ins(%x : memref<8x16x6xf32>) outs(%y : memref<8x16x6xf32, strided<[128, 8, 1]>>)
+  return
+}
+
+// LLVM makes calls of the C library of the lines of fills and copies.
+// SERIAL-LABEL: func.func @fill
+// SERIAL-COUNT-3: scf.for
+// SERIAL-LABEL: func.func @short
+func.func @fill(%value: f32, %y: memref<8x16x6xf32>) {
+  linalg.fill ins(%value : f32) outs(%y : memref<8x16x6xf32>)
+  return
+}
+
 // LLVM would unroll 16 steps before it thinks of vectors; 64 it leaves alone.
 // CHECK-LABEL: func.func @short
 // CHECK:         {loop_annotation = #loop_annotation}

@@ -8,6 +8,7 @@
 
 #include "kas/Codegen/CPU/Passes.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace kas::codegen {
@@ -60,6 +61,61 @@ linalg::LinalgOp orderLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
   FailureOr<linalg::GenericOp> ordered =
       linalg::interchangeGenericOp(rewriter, generic, order);
   return ordered.value_or(generic);
+}
+
+/// Whether all operands of `op` have the dimensions `loop` and `loop + 1` side
+/// by side, or neither of them.
+bool isCollapsible(linalg::LinalgOp op, unsigned loop) {
+  return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    std::optional<unsigned> outer =
+        map.getResultPosition(getAffineDimExpr(loop, map.getContext()));
+    std::optional<unsigned> inner =
+        map.getResultPosition(getAffineDimExpr(loop + 1, map.getContext()));
+    if (!outer && !inner)
+      return true;
+    return outer && inner && *inner == *outer + 1 &&
+           memref::CollapseShapeOp::isGuaranteedCollapsible(
+               cast<MemRefType>(operand.get().getType()),
+               ReassociationIndices{*outer, *inner});
+  });
+}
+
+/// Makes one loop of neighbours that all operands step through as if they were
+/// one: an image of any width then has whole vectors.
+linalg::LinalgOp collapseLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
+  auto isPlain = [&](OpOperand &operand) {
+    return op.getMatchingIndexingMap(&operand).isProjectedPermutation() &&
+           (isa<MemRefType>(operand.get().getType()) ||
+            op.getMatchingIndexingMap(&operand).getNumResults() == 0);
+  };
+  if (op.getNumReductionLoops() > 0 || op.getNumLoops() < 2 ||
+      op.hasIndexSemantics() || !llvm::all_of(op->getOpOperands(), isPlain))
+    return op;
+  SmallVector<ReassociationIndices> groups{{0}};
+  for (unsigned loop = 0; loop + 1 < op.getNumLoops(); ++loop)
+    if (isCollapsible(op, loop))
+      groups.back().push_back(loop + 1);
+    else
+      groups.push_back({loop + 1});
+  // LLVM makes calls of the C library of the lines of fills and copies.
+  bool isMoved = llvm::hasSingleElement(*op.getBlock());
+  if (groups.back().size() == 1 || isMoved)
+    return op;
+  rewriter.setInsertionPoint(op);
+  if (!isa<linalg::GenericOp>(op)) {
+    FailureOr<linalg::GenericOp> general =
+        linalg::generalizeNamedOp(rewriter, op);
+    if (failed(general))
+      return op;
+    op = *general;
+  }
+  FailureOr<linalg::CollapseResult> collapsed =
+      linalg::collapseOpIterationDims(op, groups, rewriter);
+  if (failed(collapsed))
+    return op;
+  rewriter.eraseOp(op);
+  return collapsed->collapsedOp;
 }
 
 /// Whether LLVM would unroll a loop of `range` steps completely, before it is
@@ -163,6 +219,9 @@ struct LinalgToCPULoops
     bool keeps =
         vectorLoop && isUnrolledTooEarly(op.getStaticLoopRanges()[*vectorLoop]);
     op = orderLoops(rewriter, op);
+    // Threads share outer loops, which must be left for them.
+    if (threads == 1)
+      op = collapseLoops(rewriter, op);
     SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
     SmallVector<int64_t> ranges = op.getStaticLoopRanges();
     int64_t work = getNumIterations(op);
