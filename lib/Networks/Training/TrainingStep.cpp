@@ -8,6 +8,7 @@
 
 #include "kas/Networks/Training/TrainingStep.h"
 #include "../Scores/NetworkLayers.h"
+#include "ExpandedPadding.h"
 #include "Loss.h"
 #include "Optimizer.h"
 #include "StepArguments.h"
@@ -188,6 +189,7 @@ static void setResultNames(func::FuncOp function, ArrayRef<std::string> names) {
 }
 
 LogicalResult StepBuilder::run() {
+  expandBeforePadding(step);
   FailureOr<SmallVector<RunningStatistics>> found =
       replaceRunningStatistics(step);
   if (failed(found))
