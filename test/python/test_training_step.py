@@ -170,6 +170,73 @@ def test_equals_pytorch(make, options: str, clip: float, step_size: float) -> No
         assert error <= 1e-4 * max(numpy.abs(wanted).max(), 1e-2), name
 
 
+OPERATORS = {
+    "conv2d_depthwise_separable": {},
+    "conv2d_spatially_separable": {},
+    "bottleneck": {"r": 2},
+    "shift_conv2d": {},
+    "syno_operator1": {"g": 2, "s": 2},
+    "syno_operator2": {"g": 2, "s": 2},
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_in_the_place_of_layers(name: str) -> None:
+    """Steps of a network with an operator, in the stages that take the least time to train, equal PyTorch's."""
+    torch.manual_seed(1)
+    generator = torch.Generator().manual_seed(0)
+    network = nn.Sequential(
+        nn.Conv2d(3, 8, 3, 1, 1, bias=False),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.Conv2d(8, 8, 3, 1, 1, bias=False),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(8, 5),
+    )
+    images = [torch.randn(BATCH, 3, 8, 8, generator=generator) for _ in range(5)]
+    labels = [torch.randint(0, 5, (BATCH,), generator=generator) for _ in images]
+    operator = kas.operator(name)
+    sizes = {"N": BATCH, "Cin": 8, "Cout": 8, "C": 8, "H": 8, "W": 8, "k": 3, "k1": 3, **OPERATORS[name]}
+    replaced = kas.torch.KasModule(
+        operator, {symbol: sizes[symbol] for symbols in operator.symbols for symbol in symbols}, "pytorch"
+    )
+
+    exported = kas.torch.to_mlir(network, images[0], fold_batch_norms=False)
+    coefficients = ",".join(f"{symbol}={sizes[symbol]}" for symbol in operator.symbols[1])
+    module = exported.module.run("kas-extract")
+    module.run(f"kas-substitute{{operator=kas.{name} space=@conv2d bind={coefficients}}}")
+    assert str(module).count("kas.apply @") == 1
+    step = module.run("kas-specialize,kas-rfactor{cost=training-time},kas-training-step{nesterov=1}")
+    function = step.compile("train_step", threads=1)
+
+    network[3] = replaced
+    weights = {f"3.weight.{number}": weight.detach().numpy().copy() for number, weight in enumerate(replaced.weights)}
+    tensors = {key: tensor.detach().numpy().copy() for key, tensor in exported.tensors.items()} | weights
+    values = {key: tensors.get(key, numpy.zeros(shape, numpy.float32)) for key, shape in function.arguments[3:]}
+    assert set(weights) <= set(values)
+    losses = []
+    for batch, numbers in zip(images, labels):
+        targets = numbers.numpy().astype(numpy.float32)
+        results = function(batch.numpy(), targets, numpy.array(0.05, numpy.float32), *values.values())
+        losses.append(float(results[0]))
+        values = dict(zip(values, results[2:]))
+    expected, _, state = train_by_torch(
+        network,
+        lambda groups: torch.optim.SGD(groups, lr=0.05, momentum=0.9, nesterov=True),
+        nn.functional.cross_entropy,
+        0.0,
+        images,
+        labels,
+    )
+    assert losses == pytest.approx(expected, rel=1e-4)
+    for key in weights:
+        wanted = state[key.replace("weight.", "weight")].numpy()
+        assert numpy.abs(values[key] - wanted).max() <= 1e-4 * numpy.abs(wanted).max(), key
+
+
 def test_mean_squared_error_and_evaluation() -> None:
     torch.manual_seed(0)
     network = nn.Linear(6, 3)

@@ -1,0 +1,59 @@
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-pack-operators --remarks-filter=kas-panels -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: FileCheck %s < %t
+
+// A depthwise weight has too few elements for tiles along the output: vectors lie along the columns of the images. The
+// three columns of the window are in registers together, so that masks of borders are constants; its rows bound the
+// loop over the rows of the images.
+// REMARK: remark: [Passed] InnerProducts | Category:kas-panels | block={{[0-9]+}}, lanes=16, registerSums={{[0-9]+}}
+// CHECK-LABEL: func.func @depthwise(
+// CHECK-NOT: kas.apply_gradient
+// CHECK: arith.maxsi
+// CHECK: arith.minsi
+// CHECK: scf.for
+// CHECK: vector.maskedload {{.*}} : memref<131072xf32>, vector<16xi1>, vector<16xf32>
+// CHECK: vector.fma
+// CHECK: vector.extract_strided_slice {{.*}} {offsets = [0], sizes = [8]
+// CHECK: memref.store
+func.func @depthwise(%x: tensor<8x16x32x32xf32>, %dy: tensor<8x16x32x32xf32>) -> tensor<16x3x3xf32> {
+  %dw = kas.apply_gradient @depthwise_conv of 1(%x, %dy)
+      : (tensor<8x16x32x32xf32>, tensor<8x16x32x32xf32>) -> tensor<16x3x3xf32>
+  return %dw : tensor<16x3x3xf32>
+}
+
+kas.operator @depthwise_conv(%n: 8, %c: 16, %h: 32, %w: 32) from [8, 16, 32, 32] {
+  %i = kas.reduce sum : 3
+  %j = kas.reduce sum : 3
+  %i_d, %i_w = kas.share %i : 3
+  %j_d, %j_w = kas.share %j : 3
+  %c_d, %c_w = kas.share %c : 16
+  %y = kas.unfold %h, %i_d : 32, 3
+  %x = kas.unfold %w, %j_d : 32, 3
+  kas.yield data(%n, %c_d, %y, %x) weight(%c_w, %i_w, %j_w)
+}
+
+// The same of a layer in linalg: padded images are read where they are.
+// REMARK: remark: [Passed] InnerProducts
+// CHECK-LABEL: func.func @dense(
+// CHECK-NOT: linalg.generic
+// CHECK: vector.fma
+#x = affine_map<(o, c, i, j, n, h, w) -> (n, c, h + i, w + j)>
+#dy = affine_map<(o, c, i, j, n, h, w) -> (n, o, h, w)>
+#dw = affine_map<(o, c, i, j, n, h, w) -> (o, c, i, j)>
+func.func @dense(%x: tensor<8x16x32x32xf32>, %dy: tensor<8x16x32x32xf32>) -> tensor<16x16x3x3xf32> {
+  %zero = arith.constant 0.0 : f32
+  %pad = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {
+  ^bb0(%a: index, %b: index, %c: index, %d: index):
+    tensor.yield %zero : f32
+  } : tensor<8x16x32x32xf32> to tensor<8x16x34x34xf32>
+  %empty = tensor.empty() : tensor<16x16x3x3xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<16x16x3x3xf32>) -> tensor<16x16x3x3xf32>
+  %dw = linalg.generic {indexing_maps = [#x, #dy, #dw],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%pad, %dy : tensor<8x16x34x34xf32>, tensor<8x16x32x32xf32>) outs(%init : tensor<16x16x3x3xf32>) {
+  ^bb0(%a: f32, %b: f32, %sum: f32):
+    %product = arith.mulf %a, %b : f32
+    %next = arith.addf %sum, %product : f32
+    linalg.yield %next : f32
+  } -> tensor<16x16x3x3xf32>
+  return %dw : tensor<16x16x3x3xf32>
+}
