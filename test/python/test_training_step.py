@@ -273,3 +273,43 @@ def test_label_out_of_range(label: float) -> None:
     arguments[1][1] = label
     with pytest.raises(kas.Error, match="requires labels that are numbers of classes, less than 3"):
         step(*arguments)
+
+
+# Inputs, outputs, window, stride, padding, dilation, groups, height and width.
+CONVOLUTIONS = [
+    (8, 8, 3, 1, 1, 1, 1, 32, 32),
+    (5, 7, 3, 1, 1, 1, 1, 28, 28),
+    (4, 6, 3, 2, 1, 1, 1, 33, 35),
+    (6, 6, 3, 1, 1, 1, 6, 16, 40),
+    (6, 12, 3, 2, 1, 1, 6, 18, 18),
+    (8, 16, 3, 1, 1, 1, 4, 12, 12),
+    (8, 8, 3, 2, 1, 1, 4, 16, 16),
+    (3, 4, 5, 1, 2, 1, 1, 10, 70),
+    (3, 4, 3, 1, 2, 2, 1, 9, 17),
+    (8, 12, 1, 1, 0, 1, 1, 7, 9),
+    (8, 12, 1, 2, 0, 1, 1, 15, 15),
+    (2, 3, (1, 7), 1, (0, 3), 1, 1, 5, 50),
+]
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
+def test_gradients_of_weights(case) -> None:
+    inputs, outputs, window, stride, padding, dilation, groups, height, width = case
+    torch.manual_seed(0)
+    network = nn.Sequential(
+        nn.Conv2d(inputs, outputs, window, stride, padding, dilation, groups, bias=False),
+        nn.Flatten(),
+    )
+    data = torch.randn(6, inputs, height, width)
+    logits = network(data)
+    targets = torch.randn_like(logits)
+    exported = kas.torch.to_mlir(network, data)
+    threads = 2 if groups > 1 else 1
+    step = exported.module.run("kas-training-step{loss=mse momentum=0}").compile("train_step", threads=threads)
+    weight = network[0].weight
+    results = step(data.numpy(), targets.numpy(), numpy.array(1, numpy.float32), weight.detach().numpy())
+    network.double()
+    nn.functional.mse_loss(network(data.double()), targets.double()).backward()
+    gradient = network[0].weight.grad.numpy()
+    actual = weight.detach().numpy().astype(numpy.float64) - results[2]
+    numpy.testing.assert_allclose(actual, gradient, atol=1e-5 * numpy.abs(weight.detach().numpy()).max())

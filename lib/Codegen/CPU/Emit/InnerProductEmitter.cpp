@@ -52,6 +52,7 @@ private:
   SmallVector<Value> emitVectors(ValueRange sums);
   SmallVector<Value> emitStep(ValueRange sums);
   Value load(const InnerProductPlan::Input &input, Value flat, Value mask);
+  Value loadEveryOther(Value flat, Value place, Value mask);
   Lanes getLanes(int64_t tail);
   Value addUp(Value sum);
   void forEachPlace(function_ref<void()> body);
@@ -361,6 +362,38 @@ InnerProductEmitter::Lanes InnerProductEmitter::getLanes(int64_t tail) {
   return lanes;
 }
 
+/// The elements at `place`, two after it, and so on. Those between are read
+/// where that is cheaper, but nothing after the last.
+Value InnerProductEmitter::loadEveryOther(Value flat, Value place, Value mask) {
+  VectorType type = getVectorType(plan.lanes);
+  auto maskType = VectorType::get({plan.lanes}, builder.getI1Type());
+  SmallVector<bool> even(plan.lanes);
+  SmallVector<int64_t> chosen, low, high;
+  for (int64_t lane = 0; lane < plan.lanes; ++lane) {
+    even[lane] = lane % 2 == 0;
+    chosen.push_back(2 * lane);
+    // An odd element is read as the one before it is.
+    low.push_back(lane / 2);
+    high.push_back(plan.lanes / 2 + lane / 2);
+  }
+  Value evenMask = arith::ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(maskType, even));
+  auto loadPart = [&](int64_t offset, Value partMask) -> Value {
+    Value start = apply(dim(0) + offset, {place});
+    if (!partMask)
+      return vector::LoadOp::create(builder, loc, type, flat, start);
+    return vector::MaskedLoadOp::create(builder, loc, type, flat, start,
+                                        partMask, zeros(type));
+  };
+  auto getMask = [&](ArrayRef<int64_t> lanes) -> Value {
+    Value spread = vector::ShuffleOp::create(builder, loc, mask, mask, lanes);
+    return arith::AndIOp::create(builder, loc, spread, evenMask);
+  };
+  Value first = loadPart(0, mask ? getMask(low) : Value());
+  Value second = loadPart(plan.lanes, mask ? getMask(high) : evenMask);
+  return vector::ShuffleOp::create(builder, loc, first, second, chosen);
+}
+
 /// One vector of `input` at the current indices.
 Value InnerProductEmitter::load(const InnerProductPlan::Input &input,
                                 Value flat, Value mask) {
@@ -374,7 +407,9 @@ Value InnerProductEmitter::load(const InnerProductPlan::Input &input,
     return value;
   Value place = apply(dim(0) + offset, {addresses[number]});
   VectorType type = getVectorType(plan.lanes);
-  if (!input.isVector)
+  if (input.step == 2)
+    value = loadEveryOther(flat, place, mask);
+  else if (!input.isVector())
     value = vector::BroadcastOp::create(
         builder, loc, type, memref::LoadOp::create(builder, loc, flat, place));
   else if (mask)
@@ -398,7 +433,7 @@ SmallVector<Value> InnerProductEmitter::emitStep(ValueRange start) {
     tail = std::min(tail, plan.loops[plan.vectorLoop].extent - index.offset);
   // Where no input needs it, one of them is masked, so that products are zero.
   bool isGuarded = llvm::any_of(plan.inputs, [](const auto &input) {
-    return input.isGuarded && input.isVector;
+    return input.isGuarded && input.isVector();
   });
   SmallVector<Value> sums;
   forEachPlace([&] {
@@ -411,8 +446,8 @@ SmallVector<Value> InnerProductEmitter::emitStep(ValueRange start) {
     Value product, last;
     bool needsMask = lanes.mask && !isGuarded;
     for (auto [input, flat] : llvm::zip_equal(plan.inputs, inputs)) {
-      bool isMasked =
-          input.isVector && (input.isGuarded || needsMask || tail < plan.lanes);
+      bool isMasked = input.isVector() &&
+                      (input.isGuarded || needsMask || tail < plan.lanes);
       needsMask &= !isMasked;
       Value factor = load(input, flat, isMasked ? lanes.mask : Value());
       if (last)

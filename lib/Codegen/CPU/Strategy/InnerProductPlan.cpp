@@ -68,7 +68,7 @@ static std::optional<InnerProductPlan> begin(const Contraction &contraction,
     plan.inputs.push_back(
         {input.value,
          simplify(getAddress(input.indices, type.getShape(), context)),
-         type.getNumElements(), /*isVector=*/false,
+         type.getNumElements(), /*step=*/0,
          /*isGuarded=*/!staysInside(input, ranges)});
   }
   plan.output =
@@ -103,8 +103,8 @@ static bool mergeLoops(InnerProductPlan &plan, unsigned outer, unsigned inner) {
   return true;
 }
 
-/// Chooses the vector loop: the longest that all inputs step along by one, or
-/// not at all.
+/// Chooses the vector loop: the longest that all inputs step along by one or
+/// two (lines of images under strides), or not at all.
 static bool chooseVectorLoop(InnerProductPlan &plan) {
   std::optional<unsigned> found;
   for (unsigned loop = 0; loop < plan.loops.size(); ++loop) {
@@ -115,8 +115,8 @@ static bool chooseVectorLoop(InnerProductPlan &plan) {
     bool hasVector = false;
     bool suits = llvm::all_of(plan.inputs, [&](const auto &input) {
       std::optional<int64_t> step = getCoefficient(input.address, loop);
-      hasVector |= step == 1;
-      return step == 0 || step == 1;
+      hasVector |= step && *step != 0;
+      return step && *step >= 0 && *step <= 2;
     });
     suits &= llvm::all_of(plan.guards, [&](const Guard &guard) {
       return getCoefficient(guard.expr, loop).has_value();
@@ -149,7 +149,7 @@ static bool orderLoops(InnerProductPlan &plan) {
         loop != plan.vectorLoop)
       plan.reductions.push_back(loop);
   for (InnerProductPlan::Input &input : plan.inputs)
-    input.isVector = input.address.isFunctionOfDim(plan.vectorLoop);
+    input.step = *getCoefficient(input.address, plan.vectorLoop);
   return true;
 }
 
@@ -221,7 +221,8 @@ int64_t TileChooser::getStepTime() const {
   int64_t products = plan.getNumSums() * (plan.inputs.size() - 1);
   int64_t loads = 0, masks = 0;
   for (const InnerProductPlan::Input &input : plan.inputs)
-    loads += countOffsets(input.address);
+    // Every other element: two loads and a permutation.
+    loads += countOffsets(input.address) * (input.step == 2 ? 3 : 1);
   if (!hasKnownMasks())
     for (const Guard &guard : plan.guards)
       if (guard.expr.isFunctionOfDim(plan.vectorLoop))

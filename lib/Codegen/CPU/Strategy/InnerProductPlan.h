@@ -27,11 +27,12 @@ struct InnerProductPlan {
     /// Of all loops.
     mlir::AffineExpr address;
     int64_t size = 0;
-    /// Whether it steps by one with the vector loop; else it does not step with
-    /// it.
-    bool isVector = false;
+    /// How far it steps with the vector loop: 0, 1 or 2.
+    int64_t step = 0;
     /// Whether it must not be read where a guard on the vector loop fails.
     bool isGuarded = false;
+
+    bool isVector() const { return step != 0; }
   };
 
   llvm::SmallVector<Contraction::Loop> loops;
