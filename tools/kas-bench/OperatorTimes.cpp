@@ -54,8 +54,9 @@ kas::countExistingFlops(mlir::MLIRContext &context,
     mlir::OpBuilder builder(scratch->getBodyRegion());
     OperatorOp op =
         buildOperator(builder, location, "candidate", problem, *one.graph);
-    counts.push_back(2 * *getExistingMacs(op, problem.bindings[one.binding],
-                                          [&] { return op.emitError(); }));
+    mlir::FailureOr<int64_t> macs = getExistingMacs(
+        op, problem.bindings[one.binding], [&] { return op.emitError(); });
+    counts.push_back(mlir::failed(macs) ? 0 : 2 * *macs);
   }
   return counts;
 }

@@ -38,7 +38,8 @@ std::vector<double> timeOperators(mlir::MLIRContext &context,
                                   const search::SearchProblem &problem,
                                   llvm::ArrayRef<OperatorAtBinding> all);
 
-/// The floating-point operations of each with no zero of a padding.
+/// The floating-point operations of each with no zero of a padding; 0 for one
+/// that has no concrete form.
 std::vector<int64_t> countExistingFlops(mlir::MLIRContext &context,
                                         const search::SearchProblem &problem,
                                         llvm::ArrayRef<OperatorAtBinding> all);
