@@ -105,7 +105,8 @@ def make_network(seed: int, found: bool) -> nn.Module:
     layers: list[tuple[str, nn.Module]] = []
 
     def add(*modules: nn.Module) -> None:
-        layers.extend((f"{len(layers) + index}", module) for index, module in enumerate(modules))
+        for module in modules:
+            layers.append((str(len(layers)), module))
 
     add(*_block(draw, 3, channels, draw.choice((1, 1, 2))))
     if found:

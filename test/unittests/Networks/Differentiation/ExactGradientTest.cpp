@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Compiled gradients of sums of products, bit by bit. An operator is linear in
-// each tensor: what the reference evaluator says of a tensor that is one at one
+// each tensor: what the reference evaluator computes for one that is one at one
 // element and zero elsewhere are the coefficients of that element's gradient.
 // With integers so small that nothing rounds, compiled gradients have the same
 // bits.
