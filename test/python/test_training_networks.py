@@ -64,7 +64,7 @@ def check(make: Callable, make_batches: Callable, training: Training) -> None:
 
 CASES = {
     "resnet8": (training_networks.resnet8, lambda seed: make_images((4, 3, 8, 8), 10, seed)),
-    "mobilenet_v2": (training_networks.mobilenet_v2, lambda seed: make_images((4, 3, 8, 8), 10, seed)),
+    "mobilenet_v2": (training_networks.mobilenet_v2, lambda seed: make_images((8, 3, 8, 8), 10, seed)),
     "transformer": (training_networks.TokenTransformer, lambda seed: make_tokens(8, seed)),
 }
 
@@ -72,6 +72,9 @@ CASES = {
 @pytest.mark.parametrize("training", [SGD, ADAMW], ids=["sgd", "adamw"])
 @pytest.mark.parametrize("name", ["resnet8", "transformer", pytest.param("mobilenet_v2", marks=pytest.mark.slow)])
 def test_networks(name: str, training: Training) -> None:
+    if name == "mobilenet_v2" and not training.adamw:
+        # Larger steps make chaos of it: rounding alone moves PyTorch's parameters by half of their size.
+        training = training._replace(step_size=2e-4)
     check(*CASES[name], training)
 
 
