@@ -56,7 +56,6 @@ def _activation(draw: random.Random) -> nn.Module:
             nn.Hardswish,
             nn.Softplus,
             lambda: nn.LeakyReLU(0.1),
-            lambda: nn.GELU("tanh"),
         )
     )()
 
