@@ -8,6 +8,7 @@
 
 #include "WindowGradient.h"
 #include "StructuredGradient.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
@@ -170,10 +171,26 @@ WindowGradient::Phase WindowGradient::getPhase(const Window &window,
   return phase;
 }
 
+/// The dimensions of another input: those that the gradient has, then those
+/// that it sums over. In any other order, weights of many channels would be
+/// read with steps of pages.
+SmallVector<int64_t> WindowGradient::getOrder(AffineMap map) const {
+  AffineMap elements = op.getMatchingIndexingMap(&operand);
+  SmallVector<int64_t> order, sums;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    bool isKept = isa<AffineDimExpr>(expr) &&
+                  llvm::is_contained(elements.getResults(), expr);
+    (isKept ? order : sums).push_back(dim);
+  }
+  llvm::append_range(order, sums);
+  return order;
+}
+
 /// Another input at the offsets of the phases, the last one first, so that what
-/// is multiplied with them is read in increasing order.
-Value WindowGradient::cutOffsets(OpBuilder &builder, Value input, AffineMap map,
-                                 ArrayRef<Phase> phases) const {
+/// is multiplied with them is read in increasing order. `map` becomes that of
+/// the result.
+Value WindowGradient::cutOffsets(OpBuilder &builder, Value input,
+                                 AffineMap &map, ArrayRef<Phase> phases) const {
   RankedTensorType type = getType(input);
   SmallVector<AffineExpr> indices;
   SmallVector<int64_t> shape(type.getShape());
@@ -192,6 +209,17 @@ Value WindowGradient::cutOffsets(OpBuilder &builder, Value input, AffineMap map,
   }
   if (!isChanged)
     return input;
+  SmallVector<int64_t> order = getOrder(map);
+  // Dimension `order[i]` of the input is dimension i of the copy.
+  SmallVector<AffineExpr> places(order.size());
+  for (auto [place, dim] : llvm::enumerate(order))
+    places[dim] = builder.getAffineDimExpr(place);
+  for (AffineExpr &index : indices)
+    index = index.replaceDims(places);
+  shape = applyPermutation(shape, order);
+  map = AffineMap::get(map.getNumDims(), 0,
+                       applyPermutation(map.getResults(), order),
+                       builder.getContext());
   SmallVector<utils::IteratorType> parallel(type.getRank(),
                                             utils::IteratorType::parallel);
   Value empty = tensor::EmptyOp::create(builder, op.getLoc(), shape,

@@ -75,8 +75,9 @@ private:
   Phase getPhase(const Window &window, int64_t first) const;
   mlir::Value emitPhases(mlir::OpBuilder &builder, mlir::Value gradient,
                          llvm::ArrayRef<Phase> phases, MakeSumFn makeSum) const;
+  llvm::SmallVector<int64_t> getOrder(mlir::AffineMap map) const;
   mlir::Value cutOffsets(mlir::OpBuilder &builder, mlir::Value input,
-                         mlir::AffineMap map,
+                         mlir::AffineMap &map,
                          llvm::ArrayRef<Phase> phases) const;
   mlir::Value cutPlaces(mlir::OpBuilder &builder, mlir::Value gradient,
                         llvm::ArrayRef<Phase> phases) const;

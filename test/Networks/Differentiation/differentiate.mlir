@@ -30,13 +30,13 @@ func.func @f(%x: tensor<4x6xf32>, %y: tensor<6xf32>) -> tensor<4x6xf32> {
 // -----
 
 // The gradient of a convolution by its data is a sum over windows again, for each remainder of rows and columns by the
-// stride: of the parts of the weight that reach it, the last one first.
-// CHECK-DAG: #[[LAST:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d1, (-d2 + 1) * 2, (-d3 + 1) * 2)>
+// stride: of the parts of the weight that reach it, the last one first, with the channels of the data outermost.
+// CHECK-DAG: #[[LAST:.*]] = affine_map<(d0, d1, d2, d3) -> (d1, d0, (-d2 + 1) * 2, (-d3 + 1) * 2)>
 // CHECK-DAG: #[[WINDOW:.*]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2 + d5, d3 + d6)>
 // CHECK-LABEL: func.func @f_gradient(
 // CHECK-SAME: %[[DR:[a-z0-9]+]]: tensor<2x4x3x3xf32>)
 // CHECK: linalg.conv_2d_nchw_fchw
-// CHECK: %[[W:.*]] = linalg.generic {indexing_maps = [#[[LAST]], {{.*}} outs(%{{.*}} : tensor<4x3x2x2xf32>)
+// CHECK: %[[W:.*]] = linalg.generic {indexing_maps = [#[[LAST]], {{.*}} outs(%{{.*}} : tensor<3x4x2x2xf32>)
 // CHECK: %[[P:.*]] = tensor.pad %[[DR]] low[0, 0, 1, 1] high[0, 0, 1, 1]
 // CHECK: %[[S:.*]] = linalg.generic {indexing_maps = [{{.*}}, #[[WINDOW]], {{.*}}ins(%[[W]], %[[P]] :
 // CHECK: tensor.insert_slice %[[S]] into %{{.*}}[0, 0, 0, 0] [2, 3, 4, 4] [1, 1, 2, 2]
