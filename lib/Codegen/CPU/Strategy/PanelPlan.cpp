@@ -68,6 +68,8 @@ int64_t estimate(const StridedContraction &contraction, const PanelPlan &plan,
   bool vectors = target.hasMaskedLoads
                      ? contraction.hasSteps({1, 2})
                      : contraction.guards.empty() && contraction.hasSteps({1});
+  // Parts of lines as short as a window take as long as their elements.
+  vectors &= contraction.loops[contraction.columns.back()].extent > 3;
   solver::PanelCopy copy = !vectors ? solver::PanelCopy::Elements
                            : contraction.hasSteps({1})
                                ? solver::PanelCopy::Vectors
