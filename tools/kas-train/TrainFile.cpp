@@ -59,13 +59,13 @@ static void print(const EpochReport &report, bool json) {
         stream.attribute("stopped", *report.stopped);
     });
   } else {
-    llvm::outs() << llvm::formatv(
-        "epoch {0}: loss {1:f4}, accuracy {2:f4}", report.epoch,
-        report.training.loss, report.training.accuracy);
+    llvm::outs() << llvm::formatv("epoch {0}: loss {1:f4}, accuracy {2:f4}",
+                                  report.epoch, report.training.loss,
+                                  report.training.accuracy);
     if (report.validation)
-      llvm::outs() << llvm::formatv("; validation: loss {0:f4}, accuracy {1:f4}",
-                                    report.validation->loss,
-                                    report.validation->accuracy);
+      llvm::outs() << llvm::formatv(
+          "; validation: loss {0:f4}, accuracy {1:f4}", report.validation->loss,
+          report.validation->accuracy);
     llvm::outs() << llvm::formatv("; {0:f1} s", report.trainingSeconds);
     if (report.stopped)
       llvm::outs() << "; stopped: " << *report.stopped;
@@ -96,8 +96,8 @@ compileFile(const TrainSettings &settings) {
   auto module = parseModule(context, settings.file);
   if (!module)
     return module.takeError();
-  auto program = TrainingProgram::compile(**module, settings.function,
-                                          settings.program);
+  auto program =
+      TrainingProgram::compile(**module, settings.function, settings.program);
   if (!program)
     return program.takeError();
   return std::make_shared<const TrainingProgram>(std::move(*program));

@@ -81,8 +81,7 @@ Expected<OwningOpRef<ModuleOp>> Worker::makeNetwork(StringRef text) {
   // Other operators of the module are of no concern.
   for (auto op : llvm::make_early_inc_range(module->getOps<OperatorOp>()))
     op.erase();
-  auto op = cast<OperatorOp>(
-      (*parsed->getOps<OperatorOp>().begin())->clone());
+  auto op = cast<OperatorOp>((*parsed->getOps<OperatorOp>().begin())->clone());
   module->getBody()->push_back(op);
   SymbolTable(*module).insert(op);
   std::string reason;
@@ -118,8 +117,7 @@ readMilestones(const llvm::json::Object &request) {
   return milestones;
 }
 
-Expected<llvm::json::Object>
-Worker::train(const llvm::json::Object &request) {
+Expected<llvm::json::Object> Worker::train(const llvm::json::Object &request) {
   auto text = request.getString("operator");
   if (!text)
     return createStringError("requires an 'operator'");
@@ -131,8 +129,7 @@ Worker::train(const llvm::json::Object &request) {
     return module.takeError();
   ProgramOptions options = settings.program;
   options.cache = &cache;
-  auto program =
-      TrainingProgram::compile(**module, settings.function, options);
+  auto program = TrainingProgram::compile(**module, settings.function, options);
   if (!program)
     return program.takeError();
   auto trainer = Trainer::create(

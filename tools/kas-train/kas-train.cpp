@@ -198,9 +198,8 @@ int main(int argc, char **argv) {
   removeLibraryOptions();
   Options options;
   cl::HideUnrelatedOptions(options.category);
-  if (!cl::ParseCommandLineOptions(argc, argv,
-                                   "Train a network on a data set\n",
-                                   &llvm::errs()))
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "Train a network on a data set\n", &llvm::errs()))
     return 1;
   if (Error error = run(options)) {
     llvm::WithColor::error(llvm::errs(), "kas-train")

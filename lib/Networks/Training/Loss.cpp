@@ -191,9 +191,9 @@ Loss CrossEntropy::emit(bool wantsGradient) {
                    .sum({{perSample, {}}, {labels, {}}}, {0},
                         [&](OpBuilder &builder, Location loc, ValueRange v) {
                           Value share = scale(builder, loc, v[0], mean);
-                          return allowsPadding ? dropPadding(builder, loc,
-                                                             share, v[1])
-                                               : share;
+                          return allowsPadding
+                                     ? dropPadding(builder, loc, share, v[1])
+                                     : share;
                         });
   loss.correct = emitCorrect(largest, numbers);
   if (wantsGradient)

@@ -63,7 +63,7 @@ class _Dropouts(TorchFunctionMode):
         # Functions that PyTorch writes in Python, such as attention, call others without the mode.
         for original, rank in _DROPOUTS.items():
             setattr(functional, original.__name__, partial(self._drop, rank))
-        functional.scaled_dot_product_attention = self._attend  # type: ignore[assignment]
+        functional.scaled_dot_product_attention = self._attend
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 

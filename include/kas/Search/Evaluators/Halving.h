@@ -21,10 +21,9 @@ namespace kas::search {
 
 /// Successive halving without waiting (Li et al.: "A System for Massively
 /// Parallel Hyperparameter Tuning", MLSys 2020, section 3): after each rung, a
-/// number of epochs, a candidate is trained on while its accuracy is in the best
-/// third of those of the candidates before it and itself. The first one always
-/// is.
-/// Any number of threads.
+/// number of epochs, a candidate is trained on while its accuracy is in the
+/// best third of those of the candidates before it and itself. The first one
+/// always is. Any number of threads.
 class Halving {
 public:
   /// Errors: rungs that are not positive or do not ascend.

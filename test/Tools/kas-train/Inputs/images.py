@@ -14,7 +14,7 @@ folder, count = sys.argv[1], int(sys.argv[2])
 classes = int(sys.argv[3]) if len(sys.argv) > 3 else 4
 rng = random.Random(7)
 images, labels = bytearray(), bytearray()
-for number in range(count):
+for _ in range(count):
     label = rng.randrange(classes)
     phase = rng.randrange(4)
     for row in range(8):
