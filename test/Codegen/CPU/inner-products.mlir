@@ -57,3 +57,20 @@ func.func @dense(%x: tensor<8x16x32x32xf32>, %dy: tensor<8x16x32x32xf32>) -> ten
   } -> tensor<16x16x3x3xf32>
   return %dw : tensor<16x16x3x3xf32>
 }
+
+// A sum of everything has no index.
+// CHECK-LABEL: func.func @dot
+// CHECK: scf.for
+func.func @dot(%x: tensor<64x9xf32>, %y: tensor<64x9xf32>) -> tensor<f32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<f32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<f32>) -> tensor<f32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>],
+      iterator_types = ["reduction", "reduction"]} ins(%x, %y : tensor<64x9xf32>, tensor<64x9xf32>) outs(%zeros : tensor<f32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %product = arith.mulf %a, %b : f32
+    %more = arith.addf %o, %product : f32
+    linalg.yield %more : f32
+  } -> tensor<f32>
+  return %sum : tensor<f32>
+}

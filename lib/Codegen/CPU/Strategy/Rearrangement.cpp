@@ -22,7 +22,10 @@ SmallVector<int64_t> Rearrangement::getShape(const Contraction &contraction,
 Contraction Rearrangement::apply(const Contraction &contraction,
                                  ValueRange copied) const {
   Contraction result = contraction;
-  MLIRContext *context = contraction.output.front().getContext();
+  // A sum of everything has no index.
+  MLIRContext *context = copied.empty()
+                             ? contraction.output.front().getContext()
+                             : copied.front().getContext();
   auto getDims = [&](ArrayRef<unsigned> loops) {
     return llvm::map_to_vector(
         loops, [&](unsigned loop) { return getAffineDimExpr(loop, context); });

@@ -388,7 +388,7 @@ static int64_t getFirstStep(const Contraction &contraction,
 
 /// Puts the reductions in the order of memory, the longest steps outermost: a
 /// gradient has them in the order in which its indices were solved.
-static void orderReductions(Contraction &contraction) {
+static void orderReductions(Contraction &contraction, MLIRContext *context) {
   SmallVector<unsigned> order, reductions;
   SmallVector<int64_t> steps(contraction.loops.size(), 0);
   for (unsigned loop = 0; loop < contraction.loops.size(); ++loop) {
@@ -407,7 +407,6 @@ static void orderReductions(Contraction &contraction) {
   });
   llvm::append_range(order, reductions);
   SmallVector<Contraction::Loop> loops;
-  MLIRContext *context = contraction.output.front().getContext();
   SmallVector<AffineExpr> places(order.size());
   for (auto [place, loop] : llvm::enumerate(order)) {
     loops.push_back(contraction.loops[loop]);
@@ -447,7 +446,7 @@ void PackOperators::lowerGradient(ApplyGradientOp apply) {
       Contraction::match(nest.coordinates, inputs, emitReason);
   if (failed(source))
     return packing.undo();
-  orderReductions(*source);
+  orderReductions(*source, &getContext());
   Value output = packing.makeOutput();
   FailureOr<StridedContraction> contraction =
       StridedContraction::get(*source, output, emitReason);
@@ -507,7 +506,7 @@ void PackOperators::lowerSum(linalg::LinalgOp op) {
     std::optional<int64_t> time;
     if (succeeded(contraction))
       time = getContractionTime(*contraction, options);
-    orderReductions(*source);
+    orderReductions(*source, &getContext());
     if (emitInnerProducts(*source, output, packing, options, time))
       return;
   }
