@@ -60,7 +60,7 @@ func.func @dense(%x: tensor<8x16x32x32xf32>, %dy: tensor<8x16x32x32xf32>) -> ten
 
 // A sum of everything has no index.
 // CHECK-LABEL: func.func @dot
-// CHECK: scf.for
+// CHECK: vector.fma
 func.func @dot(%x: tensor<64x9xf32>, %y: tensor<64x9xf32>) -> tensor<f32> {
   %zero = arith.constant 0.0 : f32
   %empty = tensor.empty() : tensor<f32>
@@ -73,4 +73,33 @@ func.func @dot(%x: tensor<64x9xf32>, %y: tensor<64x9xf32>) -> tensor<f32> {
     linalg.yield %more : f32
   } -> tensor<f32>
   return %sum : tensor<f32>
+}
+
+// Every other element of a line is two vectors and a permutation; of the second one nothing after the last is read.
+// CHECK-LABEL: func.func @depthwise_of_stride_two
+// CHECK-DAG: arith.constant dense<[true, false, true, false,
+// CHECK: %[[LOW:.*]] = vector.maskedload
+// CHECK: %[[HIGH:.*]] = vector.maskedload
+// CHECK: vector.shuffle %[[LOW]], %[[HIGH]] [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30] : vector<16xf32>, vector<16xf32>
+#channels = affine_map<(n, h, w, c, i, j) -> (n, c, 2 * h + i, 2 * w + j)>
+#places = affine_map<(n, h, w, c, i, j) -> (n, c, h, w)>
+#window = affine_map<(n, h, w, c, i, j) -> (c, i, j)>
+func.func @depthwise_of_stride_two(%x: tensor<16x4x32x32xf32>, %g: tensor<16x4x16x16xf32>) -> tensor<4x3x3xf32> {
+  %zero = arith.constant 0.0 : f32
+  %padded = tensor.pad %x low[0, 0, 1, 1] high[0, 0, 1, 1] {
+  ^bb0(%n: index, %c: index, %h: index, %w: index):
+    tensor.yield %zero : f32
+  } : tensor<16x4x32x32xf32> to tensor<16x4x34x34xf32>
+  %empty = tensor.empty() : tensor<4x3x3xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<4x3x3xf32>) -> tensor<4x3x3xf32>
+  %sums = linalg.generic {
+      indexing_maps = [#channels, #places, #window],
+      iterator_types = ["reduction", "reduction", "reduction", "parallel", "parallel", "parallel"]}
+      ins(%padded, %g : tensor<16x4x34x34xf32>, tensor<16x4x16x16xf32>) outs(%zeros : tensor<4x3x3xf32>) {
+  ^bb0(%a: f32, %b: f32, %sum: f32):
+    %product = arith.mulf %a, %b : f32
+    %more = arith.addf %sum, %product : f32
+    linalg.yield %more : f32
+  } -> tensor<4x3x3xf32>
+  return %sums : tensor<4x3x3xf32>
 }
