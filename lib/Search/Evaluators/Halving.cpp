@@ -8,6 +8,7 @@
 
 #include "kas/Search/Evaluators/Halving.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <limits>
 
 using namespace kas;
