@@ -33,7 +33,7 @@ done
 
 targets=(all kas-test-depends)
 if [[ $preset == tsan ]]; then
-  targets=(kas-bench kas-opt kas-run kas-search-db
+  targets=(kas-bench kas-opt kas-run kas-search-db kas-train
     KASSearchOperatorsTests KASExecutionEngineTests KASSearchStoreTests KASSearchCoreTests KASSequenceTests)
   lit_options+=(--filter '^kas(-unit)? :: (ExecutionEngine|Search)/')
   # Lists of 13 000 operators and more, on one thread, take more than ten minutes each with this sanitizer.
@@ -41,7 +41,7 @@ if [[ $preset == tsan ]]; then
   export GTEST_FILTER=-$(printf 'SpacesTest.%s:' "${long[@]}")
 fi
 if [[ $preset == reverse ]]; then
-  targets=(kas-bench kas-mutate-kernels kas-opt kas-run kas-search-db kas-translate KasPlugin kas-cuda-stand-in)
+  targets=(kas-bench kas-mutate-kernels kas-opt kas-run kas-search-db kas-train kas-translate KasPlugin kas-cuda-stand-in)
   lit_options+=(--filter '^kas :: (Codegen|Conversion|Dialect|Library|Networks|Pipelines|Search)/')
 fi
 "$root/tools/setup.sh" --preset="$preset" "${targets[@]}" || exit 1
