@@ -23,8 +23,6 @@ using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 
-static constexpr llvm::StringLiteral stepName = "train_step";
-static constexpr llvm::StringLiteral evaluateName = "evaluate";
 /// Arguments of the step before the state: data, labels, step size; without the
 /// seed, which comes next.
 static constexpr unsigned numStepInputs = 3;
@@ -82,14 +80,6 @@ static SmallVector<std::string> getConstants(func::FuncOp step) {
 /// Replaces the network by the two functions. Returns the number of classes.
 static Expected<int64_t> makeFunctions(ModuleOp module, StringRef name,
                                        const TrainingStepOptions &options) {
-  auto network = module.lookupSymbol<func::FuncOp>(name);
-  if (!network || network.isExternal())
-    return createStringError("requires a function with a body, found no '" +
-                             name + "'");
-  for (StringRef added : {stepName, evaluateName})
-    if (module.lookupSymbol(added))
-      return createStringError("requires a module without '" + added +
-                               "', got one");
   std::string reason;
   ScopedDiagnosticHandler handler(
       module.getContext(), [&](Diagnostic &diagnostic) {
@@ -97,20 +87,18 @@ static Expected<int64_t> makeFunctions(ModuleOp module, StringRef name,
           llvm::raw_string_ostream(reason) << diagnostic;
         return success();
       });
-  auto evaluation = makeEvaluation(network, evaluateName, options);
-  if (failed(evaluation))
+  auto functions = addTrainingFunctions(module, name, options);
+  if (failed(functions))
     return createStringError(reason);
-  auto step = makeTrainingStep(network, stepName, options);
-  if (failed(step))
-    return createStringError(reason);
-  auto second = evaluation->getNumArguments() < 2
+  auto second = functions->evaluation.getNumArguments() < 2
                     ? nullptr
-                    : evaluation->getArgAttrOfType<StringAttr>(
+                    : functions->evaluation.getArgAttrOfType<StringAttr>(
                           1, KasDialect::argumentNameAttrName);
   if (!second || second.getValue() != "labels")
     return createStringError(
         "requires a network with one argument of data, got several");
-  setInitializers(*step);
+  setInitializers(functions->step);
+  auto network = module.lookupSymbol<func::FuncOp>(name);
   auto logits = cast<RankedTensorType>(network.getResultTypes().front());
   network.erase();
   return logits.getDimSize(1);
@@ -160,10 +148,10 @@ TrainingProgram::compile(ModuleOp module, StringRef function,
   pipeline.threads = options.threads;
   JITOptions jit;
   jit.cache = options.cache;
-  auto step = compileForCPU(*clone, stepName, pipeline, jit);
+  auto step = compileForCPU(*clone, trainStepName, pipeline, jit);
   if (!step)
     return step.takeError();
-  auto evaluation = compileForCPU(*clone, evaluateName, pipeline, jit);
+  auto evaluation = compileForCPU(*clone, evaluationName, pipeline, jit);
   if (!evaluation)
     return evaluation.takeError();
   double milliseconds =
@@ -172,7 +160,8 @@ TrainingProgram::compile(ModuleOp module, StringRef function,
   program.optimizer = describe(options.step);
   program.compileMilliseconds = milliseconds;
   program.numClasses = *numClasses;
-  program.constants = getConstants(clone->lookupSymbol<func::FuncOp>(stepName));
+  program.constants =
+      getConstants(clone->lookupSymbol<func::FuncOp>(trainStepName));
   return program;
 }
 

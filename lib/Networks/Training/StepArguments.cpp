@@ -86,6 +86,36 @@ static LogicalResult checkNames(func::FuncOp function, ArrayRef<unsigned> data,
   return success();
 }
 
+/// Fails where a number of the options makes no sense.
+static LogicalResult checkOptions(func::FuncOp function,
+                                  const TrainingStepOptions &options) {
+  struct Range {
+    StringRef name;
+    double value, least, bound;
+  };
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const Range &range :
+       {Range{"label-smoothing", options.labelSmoothing, 0, 1},
+        Range{"momentum", options.momentum, 0, 1},
+        Range{"beta1", options.beta1, 0, 1},
+        Range{"beta2", options.beta2, 0, 1},
+        Range{"epsilon", options.epsilon, 0, infinity},
+        Range{"weight-decay", options.weightDecay, 0, infinity},
+        Range{"batch-norm-momentum", options.batchNormMomentum, 0, 1},
+        Range{"clip-norm", options.clipNorm, 0, infinity}})
+    // Not a number is in no range.
+    if (!(range.value >= range.least && range.value < range.bound) &&
+        !(range.name == "batch-norm-momentum" && range.value == 1))
+      return function.emitError("option '")
+             << range.name << "' requires a number of at least "
+             << int64_t(range.least)
+             << (range.bound == infinity ? "" : " and less than 1") << ", got "
+             << range.value;
+  if (options.nesterov && options.momentum == 0)
+    return function.emitError("option 'nesterov' requires a momentum, got 0");
+  return success();
+}
+
 /// Data and what is not trained may be integers.
 static LogicalResult checkType(func::FuncOp function, unsigned index,
                                bool isData, Type element) {
@@ -109,6 +139,8 @@ static LogicalResult checkType(func::FuncOp function, unsigned index,
 FailureOr<TrainableNetwork>
 kas::networks::checkNetwork(func::FuncOp function,
                             const TrainingStepOptions &options) {
+  if (failed(checkOptions(function, options)))
+    return failure();
   Operation *end = function.getBody().back().getTerminator();
   auto logits =
       function.getNumResults() == 1

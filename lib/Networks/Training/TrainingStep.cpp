@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Training/TrainingStep.h"
+#include "../Differentiation/FindFunction.h"
 #include "../Scores/NetworkLayers.h"
 #include "ExpandedPadding.h"
 #include "Loss.h"
@@ -271,4 +272,21 @@ kas::networks::makeEvaluation(func::FuncOp function, StringRef name,
   setResults(evaluation, {loss.value, loss.correct});
   setResultNames(evaluation, {"loss", "correct"});
   return evaluation;
+}
+
+FailureOr<TrainingFunctions>
+kas::networks::addTrainingFunctions(ModuleOp module, StringRef function,
+                                    const TrainingStepOptions &options) {
+  func::FuncOp network = findFunction(module, function, trainStepName);
+  if (!network || !findFunction(module, function, evaluationName))
+    return failure();
+  FailureOr<func::FuncOp> evaluation =
+      makeEvaluation(network, evaluationName, options);
+  if (failed(evaluation))
+    return failure();
+  FailureOr<func::FuncOp> step =
+      makeTrainingStep(network, trainStepName, options);
+  if (failed(step) || failed(eraseUnusedOperands(*step)))
+    return failure();
+  return TrainingFunctions{*step, *evaluation};
 }

@@ -95,6 +95,21 @@ mlir::FailureOr<mlir::func::FuncOp>
 makeEvaluation(mlir::func::FuncOp function, llvm::StringRef name,
                const TrainingStepOptions &options);
 
+/// What `addTrainingFunctions` calls what it adds.
+inline constexpr llvm::StringLiteral trainStepName = "train_step";
+inline constexpr llvm::StringLiteral evaluationName = "evaluate";
+
+struct TrainingFunctions {
+  mlir::func::FuncOp step, evaluation;
+};
+
+/// Adds both for the function of this name, `@train_step` without operands that
+/// nothing reads. Errors are diagnostics, also that there is no such function,
+/// or already one of these names; options out of range name their number.
+mlir::FailureOr<TrainingFunctions>
+addTrainingFunctions(mlir::ModuleOp module, llvm::StringRef function,
+                     const TrainingStepOptions &options);
+
 } // namespace kas::networks
 
 #endif // KAS_NETWORKS_TRAINING_TRAININGSTEP_H
