@@ -12,10 +12,10 @@
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/ReferenceTiming.h"
+#include "kas/Support/Requests.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/JSON.h"
-#include <iostream>
 
 using namespace kas;
 using namespace kas::execution;
@@ -171,26 +171,15 @@ Error kas::runWorker(mlir::MLIRContext &context, const RunSettings &settings) {
         "workers run candidates on 'cpu', 'cuda' or 'vulkan', got '" +
         settings.device + "'");
   double nominal = calibrateReferenceKernel();
-  for (std::string line; std::getline(std::cin, line);) {
-    Expected<llvm::json::Value> value = llvm::json::parse(line);
-    if (!value)
-      return value.takeError();
-    const llvm::json::Object *request = value->getAsObject();
-    std::optional<int64_t> id =
-        request ? request->getInteger("id") : std::nullopt;
-    if (!id)
-      return createStringError("requires objects with an integer 'id'");
-    // One scale for all workers of a search, if it says so.
-    Expected<double> time =
-        timeRequest(context, *request, settings,
-                    request->getNumber("reference_ms").value_or(nominal));
-    llvm::json::Object answer{{"id", *id}, {"reference_ms", nominal}};
-    if (time)
-      answer["metrics"] = llvm::json::Object{{"latency_ms", *time}};
-    else
-      answer["error"] = llvm::toString(time.takeError());
-    llvm::outs() << llvm::json::Value(std::move(answer)) << "\n";
-    llvm::outs().flush();
-  }
-  return Error::success();
+  return answerRequests(
+      llvm::json::Object{{"reference_ms", nominal}},
+      [&](const llvm::json::Object &request) -> Expected<llvm::json::Object> {
+        // One scale for all workers of a search, if it says so.
+        Expected<double> time =
+            timeRequest(context, request, settings,
+                        request.getNumber("reference_ms").value_or(nominal));
+        if (!time)
+          return time.takeError();
+        return llvm::json::Object{{"latency_ms", *time}};
+      });
 }

@@ -10,9 +10,9 @@
 #include "kas/InitAll.h"
 #include "kas/Networks/Sites/Substitute.h"
 #include "kas/Support/ParseModule.h"
+#include "kas/Support/Requests.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/JSON.h"
-#include <iostream>
 
 using namespace kas;
 using namespace kas::networks;
@@ -33,14 +33,13 @@ struct Milestone {
 /// Trains a network with one operator after the other.
 class Worker {
 public:
-  Worker(const TrainSettings &settings, DataSplits data)
-      : settings(settings), data(std::move(data)) {
+  explicit Worker(const TrainSettings &settings) : settings(settings) {
     registerAllDialects(registry);
     context.appendDialectRegistry(registry);
     context.disableMultithreading();
   }
 
-  /// Reads the network, and sees that it can be trained.
+  /// Reads the network and the examples.
   Error prepare();
   /// The metrics of a request.
   Expected<llvm::json::Object> train(const llvm::json::Object &request);
@@ -49,7 +48,7 @@ private:
   Expected<OwningOpRef<ModuleOp>> makeNetwork(StringRef text);
 
   const TrainSettings &settings;
-  DataSplits data;
+  std::optional<DataSplits> data;
   DialectRegistry registry;
   MLIRContext context;
   OwningOpRef<ModuleOp> network;
@@ -66,9 +65,17 @@ Error Worker::prepare() {
   if (!network->lookupSymbol<SpaceOp>(settings.space))
     return createStringError("requires a kas.space in the module, found no '" +
                              settings.space + "'");
-  if (!data.validation)
+  auto function = network->lookupSymbol<func::FuncOp>(settings.function);
+  if (!function || function.isExternal())
+    return createStringError("requires a function with a body, found no '" +
+                             settings.function + "'");
+  if (settings.data.validation == 0)
     return createStringError("requires examples for validation "
                              "(--validation), by which operators are compared");
+  auto loaded = loadSplits(settings.data);
+  if (!loaded)
+    return loaded.takeError();
+  data = std::move(*loaded);
   return Error::success();
 }
 
@@ -133,7 +140,7 @@ Expected<llvm::json::Object> Worker::train(const llvm::json::Object &request) {
   if (!program)
     return program.takeError();
   auto trainer = Trainer::create(
-      std::make_shared<const TrainingProgram>(std::move(*program)), data,
+      std::make_shared<const TrainingProgram>(std::move(*program)), *data,
       settings.trainer);
   if (!trainer)
     return trainer.takeError();
@@ -164,29 +171,12 @@ Expected<llvm::json::Object> Worker::train(const llvm::json::Object &request) {
 }
 
 Error kas::training::runWorker(const TrainSettings &settings) {
-  auto data = loadSplits(settings.data);
-  if (!data)
-    return data.takeError();
-  Worker worker(settings, std::move(*data));
+  // What takes no time comes first: a search waits but a moment for a worker
+  // that cannot work.
+  Worker worker(settings);
   if (Error error = worker.prepare())
     return error;
-  for (std::string line; std::getline(std::cin, line);) {
-    Expected<llvm::json::Value> value = llvm::json::parse(line);
-    if (!value)
-      return value.takeError();
-    const llvm::json::Object *request = value->getAsObject();
-    std::optional<int64_t> id =
-        request ? request->getInteger("id") : std::nullopt;
-    if (!id)
-      return createStringError("requires objects with an integer 'id'");
-    Expected<llvm::json::Object> metrics = worker.train(*request);
-    llvm::json::Object answer{{"id", *id}};
-    if (metrics)
-      answer["metrics"] = std::move(*metrics);
-    else
-      answer["error"] = llvm::toString(metrics.takeError());
-    llvm::outs() << llvm::json::Value(std::move(answer)) << "\n";
-    llvm::outs().flush();
-  }
-  return Error::success();
+  return answerRequests({}, [&](const llvm::json::Object &request) {
+    return worker.train(request);
+  });
 }

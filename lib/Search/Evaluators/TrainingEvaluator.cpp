@@ -33,7 +33,8 @@ public:
         workers(std::move(workers)) {}
 
   llvm::StringRef getName() const override { return "training"; }
-  bool isDeterministic() const override { return true; }
+  // Whether a candidate is trained on depends on those before it.
+  bool isDeterministic() const override { return false; }
 
   Expected<Metrics> evaluate(const Solution &solution) override {
     return workers->evaluate(solution);
