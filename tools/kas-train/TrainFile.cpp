@@ -12,6 +12,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
 
 using namespace kas;
 using namespace kas::execution;
@@ -124,7 +125,24 @@ static Expected<Trainer> makeTrainer(const TrainSettings &settings,
   return trainer;
 }
 
+/// A training is not to be lost for the place where its result goes.
+static Error checkFolder(llvm::StringRef path) {
+  if (path.empty())
+    return Error::success();
+  llvm::StringRef folder = llvm::sys::path::parent_path(path);
+  std::error_code code = llvm::sys::fs::access(
+      folder.empty() ? "." : folder, llvm::sys::fs::AccessMode::Write);
+  if (!code && llvm::sys::fs::is_directory(path))
+    code = std::make_error_code(std::errc::is_a_directory);
+  if (!code)
+    return Error::success();
+  return createStringError("cannot write '" + path + "': " + code.message());
+}
+
 Error kas::training::trainFile(const TrainSettings &settings) {
+  for (llvm::StringRef path : {settings.output, settings.checkpoint})
+    if (Error error = checkFolder(path))
+      return error;
   auto data = loadSplits(settings.data);
   if (!data)
     return data.takeError();
