@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compares the accuracy of whole trainings by `kas-train` with that of PyTorch's.
+
+    training-accuracy.py --out=accuracy.jsonl                  five seeds, 20 000 images, 6 epochs
+    training-accuracy.py --out=accuracy.jsonl --seeds=10       five more: what is in the file is not trained again
+
+A ResNet-8 on Fashion-MNIST (Debian's package dataset-fashion-mnist): SGD with Nesterov momentum, weight decay of
+matrices, a cosine, images that are flipped at random. Of a seed both begin with the same parameters; the order of the
+examples and what is flipped are each one's own. Both train with the same examples and normalize them alike.
+
+Prints a line of JSON for each training (accuracy on the validation and the test set, seconds), then one with the means,
+the difference and its standard error. It needs PyTorch and torch-mlir (`tools/python.sh`), and `kas-train` in PATH or
+KAS_BIN.
+"""
+
+import argparse
+import gzip
+import json
+import math
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy
+import torch
+from torch import nn
+
+import kas.torch
+
+FOLDER = Path("/usr/share/datasets/fashion-mnist")
+BATCH, STEP_SIZE, MOMENTUM, WEIGHT_DECAY, VALIDATION = 64, 0.1, 0.9, 5e-4, 5000
+
+
+class Block(nn.Module):
+    """Two convolutions of 3x3 and what comes past them."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int):
+        super().__init__()
+        self.conv0 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.norm0 = nn.BatchNorm2d(outputs)
+        self.conv1 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.norm1 = nn.BatchNorm2d(outputs)
+        self.short = nn.Identity()
+        if inputs != outputs:
+            self.short = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm1(self.conv1(torch.relu(self.norm0(self.conv0(x)))))
+        return torch.relu(y + self.short(x))
+
+
+def make_network(seed: int) -> nn.Module:
+    torch.manual_seed(seed)
+    layers = [nn.Conv2d(1, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()]
+    layers += [Block(16, 16, 1), Block(16, 32, 2), Block(32, 64, 2)]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+
+
+def read_part(part: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """The images (0 to 1) and labels of `train` or `t10k`."""
+    images = gzip.decompress((FOLDER / f"{part}-images-idx3-ubyte.gz").read_bytes())
+    labels = gzip.decompress((FOLDER / f"{part}-labels-idx1-ubyte.gz").read_bytes())
+    pixels = numpy.frombuffer(images, numpy.uint8, offset=16).reshape(-1, 1, 28, 28)
+    classes = numpy.frombuffer(labels, numpy.uint8, offset=8)
+    return torch.from_numpy(pixels.astype(numpy.float32) / 255), torch.from_numpy(classes.astype(numpy.int64))
+
+
+def train_kas(seed: int, options: argparse.Namespace, folder: Path) -> dict:
+    network = make_network(seed)
+    exported = kas.torch.to_mlir(network, torch.zeros(BATCH, 1, 28, 28), fold_batch_norms=False)
+    (folder / "network.mlir").write_text(str(exported.module))
+    numpy.savez(folder / "weights.npz", **{name: value.detach().numpy() for name, value in exported.tensors.items()})
+    command = [str(Path(os.environ.get("KAS_BIN", "")) / "kas-train"), str(folder / "network.mlir"), "--json"]
+    command += ["--data=fashion-mnist", f"--validation={VALIDATION}", f"--limit={options.limit}"]
+    command += [f"--weights={folder / 'weights.npz'}", f"--seed={seed}", f"--epochs={options.epochs}"]
+    command += [f"--step-size={STEP_SIZE}", f"--momentum={MOMENTUM}", "--nesterov", f"--weight-decay={WEIGHT_DECAY}"]
+    output = subprocess.run([*command, "--augment=flip"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    lines = [json.loads(line) for line in output.splitlines()]
+    return {"validation": lines[-2]["accuracy"], "test": lines[-1]["test_accuracy"]}
+
+
+def train_torch(seed: int, options: argparse.Namespace) -> dict:
+    images, labels = read_part("train")
+    parts = {
+        "train": (images[: options.limit], labels[: options.limit]),
+        "validation": (images[-VALIDATION:], labels[-VALIDATION:]),
+        "test": read_part("t10k"),
+    }
+    mean, deviation = parts["train"][0].mean(), parts["train"][0].std(unbiased=False)
+    network = make_network(seed).train()
+    matrices = [parameter for parameter in network.parameters() if parameter.dim() >= 2]
+    others = [parameter for parameter in network.parameters() if parameter.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others}]
+    optimizer = torch.optim.SGD(groups, lr=STEP_SIZE, momentum=MOMENTUM, nesterov=True)
+    steps = options.limit // BATCH * options.epochs
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(options.epochs):
+        order = torch.randperm(options.limit, generator=generator)
+        for start in range(0, options.limit - BATCH + 1, BATCH):
+            chosen = order[start : start + BATCH]
+            batch = (parts["train"][0][chosen] - mean) / deviation
+            flips = torch.rand(BATCH, generator=generator) < 0.5
+            batch = torch.where(flips[:, None, None, None], batch.flip(3), batch)
+            loss = nn.functional.cross_entropy(network(batch), parts["train"][1][chosen])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+    network.eval()
+    result = {}
+    with torch.no_grad():
+        for name in ("validation", "test"):
+            inputs, classes = parts[name]
+            found = torch.cat([network((batch - mean) / deviation).argmax(1) for batch in inputs.split(500)])
+            result[name] = float((found == classes).float().mean())
+    return result
+
+
+def summarize(records: list[dict]) -> dict:
+    """Means of both, their difference (kas less PyTorch) and its standard error."""
+    summary = {"seeds": len(records) // 2}
+    for part in ("validation", "test"):
+        values = {kind: [record[part] for record in records if record["by"] == kind] for kind in ("kas", "torch")}
+        for kind, accuracies in values.items():
+            summary[f"{part}_{kind}"] = round(statistics.fmean(accuracies), 5)
+        summary[f"{part}_difference"] = round(statistics.fmean(values["kas"]) - statistics.fmean(values["torch"]), 5)
+        if min(len(accuracies) for accuracies in values.values()) > 1:
+            variances = [statistics.variance(accuracies) / len(accuracies) for accuracies in values.values()]
+            summary[f"{part}_standard_error"] = round(math.sqrt(sum(variances)), 5)
+    return summary
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="the trainings that are done, a line of JSON for each")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--limit", type=int, default=20000, help="images to train with")
+    parser.add_argument("--epochs", type=int, default=6)
+    options = parser.parse_args()
+    if not 1 <= options.seeds or not BATCH <= options.limit <= 60000 - VALIDATION or not 1 <= options.epochs:
+        parser.error(f"requires 1 <= seeds, {BATCH} <= limit <= {60000 - VALIDATION} and 1 <= epochs")
+    torch.set_num_threads(1)
+    setting = {"limit": options.limit, "epochs": options.epochs}
+    known = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
+    records = []
+    for seed in range(options.seeds):
+        for by in ("kas", "torch"):
+            key = {"by": by, "seed": seed, **setting}
+            record = next((line for line in known if key.items() <= line.items()), None)
+            if record is None:
+                start = time.perf_counter()
+                with tempfile.TemporaryDirectory() as folder:
+                    result = train_kas(seed, options, Path(folder)) if by == "kas" else train_torch(seed, options)
+                record = {**key, **result, "seconds": round(time.perf_counter() - start, 1)}
+                with options.out.open("a") as stream:
+                    stream.write(json.dumps(record) + "\n")
+            print(json.dumps(record), flush=True)
+            records.append(record)
+    print(json.dumps(summarize(records)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
