@@ -144,7 +144,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=20000, help="images to train with")
     parser.add_argument("--epochs", type=int, default=6)
     options = parser.parse_args()
-    if not 1 <= options.seeds or not BATCH <= options.limit <= 60000 - VALIDATION or not 1 <= options.epochs:
+    if options.seeds < 1 or options.epochs < 1 or not BATCH <= options.limit <= 60000 - VALIDATION:
         parser.error(f"requires 1 <= seeds, {BATCH} <= limit <= {60000 - VALIDATION} and 1 <= epochs")
     torch.set_num_threads(1)
     setting = {"limit": options.limit, "epochs": options.epochs}
