@@ -76,3 +76,24 @@ func.func @padded_with_zeros(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32> {
       ins(%padded, %window : tensor<1x4x10x10xf32>, tensor<3x3xf32>) outs(%init : tensor<1x4x4x4xf32>) -> tensor<1x4x4x4xf32>
   return %y : tensor<1x4x4x4xf32>
 }
+
+// A maximum of maxima: the second one reads what the first one has become.
+//
+// CHECK-LABEL: func.func @twice(
+// CHECK:         %[[FIRST:.*]] = memref.alloc() {alignment = 64 : i64} : memref<1x4x4x4xf32>
+// CHECK:         %[[TENSOR:.*]] = bufferization.to_tensor %[[FIRST]]
+// CHECK:         bufferization.to_buffer %[[TENSOR]] read_only : tensor<1x4x4x4xf32>
+// CHECK-NOT:     linalg.pooling
+func.func @twice(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x2x2xf32> {
+  %low = arith.constant 0xFF800000 : f32
+  %window = tensor.empty() : tensor<2x2xf32>
+  %empty0 = tensor.empty() : tensor<1x4x4x4xf32>
+  %init0 = linalg.fill ins(%low : f32) outs(%empty0 : tensor<1x4x4x4xf32>) -> tensor<1x4x4x4xf32>
+  %y0 = linalg.pooling_nchw_max {strides = dense<2> : vector<2xi64>}
+      ins(%x, %window : tensor<1x4x8x8xf32>, tensor<2x2xf32>) outs(%init0 : tensor<1x4x4x4xf32>) -> tensor<1x4x4x4xf32>
+  %empty1 = tensor.empty() : tensor<1x4x2x2xf32>
+  %init1 = linalg.fill ins(%low : f32) outs(%empty1 : tensor<1x4x2x2xf32>) -> tensor<1x4x2x2xf32>
+  %y1 = linalg.pooling_nchw_max {strides = dense<2> : vector<2xi64>}
+      ins(%y0, %window : tensor<1x4x4x4xf32>, tensor<2x2xf32>) outs(%init1 : tensor<1x4x2x2xf32>) -> tensor<1x4x2x2xf32>
+  return %y1 : tensor<1x4x2x2xf32>
+}

@@ -83,15 +83,16 @@ struct LowerPooling : kas::codegen::impl::LowerPoolingBase<LowerPooling> {
   using LowerPoolingBase::LowerPoolingBase;
 
   void runOnOperation() override {
-    SmallVector<Pooling> found;
-    getOperation().walk([&](linalg::PoolingNchwMaxOp op) {
+    SmallVector<linalg::PoolingNchwMaxOp> ops;
+    getOperation().walk(
+        [&](linalg::PoolingNchwMaxOp op) { ops.push_back(op); });
+    for (linalg::PoolingNchwMaxOp op : ops) {
+      // Only now: what one reads may be what the one before has been.
       std::optional<Pooling> pooling = Pooling::match(op);
       LDBG() << op.getLoc() << ": " << (pooling ? "lowered" : "left as it is");
       if (pooling)
-        found.push_back(*pooling);
-    });
-    for (Pooling &pooling : found)
-      pooling.lower(threads);
+        pooling->lower(threads);
+    }
   }
 };
 
