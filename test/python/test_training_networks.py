@@ -112,6 +112,42 @@ def test_random_networks(start: int) -> None:
     assert compared >= 6, "too few networks are conditioned well enough to be compared"
 
 
+ACTIVATIONS = [
+    nn.ReLU(),
+    nn.ReLU6(),
+    nn.LeakyReLU(0.1),
+    nn.ELU(0.7),
+    nn.SELU(),
+    nn.CELU(0.6),
+    nn.GELU(),
+    nn.SiLU(),
+    nn.Mish(),
+    nn.Softplus(),
+    nn.Tanh(),
+    nn.Sigmoid(),
+    nn.Hardtanh(),
+    nn.Hardswish(),
+    nn.Hardsigmoid(),
+]
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS, ids=lambda activation: type(activation).__name__)
+def test_derivatives_at_zero(activation: nn.Module) -> None:
+    """Where whole channels are zero it matters which side counts (seed 114 of the random networks)."""
+
+    def make() -> nn.Module:
+        network = nn.Sequential(nn.Linear(6, 8), activation, nn.Linear(8, 5))
+        with torch.no_grad():
+            # Half of the channels are zero, others are far out.
+            network[0].weight[:4] = 0
+            network[0].bias[:4] = 0
+            network[0].bias[6] = 200
+            network[0].bias[7] = -200
+        return network
+
+    check(make, lambda seed: make_images((4, 6), 5, seed), SGD)
+
+
 def test_dropout() -> None:
     """A step leaves out what the mask of its seed says: PyTorch computes the same with that mask."""
 

@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from .._errors import need
 from .._module import Module
+from ._decompositions import get_table
 from ._modules import KasModule
 
 
@@ -209,7 +210,13 @@ def to_mlir(model: nn.Module, example: Any, *, fold_batch_norms: bool = True, dr
         with torch.no_grad(), sdpa_kernel(SDPBackend.MATH):
             text = str(
                 importer.export_and_import(
-                    lifted, *data, *tensors.values(), *markers, output_type="linalg-on-tensors", func_name="forward"
+                    lifted,
+                    *data,
+                    *tensors.values(),
+                    *markers,
+                    output_type="linalg-on-tensors",
+                    func_name="forward",
+                    decomposition_table=get_table(),
                 )
             )
     except Exception as error:
