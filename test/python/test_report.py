@@ -6,78 +6,19 @@
 import contextlib
 import http.client
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
 
 import pytest
+from report_pages import SPACE, browser, fill, opened, proceed, sync_api, wait_for_candidate
 
 import kas
+from kas import report
 
-CHROMIUM = shutil.which("chromium")
-if CHROMIUM is None:
-    pytest.skip("needs chromium (tools/packages.txt)", allow_module_level=True)
-report = pytest.importorskip("kas.report", reason="needs the extra 'report'")
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright (python/requirements.txt)")
+__all__ = ["browser"]  # A fixture.
 
-SPACE = """
-kas.space @layer<N, Cin, Cout, H, W | k, g>
-    [N, Cout unordered, H, W] from [N, Cin unordered, H, W]
-    bindings [<N = 1, Cin = 8, Cout = 8, H = 6, W = 6, g = 4, k = 3>,
-              <N = 1, Cin = 16, Cout = 16, H = 4, W = 4, g = 4, k = 3> x 3]
-    limits {depth = 10, reduce = 4, split = 2, merge = 2, unfold = 2, weights = 3, rank_saves = 0}
-"""
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
-
-
-def fill(path, count, hostile=""):
-    """A search of `count` candidates, every fifth failed, with curves of training."""
-    with kas.Searcher(SPACE, "random", seed=1, database=path, objective="pareto(flops,-accuracy)") as searcher:
-        proceed(searcher, count, hostile)
-    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("CREATE TABLE training(candidate, rung, seed, epoch, name TEXT, value REAL)")
-        ids = [row[0] for row in connection.execute("SELECT id FROM candidate WHERE state = 'evaluated'")]
-        connection.executemany(
-            "INSERT INTO training VALUES (?, ?, 0, ?, 'accuracy', ?)",
-            [(i, rung, epoch, 0.5 + epoch / 10) for i in ids for rung in (0, 1) for epoch in range(3)],
-        )
-
-
-def proceed(searcher, count, hostile=""):
-    for candidate in searcher.ask(count):
-        if candidate.id % 5 == 4:
-            searcher.tell(candidate.id, error=f"loss became NaN in epoch {candidate.id}{hostile}")
-            continue
-        accuracy = 0.9 - 1e3 / (1e3 + candidate.params) / 2 + int(candidate.key, 16) % 9973 / 99730
-        searcher.tell(candidate.id, {"flops": candidate.flops, "params": candidate.params, "accuracy": accuracy})
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@contextlib.contextmanager
-def opened(browser, url, scheme="light", width=1400):
-    """A page that asks for nothing beyond its address and complains about nothing."""
-    context = browser.new_context(viewport={"width": width, "height": 1000}, color_scheme=scheme)
-    page = context.new_page()
-    complaints, requests = [], []
-    page.on(
-        "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
-    )
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
-    page.goto(url)
-    page.wait_for_selector("html[data-ready=yes] #history .points path", state="attached")
-    yield page
-    assert not complaints
-    assert not [one for one in requests if not one.startswith((url.split("#")[0], "data:", "blob:"))]
-    context.close()
 
 
 @pytest.fixture(scope="module")
@@ -113,10 +54,6 @@ def click_point(page, chart, trace, number):
     return candidate
 
 
-def wait_for_candidate(page, candidate):
-    page.wait_for_selector(f"#operator[data-candidate='{candidate}']")
-
-
 def find_front(path):
     """Of the candidates those that no other dominates, with few FLOPs and much accuracy."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -137,7 +74,7 @@ def test_front_and_operator(browser, database, page_url):
         candidate = click_point(page, "front", 1, -1)
         assert candidate in front
         wait_for_candidate(page, candidate)
-        assert page.inner_text("#operator-heading") == f"Candidate {candidate}, on the front"
+        assert page.inner_text("#operator-heading").endswith(", on the front")
         with contextlib.closing(sqlite3.connect(database)) as connection:
             (text,) = connection.execute("SELECT operator FROM candidate WHERE id = ?", (candidate,)).fetchone()
         assert page.inner_text("#details pre.text").strip() == text.strip()
@@ -148,6 +85,8 @@ def test_front_and_operator(browser, database, page_url):
         assert page.inner_text("#details pre.nest").strip() == nest
         rows = page.locator("#details table.layers tr").all_inner_texts()
         assert len(rows) == 3 and rows[2].split("\t")[1] == "3"
+        # A heading for each of the costs.
+        assert len(rows[0].split("\t")) == len(rows[1].split("\t")) == 2 + len(kas.Cost._fields)
         assert rows[1].split("\t")[2].replace("\u202f", "") == str(operator.cost(space.bindings[0]).macs)
         # A box per primitive, an arrow per edge.
         assert page.locator("#details svg .box").count() == len(re.findall(r"^  p\d+ \[", operator.graph, re.MULTILINE))
@@ -172,7 +111,7 @@ def test_zoom_and_axes(browser, page_url):
         after = page.evaluate(get_range)
         assert after[1] - after[0] < 0.6 * (before[1] - before[0])
         page.select_option("#front-x", "params")
-        assert page.text_content("#front .xtitle") == "params"
+        assert page.text_content("#front .xtitle") == "params (elements of weights)"
         page.check("#front-log")
         assert page.evaluate("document.getElementById('front')._fullLayout.xaxis.type") == "log"
 

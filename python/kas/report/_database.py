@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -18,6 +17,8 @@ from typing import Any, TypeAlias
 from .._errors import Error
 from .._module import Operator, parse
 from .._search import SearchSpace
+from . import _comparison as comparison
+from ._command import get_command
 
 APPLICATION_ID = 0x6B617353
 SCHEMA_VERSION = 1
@@ -57,6 +58,7 @@ class Database:
             if not {"network_search", "kernel_search"} & self.settings.keys():
                 self.settings.setdefault("flops_of", "weights one by one")
         self.layers = self._read_layers()
+        self._known: dict[int, tuple[str, list[str]]] = {}
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -98,18 +100,16 @@ class Database:
             ).fetchall()
             finals = connection.execute("SELECT candidate, failure FROM final_candidate").fetchall()
             statistics = dict(connection.execute("SELECT name, value FROM statistic"))
+            curves = _read_numbers(connection)
         position = {row[0]: index for index, row in enumerate(rows)}
-        columns: dict[str, list[float | None]] = {
-            name: [None] * len(rows) for name in sorted({name for _, name, _ in metrics})
-        }
+        columns: comparison.Columns = {name: [None] * len(rows) for name in sorted({name for _, name, _ in metrics})}
         for candidate, name, value in metrics:
             columns[name][position[candidate]] = value
         failures = {row[0]: row[3] for row in rows if row[3] is not None}
         failures.update((candidate, failure) for candidate, failure in finals if failure is not None)
         reasons, reason_of = _group(failures)
         start = min((row[4] for row in rows), default=0)
-        names = list(columns)
-        maximized = _get_maximized(self.settings.get("objective", ""), names)
+        marks = self._read_marks([row[0] for row in rows])
         return {
             "version": version,
             "name": os.path.basename(self.path),
@@ -124,10 +124,56 @@ class Database:
             "seconds": [row[5] for row in rows],
             "reasons": reasons,
             "reason": [reason_of.get(row[0], -1) for row in rows],
-            "metrics": columns,
-            "maximized": maximized,
-            "axes": _get_axes(self.settings.get("objective", ""), names),
+            "formulas": [formula for formula, _ in marks],
+            "warnings": [warnings for _, warnings in marks],
+            "warning_texts": comparison.WARNINGS,
+            **self._compare(columns, curves, position),
         }
+
+    def _compare(
+        self, columns: comparison.Columns, curves: dict[int, list[comparison.Curve]], position: dict[int, int]
+    ) -> dict[str, Any]:
+        """The metrics in columns that are compared, what they are compared with, and the best candidate."""
+        objective = self.settings.get("objective", "")
+        rungs = comparison.find_rungs(columns)
+        own = {position[candidate]: curve for candidate, curve in curves.items() if candidate in position}
+        after = comparison.split_rungs(columns, own, rungs)
+        baseline = comparison.find_baseline(self.settings.get("space", ""), curves.get(-1, []), rungs)
+        # `accuracy_3` is a column of its own now; `accuracy` has the last rung that each one reached.
+        mixed = [name for name in comparison.TRAINED if name in columns and rungs]
+        columns = {name: values for name, values in columns.items() if not _is_of_rung(name, rungs)} | after
+        names = [name for name in columns if name not in mixed]
+        maximized = _get_maximized(objective, list(columns))
+        axes = _get_axes(objective, names, rungs)
+        plotted = {name: columns[name] for name in names}
+        best = comparison.choose_candidate(objective, plotted, axes[1] if axes else None, maximized)
+        ids = list(position)
+        return {
+            "metrics": columns,
+            "mixed": mixed,
+            "units": {name: unit for name in columns if (unit := comparison.get_unit(name))},
+            "maximized": maximized,
+            "axes": axes,
+            "baseline": {name: value for name, value in baseline.items() if name in columns},
+            "best": None if best is None else ids[best],
+        }
+
+    def _read_marks(self, ids: list[int]) -> list[tuple[str, list[str]]]:
+        """Formula and warnings of each; what was read before is kept, as an operator does not change."""
+        missing = [id for id in ids if id not in self._known]
+        with self._open() as connection:
+            for start in range(0, len(missing), _BATCH):
+                batch = missing[start : start + _BATCH]
+                marks = ",".join("?" * len(batch))
+                rows = dict(connection.execute(f"SELECT id, operator FROM candidate WHERE id IN ({marks})", batch))
+                operators = _parse(rows)
+                for id in batch:
+                    self._known[id] = "", []
+                    if id in operators:
+                        operator = operators[id]
+                        by_position = getattr(operator, "weights_indexed_by_position", False)
+                        self._known[id] = (operator.formula, comparison.find_warnings(rows[id], by_position))
+        return [self._known[id] for id in ids]
 
     def read_details(self, ids: Iterable[int], drawn: set[int] | None = None) -> Iterator[dict[str, Any]]:
         """Of each candidate what the page shows when it is chosen; a picture of its graph if it is in `drawn` (all)."""
@@ -169,6 +215,20 @@ class Database:
 
 def _has_training(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'training'").fetchone())
+
+
+def _read_numbers(connection: sqlite3.Connection) -> dict[int, list[comparison.Curve]]:
+    """What trainings gave, of each candidate; -1 is what they are compared with."""
+    result: dict[int, list[comparison.Curve]] = {}
+    if _has_training(connection):
+        for candidate, *number in connection.execute("SELECT candidate, seed, epoch, name, value FROM training"):
+            if all(isinstance(value, (int, float)) for value in (number[0], number[1], number[3])):
+                result.setdefault(candidate, []).append((number[0], number[1], number[2], number[3]))
+    return result
+
+
+def _is_of_rung(name: str, rungs: list[int]) -> bool:
+    return any(name == f"{one}_{rung}" for one in comparison.TRAINED for rung in rungs)
 
 
 def _read_failures(connection: sqlite3.Connection, batch: list[int], marks: str) -> dict[int, list[str]]:
@@ -232,19 +292,27 @@ def _group(failures: dict[int, str]) -> tuple[list[list[str | int]], dict[int, i
 def _get_maximized(objective: str, names: list[str]) -> list[str]:
     """Metrics that are better when larger: those that the objective subtracts, and accuracies."""
     subtracted = re.findall(r"-\s*(?:[\d.e+]+\s*\*\s*)?([A-Za-z_]\w*)", objective)
-    return [name for name in names if name in subtracted or "accuracy" in name]
+    return [name for name in names if name in subtracted or ("accuracy" in name and not name.endswith("_deviation"))]
 
 
-def _get_axes(objective: str, names: list[str]) -> list[str]:
-    """The two metrics of the front."""
-    mentioned = [name for name in re.findall(r"[A-Za-z_]\w*", objective) if name in names]
-    wishes = [*mentioned, "accuracy", "latency_ms", "params", *names]
-    costs = [name for name in ("flops", "latency_ms", "params", *names) if name in names]
+def _get_axes(objective: str, names: list[str], rungs: list[int]) -> list[str]:
+    """The two metrics of the front; of those of trainings what was trained longest."""
+    words = re.findall(r"[A-Za-z_]\w*", objective)
+    columns = [name_of_last(word, rungs) if word in comparison.TRAINED else word for word in words]
+    mentioned = [name for name in dict.fromkeys(columns) if name in names]
+    last = name_of_last("accuracy", rungs)
+    wishes = [*mentioned, last, "latency_ms", "predicted_ms", "params", *names]
+    costs = [name for name in ("latency_ms", "predicted_ms", "flops", "params", *names) if name in names]
     if not costs:
         return []
     x = mentioned[0] if len(mentioned) > 1 else costs[0]
     y = next((name for name in wishes if name in names and name != x), x)
     return [x, y]
+
+
+def name_of_last(name: str, rungs: list[int]) -> str:
+    """The column of a metric of a training with what was trained longest."""
+    return comparison.name_rung(name, rungs[-1]) if rungs else name
 
 
 def choose_best(summary: dict[str, Any], count: int) -> set[int]:
@@ -263,23 +331,6 @@ def choose_best(summary: dict[str, Any], count: int) -> set[int]:
             if position < len(ranking) and len(chosen) < count:
                 chosen[ids[ranking[position]]] = None
     return set(chosen) | set(ids[: count - len(chosen)])
-
-
-def get_command(settings: dict[str, str], count: int) -> str:
-    """What makes the same search again."""
-    if "command" in settings:
-        return settings["command"]
-    if "evaluators" not in settings:
-        options = [repr(settings.get("algorithm", "")), f"seed={settings.get('seed', '0')}"]
-        if "objective" in settings:
-            options.append(f"objective={settings['objective']!r}")
-        return f"kas.Searcher(space, {', '.join(options)})"
-    names = {"algorithm", "parameters", "seed", "evaluators", "limits", "objective", "external"}
-    options = [f"evaluations={count}", "threads=1"]
-    for name in sorted(names & settings.keys()):
-        value = settings[name]
-        options.append(f"{name}='{value}'" if re.search(r"[\s{}]", value) else f"{name}={value}")
-    return f"kas-opt space.mlir -kas-search={shlex.quote(' '.join(options))}"
 
 
 def _lay_out(graphs: dict[int, str]) -> dict[int, Any]:
@@ -329,4 +380,4 @@ def _read_picture(text: str) -> list[Any]:
     return [round(72 * width), round(72 * height), nodes, edges]
 
 
-__all__ = ["Database", "choose_best", "get_command"]
+__all__ = ["Database", "choose_best"]

@@ -2,7 +2,7 @@
 // Texts of the search become text nodes, never markup; Plotly gets numbers and names of metrics only.
 "use strict";
 (() => {
-  const CHUNK = 128, ROWS = 50, POLL_MS = 2000;
+  const CHUNK = 128, ROWS = 50, POLL_MS = 2000, BASELINE = "network itself";
   const live = document.documentElement.dataset.mode === "live";
   const byId = (id) => document.getElementById(id);
   let search = null;            // the summary
@@ -116,12 +116,59 @@
 
   function points(name, members, xs, ys, xName, yName, marker, more = {}) {
     return {type: "scatter", mode: "markers", name, x: members.map((i) => xs[i]), y: members.map((i) => ys[i]),
-      customdata: members.map((i) => search.ids[i]), marker,
-      hovertemplate: `candidate %{customdata}<br>${xName}: %{x:.5~g}<br>${yName}: %{y:.5~g}<extra></extra>`, ...more};
+      customdata: members.map((i) => search.ids[i]), text: members.map(describe), marker,
+      hovertemplate: `candidate %{customdata}<br>${xName}: %{x:.5~g}<br>${yName}: %{y:.5~g}%{text}<extra></extra>`, ...more};
   }
 
   const plain = (name) => name.replace(/[<>&]/g, " ");
-  const axisTitle = (name) => plain(name) + (isMaximized(name) ? " (more is better)" : "");
+
+  // Lines of a hover text beside the coordinates. Plotly would take some characters for markup.
+  function describe(i) {
+    const lines = [], epochs = column("epochs")[i], formula = search.formulas[i];
+    if (isNumber(epochs)) lines.push(`epochs: ${epochs}`);
+    lines.push(...search.warnings[i]);
+    if (formula) lines.push(plain(formula.length > 90 ? `${formula.slice(0, 90)}…` : formula));
+    return lines.map((line) => `<br>${line}`).join("");
+  }
+
+  function axisTitle(name) {
+    const notes = [search.units[name], isMaximized(name) ? "more is better" : ""].filter(Boolean);
+    const rest = notes.length ? `(${notes.join(", ")})` : "";
+    return `${plain(name)}${name.length + rest.length > 30 ? "<br>" : " "}${rest}`.trim();
+  }
+
+  // Why there is nothing to see.
+  function explain(...names) {
+    const missing = names.filter((name) => !column(name).some(isNumber));
+    if (!search.ids.length) return "there are no candidates yet";
+    const failed = [...search.states].filter((state) => state === "f").length;
+    const reason = search.reasons.length ? `, most of them: ${search.reasons[0][0].slice(0, 60)}` : "";
+    if (failed === search.ids.length) return `all ${failed} candidates failed${reason}`;
+    if (missing.length) return `no candidate has ${missing.join(" and ")} yet`;
+    return `no candidate has both ${names.join(" and ")} yet`;
+  }
+
+  const note = (text) => ({annotations: [{text: plain(text), xref: "paper", yref: "paper", x: 0.5, y: 0.5, showarrow: false,
+    font: {size: 14, color: color("text")}}]});
+
+  const plotted = () => Object.keys(search.metrics).filter((name) => !search.mixed.includes(name));
+
+  // What candidates are compared with: a point, or a line where only one of its coordinates is known.
+  function drawBaseline(xName, yName, xs, ys) {
+    const x = search.baseline[xName], y = search.baseline[yName], marker = {symbol: "star", size: 13, color: color("accent")};
+    const rest = {type: "scatter", name: BASELINE, line: {color: color("accent"), width: 1.5, dash: "dash"}};
+    if (isNumber(x) && isNumber(y))
+      return [{...rest, mode: "markers", x: [x], y: [y], marker,
+        hovertemplate: `${BASELINE}<br>${plain(xName)}: %{x:.5~g}<br>${plain(yName)}: %{y:.5~g}<extra></extra>`}];
+    const ends = (values) => {
+      const known = values.filter(isNumber);
+      return [known.reduce((a, b) => Math.min(a, b), known[0]), known.reduce((a, b) => Math.max(a, b), known[0])];
+    };
+    const text = (name, value) => `${BASELINE}<br>${plain(name)}: ${format(value)}<extra></extra>`;
+    if (isNumber(y) && xs.some(isNumber)) return [{...rest, mode: "lines", x: ends(xs), y: [y, y], hovertemplate: text(yName, y)}];
+    if (isNumber(x) && ys.some(isNumber)) return [{...rest, mode: "lines", x: [x, x], y: ends(ys), hovertemplate: text(xName, x)}];
+    return [];
+  }
 
   // A ring around the chosen point.
   function getRing() {
@@ -148,10 +195,11 @@
       points("others", drawn, xs, ys, x, y, {color: color("pale"), size: 5, opacity: 0.6}),
       points("front", front, xs, ys, x, y, {color: color("strong"), size: 9}, {mode: "lines+markers",
         line: {color: color("strong"), width: 1, shape: isMaximized(xName) ? "vh" : "hv"}}),
+      ...drawBaseline(xName, yName, xs, ys),
     ];
     byId("front-hint").textContent = `${front.length} on the front, ${others.length} others`;
     return plot("front", traces, axis(axisTitle(xName), {type: byId("front-log").checked ? "log" : "linear"}),
-      axis(axisTitle(yName)), {shapes: getRing()});
+      axis(axisTitle(yName)), {shapes: getRing(), ...(front.length ? {} : note(explain(xName, yName)))});
   }
 
   function drawHistory() {
@@ -175,11 +223,15 @@
         {color: color("pale"), size: 4, opacity: 0.6}),
       {type: "scatter", mode: "lines", name: "best so far", ...line, hoverinfo: "skip",
         line: {color: color("accent"), width: 2, shape: "hv"}},
-    ], axis(xName), axis(axisTitle(yName)));
+      ...drawBaseline(xName, yName, some.map((i) => xs[i]), ys),
+    ], axis(overTime ? "time (seconds)" : "candidates (number)"), axis(axisTitle(yName)), members.length ? {} : note(explain(yName)));
   }
 
   function drawCharts() {
-    if (!Object.keys(search.metrics).length) return;
+    if (!Object.keys(search.metrics).length) {
+      for (const id of ["front", "history"]) plot(id, [], axis(""), axis(""), note(explain("a metric")));
+      return;
+    }
     // The front is what is looked for first, then how it came about.
     const many = search.ids.length > 2000;
     drawFront(many ? 1000 : Infinity);
@@ -208,6 +260,7 @@
       const values = column(name).filter(isNumber);
       const best = values.reduce((one, other) => (isBetter(name, other, one) ? other : one), values[0]);
       if (values.length) tiles.push([`best ${name}`, format(best)]);
+      if (isNumber(search.baseline[name])) tiles.push([`${name} of the ${BASELINE}`, format(search.baseline[name])]);
     }
     clear(byId("tiles"), ...tiles.map(([name, value]) =>
       make("div", {class: "tile"}, make("b", {text: value}), make("span", {text: name}))));
@@ -265,11 +318,21 @@
     const reason = filter.startsWith("reason ") ? Number(filter.slice(7)) : null;
     const test = reason !== null ? (i) => search.reason[i] === reason : tests[filter] ?? tests.all;
     const members = search.ids.map((_, i) => i).filter((i) => test(i) && (!find || String(search.ids[i]).startsWith(find)));
-    const keys = {id: search.ids, seconds: search.seconds}[order.key] ?? column(order.key);
+    const texts = {failure: getFailure, formula: (i) => search.formulas[i], warnings: (i) => search.warnings[i].join()}[order.key];
     const sign = order.descending ? -1 : 1;
     // What has no value comes last, however it is sorted.
+    if (texts) {
+      const keys = new Map(members.map((i) => [i, texts(i)]));
+      const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+      return members.sort((a, b) => !keys.get(a) - !keys.get(b) || sign * compare(keys.get(a), keys.get(b)) || a - b);
+    }
+    const keys = {id: search.ids, seconds: search.seconds}[order.key] ?? column(order.key);
     return members.sort((a, b) => isNumber(keys[b]) - isNumber(keys[a]) || sign * (keys[a] - keys[b]) || a - b);
   }
+
+  const getFailure = (i) => (search.reason[i] >= 0 ? search.reasons[search.reason[i]][0] : search.states[i] === "a" ? "in flight" : "");
+
+  const makeBadges = (i) => search.warnings[i].map((name) => make("span", {class: "badge", title: search.warning_texts[name] ?? "", text: name}));
 
   function drawCandidates() {
     const names = Object.keys(search.metrics), members = getMembers();
@@ -278,26 +341,29 @@
     byId("page").textContent = `${page + 1} of ${pages} (${format(members.length)})`;
     byId("previous").disabled = page === 0;
     byId("next").disabled = page === pages - 1;
-    const head = make("tr", {}, ...["id", ...names, "seconds"].map((key) => {
+    const isText = (key) => ["warnings", "failure", "formula"].includes(key);
+    const head = make("tr", {}, ...["id", ...names, "seconds", "warnings", "failure", "formula"].map((key) => {
       const arrow = order.key === key ? (order.descending ? " ▾" : " ▴") : "";
-      const cell = make("th", {class: "sort number", tabindex: "0", text: key + arrow});
+      const cell = make("th", {class: isText(key) ? "sort" : "sort number", tabindex: "0", title: search.units[key] ?? "", text: key + arrow});
       onPress(cell, () => {
         order = {key, descending: order.key === key ? !order.descending : isMaximized(key)};
         page = 0;
         drawCandidates();
       });
       return cell;
-    }), make("th", {text: "failure"}));
+    }));
+    const cells = (values) => names.map((name) => make("td", {class: "number", text: format(values(name))}));
+    const baseline = Object.keys(search.baseline).length ? [make("tr", {class: "baseline"}, make("td", {text: BASELINE}),
+      ...cells((name) => search.baseline[name]), make("td"), make("td"), make("td"), make("td"))] : [];
     const rows = members.slice(page * ROWS, (page + 1) * ROWS).map((i) => {
-      const reason = search.reason[i] < 0 ? (search.states[i] === "a" ? "in flight" : "") : search.reasons[search.reason[i]][0];
       const row = make("tr", {class: search.ids[i] === chosen ? "row chosen" : "row", tabindex: "0", "data-id": search.ids[i]},
-        make("td", {class: "number", text: String(search.ids[i])}),
-        ...names.map((name) => make("td", {class: "number", text: format(column(name)[i])})),
-        make("td", {class: "number", text: formatSeconds(search.seconds[i])}), make("td", {class: "text", text: reason}));
+        make("td", {class: "number", text: String(search.ids[i])}), ...cells((name) => column(name)[i]),
+        make("td", {class: "number", text: formatSeconds(search.seconds[i])}), make("td", {class: "badges"}, ...makeBadges(i)),
+        make("td", {class: "text", text: getFailure(i)}), make("td", {class: "text formula", text: search.formulas[i]}));
       onPress(row, () => show(search.ids[i]));
       return row;
     });
-    clear(byId("candidates"), make("thead", {}, head), make("tbody", {}, ...rows));
+    clear(byId("candidates"), make("thead", {}, head, ...baseline), make("tbody", {}, ...rows));
   }
 
   // ---- One operator
@@ -357,7 +423,7 @@
   }
 
   function drawLayers(layers) {
-    const head = ["layer", "×", "MACs", "FLOPs", "parameters", "bytes"];
+    const head = ["layer", "×", "MACs", "FLOPs", "unprepared", "training FLOPs", "parameters", "bytes"];
     return make("div", {class: "scroll"}, make("table", {class: "layers"},
       make("tr", {}, ...head.map((text, i) => make("th", {text, class: i ? "number" : ""}))),
       ...layers.map(([binding, ...numbers]) => make("tr", {},
@@ -379,9 +445,12 @@
 
   function drawMetrics(i) {
     const names = Object.keys(search.metrics).filter((name) => isNumber(column(name)[i]));
-    const rows = names.map((name) => make("tr", {}, make("th", {text: name}), make("td", {class: "number", text: format(column(name)[i])})));
-    rows.push(make("tr", {}, make("th", {text: "evaluation"}), make("td", {class: "number", text: formatSeconds(search.seconds[i])})));
-    return make("table", {class: "metrics"}, ...rows);
+    const row = (name, value, other, unit) => make("tr", {}, make("th", {text: name}), make("td", {class: "number", text: value}),
+      make("td", {class: "number", text: other}), make("td", {class: "hint", text: unit}));
+    const rows = names.map((name) => row(name, format(column(name)[i]), format(search.baseline[name]), search.units[name] ?? ""));
+    rows.unshift(make("tr", {}, ...["", "candidate", BASELINE, "unit"].map((text, n) => make("th", {class: n ? "number" : "", text}))));
+    rows.push(row("evaluation", formatSeconds(search.seconds[i]), "", ""));
+    return make("div", {class: "scroll"}, make("table", {class: "metrics"}, ...rows));
   }
 
   async function show(id, scroll = true) {
@@ -399,8 +468,8 @@
     const part = (title, ...elements) => [make("h3", {text: title}), ...elements];
     const parts = details.failures.flatMap((text) => part("Failed", make("pre", {class: "wrap failure", text})));
     if (details.formula) parts.push(...part("Formula", make("pre", {class: "wrap formula", text: details.formula})));
-    if (details.by_position !== undefined) parts.push(make("p", {class: "hint", text: details.by_position
-      ? "Weights differ from position to position." : "The same weights at every position."}));
+    for (const name of search.warnings[i])
+      parts.push(make("p", {class: "hint"}, make("span", {class: "badge", text: name}), ` ${search.warning_texts[name] ?? ""}`));
     parts.push(...part("Metrics", drawMetrics(i)));
     if (details.layers?.length) parts.push(...part("Costs", drawLayers(details.layers)));
     if (details.curves.length) parts.push(...part("Training", ...drawCurves(details.curves)));
@@ -410,7 +479,7 @@
     parts.push(...part("Operator", make("pre", {class: "text", text: details.text.trim()})), ...drawLineage(id));
     parts.push(...part("Again", make("pre", {class: "wrap", text: `${search.command}\n# candidate ${id} of it`})));
     byId("nothing").hidden = true;
-    byId("operator-heading").textContent = `Candidate ${id}${frontOf.has(id) ? ", on the front" : ""}`;
+    byId("operator-heading").textContent = `Candidate ${id}${id === search.best ? ", the best" : ""}${frontOf.has(id) ? ", on the front" : ""}`;
     byId("details").hidden = false;
     clear(byId("details"), ...parts);
     byId("operator").dataset.candidate = id;
@@ -434,7 +503,7 @@
       childrenOf.get(parent).push(search.ids[i]);
     });
     byId("title").textContent = search.name;
-    const names = Object.keys(search.metrics).map((name) => [name, name]);
+    const names = plotted().map((name) => [name, name]);
     fillChoices("front-x", names, search.axes[0]);
     fillChoices("front-y", names, search.axes[1]);
     fillChoices("history-y", names, search.axes[1]);
@@ -468,12 +537,11 @@
   }
 
   function start() {
-    if (Object.keys(search.metrics).length) {
-      listenTo("front");
-      requestAnimationFrame(() => setTimeout(() => listenTo("history")));
-    }
+    listenTo("front");
+    requestAnimationFrame(() => setTimeout(() => listenTo("history")));
     const wanted = location.hash.match(/^#candidate=(\d+)$/);
     if (wanted) show(Number(wanted[1]));
+    else if (search.best !== null) show(search.best, false);
     document.documentElement.dataset.ready = "yes";
     performance.mark("kas-ready");
   }

@@ -1,0 +1,239 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""That a report compares like with like: rungs, the network itself, warnings, reasons, the command."""
+
+import contextlib
+import os
+import shlex
+import sqlite3
+import subprocess
+
+import pytest
+from report_pages import SPACE, browser, opened, sync_api, wait_for_candidate
+
+import kas
+from kas import report
+from kas.report import _comparison as comparison
+from kas.report._command import get_command
+
+__all__ = ["browser"]  # A fixture.
+
+# Images that windows of 3x3 fit into.
+LARGE = (
+    SPACE.replace("H = 6, W = 6", "H = 16, W = 16")
+    .replace("H = 4, W = 4", "H = 8, W = 8")
+    .replace("depth = 10", "depth = 6")
+)
+KAS_OPT = os.path.join(os.environ.get("KAS_BUILD", "build"), "bin", "kas-opt")
+BUDGET = "budget {baseline_flops = 40000000 : i64, baseline_params = 3000 : i64, flops_ratio = 1.0 : f64}"
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    """Candidates of three rungs, and the network that they are compared with."""
+    path = tmp_path_factory.mktemp("report") / "search.db"
+    with kas.Searcher(
+        LARGE.rstrip() + f"\n    {BUDGET}\n", "random", seed=1, database=path, objective="-accuracy"
+    ) as one:
+        for number, candidate in enumerate(one.ask(30)):
+            epochs = (1, 1, 3, 1, 1, 9)[number % 6]
+            # Of those that were trained for one epoch some have more than the others in the end.
+            accuracy = 0.95 - number / 1000 if epochs == 1 else 0.7 + number / 1000
+            one.tell(candidate.id, {"flops": candidate.flops, "accuracy": accuracy, "epochs": epochs})
+            one.record_training(
+                candidate.id, 0, [(e, "accuracy", accuracy - (epochs - e) / 50) for e in (1, 3, 9) if e <= epochs]
+            )
+        one.record_training(
+            -1, 0, [(1, "accuracy", 0.6), (3, "accuracy", 0.7), (9, "accuracy", 0.8), (9, "test_accuracy", 0.78)]
+        )
+        one.record_training(-1, 1, [(9, "accuracy", 0.82), (9, "test_accuracy", 0.8)])
+    return path
+
+
+@pytest.fixture(scope="module")
+def page_url(database):
+    output = database.with_suffix(".html")
+    report.write(database, output)
+    return output.as_uri()
+
+
+def get_trace(page, chart, name):
+    return page.evaluate(
+        "([chart, name]) => document.getElementById(chart).data.find((trace) => trace.name === name)", [chart, name]
+    )
+
+
+def test_rungs(browser, page_url):
+    """Plots have accuracies of one number of epochs only, by default of the most."""
+    with opened(browser, page_url) as page:
+        offered = page.locator("#front-y option").all_inner_texts()
+        assert "accuracy" not in offered
+        assert [f"accuracy after {text}" in offered for text in ("1 epoch", "3 epochs", "9 epochs")] == [True] * 3
+        assert page.input_value("#front-y") == page.input_value("#history-y") == "accuracy after 9 epochs"
+        assert len(get_trace(page, "history", "candidates")["x"]) == 5
+        page.select_option("#history-y", "accuracy after 3 epochs")
+        assert len(get_trace(page, "history", "candidates")["x"]) == 10
+        page.select_option("#history-y", "accuracy after 1 epoch")
+        assert len(get_trace(page, "history", "candidates")["x"]) == 30
+        # The best of those that were trained longest is open.
+        wait_for_candidate(page, 29)
+        assert page.inner_text("#operator-heading") == "Candidate 29, the best, on the front"
+
+
+def test_baseline(browser, page_url):
+    with opened(browser, page_url) as page:
+        point = get_trace(page, "front", "network itself")
+        assert point["x"] == [40000000] and point["y"] == [pytest.approx(0.81)]
+        assert get_trace(page, "history", "network itself")["y"] == pytest.approx([0.81, 0.81])
+        page.select_option("#history-y", "accuracy after 3 epochs")
+        assert get_trace(page, "history", "network itself")["y"] == [0.7, 0.7]
+        row = page.inner_text("#candidates tr.baseline").split("\t")
+        assert row[0] == "network itself" and "0.81" in row and "40.00\u202fM" in row
+        assert "0.81" in page.inner_text("#tiles")
+        rows = [text.split("\t") for text in page.locator("#details table.metrics tr").all_inner_texts()]
+        assert rows[0] == ["", "candidate", "network itself", "unit"]
+        assert ["flops", "40.00\u202fM", "floating-point operations"] in [row[:1] + row[2:] for row in rows]
+
+
+def test_formulas_and_warnings(browser, database, page_url):
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        texts = dict(connection.execute("SELECT id, operator FROM candidate"))
+    operators = {id: kas.parse(text)["candidate"] for id, text in texts.items()}
+    warnings = {
+        id: [comparison.NO_WINDOW] * ("kas.unfold" not in texts[id])
+        + [comparison.BY_POSITION] * operator.weights_indexed_by_position
+        for id, operator in operators.items()
+    }
+    assert len({tuple(found) for found in warnings.values()}) > 2
+    with opened(browser, page_url) as page:
+        for id, operator in operators.items():
+            row = page.locator(f"#candidates tr[data-id='{id}']")
+            assert row.locator("td.formula").inner_text() == operator.formula
+            assert row.locator(".badge").all_inner_texts() == warnings[id]
+        suspect = next(id for id, found in warnings.items() if found)
+        page.click(f"#candidates tr[data-id='{suspect}']")
+        wait_for_candidate(page, suspect)
+        assert page.locator("#details .badge").all_inner_texts() == warnings[suspect]
+        texts = get_trace(page, "history", "candidates")["text"]
+        assert all("epochs: 9" in text and "<br>" in text for text in texts)
+
+
+def test_every_column_sorts(browser, page_url):
+    with opened(browser, page_url) as page:
+        for index in range(page.locator("#candidates thead th").count()):
+            head = page.locator("#candidates thead th").nth(index)
+            name = head.inner_text().strip(" ▴▾")
+            for _ in range(2):
+                page.locator("#candidates thead th").nth(index).click()
+                arrow = page.locator("#candidates thead th").nth(index).inner_text()[-1]
+                cells = page.locator(f"#candidates tbody tr td:nth-child({index + 1})").all_inner_texts()
+                assert arrow in "▴▾", name
+                cells = [cell for cell in cells if cell]
+                if name in ("failure", "formula", "warnings"):
+                    if name == "formula":
+                        assert cells == sorted(cells, reverse=arrow == "▾")
+                    continue
+                if name != "seconds":
+                    values = [float(cell.replace("\u202f", "").removesuffix("M")) for cell in cells]
+                    assert values == sorted(values, reverse=arrow == "▾"), name
+
+
+def test_empty_plots(browser, tmp_path):
+    path = tmp_path / "search.db"
+    with kas.Searcher(SPACE, "random", seed=1, database=path, objective="pareto(latency_ms,-accuracy)") as searcher:
+        candidates = searcher.ask(3)
+        searcher.tell(candidates[0].id, error="loss became NaN")
+        with report.serve(path) as server, opened(browser, server.url, ready="html[data-ready=yes]") as page:
+            assert page.text_content("#front .annotation") == "no candidate has a metric yet"
+            searcher.tell(candidates[1].id, {"latency_ms": 5.0})
+            searcher.tell(candidates[2].id, {"accuracy": 0.5})
+            expected = "no candidate has both latency_ms and accuracy yet"
+            sync_api.expect(page.locator("#front .annotation")).to_have_text(expected, timeout=10_000)
+            for candidate in searcher.ask(4):
+                searcher.tell(candidate.id, {"latency_ms": 4.0, "accuracy": 0.5})
+            sync_api.expect(page.locator("#front .annotation")).to_have_count(0, timeout=10_000)
+    with kas.Searcher(SPACE, "random", seed=1, database=tmp_path / "failed.db") as searcher:
+        for candidate in searcher.ask(2):
+            searcher.tell(candidate.id, error="out of memory")
+    report.write(tmp_path / "failed.db", tmp_path / "failed.html")
+    with opened(browser, (tmp_path / "failed.html").as_uri(), ready="html[data-ready=yes]") as page:
+        assert page.text_content("#front .annotation") == "all 2 candidates failed, most of them: out of memory"
+
+
+def test_phone(browser, page_url):
+    with opened(browser, page_url, width=390) as page:
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def test_command_again(tmp_path):
+    """The command that a report has gives the same candidates."""
+    (tmp_path / "space.mlir").write_text(SPACE)
+    first, second = tmp_path / "first.db", tmp_path / "second.db"
+    options = "evaluations=20 seed=7 evaluators=flops,params objective=pareto(flops,params) limits=flops<=1e9"
+    command = [KAS_OPT, "space.mlir", f"-kas-search={options} database={first}", "-o", "found.mlir"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    again = shlex.split(report.Database(first).read_summary()["command"])
+    assert again[:2] == ["kas-opt", "space.mlir"]
+    again[2] += f" database={second}"
+    subprocess.run([KAS_OPT, *again[1:], "-o", "again.mlir"], cwd=tmp_path, check=True)
+
+    def read(path):
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            return connection.execute("SELECT id, key, operator FROM candidate ORDER BY id").fetchall()
+
+    assert read(first) == read(second)
+
+
+def test_command_of_model_search():
+    settings = {
+        "evaluator": "train",
+        "data": "digits 300/300/1197",
+        "recipe": "Recipe(epochs=3)",
+        "halving": "Halving(size=9)",
+        "network": "DigitsNetwork 20 parameters",
+        "algorithm": "surrogate",
+        "seed": "4",
+        "objective": "-accuracy",
+    }
+    text = get_command(settings, 12)
+    compile(text, "<command>", "exec")
+    for part in ("data='digits'", "candidates=12", "recipe=Recipe(epochs=3)", "seed=4", "objective='-accuracy'"):
+        assert part in text
+
+
+def test_command_of_training():
+    settings = {
+        "evaluators": "flops,training",
+        "training": "--data=fashion-mnist --epochs=2",
+        "rungs": "1,3",
+        "seed": "1",
+    }
+    text = get_command(settings, 5)
+    assert shlex.split(text)[2] == (
+        "-kas-search=evaluations=5 threads=1 evaluators=flops,training rungs=1,3 seed=1 "
+        "training='--data=fashion-mnist --epochs=2'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("objective", "best"),
+    [
+        ("-accuracy", 2),
+        ("flops", 1),
+        ("flops - 10*accuracy", 2),
+        ("pareto(flops,-accuracy)", 2),
+        ("", 2),
+        ("-nothing", 2),
+    ],
+)
+def test_best(objective, best):
+    columns = {"flops": [3.0, 1.0, 2.0, None], "accuracy": [0.5, 0.4, 0.9, None]}
+    assert comparison.choose_candidate(objective, columns, "accuracy", ["accuracy"]) == best
+
+
+def test_best_of_nothing():
+    assert comparison.choose_candidate("-accuracy", {}, None, []) is None
+    assert comparison.choose_candidate("-accuracy", {"accuracy": [None]}, "accuracy", ["accuracy"]) is None
+    columns = {"accuracy": [0.9, 0.5], "final_accuracy": [None, 0.6]}
+    assert comparison.choose_candidate("-accuracy", columns, "accuracy", ["accuracy"]) == 1
