@@ -50,14 +50,15 @@ func.func @images(%x: memref<2x32x16x64xf32>, %y: memref<2x32x16x64xf32>) {
 // lines of any width have whole vectors; threads share the outer ones.
 // SERIAL-LABEL: func.func @elementwise
 // SERIAL-DAG:     %[[PLANE:.*]] = arith.constant 49 : index
-// SERIAL-DAG:     memref.collapse_shape %{{.*}} {{\[\[}}0], [1], [2, 3]]
+// The index of a place is not divided into those of line and column.
+// SERIAL-DAG:     memref.reinterpret_cast %{{.*}} to offset: [0], sizes: [8, 16, 49], strides: [784, 49, 1]
 // SERIAL:         scf.for
 // SERIAL:           scf.for
 // SERIAL:             scf.for {{.*}} to %[[PLANE]]
 // SERIAL-NOT:           scf.for
 // SERIAL:               arith.addf
 // SHARED-LABEL: func.func @elementwise
-// SHARED-NOT:     memref.collapse_shape
+// SHARED-NOT:     memref.reinterpret_cast
 #all = affine_map<(n, c, h, w) -> (n, c, h, w)>
 #channel = affine_map<(n, c, h, w) -> (c)>
 func.func @elementwise(%x: memref<8x16x7x7xf32>, %b: memref<16xf32>, %y: memref<8x16x7x7xf32>) {
@@ -70,9 +71,30 @@ func.func @elementwise(%x: memref<8x16x7x7xf32>, %b: memref<16xf32>, %y: memref<
   return
 }
 
+// Reductions next to one another are one loop, too, but not with a loop that is none.
+// SERIAL-LABEL: func.func @sums
+// SERIAL-DAG:     %[[ROWS:.*]] = arith.constant 128 : index
+// SERIAL-DAG:     %[[PLACES:.*]] = arith.constant 49 : index
+// SERIAL:         scf.for {{.*}} to %[[ROWS]]
+// SERIAL:           scf.for {{.*}} to %[[PLACES]]
+// SERIAL-NOT:         scf.for
+// SERIAL:             arith.addf
+#row = affine_map<(n, c, h, w) -> (n, c)>
+func.func @sums(%x: memref<8x16x7x7xf32>, %y: memref<8x16xf32>, %z: memref<8x16xf32>) {
+  linalg.generic {indexing_maps = [#all, #row, #row], iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+      ins(%x : memref<8x16x7x7xf32>) outs(%y, %z : memref<8x16xf32>, memref<8x16xf32>) {
+  ^bb0(%in: f32, %out: f32, %squares: f32):
+    %sum = arith.addf %out, %in fastmath<reassoc> : f32
+    %square = arith.mulf %in, %in : f32
+    %0 = arith.addf %squares, %square fastmath<reassoc> : f32
+    linalg.yield %sum, %0 : f32, f32
+  }
+  return
+}
+
 // The lines of a part of an image do not lie side by side.
 // SERIAL-LABEL: func.func @part
-// SERIAL-NOT:     memref.collapse_shape
+// SERIAL-NOT:     memref.reinterpret_cast
 func.func @part(%x: memref<8x16x6xf32>, %y: memref<8x16x6xf32, strided<[128, 8, 1]>>) {
   linalg.copy ins(%x : memref<8x16x6xf32>) outs(%y : memref<8x16x6xf32, strided<[128, 8, 1]>>)
   return

@@ -63,22 +63,24 @@ linalg::LinalgOp orderLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
   return ordered.value_or(generic);
 }
 
-/// Whether all operands of `op` have the dimensions `loop` and `loop + 1` side
-/// by side, or neither of them.
+/// Whether the loops `loop` and `loop + 1` are of one kind, and all operands of
+/// `op` have both dimensions side by side, or neither of them.
 bool isCollapsible(linalg::LinalgOp op, unsigned loop) {
-  return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
-    AffineMap map = op.getMatchingIndexingMap(&operand);
-    std::optional<unsigned> outer =
-        map.getResultPosition(getAffineDimExpr(loop, map.getContext()));
-    std::optional<unsigned> inner =
-        map.getResultPosition(getAffineDimExpr(loop + 1, map.getContext()));
-    if (!outer && !inner)
-      return true;
-    return outer && inner && *inner == *outer + 1 &&
-           memref::CollapseShapeOp::isGuaranteedCollapsible(
-               cast<MemRefType>(operand.get().getType()),
-               ReassociationIndices{*outer, *inner});
-  });
+  SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
+  return kinds[loop] == kinds[loop + 1] &&
+         llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+           AffineMap map = op.getMatchingIndexingMap(&operand);
+           std::optional<unsigned> outer =
+               map.getResultPosition(getAffineDimExpr(loop, map.getContext()));
+           std::optional<unsigned> inner = map.getResultPosition(
+               getAffineDimExpr(loop + 1, map.getContext()));
+           if (!outer && !inner)
+             return true;
+           return outer && inner && *inner == *outer + 1 &&
+                  memref::CollapseShapeOp::isGuaranteedCollapsible(
+                      cast<MemRefType>(operand.get().getType()),
+                      ReassociationIndices{*outer, *inner});
+         });
 }
 
 /// Makes one loop of neighbours that all operands step through as if they were
@@ -89,8 +91,8 @@ linalg::LinalgOp collapseLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
            (isa<MemRefType>(operand.get().getType()) ||
             op.getMatchingIndexingMap(&operand).getNumResults() == 0);
   };
-  if (op.getNumReductionLoops() > 0 || op.getNumLoops() < 2 ||
-      op.hasIndexSemantics() || !llvm::all_of(op->getOpOperands(), isPlain))
+  if (op.getNumLoops() < 2 || op.hasIndexSemantics() ||
+      !llvm::all_of(op->getOpOperands(), isPlain))
     return op;
   SmallVector<ReassociationIndices> groups{{0}};
   for (unsigned loop = 0; loop + 1 < op.getNumLoops(); ++loop)
@@ -198,6 +200,22 @@ void makeParallel(IRRewriter &rewriter, ArrayRef<scf::ForOp> loops) {
   rewriter.eraseOp(outermost);
 }
 
+/// Makes another shape of a whole buffer a plain view. Else the indices of all
+/// that reads it would be divided into those of the buffer, and LLVM would
+/// gather what lies side by side.
+void castReshape(Operation *op) {
+  auto source = cast<MemRefType>(op->getOperand(0).getType());
+  auto type = cast<MemRefType>(op->getResult(0).getType());
+  if (!source.hasStaticShape() || !source.getLayout().isIdentity() ||
+      !type.getLayout().isIdentity())
+    return;
+  OpBuilder builder(op);
+  op->replaceAllUsesWith(memref::ReinterpretCastOp::create(
+      builder, op->getLoc(), type, op->getOperand(0), /*offset=*/0,
+      type.getShape(), type.getStridesAndOffset().first));
+  op->erase();
+}
+
 struct LinalgToCPULoops
     : kas::codegen::impl::LinalgToCPULoopsBase<LinalgToCPULoops> {
   using LinalgToCPULoopsBase::LinalgToCPULoopsBase;
@@ -209,6 +227,10 @@ struct LinalgToCPULoops
     for (linalg::LinalgOp op : ops)
       if (failed(lower(rewriter, op)))
         return signalPassFailure();
+    getOperation().walk([](Operation *op) {
+      if (isa<memref::CollapseShapeOp, memref::ExpandShapeOp>(op))
+        castReshape(op);
+    });
   }
 
   LogicalResult lower(IRRewriter &rewriter, linalg::LinalgOp op) {
