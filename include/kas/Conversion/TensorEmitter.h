@@ -41,6 +41,15 @@ public:
   /// which begin with zero.
   mlir::Value sum(llvm::ArrayRef<TensorWithoutDims> inputs,
                   llvm::ArrayRef<unsigned> dropped, BodyFn body);
+  /// Emits what becomes of one element of each input for each of some results.
+  using BodiesFn = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
+  /// `count` such sums in one pass, with their terms in any order, so that
+  /// vectors add up along the innermost dimension, too.
+  llvm::SmallVector<mlir::Value> sums(unsigned count,
+                                      llvm::ArrayRef<TensorWithoutDims> inputs,
+                                      llvm::ArrayRef<unsigned> dropped,
+                                      BodiesFn body);
   /// The largest of them.
   mlir::Value maximum(llvm::ArrayRef<TensorWithoutDims> inputs,
                       llvm::ArrayRef<unsigned> dropped, BodyFn body);
@@ -49,6 +58,10 @@ public:
 
 private:
   mlir::AffineMap getMap(llvm::ArrayRef<unsigned> dropped) const;
+  llvm::SmallVector<mlir::utils::IteratorType>
+  getIterators(llvm::ArrayRef<unsigned> dropped) const;
+  /// A tensor without the dimensions `dropped` whose elements are `value`.
+  mlir::Value fill(llvm::ArrayRef<unsigned> dropped, llvm::APFloat value);
   mlir::Value reduce(llvm::ArrayRef<TensorWithoutDims> inputs,
                      llvm::ArrayRef<unsigned> dropped, bool isMaximum,
                      BodyFn body);

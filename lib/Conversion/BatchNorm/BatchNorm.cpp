@@ -18,47 +18,77 @@ using namespace kas::scalars;
 
 namespace {
 
-/// Samples, channels and places (1 for data without them): sums over the first
-/// run along the last, so they are vectors wherever images are not tiny.
+/// Sums over the samples and places of each channel: first over the places of
+/// each sample, which lie in one row, so that all is read in the order in which
+/// it is stored.
 class ChannelSums {
 public:
   ChannelSums(OpBuilder &builder, Location loc, RankedTensorType type)
-      : builder(builder), loc(loc), type(type) {}
-
-  Value collapse(Value value) const {
-    if (type.getRank() <= 3)
-      return value;
-    SmallVector<ReassociationIndices> groups{{0}, {1}, {}};
-    for (int64_t dimension = 2; dimension < type.getRank(); ++dimension)
-      groups.back().push_back(dimension);
-    return tensor::CollapseShapeOp::create(builder, loc, value, groups);
+      : builder(builder), loc(loc), type(type) {
+    for (unsigned dimension = 2; dimension < type.getRank(); ++dimension) {
+      places.push_back(dimension);
+      numPlaces *= type.getDimSize(dimension);
+    }
+    allButChannel.push_back(0);
+    llvm::append_range(allButChannel, places);
   }
 
-  /// For each channel the sum of `body` of the elements of `whole`, tensors of
-  /// the data's type, and of `channels`, which have one for each channel.
-  Value sum(ArrayRef<Value> whole, ArrayRef<Value> channels,
-            TensorEmitter::BodyFn body) const {
+  /// `count` sums over the places of each sample and channel: of `body` of the
+  /// elements of `whole`, tensors of the data's type, of `rows`, which have one
+  /// for each sample and channel, and of `channels`, one for each channel.
+  SmallVector<Value> sumPlaces(unsigned count, ArrayRef<Value> whole,
+                               ArrayRef<Value> rows, ArrayRef<Value> channels,
+                               TensorEmitter::BodiesFn body) const {
     SmallVector<TensorWithoutDims> inputs;
     for (Value value : whole)
-      inputs.push_back({collapse(value), {}});
-    auto collapsed = cast<RankedTensorType>(inputs.front().first.getType());
-    SmallVector<unsigned> others{0};
-    if (collapsed.getRank() == 3)
-      others.push_back(2);
+      inputs.push_back({value, {}});
+    for (Value value : rows)
+      inputs.push_back({value, places});
     for (Value value : channels)
-      inputs.push_back({value, others});
-    Value sums = TensorEmitter(builder, loc, collapsed).sum(inputs, {0}, body);
-    if (collapsed.getRank() == 2)
-      return sums;
-    return TensorEmitter(builder, loc, cast<RankedTensorType>(sums.getType()))
-        .sum({{sums, {}}}, {1},
-             [](OpBuilder &, Location, ValueRange v) { return v[0]; });
+      inputs.push_back({value, allButChannel});
+    return TensorEmitter(builder, loc, type).sums(count, inputs, places, body);
   }
+
+  /// The sum over the samples of `body` of the elements of `rows` and
+  /// `channels`, for each channel.
+  Value sumSamples(ArrayRef<Value> rows, ArrayRef<Value> channels,
+                   TensorEmitter::BodyFn body) const {
+    SmallVector<TensorWithoutDims> inputs;
+    for (Value value : rows)
+      inputs.push_back({value, {}});
+    for (Value value : channels)
+      inputs.push_back({value, {0}});
+    auto rowType = cast<RankedTensorType>(rows.front().getType());
+    return TensorEmitter(builder, loc, rowType).sum(inputs, {0}, body);
+  }
+  Value sumSamples(Value rows) const {
+    return sumSamples(rows, {},
+                      [](OpBuilder &, Location, ValueRange v) { return v[0]; });
+  }
+
+  /// The first place of each sample and channel of `data`.
+  Value getFirstPlaces(Value data) const {
+    SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0));
+    SmallVector<OpFoldResult> steps(type.getRank(), builder.getIndexAttr(1));
+    SmallVector<OpFoldResult> sizes(steps);
+    ArrayRef<int64_t> shape = type.getShape().take_front(2);
+    for (auto [size, extent] : llvm::zip(sizes, shape))
+      size = builder.getIndexAttr(extent);
+    return tensor::ExtractSliceOp::create(
+        builder, loc, RankedTensorType::get(shape, type.getElementType()), data,
+        offsets, sizes, steps);
+  }
+
+  /// The dimensions that a tensor with one element for each channel lacks.
+  ArrayRef<unsigned> getAllButChannel() const { return allButChannel; }
+  int64_t getNumPlaces() const { return numPlaces; }
 
 private:
   OpBuilder &builder;
   Location loc;
   RankedTensorType type;
+  SmallVector<unsigned> places, allButChannel;
+  int64_t numPlaces = 1;
 };
 
 } // namespace
@@ -94,12 +124,57 @@ static Value emitInverseDeviation(OpBuilder &builder, Location loc,
 // Linalg
 //===----------------------------------------------------------------------===//
 
-/// The dimensions that a tensor with one element for each channel lacks.
-static SmallVector<unsigned> getOtherDims(RankedTensorType type) {
-  SmallVector<unsigned> dims{0};
-  for (unsigned dimension = 2; dimension < type.getRank(); ++dimension)
-    dims.push_back(dimension);
-  return dims;
+/// What normalizes a batch.
+struct Statistics {
+  Value mean, variance;
+};
+
+/// Both in one pass over `data`. Of each row the sums of x - x0 and of its
+/// square are taken, where x0 is the row's first element: it is among what is
+/// summed, so the row's variance loses few bits, whatever the mean is. Rows are
+/// put together as by Chan, Golub and LeVeque, "Updating Formulae and a
+/// Pairwise Algorithm for Computing Sample Variances", 1979.
+static Statistics emitStatistics(OpBuilder &builder, Location loc, Value data,
+                                 double count) {
+  ChannelSums sums(builder, loc, cast<RankedTensorType>(data.getType()));
+  Value first = sums.getFirstPlaces(data);
+  SmallVector<Value> rows = sums.sumPlaces(
+      2, data, first, {},
+      [](OpBuilder &builder, Location loc, ValueRange v) -> SmallVector<Value> {
+        Value shifted = arith::SubFOp::create(builder, loc, v[0], v[1]);
+        return {shifted, multiply(builder, loc, shifted, shifted)};
+      });
+  double numPlaces = sums.getNumPlaces();
+  Value mean = sums.sumSamples(
+      {first, rows[0]}, {},
+      [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+        return arith::AddFOp::create(
+            builder, loc, scale(builder, loc, v[0], numPlaces / count),
+            scale(builder, loc, v[1], 1 / count));
+      });
+  Value variance = sums.sumSamples(
+      {first, rows[0], rows[1]}, mean,
+      [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+        // The row's mean from x0, the sum of squares from there, and how far
+        // that is from the mean of all.
+        Value fromFirst = scale(builder, loc, v[1], 1 / numPlaces);
+        Value within = arith::SubFOp::create(
+            builder, loc, v[2], multiply(builder, loc, v[1], fromFirst));
+        Value apart = arith::SubFOp::create(
+            builder, loc, arith::AddFOp::create(builder, loc, v[0], fromFirst),
+            v[3]);
+        Value between = scale(builder, loc,
+                              multiply(builder, loc, apart, apart), numPlaces);
+        return scale(builder, loc,
+                     arith::AddFOp::create(
+                         builder, loc,
+                         arith::MaximumFOp::create(
+                             builder, loc, within,
+                             makeConstant(builder, loc, within.getType(), 0)),
+                         between),
+                     1 / count);
+      });
+  return {mean, variance};
 }
 
 BatchNormGradients kas::emitBatchNormGradients(OpBuilder &builder,
@@ -109,15 +184,15 @@ BatchNormGradients kas::emitBatchNormGradients(OpBuilder &builder,
   auto type = cast<RankedTensorType>(data.getType());
   double count = op.getNumElementsOfChannel();
   ChannelSums sums(builder, loc, type);
+  SmallVector<Value> rows = sums.sumPlaces(
+      2, {gradient, data}, {}, mean,
+      [](OpBuilder &builder, Location loc, ValueRange v) -> SmallVector<Value> {
+        Value centred = arith::SubFOp::create(builder, loc, v[1], v[2]);
+        return {v[0], multiply(builder, loc, v[0], centred)};
+      });
   BatchNormGradients gradients;
-  gradients.offset = sums.sum(
-      {gradient}, {}, [](OpBuilder &, Location, ValueRange v) { return v[0]; });
-  Value product = sums.sum({gradient, data}, {mean},
-                           [](OpBuilder &builder, Location loc, ValueRange v) {
-                             Value centred = arith::SubFOp::create(builder, loc,
-                                                                   v[1], v[2]);
-                             return multiply(builder, loc, v[0], centred);
-                           });
+  gradients.offset = sums.sumSamples(rows[0]);
+  Value product = sums.sumSamples(rows[1]);
   Value inverse = emitInverseDeviation(builder, loc, op.getVariance(),
                                        op.getEpsilon().convertToDouble());
   auto emitProduct = [&](OpBuilder &builder, Location loc, ValueRange v) {
@@ -134,7 +209,7 @@ BatchNormGradients kas::emitBatchNormGradients(OpBuilder &builder,
                     return scale(builder, loc,
                                  multiply(builder, loc, v[0], v[1]), 1 / count);
                   });
-  SmallVector<unsigned> others = getOtherDims(type);
+  SmallVector<unsigned> others(sums.getAllButChannel());
   gradients.data =
       TensorEmitter(builder, loc, type)
           .map({{gradient, {}},
@@ -160,21 +235,8 @@ void kas::lowerBatchNorm(RewriterBase &rewriter, BatchNormOp op) {
   Location loc = op.getLoc();
   Value data = op.getData();
   auto type = cast<RankedTensorType>(data.getType());
-  double count = op.getNumElementsOfChannel();
-  ChannelSums sums(rewriter, loc, type);
-  auto divide = [&](Value sum) {
-    return mapChannels(rewriter, loc, sum,
-                       [&](OpBuilder &builder, Location loc, ValueRange v) {
-                         return scale(builder, loc, v[0], 1 / count);
-                       });
-  };
-  Value mean = divide(sums.sum(
-      {data}, {}, [](OpBuilder &, Location, ValueRange v) { return v[0]; }));
-  Value variance = divide(sums.sum(
-      {data}, {mean}, [](OpBuilder &builder, Location loc, ValueRange v) {
-        Value centred = arith::SubFOp::create(builder, loc, v[0], v[1]);
-        return multiply(builder, loc, centred, centred);
-      }));
+  auto [mean, variance] =
+      emitStatistics(rewriter, loc, data, op.getNumElementsOfChannel());
   Value inverse = emitInverseDeviation(rewriter, loc, variance,
                                        op.getEpsilon().convertToDouble());
   Value factor =
@@ -182,7 +244,8 @@ void kas::lowerBatchNorm(RewriterBase &rewriter, BatchNormOp op) {
                   [](OpBuilder &builder, Location loc, ValueRange v) {
                     return multiply(builder, loc, v[0], v[1]);
                   });
-  SmallVector<unsigned> others = getOtherDims(type);
+  ChannelSums sums(rewriter, loc, type);
+  SmallVector<unsigned> others(sums.getAllButChannel());
   Value result =
       TensorEmitter(rewriter, loc, type)
           .map({{data, {}},

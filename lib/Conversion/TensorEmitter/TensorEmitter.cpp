@@ -21,6 +21,27 @@ AffineMap TensorEmitter::getMap(ArrayRef<unsigned> dropped) const {
   return AffineMap::get(type.getRank(), 0, exprs, builder.getContext());
 }
 
+SmallVector<utils::IteratorType>
+TensorEmitter::getIterators(ArrayRef<unsigned> dropped) const {
+  SmallVector<utils::IteratorType> iterators(type.getRank(),
+                                             utils::IteratorType::parallel);
+  for (unsigned dimension : dropped)
+    iterators[dimension] = utils::IteratorType::reduction;
+  return iterators;
+}
+
+Value TensorEmitter::fill(ArrayRef<unsigned> dropped, APFloat value) {
+  SmallVector<int64_t> shape;
+  for (auto [dimension, size] : llvm::enumerate(type.getShape()))
+    if (!llvm::is_contained(dropped, dimension))
+      shape.push_back(size);
+  Type element = type.getElementType();
+  Value first = arith::ConstantOp::create(builder, loc,
+                                          builder.getFloatAttr(element, value));
+  Value empty = tensor::EmptyOp::create(builder, loc, shape, element);
+  return linalg::FillOp::create(builder, loc, first, empty).getResult(0);
+}
+
 Value TensorEmitter::map(ArrayRef<TensorWithoutDims> inputs, BodyFn body) {
   SmallVector<Value> values;
   SmallVector<AffineMap> maps;
@@ -31,10 +52,8 @@ Value TensorEmitter::map(ArrayRef<TensorWithoutDims> inputs, BodyFn body) {
   maps.push_back(getMap({}));
   Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
                                         type.getElementType());
-  SmallVector<utils::IteratorType> iterators(type.getRank(),
-                                             utils::IteratorType::parallel);
   auto generic = linalg::GenericOp::create(
-      builder, loc, type, values, empty, maps, iterators,
+      builder, loc, type, values, empty, maps, getIterators({}),
       [&](OpBuilder &builder, Location loc, ValueRange arguments) {
         linalg::YieldOp::create(builder, loc,
                                 body(builder, loc, arguments.drop_back()));
@@ -47,6 +66,36 @@ Value TensorEmitter::sum(ArrayRef<TensorWithoutDims> inputs,
   return reduce(inputs, dropped, /*isMaximum=*/false, body);
 }
 
+SmallVector<Value> TensorEmitter::sums(unsigned count,
+                                       ArrayRef<TensorWithoutDims> inputs,
+                                       ArrayRef<unsigned> dropped,
+                                       BodiesFn body) {
+  SmallVector<Value> values, inits;
+  SmallVector<AffineMap> maps;
+  for (const auto &[value, missing] : inputs) {
+    values.push_back(value);
+    maps.push_back(getMap(missing));
+  }
+  auto &semantics = cast<FloatType>(type.getElementType()).getFloatSemantics();
+  for (unsigned i = 0; i < count; ++i) {
+    inits.push_back(fill(dropped, APFloat::getZero(semantics)));
+    maps.push_back(getMap(dropped));
+  }
+  auto generic = linalg::GenericOp::create(
+      builder, loc, ValueRange(inits).getTypes(), values, inits, maps,
+      getIterators(dropped),
+      [&](OpBuilder &builder, Location loc, ValueRange arguments) {
+        SmallVector<Value> sums =
+            body(builder, loc, arguments.drop_back(count));
+        for (auto [sum, old] :
+             llvm::zip_equal(sums, arguments.take_back(count)))
+          sum = arith::AddFOp::create(builder, loc, old, sum,
+                                      arith::FastMathFlags::reassoc);
+        linalg::YieldOp::create(builder, loc, sums);
+      });
+  return llvm::to_vector(ValueRange(generic.getResults()));
+}
+
 Value TensorEmitter::maximum(ArrayRef<TensorWithoutDims> inputs,
                              ArrayRef<unsigned> dropped, BodyFn body) {
   return reduce(inputs, dropped, /*isMaximum=*/true, body);
@@ -55,22 +104,9 @@ Value TensorEmitter::maximum(ArrayRef<TensorWithoutDims> inputs,
 Value TensorEmitter::reduce(ArrayRef<TensorWithoutDims> inputs,
                             ArrayRef<unsigned> dropped, bool isMaximum,
                             BodyFn body) {
-  SmallVector<int64_t> shape;
-  SmallVector<utils::IteratorType> iterators;
-  for (auto [dimension, size] : llvm::enumerate(type.getShape())) {
-    bool isDropped = llvm::is_contained(dropped, dimension);
-    if (!isDropped)
-      shape.push_back(size);
-    iterators.push_back(isDropped ? utils::IteratorType::reduction
-                                  : utils::IteratorType::parallel);
-  }
-  auto element = cast<FloatType>(type.getElementType());
-  APFloat start = isMaximum ? APFloat::getInf(element.getFloatSemantics(), true)
-                            : APFloat::getZero(element.getFloatSemantics());
-  Value first = arith::ConstantOp::create(builder, loc,
-                                          builder.getFloatAttr(element, start));
-  Value empty = tensor::EmptyOp::create(builder, loc, shape, element);
-  Value init = linalg::FillOp::create(builder, loc, first, empty).getResult(0);
+  auto &semantics = cast<FloatType>(type.getElementType()).getFloatSemantics();
+  Value init = fill(dropped, isMaximum ? APFloat::getInf(semantics, true)
+                                       : APFloat::getZero(semantics));
   SmallVector<Value> values;
   SmallVector<AffineMap> maps;
   for (const auto &[value, missing] : inputs) {
@@ -79,7 +115,7 @@ Value TensorEmitter::reduce(ArrayRef<TensorWithoutDims> inputs,
   }
   maps.push_back(getMap(dropped));
   auto generic = linalg::GenericOp::create(
-      builder, loc, init.getType(), values, init, maps, iterators,
+      builder, loc, init.getType(), values, init, maps, getIterators(dropped),
       [&](OpBuilder &builder, Location loc, ValueRange arguments) {
         Value term = body(builder, loc, arguments.drop_back());
         Value combined = isMaximum ? Value(arith::MaximumFOp::create(
