@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RepeatElementwise.h"
 #include "kas/Codegen/Common/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -16,6 +17,7 @@ namespace kas::codegen {
 #include "kas/Codegen/Common/Passes.h.inc"
 } // namespace kas::codegen
 
+using namespace kas::codegen;
 using namespace mlir;
 
 namespace {
@@ -40,7 +42,7 @@ bool isCopy(linalg::GenericOp op) {
 /// Fusing must not repeat work: the value has one reader, and that reader
 /// computes each of its points once. Of what is summed, only copies and
 /// products are fused, which make a contraction: other functions would leave
-/// their vectors in a sum.
+/// their vectors in a sum, unless its order is free.
 bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
@@ -56,22 +58,44 @@ bool shouldFuse(OpOperand *operand) {
     return true;
   if (isRepeated)
     return false;
+  if (isSumInAnyOrder(consumer))
+    return true;
   return isCopy(producer) || (getOnlyOperation<arith::MulFOp>(producer) &&
                               getOnlyOperation<arith::AddFOp>(consumer));
+}
+
+/// Makes additions of whole tensors operations that can be fused.
+void generalizeAdditions(func::FuncOp function) {
+  SmallVector<linalg::AddOp> additions;
+  function.walk([&](linalg::AddOp op) {
+    if (op.hasPureTensorSemantics() && op->hasOneUse() &&
+        isa<linalg::GenericOp>(*op->user_begin()))
+      additions.push_back(op);
+  });
+  IRRewriter rewriter(function.getContext());
+  for (linalg::AddOp op : additions) {
+    rewriter.setInsertionPoint(op);
+    (void)linalg::generalizeNamedOp(rewriter,
+                                    cast<linalg::LinalgOp>(op.getOperation()));
+  }
 }
 
 struct FuseElementwise
     : kas::codegen::impl::FuseElementwiseBase<FuseElementwise> {
   void runOnOperation() override {
+    generalizeAdditions(getOperation());
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
+    FrozenRewritePatternSet frozen(std::move(patterns));
     // There are no blocks to merge.
     GreedyRewriteConfig config;
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-    if (failed(
-            applyPatternsGreedily(getOperation(), std::move(patterns), config)))
-      signalPassFailure();
+    // What is fused may be worth repeating.
+    do {
+      if (failed(applyPatternsGreedily(getOperation(), frozen, config)))
+        return signalPassFailure();
+    } while (repeatElementwise(getOperation()));
   }
 };
 

@@ -78,3 +78,119 @@ func.func @adds_to_its_result(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4x
   } -> tensor<4x8xf32>
   return %1 : tensor<4x8xf32>
 }
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+
+// A rectifier's gradient that a sum and an elementwise operation read becomes part of both: the tensor of it is not stored. Both
+// read the data, so they compute the rectifier from it, too, though others read its result.
+// CHECK-LABEL: func.func @masked
+// CHECK-SAME:    %[[X:[a-z0-9]*]]: tensor<4x8xf32>, %[[G:[a-z0-9]*]]: tensor<4x8xf32>
+// CHECK:         %[[Y:.*]] = linalg.generic {{.*}} ins(%[[X]] :
+// CHECK:         %[[SUM:.*]] = linalg.generic {{.*}}"reduction"]} ins(%{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<4x8xf32>)
+// CHECK:           arith.maximumf
+// CHECK:           arith.cmpf
+// CHECK:           arith.select
+// CHECK:           arith.mulf
+// CHECK:           arith.addf {{.*}} fastmath<reassoc>
+// CHECK:         %[[Z:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<4x8xf32>)
+// CHECK:           arith.maximumf
+// CHECK:           arith.select
+// CHECK:           arith.subf
+// CHECK-NOT:     linalg.generic
+// CHECK:         return %[[Y]], %[[SUM]], %[[Z]]
+func.func @masked(%x: tensor<4x8xf32>, %g: tensor<4x8xf32>, %s: tensor<4xf32>)
+    -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x8xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %c: f32):
+      %0 = arith.maximumf %a, %zero : f32
+      linalg.yield %0 : f32
+  } -> tensor<4x8xf32>
+  %m = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%y, %g : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %b: f32, %c: f32):
+      %0 = arith.cmpf ugt, %a, %zero : f32
+      %1 = arith.select %0, %b, %zero : f32
+      linalg.yield %1 : f32
+  } -> tensor<4x8xf32>
+  %sum = linalg.generic {indexing_maps = [#id, #id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%m, %x : tensor<4x8xf32>, tensor<4x8xf32>) outs(%s : tensor<4xf32>) {
+    ^bb0(%a: f32, %b: f32, %c: f32):
+      %0 = arith.mulf %a, %b : f32
+      %1 = arith.addf %c, %0 fastmath<reassoc> : f32
+      linalg.yield %1 : f32
+  } -> tensor<4xf32>
+  %z = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%m, %x : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %b: f32, %c: f32):
+      %0 = arith.subf %a, %b : f32
+      linalg.yield %0 : f32
+  } -> tensor<4x8xf32>
+  return %y, %sum, %z : tensor<4x8xf32>, tensor<4xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// The sum of two tensors that three operations read is stored: three times two tensors are no less to read.
+// CHECK-LABEL: func.func @read_by_three
+// CHECK-COUNT-4: linalg.generic
+// CHECK-NOT:     linalg.generic
+func.func @read_by_three(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>)
+    -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %s = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %y : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %b: f32, %c: f32):
+      %0 = arith.addf %a, %b : f32
+      linalg.yield %0 : f32
+  } -> tensor<4x8xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%s : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %c: f32):
+      %0 = arith.negf %a : f32
+      linalg.yield %0 : f32
+  } -> tensor<4x8xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%s : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %c: f32):
+      %0 = arith.mulf %a, %a : f32
+      linalg.yield %0 : f32
+  } -> tensor<4x8xf32>
+  %3 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%s : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %c: f32):
+      %0 = arith.addf %a, %a : f32
+      linalg.yield %0 : f32
+  } -> tensor<4x8xf32>
+  return %1, %2, %3 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// An addition of whole tensors is fused into what reads it.
+// CHECK-LABEL: func.func @addition
+// CHECK-NOT:     linalg.add
+// CHECK:         linalg.generic
+// CHECK:           arith.addf
+// CHECK:           arith.negf
+// CHECK-NOT:     linalg.generic
+func.func @addition(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %s = linalg.add ins(%x, %y : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%s : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+    ^bb0(%a: f32, %c: f32):
+      %0 = arith.negf %a : f32
+      linalg.yield %0 : f32
+  } -> tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}

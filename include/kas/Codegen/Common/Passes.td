@@ -20,8 +20,14 @@ def FuseElementwise : Pass<"kas-fuse-elementwise", "::mlir::func::FuncOp"> {
   let description = [{
     Fuses an elementwise `linalg.generic` into the elementwise one that reads
     it. Unlike upstream's `linalg-fuse-elementwise-ops` nothing is fused into a
-    reduction, where it would be computed again for each output, and nothing
-    that is read twice.
+    reduction, where it would be computed again for each output or keep its
+    vectors from the sum; sums whose additions are `fastmath<reassoc>` have
+    vectors along the reduction and take it.
+
+    What several operations read is computed by each of them where that moves
+    less memory: by all, if they read fewer tensors than the operation and they
+    do now, or by those that read all of its inputs anyway. So the gradient of a
+    rectifier after a batch norm is no tensor of its own.
 
     A residual's sum and the rectifier after it become one operation:
 
