@@ -37,6 +37,8 @@ struct BenchSettings {
   /// predict: how many operators of each space, and how many of the best of a
   /// complete list.
   unsigned count = 125, best = 0;
+  /// predict: only find the fastest operator of a complete list.
+  bool findsFastest = false;
   /// Names of other implementations to measure in the same run.
   llvm::SmallVector<std::string> peers;
 };

@@ -14,6 +14,8 @@
 #include "kas/Search/Core/MakeSearcher.h"
 #include "kas/Search/Operators/GraphState.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/ThreadPool.h"
+#include <optional>
 
 using namespace kas;
 using namespace kas::execution;
@@ -61,27 +63,46 @@ kas::countExistingFlops(mlir::MLIRContext &context,
   return counts;
 }
 
+/// On all cores; nothing for one that does not compile.
+static std::vector<std::optional<TimedFunction>>
+compileAll(mlir::MLIRContext &context, const SearchProblem &problem,
+           llvm::ArrayRef<OperatorAtBinding> all) {
+  std::vector<std::optional<TimedFunction>> compiled(all.size());
+  auto compile = [&](size_t index) {
+    const OperatorAtBinding &one = all[index];
+    auto timed = compileOperator(context, problem, *one.graph,
+                                 problem.bindings[one.binding]);
+    if (timed)
+      compiled[index] = std::move(*timed);
+    else
+      llvm::consumeError(timed.takeError());
+  };
+  // The first one loads the dialects, which threads must not do.
+  if (!all.empty())
+    compile(0);
+  llvm::DefaultThreadPool pool(llvm::hardware_concurrency());
+  for (size_t index = 1; index < all.size(); ++index)
+    pool.async([&, index] { compile(index); });
+  pool.wait();
+  return compiled;
+}
+
 std::vector<double> kas::timeOperators(mlir::MLIRContext &context,
                                        const SearchProblem &problem,
                                        llvm::ArrayRef<OperatorAtBinding> all) {
   std::vector<double> times(all.size(), 0);
-  std::vector<TimedFunction> compiled;
+  std::vector<std::optional<TimedFunction>> compiled =
+      compileAll(context, problem, all);
   std::vector<size_t> owners;
-  for (auto [index, one] : llvm::enumerate(all)) {
-    auto timed = compileOperator(context, problem, *one.graph,
-                                 problem.bindings[one.binding]);
-    if (!timed) {
-      llvm::consumeError(timed.takeError());
+  std::vector<std::function<void()>> functions;
+  for (auto [index, one] : llvm::enumerate(compiled)) {
+    if (!one)
       continue;
-    }
-    compiled.push_back(std::move(*timed));
+    functions.push_back([&one] { one->run(); });
     owners.push_back(index);
   }
-  if (compiled.empty())
+  if (functions.empty())
     return times;
-  std::vector<std::function<void()>> functions;
-  for (TimedFunction &one : compiled)
-    functions.push_back([&one] { one.run(); });
   TimingOptions options;
   options.minRuns = 3;
   options.seconds = 0.004;

@@ -112,6 +112,13 @@ struct Options {
       "best", cl::init(0),
       cl::desc("predict: and as many of the best predicted of each space"),
       cl::cat(category)};
+  cl::opt<bool> fastest{
+      "fastest",
+      cl::desc("predict: only find the fastest operator of each space's "
+               "complete list, of the --best predicted and --count random "
+               "ones: no more of the others is measured than shows that they "
+               "are slower"),
+      cl::cat(category)};
   cl::opt<unsigned> threads{"threads", cl::init(1),
                             cl::desc("Threads of parallel loops"),
                             cl::cat(category)};
@@ -156,6 +163,7 @@ Error run(const Options &options, llvm::StringRef program) {
   settings.isStatic = options.isStatic;
   settings.count = options.count;
   settings.best = options.best;
+  settings.findsFastest = options.fastest;
   settings.chip = options.chip;
   settings.disassembler = options.disassembler;
   std::string reason;
