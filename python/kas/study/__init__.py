@@ -6,10 +6,11 @@
 The page docs/guide/studies.md introduces them.
 """
 
+from .._spec import SpecError
 from ._models import NETWORKS, Layer, get_layers
 from ._report import get_best, update_page, write_plot, write_tables
 from ._run import run
-from ._spec import Configuration, Model, Spec, SpecError, parse_spec, read_spec
+from ._spec import Configuration, Model, Spec, parse_spec, read_spec
 from ._store import Outcome, StudyError, read_studies
 
 __all__ = [

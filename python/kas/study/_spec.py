@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._errors import need
+from .._spec import Reader, compose, describe, read_text
 from ._models import NETWORKS, Layer, get_layers, prune_channels
 
 COMPRESSIONS = ("dense", "weight-pruning", "channel-pruning", "f16", "bf16", "int8")
@@ -23,10 +22,6 @@ TARGETS = ("cpu", "x86-64-v2", "x86-64-v3", "x86-64-v4")
 PIPELINE_ALGORITHMS = ("spatial-pack", "winograd")
 """Those for which the CPU pipeline has an option `algorithm`; `auto` is what it does by itself, im2col and direct
 (without tiles) are the study's own."""
-
-
-class SpecError(ValueError):
-    """What is wrong with a file, with its line."""
 
 
 @dataclass(frozen=True)
@@ -150,64 +145,7 @@ def get_objection(c: Configuration) -> str | None:
 # Reading
 
 
-class _Reader:
-    """Traverses the nodes of YAML, which know their lines."""
-
-    def __init__(self, path: str):
-        self.path = path
-
-    def fail(self, node: Any, message: str) -> SpecError:
-        return SpecError(f"{self.path}:{node.start_mark.line + 1}: {message}")
-
-    def mapping(self, node: Any, keys: Sequence[str], what: str) -> dict[str, Any]:
-        if node.id != "mapping":
-            raise self.fail(node, f"requires {what} to be a mapping, got {_describe(node)}")
-        found: dict[str, Any] = {}
-        for key, value in node.value:
-            if key.id != "scalar" or key.value not in keys:
-                raise self.fail(key, f"requires a key of {', '.join(keys)} in {what}, got {_describe(key)}")
-            if key.value in found:
-                raise self.fail(key, f"requires the key '{key.value}' once in {what}, got it twice")
-            found[key.value] = value
-        return found
-
-    def sequence(self, node: Any, what: str) -> list[Any]:
-        if node.id != "sequence" or not node.value:
-            raise self.fail(node, f"requires {what} to be a list of at least one, got {_describe(node)}")
-        entries: list[Any] = node.value
-        return entries
-
-    def choice(self, node: Any, names: Sequence[str], what: str) -> str:
-        if node.id != "scalar" or node.value not in names:
-            raise self.fail(node, f"requires {what} of {', '.join(names)}, got {_describe(node)}")
-        name: str = node.value
-        return name
-
-    def number(self, node: Any, what: str, least: float, most: float, kind: Callable[[str], Any] = int) -> Any:
-        try:
-            value = kind(node.value) if node.id == "scalar" else None
-        except ValueError:
-            value = None
-        if value is None or not least <= value <= most:
-            between = f"from {least:g} to {most:g}" if math.isfinite(most) else f"of at least {least:g}"
-            raise self.fail(node, f"requires {what} {between}, got {_describe(node)}")
-        return value
-
-    def distinct(self, nodes: Sequence[Any], values: Sequence[Any], what: str) -> tuple[Any, ...]:
-        for place, value in enumerate(values):
-            if value in values[:place]:
-                raise self.fail(
-                    nodes[place],
-                    f"requires each {what} once, got '{nodes[place].value}' again"
-                    if nodes[place].id == "scalar"
-                    else f"requires each {what} once, got one again",
-                )
-        return tuple(values)
-
-    def choices(self, node: Any, names: Sequence[str], key: str, what: str) -> tuple[str, ...]:
-        nodes = self.sequence(node, f"'{key}'")
-        return self.distinct(nodes, [self.choice(entry, names, what) for entry in nodes], what)
-
+class _Reader(Reader):
     def model(self, node: Any) -> Model:
         if node.id == "scalar":
             return Model(self.choice(node, list(NETWORKS), "a model"))
@@ -272,7 +210,7 @@ class _Reader:
         name = os.path.splitext(os.path.basename(self.path))[0]
         if "name" in keys:
             if keys["name"].id != "scalar":
-                raise self.fail(keys["name"], f"requires 'name' to be a text, got {_describe(keys['name'])}")
+                raise self.fail(keys["name"], f"requires 'name' to be a text, got {describe(keys['name'])}")
             name = keys["name"].value
 
         def listed(key: str, names: Sequence[str], what: str, default: Sequence[str]) -> tuple[str, ...]:
@@ -289,36 +227,11 @@ class _Reader:
         )
 
 
-def _describe(node: Any) -> str:
-    if node.id == "scalar":
-        return f"'{node.value}'"
-    return (
-        f"an empty {'list' if node.id == 'sequence' else node.id}"
-        if not node.value
-        else f"a {'list' if node.id == 'sequence' else node.id}"
-    )
-
-
 def parse_spec(text: str, path: str) -> Spec:
     """Reads a study; a `SpecError` says the line of what is wrong."""
-    yaml = need("yaml", "study")
-    try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise SpecError(f"{path}:{line}: requires YAML, got {error.problem}") from error
-    except yaml.YAMLError as error:
-        raise SpecError(f"{path}: requires YAML, got {str(error).splitlines()[0]}") from error
-    if node is None:
-        raise SpecError(f"{path}:1: requires a study, got an empty file")
-    return _Reader(path).spec(node)
+    return _Reader(path).spec(compose(text, path, "a study"))
 
 
 def read_spec(path: str) -> Spec:
     """`parse_spec` of a file."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except UnicodeDecodeError as error:
-        raise SpecError(f"{path}: requires text in UTF-8, got other bytes") from error
-    return parse_spec(text, path)
+    return parse_spec(read_text(path), path)
