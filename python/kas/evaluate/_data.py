@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import math
 import os
 import pathlib
 import pickle
@@ -35,7 +38,7 @@ class Data:
     test: Split
     num_classes: int
     augmentation: str = "none"
-    """"none", or "crop_flip": random crops of images padded by an eighth, and random horizontal flips."""
+    """"none", "flip": random horizontal flips, or "crop_flip": also random crops of images padded by an eighth."""
 
     def __post_init__(self) -> None:
         shape = None
@@ -63,8 +66,17 @@ class Data:
             shape = shape or inputs.shape[1:]
             if inputs.shape[1:] != shape:
                 raise ValueError(f"'{name}' must have inputs of shape {tuple(shape)}, got {tuple(inputs.shape[1:])}")
-        if self.augmentation not in ("none", "crop_flip"):
-            raise ValueError(f"the augmentation must be 'none' or 'crop_flip', got {self.augmentation!r}")
+        if self.augmentation not in ("none", "flip", "crop_flip"):
+            raise ValueError(f"the augmentation must be 'none', 'flip' or 'crop_flip', got {self.augmentation!r}")
+
+    def checksum(self) -> str:
+        """32 digits (SHA-256) of shapes, inputs and classes of all parts: results on other data are not compared."""
+        digest = hashlib.sha256()
+        for split in (self.train, self.validation, self.test):
+            for tensor in split:
+                digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
+                digest.update(tensor.contiguous().cpu().numpy().data)
+        return digest.hexdigest()[:32]
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -89,9 +101,16 @@ class Data:
         for start in range(0, len(inputs) - size + 1, size):
             chosen = order[start : start + size].to(inputs.device)
             batch = inputs[chosen]
-            if self.augmentation == "crop_flip":
+            if self.augmentation == "flip":
+                batch = _flip(batch, generator)
+            elif self.augmentation == "crop_flip":
                 batch = _crop_and_flip(batch, generator)
             yield batch, classes[chosen]
+
+
+def _flip(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    flips = torch.rand(len(images), generator=generator).to(images.device) < 0.5
+    return torch.where(flips[:, None, None, None], images.flip(3), images)
 
 
 def _crop_and_flip(images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -113,14 +132,19 @@ def load_data(name: str = "digits", path: str | os.PathLike[str] | None = None, 
     """A data set by name.
 
     Without a path: `digits` (scikit-learn's 1797 images of 8x8, in a frame of one pixel) and `moved_digits` (each moved
-    by up to two pixels in each direction). With the folder that the archive unpacks to: `cifar10`, `cifar100` (the
-    version for Python), and `folder` (`train/CLASS/*.jpg` and `val/CLASS/*.jpg`, as ImageNet's; `size` is the edge of
-    the images in pixels).
+    by up to two pixels in each direction), and `fashion-mnist` of Debian's package `dataset-fashion-mnist` (or of the
+    folder `path`; see `fashion_mnist`). With the folder that the archive unpacks to: `cifar10`, `cifar100` (the version
+    for Python), and `folder` (`train/CLASS/*.jpg` and `val/CLASS/*.jpg`, as ImageNet's; `size` is the edge of the
+    images in pixels).
     """
     if name in ("digits", "moved_digits"):
         return digits(moved=name == "moved_digits", **options)
+    if name == "fashion-mnist":
+        return fashion_mnist(path or FASHION_MNIST, **options)
     if name not in ("cifar10", "cifar100", "folder"):
-        raise ValueError(f"the data set must be digits, moved_digits, cifar10, cifar100 or folder, got {name!r}")
+        raise ValueError(
+            f"the data set must be digits, moved_digits, fashion-mnist, cifar10, cifar100 or folder, got {name!r}"
+        )
     if path is None:
         raise ValueError(f"'{name}' is not part of kas: give the folder that it lies in as path=")
     folder = pathlib.Path(path)
@@ -157,6 +181,71 @@ def digits(moved: bool = False, train: int = 300, validation: int = 300) -> Data
     parts = ((0, ends[0]), ends, (ends[1], len(inputs)))
     first, second, third = ((inputs[a:b].contiguous(), classes[a:b].contiguous()) for a, b in parts)
     return Data("moved_digits" if moved else "digits", first, second, third, num_classes=10)
+
+
+FASHION_MNIST = "/usr/share/datasets/fashion-mnist"
+
+
+def fashion_mnist(
+    folder: str | os.PathLike[str] = FASHION_MNIST,
+    train: int = 55000,
+    validation: int = 5000,
+    seed: int = 0,
+    augmentation: str = "flip",
+) -> Data:
+    """Fashion-MNIST, 1x32x32 with a frame of two black pixels, mean 0 and deviation 1 over the training images.
+
+    By `seed`, `validation` of the 60 000 training images are drawn for validation, and `train` of the rest for training:
+    both lie as they are drawn. All 10 000 test images are for testing, in their order.
+    """
+    folder = pathlib.Path(folder)
+    if not 0 < validation < 60000 or not 0 < train <= 60000 - validation:
+        raise ValueError(
+            f"requires 1 <= train, 1 <= validation, train + validation <= 60000, got {train} and {validation}"
+        )
+
+    def read(part: str, count: int) -> Split:
+        images = _read_idx(folder / f"{part}-images-idx3-ubyte.gz", (count, 28, 28))
+        classes = _read_idx(folder / f"{part}-labels-idx1-ubyte.gz", (count,))
+        return functional.pad(images[:, None], (2, 2, 2, 2)), classes.long()
+
+    images, classes = read("train", 60000)
+    order = torch.randperm(60000, generator=torch.Generator().manual_seed(seed))
+    kept, chosen = order[validation : validation + train], order[:validation]
+    # In integers: the same to the last bit on every machine.
+    pixels = images[kept].long()
+    mean = int(pixels.sum()) / pixels.numel()
+    deviation = math.sqrt(int((pixels * pixels).sum()) / pixels.numel() - mean**2)
+
+    def normalize(images: torch.Tensor) -> torch.Tensor:
+        return (images.double() - mean).div(deviation).float()
+
+    test = read("t10k", 10000)
+    return Data(
+        "fashion-mnist",
+        (normalize(images[kept]), classes[kept]),
+        (normalize(images[chosen]), classes[chosen]),
+        (normalize(test[0]), test[1]),
+        10,
+        augmentation,
+    )
+
+
+def _read_idx(path: pathlib.Path, shape: tuple[int, ...]) -> torch.Tensor:
+    """The bytes of a file of MNIST's format, which must have this shape."""
+    if not path.is_file():
+        raise FileNotFoundError(f"requires the file '{path}', got none; Debian's package dataset-fashion-mnist has it")
+    import numpy
+
+    try:
+        with gzip.open(path) as stream:
+            content = stream.read()
+    except (EOFError, OSError) as error:
+        raise ValueError(f"requires a whole gzip file in '{path}', got one that ends early or is damaged") from error
+    head = b"\0\0\x08" + bytes([len(shape)]) + b"".join(size.to_bytes(4, "big") for size in shape)
+    if content[: len(head)] != head or len(content) != len(head) + math.prod(shape):
+        raise ValueError(f"requires {'x'.join(map(str, shape))} bytes in the idx format in '{path}', got others")
+    return torch.from_numpy(numpy.frombuffer(content, numpy.uint8, offset=len(head)).copy()).reshape(shape)
 
 
 def _normalized(name: str, train: Split, test: Split, validation: int, num_classes: int) -> Data:

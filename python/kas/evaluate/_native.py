@@ -21,7 +21,7 @@ import kas.torch
 
 from .._function import Function
 from .._module import Module, Operator
-from ._data import Data
+from ._data import Data, Split
 from ._training import Recipe, Training, TrainingFailure
 
 
@@ -191,10 +191,10 @@ class NativeTraining(Training):
             parts.append(self._forward(whole, *tensors)[: len(part)])
         return torch.cat(parts)
 
-    def evaluate(self, split: str = "validation") -> dict[str, float]:
-        """See `Training.evaluate`."""
+    def evaluate_on(self, part: Split, split: str) -> dict[str, float]:
+        """See `Training.evaluate_on`."""
         self._store_network()
-        return super().evaluate(split)
+        return super().evaluate_on(part, split)
 
     def _recalibrate(self) -> None:
         super()._recalibrate()

@@ -251,9 +251,12 @@ class Training:
 
     def evaluate(self, split: str = "validation") -> dict[str, float]:
         """`accuracy` (0 to 1) and `loss` (cross entropy in nats) on a split."""
+        return self.evaluate_on(getattr(self.data, split), split)
+
+    def evaluate_on(self, part: Split, split: str) -> dict[str, float]:
+        """`evaluate` of examples that are no part of the data, with a name for the curve."""
         if self.recipe.recalibrate:
             self._recalibrate()
-        part: Split = getattr(self.data, split)
         self.network.eval()
         correct, loss = 0, 0.0
         with torch.no_grad(), self._autocast():
