@@ -1,0 +1,163 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One training of a protocol."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+import kas.torch
+
+from ..._kernel import Kernel
+from ..._module import Module, Operator
+from ..._module import operator as named_operator
+from .._data import Data, Split
+from .._native import NativeTraining, UnsupportedNetworkError
+from .._trainer import main_space
+from .._training import Training, TrainingFailure, initialize
+from ._layers import LAYERS, Layer
+from ._networks import NETWORKS
+from ._protocol import Contender, Job, Protocol, identify
+
+
+def make_unseen(test: Split, seed: int = 0) -> dict[str, Split]:
+    """Tasks that nothing was trained or chosen for: the test images, each moved or turned once, by `seed`.
+
+    `shifted`: by -3 to 3 pixels in each direction; `rotated`: about the middle by -20 to 20 degrees, with bilinear
+    interpolation. What comes in from outside has the value of the first pixel of the first image, a black one.
+    """
+    images, classes = test
+    generator = torch.Generator().manual_seed(seed)
+    black = images[0, 0, 0, 0].item()
+    size = images.shape[-1]
+    moves = torch.randint(0, 7, (len(images), 2), generator=generator)
+    padded = functional.pad(images, (3, 3, 3, 3), value=black)
+    shifted = torch.stack(
+        [image[:, top : top + size, left : left + size] for image, (top, left) in zip(padded, moves.tolist())]
+    )
+    angles = torch.deg2rad(40 * torch.rand(len(images), generator=generator) - 20)
+    zeros = torch.zeros_like(angles)
+    rows = torch.stack([angles.cos(), -angles.sin(), zeros, angles.sin(), angles.cos(), zeros], 1).view(-1, 2, 3)
+    grid = functional.affine_grid(rows, list(images.shape), align_corners=False)
+    rotated = functional.grid_sample(images - black, grid, align_corners=False) + black
+    return {"shifted": (shifted, classes), "rotated": (rotated, classes)}
+
+
+def get_form(contender: Contender) -> Operator | Kernel | None:
+    """The operator or kernel of a contender; None for a layer made by hand."""
+    settings = contender.settings
+    if "layer" in settings:
+        return None
+    if "operator" in settings:
+        return named_operator(settings["operator"])
+    module = Module(settings["text"], f"<{contender.name}>")
+    forms: list[Operator | Kernel] = [*(module[name] for name in module.operators), *module.kernels.values()]
+    if len(forms) != 1:
+        raise ValueError(f"requires one operator or kernel in the text of '{contender.name}', got {len(forms)}")
+    return forms[0]
+
+
+def _bind(form: Operator | Kernel, contender: Contender, channels: int, size: int, batch: int) -> dict[str, int]:
+    symbols = form.symbols if isinstance(form, Kernel) else [*form.symbols[0], *form.symbols[1]]
+    layer = {"N": batch, "C": channels, "Cin": channels, "Cout": channels, "H": size, "W": size}
+    values = {**layer, **contender.settings["binding"]}
+    if missing := [name for name in symbols if name not in values]:
+        raise ValueError(f"requires values for {', '.join(missing)} in the binding of '{contender.name}', got none")
+    return {name: values[name] for name in symbols}
+
+
+def make_layer(contender: Contender, batch: int = 1) -> Layer:
+    """What makes the layers; operators as PyTorch code, or as one gathered convolution where they are one."""
+    form = get_form(contender)
+    if form is None:
+        return LAYERS[contender.name]
+
+    def make(channels: int, size: int) -> nn.Module:
+        binding = _bind(form, contender, channels, size, batch)
+        if isinstance(form, Kernel):
+            return kas.torch.KernelModule(form, binding, threads=1)
+        return kas.torch.KasModule(form, binding, "pytorch")
+
+    return make
+
+
+def make_network(name: str, width: int, contender: Contender, batch: int = 1) -> nn.Module:
+    """A network with a contender in the replaced places, for a batch of `batch` images."""
+    return NETWORKS[name](width, make_layer(contender, batch))
+
+
+class Worker:
+    """Trains jobs of a protocol one after another; the data are loaded once."""
+
+    def __init__(self, protocol: Protocol):
+        self.protocol = protocol
+        self.data: Data = protocol.load_data()
+        self.identity = identify(self.data)
+        self.unseen = make_unseen(self.data.test)
+
+    def start(self, job: Job) -> tuple[Training, str]:
+        """A training that has not begun, and the backend that it is on: "native", or "pytorch" where steps of the
+        network cannot be compiled."""
+        recipe = self.protocol.recipe
+        contender = self.protocol[job.point.contender]
+        network = make_network(job.point.network, job.point.width, contender, recipe.batch_size)
+        initialize(network, job.seed)
+        if self.protocol.backend == "native":
+            try:
+                return self._start_native(job, contender, network), "native"
+            except UnsupportedNetworkError:
+                pass
+        return Training(network, self.data, recipe, job.seed), "pytorch"
+
+    def _start_native(self, job: Job, contender: Contender, network: nn.Module) -> Training:
+        recipe, form = self.protocol.recipe, get_form(contender)
+        if not isinstance(form, Operator):
+            return NativeTraining(network, self.data, recipe, job.seed, network, None, [], {})
+        dense = make_network(job.point.network, job.point.width, self.protocol[self.protocol.dense])
+        sites = kas.torch.extract(dense, self.data.train[0][:1])
+        space = main_space(sites)
+        replaced = [site for site in sites.sites.values() if site.space == space]
+        given = dict(contender.settings["binding"])
+        return NativeTraining(network, self.data, recipe, job.seed, dense, form, replaced, given)
+
+    def train(self, job: Job) -> dict[str, Any]:
+        """The record of a training: settings, `failure`, or accuracies in percent, CPU seconds and the curve."""
+        record: dict[str, Any] = {
+            "kind": "training",
+            "key": self.protocol.key(job, self.identity),
+            "settings": self.protocol.settings(job, self.identity),
+            **job.point._asdict(),
+            "seed": job.seed,
+            "reported": job.is_reported,
+            "time": round(time.time()),
+            "failure": None,
+        }
+        start = time.process_time()
+        try:
+            training, record["backend"] = self.start(job)
+            record["parameters"] = sum(parameter.numel() for parameter in training.network.parameters())
+            training.advance(self.protocol.recipe.epochs)
+            record.update(self._evaluate(training, job))
+        except (TrainingFailure, kas.Error, ValueError, RuntimeError, MemoryError) as failure:
+            record["failure"] = " ".join(str(failure).split()) or type(failure).__name__
+        record["cpu_seconds"] = round(time.process_time() - start, 2)
+        return record
+
+    def _evaluate(self, training: Training, job: Job) -> Mapping[str, Any]:
+        results = training.evaluate()
+        found: dict[str, Any] = {
+            "validation": round(100 * results["accuracy"], 4),
+            "validation_loss": round(results["loss"], 6),
+        }
+        if job.is_reported:
+            for name, part in {"test": self.data.test, **self.unseen}.items():
+                found[name] = round(100 * training.evaluate_on(part, name)["accuracy"], 4)
+        found["curve"] = [round(value, 5) for _, name, value in training.curve if name == "train_loss"]
+        return found
