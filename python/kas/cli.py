@@ -1,7 +1,7 @@
 # Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `kas`: search, report, show, export, bench, study."""
+"""The command `kas`: search, report, show, export, bench, study, compare."""
 
 from __future__ import annotations
 
@@ -285,7 +285,32 @@ def _study(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _compare(arguments: argparse.Namespace) -> int:
+    from .evaluate.protocol._command import compare
+
+    return compare(arguments)
+
+
 # The parser
+
+
+def _add_compare(commands: Any) -> None:
+    parser = commands.add_parser("compare", help="train and time operators in networks beside baselines")
+    add = parser.add_argument
+    add("spec", help="the file that says what is compared (docs/guide/discovery.md)")
+    add("--store", help="the file that keeps trainings and times; the same command goes on (default: SPEC.jsonl)")
+    add("--list", action="store_true", help="list the trainings that are missing, and train nothing")
+    add("--chosen", action="append", default=[], metavar="NAME", help="a candidate that is to be reported")
+    add("--processes", type=int, help="trainings at once (default: the number of cores)")
+    add("--retry", action="store_true", help="train those again that failed")
+    add("--latency", action="store_true", help="time all points again")
+    add("--peers", metavar="PYTHON", help="an interpreter that has ONNX Runtime or OpenVINO, to time them as well")
+    add("--report-only", action="store_true", help="train and time nothing")
+    add("--tables", metavar="FILE.md", help="write the tables")
+    add("--plot", metavar="FILE.svg", help="write the figure")
+    add("--page", metavar="FILE.md", help="write the tables where a page has marks for them")
+    add("--quiet", action="store_true")
+    parser.set_defaults(run=_compare)
 
 
 def _add_search(commands: Any, with_options: bool) -> None:
@@ -355,6 +380,7 @@ def make_parser(with_search: bool = True) -> argparse.ArgumentParser:
     study.add_argument("--page", metavar="FILE.md", help="write the tables where a page has marks for them")
     study.add_argument("--quiet", action="store_true")
     study.set_defaults(run=_study)
+    _add_compare(commands)
     for command in (show, export, bench):
         command.add_argument("source", help="the database of a search, a file of MLIR, or the name of an operator")
         command.add_argument("candidate", type=int, nargs="?", help="its number in the database or file")

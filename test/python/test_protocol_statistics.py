@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("scipy")
 
-from kas.evaluate.protocol import statistics  # noqa: E402
-from kas.evaluate.protocol.statistics import Deviation, Measured  # noqa: E402
+from kas.evaluate.protocol import statistics
+from kas.evaluate.protocol.statistics import Deviation, Measured
 
 DEVIATION = Deviation(0.3, 60)
 

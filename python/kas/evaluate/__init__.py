@@ -12,20 +12,23 @@ from .._errors import need
 need("torch", "torch")
 
 from .._request import Request
-from ._data import Data, digits, load_data
+from ._data import Data, digits, fashion_mnist, load_data
 from ._networks import DigitsNetwork
 from ._trainer import Trainer, main_space, read_operator, summarize
 from ._training import Recipe, Training, TrainingFailure, initialize
+from .protocol import Protocol
 
 __all__ = [
     "Data",
     "DigitsNetwork",
+    "Protocol",
     "Recipe",
     "Request",
     "Trainer",
     "Training",
     "TrainingFailure",
     "digits",
+    "fashion_mnist",
     "initialize",
     "load_data",
     "main_space",

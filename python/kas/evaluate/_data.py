@@ -195,8 +195,8 @@ def fashion_mnist(
 ) -> Data:
     """Fashion-MNIST, 1x32x32 with a frame of two black pixels, mean 0 and deviation 1 over the training images.
 
-    By `seed`, `validation` of the 60 000 training images are drawn for validation, and `train` of the rest for training:
-    both lie as they are drawn. All 10 000 test images are for testing, in their order.
+    By `seed`, `validation` of the 60 000 training images are drawn for validation, and `train` of the rest for
+    training: both lie as they are drawn. All 10 000 test images are for testing, in their order.
     """
     folder = pathlib.Path(folder)
     if not 0 < validation < 60000 or not 0 < train <= 60000 - validation:

@@ -53,7 +53,9 @@ def _check(model: nn.Module, data: Data, recipe: Recipe) -> None:
         )
 
 
-def _substitute(module: Module, operator: Operator, sites: Sequence[kas.torch.Site], given: dict[str, int]) -> Module:
+def substitute_sites(
+    module: Module, operator: Operator, sites: Sequence[kas.torch.Site], given: dict[str, int]
+) -> Module:
     """The exported network with the operator in the place of the layers."""
     values = {**sites[0].binding, **given}
     # What differs between layers is a size of their data.
@@ -109,7 +111,7 @@ class _Program:
             exported = kas.torch.to_mlir(model, data.train[0][: recipe.batch_size], fold_batch_norms=False)
             module = exported.module
             if operator is not None:
-                module = _substitute(module, operator, sites, binding)
+                module = substitute_sites(module, operator, sites, binding)
                 module.run("kas-specialize,kas-rfactor{cost=training-time}")
             if recipe.weight_decay:
                 # Of all parameters, as PyTorch's optimizers do it.

@@ -6,12 +6,17 @@
 The page docs/guide/discovery.md introduces it.
 """
 
+from . import statistics
+from ._latency import measure
 from ._layers import LAYERS, OPERATORS
 from ._networks import NETWORKS
 from ._protocol import Contender, Job, Point, Protocol
+from ._report import update_page, write_plot, write_tables
+from ._results import NetworkResults, Result, read_results
 from ._run import plan, run
+from ._spec import parse_protocol, read_protocol
 from ._store import Store, StoreError
-from ._train import Worker, make_network, make_unseen
+from ._train import Worker, make_layer, make_network, make_unseen
 
 __all__ = [
     "LAYERS",
@@ -19,13 +24,24 @@ __all__ = [
     "OPERATORS",
     "Contender",
     "Job",
+    "NetworkResults",
     "Point",
     "Protocol",
+    "Result",
     "Store",
     "StoreError",
     "Worker",
+    "make_layer",
     "make_network",
     "make_unseen",
+    "measure",
+    "parse_protocol",
     "plan",
+    "read_protocol",
+    "read_results",
     "run",
+    "statistics",
+    "update_page",
+    "write_plot",
+    "write_tables",
 ]

@@ -35,7 +35,8 @@ class Shuffle(nn.Module):
         self.groups = groups
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x.unflatten(1, (self.groups, -1)).transpose(1, 2).flatten(1, 2)
+        batch, channels, height, width = x.shape
+        return x.reshape(batch, self.groups, channels // self.groups, height, width).transpose(1, 2).flatten(1, 2)
 
 
 class Shift(nn.Module):
@@ -81,10 +82,10 @@ class Concatenated(nn.Module):
 
 def _bottleneck(channels: int, ratio: int, rectified: bool) -> nn.Module:
     inner = channels // ratio
-    layers = [_pointwise(channels, inner), _convolution(inner, inner), _pointwise(inner, channels)]
+    first, second, third = _pointwise(channels, inner), _convolution(inner, inner), _pointwise(inner, channels)
     if rectified:
-        layers = [layers[0], _rectified(inner), layers[1], _rectified(inner), layers[2]]
-    return nn.Sequential(*layers)
+        return nn.Sequential(first, _rectified(inner), second, _rectified(inner), third)
+    return nn.Sequential(first, second, third)
 
 
 def _low_rank(channels: int, ratio: int, rectified: bool) -> nn.Module:

@@ -108,8 +108,10 @@ class ConvNeXtBlock(nn.Module):
 
 
 class Staged(nn.Module):
-    """Stem 3x3 of stride 2, then stages of w, 2w and 4w channels with two blocks each; between them means of 2x2
-    pixels and a 1x1 convolution with a normalization."""
+    """Stem 3x3 of stride 2, then stages of w, 2w and 4w channels with two blocks each.
+
+    Between them are means of 2x2 pixels and a 1x1 convolution with a normalization.
+    """
 
     def __init__(self, width: int, layer: Layer, block: Callable[[int, int, Layer], nn.Module], classes: int = 10):
         super().__init__()

@@ -65,9 +65,12 @@ _FIELDS = (
 )
 
 
-def _settings_of(recipe: Recipe) -> dict[str, Any]:
-    """What trainings follow from. Fields that recipes get later count where they have another value than by default:
-    keys of stored trainings stay what they are."""
+def settings_of(recipe: Recipe) -> dict[str, Any]:
+    """What trainings follow from.
+
+    Fields that recipes get later count where they have another value than by default: keys of stored trainings stay
+    what they are.
+    """
     defaults = {entry.name: entry.default for entry in fields(Recipe) if entry.name not in (*_FIELDS, "milestones")}
     found = {name: getattr(recipe, name) for name in _FIELDS}
     return found | {name: getattr(recipe, name) for name, value in defaults.items() if getattr(recipe, name) != value}
@@ -166,7 +169,7 @@ class Protocol:
             "contender": self[job.point.contender].settings,
             "width": job.point.width,
             "seed": job.seed,
-            "recipe": _settings_of(self.recipe),
+            "recipe": settings_of(self.recipe),
             "data": identity,
         }
 

@@ -103,8 +103,7 @@ class Worker:
         self.unseen = make_unseen(self.data.test)
 
     def start(self, job: Job) -> tuple[Training, str]:
-        """A training that has not begun, and the backend that it is on: "native", or "pytorch" where steps of the
-        network cannot be compiled."""
+        """A training that has not begun, and its backend: "pytorch" where steps of the network cannot be compiled."""
         recipe = self.protocol.recipe
         contender = self.protocol[job.point.contender]
         network = make_network(job.point.network, job.point.width, contender, recipe.batch_size)

@@ -8,6 +8,7 @@ Accuracies are in percent, latencies in any unit. A mean that is not finite, or 
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -91,7 +92,7 @@ def interpolate(points: Iterable[Measured], latency: float) -> Level | None:
     frontier = get_frontier(points)
     if not frontier or latency < frontier[0].latency:
         return None
-    for left, right in zip(frontier, frontier[1:]):
+    for left, right in itertools.pairwise(frontier):
         if latency < right.latency:
             t = math.log(latency / left.latency) / math.log(right.latency / left.latency)
             share = (1 - t) ** 2 / left.seeds + t**2 / right.seeds
@@ -100,8 +101,11 @@ def interpolate(points: Iterable[Measured], latency: float) -> Level | None:
 
 
 def get_envelope(curves: Mapping[str, Sequence[Measured]], latency: float) -> tuple[str, Level] | None:
-    """The best curve at a latency, with its name. Nothing where all begin further right, or all end further left: there
-    no baseline is as slow, and wider ones have to be measured first."""
+    """The best curve at a latency, with its name.
+
+    Nothing where all begin further right, or all end further left: there no baseline is as slow, and wider ones have to
+    be measured first.
+    """
     levels = [(name, level) for name, points in curves.items() if (level := interpolate(points, latency)) is not None]
     if not levels or latency > max(point.latency for points in curves.values() for point in points):
         return None

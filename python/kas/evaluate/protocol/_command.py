@@ -1,0 +1,80 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`kas compare`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from . import _latency, _report
+from ._protocol import Protocol
+from ._results import read_results
+from ._run import plan, run
+from ._spec import read_protocol
+from ._store import Store
+
+
+def _train(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> None:
+    def show(record: dict[str, Any], left: int) -> None:
+        what = f"failed: {record['failure']}" if record["failure"] else f"validation {record['validation']:.2f} %"
+        if "test" in record:
+            what += f", test {record['test']:.2f} %"
+        name = f"{record['network']}, {record['contender']}, width {record['width']}, seed {record['seed']}"
+        print(f"{name}: {what} ({record['cpu_seconds']:.0f} CPU s, {left} to start)", flush=True)
+
+    run(
+        protocol,
+        store,
+        chosen=arguments.chosen,
+        processes=arguments.processes,
+        retry=arguments.retry,
+        progress=None if arguments.quiet else show,
+    )
+
+
+def _time(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> None:
+    """All points anew where one has no latency: times of one run are compared."""
+    points = list(protocol.points())
+    known = {record["key"] for record in store if record["kind"] == "latency"}
+    if all(_latency.latency_key(protocol, point, 1) in known for point in points) and not arguments.latency:
+        return
+    show = None if arguments.quiet else lambda text: print(f"compiled {text}", flush=True)
+    for record in _latency.measure(protocol, points, python=arguments.peers, progress=show):
+        store.add(record)
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """Trains and times what the store does not have, and writes tables and figure."""
+    protocol = read_protocol(arguments.spec)
+    for name in arguments.chosen:
+        if name not in [contender.name for contender in protocol.contenders if contender.is_candidate]:
+            raise ValueError(f"--chosen requires a candidate of the protocol, got '{name}'")
+    store = Store(arguments.store or os.path.splitext(arguments.spec)[0] + ".jsonl")
+    if arguments.list:
+        for job in plan(protocol, store, arguments.chosen, arguments.retry):
+            print(f"{job.point.network}, {job.point.contender}, width {job.point.width}, seed {job.seed}")
+        return 0
+    if not arguments.report_only:
+        _train(protocol, store, arguments)
+        _time(protocol, store, arguments)
+    networks = read_results(protocol, store)
+    tables = _report.write_tables(networks)
+    if arguments.tables:
+        _write(arguments.tables, tables)
+    if arguments.plot:
+        _write(arguments.plot, _report.write_plot(networks))
+    if arguments.page:
+        with open(arguments.page, encoding="utf-8") as file:
+            page = file.read()
+        _write(arguments.page, _report.update_page(page, networks))
+    if not (arguments.tables or arguments.page):
+        print(tables)
+    return 0
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,276 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How long whole networks take, each by the best of several compilers, all in turn in one run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from typing import Protocol as Interface
+
+import numpy
+import torch
+from torch import nn
+
+import kas.torch
+
+from ..._errors import Error
+from ..._module import Module, Operator
+from .._native import substitute_sites
+from .._trainer import main_space
+from ._protocol import VERSION, Point, Protocol
+from ._store import make_key
+from ._train import get_form, make_network
+
+IMPLEMENTATIONS = ("kas", "pytorch", "onnxruntime", "openvino")
+
+
+class _Timer(Interface):
+    """A network that one implementation has compiled."""
+
+    def time(self, calls: int) -> float:
+        """The least microseconds of a call (kas: the mean of the calls)."""
+
+
+class _Kas:
+    """The exported network, compiled as a whole, its weights packed ahead."""
+
+    def __init__(self, module: Module, tensors: Sequence[numpy.ndarray], output: tuple[int, ...], threads: int):
+        module.run(f"kas-cpu-pipeline{{threads={threads} prepare-weights=true}}")
+        self.program = module._handle.load(2)
+        self.tensors: list[Any] = [*tensors, numpy.zeros(output, numpy.float32)]
+        self.wall_clock = threads != 1
+        if count := self.program.get_num_prepared_elements("forward"):
+            memory = numpy.zeros(count + 16, numpy.float32)
+            packed = memory[-(memory.ctypes.data // 4) % 16 :][:count]
+            self.program.call("forward_prepare", [*tensors[1:], packed], 1, False)
+            self.tensors.append(packed)
+
+    def time(self, calls: int) -> float:
+        return min(1e3 * self.program.call("forward", self.tensors, 4, self.wall_clock) for _ in range(1 + calls // 4))
+
+
+class _PyTorch:
+    """Compiled by Inductor, with frozen weights."""
+
+    def __init__(self, network: nn.Module, example: torch.Tensor):
+        import torch._inductor.config as inductor
+
+        torch._dynamo.reset()
+        with inductor.patch(freezing=True), torch.no_grad():
+            self.function = torch.compile(network, dynamic=False)
+            self.function(example)
+        self.example = example
+
+    def time(self, calls: int) -> float:
+        least = float("inf")
+        with torch.no_grad():
+            for _ in range(calls):
+                start = time.perf_counter_ns()
+                self.function(self.example)
+                least = min(least, (time.perf_counter_ns() - start) / 1e3)
+        return least
+
+
+class Peers:
+    """A process with another interpreter, which has PyTorch, ONNX, and ONNX Runtime or OpenVINO; see `_peers.py`."""
+
+    def __init__(self, python: str, threads: int):
+        script = Path(__file__).with_name("_peers.py")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        self.process = subprocess.Popen(
+            [python, str(script), str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        self.versions: dict[str, str] = self._read()["versions"]
+
+    def _read(self) -> Any:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the process of the peers ended with code {self.process.wait()}")
+        return json.loads(line)
+
+    def ask(self, **request: Any) -> Any:
+        """The answer; a `RuntimeError` where it is a failure."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        answer = self._read()
+        if failure := answer.get("failure"):
+            raise RuntimeError(failure)
+        return answer
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class _Peer:
+    """A network that a peer has loaded."""
+
+    def __init__(self, peers: Peers, name: str, path: str, batch: int):
+        self.peers = peers
+        self.number = peers.ask(load=path, name=name, shape=[batch, 1, 32, 32])["number"]
+
+    def time(self, calls: int) -> float:
+        least: float = self.peers.ask(time=self.number, calls=calls)["microseconds"]
+        return least
+
+
+def _load_peer(peers: Peers, name: str, path: str, batch: int) -> list[_Timer]:
+    return [_Peer(peers, name, path, batch)]
+
+
+def export(protocol: Protocol, point: Point, example: torch.Tensor) -> list[tuple[Module, list[numpy.ndarray]]]:
+    """The network as MLIR with its arguments, batch norms folded.
+
+    As it is written, and for an operator also with the operator in the place of the dense layers.
+    """
+    contender = protocol[point.contender]
+    batch = len(example)
+    network = make_network(point.network, point.width, contender, batch).eval()
+    form = get_form(contender)
+    found = []
+    if form is None or isinstance(form, Operator):
+        exported = kas.torch.to_mlir(network, example, fold_batch_norms=form is None)
+        arrays = [tensor.detach().numpy() for tensor in (example, *exported.tensors.values())]
+        found.append((exported.module, arrays))
+    if isinstance(form, Operator):
+        dense = make_network(point.network, point.width, protocol[protocol.dense], batch).eval()
+        sites = kas.torch.extract(dense, example)
+        space = main_space(sites)
+        replaced = [site for site in sites.sites.values() if site.space == space]
+        module = substitute_sites(
+            kas.torch.to_mlir(dense, example).module, form, replaced, dict(contender.settings["binding"])
+        )
+        module.run("kas-specialize,kas-rfactor")
+        shapes = [shape for _, shape in module.clone().compile("forward", threads=1).arguments]
+        generator = numpy.random.default_rng(0)
+        weights = [generator.standard_normal(shape, dtype=numpy.float32) * 0.05 for shape in shapes[1:]]
+        found.append((module, [example.numpy(), *weights]))
+    if not found:
+        raise ValueError(f"'{contender.name}' is a kernel, which is not compiled within a network")
+    return found
+
+
+def _compile(
+    protocol: Protocol, point: Point, example: torch.Tensor, names: Sequence[str], peers: Peers | None, folder: str
+) -> tuple[dict[str, list[_Timer]], dict[str, str]]:
+    """The timers of a point by implementation, and why others failed."""
+    timers: dict[str, list[_Timer]] = {}
+    failures: dict[str, str] = {}
+
+    def attempt(name: str, make: Callable[[], list[_Timer]]) -> None:
+        if name not in names:
+            return
+        try:
+            timers[name] = make()
+        except (Error, ValueError, RuntimeError, ImportError) as error:
+            failures[name] = " ".join(str(error).split())[:300]
+
+    network = make_network(point.network, point.width, protocol[point.contender], len(example)).eval()
+    output = (len(example), 10)
+    attempt(
+        "kas",
+        lambda: [_Kas(module, arrays, output, 1) for module, arrays in export(protocol, point, example)],
+    )
+    attempt("pytorch", lambda: [_PyTorch(network, example)])
+    if peers is not None:
+        path = os.path.join(folder, f"{point.network}-{point.contender}-{point.width}.pt")
+        with torch.no_grad():
+            torch.jit.trace(network, example).save(path)  # type: ignore[no-untyped-call]
+        for name in peers.versions:
+            attempt(name, partial(_load_peer, peers, name, path, len(example)))
+    return timers, failures
+
+
+def describe_machine() -> str:
+    """The processor, as the system names it."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def measure(
+    protocol: Protocol,
+    points: Sequence[Point],
+    *,
+    batch: int = 1,
+    names: Sequence[str] = IMPLEMENTATIONS,
+    python: str | None = None,
+    rounds: int = 20,
+    calls: int = 40,
+    progress: Callable[[str], None] | None = None,
+) -> list[dict[str, Any]]:
+    """A record for each point: the least microseconds of each implementation on one thread, and failures.
+
+    `python` is an interpreter that has PyTorch, ONNX, and ONNX Runtime or OpenVINO, such as the one that
+    `tools/kas-bench/peers.py --setup` makes; without one they are left out. All points by all
+    implementations are timed in turn, in `rounds` rounds of `calls` calls, so that all see the same machine. Calls of
+    kas are made by native code, the others from Python, which costs them a few microseconds.
+    """
+    torch.set_num_threads(1)
+    generator = torch.Generator().manual_seed(0)
+    example = torch.randn(batch, 1, 32, 32, generator=generator)
+    peers = Peers(python, 1) if python and any(name in names for name in ("onnxruntime", "openvino")) else None
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            ready = []
+            for point in points:
+                ready.append(_compile(protocol, point, example, names, peers, folder))
+                if progress is not None:
+                    progress(f"{point.network}, {point.contender}, {point.width}: {', '.join(ready[-1][0])}")
+        least: list[dict[str, float]] = [{} for _ in points]
+        for _ in range(rounds):
+            for (timers, _), row in zip(ready, least):
+                for name, several in timers.items():
+                    row[name] = min([row.get(name, float("inf")), *(timer.time(calls) for timer in several)])
+        versions = {"pytorch": torch.__version__, "python": sys.version.split()[0], **(peers.versions if peers else {})}
+    finally:
+        if peers is not None:
+            peers.close()
+    run = {"machine": describe_machine(), "batch": batch, "threads": 1, "time": round(time.time())}
+    return [
+        {
+            "kind": "latency",
+            "key": latency_key(protocol, point, batch),
+            **point._asdict(),
+            **run,
+            "versions": versions,
+            "microseconds": {name: round(value, 3) for name, value in row.items()},
+            "failures": failures,
+        }
+        for point, row, (_, failures) in zip(points, least, ready)
+    ]
+
+
+def latency_key(protocol: Protocol, point: Point, batch: int) -> str:
+    """Of the latency of a point."""
+    return make_key(
+        {
+            "version": VERSION,
+            "network": point.network,
+            "contender": protocol[point.contender].settings,
+            "width": point.width,
+            "batch": batch,
+            "threads": 1,
+        }
+    )

@@ -1,0 +1,104 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes ONNX files of traced networks, and times them.
+
+A program for an interpreter that has PyTorch, ONNX, and ONNX Runtime or OpenVINO, and need not have kas. Requests and
+answers are lines of JSON on the standard input and output; `_latency.py` makes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def _find_versions() -> dict[str, str]:
+    found = {}
+    for name in ("onnxruntime", "openvino"):
+        try:
+            found[name] = __import__(name).__version__
+        except ImportError:
+            continue
+    return found
+
+
+def _load_onnxruntime(path: str, threads: int) -> Callable[[], Any]:
+    import numpy
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    x = numpy.random.default_rng(0).standard_normal(session.get_inputs()[0].shape, dtype=numpy.float32)
+    y = onnxruntime.OrtValue.ortvalue_from_shape_and_type(session.get_outputs()[0].shape, numpy.float32, "cpu")
+    binding.bind_ortvalue_input("x", onnxruntime.OrtValue.ortvalue_from_numpy(x, "cpu"))
+    binding.bind_ortvalue_output("y", y)
+    return lambda: session.run_with_iobinding(binding)
+
+
+def _load_openvino(path: str, threads: int) -> Callable[[], Any]:
+    import numpy
+    import openvino
+
+    options = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": str(threads)}
+    options |= {"INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": "NO"}
+    model = openvino.Core().compile_model(path, "CPU", options)
+    request = model.create_infer_request()
+    x = numpy.random.default_rng(0).standard_normal(tuple(model.input(0).shape), dtype=numpy.float32)
+    request.set_input_tensor(openvino.Tensor(x))
+
+    def call() -> None:
+        request.start_async()
+        request.wait()
+
+    return call
+
+
+def _export(path: str, shape: list[int]) -> str:
+    """The ONNX file of a traced network."""
+    import torch
+
+    target = f"{path}.onnx"
+    if not os.path.exists(target):
+        network = torch.jit.load(path)  # type: ignore[no-untyped-call]
+        with contextlib.redirect_stdout(sys.stderr), torch.no_grad():
+            torch.onnx.export(
+                network, (torch.zeros(shape),), target, dynamo=False, input_names=["x"], output_names=["y"]
+            )
+    return target
+
+
+def main() -> None:
+    """Serves requests until the input ends."""
+    threads = int(sys.argv[1])
+    loaders = {"onnxruntime": _load_onnxruntime, "openvino": _load_openvino}
+    loaded: list[Callable[[], Any]] = []
+    print(json.dumps({"versions": _find_versions()}), flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if "load" in request:
+                loaded.append(loaders[request["name"]](_export(request["load"], request["shape"]), threads))
+                loaded[-1]()
+                answer: dict[str, Any] = {"number": len(loaded) - 1}
+            else:
+                call, least = loaded[request["time"]], float("inf")
+                for _ in range(request["calls"]):
+                    start = time.perf_counter_ns()
+                    call()
+                    least = min(least, (time.perf_counter_ns() - start) / 1e3)
+                answer = {"microseconds": least}
+        except Exception as error:
+            answer = {"failure": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

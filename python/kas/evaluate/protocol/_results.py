@@ -1,0 +1,143 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a store has on a protocol: accuracies and latencies of its points, and what follows from them."""
+
+from __future__ import annotations
+
+import math
+import statistics as numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import statistics
+from ._protocol import Contender, Point, Protocol
+from ._store import Store
+
+METRICS = ("validation", "test", "shifted", "rotated")
+
+
+@dataclass
+class Result:
+    """A point: accuracies by metric and seed, and its latency."""
+
+    point: Point
+    accuracies: dict[str, dict[int, float]] = field(default_factory=dict)
+    parameters: int = 0
+    cpu_seconds: list[float] = field(default_factory=list)
+    microseconds: Mapping[str, float] = field(default_factory=dict)
+    """By implementation."""
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def latency(self) -> tuple[float, str] | None:
+        """The least microseconds, and whose they are."""
+        return min(((value, name) for name, value in self.microseconds.items()), default=None)
+
+    def values(self, metric: str) -> list[float]:
+        """Of the seeds, in their order."""
+        return [value for _, value in sorted(self.accuracies.get(metric, {}).items())]
+
+    def measured(self, metric: str) -> statistics.Measured | None:
+        """For the statistics; nothing without a latency or an accuracy."""
+        values, latency = self.values(metric), self.latency
+        if not values or latency is None:
+            return None
+        return statistics.Measured(latency[0], numbers.fmean(values), len(values), self.point.width)
+
+
+@dataclass
+class NetworkResults:
+    """The points of one network."""
+
+    network: str
+    protocol: Protocol
+    results: dict[Point, Result]
+
+    def deviation(self, metric: str) -> statistics.Deviation:
+        """Of one seed, pooled over all points."""
+        return statistics.pool(result.values(metric) for result in self.results.values())
+
+    def curve(self, contender: str, metric: str) -> list[statistics.Measured]:
+        """The widths of a contender that have an accuracy and a latency."""
+        found = [r.measured(metric) for point, r in self.results.items() if point.contender == contender]
+        return [point for point in found if point is not None]
+
+    def curves(self, contenders: Sequence[Contender], metric: str) -> dict[str, list[statistics.Measured]]:
+        """`curve` of several, without those that have nothing."""
+        found = {contender.name: self.curve(contender.name, metric) for contender in contenders}
+        return {name: points for name, points in found.items() if points}
+
+    @property
+    def baselines(self) -> list[Contender]:
+        return [contender for contender in self.protocol.contenders if not contender.is_candidate]
+
+    @property
+    def candidates(self) -> list[Contender]:
+        return [contender for contender in self.protocol.contenders if contender.is_candidate]
+
+    def decide(self, metric: str) -> dict[str, statistics.Verdict]:
+        """The verdicts on the candidates, against the envelope of all baselines."""
+        return statistics.decide(
+            self.curves(self.candidates, metric), self.curves(self.baselines, metric), self.deviation(metric)
+        )
+
+    def measures_operators(self, metric: str) -> tuple[bool, list[statistics.Difference]] | None:
+        """Whether the control is clearly below the dense curve; nothing where that is not known yet."""
+        control, dense = (self.curve(name, metric) for name in (self.protocol.control, self.protocol.dense))
+        return statistics.measures_operators(control, dense, self.deviation(metric))
+
+
+def read_results(protocol: Protocol, store: Store) -> list[NetworkResults]:
+    """For each network of the protocol.
+
+    What other protocols have added to the store, of other recipes or data, is not in them; of times the last of each
+    point counts. Whether a training is of the protocol is seen by its settings but for the seed: seeds for reporting
+    count where there are any, those for choosing else.
+    """
+    found = {point: Result(point) for point in protocol.points()}
+    chosen: dict[Point, Result] = {point: Result(point) for point in found}
+    for record in store:
+        point = Point(record.get("network", ""), record.get("contender", ""), record.get("width", 0))
+        if point not in found:
+            continue
+        if record["kind"] == "training" and _is_of(protocol, point, record):
+            seed = record["seed"]
+            results = found if seed in protocol.reporting else chosen if seed in protocol.choosing else None
+            if results is not None:
+                _add(results[point], record)
+        elif record["kind"] == "latency" and record["batch"] == 1:
+            found[point].microseconds = chosen[point].microseconds = record["microseconds"]
+    for point, result in found.items():
+        if not result.accuracies:
+            found[point] = chosen[point]
+    return [
+        NetworkResults(name, protocol, {point: result for point, result in found.items() if point.network == name})
+        for name in protocol.networks
+    ]
+
+
+def _is_of(protocol: Protocol, point: Point, record: Mapping[str, Any]) -> bool:
+    from ._protocol import VERSION, settings_of
+
+    settings = record["settings"]
+    data = settings["data"].split()
+    return bool(
+        settings["version"] == VERSION
+        and settings["contender"] == protocol[point.contender].settings
+        and settings["recipe"] == settings_of(protocol.recipe)
+        and data[0] == protocol.data
+        and protocol.checksum in (None, data[1])
+    )
+
+
+def _add(result: Result, record: Mapping[str, Any]) -> None:
+    if record["failure"]:
+        result.failures.append(record["failure"])
+        return
+    result.parameters = record["parameters"]
+    result.cpu_seconds.append(record["cpu_seconds"])
+    for metric in METRICS:
+        if metric in record and math.isfinite(record[metric]):
+            result.accuracies.setdefault(metric, {})[record["seed"]] = record[metric]

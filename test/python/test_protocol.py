@@ -1,0 +1,496 @@
+# Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""kas.evaluate.Protocol: networks, layers, trainings, the store, the file that says what to compare, and reports."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import xml.etree.ElementTree
+
+import pytest
+
+import kas
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("yaml")
+pytest.importorskip("scipy")
+
+from kas import cli, evaluate, study  # noqa: E402
+from kas.evaluate import protocol  # noqa: E402
+from kas.evaluate._data import FASHION_MNIST  # noqa: E402
+from kas.evaluate.protocol import Contender, Job, Point, Store  # noqa: E402
+from kas.evaluate.protocol import _protocol as implementation  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ALL = [*protocol.LAYERS, *protocol.OPERATORS]
+needs_data = pytest.mark.skipif(
+    not pathlib.Path(FASHION_MNIST).is_dir(), reason="requires Debian's package dataset-fashion-mnist"
+)
+
+
+def make(*names, **options):
+    options.setdefault("widths", (16,))
+    contenders = tuple(Contender(name) for name in dict.fromkeys(["dense", *names]))
+    return evaluate.Protocol(contenders, **options)
+
+
+def make_small(*names, **options):
+    """Of a few steps on real images."""
+    recipe = dataclasses.replace(make().recipe, epochs=1, batch_size=16, warmup_steps=2)
+    data = {"train": 48, "validation": 32, "seed": 0, "augmentation": "flip"}
+    return make(*names, recipe=recipe, data_options=data, **options)
+
+
+# Networks and layers
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_layers_keep_the_shape_of_their_data(name):
+    contender = Contender(name)
+    layer = protocol.make_layer(contender, batch=2)(16, 8)
+    x = torch.randn(2, 16, 8, 8)
+    assert layer(x).shape == x.shape
+
+
+@pytest.mark.parametrize("name", protocol.NETWORKS)
+def test_networks_have_a_width(name):
+    x = torch.randn(2, 1, 32, 32)
+    sizes = []
+    for width in (16, 32):
+        network = protocol.make_network(name, width, Contender("dense"))
+        assert network(x).shape == (2, 10)
+        sizes.append(sum(parameter.numel() for parameter in network.parameters()))
+    assert 3 < sizes[1] / sizes[0] < 4.1
+
+
+@pytest.mark.parametrize("name", protocol.NETWORKS)
+def test_only_the_stem_and_the_replaced_layers_see_neighbours(name):
+    torch.manual_seed(0)
+    control = protocol.make_network(name, 16, Contender("pointwise")).eval().double()
+    dense = protocol.make_network(name, 16, Contender("dense")).eval().double()
+    # A permutation of blocks of 16x16 pixels keeps what a network without windows gives: the stem's window is cut at
+    # borders of blocks, so these are black.
+    x = torch.zeros(1, 1, 32, 32, dtype=torch.float64)
+    x[0, 0, 2:14, 2:14] = torch.rand(12, 12, dtype=torch.float64)
+    x[0, 0, 18:30, 18:30] = torch.rand(12, 12, dtype=torch.float64)
+    moved = torch.cat([x[..., 16:], x[..., :16]], 3)
+    same = torch.allclose(control(x), control(moved), atol=1e-9)
+    assert same == (name != "resnet8")
+    assert not torch.allclose(dense(x), dense(moved), atol=1e-9)
+
+
+def test_shift_moves_each_ninth_of_the_channels():
+    layer = protocol.LAYERS["shift-pointwise"](9, 5)[0]
+    x = torch.randn(1, 9, 5, 5)
+    y = layer(x)
+    for channel in range(9):
+        rows, columns = channel // 3 - 1, channel % 3 - 1
+        assert y[0, channel, 2, 2] == x[0, channel, 2 + rows, 2 + columns]
+
+
+def test_sequences_have_the_weights_of_the_paper():
+    def count(name):
+        return sum(parameter.numel() for parameter in protocol.LAYERS[name](16, 8).parameters())
+
+    dense = count("dense")
+    assert count("nas-pte-1") == 2 * dense
+    assert count("nas-pte-2") == dense * (1 / 2 + 1 / 2 * 1 / 2 / 4)
+    assert count("nas-pte-3") == dense * (1 / 2 + 1 / 4) / 2
+
+
+# Data
+
+
+@needs_data
+def test_fashion_mnist_has_fixed_splits():
+    data = evaluate.load_data("fashion-mnist", train=200, validation=100)
+    assert data.input_shape == (1, 32, 32)
+    assert len(data.test[0]) == 10000
+    assert abs(float(data.train[0].mean())) < 1e-4
+    assert data.checksum() == evaluate.fashion_mnist(train=200, validation=100).checksum()
+    assert data.checksum() == "20f896948ca0494483a47204829fb86e"
+    other = evaluate.fashion_mnist(train=200, validation=100, seed=1)
+    assert other.checksum() != data.checksum()
+    assert torch.equal(other.test[1], data.test[1])
+
+
+@needs_data
+def test_training_and_validation_images_are_disjoint():
+    data = evaluate.fashion_mnist(train=59000, validation=1000)
+    seen = {image.numpy().tobytes() for image in data.train[0]}
+    # Fashion-MNIST has a few images twice.
+    assert sum(image.numpy().tobytes() in seen for image in data.validation[0]) < 10
+
+
+def test_errors_of_data_say_what_was_required(tmp_path):
+    with pytest.raises(
+        FileNotFoundError, match=r"requires the file '.*train-images-idx3-ubyte.gz', got none; Debian's"
+    ):
+        evaluate.fashion_mnist(tmp_path)
+    (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(b"\x1f\x8b damaged")
+    with pytest.raises(ValueError, match=r"requires a whole gzip file in '.*', got one that ends early or is damaged"):
+        evaluate.fashion_mnist(tmp_path)
+    with pytest.raises(ValueError, match=r"train \+ validation <= 60000, got 59000 and 2000"):
+        evaluate.fashion_mnist(tmp_path, train=59000, validation=2000)
+
+
+@needs_data
+def test_data_with_another_checksum_are_refused():
+    with pytest.raises(ValueError, match=r"requires data with the checksum 00, got .*: results on other data"):
+        make_small(checksum="00").load_data()
+
+
+def test_unseen_tasks_move_and_turn_the_images():
+    images = torch.zeros(20, 1, 32, 32)
+    images[:, 0, 16, 16] = 1
+    classes = torch.arange(20)
+    unseen = protocol.make_unseen((images, classes))
+    shifted, same = unseen["shifted"]
+    assert torch.equal(same, classes)
+    places = {tuple(image[0].nonzero()[0].tolist()) for image in shifted}
+    assert len(places) > 5
+    assert all(13 <= row <= 19 and 13 <= column <= 19 for row, column in places)
+    rotated = unseen["rotated"][0]
+    assert torch.allclose(rotated.sum((1, 2, 3)), torch.ones(20), atol=0.2)
+    assert torch.equal(protocol.make_unseen((images, classes))["rotated"][0], rotated)
+    assert not torch.equal(protocol.make_unseen((images, classes), seed=1)["rotated"][0], rotated)
+
+
+# Trainings
+
+
+@needs_data
+@pytest.mark.parametrize("network", protocol.NETWORKS)
+def test_compiled_steps_are_those_of_pytorch(network):
+    pytest.importorskip("torch_mlir")
+    losses = {}
+    for backend in ("native", "pytorch"):
+        worker = protocol.Worker(make_small("depthwise-separable-relu", backend=backend, networks=(network,)))
+        training, used = worker.start(Job(Point(network, "depthwise-separable-relu", 16), 3, True))
+        assert used == backend
+        training.advance(1)
+        losses[backend] = training.curve[0][2], training.evaluate()["loss"]
+    assert losses["native"] == pytest.approx(losses["pytorch"], rel=1e-3)
+
+
+@needs_data
+@pytest.mark.parametrize("name", [name for name in ALL if name not in ("dense", "depthwise-separable-relu")])
+def test_the_first_step_of_each_contender_is_that_of_pytorch(name):
+    pytest.importorskip("torch_mlir")
+    worker = protocol.Worker(make_small(name))
+    pytorch = protocol.Worker(make_small(name, backend="pytorch"))
+    job = Job(Point("pooled", name, 16), 0, False)
+    training, backend = worker.start(job)
+    assert backend == ("pytorch" if name.startswith("nas-pte") else "native")
+    expected, _ = pytorch.start(job)
+    losses = []
+    for each in (training, expected):
+        x, y = worker.data.train[0][:16], worker.data.train[1][:16]
+        losses.append([each._step(x, y, 1e-3) for _ in range(2)])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
+@needs_data
+def test_the_text_of_an_operator_is_a_contender():
+    text = str(kas.operator("conv2d_depthwise_separable"))
+    contender = Contender("mine", text, {"k": 3}, is_candidate=True)
+    small = make_small()
+    own = dataclasses.replace(small, contenders=(*small.contenders, contender))
+    record = protocol.Worker(own).train(Job(Point("pooled", "mine", 16), 0, False))
+    assert record["failure"] is None
+    assert record["backend"] == "native"
+    hand = protocol.make_network("pooled", 16, Contender("depthwise-separable"))
+    assert record["parameters"] == sum(parameter.numel() for parameter in hand.parameters())
+    missing = dataclasses.replace(own, contenders=(own.contenders[0], Contender("mine", text)))
+    record = protocol.Worker(missing).train(Job(Point("pooled", "mine", 16), 0, False))
+    assert record["failure"] == "requires values for k in the binding of 'mine', got none"
+
+
+@needs_data
+def test_test_images_are_for_reporting_alone():
+    worker = protocol.Worker(make_small())
+    chosen = worker.train(Job(Point("pooled", "dense", 16), 0, False))
+    assert not {"test", "shifted", "rotated"} & set(chosen)
+    reported = worker.train(Job(Point("pooled", "dense", 16), 100, True))
+    assert all(0 <= reported[name] <= 100 for name in ("validation", "test", "shifted", "rotated"))
+    assert reported["key"] != chosen["key"]
+
+
+@needs_data
+def test_no_training_is_repeated(tmp_path):
+    store = Store(tmp_path / "store.jsonl")
+    small = make_small(reporting=(7, 8))
+    records = []
+    protocol.run(small, store, processes=1, progress=lambda record, left: records.append((record["seed"], left)))
+    assert records == [(7, 1), (8, 0)]
+    before = (tmp_path / "store.jsonl").read_text()
+    protocol.run(small, store, processes=1, progress=lambda *_: pytest.fail("trained again"))
+    assert (tmp_path / "store.jsonl").read_text() == before
+    more = dataclasses.replace(small, reporting=(7, 8, 9))
+    assert [job.seed for job in protocol.plan(more, store)] == [9]
+    # All hours are used up.
+    protocol.run(dataclasses.replace(more, hours=0.0), store, processes=1, progress=lambda *_: pytest.fail("trained"))
+
+
+def test_a_process_that_dies_is_a_failure(tmp_path):
+    contender = Contender("mine", 'kas.operator @x<N | k>\n"not an operator"')
+    small = make_small()
+    if not pathlib.Path(FASHION_MNIST).is_dir():
+        pytest.skip("requires Debian's package dataset-fashion-mnist")
+    own = dataclasses.replace(small, contenders=(small.contenders[0], contender), reporting=(1,))
+    record = protocol.Worker(own).train(Job(Point("pooled", "mine", 16), 1, True))
+    assert record["failure"]
+
+
+# The protocol
+
+
+def test_no_seed_is_for_choosing_and_reporting():
+    with pytest.raises(ValueError, match="requires seeds for choosing and others for reporting, got 3, 4 in both"):
+        make(choosing=(1, 3, 4), reporting=(3, 4, 5))
+
+
+def test_candidates_are_reported_once_they_are_chosen():
+    candidate = Contender("mine", "text", is_candidate=True)
+    own = evaluate.Protocol((Contender("dense"), candidate), widths=(16, 32), choosing=(0,), reporting=(1, 2))
+    jobs = [(job.point.contender, job.point.width, job.seed, job.is_reported) for job in own.jobs()]
+    assert jobs == [
+        ("dense", 16, 1, True),
+        ("dense", 32, 1, True),
+        ("dense", 16, 2, True),
+        ("dense", 32, 2, True),
+        ("mine", 16, 0, False),
+        ("mine", 32, 0, False),
+    ]
+    assert [job.seed for job in own.jobs(["mine"]) if job.point.contender == "mine"] == [1, 1, 2, 2]
+
+
+def test_keys_of_stored_trainings_stay_what_they_are():
+    job = Job(Point("pooled", "dense", 16), 100, True)
+    assert make().key(job, "fashion-mnist 00 flip") == "28d5258739a170df"
+    # A field that recipes had not, at its default.
+    assert "mixed_precision" not in implementation.settings_of(make().recipe)
+    changed = dataclasses.replace(make().recipe, milestones={1: 0.5}, mixed_precision=False)
+    assert implementation.settings_of(changed)["mixed_precision"] is False
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"networks": ("vgg",)}, "requires networks of pooled, .*, got 'vgg'"),
+        ({"dense": "pointwise"}, "requires the contender 'pointwise' of the width curve, got none"),
+        ({"backend": "cuda"}, "the backend must be 'native' or 'pytorch', got 'cuda'"),
+        ({"reporting": ()}, "requires a seed for reporting, got none"),
+    ],
+)
+def test_errors_of_protocols_say_what_was_required(options, message):
+    with pytest.raises(ValueError, match=message):
+        make(**options)
+    with pytest.raises(ValueError, match=r"requires a contender of dense, .*, got 'nothing'"):
+        Contender("nothing")
+
+
+# The store
+
+
+def test_a_line_that_was_cut_off_is_left_out(tmp_path):
+    path = tmp_path / "store.jsonl"
+    store = Store(path)
+    assert list(store) == []
+    store.add({"kind": "training", "key": "a"})
+    with open(path, "a") as file:
+        file.write('{"kind": "trai')
+    assert [record["key"] for record in store] == ["a"]
+    store.add({"kind": "training", "key": "b"})
+    assert [record["key"] for record in store] == ["a", "b"]
+    path.write_text('{"kind": "training"}\nnonsense\n')
+    with pytest.raises(protocol.StoreError, match=r"store.jsonl:2: requires JSON, got Expecting value"):
+        list(store)
+    path.write_text("[1]\n")
+    with pytest.raises(protocol.StoreError, match="requires an object with a 'kind', got another value"):
+        list(store)
+
+
+# The file
+
+
+def test_a_protocol_is_read(tmp_path):
+    (tmp_path / "mine.mlir").write_text(str(kas.operator("conv2d")))
+    read = protocol.parse_protocol(
+        """
+networks: [pooled, resnet8]
+widths: [16, 32]
+hours: 2.5
+seeds: {choosing: 0-2, reporting: [5, 7]}
+recipe: {epochs: 2, learning-rate: 1e-3, optimizer: sgd}
+data: {train: 100, validation: 50}
+contenders: [dense, {name: pointwise, widths: [32], seeds: 1}]
+candidates: [{name: mine, file: mine.mlir, binding: {k: 3}}]
+""",
+        str(tmp_path / "small.yaml"),
+    )
+    assert read.name == "small"
+    assert (read.choosing, read.reporting, read.hours) == ((0, 1, 2), (5, 7), 2.5)
+    assert (read.recipe.epochs, read.recipe.optimizer, read.recipe.batch_size) == (2, "sgd", 64)
+    assert read["mine"].is_candidate
+    assert read["mine"].binding == {"k": 3}
+    assert read["pointwise"].num_seeds == 1
+    assert [point.width for point in read.points() if point.contender == "pointwise"] == [32, 32]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "x.yaml:1: requires a protocol, got an empty file"),
+        ("widths: [16]", "x.yaml:1: requires the key 'contenders' in a protocol, got none"),
+        ("contenders: [dense]\nwidth: 3", "x.yaml:2: requires a key of name, .* in a protocol, got 'width'"),
+        ("contenders: [dense, vgg]", "x.yaml:1: requires a contender of dense, .*, got 'vgg'"),
+        ("contenders: [dense]\nwidths: [0]", "x.yaml:2: requires a width from 1 to 4096, got '0'"),
+        ("contenders: [dense]\nwidths: [16, 16]", "x.yaml:2: requires each width once, got '16' again"),
+        (
+            "contenders: [dense]\nseeds: {choosing: 4-1}",
+            "x.yaml:2: requires 'choosing' to be a list of seeds, or FIRST",
+        ),
+        ("contenders: [dense]\nseeds: {choosing: [1], reporting: [1]}", "and others for reporting, got 1 in both"),
+        (
+            "contenders: [{name: m, file: none.mlir}]",
+            "requires a file with an operator, got '.*none.mlir', which is none",
+        ),
+        ("contenders: [{widths: [16]}]", "x.yaml:1: requires the key 'name' in a contender, got none"),
+        ("contenders: [dense]\nrecipe: {epochs: many}", "x.yaml:2: requires 'epochs' from 1 to 10000, got 'many'"),
+        ("contenders: [pointwise]", "x.yaml:1: requires the contender 'dense' of the width curve, got none"),
+    ],
+)
+def test_errors_of_the_file_have_the_line(text, message):
+    with pytest.raises(study.SpecError, match=message):
+        protocol.parse_protocol(text, "x.yaml")
+
+
+def test_the_published_comparison_is_read():
+    read = protocol.read_protocol(str(ROOT / "docs/data/discovery.yaml"))
+    assert {point.contender for point in read.points()} == set(ALL)
+
+
+# Reports
+
+
+def write_store(path, own, means):
+    """A store with accuracies by contender and width, and latencies; seeds are a tenth of a point apart."""
+    store = Store(path)
+    for (name, width), (latency, mean) in means.items():
+        for place, seed in enumerate(own.reporting):
+            job = Job(Point("pooled", name, width), seed, True)
+            value = mean + 0.1 * (place - (len(own.reporting) - 1) / 2)
+            record = {"kind": "training", "key": own.key(job, "fashion-mnist 00 flip"), **job.point._asdict()}
+            record |= {"settings": own.settings(job, "fashion-mnist 00 flip"), "seed": seed, "failure": None}
+            record |= {"validation": value, "test": value, "shifted": 50.0, "rotated": 60.0, "parameters": 1000}
+            store.add({**record, "cpu_seconds": 10.0, "backend": "native"})
+        record = {"kind": "latency", "network": "pooled", "contender": name, "width": width, "batch": 1}
+        store.add({**record, "microseconds": {"kas": latency, "onnxruntime": 2 * latency}, "failures": {}})
+    return store
+
+
+def make_compared():
+    candidate = Contender("found", "text", is_candidate=True)
+    contenders = (Contender("dense"), Contender("pointwise"), candidate)
+    return evaluate.Protocol(contenders, widths=(16, 32), reporting=(1, 2, 3, 4))
+
+
+def test_the_tables_say_what_is_above(tmp_path):
+    own = make_compared()
+    means = {("dense", 16): (10, 80), ("dense", 32): (40, 90), ("pointwise", 32): (10, 75)}
+    means |= {("found", 16): (20, 86), ("found", 32): (40, 91)}
+    (network,) = protocol.read_results(own, write_store(tmp_path / "s.jsonl", own, means))
+    assert network.decide("test")["found"].is_above
+    assert network.measures_operators("test")[0]
+    tables = protocol.write_tables([network])
+    assert "20 trainings in 0.1 CPU hours." in tables
+    assert "The network measures operators: 'pointwise' less the curve of 'dense'" in tables
+    # 85 is the dense curve at 20, half of the way from 10 to 40.
+    assert "| found | 16 | 20.0 | kas | 1000 | 86.00 ± 0.06 | 86.00 ± 0.06 | 4 | +1.00 |" in tables
+    assert "| found | test | 16: +" in tables
+    assert tables.count("**yes**") == 2
+
+
+def test_a_network_in_which_the_control_is_good_measures_nothing(tmp_path):
+    own = make_compared()
+    means = {("dense", 16): (10, 80), ("dense", 32): (40, 90), ("pointwise", 32): (10, 80)}
+    (network,) = protocol.read_results(own, write_store(tmp_path / "s.jsonl", own, means))
+    assert "The network **does not measure operators**: 'pointwise' must be 5 standard errors" in (
+        protocol.write_tables([network])
+    )
+
+
+def test_an_empty_store_gives_empty_tables(tmp_path):
+    (network,) = protocol.read_results(make_compared(), Store(tmp_path / "none.jsonl"))
+    tables = protocol.write_tables([network])
+    assert "0 trainings" in tables
+    assert "is not known" in tables
+    with pytest.raises(
+        ValueError, match="requires a point with an accuracy on the test images and a latency, got none"
+    ):
+        protocol.write_plot([network])
+
+
+def test_results_of_other_recipes_do_not_count(tmp_path):
+    own = make_compared()
+    store = write_store(tmp_path / "s.jsonl", own, {("dense", 16): (10, 80)})
+    (network,) = protocol.read_results(own, store)
+    assert len(network.results[Point("pooled", "dense", 16)].values("test")) == 4
+    other = dataclasses.replace(own, recipe=dataclasses.replace(own.recipe, epochs=7))
+    (network,) = protocol.read_results(other, store)
+    assert network.results[Point("pooled", "dense", 16)].values("test") == []
+
+
+def test_the_figure_is_an_svg_with_all_points(tmp_path):
+    own = make_compared()
+    means = {("dense", 16): (10, 80), ("dense", 32): (40, 90), ("found", 16): (20, 86)}
+    networks = protocol.read_results(own, write_store(tmp_path / "s.jsonl", own, means))
+    root = xml.etree.ElementTree.fromstring(protocol.write_plot(networks))
+    titles = [element.text for element in root.iter("{http://www.w3.org/2000/svg}title")]
+    assert titles == [
+        "dense, width 16: 80.00 %, 10.0 µs, 4 seeds",
+        "dense, width 32: 90.00 %, 40.0 µs, 4 seeds",
+        "found, width 16: 86.00 %, 20.0 µs, 4 seeds",
+    ]
+
+
+def test_the_command_writes_the_report(tmp_path, capsys):
+    spec = tmp_path / "own.yaml"
+    spec.write_text("contenders: [dense]\nwidths: [16]\nseeds: {reporting: [1]}\n")
+    own = protocol.read_protocol(str(spec))
+    write_store(tmp_path / "own.jsonl", own, {("dense", 16): (10, 80)})
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- protocol: written by kas compare -->\nold\n<!-- end of protocol -->\nafter\n")
+    arguments = ["compare", str(spec), "--report-only", f"--page={page}", f"--plot={tmp_path / 'own.svg'}"]
+    assert cli.main(arguments) == 0
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "| dense | 16 | 10.0 | kas |" in text
+    assert "old" not in text
+    assert cli.main(["compare", str(spec), "--report-only"]) == 0
+    assert "| dense | 16 |" in capsys.readouterr().out
+    assert cli.main([*arguments, "--chosen=dense"]) == 1
+    assert "--chosen requires a candidate of the protocol, got 'dense'" in capsys.readouterr().err
+    page.write_text("no marks")
+    assert cli.main(arguments) == 1
+    assert "requires '<!-- protocol: written by kas compare -->'" in capsys.readouterr().err
+
+
+# Latency
+
+
+def test_networks_are_timed_in_turn():
+    pytest.importorskip("torch_mlir")
+    own = make("depthwise-separable", "syno-operator-2")
+    points = list(own.points())
+    records = protocol.measure(own, points, names=("kas",), rounds=2, calls=4)
+    assert [record["contender"] for record in records] == ["dense", "depthwise-separable", "syno-operator-2"]
+    for record in records:
+        assert record["failures"] == {}
+        assert 1 < record["microseconds"]["kas"] < 1e5
+        json.dumps(record)
