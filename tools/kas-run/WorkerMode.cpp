@@ -9,6 +9,7 @@
 #include "DeviceRun.h"
 #include "Runnable.h"
 #include "kas/Conversion/OperatorModule.h"
+#include "kas/Conversion/SequenceToLinalg.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "kas/ExecutionEngine/ReferenceTiming.h"
@@ -104,8 +105,38 @@ static Expected<double> timeCandidate(KernelOp kernel, const Binding &binding,
   return timeFunction(**module, kernelFunctionName, settings, nominal);
 }
 
+static Expected<double> timeCandidate(SequenceOp op,
+                                      const llvm::json::Object &values,
+                                      const RunSettings &settings,
+                                      double nominal) {
+  llvm::SmallVector<std::pair<llvm::StringRef, int64_t>> entries;
+  for (const auto &[name, value] : values) {
+    std::optional<int64_t> number = value.getAsInteger();
+    if (!number || *number < 1 || *number > Size::maxInteger)
+      return createStringError("requires a value from 1 on for " + name.str() +
+                               " in each binding");
+    entries.emplace_back(name, *number);
+  }
+  auto module =
+      createSequenceModule(op, BindingAttr::getNormal(op.getContext(), entries),
+                           [&] { return op.emitError(); });
+  if (mlir::failed(module))
+    return createStringError("the binding is not legal");
+  return timeFunction(**module, sequenceFunctionName, settings, nominal);
+}
+
+template <typename OpTy>
+static Expected<double> timeCandidate(OpTy op, const llvm::json::Object &values,
+                                      const RunSettings &settings,
+                                      double nominal) {
+  Expected<Binding> binding = readBinding(op, values);
+  if (!binding)
+    return binding.takeError();
+  return timeCandidate(op, *binding, settings, nominal);
+}
+
 /// The sum over all bindings of a request, times their multiplicities, for the
-/// one op of its `text`.
+/// one op of this kind in its `text`.
 template <typename OpTy>
 static Expected<double>
 timeText(mlir::MLIRContext &context, llvm::StringRef noun, llvm::StringRef text,
@@ -122,10 +153,7 @@ timeText(mlir::MLIRContext &context, llvm::StringRef noun, llvm::StringRef text,
     if (!values || !multiplicity)
       return createStringError("requires bindings that are objects and "
                                "multiplicities that are integers");
-    Expected<Binding> binding = readBinding(op, *values);
-    if (!binding)
-      return binding.takeError();
-    Expected<double> time = timeCandidate(op, *binding, settings, nominal);
+    Expected<double> time = timeCandidate(op, *values, settings, nominal);
     if (!time)
       return time.takeError();
     sum += *time * static_cast<double>(*multiplicity);
@@ -151,16 +179,21 @@ static Expected<double> timeRequest(mlir::MLIRContext &context,
                                     double nominal) {
   if (auto function = request.getString("function"))
     return timeNetwork(context, *function, settings, nominal);
-  auto op = request.getString("operator"), kernel = request.getString("kernel");
+  auto op = request.getString("operator"), kernel = request.getString("kernel"),
+       sequence = request.getString("sequence");
   const llvm::json::Array *bindings = request.getArray("bindings");
   const llvm::json::Array *counts = request.getArray("multiplicities");
-  if (op.has_value() == kernel.has_value() || !bindings || !counts ||
-      bindings->size() != counts->size())
-    return createStringError("requires 'function', or 'operator' or 'kernel' "
-                             "with 'bindings' and as many 'multiplicities'");
+  if (op.has_value() + kernel.has_value() + sequence.has_value() != 1 ||
+      !bindings || !counts || bindings->size() != counts->size())
+    return createStringError(
+        "requires 'function', or 'operator', 'kernel' or 'sequence' with "
+        "'bindings' and as many 'multiplicities'");
   if (op)
     return timeText<OperatorOp>(context, "operator", *op, *bindings, *counts,
                                 settings, nominal);
+  if (sequence)
+    return timeText<SequenceOp>(context, "sequence", *sequence, *bindings,
+                                *counts, settings, nominal);
   return timeText<KernelOp>(context, "kernel", *kernel, *bindings, *counts,
                             settings, nominal);
 }

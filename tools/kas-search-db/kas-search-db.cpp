@@ -202,18 +202,30 @@ static Error list(const SearchStore &store, const Options &options) {
   });
 }
 
-/// Parses `text`, one op of the dialect, to the end of `module`.
-static Expected<mlir::Operation *>
-append(mlir::ModuleOp module, llvm::StringRef text, llvm::StringRef what) {
-  mlir::Block parsed;
-  mlir::ParserConfig config(module.getContext());
-  if (failed(mlir::parseSourceString(text, &parsed, config)) ||
-      !llvm::hasSingleElement(parsed))
+/// Parses `text`, an op of the dialect after those that it refers to, to the
+/// end of `module`. With a `name` the op gets it, and the others names that
+/// begin with it.
+static Expected<mlir::Operation *> append(mlir::ModuleOp module,
+                                          llvm::StringRef text,
+                                          llvm::StringRef what,
+                                          llvm::StringRef name = "") {
+  auto parsed =
+      mlir::parseSourceString<mlir::ModuleOp>(text, module.getContext());
+  if (!parsed || parsed->getBody()->empty())
     return createStringError("the database holds no IR of " + what);
-  mlir::Operation *op = &parsed.front();
-  op->remove();
-  module.push_back(op);
-  return op;
+  mlir::SymbolTable symbols(*parsed);
+  llvm::StringRef old =
+      mlir::SymbolTable::getSymbolName(&parsed->getBody()->back());
+  for (mlir::Operation &op : *parsed->getBody()) {
+    llvm::StringRef ending = mlir::SymbolTable::getSymbolName(&op);
+    ending.consume_front(old);
+    if (!name.empty() && failed(symbols.rename(&op, (name + ending).str())))
+      return createStringError("the database holds no IR of " + what);
+  }
+  mlir::Operation *last = &parsed->getBody()->back();
+  module.getBody()->getOperations().splice(module.getBody()->end(),
+                                           parsed->getBody()->getOperations());
+  return last;
 }
 
 /// Candidates of a network are scripts, each a module of its own.
@@ -249,12 +261,11 @@ static Error exportOperators(const SearchStore &store, const Options &options) {
     return space.takeError();
   auto name = mlir::SymbolTable::getSymbolName(*space);
   for (const StoredCandidate &candidate : *candidates) {
-    auto op = append(*module, candidate.text,
-                     "candidate " + std::to_string(candidate.id));
+    std::string id = std::to_string(candidate.id);
+    auto op = append(*module, candidate.text, "candidate " + id,
+                     (name.getValue() + "_" + id).str());
     if (!op)
       return op.takeError();
-    mlir::SymbolTable::setSymbolName(
-        *op, (name.getValue() + "_" + llvm::Twine(candidate.id)).str());
     Metrics metrics;
     if (candidate.outcome)
       if (const auto *known = std::get_if<Metrics>(&*candidate.outcome))

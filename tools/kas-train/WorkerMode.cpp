@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KasTrain.h"
+#include "kas/Dialect/Kas/IR/KasSequenceOps.h"
 #include "kas/InitAll.h"
 #include "kas/Networks/Sites/Substitute.h"
 #include "kas/Support/ParseModule.h"
@@ -45,7 +46,7 @@ public:
   Expected<llvm::json::Object> train(const llvm::json::Object &request);
 
 private:
-  Expected<OwningOpRef<ModuleOp>> makeNetwork(StringRef text);
+  Expected<OwningOpRef<ModuleOp>> makeNetwork(StringRef text, bool isSequence);
 
   const TrainSettings &settings;
   std::optional<DataSplits> data;
@@ -79,18 +80,38 @@ Error Worker::prepare() {
   return Error::success();
 }
 
-/// The network with the operator of `text` in the layers of the space.
-Expected<OwningOpRef<ModuleOp>> Worker::makeNetwork(StringRef text) {
-  auto parsed = parseSourceString<ModuleOp>(text, &context);
-  if (!parsed || !llvm::hasSingleElement(parsed->getOps<OperatorOp>()))
-    return createStringError("requires one kas.operator as 'operator'");
+/// The ops of `text`, of which the last is `OpTy`, in `module`. Its name there.
+template <typename OpTy>
+static Expected<StringRef> insert(StringRef text, ModuleOp module) {
+  auto parsed = parseSourceString<ModuleOp>(text, module.getContext());
+  auto last = parsed && !parsed->getBody()->empty()
+                  ? dyn_cast<OpTy>(parsed->getBody()->back())
+                  : nullptr;
+  if (!last)
+    return createStringError("requires a " + OpTy::getOperationName() +
+                             " as the last op of a candidate");
+  SymbolTable symbols(*parsed);
+  SymbolTable taken(module);
+  for (Operation &op : *parsed->getBody())
+    if (failed(symbols.renameToUnique(&op, {&taken})))
+      return createStringError("requires a candidate with names of symbols");
+  module.getBody()->getOperations().splice(module.getBody()->end(),
+                                           parsed->getBody()->getOperations());
+  return last.getSymName();
+}
+
+/// The network with the candidate of `text` in the layers of the space.
+Expected<OwningOpRef<ModuleOp>> Worker::makeNetwork(StringRef text,
+                                                    bool isSequence) {
   OwningOpRef<ModuleOp> module = network->clone();
   // Other operators of the module are of no concern.
-  for (auto op : llvm::make_early_inc_range(module->getOps<OperatorOp>()))
-    op.erase();
-  auto op = cast<OperatorOp>((*parsed->getOps<OperatorOp>().begin())->clone());
-  module->getBody()->push_back(op);
-  SymbolTable(*module).insert(op);
+  for (Operation &op : llvm::make_early_inc_range(*module->getBody()))
+    if (isa<OperatorOp, SequenceOp>(op))
+      op.erase();
+  Expected<StringRef> name = isSequence ? insert<SequenceOp>(text, *module)
+                                        : insert<OperatorOp>(text, *module);
+  if (!name)
+    return name.takeError();
   std::string reason;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     llvm::raw_string_ostream(reason)
@@ -98,7 +119,7 @@ Expected<OwningOpRef<ModuleOp>> Worker::makeNetwork(StringRef text) {
     return success();
   });
   SubstituteOptions options;
-  options.operatorName = op.getSymName().str();
+  options.operatorName = name->str();
   options.space = settings.space;
   FailureOr<SubstituteResult> result = substitute(*module, options);
   if (failed(result) || result->numReplaced == 0)
@@ -125,13 +146,14 @@ readMilestones(const llvm::json::Object &request) {
 }
 
 Expected<llvm::json::Object> Worker::train(const llvm::json::Object &request) {
-  auto text = request.getString("operator");
+  auto sequence = request.getString("sequence");
+  auto text = sequence ? sequence : request.getString("operator");
   if (!text)
-    return createStringError("requires an 'operator'");
+    return createStringError("requires an 'operator' or a 'sequence'");
   auto milestones = readMilestones(request);
   if (!milestones)
     return milestones.takeError();
-  auto module = makeNetwork(*text);
+  auto module = makeNetwork(*text, sequence.has_value());
   if (!module)
     return module.takeError();
   ProgramOptions options = settings.program;

@@ -8,6 +8,7 @@
 
 #include "kas/Networks/Sites/Substitute.h"
 #include "Rewriting.h"
+#include "kas/Conversion/SequenceToLinalg.h"
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Library/Operators.h"
@@ -33,6 +34,16 @@ struct MarkedSite {
   SpaceOp space;
   BindingAttr binding;
   OperatorOp replacement;
+  /// Instead of an operator.
+  SequenceOp sequence;
+};
+
+/// A weight that is to become an argument.
+struct NewWeight {
+  Type type;
+  std::string initializer;
+  /// Its place in a sequence; empty for an operator.
+  std::string name;
 };
 
 /// New weights, equal for layers that share their old weight and differ in
@@ -43,6 +54,8 @@ struct WeightGroup {
   BlockArgument oldWeight;
   SmallVector<int64_t> oldShape;
   SmallVector<Value> weights;
+  /// The names in a sequence; none for an operator.
+  SmallVector<std::string> names;
 };
 
 class Substituter {
@@ -56,16 +69,27 @@ public:
 private:
   FailureOr<SpaceOp> findSelectedSpace();
   FailureOr<OperatorOp> findOperator(StringRef name);
-  LogicalResult checkBinding(OperatorOp op);
+  LogicalResult checkBinding(ArrayRef<OperatorOp> ops, StringRef name);
+  /// The operator or the sequence that the options name, as a site that it
+  /// replaces.
+  FailureOr<MarkedSite> findReplacement();
   LogicalResult findMarkedSites();
   FailureOr<MarkedSite> readMark(linalg::LinalgOp op, Attribute mark);
 
   OperatorOp getDefinition(const Site &site);
   bool replace(MarkedSite marked);
+  /// The value in the place of the layer's result, or null after a remark.
+  Value applyOperator(const MarkedSite &marked, const Site &site,
+                      EmitErrorFn emitRemark);
+  Value applySequence(const MarkedSite &marked, const Site &site,
+                      EmitErrorFn emitRemark);
   Value getData(const Site &site);
   BindingAttr getApplyBinding(const MarkedSite &marked);
+  SmallVector<NewWeight> describeWeights(const Site &site, OperatorOp op,
+                                         const Binding &binding);
   SmallVector<Value> getNewWeights(const MarkedSite &marked, const Site &site,
-                                   BindingAttr attr, const Binding &binding);
+                                   Operation *op, BindingAttr attr,
+                                   ArrayRef<NewWeight> wanted);
   void replaceResult(const Site &site, Value value);
   void finishArguments();
   void nameWeights(WeightGroup &group, llvm::StringSet<> &names,
@@ -140,29 +164,53 @@ FailureOr<MarkedSite> Substituter::readMark(linalg::LinalgOp op,
            << KasDialect::siteAttrName << "', got " << Attribute(index);
   auto binding =
       cast<BindingAttr>(space.getBindings()[index.getValue().getZExtValue()]);
-  return MarkedSite{op, space, binding, nullptr};
+  return MarkedSite{op, space, binding, nullptr, nullptr};
 }
 
-/// `op` declares what the option gives values to.
-LogicalResult Substituter::checkBinding(OperatorOp op) {
-  SymbolSet symbols = op.getSymbolSet();
+/// One of `ops` declares what the option gives values to.
+LogicalResult Substituter::checkBinding(ArrayRef<OperatorOp> ops,
+                                        StringRef name) {
   if (options.binding)
-    for (StringAttr name : options.binding.getNames())
-      if (!symbols.lookup(name.getValue()))
+    for (StringAttr symbol : options.binding.getNames())
+      if (llvm::none_of(ops, [&](OperatorOp op) {
+            return op.getSymbolSet().lookup(symbol.getValue()).has_value();
+          }))
         return mlir::emitError(module.getLoc())
-               << "requires symbols of operator '" << op.getSymName()
-               << "' in 'bind', got '" << name.getValue() << "'";
+               << "requires symbols of operator '" << name
+               << "' in 'bind', got '" << symbol.getValue() << "'";
   return success();
+}
+
+FailureOr<MarkedSite> Substituter::findReplacement() {
+  MarkedSite result;
+  StringRef name = options.operatorName;
+  name.consume_front("@");
+  if (auto sequence = symbolTable.lookup<SequenceOp>(name)) {
+    if (options.sameWeights)
+      return mlir::emitError(module.getLoc())
+             << "requires a kas.operator for the weights of the layers, got "
+                "the sequence '@"
+             << name << "'";
+    result.sequence = sequence;
+    if (failed(checkBinding(sequence.getOperators(), name)))
+      return failure();
+    return result;
+  }
+  FailureOr<OperatorOp> found = findOperator(options.operatorName);
+  if (failed(found) || failed(checkBinding(*found, found->getSymName())))
+    return failure();
+  result.replacement = *found;
+  return result;
 }
 
 LogicalResult Substituter::findMarkedSites() {
   FailureOr<SpaceOp> selected = findSelectedSpace();
   if (failed(selected))
     return failure();
-  OperatorOp common;
+  MarkedSite common;
   if (!options.operatorName.empty()) {
-    FailureOr<OperatorOp> found = findOperator(options.operatorName);
-    if (failed(found) || failed(checkBinding(*found)))
+    FailureOr<MarkedSite> found = findReplacement();
+    if (failed(found))
       return failure();
     common = *found;
   } else if (options.binding && !options.binding.empty()) {
@@ -178,10 +226,11 @@ LogicalResult Substituter::findMarkedSites() {
       return WalkResult::interrupt();
     if (*selected && marked->space != *selected)
       return WalkResult::advance();
-    marked->replacement = common;
+    marked->replacement = common.replacement;
+    marked->sequence = common.sequence;
     auto named = marked->space->getAttrOfType<StringAttr>(
         KasDialect::namedOperatorAttrName);
-    if (!common && named) {
+    if (options.operatorName.empty() && named) {
       FailureOr<OperatorOp> found = findOperator(named);
       if (failed(found))
         return WalkResult::interrupt();
@@ -261,21 +310,30 @@ static std::string getInitializer(OperatorOp op, const Binding &binding) {
   return text;
 }
 
-SmallVector<Value> Substituter::getNewWeights(const MarkedSite &marked,
-                                              const Site &site,
-                                              BindingAttr attr,
-                                              const Binding &binding) {
-  OperatorOp op = marked.replacement;
-  auto function = marked.op->getParentOfType<func::FuncOp>();
+SmallVector<NewWeight> Substituter::describeWeights(const Site &site,
+                                                    OperatorOp op,
+                                                    const Binding &binding) {
   SymbolSet symbols = op.getSymbolSet();
   Type elementType = cast<ShapedType>(site.weight.getType()).getElementType();
-  SmallVector<Type> types;
+  SmallVector<NewWeight> weights;
   for (ArrayRef<SizeAttr> sizes : op.getWeightSizes()) {
     SmallVector<int64_t> shape;
     for (SizeAttr size : sizes)
       shape.push_back(*kas::evaluate(size, symbols, binding));
-    types.push_back(RankedTensorType::get(shape, elementType));
+    weights.push_back({RankedTensorType::get(shape, elementType),
+                       getInitializer(op, binding),
+                       {}});
   }
+  return weights;
+}
+
+SmallVector<Value> Substituter::getNewWeights(const MarkedSite &marked,
+                                              const Site &site, Operation *op,
+                                              BindingAttr attr,
+                                              ArrayRef<NewWeight> wanted) {
+  auto function = marked.op->getParentOfType<func::FuncOp>();
+  auto types = llvm::map_to_vector(
+      wanted, [](const NewWeight &weight) { return weight.type; });
   GroupKey key(function, site.weightArgument, op, attr);
   if (site.weightArgument)
     for (auto &[otherKey, group] : groups)
@@ -286,24 +344,25 @@ SmallVector<Value> Substituter::getNewWeights(const MarkedSite &marked,
   unsigned position = site.weightArgument
                           ? site.weightArgument.getArgNumber() + 1
                           : function.getNumArguments();
-  NamedAttrList attributes;
-  attributes.append(KasDialect::initializerAttrName,
-                    builder.getStringAttr(getInitializer(op, binding)));
   SpaceOp space = marked.space;
   WeightGroup group{
-      site.name, space.getSymName().str(), site.weightArgument, {}, {}};
+      site.name, space.getSymName().str(), site.weightArgument, {}, {}, {}};
   if (site.weightArgument)
     llvm::append_range(
         group.oldShape,
         cast<ShapedType>(site.weightArgument.getType()).getShape());
-  for (auto [index, type] : llvm::enumerate(types)) {
+  for (auto [index, weight] : llvm::enumerate(wanted)) {
+    auto attributes = builder.getDictionaryAttr(
+        builder.getNamedAttr(KasDialect::initializerAttrName,
+                             builder.getStringAttr(weight.initializer)));
     // Inserting fails only where the type of the function is not our kind.
     LogicalResult inserted = function.insertArgument(
-        position + index, type, attributes.getDictionary(builder.getContext()),
-        site.op->getLoc());
+        position + index, weight.type, attributes, site.op->getLoc());
     assert(succeeded(inserted) && "a func.func takes arguments");
     (void)inserted;
     group.weights.push_back(function.getArgument(position + index));
+    if (!weight.name.empty())
+      group.names.push_back(weight.name);
   }
   groups.emplace_back(key, group);
   return group.weights;
@@ -330,6 +389,70 @@ void Substituter::replaceResult(const Site &site, Value value) {
   result.replaceAllUsesWith(reshape(builder, op.getLoc(), value, shape));
 }
 
+Value Substituter::applyOperator(const MarkedSite &marked, const Site &site,
+                                 EmitErrorFn emitRemark) {
+  OperatorOp op = marked.replacement;
+  Type elementType = cast<ShapedType>(site.data.getType()).getElementType();
+  auto dataType = RankedTensorType::get(site.dataShape, elementType);
+  auto resultType = RankedTensorType::get(site.resultShape, elementType);
+  BindingAttr attr = getApplyBinding(marked);
+  FailureOr<Binding> binding =
+      inferBinding(op, dataType, resultType, attr, emitRemark);
+  if (failed(binding))
+    return nullptr;
+  builder.setInsertionPoint(marked.op);
+  SmallVector<Value> weights;
+  if (options.sameWeights) {
+    std::string reason;
+    weights.push_back(adaptWeight(builder, site, op, *binding, reason));
+    if (!weights.front()) {
+      emitRemark() << reason;
+      return nullptr;
+    }
+  } else {
+    weights = getNewWeights(marked, site, op, attr,
+                            describeWeights(site, op, *binding));
+  }
+  return ApplyOp::create(builder, marked.op->getLoc(), resultType,
+                         op.getSymName(), attr, getData(site), weights);
+}
+
+Value Substituter::applySequence(const MarkedSite &marked, const Site &site,
+                                 EmitErrorFn emitRemark) {
+  SmallVector<std::pair<StringRef, int64_t>> entries;
+  for (auto [name, value] :
+       llvm::zip_equal(marked.binding.getNames(), marked.binding.getValues()))
+    if (!options.binding || !options.binding.lookup(name.getValue()))
+      entries.emplace_back(name.getValue(), value);
+  if (options.binding)
+    for (auto [name, value] : llvm::zip_equal(options.binding.getNames(),
+                                              options.binding.getValues()))
+      entries.emplace_back(name.getValue(), value);
+  BindingAttr binding = BindingAttr::getNormal(module.getContext(), entries);
+  Type elementType = cast<ShapedType>(site.data.getType()).getElementType();
+  SequenceOp sequence = marked.sequence;
+  FailureOr<SequenceSignature> signature =
+      getSequenceSignature(sequence, binding, elementType, emitRemark);
+  if (failed(signature))
+    return nullptr;
+  for (auto [type, shape] :
+       {std::pair(signature->data, ArrayRef<int64_t>(site.dataShape)),
+        {signature->result, ArrayRef<int64_t>(site.resultShape)}})
+    if (type.getShape() != shape) {
+      emitRemark() << "requires a sequence with tensors of type "
+                   << type.clone(shape) << ", got " << type;
+      return nullptr;
+    }
+  SmallVector<NewWeight> wanted;
+  for (const SequenceArgument &argument : signature->arguments)
+    wanted.push_back({argument.type, argument.initializer, argument.name});
+  builder.setInsertionPoint(marked.op);
+  SmallVector<Value> weights =
+      getNewWeights(marked, site, sequence, binding, wanted);
+  return emitSequence(builder, marked.op->getLoc(), sequence, binding,
+                      getData(site), weights);
+}
+
 bool Substituter::replace(MarkedSite marked) {
   linalg::LinalgOp linalgOp = marked.op;
   auto emitRemark = [&] { return linalgOp.emitRemark() << "not replaced: "; };
@@ -351,34 +474,15 @@ bool Substituter::replace(MarkedSite marked) {
     return false;
   }
 
-  if (!marked.replacement)
+  if (!marked.replacement && !marked.sequence)
     marked.replacement = getDefinition(*site);
-  if (!marked.replacement)
+  if (!marked.replacement && !marked.sequence)
     return false;
-  OperatorOp op = marked.replacement;
-  Type elementType = cast<ShapedType>(site->data.getType()).getElementType();
-  auto dataType = RankedTensorType::get(site->dataShape, elementType);
-  auto resultType = RankedTensorType::get(site->resultShape, elementType);
-  BindingAttr attr = getApplyBinding(marked);
-  FailureOr<Binding> binding =
-      inferBinding(op, dataType, resultType, attr, emitRemark);
-  if (failed(binding))
+  Value result = marked.sequence ? applySequence(marked, *site, emitRemark)
+                                 : applyOperator(marked, *site, emitRemark);
+  if (!result)
     return false;
-
-  builder.setInsertionPoint(linalgOp);
-  SmallVector<Value> weights;
-  if (options.sameWeights) {
-    weights.push_back(adaptWeight(builder, *site, op, *binding, reason));
-    if (!weights.front()) {
-      emitRemark() << reason;
-      return false;
-    }
-  } else {
-    weights = getNewWeights(marked, *site, attr, *binding);
-  }
-  auto apply = ApplyOp::create(builder, linalgOp.getLoc(), resultType,
-                               op.getSymName(), attr, getData(*site), weights);
-  replaceResult(*site, addAccumulatorStart(builder, *site, apply.getResult()));
+  replaceResult(*site, addAccumulatorStart(builder, *site, result));
   eraseWithDeadOperands(linalgOp);
   return true;
 }
@@ -401,6 +505,7 @@ void Substituter::nameWeights(WeightGroup &group, llvm::StringSet<> &names,
   std::string name = group.layer;
   if (name.empty())
     name = group.space + ".unnamed" + std::to_string(numUnnamed++);
+  std::string layer = name + ".";
   name += ".weight";
   bool isSame = group.weights.size() == 1 && !group.oldShape.empty() &&
                 cast<ShapedType>(group.weights.front().getType()).getShape() ==
@@ -408,8 +513,10 @@ void Substituter::nameWeights(WeightGroup &group, llvm::StringSet<> &names,
   for (auto [index, weight] : llvm::enumerate(group.weights)) {
     auto argument = cast<BlockArgument>(weight);
     auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-    std::string unique =
-        makeUnique(isSame ? name : name + "." + std::to_string(index), names);
+    std::string wanted = !group.names.empty() ? layer + group.names[index]
+                         : isSame ? name
+                                  : name + "." + std::to_string(index);
+    std::string unique = makeUnique(std::move(wanted), names);
     function.setArgAttr(argument.getArgNumber(),
                         KasDialect::argumentNameAttrName,
                         builder.getStringAttr(unique));

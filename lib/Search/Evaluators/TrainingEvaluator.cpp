@@ -82,7 +82,7 @@ kas::search::makeTrainingEvaluator(const EvaluatorSettings &settings) {
     return createStringError(
         "requires the option 'training', options of kas-train, for the "
         "evaluator 'training'");
-  if (!settings.problem || !settings.space)
+  if (!settings.space)
     return createStringError("training requires operators as candidates");
   auto halving = Halving::create(settings.rungs);
   if (!halving)
@@ -107,8 +107,9 @@ kas::search::makeTrainingEvaluator(const EvaluatorSettings &settings) {
   if (workers.timeLimit == 0)
     workers.timeLimit = 7 * 24 * 3600;
   workers.retries = 0;
-  workers.describe = [shared,
-                      describe = makeOperatorDescription(settings.problem)](
+  if (!workers.describe)
+    workers.describe = makeOperatorDescription(settings.problem);
+  workers.describe = [shared, describe = std::move(workers.describe)](
                          const Solution &solution) -> Expected<CandidateText> {
     Expected<CandidateText> text = describe(solution);
     if (text)

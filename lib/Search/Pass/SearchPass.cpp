@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kas/Dialect/Kas/IR/Kas.h"
+#include "kas/Dialect/Kas/IR/KasSequenceOps.h"
 #include "kas/Search/Core/Session.h"
 #include "kas/Search/Operators/Score.h"
 #include "kas/Search/Pass/Passes.h"
@@ -41,7 +41,8 @@ private:
     return emitError() << llvm::toString(std::move(error));
   }
 
-  FailureOr<SpaceOp> findSpace();
+  /// A `kas.space` or a `kas.sequence_space`.
+  FailureOr<Operation *> findSpace();
   /// The function of an option, with a body.
   FailureOr<Operation *> findFunction(StringRef option, StringRef name);
   FailureOr<std::unique_ptr<SearchTarget>> findNetworkTarget();
@@ -64,16 +65,25 @@ private:
 
 } // namespace
 
-FailureOr<SpaceOp> SearchPass::findSpace() {
+FailureOr<Operation *> SearchPass::findSpace() {
   StringRef name = space;
   name.consume_front("@");
-  auto spaces = llvm::to_vector(getOperation().getOps<SpaceOp>());
+  llvm::SmallSetVector<Operation *, 4> spaces;
+  for (Operation &op : *getOperation().getBody())
+    if (isa<SpaceOp, SequenceSpaceOp>(op))
+      spaces.insert(&op);
   if (!name.empty()) {
-    for (SpaceOp candidate : spaces)
-      if (candidate.getSymName() == name)
+    for (Operation *candidate : spaces)
+      if (SymbolTable::getSymbolName(candidate) == name)
         return candidate;
     return emitError() << "requires a kas.space @" << name
                        << " in the module, got none of that name";
+  }
+  // Those that sequences are made of are not searched themselves.
+  for (auto sequences : getOperation().getOps<SequenceSpaceOp>()) {
+    spaces.remove(sequences.getLayerSpace());
+    for (SpaceOp stage : sequences.getStageSpaces())
+      spaces.remove(stage);
   }
   if (spaces.size() != 1)
     return emitError()
@@ -121,13 +131,16 @@ FailureOr<std::unique_ptr<SearchTarget>> SearchPass::findTarget() {
     if (!kernelLimits.empty() || !groups.empty())
       return emitError() << "requires the option 'kernel' for the options "
                             "'kernel-limits' and 'groups'";
-    FailureOr<SpaceOp> found = findSpace();
+    FailureOr<Operation *> found = findSpace();
     if (failed(found))
       return failure();
+    if (auto sequences = dyn_cast<SequenceSpaceOp>(*found))
+      return makeSequenceTarget(sequences);
+    auto single = cast<SpaceOp>(*found);
     if (std::optional<std::string> reason =
-            findImpossibleProperty(SearchProblem::get(*found)))
-      return found->emitOpError(*reason);
-    return makeSpaceTarget(*found);
+            findImpossibleProperty(SearchProblem::get(single)))
+      return single.emitOpError(*reason);
+    return makeSpaceTarget(single);
   }
   StringRef name = kernel;
   name.consume_front("@");
@@ -276,7 +289,8 @@ static std::string getDigest(Operation *op) {
 /// and others that are good to know.
 LogicalResult SearchPass::openDatabase(Session &session, SearchTarget &target) {
   SearchSettings settings = target.getSettings(), information;
-  llvm::raw_string_ostream(settings["space"]) << *target.getOp() << "\n";
+  for (Operation *op : target.getOps())
+    llvm::raw_string_ostream(settings["space"]) << *op << "\n";
   if (FailureOr<OperatorOp> imitated = findImitated();
       succeeded(imitated) && *imitated)
     llvm::raw_string_ostream(settings["imitated"]) << *imitated << "\n";

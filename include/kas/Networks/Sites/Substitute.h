@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Other operators in models: replaces marked layers by `kas.apply`.
+// Other operators in models: replaces marked layers by `kas.apply`, or by a
+// sequence of operators.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +20,10 @@
 namespace kas::networks {
 
 struct SubstituteOptions {
-  /// `x` or `@x`: a `kas.operator` of the module; `kas.x`: an operator of the
-  /// library. Empty: for each layer the one that its space names as
-  /// `kas.named_operator`; where it names none, one that computes what the
-  /// layer computes and that is written for it.
+  /// `x` or `@x`: a `kas.operator` or a `kas.sequence` of the module; `kas.x`:
+  /// an operator of the library. Empty: for each layer the one that its space
+  /// names as `kas.named_operator`; where it names none, one that computes what
+  /// the layer computes and that is written for it.
   std::string operatorName;
   /// Values for symbols of the operator, before those of the layer's binding;
   /// null for none.

@@ -6,14 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a search is for, as the pass sees it: operators of a space, kernels like
-// a given one, or transformations of a network.
+// What a search is for, as the pass sees it: operators of a space, sequences of
+// such operators, kernels like a given one, or transformations of a network.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef KAS_SEARCH_PASS_SEARCHTARGET_H
 #define KAS_SEARCH_PASS_SEARCHTARGET_H
 
+#include "kas/Dialect/Kas/IR/KasSequenceOps.h"
 #include "kas/Search/Core/SearchStore.h"
 #include "kas/Search/Evaluators/Evaluators.h"
 #include "kas/Search/Kernels/KernelState.h"
@@ -27,6 +28,10 @@ public:
 
   /// The op that states the problem, and its name.
   virtual mlir::Operation *getOp() const = 0;
+  /// It, after the ops that it refers to.
+  virtual llvm::SmallVector<mlir::Operation *> getOps() const {
+    return {getOp()};
+  }
   llvm::StringRef getName() const;
   /// What candidates are called, such as `operator` or `kernel`.
   virtual llvm::StringRef getNoun() const = 0;
@@ -51,6 +56,11 @@ public:
 };
 
 std::unique_ptr<SearchTarget> makeSpaceTarget(SpaceOp space);
+
+/// Reports stages that make no sense with a width; widths for which a stage has
+/// no operator become remarks and are left out.
+llvm::FailureOr<std::unique_ptr<SearchTarget>>
+makeSequenceTarget(SequenceSpaceOp space);
 
 /// Reports a kernel that states no search, and limits that make no sense.
 llvm::FailureOr<std::unique_ptr<SearchTarget>>

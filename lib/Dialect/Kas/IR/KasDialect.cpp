@@ -9,6 +9,7 @@
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "kas/Dialect/Kas/IR/KasDag.h"
 #include "kas/Dialect/Kas/IR/KasNetworkOps.h"
+#include "kas/Dialect/Kas/IR/KasSequenceOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -44,5 +45,9 @@ void KasDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "kas/Dialect/Kas/IR/KasNetworkOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "kas/Dialect/Kas/IR/KasSequenceOps.cpp.inc"
       >();
 }

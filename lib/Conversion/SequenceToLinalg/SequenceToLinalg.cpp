@@ -1,0 +1,216 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Conversion/SequenceToLinalg.h"
+#include "kas/Conversion/TensorEmitter.h"
+#include "kas/Dialect/Kas/Analysis/FanIn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/Format.h"
+#include <cmath>
+
+using namespace kas;
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// Signatures
+//===----------------------------------------------------------------------===//
+
+static RankedTensorType getType(OperatorOp op, ArrayRef<SizeAttr> sizes,
+                                const Binding &binding, Type elementType) {
+  SymbolSet symbols = op.getSymbolSet();
+  SmallVector<int64_t> shape;
+  for (SizeAttr size : sizes)
+    shape.push_back(*kas::evaluate(size, symbols, binding));
+  return RankedTensorType::get(shape, elementType);
+}
+
+/// The product of the variances of `op`'s weights is 2 / F, each the same.
+static std::string getInitializer(OperatorOp op, const Binding &binding) {
+  double fanIn = 2 * std::pow(getFanIn(op, binding) / 2,
+                              1.0 / std::max(op.getNumWeights(), 1u));
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << "kaiming(" << llvm::format("%.6g", fanIn) << ")";
+  return text;
+}
+
+static void addWeights(SequenceSignature &signature, unsigned stage,
+                       OperatorOp op, const Binding &binding,
+                       Type elementType) {
+  std::string name = std::to_string(stage) + ".weight";
+  auto sizes = op.getWeightSizes();
+  for (auto [index, weight] : llvm::enumerate(sizes))
+    signature.arguments.push_back(
+        {sizes.size() == 1 ? name : name + "." + std::to_string(index),
+         getType(op, weight, binding, elementType),
+         getInitializer(op, binding)});
+}
+
+FailureOr<SequenceSignature> kas::getSequenceSignature(SequenceOp op,
+                                                       BindingAttr binding,
+                                                       Type elementType,
+                                                       EmitErrorFn emitError) {
+  SequenceSignature signature;
+  for (auto [number, stage] : llvm::enumerate(op.getOperators())) {
+    FailureOr<Binding> values =
+        getBinding(stage, getStageBinding(stage, binding), emitError);
+    if (failed(values) || failed(verifyBinding(stage, *values, emitError)))
+      return failure();
+    if (number == 0)
+      signature.data =
+          getType(stage, stage.getDataSizes(), *values, elementType);
+    signature.result =
+        getType(stage, stage.getOutputSizes(), *values, elementType);
+    addWeights(signature, number, stage, *values, elementType);
+    if (number == op.getBetween().size() || !normalizes(op.getStep(number)))
+      continue;
+    auto channels =
+        RankedTensorType::get({signature.result.getDimSize(1)}, elementType);
+    std::string prefix = std::to_string(number) + ".norm.";
+    for (auto [name, initializer] :
+         {std::pair<StringRef, StringRef>("weight", "ones"),
+          {"bias", "zeros"},
+          {"running_mean", "zeros"},
+          {"running_var", "ones"}})
+      signature.arguments.push_back(
+          {prefix + name.str(), channels, initializer.str()});
+  }
+  return signature;
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+/// 1 / sqrt(variance + epsilon).
+static Value emitInverseDeviation(OpBuilder &builder, Location loc,
+                                  Value variance) {
+  auto body = [](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+    Type type = v[0].getType();
+    Value epsilon = scalars::makeConstant(builder, loc, type, sequenceEpsilon);
+    Value one = scalars::makeConstant(builder, loc, type, 1);
+    Value deviation = math::SqrtOp::create(
+        builder, loc, arith::AddFOp::create(builder, loc, v[0], epsilon));
+    return arith::DivFOp::create(builder, loc, one, deviation);
+  };
+  return TensorEmitter(builder, loc, cast<RankedTensorType>(variance.getType()))
+      .map({{variance, {}}}, body);
+}
+
+/// `parameters` are scale, offset, running mean and running variance.
+static Value emitNormalization(OpBuilder &builder, Location loc, Value data,
+                               ValueRange parameters) {
+  auto type = cast<RankedTensorType>(data.getType());
+  SmallVector<unsigned> others{0};
+  for (unsigned dimension = 2; dimension < type.getRank(); ++dimension)
+    others.push_back(dimension);
+  TensorEmitter emitter(builder, loc, type);
+  auto subtract = [](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+    return arith::SubFOp::create(builder, loc, v[0], v[1]);
+  };
+  auto multiply = [](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+    return arith::MulFOp::create(builder, loc, v[0], v[1]);
+  };
+  auto add = [](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+    return arith::AddFOp::create(builder, loc, v[0], v[1]);
+  };
+  Value inverse = emitInverseDeviation(builder, loc, parameters[3]);
+  Value result = emitter.map({{data, {}}, {parameters[2], others}}, subtract);
+  result = emitter.map({{result, {}}, {inverse, others}}, multiply);
+  result = emitter.map({{result, {}}, {parameters[0], others}}, multiply);
+  return emitter.map({{result, {}}, {parameters[1], others}}, add);
+}
+
+static Value emitRectifier(OpBuilder &builder, Location loc, Value data) {
+  auto body = [](OpBuilder &builder, Location loc, ValueRange v) -> Value {
+    Value zero = scalars::makeConstant(builder, loc, v[0].getType(), 0);
+    Value isPositive = arith::CmpFOp::create(
+        builder, loc, arith::CmpFPredicate::UGT, v[0], zero);
+    return arith::SelectOp::create(builder, loc, isPositive, v[0], zero);
+  };
+  return TensorEmitter(builder, loc, cast<RankedTensorType>(data.getType()))
+      .map({{data, {}}}, body);
+}
+
+Value kas::emitSequence(OpBuilder &builder, Location loc, SequenceOp op,
+                        BindingAttr binding, Value data, ValueRange arguments) {
+  Type elementType = cast<ShapedType>(data.getType()).getElementType();
+  for (auto [number, stage] : llvm::enumerate(op.getOperators())) {
+    BindingAttr attr = getStageBinding(stage, binding);
+    FailureOr<Binding> values =
+        getBinding(stage, attr, [&] { return op.emitError(); });
+    assert(succeeded(values) && "the signature was had with this binding");
+    unsigned numWeights = stage.getNumWeights();
+    data = ApplyOp::create(
+        builder, loc,
+        getType(stage, stage.getOutputSizes(), *values, elementType),
+        FlatSymbolRefAttr::get(stage.getSymNameAttr()), attr, data,
+        arguments.take_front(numWeights));
+    arguments = arguments.drop_front(numWeights);
+    if (number == op.getBetween().size())
+      break;
+    if (normalizes(op.getStep(number))) {
+      data = emitNormalization(builder, loc, data, arguments.take_front(4));
+      arguments = arguments.drop_front(4);
+    }
+    if (rectifies(op.getStep(number)))
+      data = emitRectifier(builder, loc, data);
+  }
+  return data;
+}
+
+FailureOr<OwningOpRef<ModuleOp>>
+kas::createSequenceModule(SequenceOp op, BindingAttr binding,
+                          EmitErrorFn emitError) {
+  MLIRContext *context = op.getContext();
+  context->loadDialect<arith::ArithDialect, func::FuncDialect,
+                       linalg::LinalgDialect, math::MathDialect,
+                       tensor::TensorDialect>();
+  FailureOr<SequenceSignature> signature =
+      getSequenceSignature(op, binding, Float32Type::get(context), emitError);
+  if (failed(signature))
+    return failure();
+  Location loc = op.getLoc();
+  OpBuilder builder(context);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(builder, loc);
+  builder.setInsertionPointToEnd(module->getBody());
+  SmallVector<Attribute> stages;
+  for (auto [number, stage] : llvm::enumerate(op.getOperators())) {
+    auto copy = cast<OperatorOp>(builder.clone(*stage.getOperation()));
+    copy.setSymName("operator" + std::to_string(number));
+    stages.push_back(FlatSymbolRefAttr::get(copy.getSymNameAttr()));
+  }
+  SmallVector<Type> types{signature->data};
+  for (const SequenceArgument &argument : signature->arguments)
+    types.push_back(argument.type);
+  auto copy = cast<SequenceOp>(builder.clone(*op.getOperation()));
+  copy.setSymName("sequence");
+  copy.setStagesAttr(builder.getArrayAttr(stages));
+  auto function =
+      func::FuncOp::create(builder, loc, sequenceFunctionName,
+                           builder.getFunctionType(types, signature->result));
+  auto setAttributes = [&](unsigned index, StringRef name, StringRef init) {
+    function.setArgAttr(index, KasDialect::argumentNameAttrName,
+                        builder.getStringAttr(name));
+    function.setArgAttr(index, KasDialect::initializerAttrName,
+                        builder.getStringAttr(init));
+  };
+  setAttributes(0, "data", "normal");
+  for (auto [index, argument] : llvm::enumerate(signature->arguments))
+    setAttributes(index + 1, argument.name, argument.initializer);
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToEnd(body);
+  Value result = emitSequence(builder, loc, copy, binding, body->getArgument(0),
+                              body->getArguments().drop_front());
+  func::ReturnOp::create(builder, loc, result);
+  copy.erase();
+  return module;
+}

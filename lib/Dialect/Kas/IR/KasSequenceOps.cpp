@@ -1,0 +1,386 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Dialect/Kas/IR/KasSequenceOps.h"
+#include "KasSyntax.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallSet.h"
+
+using namespace mlir;
+using namespace kas;
+
+#include "kas/Dialect/Kas/IR/KasSequenceEnums.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+static OptionalParseResult parseVisibility(OpAsmParser &parser,
+                                           StringAttr &visibility) {
+  StringRef keyword;
+  if (failed(parser.parseOptionalKeyword(&keyword,
+                                         {"private", "public", "nested"})))
+    return std::nullopt;
+  visibility = parser.getBuilder().getStringAttr(keyword);
+  return success();
+}
+
+static void printVisibility(OpAsmPrinter &printer, Operation *,
+                            StringAttr visibility) {
+  printer << visibility.getValue();
+}
+
+/// `[normalize_relu, none]`.
+static ParseResult parseSteps(OpAsmParser &parser, DenseI32ArrayAttr &steps) {
+  SmallVector<int32_t> values;
+  auto parseStep = [&]() -> ParseResult {
+    StringRef keyword;
+    SMLoc location = parser.getCurrentLocation();
+    if (parser.parseKeyword(&keyword))
+      return failure();
+    std::optional<SequenceStep> step = symbolizeSequenceStep(keyword);
+    if (!step)
+      return parser.emitError(location)
+             << "expected none, relu, normalize or normalize_relu, got '"
+             << keyword << "'";
+    values.push_back(static_cast<int32_t>(*step));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseStep))
+    return failure();
+  steps = parser.getBuilder().getDenseI32ArrayAttr(values);
+  return success();
+}
+
+static void printSteps(OpAsmPrinter &printer, Operation *,
+                       DenseI32ArrayAttr steps) {
+  printer << '[';
+  llvm::interleaveComma(steps.asArrayRef(), printer, [&](int32_t step) {
+    printer << stringifySequenceStep(static_cast<SequenceStep>(step));
+  });
+  printer << ']';
+}
+
+/// `widths {M = [C, 2*C]}`, or nothing.
+static ParseResult parseWidths(OpAsmParser &parser, DictionaryAttr &widths) {
+  NamedAttrList entries;
+  auto parseEntry = [&]() -> ParseResult {
+    std::string name;
+    SmallVector<Attribute> sizes;
+    SMLoc location = parser.getCurrentLocation();
+    auto parseSize = [&]() -> ParseResult {
+      FailureOr<SizeAttr> size = parseBareSize(parser);
+      if (failed(size))
+        return failure();
+      sizes.push_back(*size);
+      return success();
+    };
+    if (parser.parseKeywordOrString(&name) || parser.parseEqual() ||
+        parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSize))
+      return failure();
+    if (entries.get(name))
+      return parser.emitError(location)
+             << "expected each width once, got '" << name << "' again";
+    entries.append(name, parser.getBuilder().getArrayAttr(sizes));
+    return success();
+  };
+  if (succeeded(parser.parseOptionalKeyword("widths")) &&
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseEntry))
+    return failure();
+  widths = entries.getDictionary(parser.getContext());
+  return success();
+}
+
+static void printWidths(OpAsmPrinter &printer, Operation *,
+                        DictionaryAttr widths) {
+  if (widths.empty())
+    return;
+  printer << "widths {";
+  llvm::interleaveComma(widths, printer, [&](NamedAttribute entry) {
+    printer.printKeywordOrString(entry.getName());
+    printer << " = [";
+    llvm::interleaveComma(
+        cast<ArrayAttr>(entry.getValue()).getAsRange<SizeAttr>(), printer,
+        [&](SizeAttr size) { printBareSize(printer, size); });
+    printer << ']';
+  });
+  printer << '}';
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes and symbols
+//===----------------------------------------------------------------------===//
+
+SizeAttr kas::substituteSymbol(SizeAttr size, StringAttr name, SizeAttr width) {
+  SizeAttr symbol = SizeAttr::getSymbol(size.getContext(), name.getValue());
+  while (size && llvm::is_contained(size.getNames(), name)) {
+    size = size.divide(symbol);
+    if (size)
+      size = size.multiply(width);
+  }
+  return size;
+}
+
+BindingAttr kas::getStageBinding(OperatorOp stage, BindingAttr binding) {
+  SymbolSet symbols = stage.getSymbolSet();
+  SmallVector<std::pair<StringRef, int64_t>> entries;
+  for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
+    if (std::optional<int64_t> value = binding.lookup(symbols.getName(symbol)))
+      entries.emplace_back(symbols.getName(symbol), *value);
+  return BindingAttr::getNormal(stage.getContext(), entries);
+}
+
+/// `constraint`: symbols of one name are of one kind in `first` and `second`.
+static LogicalResult verifyKinds(Operation *op, StringRef constraint,
+                                 const SymbolSet &first,
+                                 const SymbolSet &second) {
+  for (unsigned symbol = 0; symbol < first.size(); ++symbol) {
+    std::optional<unsigned> other = second.lookup(first.getName(symbol));
+    if (other && first.getKind(symbol) != second.getKind(*other))
+      return op->emitOpError(constraint)
+             << ": requires symbols of one name to be all primary or all "
+                "coefficients, got both for '"
+             << first.getName(symbol) << "'";
+  }
+  return success();
+}
+
+static LogicalResult verifySteps(Operation *op, StringRef constraint,
+                                 ArrayRef<int32_t> steps) {
+  for (int32_t step : steps)
+    if (!symbolizeSequenceStep(static_cast<uint32_t>(step)))
+      return op->emitOpError(constraint)
+             << ": requires steps that there are, got number " << step;
+  return success();
+}
+
+/// J5. `sizes` are those between two stages.
+static LogicalResult verifyNormalized(Operation *op, ArrayRef<int32_t> steps,
+                                      size_t rank) {
+  bool isNormalized = llvm::any_of(steps, [](int32_t step) {
+    return normalizes(static_cast<SequenceStep>(step));
+  });
+  if (isNormalized && rank < 2)
+    return op->emitOpError("J5: requires samples and channels to normalize, "
+                           "got a tensor of rank ")
+           << rank;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// SequenceOp
+//===----------------------------------------------------------------------===//
+
+SmallVector<OperatorOp> SequenceOp::getOperators() {
+  return llvm::map_to_vector(
+      getStages().getAsRange<FlatSymbolRefAttr>(), [&](FlatSymbolRefAttr name) {
+        return SymbolTable::lookupNearestSymbolFrom<OperatorOp>(*this, name);
+      });
+}
+
+LogicalResult SequenceOp::verify() {
+  if (getStages().empty())
+    return emitOpError("J1: requires an operator at least, got none");
+  if (getBetween().size() + 1 != getStages().size())
+    return emitOpError("J2: requires one step between each two of ")
+           << getStages().size() << " stages, got " << getBetween().size();
+  return verifySteps(*this, "J2", getBetween());
+}
+
+LogicalResult SequenceOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  SmallVector<OperatorOp> stages;
+  for (auto name : getStages().getAsRange<FlatSymbolRefAttr>()) {
+    auto stage = symbolTable.lookupNearestSymbolFrom<OperatorOp>(*this, name);
+    if (!stage)
+      return emitOpError("J1: requires kas.operators as stages, got ") << name;
+    stages.push_back(stage);
+  }
+  for (unsigned index = 1; index < stages.size(); ++index) {
+    SmallVector<SizeAttr> result = stages[index - 1].getOutputSizes();
+    SmallVector<SizeAttr> data = stages[index].getDataSizes();
+    if (result != data)
+      return emitOpError("J3: requires a stage whose data has the sizes of "
+                         "the result before it, got ")
+             << stages[index].getSymNameAttr() << " after "
+             << stages[index - 1].getSymNameAttr();
+    for (unsigned before = 0; before < index; ++before)
+      if (failed(verifyKinds(*this, "J4", stages[before].getSymbolSet(),
+                             stages[index].getSymbolSet())))
+        return failure();
+    if (failed(verifyNormalized(*this, getBetween().slice(index - 1, 1),
+                                data.size())))
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// SequenceSpaceOp
+//===----------------------------------------------------------------------===//
+
+SpaceOp SequenceSpaceOp::getLayerSpace() {
+  return SymbolTable::lookupNearestSymbolFrom<SpaceOp>(*this, getLayersAttr());
+}
+
+SmallVector<SpaceOp> SequenceSpaceOp::getStageSpaces() {
+  return llvm::map_to_vector(
+      getStages().getAsRange<FlatSymbolRefAttr>(), [&](FlatSymbolRefAttr name) {
+        return SymbolTable::lookupNearestSymbolFrom<SpaceOp>(*this, name);
+      });
+}
+
+LogicalResult SequenceSpaceOp::verify() {
+  if (getStages().empty())
+    return emitOpError("J6: requires a stage at least, got none");
+  if (getStages().size() > 1 && getBetween().empty())
+    return emitOpError("J10: requires a step at least between two stages, got "
+                       "none");
+  llvm::SmallSet<int32_t, 4> steps;
+  for (int32_t step : getBetween())
+    if (!steps.insert(step).second)
+      return emitOpError("J10: requires each step once, got several '")
+             << stringifySequenceStep(static_cast<SequenceStep>(step)) << "'";
+  for (NamedAttribute width : getWidths()) {
+    auto sizes = dyn_cast<ArrayAttr>(width.getValue());
+    if (!sizes || sizes.empty() ||
+        !llvm::all_of(sizes, llvm::IsaPred<SizeAttr>))
+      return emitOpError("J9: requires a list of sizes for width '")
+             << width.getName().getValue() << "', got " << width.getValue();
+    llvm::SmallPtrSet<Attribute, 4> distinct(sizes.begin(), sizes.end());
+    if (distinct.size() != sizes.size())
+      return emitOpError("J9: requires each size once for width '")
+             << width.getName().getValue() << "', got " << sizes;
+  }
+  return verifySteps(*this, "J10", getBetween());
+}
+
+/// J7.
+static LogicalResult verifyShapes(SequenceSpaceOp op, SpaceOp layers,
+                                  ArrayRef<SpaceOp> stages) {
+  ArrayAttr sizes = layers.getInputSizes();
+  for (SpaceOp stage : stages) {
+    if (stage.getInputSizes() != sizes)
+      return op.emitOpError("J7: requires inputs of the sizes ")
+             << sizes << " for stage " << stage.getSymNameAttr() << ", got "
+             << stage.getInputSizes();
+    sizes = stage.getOutputSizes();
+    bool isLast = stage == stages.back();
+    if (!isLast && failed(verifyNormalized(op, op.getBetween(), sizes.size())))
+      return failure();
+  }
+  if (sizes != layers.getOutputSizes())
+    return op.emitOpError("J7: requires outputs of the sizes ")
+           << layers.getOutputSizes() << " of the last stage, got " << sizes;
+  return success();
+}
+
+/// J8.
+static LogicalResult verifyStage(SequenceSpaceOp op, SpaceOp layers,
+                                 SpaceOp stage) {
+  auto emitError = [&]() -> InFlightDiagnostic {
+    return op.emitOpError("J8: requires ");
+  };
+  if (stage.getMultiplicities() != layers.getMultiplicities())
+    return emitError() << "the bindings of " << layers.getSymNameAttr()
+                       << " with their multiplicities in stage "
+                       << stage.getSymNameAttr() << ", got others";
+  SymbolSet symbols = stage.getSymbolSet(), known = layers.getSymbolSet();
+  if (failed(verifyKinds(op, "J8", known, symbols)))
+    return failure();
+  for (unsigned symbol = 0; symbol < symbols.size(); ++symbol) {
+    StringRef name = symbols.getName(symbol);
+    if (!known.lookup(name)) {
+      if (!op.getWidths().contains(name))
+        return emitError() << "symbols of " << layers.getSymNameAttr()
+                           << " and widths in stage " << stage.getSymNameAttr()
+                           << ", got '" << name << "'";
+      continue;
+    }
+    for (auto [expected, found] :
+         llvm::zip_equal(layers.getBindings().getAsRange<BindingAttr>(),
+                         stage.getBindings().getAsRange<BindingAttr>()))
+      if (expected.lookup(name) != found.lookup(name))
+        return emitError() << name << " = " << *expected.lookup(name)
+                           << " as in the binding of "
+                           << layers.getSymNameAttr() << " in stage "
+                           << stage.getSymNameAttr() << ", got "
+                           << *found.lookup(name);
+  }
+  return success();
+}
+
+/// J9, for one size of the width `name`.
+static LogicalResult verifyWidth(SequenceSpaceOp op, StringRef name,
+                                 SizeAttr size, SpaceOp layers,
+                                 ArrayRef<SpaceOp> stages) {
+  SymbolSet known = layers.getSymbolSet();
+  auto emitError = [&]() -> InFlightDiagnostic {
+    return op.emitOpError("J9: requires ");
+  };
+  std::optional<Size> value = size.toSize(known);
+  if (!value)
+    return emitError() << "symbols of " << layers.getSymNameAttr()
+                       << " in width '" << name << "', got " << size;
+  if (!value->isLegal(layers.getBindingValues()))
+    return emitError() << "integers of at least 1 at every binding for width '"
+                       << name << "', got " << size;
+  for (SpaceOp stage : stages) {
+    SymbolSet symbols = stage.getSymbolSet();
+    if (symbols.lookup(name) && !size.toSize(symbols))
+      return emitError() << "the symbols of width '" << name << "' in stage "
+                         << stage.getSymNameAttr() << ", got " << size;
+  }
+  return success();
+}
+
+/// J9.
+static LogicalResult verifyWidths(SequenceSpaceOp op, SpaceOp layers,
+                                  ArrayRef<SpaceOp> stages) {
+  for (NamedAttribute width : op.getWidths()) {
+    StringRef name = width.getName();
+    bool isFree = !layers.getSymbolSet().lookup(name);
+    bool isUsed = llvm::any_of(stages, [&](SpaceOp stage) {
+      SymbolSet symbols = stage.getSymbolSet();
+      std::optional<unsigned> symbol = symbols.lookup(name);
+      return symbol && symbols.getKind(*symbol) == SymbolKind::Primary;
+    });
+    if (!isFree || !isUsed)
+      return op.emitOpError("J9: requires widths that are primary symbols of "
+                            "a stage and none of the layers, got '")
+             << name << "'";
+    for (auto size : cast<ArrayAttr>(width.getValue()).getAsRange<SizeAttr>())
+      if (failed(verifyWidth(op, name, size, layers, stages)))
+        return failure();
+  }
+  return success();
+}
+
+LogicalResult
+SequenceSpaceOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  auto lookup = [&](FlatSymbolRefAttr name, SpaceOp &space) -> LogicalResult {
+    space = symbolTable.lookupNearestSymbolFrom<SpaceOp>(*this, name);
+    if (space)
+      return success();
+    return emitOpError("J6: requires kas.spaces, got ") << name;
+  };
+  SpaceOp layers;
+  if (failed(lookup(getLayersAttr(), layers)))
+    return failure();
+  SmallVector<SpaceOp> stages;
+  for (auto name : getStages().getAsRange<FlatSymbolRefAttr>())
+    if (failed(lookup(name, stages.emplace_back())))
+      return failure();
+  for (SpaceOp stage : stages)
+    if (failed(verifyStage(*this, layers, stage)))
+      return failure();
+  return failure(failed(verifyShapes(*this, layers, stages)) ||
+                 failed(verifyWidths(*this, layers, stages)));
+}
+
+#define GET_OP_CLASSES
+#include "kas/Dialect/Kas/IR/KasSequenceOps.cpp.inc"

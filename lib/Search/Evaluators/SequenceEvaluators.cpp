@@ -1,0 +1,222 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Evaluators/SequenceEvaluators.h"
+#include "kas/Search/Evaluators/PredictedTimeEvaluator.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringExtras.h"
+#include <mutex>
+
+using namespace kas;
+using namespace kas::search;
+using llvm::createStringError;
+using llvm::Expected;
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What a step after a stage of a variant adds to the metrics.
+using StepMetrics =
+    std::function<Metrics(uint32_t variant, size_t stage, SequenceStep step)>;
+
+class SumEvaluator final : public Evaluator {
+public:
+  SumEvaluator(llvm::StringRef name,
+               std::shared_ptr<const SequenceProblem> problem,
+               std::vector<std::vector<std::unique_ptr<Evaluator>>> stages,
+               StepMetrics steps)
+      : name(name), problem(std::move(problem)), stages(std::move(stages)),
+        steps(std::move(steps)) {}
+
+  llvm::StringRef getName() const override { return name; }
+  bool isDeterministic() const override { return true; }
+
+  Expected<Metrics> evaluate(const Solution &solution) override {
+    SequenceView view(*problem, solution);
+    Metrics sum;
+    auto add = [&](const Metrics &metrics) {
+      for (const auto &[name, value] : metrics)
+        sum[name] += value;
+    };
+    for (size_t stage = 0; stage < view.getNumStages(); ++stage) {
+      Expected<Metrics> metrics =
+          stages[view.getVariant()][stage]->evaluate(view.getStage(stage));
+      if (!metrics)
+        return metrics.takeError();
+      add(*metrics);
+    }
+    for (size_t step = 0; step < view.getNumSteps(); ++step)
+      add(steps(view.getVariant(), step, view.getStep(step)));
+    return sum;
+  }
+
+private:
+  std::string name;
+  std::shared_ptr<const SequenceProblem> problem;
+  /// By variant and stage.
+  std::vector<std::vector<std::unique_ptr<Evaluator>>> stages;
+  StepMetrics steps;
+};
+
+} // namespace
+
+/// Milliseconds of a pass over the result of a stage, at all bindings.
+static double predictPass(const SearchProblem &stage, const Target &target,
+                          const solver::MachineModel &model) {
+  double sum = 0;
+  for (auto [binding, multiplicity] :
+       llvm::zip_equal(stage.bindings, stage.multiplicities)) {
+    int64_t elements = 1;
+    for (const Dimension &dimension : stage.outputs)
+      elements *= dimension.size.evaluate(binding).value_or(1);
+    solver::StageNest nest;
+    nest.loops.push_back({elements, /*isReduction=*/false});
+    for (solver::StageNest::Access *access : {&nest.output, &nest.data}) {
+      access->strides[0] = 1;
+      access->elements = elements;
+    }
+    sum += model.predict(getStageWork(nest, solver::TileTarget(target))) *
+           static_cast<double>(multiplicity);
+  }
+  return sum;
+}
+
+static Expected<StepMetrics>
+makePredictedSteps(std::shared_ptr<const SequenceProblem> problem) {
+  Expected<Target> target = getTarget();
+  if (!target)
+    return target.takeError();
+  // The evaluators of the stages report that there is no model.
+  auto model = loadMachineModel(target->cpu, [](const std::string &) {});
+  if (!model)
+    return model.takeError();
+  return StepMetrics([problem, target = *target, model = *model](
+                         uint32_t variant, size_t stage, SequenceStep step) {
+    if (step == SequenceStep::None)
+      return Metrics();
+    double time =
+        predictPass(*problem->variants[variant].stages[stage], target, model);
+    return Metrics{{"predicted_ms", time},
+                   {"predicted_least_ms", time / model.margin}};
+  });
+}
+
+static StepMetrics
+makeCountedSteps(llvm::StringRef name,
+                 std::shared_ptr<const SequenceProblem> problem) {
+  return [name = name.str(), problem](uint32_t variant, size_t stage,
+                                      SequenceStep step) {
+    GraphCost cost = problem->getStepCost(variant, stage, step);
+    auto flops = static_cast<double>(cost.flops);
+    auto params = static_cast<double>(cost.params);
+    double value = name == "params"           ? params
+                   : name == "bytes"          ? 4 * params
+                   : name == "training_flops" ? 3 * flops
+                                              : flops;
+    return Metrics{{name, value}};
+  };
+}
+
+static Expected<std::unique_ptr<Evaluator>>
+makeSumEvaluator(llvm::StringRef name, const EvaluatorSettings &settings,
+                 std::shared_ptr<const SequenceProblem> problem) {
+  EvaluatorSettings own = settings;
+  std::vector<std::vector<std::unique_ptr<Evaluator>>> stages;
+  for (const SequenceProblem::Variant &variant : problem->variants) {
+    stages.emplace_back();
+    for (const auto &stage : variant.stages) {
+      own.problem = stage;
+      auto evaluator = makeEvaluator(name, own);
+      if (!evaluator)
+        return evaluator.takeError();
+      stages.back().push_back(std::move(*evaluator));
+      // Once is enough.
+      own.report = nullptr;
+    }
+  }
+  Expected<StepMetrics> steps = name == "predicted_ms"
+                                    ? makePredictedSteps(problem)
+                                    : makeCountedSteps(name, problem);
+  if (!steps)
+    return steps.takeError();
+  return std::make_unique<SumEvaluator>(name, std::move(problem),
+                                        std::move(stages), std::move(*steps));
+}
+
+//===----------------------------------------------------------------------===//
+// Texts
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Of its own: the context of a pass may be in use, or not allow threads.
+struct SequencePrinter {
+  std::shared_ptr<const SequenceProblem> problem;
+  std::mutex mutex;
+  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
+};
+} // namespace
+
+std::function<std::string(const Solution &)> kas::search::makeSequencePrinter(
+    std::shared_ptr<const SequenceProblem> problem) {
+  auto printer = std::make_shared<SequencePrinter>();
+  printer->problem = std::move(problem);
+  printer->context.loadDialect<KasDialect>();
+  return [printer](const Solution &solution) {
+    std::lock_guard<std::mutex> lock(printer->mutex);
+    mlir::OpBuilder builder(&printer->context);
+    mlir::Location location = builder.getUnknownLoc();
+    mlir::OwningOpRef<mlir::ModuleOp> module =
+        mlir::ModuleOp::create(builder, location);
+    builder.setInsertionPointToEnd(module->getBody());
+    buildSequence(builder, location, "candidate", *printer->problem, solution);
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    for (mlir::Operation &op : *module->getBody())
+      stream << op << "\n";
+    return text;
+  };
+}
+
+Expected<std::unique_ptr<Evaluator>> kas::search::makeSequenceEvaluator(
+    llvm::StringRef name, const EvaluatorSettings &settings,
+    std::shared_ptr<const SequenceProblem> problem) {
+  static constexpr llvm::StringLiteral sums[] = {
+      "flops",          "params", "flops_unprepared",
+      "training_flops", "bytes",  "predicted_ms"};
+  static constexpr llvm::StringLiteral others[] = {"latency", "training",
+                                                   "external"};
+  if (llvm::is_contained(sums, name))
+    return makeSumEvaluator(name, settings, std::move(problem));
+  if (!llvm::is_contained(others, name))
+    return createStringError("requires an evaluator of sequences among " +
+                             llvm::join(llvm::ArrayRef(sums), ", ") + ", " +
+                             llvm::join(llvm::ArrayRef(others), ", ") +
+                             ", got '" + name + "'");
+  EvaluatorSettings own = settings;
+  own.problem = std::shared_ptr<const SearchProblem>(problem, &problem->layers);
+  own.describe = [problem, print = makeSequencePrinter(problem)](
+                     const Solution &solution) -> Expected<CandidateText> {
+    CandidateText text{"sequence",
+                       print(solution),
+                       {},
+                       {problem->layers.multiplicities.begin(),
+                        problem->layers.multiplicities.end()}};
+    const SymbolSet &symbols = problem->layers.symbols;
+    for (const Binding &binding : problem->layers.bindings) {
+      auto &values = text.bindings.emplace_back();
+      for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
+        values.emplace_back(symbols.getName(symbol), binding[symbol]);
+    }
+    return text;
+  };
+  return makeEvaluator(name, own);
+}
