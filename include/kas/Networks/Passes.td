@@ -77,6 +77,13 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
         name = "layer1.0.conv1", space = @conv2d}, ...} ...
     ```
 
+    With `sequences`, a `kas.sequence_space @S_sequences` is written for each space `@S` of
+    dense convolutions with centred windows: an operator with their window
+    (`@S_window`), per channel or in groups, normalization with or without a
+    rectifier, and an operator that mixes all channels (`@S_mixing`). Between them are
+    as many channels as before them, twice as many, and fewer by each of the
+    `coefficients` that divides the channels of all layers.
+
     With `kernel`, layers and blocks are problems of the tensor level instead, one
     for each family that the model has, with one binding per distinct layer:
 
@@ -109,6 +116,9 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
            "an operator can hardly learn what the layers do">,
     Option<"properties", "properties", "bool", /*default=*/"true",
            "Require the properties of the layers of what may replace them">,
+    Option<"sequences", "sequences", "bool", /*default=*/"false",
+           "Write a kas.sequence_space for each kind of layers with windows, "
+           "too">,
     Option<"kernel", "kernel", "bool", /*default=*/"false",
            "Write a kas.kernel for each family of layers, not spaces">
   ];

@@ -11,6 +11,7 @@
 #include "kas/Conversion/KasGradient.h"
 #include "kas/Conversion/Passes.h"
 #include "kas/Dialect/Kas/IR/KasDag.h"
+#include "kas/Dialect/Kas/IR/KasSequenceOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -515,7 +516,7 @@ struct KasEraseOperatorsPass
       return;
     SmallVector<Operation *> erased;
     getOperation()->walk([&](Operation *op) {
-      if (isa<OperatorOp, SpaceOp, KernelOp>(op))
+      if (isa<OperatorOp, SpaceOp, KernelOp, SequenceOp, SequenceSpaceOp>(op))
         erased.push_back(op);
     });
     for (Operation *op : erased)

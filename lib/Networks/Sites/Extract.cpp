@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kas/Networks/Sites/Extract.h"
+#include "ExtractSequences.h"
 #include "kas/Dialect/Kas/IR/Kas.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -291,6 +292,11 @@ kas::networks::extractSpaces(ModuleOp module, const ExtractOptions &options) {
     SpaceOp space = writeSpace(builder, symbolTable, group, options);
     markSites(builder, space, group);
     result.spaces.push_back(space);
+    SmallVector<StringRef> windows = getWindows(group);
+    if (options.writesSequences && group.kind.hasUnorderedChannels &&
+        !windows.empty())
+      writeSequenceSpace(builder, symbolTable, space, windows,
+                         options.coefficients);
   }
   return result;
 }

@@ -31,6 +31,7 @@ struct KasExtractPass
     options.flopsRatio = flopsRatio;
     options.minFlopsRatio = minFlopsRatio;
     options.writesProperties = properties;
+    options.writesSequences = sequences;
     if (!(flopsRatio > 0) || !(minFlopsRatio > 0) ||
         !(minFlopsRatio < flopsRatio)) {
       mlir::emitError(getOperation().getLoc())

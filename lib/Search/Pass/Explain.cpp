@@ -132,6 +132,35 @@ static void explainProperties(const SearchProblem &problem, uint64_t expansions,
         reasons);
 }
 
+/// `<k = 3, C = 8>`.
+static std::string describeBinding(const SearchProblem &problem,
+                                   const Binding &binding) {
+  std::string text = "<";
+  for (unsigned symbol = 0; symbol < problem.symbols.size(); ++symbol)
+    text += (symbol ? ", " : "") + problem.symbols.getName(symbol).str() +
+            " = " + std::to_string(binding[symbol]);
+  return text + ">";
+}
+
+/// Bindings without which, one at a time, there are operators. A budget is that
+/// of all layers, and says nothing of one.
+static void explainBindings(const SearchProblem &problem, uint64_t expansions,
+                            std::vector<std::string> &reasons) {
+  SearchProblem unbounded = problem;
+  unbounded.budget = {};
+  if (problem.bindings.size() < 2 || hasOperator(unbounded, expansions))
+    return;
+  for (size_t index = 0; index < problem.bindings.size(); ++index) {
+    SearchProblem variant = unbounded;
+    variant.bindings.erase(variant.bindings.begin() + index);
+    variant.multiplicities.erase(variant.multiplicities.begin() + index);
+    if (hasOperator(variant, expansions))
+      reasons.push_back("binding " +
+                        describeBinding(problem, problem.bindings[index]) +
+                        " excludes every operator: without it there are some");
+  }
+}
+
 std::vector<std::string>
 kas::search::explainEmptySpace(const SearchProblem &problem,
                                uint64_t expansions) {
@@ -143,6 +172,7 @@ kas::search::explainEmptySpace(const SearchProblem &problem,
   explainBudget(problem, expansions, &SearchBudget::maxParams,
                 &GraphCost::params, "parameters", false, reasons);
   explainProperties(problem, expansions, reasons);
+  explainBindings(problem, expansions, reasons);
   explainLimit(problem, expansions, "depth", &SpaceLimits::depth, 8, reasons);
   for (const auto &[name, limit] :
        {std::pair<llvm::StringRef, unsigned SpaceLimits::*>(

@@ -31,6 +31,8 @@ struct ExtractOptions {
   /// Require what the layers see and reach of operators, as the limits `sees`
   /// and `reaches`.
   bool writesProperties = true;
+  /// Write problems of two stages for dense layers with windows, too.
+  bool writesSequences = false;
 };
 
 struct ExtractResult {

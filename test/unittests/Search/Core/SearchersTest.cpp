@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DigitState.h"
-#include "WordState.h"
+#include "WordSequence.h"
 #include "kas/Search/Core/Driver.h"
 #include "kas/Search/Core/MakeSearcher.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -93,8 +93,10 @@ TEST_P(Searchers, ProposeEachCandidateOnce) {
   DigitState digits({4, 5, 3, 1});
   Enumerator enumerator(digits.clone(), {});
   (void)enumerator.run();
+  std::unique_ptr<State> sequences = makeWordSequence();
   std::pair<const State *, uint64_t> spaces[] = {
       {&words, words.getNumCandidates()},
+      {sequences.get(), 220},
       {&digits, enumerator.getTree().getNumSolutions()}};
   for (auto [root, count] : spaces)
     for (bool isFailing : {false, true}) {
