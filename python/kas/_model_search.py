@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from ._errors import need
+from ._errors import Error, need
 
 need("torch", "torch")
 
@@ -32,8 +32,10 @@ from ._module import Binding
 from ._progress import Progress, make_progress
 from ._search import Candidate, Searcher, SearchSpace
 from ._search_outcome import Budget, SearchCallback, SearchOutcome, Trained
+from ._time_plan import TimePlan
 from .evaluate import Data, Recipe, Trainer
 from .evaluate._halving import Bracket, Halving
+from .evaluate._latency import measure_latency, measure_own_latency
 from .evaluate._trainer import summarize
 from .evaluate._workers import Done, Job, Pool
 
@@ -83,11 +85,13 @@ def search(
     position, and those that move data by position.
 
     Candidates come from the engine (`algorithm`, `parameters`, `seed`; docs/guide/searching.md), which minimizes
-    `objective`, a weighted sum of metrics. They are trained by `recipe` under `halving`, each with seed 0, by
-    `workers` processes (as many as cores, or those of `pool`). Afterwards the `final` most accurate are trained whole
-    with `final_seeds` seeds, as is the network itself; `test_accuracy` is measured there only. With `latency` those
-    are also compiled and timed. Trainings that need more than `time_limit` seconds (by default ten times as many CPU
-    seconds as the network itself) or `memory_limit` MiB, or whose loss is no number, are failures.
+    `objective`, a weighted sum of metrics (accuracy, loss, flops, params, flops_ratio, latency_ms). They are trained by
+    `recipe` under `halving`, each with seed 0, by `workers` processes (as many as cores, or those of `pool`).
+    Afterwards the `final` most accurate are trained whole with `final_seeds` seeds, as is the network itself;
+    `test_accuracy` is measured there only. With `latency` those are also compiled and timed; an objective with
+    `latency_ms` has that done with every candidate. Trainings that need more than `time_limit` seconds (by default ten
+    times as many CPU seconds as the network itself) or `memory_limit` MiB, or whose loss is no number, are failures.
+    A budget of time includes the final round, by the times that trainings took so far.
 
     `database` is a file that keeps everything. Ctrl-C ends the search with the outcome so far, and the same call goes
     on (with a larger budget also one that is complete). With one worker and no limit of time, equal calls give equal
@@ -115,6 +119,7 @@ def search(
         settings["translation_equivariant"] = "True"
     if workers is None:
         workers = len(os.sched_getaffinity(0)) if device == "cpu" else 1
+    _check_objective(objective)
     with contextlib.ExitStack() as stack:
         searcher = stack.enter_context(
             Searcher(
@@ -132,8 +137,24 @@ def search(
         run = _Run(trainer, problem, searcher, pool, budget, halving.for_epochs(recipe.epochs), objective, callbacks)
         run.translation_equivariant, run.time_limit = translation_equivariant, time_limit
         run.final, run.final_seeds, run.latency = final, final_seeds, latency
+        run.plan.final, run.plan.final_seeds = final, final_seeds
         run.progress = stack.enter_context(make_progress(progress))
         return run.execute()
+
+
+METRICS = ("accuracy", "loss", "epochs", "train_seconds", "flops", "params", "flops_ratio", "latency_ms")
+"""Of each candidate; `latency_ms` only where the objective has it."""
+
+
+def _get_names(objective: str) -> list[str]:
+    """The metrics that an objective names."""
+    return [name for name in re.findall(r"(?<![\w.])[A-Za-z_]\w*", objective) if name != "pareto"]
+
+
+def _check_objective(objective: str) -> None:
+    for name in _get_names(objective):
+        if name not in METRICS:
+            raise ValueError(f"the objective must be made of {', '.join(METRICS)}, got '{name}'")
 
 
 def _fit_limits(space: SearchSpace, limits: Mapping[str, float | Sequence[str | int] | None]) -> SearchSpace:
@@ -235,6 +256,7 @@ class _Run:
         self.brackets: list[Bracket] = []
         self.epochs = 0.0
         self.exhausted = False
+        self.plan = TimePlan(policy, trainer.recipe.epochs, pool.idle + pool.busy, 0, 1)
         self.final_metrics: dict[int, dict[str, float]] = {}
         self.dense_runs: dict[int, dict[str, float]] = {}
         self._dense_seconds: list[float] = []
@@ -278,7 +300,9 @@ class _Run:
         for seed, values in last.items():
             if "test_accuracy" in values:
                 self.dense_runs[seed] = {name: value for name, (_, value) in values.items()}
-                self._dense_seconds.append(values.get("train_seconds", (0, 0.0))[1])
+                epochs, seconds = values.get("train_seconds", (0, 0.0))
+                self._dense_seconds.append(seconds)
+                self.plan.prior.append((epochs, seconds))
 
     def _record(self, done: Done) -> None:
         if done.metrics is not None:
@@ -315,8 +339,18 @@ class _Run:
             self.dense_runs[done.job.seed] = done.metrics
             self._has_cpu_seconds = done.cpu_seconds is not None
             self._dense_seconds.append(done.seconds if done.cpu_seconds is None else done.cpu_seconds)
+            self.plan.prior.append((int(done.metrics["epochs"]), done.seconds))
 
         self._run_jobs([Job(-1, None, seed, test=True) for seed in seeds], "training the network itself", ended)
+        if (
+            seeds
+            and self.searcher.database is not None
+            and (self.latency or "latency_ms" in _get_names(self.objective))
+        ):
+            latency = measure_own_latency(self.problem)
+            if latency is not None:
+                curve = [(self.trainer.recipe.epochs, "latency_ms", latency)]
+                self.searcher.record_training(-1, seeds[0], curve)
 
     @property
     def dense(self) -> dict[str, float]:
@@ -329,22 +363,27 @@ class _Run:
 
     # The search
 
-    def _reserve(self) -> float:
-        """Seconds that the final trainings may take: a finalist takes as long as the mean candidate."""
-        whole = [
-            r.metrics["train_seconds"] * self.trainer.recipe.epochs / r.metrics["epochs"]
-            for r in self.searcher.results
-            if r.metrics.get("epochs")
-        ]
-        if not whole or not self.final:
-            return 0.0
-        rounds = math.ceil(self.final * self.final_seeds / (self.pool.idle + self.pool.busy))
-        return 1.2 * rounds * statistics.fmean(whole)
+    def _get_seconds_left(self) -> float:
+        """Of the budget, without what the final round takes of those that were trained to the end so far."""
+        if self.budget.seconds is None:
+            return math.inf
+        left = self.budget.seconds - (time.monotonic() - self.start)
+        return left - self.plan.predict_final(self._num_whole())
+
+    def _num_whole(self) -> int:
+        return sum(r.metrics.get("epochs") == self.trainer.recipe.epochs for r in self.searcher.results)
+
+    def _choose_size(self) -> int:
+        """The candidates of the next bracket: fewer where the budget of time has no room for all."""
+        if self.budget.seconds is None:
+            return self.policy.size
+        left = self.budget.seconds - (time.monotonic() - self.start)
+        return self.plan.choose_size(left, self.brackets, self._num_whole())
 
     def _is_over(self) -> bool:
         """No new candidates."""
         budget = self.budget
-        if budget.seconds is not None and time.monotonic() - self.start + self._reserve() >= budget.seconds:
+        if self._choose_size() == 0:
             return True
         if budget.epochs is not None and self.epochs >= budget.epochs:
             return True
@@ -357,7 +396,8 @@ class _Run:
         left = math.inf if self.budget.candidates is None else self.budget.candidates - self._num_candidates()
         chosen: dict[int, Candidate] = {}
         gone: dict[int, tuple[int, float]] = {}
-        while len(chosen) < min(left, self.policy.size - len(gone)):
+        size = self._choose_size()
+        while len(chosen) < min(left, size - len(gone)):
             candidates = self.searcher.ask(1)
             if not candidates:
                 self.exhausted = True
@@ -409,7 +449,7 @@ class _Run:
 
     def _search(self) -> None:
         while True:
-            late = self.budget.seconds is not None and time.monotonic() - self.start >= self.budget.seconds
+            late = self._get_seconds_left() <= 0
             while self.pool.idle and not late:
                 job = self._next_job()
                 if job is None and not self.exhausted and not self._is_over() and len(self.brackets) < 2:
@@ -436,6 +476,7 @@ class _Run:
             bracket.fail(id)
         else:
             before = bracket.outcomes.get(id, {"epochs": 0})["epochs"]
+            self.plan.observe(int(done.metrics["epochs"] - before), done.seconds)
             self.epochs += (done.metrics["epochs"] - before) / self.trainer.recipe.epochs
             bracket.score(id, done.metrics["accuracy"], done.metrics)
         candidates = dict(bracket.candidates)
@@ -443,6 +484,11 @@ class _Run:
         self.brackets = [bracket for bracket in self.brackets if not bracket.is_done]
 
     def _tell(self, candidate: Candidate, metrics: dict[str, float] | None, failure: str | None) -> None:
+        if metrics is not None and "latency_ms" in _get_names(self.objective):
+            try:
+                metrics = {**metrics, "latency_ms": measure_latency(candidate.operator, self.problem)}
+            except Error as error:
+                metrics, failure = None, f"its latency cannot be measured: {error}"
         if metrics is None:
             result = self.searcher.tell(candidate.id, error=failure)
         else:
@@ -482,8 +528,6 @@ class _Run:
         names = ("accuracy", "loss", "test_accuracy")
         metrics = summarize([{name: run[name] for name in names} for run in runs if run is not None])
         if self.latency:
-            from .evaluate._latency import measure_latency
-
             metrics["latency_ms"] = measure_latency(candidate.operator, self.problem)
         self._record_final(candidate.id, {f"final_{name}": value for name, value in metrics.items()}, None, start)
 
