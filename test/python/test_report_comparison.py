@@ -237,3 +237,16 @@ def test_best_of_nothing():
     assert comparison.choose_candidate("-accuracy", {"accuracy": [None]}, "accuracy", ["accuracy"]) is None
     columns = {"accuracy": [0.9, 0.5], "final_accuracy": [None, 0.6]}
     assert comparison.choose_candidate("-accuracy", columns, "accuracy", ["accuracy"]) == 1
+
+
+def test_baseline_of_rungs():
+    """What the evaluator `training` keeps of the network itself: the last epoch, and rungs by their names."""
+    curve = [(2, 9, "accuracy", 0.9), (2, 9, "accuracy_1", 0.5), (2, 9, "accuracy_3", 0.7), (2, 9, "loss", 0.3)]
+    found = comparison.find_baseline("budget {baseline_flops = 7 : i64}", curve, [1, 3, 9])
+    expected = {
+        "flops": 7,
+        "accuracy after 1 epoch": 0.5,
+        "accuracy after 3 epochs": 0.7,
+        "accuracy after 9 epochs": 0.9,
+    }
+    assert expected.items() <= found.items() and "loss after 1 epoch" not in found

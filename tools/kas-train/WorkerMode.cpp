@@ -46,6 +46,9 @@ public:
   Expected<llvm::json::Object> train(const llvm::json::Object &request);
 
 private:
+  /// What a request is for: the network with a candidate, or itself.
+  Expected<OwningOpRef<ModuleOp>>
+  readNetwork(const llvm::json::Object &request);
   Expected<OwningOpRef<ModuleOp>> makeNetwork(StringRef text, bool isSequence);
 
   const TrainSettings &settings;
@@ -127,6 +130,18 @@ Expected<OwningOpRef<ModuleOp>> Worker::makeNetwork(StringRef text,
   return module;
 }
 
+Expected<OwningOpRef<ModuleOp>>
+Worker::readNetwork(const llvm::json::Object &request) {
+  if (request.get("network"))
+    return OwningOpRef<ModuleOp>(network->clone());
+  auto sequence = request.getString("sequence");
+  auto text = sequence ? sequence : request.getString("operator");
+  if (!text)
+    return createStringError(
+        "requires an 'operator', a 'sequence' or a 'network'");
+  return makeNetwork(*text, sequence.has_value());
+}
+
 static Expected<llvm::SmallVector<Milestone>>
 readMilestones(const llvm::json::Object &request) {
   llvm::SmallVector<Milestone> milestones;
@@ -146,14 +161,10 @@ readMilestones(const llvm::json::Object &request) {
 }
 
 Expected<llvm::json::Object> Worker::train(const llvm::json::Object &request) {
-  auto sequence = request.getString("sequence");
-  auto text = sequence ? sequence : request.getString("operator");
-  if (!text)
-    return createStringError("requires an 'operator' or a 'sequence'");
   auto milestones = readMilestones(request);
   if (!milestones)
     return milestones.takeError();
-  auto module = makeNetwork(*text, sequence.has_value());
+  auto module = readNetwork(request);
   if (!module)
     return module.takeError();
   ProgramOptions options = settings.program;

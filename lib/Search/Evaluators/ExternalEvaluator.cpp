@@ -51,9 +51,11 @@ public:
   llvm::StringRef getName() const override { return "external"; }
   bool isDeterministic() const override { return false; }
   Expected<Metrics> evaluate(const Solution &solution) override;
+  Expected<Metrics> evaluateBaseline() override;
 
 private:
-  Expected<std::string> makeRequest(const Solution &solution, uint64_t &id);
+  Expected<Metrics> evaluate(const CandidateText &candidate);
+  std::string makeRequest(const CandidateText &candidate, uint64_t &id);
   Error start(Worker &worker);
   /// One attempt. An error says that the candidate has failed, or that the
   /// worker is lost.
@@ -131,11 +133,8 @@ Error ExternalEvaluator::probe() {
                            settings.command + "' " + reason);
 }
 
-Expected<std::string> ExternalEvaluator::makeRequest(const Solution &solution,
-                                                     uint64_t &id) {
-  Expected<CandidateText> candidate = settings.describe(solution);
-  if (!candidate)
-    return candidate.takeError();
+std::string ExternalEvaluator::makeRequest(const CandidateText &candidate,
+                                           uint64_t &id) {
   std::optional<double> reference;
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -147,21 +146,21 @@ Expected<std::string> ExternalEvaluator::makeRequest(const Solution &solution,
   llvm::json::OStream json(stream);
   json.object([&] {
     json.attribute("id", static_cast<int64_t>(id));
-    json.attribute(candidate->noun, candidate->text);
+    json.attribute(candidate.noun, candidate.text);
     json.attributeArray("bindings", [&] {
-      for (const auto &binding : candidate->bindings)
+      for (const auto &binding : candidate.bindings)
         json.object([&] {
           for (const auto &[name, value] : binding)
             json.attribute(name, value);
         });
     });
     json.attributeArray("multiplicities", [&] {
-      for (int64_t multiplicity : candidate->multiplicities)
+      for (int64_t multiplicity : candidate.multiplicities)
         json.value(multiplicity);
     });
     if (reference)
       json.attribute("reference_ms", *reference);
-    for (auto &[name, value] : candidate->more)
+    for (const auto &[name, value] : candidate.more)
       json.attribute(name, value);
   });
   stream << "\n";
@@ -300,13 +299,24 @@ void ExternalEvaluator::giveBack(std::unique_ptr<Worker> worker) {
 }
 
 Expected<Metrics> ExternalEvaluator::evaluate(const Solution &solution) {
+  Expected<CandidateText> candidate = settings.describe(solution);
+  if (!candidate)
+    return candidate.takeError();
+  return evaluate(*candidate);
+}
+
+Expected<Metrics> ExternalEvaluator::evaluateBaseline() {
+  if (!settings.baseline)
+    return Metrics();
+  return evaluate(*settings.baseline);
+}
+
+Expected<Metrics> ExternalEvaluator::evaluate(const CandidateText &candidate) {
   uint64_t id;
-  Expected<std::string> request = makeRequest(solution, id);
-  if (!request)
-    return request.takeError();
+  std::string request = makeRequest(candidate, id);
   for (unsigned attempt = 0;; ++attempt) {
     std::unique_ptr<Worker> worker = takeWorker();
-    Expected<Metrics> metrics = evaluate(*worker, id, *request);
+    Expected<Metrics> metrics = evaluate(*worker, id, request);
     if (metrics) {
       giveBack(std::move(worker));
       return metrics;

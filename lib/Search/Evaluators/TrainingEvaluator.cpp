@@ -40,6 +40,10 @@ public:
     return workers->evaluate(solution);
   }
 
+  Expected<Metrics> evaluateBaseline() override {
+    return workers->evaluateBaseline();
+  }
+
   void observe(const Metrics &metrics) override { halving->observe(metrics); }
 
 private:
@@ -74,6 +78,16 @@ static llvm::json::Array toJSON(llvm::ArrayRef<Halving::Milestone> milestones) {
     array.push_back(llvm::json::Object{{"epoch", milestone.epoch},
                                        {"accuracy", milestone.accuracy}});
   return array;
+}
+
+/// The network itself, trained to the end, with its accuracy at each rung.
+static CandidateText describeNetwork(llvm::ArrayRef<int64_t> rungs) {
+  llvm::SmallVector<Halving::Milestone> milestones;
+  for (int64_t rung : rungs)
+    milestones.push_back({rung, /*accuracy=*/-1});
+  CandidateText network{"network", "", {}, {}};
+  network.more["milestones"] = toJSON(milestones);
+  return network;
 }
 
 Expected<std::unique_ptr<Evaluator>>
@@ -116,6 +130,7 @@ kas::search::makeTrainingEvaluator(const EvaluatorSettings &settings) {
       text->more["milestones"] = toJSON(shared->getMilestones());
     return text;
   };
+  workers.baseline = describeNetwork(settings.rungs);
   Expected<std::unique_ptr<Evaluator>> evaluator =
       makeExternalEvaluator(workers);
   if (!evaluator)

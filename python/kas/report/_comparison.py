@@ -110,8 +110,9 @@ def find_baseline(space: str, curves: Iterable[Curve], rungs: Sequence[int]) -> 
         if name in ("accuracy", "test_accuracy") and len(values[name, end]) > 1:
             result[f"final_{name}_deviation"] = statistics.stdev(values[name, end].values())
         for rung in rungs:
-            if name in TRAINED and (name, rung) in values:
-                result[name_rung(name, rung)] = statistics.fmean(values[name, rung].values())
+            found = values.get((name, rung)) or values.get((f"{name}_{rung}", end))
+            if name in TRAINED and found:
+                result[name_rung(name, rung)] = statistics.fmean(found.values())
     return {name: value for name, value in result.items() if math.isfinite(value)}
 
 

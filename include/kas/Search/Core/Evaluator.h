@@ -41,6 +41,10 @@ public:
   /// can check. A failure is a result, never the end of a search.
   virtual llvm::Expected<Metrics> evaluate(const Solution &solution) = 0;
 
+  /// The metrics of what candidates are compared with, such as the network
+  /// whose layers they replace; empty where the evaluator knows nothing of it.
+  virtual llvm::Expected<Metrics> evaluateBaseline() { return Metrics(); }
+
   /// Takes note of the metrics of a candidate that all evaluators have
   /// evaluated, in this run of the search or, before its first candidate, in an
   /// earlier one: for evaluators that compare candidates.

@@ -114,6 +114,9 @@ private:
                              EvaluatorMaker make, Evaluators &evaluators);
   Searcher &getSearcher() const;
   llvm::Error takeStoreError();
+  /// Keeps the metrics of what candidates are compared with in the database,
+  /// unless they are there.
+  llvm::Error recordBaseline();
   /// All results by identifier, also those of earlier runs on the database.
   llvm::Expected<std::vector<SearchResult>> search();
   /// Takes a closer look at the best of `results`, which come first then.

@@ -22,7 +22,8 @@ namespace kas::search {
 
 /// A candidate as another process reads it.
 struct CandidateText {
-  /// `operator`, `kernel`, or `function`, which has no bindings.
+  /// `operator`, `kernel`, or `function`, which has no bindings, or `network`,
+  /// which is what the worker has already.
   llvm::StringRef noun;
   /// The IR, a whole file.
   std::string text;
@@ -57,6 +58,9 @@ struct EvaluatorSettings {
   std::string command;
   unsigned workers = 1;
   unsigned retries = 2;
+  /// For `external`: what candidates are compared with, where workers can
+  /// evaluate it.
+  std::optional<CandidateText> baseline = std::nullopt;
   /// For `training`: options of kas-train, and the epochs after which only the
   /// best candidates are trained on.
   std::string training;
