@@ -146,6 +146,8 @@ TrainingProgram::compile(ModuleOp module, StringRef function,
     return numClasses.takeError();
   CPUPipelineOptions pipeline;
   pipeline.threads = options.threads;
+  if (options.winograd)
+    pipeline.algorithm = codegen::ConvolutionAlgorithm::Winograd;
   JITOptions jit;
   jit.cache = options.cache;
   auto step = compileForCPU(*clone, trainStepName, pipeline, jit);

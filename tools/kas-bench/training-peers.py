@@ -7,6 +7,7 @@
     training-peers.py                       all networks, one thread, batch 64
     training-peers.py --filter='^resnet8-'  some of them
     training-peers.py --batch=32 --size=28  other shapes
+    training-peers.py --winograd            convolutions of kas by fewer products
     training-peers.py --memory              the peak of memory, too: each implementation in a process of its own
 
 A step is forward, backward and SGD with Nesterov momentum and weight decay. The networks are residual ones as they
@@ -22,7 +23,6 @@ import argparse
 import copy
 import json
 import re
-import resource
 import subprocess
 import sys
 import time
@@ -85,10 +85,13 @@ NETWORKS = {
 STEP_SIZE, MOMENTUM, WEIGHT_DECAY = 0.1, 0.9, 5e-4
 
 
-def make_kas_step(network: nn.Module, images: torch.Tensor, labels: torch.Tensor):
+def make_kas_step(network: nn.Module, images: torch.Tensor, labels: torch.Tensor, winograd: bool):
     exported = kas.torch.to_mlir(network, images, fold_batch_norms=False)
     options = f"momentum={MOMENTUM} nesterov=1 weight-decay={WEIGHT_DECAY}"
-    step = exported.module.run(f"kas-training-step{{{options}}}").compile("train_step", threads=1)
+    passes = f"kas-training-step{{{options}}}"
+    if winograd:
+        passes += ",kas-attach-cpu-target,kas-winograd{threads=1}"
+    step = exported.module.run(passes).compile("train_step", threads=1)
     values = {name: tensor.detach().numpy().copy() for name, tensor in exported.tensors.items()}
     arguments = [images.numpy(), labels.numpy().astype(numpy.float32), numpy.array(STEP_SIZE, numpy.float32)]
     for name, shape in step.arguments[3:]:
@@ -124,12 +127,14 @@ def make_step(implementation: str, name: str, options: argparse.Namespace):
     images = torch.randn(options.batch, 3, options.size, options.size)
     labels = torch.randint(0, 10, (options.batch,))
     if implementation == "kas":
-        return make_kas_step(network, images, labels)
+        return make_kas_step(network, images, labels, options.winograd)
     return make_torch_step(network, images, labels, implementation == "compiled")
 
 
 def get_peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    """Megabytes. What `getrusage` says begins with the memory of the process that started this one."""
+    with open("/proc/self/status") as status:
+        return int(re.search(r"VmHWM:\s+(\d+)", status.read())[1]) // 1024
 
 
 def measure_times(name: str, options: argparse.Namespace) -> dict:
@@ -161,6 +166,7 @@ def measure_memory(name: str, options: argparse.Namespace) -> dict:
     for kind in options.implementations:
         command = [sys.executable, __file__, f"--worker={kind}", f"--filter=^{name}$"]
         command += [f"--batch={options.batch}", f"--size={options.size}"]
+        command += ["--winograd"] if options.winograd else []
         peaks[kind] = int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return {"peak_mb": peaks}
 
@@ -179,6 +185,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--size", type=int, default=32, help="height and width of the images")
     parser.add_argument("--seconds", type=float, default=20, help="for each network")
+    parser.add_argument("--winograd", action="store_true", help="convolutions of kas by Winograd's algorithm")
     parser.add_argument("--memory", action="store_true", help="measure the peak of memory, too")
     parser.add_argument("--without-compiled", action="store_true", help="leave torch.compile out")
     parser.add_argument("--worker", choices=IMPLEMENTATIONS, help=argparse.SUPPRESS)
@@ -193,6 +200,7 @@ def main() -> None:
             run_worker(options.worker, name, options)
             continue
         result = {"suite": "training-steps", "network": name, "batch": options.batch, "size": options.size}
+        result["winograd"] = options.winograd
         result.update(measure_times(name, options))
         if options.memory:
             result.update(measure_memory(name, options))

@@ -111,6 +111,10 @@ struct Options {
   cl::opt<unsigned> threads{"threads", cl::init(1),
                             cl::desc("Threads of parallel loops (default: 1)"),
                             cl::cat(category)};
+  cl::opt<bool> winograd{
+      "winograd",
+      cl::desc("Convolutions of 3x3 by fewer products, less exactly"),
+      cl::cat(category)};
   cl::opt<std::string> weights{"weights", cl::value_desc("file.npz"),
                                cl::desc("Parameters to begin with, by name"),
                                cl::cat(category)};
@@ -159,6 +163,7 @@ Expected<TrainSettings> Options::get() const {
   step.labelSmoothing = labelSmoothing;
   step.clipNorm = clipNorm;
   settings.program.threads = threads;
+  settings.program.winograd = winograd;
   TrainerOptions &trainer = settings.trainer;
   trainer.epochs = epochs;
   trainer.stepSize = stepSize;

@@ -24,6 +24,9 @@ struct ProgramOptions {
   networks::TrainingStepOptions step;
   /// Threads of parallel loops.
   unsigned threads = 1;
+  /// Convolutions of 3x3 with stride 1 and their gradients by the data by
+  /// Winograd's algorithm where it suits them: faster, but less exact.
+  bool winograd = false;
   /// Not owned; may be null.
   execution::ObjectCache *cache = nullptr;
 };

@@ -38,6 +38,9 @@ struct WinogradConvolution {
 llvm::FailureOr<WinogradConvolution> matchWinograd(ApplyOp apply);
 llvm::FailureOr<WinogradConvolution>
 matchWinograd(mlir::linalg::Conv2DNchwFchwOp op);
+/// The same as one sum of products over images, channels and places in any
+/// order of its loops, as gradients by the data are.
+llvm::FailureOr<WinogradConvolution> matchWinograd(mlir::linalg::GenericOp op);
 
 /// Emits `conv` before `op`, all of whose elements are f32. Returns the
 /// result as a tensor, or null, with operations left over, if the products

@@ -57,7 +57,7 @@ public:
         options(options), target(options.target),
         linesOfTiles(llvm::divideCeil(conv.outHeight, tileOut)),
         columnsOfTiles(llvm::divideCeil(conv.outWidth, tileOut)),
-        numTiles(linesOfTiles * columnsOfTiles),
+        numTiles(linesOfTiles * columnsOfTiles), images(getBlock()),
         lanes(std::max<int64_t>(4, target.getLanes(columnsOfTiles))) {}
 
   Value emit();
@@ -113,6 +113,8 @@ private:
                                      DenseElementsAttr::get(type, exists));
   }
 
+  int64_t getBlock() const;
+  LogicalResult emitBlock(Value weights, Value data, Value output);
   template <size_t rows, size_t columns>
   Vectors transform(const float (&matrix)[rows][columns], ValueRange values);
   template <size_t rows>
@@ -133,7 +135,12 @@ private:
   const WinogradConvolution &conv;
   const ContractionOptions &options;
   ContractionTarget target;
-  int64_t linesOfTiles, columnsOfTiles, numTiles, lanes;
+  int64_t linesOfTiles, columnsOfTiles, numTiles;
+  /// How many images are computed at a time, and the first of them; null if
+  /// that is the first of all.
+  int64_t images;
+  Value firstImage;
+  int64_t lanes;
 };
 
 } // namespace
@@ -191,7 +198,9 @@ Value WinogradEmitter::transformWeights(Value weight) {
   Value row = outer.getInductionVar(), perGroup = constant(conv.outputs);
   Value g = arith::DivUIOp::create(builder, loc, row, perGroup);
   Value k = arith::RemUIOp::create(builder, loc, row, perGroup);
-  loop(conv.inputs, false, [&](Value c) {
+  // LLVM makes vectors along the inputs, so that what is stored lies side by
+  // side: the points of one window are far apart, in few sets of the cache.
+  serialLoop(conv.inputs, /*step=*/1, [&](Value c) {
     auto load = [&](int64_t i, int64_t j) -> Value {
       SmallVector<Value> operands = {g, k, c, constant(i), constant(j)};
       SmallVector<Value> index;
@@ -276,13 +285,32 @@ SmallVector<Value> WinogradEmitter::loadLine(Value flat, Value start,
   return columns;
 }
 
-/// All tiles, of channels of so many elements.
+/// As many images as leave the matrices of their tiles in the cache, if one
+/// thread computes all.
+int64_t WinogradEmitter::getBlock() const {
+  // More than the cache of a core is still faster than all images at once.
+  constexpr int64_t maxBytes = 5 << 19;
+  if (options.threads != 1)
+    return conv.batches;
+  int64_t bytes =
+      4 * numPoints * conv.groups * (conv.inputs + conv.outputs) * numTiles;
+  int64_t block = std::clamp<int64_t>(maxBytes / bytes, 1, conv.batches);
+  while (conv.batches % block != 0)
+    --block;
+  return block;
+}
+
+/// All tiles of a block, of so many channels of each image, which have so many
+/// elements.
 void WinogradEmitter::loopOverTiles(
     int64_t channels, int64_t elements,
     function_ref<void(const TileVector &)> body) {
-  loop(channels, true, [&](Value channel) {
+  Value first = firstImage ? scaled(firstImage, channels * elements) : Value();
+  loop(images * channels, true, [&](Value channel) {
     loop(linesOfTiles, false, [&](Value line) {
       Value channelStart = scaled(channel, elements);
+      if (first)
+        channelStart = add(channelStart, first);
       Value place =
           add(scaled(channel, numTiles), scaled(line, columnsOfTiles));
       for (int64_t tile = 0; tile < columnsOfTiles; tile += lanes) {
@@ -322,8 +350,8 @@ void WinogradEmitter::transformTile(
 /// inputs by tiles.
 void WinogradEmitter::transformData(Value data, Value transformed) {
   Value flat = flatten(data), result = flatten(transformed);
-  int64_t channels = conv.batches * conv.groups * conv.inputs;
-  loopOverTiles(channels, conv.height * conv.width, [&](const TileVector &at) {
+  int64_t perImage = conv.groups * conv.inputs, channels = images * perImage;
+  loopOverTiles(perImage, conv.height * conv.width, [&](const TileVector &at) {
     SmallVector<Vectors> lines;
     for (int64_t i = 0; i < tileIn; ++i) {
       Value number = add(scaled(at.line, tileOut), i - conv.linesBefore);
@@ -384,7 +412,7 @@ void WinogradEmitter::storeLine(Value flat, Value start, int64_t firstTile,
 /// The products of 36 points as tiles of 4x4 outputs.
 void WinogradEmitter::transformBack(Value products, Value output) {
   Value flat = flatten(products), result = flatten(output);
-  int64_t channels = conv.batches * conv.groups * conv.outputs;
+  int64_t perImage = conv.groups * conv.outputs, channels = images * perImage;
   auto load = [&](const TileVector &at, int64_t point) -> Value {
     Value place = add(at.place, point * channels * numTiles);
     if (at.exist)
@@ -393,7 +421,7 @@ void WinogradEmitter::transformBack(Value products, Value output) {
     return vector::LoadOp::create(builder, loc, getType(), flat, place);
   };
   int64_t elements = conv.outHeight * conv.outWidth;
-  loopOverTiles(channels, elements, [&](const TileVector &at) {
+  loopOverTiles(perImage, elements, [&](const TileVector &at) {
     auto element = [&](int64_t i, int64_t j) {
       return load(at, i * tileIn + j);
     };
@@ -418,8 +446,8 @@ LogicalResult WinogradEmitter::multiply(Value weights, Value data,
   };
   Contraction product;
   // Points, batches, groups, outputs, tiles, inputs.
-  for (int64_t extent : {numPoints, conv.batches, conv.groups, conv.outputs,
-                         numTiles, conv.inputs})
+  for (int64_t extent :
+       {numPoints, images, conv.groups, conv.outputs, numTiles, conv.inputs})
     product.loops.push_back({extent, product.loops.size() == 5});
   product.output = dims({0, 1, 2, 3, 4});
   product.inputs = {{weights, dims({0, 2, 3, 5})},
@@ -432,20 +460,35 @@ LogicalResult WinogradEmitter::multiply(Value weights, Value data,
   return emitContraction(builder, loc, *contraction, options, ignore);
 }
 
+LogicalResult WinogradEmitter::emitBlock(Value weights, Value data,
+                                         Value output) {
+  Value transformed =
+      makeBuffer({numPoints, images, conv.groups, conv.inputs, numTiles});
+  Value products =
+      makeBuffer({numPoints, images, conv.groups, conv.outputs, numTiles});
+  transformData(data, transformed);
+  if (failed(multiply(weights, transformed, products)))
+    return failure();
+  transformBack(products, output);
+  return success();
+}
+
 /// The result; null if the products cannot be cut into register tiles.
 Value WinogradEmitter::emit() {
   Value weight = toBuffer(conv.weight), data = toBuffer(conv.data);
   auto outType = cast<RankedTensorType>(op->getResult(0).getType());
   Value output = makeBuffer(outType.getShape());
-  Value transformed =
-      makeBuffer({numPoints, conv.batches, conv.groups, conv.inputs, numTiles});
-  Value products = makeBuffer(
-      {numPoints, conv.batches, conv.groups, conv.outputs, numTiles});
   Value weights = transformWeights(weight);
-  transformData(data, transformed);
-  if (failed(multiply(weights, transformed, products)))
+  LogicalResult emitted = success();
+  if (images == conv.batches)
+    emitted = emitBlock(weights, data, output);
+  else
+    serialLoop(conv.batches, images, [&](Value image) {
+      firstImage = image;
+      emitted = emitBlock(weights, data, output);
+    });
+  if (failed(emitted))
     return Value();
-  transformBack(products, output);
   return bufferization::ToTensorOp::create(builder, loc, outType, output,
                                            /*restrict=*/true,
                                            /*writable=*/true);

@@ -12,7 +12,7 @@
 
 #include "../Emit/Winograd.h"
 #include "../Transforms/PackOperations.h"
-#include "kas/Dialect/Kas/Analysis/Coordinates.h"
+#include "kas/Dialect/Kas/Analysis/Contraction.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace kas;
@@ -144,6 +144,111 @@ FailureOr<WinogradConvolution> kas::codegen::matchWinograd(ApplyOp apply) {
   return result;
 }
 
+namespace {
+
+/// Data without the zeros around it, and how many of them are before it.
+struct Unpadded {
+  Value data;
+  int64_t linesBefore = 0, columnsBefore = 0;
+};
+
+Unpadded getUnpadded(Value data) {
+  auto pad = data.getDefiningOp<tensor::PadOp>();
+  std::optional<SmallVector<int64_t>> zeros;
+  if (pad && pad.getSourceType().hasStaticShape())
+    zeros = getZeros(pad);
+  if (!zeros || (*zeros)[0] != 0 || (*zeros)[1] != 0 ||
+      pad.getSourceType().getShape().take_front(2) !=
+          pad.getResultType().getShape().take_front(2))
+    return {data};
+  return {pad.getSource(), (*zeros)[2], (*zeros)[3]};
+}
+
+/// The convolution of one group of tensors of static shapes.
+FailureOr<WinogradConvolution>
+makeConvolution(Value padded, Value weight, RankedTensorType outType,
+                ArrayRef<AffineExpr> weightIndex) {
+  auto [data, linesBefore, columnsBefore] = getUnpadded(padded);
+  auto type = dyn_cast<RankedTensorType>(data.getType());
+  if (!type || !type.hasStaticShape() || !outType.hasStaticShape() ||
+      !type.getElementType().isF32())
+    return failure();
+  return WinogradConvolution{data,
+                             weight,
+                             type.getDimSize(0),
+                             1,
+                             type.getDimSize(1),
+                             outType.getDimSize(1),
+                             type.getDimSize(2),
+                             type.getDimSize(3),
+                             outType.getDimSize(2),
+                             outType.getDimSize(3),
+                             linesBefore,
+                             columnsBefore,
+                             SmallVector<AffineExpr>(weightIndex)};
+}
+
+/// The other dimension of `expr`, the sum of it and `dim`.
+std::optional<unsigned> getOtherDim(AffineExpr expr, AffineExpr dim) {
+  auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!sum || sum.getKind() != AffineExprKind::Add)
+    return std::nullopt;
+  AffineExpr other = sum.getLHS() == dim ? sum.getRHS() : sum.getLHS();
+  auto found = dyn_cast<AffineDimExpr>(other);
+  if (!found || (sum.getLHS() != dim && sum.getRHS() != dim))
+    return std::nullopt;
+  return found.getPosition();
+}
+
+/// The index of the weight in groups, outputs, inputs, lines and columns of the
+/// window, where the data is input `position` of `op`.
+std::optional<SmallVector<AffineExpr>> matchIndices(linalg::GenericOp op,
+                                                    unsigned position) {
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  AffineMap data = maps[position], weight = maps[1 - position], out = maps[2];
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  if (op.getNumLoops() != 7 || data.getNumResults() != 4 ||
+      weight.getNumResults() != 4 || out.getNumResults() != 4 ||
+      !out.isProjectedPermutation() || !weight.isProjectedPermutation() ||
+      data.getResult(0) != out.getResult(0))
+    return std::nullopt;
+  auto input = dyn_cast<AffineDimExpr>(data.getResult(1));
+  auto line = getOtherDim(data.getResult(2), out.getResult(2));
+  auto column = getOtherDim(data.getResult(3), out.getResult(3));
+  if (!input || !line || !column || ranges[*line] != winogradWindow ||
+      ranges[*column] != winogradWindow)
+    return std::nullopt;
+  MLIRContext *context = op.getContext();
+  SmallVector<AffineExpr> index;
+  for (AffineExpr expr : weight.getResults()) {
+    unsigned at = cast<AffineDimExpr>(expr).getPosition();
+    unsigned meaning = expr == out.getResult(1) ? 1
+                       : expr == input          ? 2
+                       : at == *line            ? 3
+                       : at == *column          ? 4
+                                                : 0;
+    if (meaning == 0)
+      return std::nullopt;
+    index.push_back(getAffineDimExpr(meaning, context));
+  }
+  return index;
+}
+
+} // namespace
+
+FailureOr<WinogradConvolution>
+kas::codegen::matchWinograd(linalg::GenericOp op) {
+  if (!op.hasPureTensorSemantics() || !isSumOfProducts(op) ||
+      op.getNumDpsInputs() != 2)
+    return failure();
+  for (unsigned position : {0, 1})
+    if (auto index = matchIndices(op, position))
+      return makeConvolution(
+          op.getDpsInputs()[position], op.getDpsInputs()[1 - position],
+          cast<RankedTensorType>(op.getResult(0).getType()), *index);
+  return failure();
+}
+
 FailureOr<WinogradConvolution>
 kas::codegen::matchWinograd(linalg::Conv2DNchwFchwOp op) {
   auto isOne = [](DenseIntElementsAttr values) {
@@ -157,36 +262,10 @@ kas::codegen::matchWinograd(linalg::Conv2DNchwFchwOp op) {
       weightType.getDimSize(2) != winogradWindow ||
       weightType.getDimSize(3) != winogradWindow)
     return failure();
-  Value data = op.getInputs()[0];
-  auto outType = cast<RankedTensorType>(op->getResult(0).getType());
-  int64_t before[2] = {0, 0};
-  if (auto pad = data.getDefiningOp<tensor::PadOp>())
-    if (std::optional<SmallVector<int64_t>> zeros = getZeros(pad))
-      if ((*zeros)[0] == 0 && (*zeros)[1] == 0 &&
-          pad.getSourceType().getDimSize(0) == outType.getDimSize(0) &&
-          pad.getSourceType().getDimSize(1) == weightType.getDimSize(1)) {
-        data = pad.getSource();
-        before[0] = (*zeros)[2];
-        before[1] = (*zeros)[3];
-      }
-  auto type = dyn_cast<RankedTensorType>(data.getType());
-  if (!type || !type.hasStaticShape() || !outType.hasStaticShape() ||
-      !type.getElementType().isF32())
-    return failure();
   auto dim = [&](unsigned position) {
     return getAffineDimExpr(position, op.getContext());
   };
-  return WinogradConvolution{data,
-                             op.getInputs()[1],
-                             type.getDimSize(0),
-                             1,
-                             type.getDimSize(1),
-                             weightType.getDimSize(0),
-                             type.getDimSize(2),
-                             type.getDimSize(3),
-                             outType.getDimSize(2),
-                             outType.getDimSize(3),
-                             before[0],
-                             before[1],
-                             {dim(1), dim(2), dim(3), dim(4)}};
+  return makeConvolution(op.getInputs()[0], op.getInputs()[1],
+                         cast<RankedTensorType>(op->getResult(0).getType()),
+                         {dim(1), dim(2), dim(3), dim(4)});
 }

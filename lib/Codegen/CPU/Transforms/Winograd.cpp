@@ -29,12 +29,15 @@ using namespace kas;
 using namespace kas::codegen;
 using namespace mlir;
 
-/// Whether there are enough tiles for vectors of them.
+/// Whether there are enough tiles for vectors of them, and enough products for
+/// each element that is transformed: as measured with 3, 16 and 32 channels.
 static bool isWorthIt(const WinogradConvolution &conv) {
-  constexpr int64_t minTiles = 16;
-  return llvm::divideCeil(conv.outHeight, winogradTile) *
-             llvm::divideCeil(conv.outWidth, winogradTile) >=
-         minTiles;
+  constexpr int64_t minTiles = 16, minProducts = 4;
+  return conv.inputs * conv.outputs >=
+             minProducts * (conv.inputs + conv.outputs) &&
+         llvm::divideCeil(conv.outHeight, winogradTile) *
+                 llvm::divideCeil(conv.outWidth, winogradTile) >=
+             minTiles;
 }
 
 /// Whether all elements are f32: the transforms would lose most of fewer bits.
@@ -52,8 +55,8 @@ struct Winograd : kas::codegen::impl::WinogradBase<Winograd> {
   void runOnOperation() override {
     SmallVector<Operation *> found;
     getOperation().walk([&](Operation *op) {
-      if (isa<ApplyOp, linalg::Conv2DNchwFchwOp>(op) && !getSchedule(op) &&
-          isF32(op))
+      if (isa<ApplyOp, linalg::Conv2DNchwFchwOp, linalg::GenericOp>(op) &&
+          !getSchedule(op) && isF32(op))
         found.push_back(op);
     });
     for (Operation *op : found)
@@ -65,12 +68,14 @@ private:
     FailureOr<WinogradConvolution> conv = failure();
     if (auto apply = dyn_cast<ApplyOp>(op))
       conv = matchWinograd(apply);
+    else if (auto named = dyn_cast<linalg::Conv2DNchwFchwOp>(op))
+      conv = matchWinograd(named);
     else
-      conv = matchWinograd(cast<linalg::Conv2DNchwFchwOp>(op));
+      conv = matchWinograd(cast<linalg::GenericOp>(op));
     bool isTaken = succeeded(conv) && isWorthIt(*conv);
     LDBG() << op->getLoc() << ": "
            << (isTaken           ? "taken"
-               : succeeded(conv) ? "too few tiles"
+               : succeeded(conv) ? "too few tiles or channels"
                                  : "no convolution of 3x3 with stride 1");
     if (!isTaken)
       return;
@@ -90,9 +95,9 @@ private:
                    remark::RemarkOpts::name("Winograd").category(panelRemarks))
         << remark::metric("groups", conv->groups);
     OpBuilder builder(op);
-    if (auto named = dyn_cast<linalg::Conv2DNchwFchwOp>(op)) {
+    if (auto structured = dyn_cast<linalg::LinalgOp>(op)) {
       // What the sums begin with.
-      Value init = named.getOutputs()[0];
+      Value init = structured.getDpsInits()[0];
       auto fill = init.getDefiningOp<linalg::FillOp>();
       if (!fill || !matchPattern(fill.getInputs().front(), m_AnyZeroFloat())) {
         Value empty = tensor::EmptyOp::create(
