@@ -79,6 +79,10 @@ func.func @elementwise(%x: memref<8x16x7x7xf32>, %b: memref<16xf32>, %y: memref<
 // SERIAL:           scf.for {{.*}} to %[[PLACES]]
 // SERIAL-NOT:         scf.for
 // SERIAL:             arith.addf
+// SHARED-LABEL: func.func @sums
+// SHARED:           scf.for {{.*}} to %c49
+// SHARED-NOT:         scf.for
+// SHARED:             arith.addf
 #row = affine_map<(n, c, h, w) -> (n, c)>
 func.func @sums(%x: memref<8x16x7x7xf32>, %y: memref<8x16xf32>, %z: memref<8x16xf32>) {
   linalg.generic {indexing_maps = [#all, #row, #row], iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
@@ -88,6 +92,22 @@ func.func @sums(%x: memref<8x16x7x7xf32>, %y: memref<8x16xf32>, %z: memref<8x16x
     %square = arith.mulf %in, %in : f32
     %0 = arith.addf %squares, %square fastmath<reassoc> : f32
     linalg.yield %sum, %0 : f32, f32
+  }
+  return
+}
+
+// Nine images for three threads: the loops inside need not be left for them.
+// SHARED-LABEL: func.func @balanced
+// SHARED:         scf.parallel (%{{.*}}) = (%{{.*}}) to (%c9)
+// SHARED:           scf.for {{.*}} to %c38416
+// SHARED-NOT:         scf.for
+// SHARED:             arith.addf
+func.func @balanced(%x: memref<9x16x49x49xf32>, %y: memref<9x16x49x49xf32>) {
+  linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x : memref<9x16x49x49xf32>) outs(%y : memref<9x16x49x49xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %sum = arith.addf %in, %in : f32
+    linalg.yield %sum : f32
   }
   return
 }

@@ -84,8 +84,10 @@ bool isCollapsible(linalg::LinalgOp op, unsigned loop) {
 }
 
 /// Makes one loop of neighbours that all operands step through as if they were
-/// one: an image of any width then has whole vectors.
-linalg::LinalgOp collapseLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
+/// one: an image of any width then has whole vectors. `isKept` says which
+/// parallel loops stay as they are.
+linalg::LinalgOp collapseLoops(IRRewriter &rewriter, linalg::LinalgOp op,
+                               llvm::function_ref<bool(unsigned)> isKept) {
   auto isPlain = [&](OpOperand &operand) {
     return op.getMatchingIndexingMap(&operand).isProjectedPermutation() &&
            (isa<MemRefType>(operand.get().getType()) ||
@@ -96,7 +98,7 @@ linalg::LinalgOp collapseLoops(IRRewriter &rewriter, linalg::LinalgOp op) {
     return op;
   SmallVector<ReassociationIndices> groups{{0}};
   for (unsigned loop = 0; loop + 1 < op.getNumLoops(); ++loop)
-    if (isCollapsible(op, loop))
+    if (isCollapsible(op, loop) && !isKept(loop))
       groups.back().push_back(loop + 1);
     else
       groups.push_back({loop + 1});
@@ -241,11 +243,17 @@ struct LinalgToCPULoops
     bool keeps =
         vectorLoop && isUnrolledTooEarly(op.getStaticLoopRanges()[*vectorLoop]);
     op = orderLoops(rewriter, op);
-    // Threads share outer loops, which must be left for them.
-    if (threads == 1)
-      op = collapseLoops(rewriter, op);
     SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
     SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+    // Threads share outer loops, which must be left for them.
+    bool sharesFirst = !ranges.empty() && !ShapedType::isDynamic(ranges[0]) &&
+                       isBalanced(ranges[0], threads);
+    op = collapseLoops(rewriter, op, [&](unsigned loop) {
+      return threads != 1 && kinds[loop] == utils::IteratorType::parallel &&
+             (loop == 0 || !sharesFirst);
+    });
+    kinds = op.getIteratorTypesArray();
+    ranges = op.getStaticLoopRanges();
     int64_t work = getNumIterations(op);
     rewriter.setInsertionPoint(op);
     FailureOr<linalg::LinalgLoops> loops =
