@@ -58,6 +58,7 @@ public:
         linesOfTiles(llvm::divideCeil(conv.outHeight, tileOut)),
         columnsOfTiles(llvm::divideCeil(conv.outWidth, tileOut)),
         numTiles(linesOfTiles * columnsOfTiles), images(getBlock()),
+        joined(numTiles < minColumns ? images : 1),
         lanes(std::max<int64_t>(4, target.getLanes(columnsOfTiles))) {}
 
   Value emit();
@@ -136,9 +137,11 @@ private:
   const ContractionOptions &options;
   ContractionTarget target;
   int64_t linesOfTiles, columnsOfTiles, numTiles;
-  /// How many images are computed at a time, and the first of them; null if
-  /// that is the first of all.
-  int64_t images;
+  /// With fewer tiles, those of several images are columns of one matrix.
+  static constexpr int64_t minColumns = 16;
+  /// How many images are computed at a time, how many of them are in one
+  /// matrix, and the first of them; null if that is the first of all.
+  int64_t images, joined;
   Value firstImage;
   int64_t lanes;
 };
@@ -288,8 +291,10 @@ SmallVector<Value> WinogradEmitter::loadLine(Value flat, Value start,
 /// As many images as leave the matrices of their tiles in the cache, if one
 /// thread computes all.
 int64_t WinogradEmitter::getBlock() const {
-  // More than the cache of a core is still faster than all images at once.
-  constexpr int64_t maxBytes = 5 << 19;
+  // More than the cache of a core is still faster than all images at once, and
+  // the windows are read for each block.
+  int64_t maxBytes = std::max<int64_t>(5 << 19, 4 * numPoints * conv.groups *
+                                                    conv.inputs * conv.outputs);
   if (options.threads != 1)
     return conv.batches;
   int64_t bytes =
@@ -311,8 +316,16 @@ void WinogradEmitter::loopOverTiles(
       Value channelStart = scaled(channel, elements);
       if (first)
         channelStart = add(channelStart, first);
-      Value place =
-          add(scaled(channel, numTiles), scaled(line, columnsOfTiles));
+      Value place = channel;
+      if (joined > 1) {
+        Value perImage = constant(channels);
+        Value image = arith::DivUIOp::create(builder, loc, channel, perImage);
+        place =
+            add(scaled(arith::RemUIOp::create(builder, loc, channel, perImage),
+                       joined),
+                image);
+      }
+      place = add(scaled(place, numTiles), scaled(line, columnsOfTiles));
       for (int64_t tile = 0; tile < columnsOfTiles; tile += lanes) {
         SmallVector<bool> exist(lanes, false);
         int64_t count = std::min(lanes, columnsOfTiles - tile);
@@ -445,9 +458,9 @@ LogicalResult WinogradEmitter::multiply(Value weights, Value data,
     });
   };
   Contraction product;
-  // Points, batches, groups, outputs, tiles, inputs.
-  for (int64_t extent :
-       {numPoints, images, conv.groups, conv.outputs, numTiles, conv.inputs})
+  // Points, images, groups, outputs, tiles, inputs.
+  for (int64_t extent : {numPoints, images / joined, conv.groups, conv.outputs,
+                         joined * numTiles, conv.inputs})
     product.loops.push_back({extent, product.loops.size() == 5});
   product.output = dims({0, 1, 2, 3, 4});
   product.inputs = {{weights, dims({0, 2, 3, 5})},
@@ -462,10 +475,10 @@ LogicalResult WinogradEmitter::multiply(Value weights, Value data,
 
 LogicalResult WinogradEmitter::emitBlock(Value weights, Value data,
                                          Value output) {
-  Value transformed =
-      makeBuffer({numPoints, images, conv.groups, conv.inputs, numTiles});
-  Value products =
-      makeBuffer({numPoints, images, conv.groups, conv.outputs, numTiles});
+  Value transformed = makeBuffer({numPoints, images / joined, conv.groups,
+                                  conv.inputs, joined * numTiles});
+  Value products = makeBuffer({numPoints, images / joined, conv.groups,
+                               conv.outputs, joined * numTiles});
   transformData(data, transformed);
   if (failed(multiply(weights, transformed, products)))
     return failure();

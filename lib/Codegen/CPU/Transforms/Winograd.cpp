@@ -35,7 +35,7 @@ static bool isWorthIt(const WinogradConvolution &conv) {
   constexpr int64_t minTiles = 16, minProducts = 4;
   return conv.inputs * conv.outputs >=
              minProducts * (conv.inputs + conv.outputs) &&
-         llvm::divideCeil(conv.outHeight, winogradTile) *
+         conv.batches * llvm::divideCeil(conv.outHeight, winogradTile) *
                  llvm::divideCeil(conv.outWidth, winogradTile) >=
              minTiles;
 }
