@@ -89,6 +89,7 @@ public:
       items[index] = getItemHash(coord);
       itemSum += items[index];
       bases += isShareableBase(space, coord);
+      canAnyBecomeWindow |= canBecomeWindow(space, coord);
       if (space.options.useTwins)
         for (unsigned other = 0; other < index; ++other)
           if (areTwins(space, live[other], coord))
@@ -98,6 +99,7 @@ public:
     areWeightsComplete = budget.weights == 0;
     // As it is before staleness (see getShapeBudget) is known.
     budget.weights = getNumWeightsLeft();
+    budget.needsMadeWindow = false;
   }
 
   /// Returns true when the visitor wants no more.
@@ -198,15 +200,17 @@ private:
 
   /// The budget of views that are left after a view that makes
   /// `numBases` more coordinates that an unfold could make fresh, and leaves
-  /// a fresh one or not.
-  ShapeBudget spend(uint8_t ShapeBudget::*count, int numBases,
-                    bool isFresh) const {
+  /// a fresh one or not, and one that can be in an unfold or not.
+  ShapeBudget spend(uint8_t ShapeBudget::*count, int numBases, bool isFresh,
+                    bool isInUnfold) const {
     ShapeBudget rest = budget;
     --(rest.*count);
     bool canFreshen =
         rest.merge > 0 || (rest.unfold > 0 && bases + numBases > 0);
     if (space.options.useOrdering && !isFresh && !canFreshen)
       rest.weights = 0;
+    rest.needsMadeWindow = kind >= SplitMove && !isInUnfold &&
+                           !canAnyBecomeWindow && needsMadeWindow(space, rest);
     return rest;
   }
   bool isFresh(const LiveCoord &coord) const {
@@ -250,16 +254,17 @@ private:
     ItemSum sum = itemSum;
     sum -= items[index];
     int numBases = -int(isShareableBase(space, live[index]));
-    bool isAnyFresh = false;
+    bool isAnyFresh = false, isInUnfold = false;
     for (const LiveCoord *made : {result, second}) {
       if (!made)
         continue;
       sum += getItemHash(*made);
       numBases += isShareableBase(space, *made);
       isAnyFresh |= isFresh(*made);
+      isInUnfold |= canBeInUnfold(space, *made);
     }
     return isReachableAfter(code, key, sum,
-                            spend(count, numBases, isAnyFresh)) &&
+                            spend(count, numBases, isAnyFresh, isInUnfold)) &&
            offer(code);
   }
 
@@ -359,7 +364,8 @@ private:
                    int(isShareableBase(space, live[a])) -
                    int(isShareableBase(space, live[b]));
     return isReachableAfter(code, key, sum,
-                            spend(count, numBases, isFresh(result))) &&
+                            spend(count, numBases, isFresh(result),
+                                  canBeInUnfold(space, result))) &&
            offer(code);
   }
 
@@ -551,7 +557,7 @@ private:
   unsigned kind = 0;
   uint32_t first = 0;
   ShapeBudget budget;
-  bool areWeightsComplete = false;
+  bool areWeightsComplete = false, canAnyBecomeWindow = false;
   std::optional<bool> isBudgetMet, isHopeful;
   int bases = 0;
   ItemSum itemSum, items[GraphSpace::maxLive], sharedItems[GraphSpace::maxLive];

@@ -99,6 +99,27 @@ static bool isContractionLeft(const GraphSpace &space,
   });
 }
 
+bool kas::search::needsMadeWindow(const GraphSpace &space,
+                                  const ShapeBudget &budget) {
+  return space.options.useOrdering && space.distance.requiresWindows() &&
+         budget.weights == 0 && budget.merge == 0;
+}
+
+static bool canBeWindow(const GraphSpace &space, const LiveCoord &coord) {
+  const SizeInfo &info = space.sizes[coord.size];
+  return info.isOdd && info.max <= space.problem->limits.window;
+}
+
+bool kas::search::canBeInUnfold(const GraphSpace &space,
+                                const LiveCoord &coord) {
+  return isUnfoldable(coord) || canBeWindow(space, coord);
+}
+
+bool kas::search::canBecomeWindow(const GraphSpace &space,
+                                  const LiveCoord &coord) {
+  return (coord.flags & LiveCoord::HasOutput) && canBeWindow(space, coord);
+}
+
 ShapeBudget kas::search::getShapeBudget(const GraphSpace &space,
                                         const GraphStateData &state) {
   const SpaceLimits &limits = space.problem->limits;
@@ -119,6 +140,13 @@ ShapeBudget kas::search::getShapeBudget(const GraphSpace &space,
       isContractionLeft(space, state, budget)
           ? rest(std::min(limits.weights, GraphSpace::maxWeights), ContractMove)
           : 0;
+  budget.needsMadeWindow =
+      needsMadeWindow(space, budget) &&
+      llvm::none_of(state.getLive(), [&](const LiveCoord &coord) {
+        return canBecomeWindow(space, coord) ||
+               (coord.sinceShared < lastUnfoldKey &&
+                canBeInUnfold(space, coord));
+      });
   return budget;
 }
 

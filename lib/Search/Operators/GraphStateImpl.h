@@ -161,6 +161,9 @@ uint64_t getMoveKey(GraphSpace &space, const GraphStateData &state,
                     unsigned kind, uint32_t code);
 /// The keys of contractions are below this, all others are not.
 constexpr uint64_t firstViewKey = uint64_t(2) << 60;
+/// The keys of splits and what comes after them are not below this, those of
+/// unfolds and what comes before are.
+constexpr uint64_t lastUnfoldKey = uint64_t(SplitMove) << 60;
 
 /// Makes a move that the rules allow; `key` is its key.
 void applyMove(GraphSpace &space, GraphStateData &state, unsigned kind,
@@ -183,6 +186,12 @@ inline bool needsSight(const GraphSpace &space, const LiveCoord &coord) {
 ShapeItem getShapeItem(const GraphSpace &space, const LiveCoord &coord);
 ShapeBudget getShapeBudget(const GraphSpace &space,
                            const GraphStateData &state);
+/// Whether unfolds come too late (O1) once no coordinate that `canBeInUnfold`
+/// is newer than the first move that comes after them in the order, and none
+/// `canBecomeWindow` by a shift: weights and merges make no such one any more.
+bool needsMadeWindow(const GraphSpace &space, const ShapeBudget &budget);
+bool canBeInUnfold(const GraphSpace &space, const LiveCoord &coord);
+bool canBecomeWindow(const GraphSpace &space, const LiveCoord &coord);
 bool isReachable(GraphSpace &space, const GraphStateData &state);
 /// The same, when more reductions may come.
 bool isReachableByReductions(GraphSpace &space, const GraphStateData &state);

@@ -98,8 +98,9 @@ struct ShapePartition {
     bool isHalfUnseeing = false;
     /// The largest window, and the largest that some kept base allows (U2).
     uint8_t window = 0, allowed = 0;
-    /// The product of the factors that no weight indexes.
-    double pooled = 1;
+    /// The product of the factors that no weight indexes, and that of the
+    /// windows.
+    double pooled = 1, windowPoints = 1;
     /// What the last item became, so that equal ones do so in order.
     int8_t last = 0;
     /// An item that is the input dimension as it is.
@@ -138,9 +139,20 @@ struct ShapePartition {
     for (unsigned target = 0; target < numTargets; ++target)
       if (factors[target] == 0 || !lacking[target].isZero())
         return false;
-    return counts.window <= counts.allowed &&
+    return counts.window <= counts.allowed && canMakeWindows(counts) &&
            counts.unseeing + counts.isHalfUnseeing <= counts.seeing &&
            (counts.weights <= counts.dropped || !limits.weightTakes);
+  }
+
+  /// Windows that a split has yet to make have two factors at least, and so has
+  /// each one that a coordinate needs.
+  bool canMakeWindows(const Counts &counts) const {
+    if (!budget.needsMadeWindow || counts.windows == 0)
+      return true;
+    bool isOneWindow = counts.windows < 4;
+    return counts.windows > 1 && 2 * counts.unseeing <= counts.windows &&
+           (!isOneWindow ||
+            counts.windowPoints <= static_cast<double>(limits.window));
   }
 
   bool visit(unsigned index, const Counts &counts) {
@@ -189,6 +201,7 @@ struct ShapePartition {
       ++next.windows;
       next.seeing += !(item.flags & ShapeItem::Unseeing) || canSeeMerged(item);
       next.window = std::max<int64_t>(next.window, info.min);
+      next.windowPoints *= static_cast<double>(info.min);
       allowWindows(item, next);
       return visit(index + 1, next);
     default:
@@ -492,7 +505,7 @@ bool ShapeDistance::canStride(llvm::ArrayRef<ShapeItem> items,
 //===----------------------------------------------------------------------===//
 
 uint64_t ShapeDistance::getKey(uint64_t sum, const ShapeBudget &budget) {
-  uint64_t rest = budget.needsWeight;
+  uint64_t rest = budget.needsWeight | budget.needsMadeWindow << 1;
   // Shifts matter below merges only.
   uint8_t shift = std::min(budget.shift, budget.merge);
   for (uint8_t part : {budget.split, budget.merge, shift, budget.expand,

@@ -131,8 +131,7 @@ void StagedCost::findChoices() {
     for (unsigned b = 0; b < numBindings; ++b)
       points[set * lanes + b] =
           points[(set & (set - 1)) * lanes + b] *
-          static_cast<double>(
-              sizes[nodes[reductions[llvm::countr_zero(set)]].size].values[b]);
+          sizesOf[reductions[llvm::countr_zero(set)] * lanes + b];
 }
 
 bool StagedCost::hasMergedStride() const {
@@ -205,63 +204,80 @@ double StagedCost::findSmallestCut(uint64_t open, unsigned binding,
   return product;
 }
 
-/// Strides make coordinates larger, windows are larger than their base.
-void StagedCost::multiplySmallestCut(unsigned index, double *elements) {
-  if (isMergedStride) {
-    open |= uint64_t(1) << index;
-    return;
-  }
-  if (visited >> index & 1)
-    return;
-  const Node &node = nodes[index];
-  switch (node.kind) {
-  case CoordKind::Split:
-    multiplySmallestCut(node.first, elements);
-    return multiplySmallestCut(node.second, elements);
-  case CoordKind::Shift:
-  case CoordKind::Stride:
-    return multiplySmallestCut(node.first, elements);
-  default:
-    visited |= uint64_t(1) << index;
-    hasCut = true;
-    for (unsigned binding = 0; binding < numBindings; ++binding)
-      elements[binding] *=
-          static_cast<double>(sizes[node.size].values[binding]);
+/// Fills `bottoms`: strides make coordinates larger, windows are larger than
+/// their base.
+void StagedCost::findBottoms() {
+  bottoms.clear();
+  for (auto [index, node] : llvm::enumerate(nodes)) {
+    bool isView = node.kind == CoordKind::Shift ||
+                  node.kind == CoordKind::Stride ||
+                  node.kind == CoordKind::Split;
+    uint64_t bottom = uint64_t(1) << index;
+    if (isView && !isMergedStride) {
+      bottom = bottoms[node.first];
+      if (isBinary(index))
+        bottom |= bottoms[node.second];
+    }
+    bottoms.push_back(bottom);
   }
 }
 
-void StagedCost::multiplyCut(unsigned index, Choice done, double *elements) {
-  if (!(needed[index] & done)) {
+/// By node and binding, what the loops below multiply by.
+void StagedCost::findSizes() {
+  sizesOf.assign(nodes.size() * lanes, 1);
+  for (auto [index, node] : llvm::enumerate(nodes))
+    for (unsigned b = 0; b < numBindings; ++b)
+      sizesOf[index * lanes + b] =
+          static_cast<double>(sizes[node.size].values[b]);
+}
+
+/// The nodes that index what is left when `done` is done; with a merge of a
+/// stride those that are cut below.
+uint64_t StagedCost::getFrontier(Choice done) const {
+  Choice summed = done & ((Choice(1) << numReductions) - 1);
+  // Of the nodes below one. Operands come first.
+  uint64_t below[maxNodes];
+  for (unsigned index = 0; index < nodes.size(); ++index) {
+    if (needed[index] & done) {
+      below[index] = below[nodes[index].first];
+      if (isBinary(index))
+        below[index] |= below[nodes[index].second];
+      continue;
+    }
     // A reduction that is done is used above only.
     bool isDone =
-        nodes[index].kind == CoordKind::Reduce &&
-        (above[index] & done & ((Choice(1) << numReductions) - 1)) != 0;
-    if (!isDone)
-      multiplySmallestCut(index, elements);
-    return;
+        nodes[index].kind == CoordKind::Reduce && (above[index] & summed) != 0;
+    below[index] = isDone ? 0 : bottoms[index];
   }
-  multiplyCut(nodes[index].first, done, elements);
-  if (isBinary(index))
-    multiplyCut(nodes[index].second, done, elements);
+  uint64_t frontier = 0;
+  for (unsigned index : data)
+    if (!(removed >> index & 1) || (needed[index] & done))
+      frontier |= below[index];
+  for (auto [number, weight] : llvm::enumerate(weights))
+    if (done >> (numReductions + number) & 1)
+      for (unsigned index : weight)
+        frontier |= below[index];
+  return frontier;
 }
 
 void StagedCost::computeElements(Choice done, double *elements) {
   startCut(done);
-  hasCut = problem.hasBatch();
   llvm::copy(batch, elements);
-  for (unsigned index : data) {
-    if ((removed >> index & 1) && !(needed[index] & done))
-      hasCut = true;
-    else
-      multiplyCut(index, done, elements);
+  uint64_t frontier = getFrontier(done);
+  if (isMergedStride) {
+    for (unsigned binding = 0; frontier && binding < numBindings; ++binding)
+      elements[binding] *= findSmallestCut(frontier, binding, visited);
+  } else {
+    for (uint64_t rest = frontier; rest; rest &= rest - 1) {
+      const double *factors = &sizesOf[llvm::countr_zero(rest) * lanes];
+      for (unsigned b = 0; b < lanes; ++b)
+        elements[b] *= factors[b];
+    }
   }
-  for (auto [number, weight] : llvm::enumerate(weights))
-    if (done >> (numReductions + number) & 1)
-      for (unsigned index : weight)
-        multiplyCut(index, done, elements);
-  for (unsigned binding = 0; open && binding < numBindings; ++binding)
-    elements[binding] *= findSmallestCut(open, binding, visited);
-  if (hasCut || open)
+  bool isAnyRemoved = llvm::any_of(data, [&](unsigned index) {
+    return (removed >> index & 1) && !(needed[index] & done);
+  });
+  if (frontier || isAnyRemoved || problem.hasBatch())
     return;
   // A scalar is repeated along one coordinate.
   std::fill_n(elements, numBindings, infinite);
@@ -454,6 +470,9 @@ void StagedCost::findStages(unsigned binding,
 
 double StagedCost::computeMacs() {
   isMergedStride = problem.limits.stride > 0 && hasMergedStride();
+  assert(nodes.size() <= maxNodes && "too many nodes");
+  findSizes();
+  findBottoms();
   findDependences();
   findReached();
   findChoices();

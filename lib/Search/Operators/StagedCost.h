@@ -75,6 +75,8 @@ public:
   void findStages(unsigned binding, llvm::SmallVectorImpl<Stage> &stages);
 
 private:
+  /// Sets of nodes are words.
+  static constexpr unsigned maxNodes = 64;
   /// A set of reductions (low bits) and weights (above them) that are done.
   using Choice = uint32_t;
 
@@ -107,8 +109,9 @@ private:
   void cut(unsigned node, unsigned binding);
   void cutBelow(unsigned node, Choice done, unsigned binding);
   void findFrontier(Choice done, unsigned binding, Stage &stage);
-  void multiplyCut(unsigned node, Choice done, double *elements);
-  void multiplySmallestCut(unsigned node, double *elements);
+  void findBottoms();
+  void findSizes();
+  uint64_t getFrontier(Choice done) const;
   bool hasMergedStride() const;
   void startCut(Choice done);
   double findSmallestCut(uint64_t open, unsigned binding, uint64_t &cut) const;
@@ -152,7 +155,10 @@ private:
   /// The sets that may be done, and the reductions that they depend on.
   std::vector<Choice> choices, reachedOf;
   llvm::SmallVector<unsigned, 4> weightOrder;
-  bool hasCut = false;
+  /// By node: the smallest cut of it and what is below, but for merges of
+  /// strides; and its size by binding.
+  llvm::SmallVector<uint64_t, 24> bottoms;
+  std::vector<double> sizesOf;
   /// By index of `choices` and binding; the last of `best` is the whole.
   std::vector<double> best, elementsOf;
   /// By set of reductions and binding: the product of their sizes.

@@ -72,6 +72,9 @@ struct ShapeBudget {
           weights = 0;
   /// At least one more weight is required.
   bool needsWeight = false;
+  /// No unfold of two coordinates that are there can be made any more (O1): its
+  /// window is a split of two at least.
+  bool needsMadeWindow = false;
 };
 
 /// A lower bound on the number of steps from live coordinates to the input

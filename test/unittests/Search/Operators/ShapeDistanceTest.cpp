@@ -184,6 +184,28 @@ TEST_F(ShapeDistanceTest, DimensionsThatMustSeeNeedWindows) {
   EXPECT_EQ(measure({channel, fixed, taken}, budget), 3);
 }
 
+/// After a split (O1) no coordinate that was there is unfolded by another one,
+/// but by a split of two.
+TEST_F(ShapeDistanceTest, WindowsThatAreYetToBeMadeHaveTwoFactors) {
+  ShapeBudget budget = makeBudget(), late = budget;
+  late.needsMadeWindow = true;
+  ShapeItem channel{get("C"), 0}, window{get("k"), 0},
+      base{get("H"), ShapeItem::Unfoldable};
+  EXPECT_EQ(measure({channel, base}, late), 0);
+  EXPECT_EQ(measure({channel, base, window}, late), 99);
+  EXPECT_EQ(measure({channel, base, window, window}, late), 2);
+  // Together they are too large a window.
+  ShapeItem large{get("k**2"), 0};
+  EXPECT_EQ(measure({channel, base, large, large}, budget), 2);
+  EXPECT_EQ(measure({channel, base, large, large}, late), 99);
+  // Two are one window: of two factors that need one each, one has none.
+  distance.requireWindows({1});
+  ShapeItem high{get("H/g"), ShapeItem::Unseeing | ShapeItem::Unfoldable};
+  ShapeItem low{get("g"), ShapeItem::Unseeing | ShapeItem::Unfoldable};
+  EXPECT_EQ(measure({channel, high, low, window, window}, budget), 3);
+  EXPECT_EQ(measure({channel, high, low, window, window}, late), 99);
+}
+
 TEST_F(ShapeDistanceTest, ARequiredWeightCounts) {
   ShapeBudget budget = makeBudget();
   budget.weights = 1;
