@@ -17,7 +17,17 @@ import sys
 import textwrap
 
 PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "reference" / "python.md"
-MODULES = ["kas", "kas.torch", "kas.evaluate", "kas.evaluate.proxies", "kas.report", "kas.distributed", "kas.study"]
+MODULES = [
+    "kas",
+    "kas.torch",
+    "kas.evaluate",
+    "kas.evaluate.proxies",
+    "kas.evaluate.protocol",
+    "kas.evaluate.protocol.statistics",
+    "kas.report",
+    "kas.distributed",
+    "kas.study",
+]
 HEAD = """# Python reference
 
 <!-- Generated from the docstrings by tools/python-reference.py; edit them there. -->

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import pathlib
@@ -162,13 +163,22 @@ def test_unseen_tasks_move_and_turn_the_images():
 # Trainings
 
 
-@needs_data
-@pytest.mark.parametrize("network", protocol.NETWORKS)
-def test_compiled_steps_are_those_of_pytorch(network):
+@pytest.fixture(scope="module")
+def workers():
+    """By backend; loading the data takes longer than their trainings."""
+    if not pathlib.Path(FASHION_MNIST).is_dir():
+        pytest.skip("requires Debian's package dataset-fashion-mnist")
     pytest.importorskip("torch_mlir")
+    first = protocol.Worker(make_small(*ALL))
+    second = copy.copy(first)
+    second.protocol = make_small(*ALL, backend="pytorch")
+    return {"native": first, "pytorch": second}
+
+
+@pytest.mark.parametrize("network", protocol.NETWORKS)
+def test_compiled_steps_are_those_of_pytorch(workers, network):
     losses = {}
-    for backend in ("native", "pytorch"):
-        worker = protocol.Worker(make_small("depthwise-separable-relu", backend=backend, networks=(network,)))
+    for backend, worker in workers.items():
         training, used = worker.start(Job(Point(network, "depthwise-separable-relu", 16), 3, True))
         assert used == backend
         training.advance(1)
@@ -176,20 +186,19 @@ def test_compiled_steps_are_those_of_pytorch(network):
     assert losses["native"] == pytest.approx(losses["pytorch"], rel=1e-3)
 
 
-@needs_data
-@pytest.mark.parametrize("name", [name for name in ALL if name not in ("dense", "depthwise-separable-relu")])
-def test_the_first_step_of_each_contender_is_that_of_pytorch(name):
-    pytest.importorskip("torch_mlir")
-    worker = protocol.Worker(make_small(name))
-    pytorch = protocol.Worker(make_small(name, backend="pytorch"))
+FAST = ("grouped-4-shuffle", "shift-pointwise", "nas-pte-2", "syno-operator-2", "kernel-07923")
+
+
+@pytest.mark.parametrize("name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in ALL])
+def test_the_first_steps_of_each_contender_are_those_of_pytorch(workers, name):
     job = Job(Point("pooled", name, 16), 0, False)
-    training, backend = worker.start(job)
-    assert backend == ("pytorch" if name.startswith("nas-pte") else "native")
-    expected, _ = pytorch.start(job)
+    x, y = workers["native"].data.train[0][:16], workers["native"].data.train[1][:16]
     losses = []
-    for each in (training, expected):
-        x, y = worker.data.train[0][:16], worker.data.train[1][:16]
-        losses.append([each._step(x, y, 1e-3) for _ in range(2)])
+    for backend, worker in workers.items():
+        training, used = worker.start(job)
+        # There is no gradient of a concatenation.
+        assert used == ("pytorch" if name.startswith("nas-pte") else backend)
+        losses.append([training._step(x, y, 1e-3) for _ in range(2)])
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
 

@@ -17,6 +17,24 @@ from typing import NamedTuple
 
 from ..._errors import need
 
+__all__ = [
+    "Deviation",
+    "Difference",
+    "Level",
+    "Measured",
+    "Verdict",
+    "combine",
+    "compare",
+    "compare_all",
+    "correct",
+    "decide",
+    "get_envelope",
+    "get_frontier",
+    "interpolate",
+    "measures_operators",
+    "pool",
+]
+
 CONTROL = 5.0
 """By so many standard errors the control must be below the dense curve."""
 ABOVE = 2.0
