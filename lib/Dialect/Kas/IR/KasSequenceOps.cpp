@@ -66,8 +66,10 @@ static void printSteps(OpAsmPrinter &printer, Operation *,
   printer << ']';
 }
 
-/// `widths {M = [C, 2*C]}`, or nothing.
-static ParseResult parseWidths(OpAsmParser &parser, DictionaryAttr &widths) {
+/// `[relu] widths {M = [C, 2*C]}`, or only the steps.
+static ParseResult parseStepsAndWidths(OpAsmParser &parser,
+                                       DenseI32ArrayAttr &steps,
+                                       DictionaryAttr &widths) {
   NamedAttrList entries;
   auto parseEntry = [&]() -> ParseResult {
     std::string name;
@@ -89,18 +91,22 @@ static ParseResult parseWidths(OpAsmParser &parser, DictionaryAttr &widths) {
     entries.append(name, parser.getBuilder().getArrayAttr(sizes));
     return success();
   };
-  if (succeeded(parser.parseOptionalKeyword("widths")) &&
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseEntry))
+  if (parseSteps(parser, steps) ||
+      (succeeded(parser.parseOptionalKeyword("widths")) &&
+       parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces,
+                                      parseEntry)))
     return failure();
   widths = entries.getDictionary(parser.getContext());
   return success();
 }
 
-static void printWidths(OpAsmPrinter &printer, Operation *,
-                        DictionaryAttr widths) {
+static void printStepsAndWidths(OpAsmPrinter &printer, Operation *op,
+                                DenseI32ArrayAttr steps,
+                                DictionaryAttr widths) {
+  printSteps(printer, op, steps);
   if (widths.empty())
     return;
-  printer << "widths {";
+  printer << " widths {";
   llvm::interleaveComma(widths, printer, [&](NamedAttribute entry) {
     printer.printKeywordOrString(entry.getName());
     printer << " = [";

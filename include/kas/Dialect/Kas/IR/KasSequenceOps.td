@@ -135,8 +135,7 @@ def Kas_SequenceSpaceOp : Kas_Op<"sequence_space", [
     DictionaryAttr:$widths);
   let assemblyFormat = [{
     (custom<Visibility>($sym_visibility)^)? $sym_name `of` $layers $stages
-    `between` custom<Steps>($between) custom<Widths>($widths)
-    attr-dict-with-keyword
+    `between` custom<StepsAndWidths>($between, $widths) attr-dict-with-keyword
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
