@@ -195,8 +195,9 @@ static Tensor evaluate(SequenceOp op, BindingAttr binding,
     Tensor result(reference::getShapes(*concrete).output);
     auto weights = llvm::map_to_vector(
         arguments.take_front(stage.getNumWeights()), toReference);
-    EXPECT_TRUE(mlir::succeeded(reference::evaluateOperator(
-        *concrete, toReference(*data), weights, result.getValues(), emitError)));
+    EXPECT_TRUE(mlir::succeeded(
+        reference::evaluateOperator(*concrete, toReference(*data), weights,
+                                    result.getValues(), emitError)));
     concrete->erase();
     arguments = arguments.drop_front(stage.getNumWeights());
     last = std::move(result);
