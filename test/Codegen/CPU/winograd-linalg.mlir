@@ -60,3 +60,20 @@ func.func @few_channels(%x: tensor<1x3x34x34xf32>, %w: tensor<16x3x3x3xf32>, %in
       ins(%x, %w : tensor<1x3x34x34xf32>, tensor<16x3x3x3xf32>) outs(%init : tensor<1x16x32x32xf32>) -> tensor<1x16x32x32xf32>
   return %y : tensor<1x16x32x32xf32>
 }
+
+// Images of few tiles need more channels, because their vectors are not full.
+// CHECK-LABEL: func.func @few_tiles(
+// CHECK:         linalg.conv_2d_nchw_fchw
+func.func @few_tiles(%x: tensor<64x64x10x10xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<64x64x8x8xf32>) -> tensor<64x64x8x8xf32> {
+  %y = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
+      ins(%x, %w : tensor<64x64x10x10xf32>, tensor<64x64x3x3xf32>) outs(%init : tensor<64x64x8x8xf32>) -> tensor<64x64x8x8xf32>
+  return %y : tensor<64x64x8x8xf32>
+}
+
+// CHECK-LABEL: func.func @many_channels(
+// CHECK-NOT:     linalg.conv_2d_nchw_fchw
+func.func @many_channels(%x: tensor<64x192x10x10xf32>, %w: tensor<192x192x3x3xf32>, %init: tensor<64x192x8x8xf32>) -> tensor<64x192x8x8xf32> {
+  %y = linalg.conv_2d_nchw_fchw {dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}
+      ins(%x, %w : tensor<64x192x10x10xf32>, tensor<192x192x3x3xf32>) outs(%init : tensor<64x192x8x8xf32>) -> tensor<64x192x8x8xf32>
+  return %y : tensor<64x192x8x8xf32>
+}

@@ -30,14 +30,15 @@ using namespace kas::codegen;
 using namespace mlir;
 
 /// Whether there are enough tiles for vectors of them, and enough products for
-/// each element that is transformed: as measured with 3, 16 and 32 channels.
+/// each element that is transformed: more where an image has few tiles, whose
+/// vectors are not full. As measured with 3 to 512 channels.
 static bool isWorthIt(const WinogradConvolution &conv) {
-  constexpr int64_t minTiles = 16, minProducts = 4;
-  return conv.inputs * conv.outputs >=
-             minProducts * (conv.inputs + conv.outputs) &&
-         conv.batches * llvm::divideCeil(conv.outHeight, winogradTile) *
-                 llvm::divideCeil(conv.outWidth, winogradTile) >=
-             minTiles;
+  constexpr int64_t minTiles = 16, minProducts = 4, minProductsOfFew = 96;
+  int64_t numTiles = llvm::divideCeil(conv.outHeight, winogradTile) *
+                     llvm::divideCeil(conv.outWidth, winogradTile);
+  int64_t least = numTiles < minTiles ? minProductsOfFew : minProducts;
+  return conv.batches * numTiles >= minTiles &&
+         conv.inputs * conv.outputs >= least * (conv.inputs + conv.outputs);
 }
 
 /// Whether all elements are f32: the transforms would lose most of fewer bits.
