@@ -66,9 +66,11 @@ public:
                       [](OpBuilder &, Location, ValueRange v) { return v[0]; });
   }
 
-  /// The first place of each sample and channel of `data`.
-  Value getFirstPlaces(Value data) const {
+  /// The place in the middle of each sample and channel of `data`.
+  Value getMiddlePlaces(Value data) const {
     SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0));
+    for (unsigned dimension : places)
+      offsets[dimension] = builder.getIndexAttr(type.getDimSize(dimension) / 2);
     SmallVector<OpFoldResult> steps(type.getRank(), builder.getIndexAttr(1));
     SmallVector<OpFoldResult> sizes(steps);
     ArrayRef<int64_t> shape = type.getShape().take_front(2);
@@ -130,38 +132,38 @@ struct Statistics {
 };
 
 /// Both in one pass over `data`. Of each row the sums of x - x0 and of its
-/// square are taken, where x0 is the row's first element: it is among what is
+/// square are taken, where x0 is the row's middle element: it is among what is
 /// summed, so the row's variance loses few bits, whatever the mean is. Rows are
 /// put together as by Chan, Golub and LeVeque, "Updating Formulae and a
 /// Pairwise Algorithm for Computing Sample Variances", 1979.
 static Statistics emitStatistics(OpBuilder &builder, Location loc, Value data,
                                  double count) {
   ChannelSums sums(builder, loc, cast<RankedTensorType>(data.getType()));
-  Value first = sums.getFirstPlaces(data);
+  Value middle = sums.getMiddlePlaces(data);
   SmallVector<Value> rows = sums.sumPlaces(
-      2, data, first, {},
+      2, data, middle, {},
       [](OpBuilder &builder, Location loc, ValueRange v) -> SmallVector<Value> {
         Value shifted = arith::SubFOp::create(builder, loc, v[0], v[1]);
         return {shifted, multiply(builder, loc, shifted, shifted)};
       });
   double numPlaces = sums.getNumPlaces();
   Value mean = sums.sumSamples(
-      {first, rows[0]}, {},
+      {middle, rows[0]}, {},
       [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
         return arith::AddFOp::create(
             builder, loc, scale(builder, loc, v[0], numPlaces / count),
             scale(builder, loc, v[1], 1 / count));
       });
   Value variance = sums.sumSamples(
-      {first, rows[0], rows[1]}, mean,
+      {middle, rows[0], rows[1]}, mean,
       [&](OpBuilder &builder, Location loc, ValueRange v) -> Value {
         // The row's mean from x0, the sum of squares from there, and how far
         // that is from the mean of all.
-        Value fromFirst = scale(builder, loc, v[1], 1 / numPlaces);
+        Value fromMiddle = scale(builder, loc, v[1], 1 / numPlaces);
         Value within = arith::SubFOp::create(
-            builder, loc, v[2], multiply(builder, loc, v[1], fromFirst));
+            builder, loc, v[2], multiply(builder, loc, v[1], fromMiddle));
         Value apart = arith::SubFOp::create(
-            builder, loc, arith::AddFOp::create(builder, loc, v[0], fromFirst),
+            builder, loc, arith::AddFOp::create(builder, loc, v[0], fromMiddle),
             v[3]);
         Value between = scale(builder, loc,
                               multiply(builder, loc, apart, apart), numPlaces);
