@@ -39,7 +39,9 @@ func.func @f(%x: tensor<{n}x{i}x{h}x{w}xf32>, %w: tensor<{o}x{i}x3x3xf32>, %v: t
 
 
 # Several images at a time, all at once, the last tiles partly outside, and few tiles of each image.
-@pytest.mark.parametrize("n, i, o, h, w", [(12, 16, 16, 32, 32), (3, 8, 24, 17, 30), (1, 32, 16, 14, 14), (9, 192, 192, 7, 8)])
+@pytest.mark.parametrize(
+    "n, i, o, h, w", [(12, 16, 16, 32, 32), (3, 8, 24, 17, 30), (1, 32, 16, 14, 14), (9, 192, 192, 7, 8)]
+)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_agrees_with_sums_of_products(n, i, o, h, w, threads):
     text = NETWORK.format(n=n, i=i, o=o, h=h, w=w, h2=h + 2, w2=w + 2)

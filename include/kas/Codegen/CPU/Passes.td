@@ -228,8 +228,8 @@ def Winograd : Pass<"kas-winograd", "::mlir::ModuleOp"> {
     stride 1, dense or in groups, on an image with or without zeros around it,
     and `linalg.conv_2d_nchw_fchw` or a `linalg.generic` of such a shape, as
     gradients by the data are; f32, of static shape, with at least 16 tiles of 4x4
-    outputs in the batch, and more than a few channels. One thread computes as many images at a
-    time as leave their tiles in the cache. Output: loops that transform tiles of 6x6 of the
+    outputs in the batch, and more than a few channels. One thread computes as many
+    images at a time as leave their tiles in the cache. Output: loops that transform tiles of 6x6 of the
     data, 36 matrix products in register tiles, and loops that transform these
     back to 4x4 outputs: 36 products for 144. The weights are transformed once where
     they are `prepared` ahead.
