@@ -101,7 +101,9 @@ makePredictedSteps(std::shared_ptr<const SequenceProblem> problem) {
     return model.takeError();
   return StepMetrics([problem, target = *target, model = *model](
                          uint32_t variant, size_t stage, SequenceStep step) {
-    if (step == SequenceStep::None)
+    // Normalizations, rectified or not, are computed where the stage before
+    // stores its result; a rectifier alone is a pass of its own.
+    if (step != SequenceStep::Relu)
       return Metrics();
     double time =
         predictPass(*problem->variants[variant].stages[stage], target, model);

@@ -23,8 +23,8 @@ namespace kas::search {
 /// `flops_unprepared`, `training_flops`, `bytes` and `predicted_ms` are sums
 /// over the operators and the steps between them (`getStepCost`; three times
 /// its operations in `training_flops`, its weights in `bytes`, a pass over the
-/// elements in `predicted_ms`). `latency`, `training` and `external` take the
-/// sequence as it is. Others are an error that lists these.
+/// elements for `relu` in `predicted_ms`). `latency`, `training` and `external`
+/// take the sequence as it is. Others are an error that lists these.
 llvm::Expected<std::unique_ptr<Evaluator>>
 makeSequenceEvaluator(llvm::StringRef name, const EvaluatorSettings &settings,
                       std::shared_ptr<const SequenceProblem> problem);
