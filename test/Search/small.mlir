@@ -76,3 +76,15 @@ kas.space @together<M, K, N> [M, N unordered] from [M, K unordered]
     bindings [<M = 8, K = 4, N = 6>]
     limits {depth = 4}
     budget {flops = 383, params = 23}
+
+// -----
+
+// The second layer is too small for windows of the usual ratio.
+// expected-warning @below {{found no operator: the space has none}}
+// expected-note @below {{limit 'sees' excludes every operator: without it there are some}}
+// expected-note @below {{binding <N = 1, C = 8, W = 4, k = 3> excludes every operator: without it there are some}}
+// expected-note @below {{an operator needs occurrences.W = 3, the limit is 0}}
+kas.space @layers<N, C, W | k>
+    [N, C unordered, W] from [N, C unordered, W]
+    bindings [<C = 8, N = 1, W = 12, k = 3>, <C = 8, N = 1, W = 4, k = 3>]
+    limits {depth = 5, weights = 1, sees = ["k"], shift = 0}

@@ -61,10 +61,10 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
 
     The limits ask for properties that the layers have (`properties=false` leaves
     them out): `sees` is the kernel of layers with centred windows without
-    dilation, when all images are larger than it, and `reaches = 2` is written
-    where every output channel is made from every input channel. For images less
-    than twice as large as the kernel `unfold_ratio` is smaller than usual, so that
-    there are such windows.
+    dilation, when all images are larger than it (else a remark names the
+    binding), and `reaches = 2` is written where every output channel is made from
+    every input channel. For images less than twice as large as the kernel
+    `unfold_ratio` is smaller than usual, so that there are such windows.
 
     ```mlir
     kas.space @conv2d<N, Cin, Cout, H, W | k, g>

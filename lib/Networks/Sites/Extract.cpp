@@ -91,15 +91,34 @@ static ArrayAttr getSizes(Builder &builder, ArrayRef<std::string> texts,
       }));
 }
 
+namespace {
 /// The least number of pixels of an image for each point of a window along one
-/// axis, or less.
-static double getLeastRatio(const Group &group, StringRef image,
-                            StringRef window) {
-  double least = std::numeric_limits<double>::infinity();
-  for (auto &[binding, sites] : group.layers)
-    least = std::min(
-        least, static_cast<double>(binding.lookup(image).value_or(1)) /
-                   static_cast<double>(binding.lookup(window).value_or(1)));
+/// axis, or less, and the layers that have it.
+struct LeastRatio {
+  double ratio = std::numeric_limits<double>::infinity();
+  BindingAttr binding;
+  Site *site = nullptr;
+
+  void meet(const Group &group, StringRef image, StringRef window);
+};
+} // namespace
+
+void LeastRatio::meet(const Group &group, StringRef image, StringRef window) {
+  for (auto &[layer, sites] : group.layers) {
+    double next = static_cast<double>(layer.lookup(image).value_or(1)) /
+                  static_cast<double>(layer.lookup(window).value_or(1));
+    if (next < ratio)
+      *this = {next, layer, sites.front()};
+  }
+}
+
+static LeastRatio getLeastRatio(const Group &group,
+                                ArrayRef<StringRef> windows) {
+  LeastRatio least;
+  // Positions come last.
+  for (auto [image, window] : llvm::zip_equal(
+           ArrayRef(group.kind.inputSizes).take_back(windows.size()), windows))
+    least.meet(group, image, window);
   return least;
 }
 
@@ -131,13 +150,15 @@ static void addProperties(Builder &builder, const Group &group,
   SmallVector<StringRef> windows = getWindows(group);
   if (windows.empty())
     return;
-  // Positions come last.
-  double ratio = std::numeric_limits<double>::infinity();
-  for (auto [image, window] : llvm::zip_equal(
-           ArrayRef(group.kind.inputSizes).take_back(windows.size()), windows))
-    ratio = std::min(ratio, getLeastRatio(group, image, window));
-  if (ratio <= 1)
+  LeastRatio least = getLeastRatio(group, windows);
+  double ratio = least.ratio;
+  if (ratio <= 1) {
+    least.site->op.emitRemark()
+        << "limit 'sees' of '@" << group.kind.name
+        << "' is left out: requires images larger than the window, got "
+        << least.binding;
     return;
+  }
   if (ratio < 2)
     limits.append("unfold_ratio",
                   builder.getF64FloatAttr(std::floor(ratio * 100) / 100));
@@ -294,7 +315,7 @@ kas::networks::extractSpaces(ModuleOp module, const ExtractOptions &options) {
     result.spaces.push_back(space);
     SmallVector<StringRef> windows = getWindows(group);
     if (options.writesSequences && group.kind.hasUnorderedChannels &&
-        !windows.empty())
+        !windows.empty() && getLeastRatio(group, windows).ratio > 1)
       writeSequenceSpace(builder, symbolTable, space, windows,
                          options.coefficients);
   }
