@@ -32,8 +32,8 @@ struct OperatorAtBinding {
 };
 
 /// The least milliseconds that each took. They are compiled on all cores, then
-/// run in turn on one, so that what slows the machine down for a while slows all
-/// of them. 0 for one that does not compile.
+/// run in turn on one, so that what slows the machine down for a while slows
+/// all of them. 0 for one that does not compile.
 std::vector<double> timeOperators(mlir::MLIRContext &context,
                                   const search::SearchProblem &problem,
                                   llvm::ArrayRef<OperatorAtBinding> all);
