@@ -76,7 +76,7 @@ class Reader:
 
 
 def describe(node: Any) -> str:
-    """What stands there, for messages."""
+    """A node, for messages."""
     if node.id == "scalar":
         return f"'{node.value}'"
     return (

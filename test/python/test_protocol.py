@@ -22,7 +22,13 @@ pytest.importorskip("scipy")
 from kas import cli, evaluate, study  # noqa: E402
 from kas.evaluate import protocol  # noqa: E402
 from kas.evaluate._data import FASHION_MNIST  # noqa: E402
-from kas.evaluate.protocol import Contender, Job, Point, Store  # noqa: E402
+from kas.evaluate.protocol import (  # noqa: E402
+    Contender,
+    Job,
+    Point,
+    Store,
+    _run,
+)
 from kas.evaluate.protocol import _protocol as implementation  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -233,25 +239,47 @@ def test_no_training_is_repeated(tmp_path):
     store = Store(tmp_path / "store.jsonl")
     small = make_small(reporting=(7, 8))
     records = []
-    protocol.run(small, store, processes=1, progress=lambda record, left: records.append((record["seed"], left)))
+
+    def run(own, progress):
+        protocol.run(own, store, processes=1, niceness=0, progress=progress)
+
+    run(small, lambda record, left: records.append((record["seed"], left)))
     assert records == [(7, 1), (8, 0)]
     before = (tmp_path / "store.jsonl").read_text()
-    protocol.run(small, store, processes=1, progress=lambda *_: pytest.fail("trained again"))
+    run(small, lambda *_: pytest.fail("trained again"))
     assert (tmp_path / "store.jsonl").read_text() == before
     more = dataclasses.replace(small, reporting=(7, 8, 9))
     assert [job.seed for job in protocol.plan(more, store)] == [9]
     # All hours are used up.
-    protocol.run(dataclasses.replace(more, hours=0.0), store, processes=1, progress=lambda *_: pytest.fail("trained"))
+    run(dataclasses.replace(more, hours=0.0), lambda *_: pytest.fail("trained"))
 
 
-def test_a_process_that_dies_is_a_failure(tmp_path):
-    contender = Contender("mine", 'kas.operator @x<N | k>\n"not an operator"')
-    small = make_small()
-    if not pathlib.Path(FASHION_MNIST).is_dir():
-        pytest.skip("requires Debian's package dataset-fashion-mnist")
-    own = dataclasses.replace(small, contenders=(small.contenders[0], contender), reporting=(1,))
-    record = protocol.Worker(own).train(Job(Point("pooled", "mine", 16), 1, True))
-    assert record["failure"]
+@needs_data
+def test_a_process_that_dies_is_a_failure(tmp_path, monkeypatch):
+    def give(process, job):
+        process.job = job
+        process.process.kill()
+
+    monkeypatch.setattr(_run._Process, "give", give)
+    store = Store(tmp_path / "store.jsonl")
+    small = make_small(reporting=(7,))
+    protocol.run(small, store, processes=1, niceness=0)
+    (record,) = store
+    assert record["failure"] == "the process that trained it ended with code -9"
+    assert protocol.plan(small, store) == []
+    assert [job.seed for job in protocol.plan(small, store, retry=True)] == [7]
+
+
+def test_a_text_that_is_no_operator_is_a_failure(workers):
+    contender = Contender("mine", "not an operator")
+    worker = copy.copy(workers["native"])
+    worker.protocol = dataclasses.replace(worker.protocol, contenders=(*worker.protocol.contenders, contender))
+    record = worker.train(Job(Point("pooled", "mine", 16), 0, False))
+    assert "mine" in record["failure"]
+    two = Contender("mine", f"{kas.operator('conv2d')}\n{kas.operator('conv1x1')}", {"k": 3})
+    worker.protocol = dataclasses.replace(worker.protocol, contenders=(*worker.protocol.contenders[:-1], two))
+    record = worker.train(Job(Point("pooled", "mine", 16), 0, False))
+    assert record["failure"] == "requires one operator or kernel in the text of 'mine', got 2"
 
 
 # The protocol
@@ -397,7 +425,8 @@ def write_store(path, own, means):
             record |= {"settings": own.settings(job, "fashion-mnist 00 flip"), "seed": seed, "failure": None}
             record |= {"validation": value, "test": value, "shifted": 50.0, "rotated": 60.0, "parameters": 1000}
             store.add({**record, "cpu_seconds": 10.0, "backend": "native"})
-        record = {"kind": "latency", "network": "pooled", "contender": name, "width": width, "batch": 1}
+        point = Point("pooled", name, width)
+        record = {"kind": "latency", "key": own.latency_key(point), **point._asdict(), "machine": "M", "time": 1}
         store.add({**record, "microseconds": {"kas": latency, "onnxruntime": 2 * latency}, "failures": {}})
     return store
 
@@ -405,7 +434,7 @@ def write_store(path, own, means):
 def make_compared():
     candidate = Contender("found", "text", is_candidate=True)
     contenders = (Contender("dense"), Contender("pointwise"), candidate)
-    return evaluate.Protocol(contenders, widths=(16, 32), reporting=(1, 2, 3, 4))
+    return evaluate.Protocol(contenders, widths=(16, 32), reporting=(11, 12, 13, 14))
 
 
 def test_the_tables_say_what_is_above(tmp_path):
@@ -417,6 +446,7 @@ def test_the_tables_say_what_is_above(tmp_path):
     assert network.measures_operators("test")[0]
     tables = protocol.write_tables([network])
     assert "20 trainings in 0.1 CPU hours." in tables
+    assert "Latencies were measured in 1 run on M." in tables
     assert "The network measures operators: 'pointwise' less the curve of 'dense'" in tables
     # 85 is the dense curve at 20, half of the way from 10 to 40.
     assert "| found | 16 | 20.0 | kas | 1000 | 86.00 ± 0.06 | 86.00 ± 0.06 | 4 | +1.00 |" in tables
@@ -469,7 +499,7 @@ def test_the_figure_is_an_svg_with_all_points(tmp_path):
 
 def test_the_command_writes_the_report(tmp_path, capsys):
     spec = tmp_path / "own.yaml"
-    spec.write_text("contenders: [dense]\nwidths: [16]\nseeds: {reporting: [1]}\n")
+    spec.write_text("contenders: [dense]\nwidths: [16]\nseeds: {reporting: [11]}\n")
     own = protocol.read_protocol(str(spec))
     write_store(tmp_path / "own.jsonl", own, {("dense", 16): (10, 80)})
     page = tmp_path / "page.md"

@@ -9,7 +9,8 @@ import argparse
 import os
 from typing import Any
 
-from . import _latency, _report
+from . import _report
+from ._latency import measure
 from ._protocol import Protocol
 from ._results import read_results
 from ._run import plan, run
@@ -39,10 +40,10 @@ def _time(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> No
     """All points anew where one has no latency: times of one run are compared."""
     points = list(protocol.points())
     known = {record["key"] for record in store if record["kind"] == "latency"}
-    if all(_latency.latency_key(protocol, point, 1) in known for point in points) and not arguments.latency:
+    if all(protocol.latency_key(point) in known for point in points) and not arguments.latency:
         return
     show = None if arguments.quiet else lambda text: print(f"compiled {text}", flush=True)
-    for record in _latency.measure(protocol, points, python=arguments.peers, progress=show):
+    for record in measure(protocol, points, python=arguments.peers, progress=show):
         store.add(record)
 
 

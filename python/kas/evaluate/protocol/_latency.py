@@ -29,8 +29,7 @@ from ..._errors import Error
 from ..._module import Module, Operator
 from .._native import substitute_sites
 from .._trainer import main_space
-from ._protocol import VERSION, Point, Protocol
-from ._store import make_key
+from ._protocol import Point, Protocol
 from ._train import get_form, make_network
 
 IMPLEMENTATIONS = ("kas", "pytorch", "onnxruntime", "openvino")
@@ -170,7 +169,13 @@ def export(protocol: Protocol, point: Point, example: torch.Tensor) -> list[tupl
 
 
 def _compile(
-    protocol: Protocol, point: Point, example: torch.Tensor, names: Sequence[str], peers: Peers | None, folder: str
+    protocol: Protocol,
+    point: Point,
+    example: torch.Tensor,
+    threads: int,
+    names: Sequence[str],
+    peers: Peers | None,
+    folder: str,
 ) -> tuple[dict[str, list[_Timer]], dict[str, str]]:
     """The timers of a point by implementation, and why others failed."""
     timers: dict[str, list[_Timer]] = {}
@@ -188,7 +193,7 @@ def _compile(
     output = (len(example), 10)
     attempt(
         "kas",
-        lambda: [_Kas(module, arrays, output, 1) for module, arrays in export(protocol, point, example)],
+        lambda: [_Kas(module, arrays, output, threads) for module, arrays in export(protocol, point, example)],
     )
     attempt("pytorch", lambda: [_PyTorch(network, example)])
     if peers is not None:
@@ -214,28 +219,29 @@ def measure(
     points: Sequence[Point],
     *,
     batch: int = 1,
+    threads: int = 1,
     names: Sequence[str] = IMPLEMENTATIONS,
     python: str | None = None,
     rounds: int = 20,
     calls: int = 40,
     progress: Callable[[str], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """A record for each point: the least microseconds of each implementation on one thread, and failures.
+    """A record for each point: the least microseconds of each implementation, and failures.
 
     `python` is an interpreter that has PyTorch, ONNX, and ONNX Runtime or OpenVINO, such as the one that
     `tools/kas-bench/peers.py --setup` makes; without one they are left out. All points by all
     implementations are timed in turn, in `rounds` rounds of `calls` calls, so that all see the same machine. Calls of
     kas are made by native code, the others from Python, which costs them a few microseconds.
     """
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
     generator = torch.Generator().manual_seed(0)
     example = torch.randn(batch, 1, 32, 32, generator=generator)
-    peers = Peers(python, 1) if python and any(name in names for name in ("onnxruntime", "openvino")) else None
+    peers = Peers(python, threads) if python and any(name in names for name in ("onnxruntime", "openvino")) else None
     try:
         with tempfile.TemporaryDirectory() as folder:
             ready = []
             for point in points:
-                ready.append(_compile(protocol, point, example, names, peers, folder))
+                ready.append(_compile(protocol, point, example, threads, names, peers, folder))
                 if progress is not None:
                     progress(f"{point.network}, {point.contender}, {point.width}: {', '.join(ready[-1][0])}")
         least: list[dict[str, float]] = [{} for _ in points]
@@ -247,11 +253,11 @@ def measure(
     finally:
         if peers is not None:
             peers.close()
-    run = {"machine": describe_machine(), "batch": batch, "threads": 1, "time": round(time.time())}
+    run = {"machine": describe_machine(), "batch": batch, "threads": threads, "time": round(time.time())}
     return [
         {
             "kind": "latency",
-            "key": latency_key(protocol, point, batch),
+            "key": protocol.latency_key(point, batch, threads),
             **point._asdict(),
             **run,
             "versions": versions,
@@ -260,17 +266,3 @@ def measure(
         }
         for point, row, (_, failures) in zip(points, least, ready)
     ]
-
-
-def latency_key(protocol: Protocol, point: Point, batch: int) -> str:
-    """Of the latency of a point."""
-    return make_key(
-        {
-            "version": VERSION,
-            "network": point.network,
-            "contender": protocol[point.contender].settings,
-            "width": point.width,
-            "batch": batch,
-            "threads": 1,
-        }
-    )

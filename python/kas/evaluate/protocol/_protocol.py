@@ -177,6 +177,11 @@ class Protocol:
         """Of the record of a training."""
         return make_key(self.settings(job, identity))
 
+    def latency_key(self, point: Point, batch: int = 1, threads: int = 1) -> str:
+        """Of the record of a latency."""
+        settings = {"contender": self[point.contender].settings, "network": point.network, "width": point.width}
+        return make_key({"version": VERSION, "batch": batch, "threads": threads, **settings})
+
     def points(self) -> Iterator[Point]:
         """All, in the order of contenders, then networks, then widths."""
         for contender in self.contenders:

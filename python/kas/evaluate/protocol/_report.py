@@ -94,6 +94,15 @@ def _table(network: NetworkResults) -> Iterator[str]:
             yield "| " + " | ".join(_row(network, result, deviations)) + " |"
 
 
+def _say_runs(network: NetworkResults) -> list[str]:
+    """Where latencies were measured: those of one run are compared best."""
+    runs = sorted({result.run for result in network.results.values() if result.run is not None})
+    if not runs:
+        return []
+    machines = sorted({machine for machine, _ in runs})
+    return [f"Latencies were measured in {len(runs)} run{'s' if len(runs) > 1 else ''} on {', '.join(machines)}.", ""]
+
+
 def _say_control(network: NetworkResults) -> str:
     answer = network.measures_operators("test")
     control, dense = network.protocol.control, network.protocol.dense
@@ -103,7 +112,7 @@ def _say_control(network: NetworkResults) -> str:
     ratios = ", ".join(f"{difference.ratio:+.1f} at width {difference.point.width}" for difference in differences)
     if passed:
         return (
-            f"The network measures operators: '{control}' against the curve of '{dense}', in standard errors: {ratios}."
+            f"The network measures operators: '{control}' less the curve of '{dense}', in standard errors: {ratios}."
         )
     return (
         f"The network **does not measure operators**: '{control}' must be {statistics.CONTROL:g} standard errors below "
@@ -142,7 +151,7 @@ def write_tables(networks: Sequence[NetworkResults]) -> str:
                 f" Deviation of a seed, pooled: {deviation.value:.2f} points on the test images "
                 f"({deviation.freedom} degrees of freedom)."
             )
-        lines += ["", _say_control(network), "", *_table(network), ""]
+        lines += ["", *_say_runs(network), _say_control(network), "", *_table(network), ""]
         if verdicts := list(_say_candidates(network)):
             lines += [*verdicts, ""]
         failed = {(r.point.contender, r.point.width): r.failures[-1] for r in network.results.values() if r.failures}

@@ -28,6 +28,8 @@ class Result:
     cpu_seconds: list[float] = field(default_factory=list)
     microseconds: Mapping[str, float] = field(default_factory=dict)
     """By implementation."""
+    run: tuple[str, int] | None = None
+    """The machine and the time of the run that measured them."""
     failures: list[str] = field(default_factory=list)
 
     @property
@@ -107,8 +109,9 @@ def read_results(protocol: Protocol, store: Store) -> list[NetworkResults]:
             results = found if seed in protocol.reporting else chosen if seed in protocol.choosing else None
             if results is not None:
                 _add(results[point], record)
-        elif record["kind"] == "latency" and record["batch"] == 1:
-            found[point].microseconds = chosen[point].microseconds = record["microseconds"]
+        elif record["kind"] == "latency" and record["key"] == protocol.latency_key(point):
+            for result in (found[point], chosen[point]):
+                result.microseconds, result.run = record["microseconds"], (record["machine"], record["time"])
     for point, result in found.items():
         if not result.accuracies:
             found[point] = chosen[point]

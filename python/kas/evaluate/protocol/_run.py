@@ -21,8 +21,9 @@ from ._store import Store
 from ._train import Worker
 
 
-def _work(connection: Any, protocol: Protocol) -> None:
+def _work(connection: Any, protocol: Protocol, niceness: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(niceness)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     worker = Worker(protocol)
@@ -34,9 +35,9 @@ def _work(connection: Any, protocol: Protocol) -> None:
 class _Process:
     """A process that trains, and what it is at."""
 
-    def __init__(self, context: Any, protocol: Protocol):
+    def __init__(self, context: Any, protocol: Protocol, niceness: int):
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs, protocol), daemon=True)
+        self.process = context.Process(target=_work, args=(theirs, protocol, niceness), daemon=True)
         self.process.start()
         theirs.close()
         self.job: Job | None = None
@@ -75,9 +76,10 @@ def run(
     chosen: Sequence[str] = (),
     processes: int | None = None,
     retry: bool = False,
+    niceness: int = 19,
     progress: Callable[[dict[str, Any], int], None] | None = None,
 ) -> None:
-    """Trains what is missing, one process for each core (or `processes`), all at the lowest priority.
+    """Trains what is missing, one process for each core (or `processes`), by default at the lowest priority.
 
     Another run with the same store may be stopped at any time: what ended is kept. `progress` gets each record and the
     number of jobs that are left. Ends without an error when the hours of the protocol are used up.
@@ -85,10 +87,9 @@ def run(
     jobs = plan(protocol, store, chosen, retry)
     identity = identify(protocol.load_data())
     spent = sum(record["cpu_seconds"] for record in store.read_trainings().values())
-    os.nice(19 - os.nice(0))
     context = multiprocessing.get_context("spawn")
     count = min(processes or len(os.sched_getaffinity(0)), max(1, len(jobs)))
-    workers = [_Process(context, protocol) for _ in range(count)]
+    workers = [_Process(context, protocol, niceness) for _ in range(count)]
     jobs.reverse()
     try:
         while jobs or any(worker.job for worker in workers):
@@ -108,7 +109,7 @@ def run(
                 record = worker.take()
                 if record is None:
                     record = _bury(worker, protocol, job, identity)
-                    workers[workers.index(worker)] = _Process(context, protocol)
+                    workers[workers.index(worker)] = _Process(context, protocol, niceness)
                 spent += record["cpu_seconds"]
                 store.add(record)
                 if progress is not None:

@@ -162,7 +162,7 @@ def compare(point: Measured, baseline: str, level: Level, deviation: Deviation) 
 def compare_all(
     points: Iterable[Measured], curves: Mapping[str, Sequence[Measured]], deviation: Deviation
 ) -> list[Difference]:
-    """The points against the envelope, in their order, without those that nothing can be said of."""
+    """The points against the envelope, in their order, without those that nothing is known about."""
     found = []
     for point in points:
         envelope = get_envelope(curves, point.latency)
