@@ -8,8 +8,9 @@ The page docs/guide/discovery.md introduces it.
 
 from . import statistics
 from ._latency import measure
-from ._layers import LAYERS, OPERATORS
-from ._networks import NETWORKS
+from ._layers import LAYERS as LAYERS
+from ._layers import OPERATORS as OPERATORS
+from ._networks import NETWORKS as NETWORKS
 from ._protocol import Contender, Job, Point, Protocol
 from ._report import update_page, write_plot, write_tables
 from ._results import NetworkResults, Result, read_results
@@ -19,9 +20,6 @@ from ._store import Store, StoreError
 from ._train import Worker, make_layer, make_network, make_unseen
 
 __all__ = [
-    "LAYERS",
-    "NETWORKS",
-    "OPERATORS",
     "Contender",
     "Job",
     "NetworkResults",

@@ -111,9 +111,7 @@ def _say_control(network: NetworkResults) -> str:
     passed, differences = answer
     ratios = ", ".join(f"{difference.ratio:+.1f} at width {difference.point.width}" for difference in differences)
     if passed:
-        return (
-            f"The network measures operators: '{control}' less the curve of '{dense}', in standard errors: {ratios}."
-        )
+        return f"The network measures operators: '{control}' less the curve of '{dense}', in standard errors: {ratios}."
     return (
         f"The network **does not measure operators**: '{control}' must be {statistics.CONTROL:g} standard errors below "
         f"the curve of '{dense}', got {ratios}."
