@@ -126,10 +126,14 @@ static Value emitInverseDeviation(OpBuilder &builder, Location loc,
 // Linalg
 //===----------------------------------------------------------------------===//
 
+namespace {
+
 /// What normalizes a batch.
 struct Statistics {
   Value mean, variance;
 };
+
+} // namespace
 
 /// Both in one pass over `data`. Of each row the sums of x - x0 and of its
 /// square are taken, where x0 is the row's middle element: it is among what is
