@@ -15,6 +15,7 @@
 #define KAS_SEARCH_CORE_SEQUENCESTATE_H
 
 #include "kas/Search/Core/State.h"
+#include "llvm/ADT/ArrayRef.h"
 #include <functional>
 #include <string>
 #include <vector>
