@@ -14,7 +14,7 @@ import kas
 CHROMIUM = shutil.which("chromium")
 if CHROMIUM is None:
     pytest.skip("needs chromium (tools/packages.txt)", allow_module_level=True)
-pytest.importorskip("kas.report", reason="needs the extra 'report'")
+report = pytest.importorskip("kas.report", reason="needs the extra 'report'")
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright (python/requirements.txt)")
 
 SPACE = """
@@ -73,6 +73,14 @@ def opened(browser, url, scheme="light", width=1400, ready="html[data-ready=yes]
     assert not complaints
     assert not [one for one in requests if not one.startswith((url.split("#")[0], "data:", "blob:"))]
     context.close()
+
+
+@pytest.fixture(scope="module")
+def page_url(database):
+    """The page of the test file's own fixture `database`."""
+    output = database.with_suffix(".html")
+    report.write(database, output)
+    return output.as_uri()
 
 
 def wait_for_candidate(page, candidate):

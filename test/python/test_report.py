@@ -11,12 +11,12 @@ import subprocess
 import sys
 
 import pytest
-from report_pages import SPACE, browser, fill, opened, proceed, sync_api, wait_for_candidate
+from report_pages import SPACE, browser, fill, opened, page_url, proceed, sync_api, wait_for_candidate
 
 import kas
 from kas import report
 
-__all__ = ["browser"]  # A fixture.
+__all__ = ["browser", "page_url"]  # Fixtures.
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 
@@ -26,13 +26,6 @@ def database(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "search.db"
     fill(path, 60)
     return path
-
-
-@pytest.fixture(scope="module")
-def page_url(database):
-    output = database.with_suffix(".html")
-    report.write(database, output)
-    return output.as_uri()
 
 
 def click_point(page, chart, trace, number):

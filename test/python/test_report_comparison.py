@@ -10,14 +10,14 @@ import sqlite3
 import subprocess
 
 import pytest
-from report_pages import SPACE, browser, opened, sync_api, wait_for_candidate
+from report_pages import SPACE, browser, opened, page_url, sync_api, wait_for_candidate
 
 import kas
 from kas import report
 from kas.report import _comparison as comparison
 from kas.report._command import get_command
 
-__all__ = ["browser"]  # A fixture.
+__all__ = ["browser", "page_url"]  # Fixtures.
 
 # Images that windows of 3x3 fit into.
 LARGE = (
@@ -49,13 +49,6 @@ def database(tmp_path_factory):
         )
         one.record_training(-1, 1, [(9, "accuracy", 0.82), (9, "test_accuracy", 0.8)])
     return path
-
-
-@pytest.fixture(scope="module")
-def page_url(database):
-    output = database.with_suffix(".html")
-    report.write(database, output)
-    return output.as_uri()
 
 
 def get_trace(page, chart, name):
@@ -200,6 +193,38 @@ def test_command_of_model_search():
     compile(text, "<command>", "exec")
     for part in ("data='digits'", "candidates=12", "recipe=Recipe(epochs=3)", "seed=4", "objective='-accuracy'"):
         assert part in text
+
+
+def test_command_of_model_search_again(tmp_path, monkeypatch):
+    """Run as it is written, it gives the same candidates."""
+    pytest.importorskip("torch")
+    from kas import evaluate
+
+    def read(path):
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            return connection.execute("SELECT key, operator FROM candidate ORDER BY id").fetchall()
+
+    first, second = tmp_path / "first.db", tmp_path / "second.db"
+    kas.search(
+        evaluate.DigitsNetwork(8),
+        "digits",
+        kas.Budget(candidates=2),
+        recipe=evaluate.Recipe(epochs=1),
+        halving=kas.Halving.off(),
+        algorithm="random",
+        seed=3,
+        workers=1,
+        final=0,
+        final_seeds=1,
+        progress=False,
+        database=first,
+    )
+    summary = report.Database(first).read_summary()
+    (tmp_path / "space.mlir").write_text(summary["settings"]["space"])
+    monkeypatch.chdir(tmp_path)
+    command = summary["command"].replace("workers=1,", "workers=1, final=0, final_seeds=1, database='second.db',")
+    exec(command, {"model": evaluate.DigitsNetwork(8)})
+    assert len(read(first)) == 2 and read(first) == read(second)
 
 
 def test_command_of_training():

@@ -17,12 +17,12 @@ KAS_BIN.
 """
 
 import argparse
-import gzip
 import json
 import math
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -33,42 +33,11 @@ from torch import nn
 
 import kas.torch
 
-FOLDER = Path("/usr/share/datasets/fashion-mnist")
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from peerbench.fashionmnist import make_network, read_part
+
 BATCH, STEP_SIZE, MOMENTUM, WEIGHT_DECAY, VALIDATION = 64, 0.1, 0.9, 5e-4, 5000
-
-
-class Block(nn.Module):
-    """Two convolutions of 3x3 and what comes past them."""
-
-    def __init__(self, inputs: int, outputs: int, stride: int):
-        super().__init__()
-        self.conv0 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
-        self.norm0 = nn.BatchNorm2d(outputs)
-        self.conv1 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
-        self.norm1 = nn.BatchNorm2d(outputs)
-        self.short = nn.Identity()
-        if inputs != outputs:
-            self.short = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = self.norm1(self.conv1(torch.relu(self.norm0(self.conv0(x)))))
-        return torch.relu(y + self.short(x))
-
-
-def make_network(seed: int) -> nn.Module:
-    torch.manual_seed(seed)
-    layers = [nn.Conv2d(1, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()]
-    layers += [Block(16, 16, 1), Block(16, 32, 2), Block(32, 64, 2)]
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
-
-
-def read_part(part: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """The images (0 to 1) and labels of `train` or `t10k`."""
-    images = gzip.decompress((FOLDER / f"{part}-images-idx3-ubyte.gz").read_bytes())
-    labels = gzip.decompress((FOLDER / f"{part}-labels-idx1-ubyte.gz").read_bytes())
-    pixels = numpy.frombuffer(images, numpy.uint8, offset=16).reshape(-1, 1, 28, 28)
-    classes = numpy.frombuffer(labels, numpy.uint8, offset=8)
-    return torch.from_numpy(pixels.astype(numpy.float32) / 255), torch.from_numpy(classes.astype(numpy.int64))
 
 
 def train_kas(seed: int, options: argparse.Namespace, folder: Path) -> dict:
@@ -147,6 +116,8 @@ def main() -> None:
     if options.seeds < 1 or options.epochs < 1 or not BATCH <= options.limit <= 60000 - VALIDATION:
         parser.error(f"requires 1 <= seeds, {BATCH} <= limit <= {60000 - VALIDATION} and 1 <= epochs")
     torch.set_num_threads(1)
+    # A file that cannot be written is to be known before the first training.
+    options.out.open("a").close()
     setting = {"limit": options.limit, "epochs": options.epochs}
     known = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
     records = []

@@ -16,7 +16,6 @@ Prints a line of JSON for each of both and one with the ratio. It needs PyTorch 
 """
 
 import argparse
-import importlib.util
 import json
 import os
 import resource
@@ -32,16 +31,10 @@ import kas.evaluate
 import kas.torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from peerbench.fashionmnist import make_network, read_part
+
 BATCH, VALIDATION, STEP_SIZE = 64, 5000, 0.1
-
-
-def load_network():
-    """The ResNet-8 of training-accuracy.py, and its data."""
-    path = Path(__file__).resolve().with_name("training-accuracy.py")
-    spec = importlib.util.spec_from_file_location("training_accuracy", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.make_network(0), module.read_part("train"), module.read_part("t10k")
 
 
 def get_cpu_seconds(who: int) -> float:
@@ -93,7 +86,7 @@ def main() -> None:
     if options.candidates < 1 or options.epochs < 1 or not BATCH <= options.limit <= 60000 - VALIDATION:
         parser.error(f"requires 1 <= candidates, 1 <= epochs and {BATCH} <= limit <= {60000 - VALIDATION}")
     torch.set_num_threads(1)
-    network, train_part, test_part = load_network()
+    network, train_part, test_part = make_network(0), read_part("train"), read_part("t10k")
     seconds = {}
     with tempfile.TemporaryDirectory() as folder:
         start = get_cpu_seconds(resource.RUSAGE_CHILDREN)

@@ -13,8 +13,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/Support/Format.h"
-#include <cmath>
 
 using namespace kas;
 using namespace mlir;
@@ -32,16 +30,6 @@ static RankedTensorType getType(OperatorOp op, ArrayRef<SizeAttr> sizes,
   return RankedTensorType::get(shape, elementType);
 }
 
-/// The product of the variances of `op`'s weights is 2 / F, each the same.
-static std::string getInitializer(OperatorOp op, const Binding &binding) {
-  double fanIn = 2 * std::pow(getFanIn(op, binding) / 2,
-                              1.0 / std::max(op.getNumWeights(), 1u));
-  std::string text;
-  llvm::raw_string_ostream(text)
-      << "kaiming(" << llvm::format("%.6g", fanIn) << ")";
-  return text;
-}
-
 static void addWeights(SequenceSignature &signature, unsigned stage,
                        OperatorOp op, const Binding &binding,
                        Type elementType) {
@@ -51,7 +39,7 @@ static void addWeights(SequenceSignature &signature, unsigned stage,
     signature.arguments.push_back(
         {sizes.size() == 1 ? name : name + "." + std::to_string(index),
          getType(op, weight, binding, elementType),
-         getInitializer(op, binding)});
+         getWeightInitializer(op, binding)});
 }
 
 FailureOr<SequenceSignature> kas::getSequenceSignature(SequenceOp op,

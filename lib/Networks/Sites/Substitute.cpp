@@ -18,8 +18,6 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/Format.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace kas;
@@ -299,17 +297,6 @@ BindingAttr Substituter::getApplyBinding(const MarkedSite &marked) {
   return BindingAttr::getNormal(op.getContext(), entries);
 }
 
-/// The text form of an initializer for one of `numWeights` weights.
-static std::string getInitializer(OperatorOp op, const Binding &binding) {
-  // The product of the variances is to be 2 / F, each variance the same.
-  double fanIn = 2 * std::pow(getFanIn(op, binding) / 2,
-                              1.0 / std::max(op.getNumWeights(), 1u));
-  std::string text;
-  llvm::raw_string_ostream(text)
-      << "kaiming(" << llvm::format("%.6g", fanIn) << ")";
-  return text;
-}
-
 SmallVector<NewWeight> Substituter::describeWeights(const Site &site,
                                                     OperatorOp op,
                                                     const Binding &binding) {
@@ -321,7 +308,7 @@ SmallVector<NewWeight> Substituter::describeWeights(const Site &site,
     for (SizeAttr size : sizes)
       shape.push_back(*kas::evaluate(size, symbols, binding));
     weights.push_back({RankedTensorType::get(shape, elementType),
-                       getInitializer(op, binding),
+                       getWeightInitializer(op, binding),
                        {}});
   }
   return weights;

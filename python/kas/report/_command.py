@@ -64,7 +64,7 @@ def _get_model_search(settings: Mapping[str, str], count: int) -> str:
         "workers=1",
     ]
     lines = "".join(f"    {option},\n" for option in options)
-    imports = "from kas.evaluate import Recipe\nfrom kas import Halving\n"
+    imports = "import kas\nfrom kas import Halving\nfrom kas.evaluate import Recipe\n"
     return f"{imports}# model: {settings.get('network', 'the network')}\nkas.search(\n    model,\n{lines})"
 
 

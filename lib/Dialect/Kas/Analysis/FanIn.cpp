@@ -8,6 +8,9 @@
 
 #include "kas/Dialect/Kas/Analysis/FanIn.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace kas;
@@ -60,4 +63,13 @@ double kas::getFanIn(OperatorOp op, const Binding &binding) {
   }
   products = std::min(products, terms);
   return terms * terms / products / (means * means);
+}
+
+std::string kas::getWeightInitializer(OperatorOp op, const Binding &binding) {
+  double fanIn = 2 * std::pow(getFanIn(op, binding) / 2,
+                              1.0 / std::max(op.getNumWeights(), 1u));
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << "kaiming(" << llvm::format("%.6g", fanIn) << ")";
+  return text;
 }

@@ -14,6 +14,7 @@
 #define KAS_DIALECT_KAS_ANALYSIS_FANIN_H
 
 #include "kas/Dialect/Kas/IR/Kas.h"
+#include <string>
 
 namespace kas {
 
@@ -26,6 +27,10 @@ namespace kas {
 /// nearly are, hence F = W * R**2. A mean over M counts 1 / M**2 of a sum; a
 /// maximum counts as one term. `binding` must be legal.
 double getFanIn(OperatorOp op, const Binding &binding);
+
+/// The attribute `kas.init` of each weight of `op`: `kaiming(...)` with the
+/// same variance for all, whose product is 2 / F. `binding` must be legal.
+std::string getWeightInitializer(OperatorOp op, const Binding &binding);
 
 } // namespace kas
 
