@@ -92,7 +92,8 @@ bool kasModuleRunPasses(KasModule *module, const char *pipeline,
                         KasDiagnostics diagnostics);
 
 /// Writes a JSON array of the symbols, each `{"kind": ..., "name": ...}` with
-/// the op's name as kind, such as `kas.operator`.
+/// the op's name as kind, such as `kas.operator`; a `kas.sequence` also has the
+/// arrays `stages` (names of operators) and `between` (steps).
 void kasModuleListSymbols(KasModule *module, KasStream json);
 
 /// Writes the op that is called `name` alone: a space, a kernel, a function.

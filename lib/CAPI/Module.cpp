@@ -8,6 +8,7 @@
 
 #include "Handles.h"
 #include "kas/Conversion/OperatorModule.h"
+#include "kas/Dialect/Kas/IR/KasSequenceOps.h"
 #include "kas/Dialect/Kas/Transforms/Specialize.h"
 #include "kas/InitAll.h"
 #include "mlir/IR/Verifier.h"
@@ -214,6 +215,17 @@ bool kasModuleGetText(KasModule *module, const char *name, KasStream output,
   return true;
 }
 
+static void writeStages(llvm::json::OStream &writer, SequenceOp op) {
+  writer.attributeArray("between", [&] {
+    for (unsigned index : llvm::seq<unsigned>(op.getBetween().size()))
+      writer.value(stringifySequenceStep(op.getStep(index)));
+  });
+  writer.attributeArray("stages", [&] {
+    for (auto stage : op.getStages().getAsRange<FlatSymbolRefAttr>())
+      writer.value(stage.getValue());
+  });
+}
+
 void kasModuleListSymbols(KasModule *module, KasStream json) {
   std::lock_guard<std::mutex> lock(module->mutex);
   CallbackStream stream(json);
@@ -225,6 +237,8 @@ void kasModuleListSymbols(KasModule *module, KasStream json) {
         writer.object([&] {
           writer.attribute("kind", op.getName().getStringRef());
           writer.attribute("name", symbol.getName());
+          if (auto sequence = dyn_cast<SequenceOp>(op))
+            writeStages(writer, sequence);
         });
   });
 }

@@ -32,6 +32,7 @@ from ._module import (
 )
 from ._request import Request
 from ._search import ALGORITHMS, Candidate, Searcher, SearchResult, SearchSpace
+from ._sequence import OperatorSequence
 
 __all__ = [
     "ALGORITHMS",
@@ -49,6 +50,7 @@ __all__ = [
     "Module",
     "Operator",
     "OperatorBuilder",
+    "OperatorSequence",
     "Request",
     "SearchResult",
     "SearchSpace",

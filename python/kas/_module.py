@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ._kernel import Kernel
     from ._search import SearchSpace
+    from ._sequence import OperatorSequence
 
 Binding: TypeAlias = str | Mapping[str, int] | None
 
@@ -39,6 +40,20 @@ def binding_to_text(binding: Binding) -> str:
         if isinstance(value, bool) or not hasattr(value, "__index__"):
             raise TypeError(f"the symbol '{name}' must be bound to an integer, got {value!r}")
     return ",".join(f"{name}={value.__index__()}" for name, value in binding.items())
+
+
+def parse_binding(binding: Binding) -> dict[str, int]:
+    """A binding as a dictionary."""
+    if isinstance(binding, Mapping):
+        binding_to_text(binding)
+        return {name: value.__index__() for name, value in binding.items()}
+    result = {}
+    for entry in filter(None, (part.strip() for part in binding_to_text(binding).split(","))):
+        name, _, value = entry.partition("=")
+        if not value.strip().isdigit():
+            raise ValueError(f"a binding must be text such as 'N=1,C=64', got {binding!r}")
+        result[name.strip()] = int(value)
+    return result
 
 
 class Sizes(TypedDict):
@@ -153,6 +168,14 @@ class Module:
         from ._kernel import Kernel
 
         return {name: Kernel(self, name) for name, kind in self.symbols.items() if kind == "kas.kernel"}
+
+    @property
+    def sequences(self) -> dict[str, OperatorSequence]:
+        """The sequences of operators by name."""
+        from ._sequence import OperatorSequence
+
+        names = [name for name, kind in self.symbols.items() if kind == "kas.sequence"]
+        return {name: OperatorSequence(self, name) for name in names}
 
     @property
     def spaces(self) -> dict[str, SearchSpace]:

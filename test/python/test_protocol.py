@@ -30,6 +30,7 @@ from kas.evaluate.protocol import (  # noqa: E402
     _run,
 )
 from kas.evaluate.protocol import _protocol as implementation  # noqa: E402
+from kas.evaluate.protocol._layers import SEQUENCES  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ALL = [*protocol.LAYERS, *protocol.OPERATORS]
@@ -224,6 +225,23 @@ def test_the_text_of_an_operator_is_a_contender():
     assert record["failure"] == "requires values for k in the binding of 'mine', got none"
 
 
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_the_text_of_a_sequence_is_a_contender(workers, name):
+    mine = Contender("mine", SEQUENCES[name], {"k": 3}, is_candidate=True)
+    records = []
+    for contender, backend in ((mine, "native"), (mine, "pytorch"), (Contender(name), "native")):
+        worker = copy.copy(workers[backend])
+        worker.protocol = make_small(name, backend=backend)
+        worker.protocol = dataclasses.replace(worker.protocol, contenders=(*worker.protocol.contenders[:1], contender))
+        training, used = worker.start(Job(Point("pooled", contender.name, 16), 0, False))
+        assert used == backend
+        x, y = worker.data.train[0][:16], worker.data.train[1][:16]
+        losses = [training._step(x, y, 1e-3) for _ in range(3)]
+        records.append((losses, sum(parameter.numel() for parameter in training.network.parameters())))
+    assert records[0][0] == pytest.approx(records[1][0], rel=1e-3)
+    assert records[0][1] == records[2][1]
+
+
 @needs_data
 def test_test_images_are_for_reporting_alone():
     worker = protocol.Worker(make_small())
@@ -279,7 +297,7 @@ def test_a_text_that_is_no_operator_is_a_failure(workers):
     two = Contender("mine", f"{kas.operator('conv2d')}\n{kas.operator('conv1x1')}", {"k": 3})
     worker.protocol = dataclasses.replace(worker.protocol, contenders=(*worker.protocol.contenders[:-1], two))
     record = worker.train(Job(Point("pooled", "mine", 16), 0, False))
-    assert record["failure"] == "requires one operator or kernel in the text of 'mine', got 2"
+    assert record["failure"] == "requires one operator, sequence or kernel in the text of 'mine', got 2"
 
 
 # The protocol

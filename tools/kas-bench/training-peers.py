@@ -7,7 +7,7 @@
     training-peers.py                       all networks, one thread, batch 64
     training-peers.py --filter='^resnet8-'  some of them
     training-peers.py --batch=32 --size=28  other shapes
-    training-peers.py --winograd            convolutions of kas by fewer products
+    training-peers.py --products            convolutions of kas without Winograd's algorithm
     training-peers.py --memory              the peak of memory, too: each implementation in a process of its own
 
 A step is forward, backward and SGD with Nesterov momentum and weight decay. The networks are residual ones as they
@@ -52,11 +52,11 @@ NETWORKS = {
 STEP_SIZE, MOMENTUM, WEIGHT_DECAY = 0.1, 0.9, 5e-4
 
 
-def make_kas_step(network: nn.Module, images: torch.Tensor, labels: torch.Tensor, winograd: bool):
+def make_kas_step(network: nn.Module, images: torch.Tensor, labels: torch.Tensor, products: bool):
     exported = kas.torch.to_mlir(network, images, fold_batch_norms=False)
     options = f"momentum={MOMENTUM} nesterov=1 weight-decay={WEIGHT_DECAY}"
     passes = f"kas-training-step{{{options}}}"
-    if winograd:
+    if not products:
         passes += ",kas-attach-cpu-target,kas-winograd{threads=1}"
     step = exported.module.run(passes).compile("train_step", threads=1)
     values = {name: tensor.detach().numpy().copy() for name, tensor in exported.tensors.items()}
@@ -94,7 +94,7 @@ def make_step(implementation: str, name: str, options: argparse.Namespace):
     images = torch.randn(options.batch, 3, options.size, options.size)
     labels = torch.randint(0, 10, (options.batch,))
     if implementation == "kas":
-        return make_kas_step(network, images, labels, options.winograd)
+        return make_kas_step(network, images, labels, options.products)
     return make_torch_step(network, images, labels, implementation == "compiled")
 
 
@@ -133,7 +133,7 @@ def measure_memory(name: str, options: argparse.Namespace) -> dict:
     for kind in options.implementations:
         command = [sys.executable, __file__, f"--worker={kind}", f"--filter=^{name}$"]
         command += [f"--batch={options.batch}", f"--size={options.size}"]
-        command += ["--winograd"] if options.winograd else []
+        command += ["--products"] if options.products else []
         peaks[kind] = int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return {"peak_mb": peaks}
 
@@ -152,7 +152,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--size", type=int, default=32, help="height and width of the images")
     parser.add_argument("--seconds", type=float, default=20, help="for each network")
-    parser.add_argument("--winograd", action="store_true", help="convolutions of kas by Winograd's algorithm")
+    parser.add_argument("--products", action="store_true", help="no Winograd")
     parser.add_argument("--memory", action="store_true", help="measure the peak of memory, too")
     parser.add_argument("--without-compiled", action="store_true", help="leave torch.compile out")
     parser.add_argument("--worker", choices=IMPLEMENTATIONS, help=argparse.SUPPRESS)
@@ -167,7 +167,7 @@ def main() -> None:
             run_worker(options.worker, name, options)
             continue
         result = {"suite": "training-steps", "network": name, "batch": options.batch, "size": options.size}
-        result["winograd"] = options.winograd
+        result["winograd"] = not options.products
         result.update(measure_times(name, options))
         if options.memory:
             result.update(measure_memory(name, options))

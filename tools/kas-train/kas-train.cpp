@@ -112,8 +112,9 @@ struct Options {
                             cl::desc("Threads of parallel loops (default: 1)"),
                             cl::cat(category)};
   cl::opt<bool> winograd{
-      "winograd",
-      cl::desc("Convolutions of 3x3 by fewer products, less exactly"),
+      "winograd", cl::init(true),
+      cl::desc("Convolutions of 3x3 by fewer products, less exactly (default: "
+               "true)"),
       cl::cat(category)};
   cl::opt<std::string> weights{"weights", cl::value_desc("file.npz"),
                                cl::desc("Parameters to begin with, by name"),

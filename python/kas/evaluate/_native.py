@@ -21,6 +21,7 @@ import kas.torch
 
 from .._function import Function
 from .._module import Module, Operator
+from .._sequence import OperatorSequence
 from ._data import Data, Split
 from ._training import Recipe, Training, TrainingFailure
 
@@ -54,9 +55,9 @@ def _check(model: nn.Module, data: Data, recipe: Recipe) -> None:
 
 
 def substitute_sites(
-    module: Module, operator: Operator, sites: Sequence[kas.torch.Site], given: dict[str, int]
+    module: Module, operator: Operator | OperatorSequence, sites: Sequence[kas.torch.Site], given: dict[str, int]
 ) -> Module:
-    """The exported network with the operator in the place of the layers."""
+    """The exported network with the operator or sequence in the place of the layers."""
     values = {**sites[0].binding, **given}
     # What differs between layers is a size of their data.
     same = {name: value for name, value in values.items() if all(s.binding.get(name, value) == value for s in sites)}
@@ -65,9 +66,11 @@ def substitute_sites(
     module.run("kas-extract")
     text = str(module).rstrip()
     assert text.endswith("}"), "torch-mlir writes a module with its braces"
-    # Its own name may be that of a space.
-    name = "operator_in_the_network"
-    alone = re.sub(rf"@{re.escape(operator.name)}\b", f"@{name}", str(operator.alone()))
+    # Their own names may be those of spaces.
+    name, alone = "operator_in_the_network", str(operator.alone())
+    parts = operator.operators if isinstance(operator, OperatorSequence) else []
+    for old, new in [(operator.name, name), *((part.name, f"{name}_{i}") for i, part in enumerate(parts))]:
+        alone = re.sub(rf"@{re.escape(old)}(?![\w$.])", f"@{new}", alone)
     network = Module(f"{text[:-1]}{alone}\n}}", "<network>")
     options = f'operator=@{name} space=@{sites[0].space} bind="{binding}"'
     network.run(f"kas-substitute{{{options}}}")
@@ -102,7 +105,7 @@ class _Program:
         model: nn.Module,
         data: Data,
         recipe: Recipe,
-        operator: Operator | None,
+        operator: Operator | OperatorSequence | None,
         sites: Sequence[kas.torch.Site],
         binding: dict[str, int],
     ):
@@ -118,6 +121,8 @@ class _Program:
                 decay = f"kas.weight_decay = {recipe.weight_decay:e} : f64"
                 module = Module(re.sub(r'(kas\.name = "[^"]*")', rf"\1, {decay}", str(module)), "<network>")
             step = module.clone().run(f"kas-training-step{{{_options(recipe)}}}")
+            # Faster, and as accurate after a whole training (docs/reports/training.md).
+            step.run("kas-attach-cpu-target,kas-winograd{threads=1}")
             self.step: Function = step.compile("train_step", threads=1)
             self.forward: Function = module.compile("forward", threads=1)
         except (Error, ValueError) as error:
@@ -138,7 +143,7 @@ class NativeTraining(Training):
         recipe: Recipe,
         seed: int,
         model: nn.Module,
-        operator: Operator | None,
+        operator: Operator | OperatorSequence | None,
         sites: Sequence[kas.torch.Site],
         binding: dict[str, int],
     ):

@@ -14,16 +14,18 @@ from .._errors import need
 
 need("torch", "torch")
 
+from .._module import parse_binding
 from ._export import Exported, to_mlir
 from ._kernels import KernelModule
 from ._modules import KasModule
+from ._sequences import SequenceModule
 from ._sites import Site, Sites, extract, substitute
-from ._sizes import parse_binding
 
 __all__ = [
     "Exported",
     "KasModule",
     "KernelModule",
+    "SequenceModule",
     "Site",
     "Sites",
     "extract",

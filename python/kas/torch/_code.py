@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import torch
 
 from .._errors import Error
-from .._module import binding_to_text
-from ._sizes import find_operator, parse_binding
+from .._module import binding_to_text, parse_binding
+from ._sizes import find_operator
 
 Code: TypeAlias = Callable[..., torch.Tensor]
 

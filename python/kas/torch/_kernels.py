@@ -14,10 +14,9 @@ from torch import nn
 
 from .._function import Function
 from .._kernel import Kernel, KernelShapes
-from .._module import Binding, Module, binding_to_text
+from .._module import Binding, Module, binding_to_text, parse_binding
 from ._apply import call, each_element, map_elements
 from ._modules import ModuleOfParameters, cast_for_autocast
-from ._sizes import parse_binding
 
 # As for operators, the custom ops know kernels by their text, so that an exported graph holds all it needs.
 

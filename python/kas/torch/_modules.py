@@ -13,11 +13,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from .._module import Binding, Operator, binding_to_text
+from .._module import Binding, Operator, binding_to_text, parse_binding
 from ._apply import apply_compiled, is_empty
 from ._code import Code, any_batch_function, exported_function
 from ._effective import EffectiveConvolution, find_effective_convolution
-from ._sizes import fit, parse_binding
+from ._sizes import fit
 
 BACKENDS = ("compiled", "pytorch", "effective", "auto")
 

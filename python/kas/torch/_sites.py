@@ -15,11 +15,12 @@ import torch
 from torch import nn
 
 from .._errors import Error
-from .._module import Binding, Module, Operator
+from .._module import Binding, Module, Operator, parse_binding
 from .._search import SearchSpace
+from .._sequence import OperatorSequence
 from ._layers import NoLayerError, is_layer, write_layer
 from ._modules import KasModule
-from ._sizes import parse_binding
+from ._sequences import SequenceModule
 
 
 class Site(NamedTuple):
@@ -178,7 +179,7 @@ def extract(
     return Sites(module, module.spaces, sites, misses)
 
 
-def _get_binding(operator: Operator, site: Site, given: Mapping[str, int]) -> dict[str, int]:
+def _get_binding(operator: Operator | OperatorSequence, site: Site, given: Mapping[str, int]) -> dict[str, int]:
     """The symbols of the operator at the site: what is given, what the shapes say, what the layer has."""
     primaries, coefficients = operator.symbols
     if unknown := [name for name in given if name not in primaries + coefficients]:
@@ -213,7 +214,9 @@ def _get_binding(operator: Operator, site: Site, given: Mapping[str, int]) -> di
     return binding
 
 
-def _select(operator: Operator, sites: Sites | Sequence[Site], space: str | None) -> tuple[list[Site], bool]:
+def _select(
+    operator: Operator | OperatorSequence, sites: Sites | Sequence[Site], space: str | None
+) -> tuple[list[Site], bool]:
     """The sites to replace, and whether the caller named them."""
     if not isinstance(sites, Sites):
         return list(sites), True
@@ -230,7 +233,7 @@ def _select(operator: Operator, sites: Sites | Sequence[Site], space: str | None
 
 def substitute(
     model: nn.Module,
-    operator: Operator,
+    operator: Operator | OperatorSequence,
     sites: Sites | Sequence[Site] | None = None,
     *,
     example: Any = None,
@@ -242,6 +245,8 @@ def substitute(
 ) -> nn.Module:
     """A copy of the network with the operator in place of layers, as `KasModule`s with new weights.
 
+    Of a `kas.OperatorSequence` they are `SequenceModule`s.
+
     `sites` is what `extract` gave, or a list of some of its sites; without it, it is extracted by `example`. Of all
     sites, those of `space` are replaced; without that, of the space that the operator was found for; or else all that
     it fits. Symbols that the shapes do not say have the values of the layer; `binding` gives others. The bias of a
@@ -249,8 +254,11 @@ def substitute(
 
     Raises `ValueError` when the operator fits no site, or, unless `strict` is false, not all that were named.
     """
-    if not isinstance(operator, Operator):
-        raise TypeError(f"expected a kas.Operator, such as kas.operator('conv2d'), got {type(operator).__name__}")
+    if not isinstance(operator, (Operator, OperatorSequence)):
+        raise TypeError(
+            "expected a kas.Operator, such as kas.operator('conv2d'), or a kas.OperatorSequence, "
+            f"got {type(operator).__name__}"
+        )
     if sites is None:
         if example is None:
             raise TypeError("substitute needs the sites that extract found, or an example to find them by")
@@ -276,18 +284,23 @@ def substitute(
 
 
 def _replace(
-    model: nn.Module, operator: Operator, chosen: dict[str, dict[str, int]], backend: str, threads: int
+    model: nn.Module,
+    operator: Operator | OperatorSequence,
+    chosen: dict[str, dict[str, int]],
+    backend: str,
+    threads: int,
 ) -> nn.Module:
     result = copy.deepcopy(model)
     originals = dict(result.named_modules())
-    replacements: dict[nn.Module, KasModule] = {}
+    replacements: dict[nn.Module, nn.Module] = {}
     for name, values in chosen.items():
         layer = originals[name]
         bias_dim = None if layer.bias is None else (-1 if isinstance(layer, nn.Linear) else 1)
-        module = KasModule(operator, values, backend, threads=threads, bias_dim=bias_dim)
+        made = SequenceModule if isinstance(operator, OperatorSequence) else KasModule
+        module = made(operator, values, backend, threads=threads, bias_dim=bias_dim)  # type: ignore[arg-type]
         module = module.to(layer.weight.device, layer.weight.dtype).train(layer.training)
         if bias_dim is not None:
-            module.bias = layer.bias
+            (module[-1] if isinstance(module, SequenceModule) else module).bias = layer.bias
         replacements[layer] = module
     if result in replacements:
         return replacements[result]

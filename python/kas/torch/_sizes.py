@@ -10,24 +10,10 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from .._module import Binding, Module, Operator, Shapes, binding_to_text
+from .._module import Module, Operator, Shapes, binding_to_text, parse_binding
 
 Extent: TypeAlias = Any
 """An int, or a torch.SymInt while PyTorch traces."""
-
-
-def parse_binding(binding: Binding) -> dict[str, int]:
-    """A binding as a dictionary."""
-    if isinstance(binding, Mapping):
-        binding_to_text(binding)
-        return {name: value.__index__() for name, value in binding.items()}
-    result = {}
-    for entry in filter(None, (part.strip() for part in binding_to_text(binding).split(","))):
-        name, _, value = entry.partition("=")
-        if not value.strip().isdigit():
-            raise ValueError(f"a binding must be text such as 'N=1,C=64', got {binding!r}")
-        result[name.strip()] = int(value)
-    return result
 
 
 # Custom ops know operators by their text, so that an exported graph holds all it needs; here it is parsed once.

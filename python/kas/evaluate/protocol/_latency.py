@@ -26,9 +26,12 @@ from torch import nn
 import kas.torch
 
 from ..._errors import Error
+from ..._kernel import Kernel
 from ..._module import Module, Operator
+from ..._sequence import OperatorSequence
 from .._native import substitute_sites
 from .._trainer import main_space
+from ._layers import SEQUENCES
 from ._protocol import Point, Protocol
 from ._train import get_form, make_network
 
@@ -136,28 +139,50 @@ def _load_peer(peers: Peers, name: str, path: str, batch: int) -> list[_Timer]:
     return [_Peer(peers, name, path, batch)]
 
 
+def _with_operators(module: Module) -> list[Module]:
+    """The network with named operators that compute the same for its layers: those with windows, and more of them.
+
+    The pipeline compiles a layer and an operator in different ways, and which one is faster depends on the sizes.
+    """
+    marked = module.clone().run("kas-extract")
+    windows = [name for name in marked.spaces if name.startswith("conv2d") and not name.endswith("stem")]
+    found = []
+    for spaces in (windows, [*windows, "conv1x1"], list(marked.spaces)):
+        changed = marked.clone()
+        for space in spaces:
+            if space in marked.spaces:
+                changed.run(f"kas-substitute{{same-weights=true space=@{space}}}")
+        found.append(changed.run("kas-specialize,kas-rfactor"))
+    return found
+
+
 def export(protocol: Protocol, point: Point, example: torch.Tensor) -> list[tuple[Module, list[numpy.ndarray]]]:
     """The network as MLIR with its arguments, batch norms folded.
 
-    As it is written, and for an operator also with the operator in the place of the dense layers.
+    As it is written; a network made by hand also with named operators that compute the same for its layers, one with
+    an operator or a sequence also with that in the place of the dense layers.
     """
     contender = protocol[point.contender]
     batch = len(example)
     network = make_network(point.network, point.width, contender, batch).eval()
     form = get_form(contender)
     found = []
-    if form is None or isinstance(form, Operator):
+    if not isinstance(form, Kernel):
         exported = kas.torch.to_mlir(network, example, fold_batch_norms=form is None)
         arrays = [tensor.detach().numpy() for tensor in (example, *exported.tensors.values())]
         found.append((exported.module, arrays))
-    if isinstance(form, Operator):
+        if form is None:
+            # What an operator that was found may gain by, the same layer made by hand has to have as well.
+            found += [(module, arrays) for module in _with_operators(exported.module)]
+    binding = dict(contender.settings.get("binding", {}))
+    if contender.settings.get("layer") in SEQUENCES:
+        form, binding = next(iter(Module(SEQUENCES[contender.name]).sequences.values())), {"k": 3}
+    if isinstance(form, (Operator, OperatorSequence)):
         dense = make_network(point.network, point.width, protocol[protocol.dense], batch).eval()
         sites = kas.torch.extract(dense, example)
         space = main_space(sites)
         replaced = [site for site in sites.sites.values() if site.space == space]
-        module = substitute_sites(
-            kas.torch.to_mlir(dense, example).module, form, replaced, dict(contender.settings["binding"])
-        )
+        module = substitute_sites(kas.torch.to_mlir(dense, example).module, form, replaced, binding)
         module.run("kas-specialize,kas-rfactor")
         shapes = [shape for _, shape in module.clone().compile("forward", threads=1).arguments]
         generator = numpy.random.default_rng(0)

@@ -135,6 +135,31 @@ LAYERS: Mapping[str, Layer] = {
 }
 """By name; `pointwise` sees no neighbours, it is the control."""
 
+_SEPARABLE = """
+kas.operator @depthwise<N, Cin, H, W | k>(%n: N, %o: Cin, %h: H, %w: W) from [N, Cin, H, W] {
+  %i = kas.reduce sum : k
+  %j = kas.reduce sum : k
+  %o_d, %o_w = kas.share %o : Cin
+  %i_d, %i_w = kas.share %i : k
+  %j_d, %j_w = kas.share %j : k
+  %x = kas.unfold %h, %i_d : H, k
+  %y = kas.unfold %w, %j_d : W, k
+  kas.yield data(%n, %o_d, %x, %y) weight(%o_w, %i_w, %j_w)
+}
+kas.operator @pointwise<N, Cin, Cout, H, W>(%n: N, %o: Cout, %h: H, %w: W) from [N, Cin, H, W] {
+  %c = kas.reduce sum : Cin
+  %c_d, %c_w = kas.share %c : Cin
+  kas.yield data(%n, %c_d, %h, %w) weight(%o, %c_w)
+}
+kas.sequence @separable [@depthwise, @pointwise] between [STEP]
+"""
+
+SEQUENCES: Mapping[str, str] = {
+    "depthwise-separable": _SEPARABLE.replace("STEP", "none"),
+    "depthwise-separable-relu": _SEPARABLE.replace("STEP", "normalize_relu"),
+}
+"""Layers made by hand as the sequences that a search would find, which are compiled in another way."""
+
 OPERATORS: Mapping[str, tuple[str, Mapping[str, int]]] = {
     "syno-operator-1": ("syno_operator1", {"k": 3, "g": 4, "s": 2}),
     "syno-operator-2": ("syno_operator2", {"k": 3, "g": 4, "s": 2}),

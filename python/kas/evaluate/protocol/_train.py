@@ -18,6 +18,7 @@ import kas.torch
 from ..._kernel import Kernel
 from ..._module import Module, Operator
 from ..._module import operator as named_operator
+from ..._sequence import OperatorSequence
 from .._data import Data, Split
 from .._native import NativeTraining, UnsupportedNetworkError
 from .._trainer import main_space
@@ -50,21 +51,29 @@ def make_unseen(test: Split, seed: int = 0) -> dict[str, Split]:
     return {"shifted": (shifted, classes), "rotated": (rotated, classes)}
 
 
-def get_form(contender: Contender) -> Operator | Kernel | None:
-    """The operator or kernel of a contender; None for a layer made by hand."""
+Form = Operator | OperatorSequence | Kernel
+
+
+def get_form(contender: Contender) -> Form | None:
+    """The operator, sequence or kernel of a contender; None for a layer made by hand."""
     settings = contender.settings
     if "layer" in settings:
         return None
     if "operator" in settings:
         return named_operator(settings["operator"])
     module = Module(settings["text"], f"<{contender.name}>")
-    forms: list[Operator | Kernel] = [*(module[name] for name in module.operators), *module.kernels.values()]
+    sequences = list(module.sequences.values())
+    parts = {operator.name for sequence in sequences for operator in sequence.operators}
+    operators = [module[name] for name in module.operators if name not in parts]
+    forms: list[Form] = [*sequences, *operators, *module.kernels.values()]
     if len(forms) != 1:
-        raise ValueError(f"requires one operator or kernel in the text of '{contender.name}', got {len(forms)}")
+        raise ValueError(
+            f"requires one operator, sequence or kernel in the text of '{contender.name}', got {len(forms)}"
+        )
     return forms[0]
 
 
-def _bind(form: Operator | Kernel, contender: Contender, channels: int, size: int, batch: int) -> dict[str, int]:
+def _bind(form: Form, contender: Contender, channels: int, size: int, batch: int) -> dict[str, int]:
     symbols = form.symbols if isinstance(form, Kernel) else [*form.symbols[0], *form.symbols[1]]
     layer = {"N": batch, "C": channels, "Cin": channels, "Cout": channels, "H": size, "W": size}
     values = {**layer, **contender.settings["binding"]}
@@ -83,6 +92,8 @@ def make_layer(contender: Contender, batch: int = 1) -> Layer:
         binding = _bind(form, contender, channels, size, batch)
         if isinstance(form, Kernel):
             return kas.torch.KernelModule(form, binding, threads=1)
+        if isinstance(form, OperatorSequence):
+            return kas.torch.SequenceModule(form, binding, "pytorch")
         return kas.torch.KasModule(form, binding, "pytorch")
 
     return make
@@ -117,7 +128,7 @@ class Worker:
 
     def _start_native(self, job: Job, contender: Contender, network: nn.Module) -> Training:
         recipe, form = self.protocol.recipe, get_form(contender)
-        if not isinstance(form, Operator):
+        if not isinstance(form, (Operator, OperatorSequence)):
             return NativeTraining(network, self.data, recipe, job.seed, network, None, [], {})
         dense = make_network(job.point.network, job.point.width, self.protocol[self.protocol.dense])
         sites = kas.torch.extract(dense, self.data.train[0][:1])
