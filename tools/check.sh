@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test of kas: FileCheck tests, GoogleTest programs, Python tests and a short demo.
+# Runs every test of kas: FileCheck tests, GoogleTest programs, Python tests and both demos, shortened.
 set -uo pipefail
 
 usage() {
@@ -88,15 +88,18 @@ END
   echo "kas: Python tests $((SECONDS - start)) s"
 fi
 
-# The demo measures time, so it runs alone, and only in the build that is made for speed.
+# The demos measure time, so they run alone, and only in the build that is made for speed.
 if [[ $preset == release && -x $root/tools/demo.sh ]]; then
   start=$SECONDS
-  if "$root/tools/demo.sh" --seconds=5; then
-    passed=$((passed + 1))
-  else
-    echo "FAIL: tools/demo.sh --seconds=5"
-    failed=$((failed + 1))
-  fi
+  for options in "--seconds=5" "--latency-only --seconds=5"; do
+    # shellcheck disable=SC2086
+    if "$root/tools/demo.sh" $options; then
+      passed=$((passed + 1))
+    else
+      echo "FAIL: tools/demo.sh $options"
+      failed=$((failed + 1))
+    fi
+  done
   echo "kas: demo $((SECONDS - start)) s"
 fi
 

@@ -11,6 +11,7 @@ $KAS_PYTHON_CACHE, or kas in $XDG_CACHE_HOME or in ~/.cache. Then builds the pac
 tools/setup.sh has made before. The last line that is printed is the environment's interpreter.
 
   --preset=NAME        the build tree: release (default, in build/) or debug (in build-debug/)
+  --report             with what `kas report` needs alone, where the environment of all is not there yet
   --environment-only   stops after the environment
   --requirements=FILE  the environment of these packages instead, and nothing else
   --help               shows this text
@@ -20,12 +21,14 @@ END_OF_USAGE
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$root/build
 environment_only=0
+report=0
 requirements=$root/python/requirements.txt
 for argument in "$@"; do
   case $argument in
     --preset=release) ;;
     --preset=debug) build=$root/build-debug ;;
     --preset=*) echo "error: --preset must be release or debug, got '${argument#*=}'" >&2; exit 2 ;;
+    --report) report=1 ;;
     --environment-only) environment_only=1 ;;
     --requirements=*) requirements=$(realpath -m -- "${argument#*=}") environment_only=1 ;;
     --help) usage; exit 0 ;;
@@ -36,8 +39,19 @@ done
 [[ -r $requirements ]] || { echo "error: --requirements must be a file that can be read, got '$requirements'" >&2; exit 2; }
 cache=${KAS_PYTHON_CACHE:-${XDG_CACHE_HOME:-${HOME:-$root/build}/.cache}/kas}
 version=$(python3 -c 'import sys; print(f"{sys.version_info.major}.{sys.version_info.minor}")')
-hash=$({ cat "$requirements"; python3 -c 'import sys; print(sys.version, sys.executable)'; } | sha256sum | cut -c 1-12)
-environment=$cache/python$version-$hash
+
+# The folder of the environment with the packages of a file.
+get_environment() {
+  local hash
+  hash=$({ cat "$1"; python3 -c 'import sys; print(sys.version, sys.executable)'; } | sha256sum | cut -c 1-12)
+  echo "$cache/python$version-$hash"
+}
+
+environment=$(get_environment "$requirements")
+if [[ $report == 1 && ! -e $environment/complete ]]; then
+  requirements=$root/python/requirements-report.txt
+  environment=$(get_environment "$requirements")
+fi
 
 # Another process may make it at the same time; pip may go on after a script that was killed.
 mkdir -p "$cache"

@@ -77,7 +77,8 @@ def KasExtractPass : Pass<"kas-extract", "::mlir::ModuleOp"> {
         name = "layer1.0.conv1", space = @conv2d}, ...} ...
     ```
 
-    With `sequences`, a `kas.sequence_space @S_sequences` is written for each space `@S` of
+    With `sequences`, a `kas.sequence_space @S_sequences` of translation-equivariant
+    operators is written for each space `@S` of
     dense convolutions with centred windows: an operator with their window
     (`@S_window`), per channel or in groups, normalization with or without a
     rectifier, and an operator that mixes all channels (`@S_mixing`). Between them are

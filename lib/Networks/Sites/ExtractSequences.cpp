@@ -135,7 +135,8 @@ void SequenceWriter::write(BindingAttr coefficients) {
                                     {"stride", strides},
                                     {"weights", 1},
                                     {"weight_takes", 0},
-                                    {"weights_by_position", 0}});
+                                    {"weights_by_position", 0},
+                                    {"equivariant", 1}});
   SmallVector<Attribute> sees;
   for (StringRef window : windows)
     sees.push_back(builder.getStringAttr(window));
@@ -150,6 +151,7 @@ void SequenceWriter::write(BindingAttr coefficients) {
                                          {"unfold", 0},
                                          {"weights", 2},
                                          {"weights_by_position", 0},
+                                         {"equivariant", 1},
                                          {"reaches", 1}}));
   auto widths = builder.getDictionaryAttr(builder.getNamedAttr(
       width, builder.getArrayAttr(getWidths(coefficients))));

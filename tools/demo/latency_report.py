@@ -1,6 +1,6 @@
-"""Reads what the steps of tools/demo.sh left in a directory, and says what it shows.
+"""Reads what the steps of tools/demo/latency.sh left in a directory, and says what it shows.
 
-usage: demo-report.py DIRECTORY STEP [argument...]
+usage: latency_report.py DIRECTORY STEP [argument...]
 """
 
 import json
