@@ -13,7 +13,7 @@ timed, and compared. Results are left in build/demo/: the search (search.db, fou
 the networks for one image (found-1.mlir, ...), their trained parameters (found-SEED.npz, ...) and the numbers
 (results.json). KAS_PYTHON=skip leaves the page out, which needs packages of PyPI.
 
-  --seconds=S      seconds to search (default 130)
+  --seconds=S      seconds to search (default 110)
   --seed=S         seed of the search (default 1)
   --latency-only   the faster search without training: puts the fastest of the operators with half of the FLOPs into a
                    ResNet-18, for --seconds=S seconds (default 60), and times both networks
@@ -34,7 +34,7 @@ for argument in "$@"; do
     *) echo "error: unknown option '$argument'" >&2; usage >&2; exit 2 ;;
   esac
 done
-default=130
+default=110
 [[ $demo == training ]] || default=60
 seconds=${seconds:-$default}
 [[ $seconds =~ ^[1-9][0-9]*$ ]] || { echo "error: --seconds must be a whole number from 1 on, got '$seconds'" >&2; exit 2; }
