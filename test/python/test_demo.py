@@ -3,18 +3,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """tools/demo: what it reads from a search, and what it says about the networks."""
 
-import importlib.util
+import importlib
+import io
 import json
 import pathlib
+import sys
 
 import pytest
 
 import kas
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-spec = importlib.util.spec_from_file_location("training_report", ROOT / "tools" / "demo" / "training_report.py")
-report = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(report)
+sys.path.insert(0, str(ROOT / "tools" / "demo"))
+report = importlib.import_module("training_report")
+latency_report = importlib.import_module("latency_report")
 
 FOUND = """module {
   kas.operator @conv2d_sequences_0_0<N, C, H>(%n: N, %c: C unordered, %h: H) from [N, C unordered, H] {
@@ -42,6 +44,47 @@ def test_the_best_sequence_joins_a_network(tmp_path, capsys):
     sequence = kas.load(tmp_path / "joined.mlir").sequences["chosen"]
     assert [operator.name for operator in sequence.operators] == ["chosen_0", "chosen_1"]
     assert sequence.steps == ["normalize_relu"]
+
+
+SITES = """module {
+  kas.space @conv2d<N, Cin, H>
+    [N, Cin unordered, H] from [N, Cin unordered, H]
+    bindings [<Cin = 32, H = 16, N = 1> x 2, <Cin = 64, H = 8, N = 1>]
+    limits {depth = 1 : i64}
+    budget {baseline_flops = 12 : i64, baseline_params = 3 : i64}
+  kas.space @other<N>
+    [N] from [N]
+    bindings [<N = 1>]
+}
+"""
+
+
+def test_spaces_are_read(tmp_path, capsys):
+    (tmp_path / "sites.mlir").write_text(SITES.replace("H = 8", "H = 8, W = 8").replace("H = 16", "H = 16, W = 16"))
+    report.sites(tmp_path, "conv2d")
+    assert capsys.readouterr().out == "2 of 32 channels, 16x16\n1 of 64 channels, 8x8\n"
+    expected = {"layers": 3, "kinds": 2, "flops": 12, "params": 3}
+    assert latency_report.read_baseline(tmp_path, "conv2d") == expected
+    with pytest.raises(SystemExit, match=r"error: no kas\.space @none in "):
+        report.sites(tmp_path, "none")
+
+
+def test_the_events_of_a_search_are_kept_and_passed_on(tmp_path, capsys, monkeypatch):
+    metrics = {"accuracy": 0.5, "epochs": 3, "flops": 64e6, "latency_ms": 2}
+    lines = [
+        json.dumps({"event": "candidate", "metrics": metrics}),
+        "a diagnostic",
+        json.dumps({"event": "candidate", "failure": "x"}),
+        json.dumps({"event": "end"}),
+    ]
+    text = "".join(f"{line}\n" for line in lines)
+    for step, expected in ((report, "candidate   1: 50.00 %"), (latency_report, "candidate    1:    64.0 MFLOP")):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+        step.progress(tmp_path)
+        captured = capsys.readouterr()
+        assert captured.out.startswith(expected) and captured.out.count("\n") == 1
+        assert captured.err == "a diagnostic\n"
+        assert (tmp_path / "search.log").read_text() == text
 
 
 def test_a_search_without_a_result_is_an_error(tmp_path):

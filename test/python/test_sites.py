@@ -10,6 +10,7 @@ from torch import nn
 
 import kas
 import kas.torch
+from kas.evaluate.protocol._layers import SEQUENCES
 
 
 class Block(nn.Module):
@@ -117,6 +118,10 @@ def test_selection(network, example, sites):
     ]
     other = kas.torch.substitute(network, found, sites)
     assert [name for name, m in other.named_modules() if isinstance(m, kas.torch.KasModule)] == ["stem"]
+    # A sequence is found in a space of sequences for the layers of a space.
+    text = f'{SEQUENCES["depthwise-separable"].rstrip()} attributes {{kas.origin = "conv2d_sequences"}}'
+    other = kas.torch.substitute(network, next(iter(kas.parse(text).sequences.values())), sites, binding={"k": 3})
+    assert [name for name, m in other.named_modules() if isinstance(m, kas.torch.SequenceModule)] == ["first", "second"]
     # All that it fits.
     other = kas.torch.substitute(network, kas.operator("conv2d"), example=example, backend="pytorch")
     names = [name for name, m in other.named_modules() if isinstance(m, kas.torch.KasModule)]

@@ -8,14 +8,10 @@ import math
 import re
 import statistics
 import struct
-import sys
-from pathlib import Path
+
+from demo_common import fail, read_candidates, read_space, run_step
 
 SCORE = re.compile(r"^  kas\.operator @(\S+?)<.*kas\.score = \{(.*?)\}")
-
-
-def fail(message):
-    sys.exit(f"error: {message}")
 
 
 def read_results(directory):
@@ -28,53 +24,36 @@ def update_results(directory, **parts):
     (directory / "results.json").write_text(json.dumps(results, indent=2) + "\n")
 
 
-def read_space(directory, space):
+def read_baseline(directory, space):
     """The baselines and the number of layers of a kas.space."""
-    text = (directory / "sites.mlir").read_text()
-    match = re.search(rf"kas\.space @{space}<.*?(?=\n  (?:kas|func)\.)", text, re.DOTALL)
-    if not match:
-        fail(f"no kas.space @{space} in {directory / 'sites.mlir'}")
-    body = match.group(0)
-    bindings = re.findall(r"<[^<>|]*=[^<>|]*>(?: x (\d+))?", body)
-    numbers = {name: int(value) for name, value in re.findall(r"baseline_(\w+) = (\d+)", body)}
-    return {"layers": sum(int(count or 1) for count in bindings), "kinds": len(bindings), **numbers}
+    text, layers = read_space(directory, space)
+    numbers = {name: int(value) for name, value in re.findall(r"baseline_(\w+) = (\d+)", text)}
+    return {"layers": sum(count for _, count in layers), "kinds": len(layers), **numbers}
 
 
 def sites(directory, space):
     text = (directory / "sites.mlir").read_text()
     for name in re.findall(r"kas\.space @(\w+)", text):
-        found = read_space(directory, name)
+        found = read_baseline(directory, name)
         mark = "  <- to be replaced" if name == space else ""
         print(f"{name:22}{found['layers']:3} layers, {found['kinds']} shapes, {found['flops'] / 1e6:8.1f} MFLOP{mark}")
-    update_results(directory, replaced=read_space(directory, space))
+    update_results(directory, replaced=read_baseline(directory, space))
 
 
 def progress(directory):
-    """Passes on what the search says: each improvement, and how far it is; all of it goes to a file."""
-    best, count, failed = math.inf, 0, 0
-    with open(directory / "search.log", "w") as log:
-        for line in sys.stdin:
-            log.write(line)
-            try:
-                event = json.loads(line)
-            except ValueError:
-                print(line, end="", file=sys.stderr, flush=True)
-                continue
-            if event["event"] == "message":
-                print(event["text"], file=sys.stderr, flush=True)
-            if event["event"] != "candidate":
-                continue
-            count += 1
-            metrics = event.get("metrics")
-            failed += metrics is None
-            if metrics and metrics["latency_ms"] < best:
-                best = metrics["latency_ms"]
-                print(
-                    f"candidate {count:4}: {metrics['flops'] / 1e6:7.1f} MFLOP, {best:8.2f} ms, the fastest so far",
-                    flush=True,
-                )
-            elif count % 25 == 0:
-                print(f"candidate {count:4}: {failed} failed", flush=True)
+    """Passes on what the search says: each improvement, and how far it is."""
+    best, failed = math.inf, 0
+    for count, event in enumerate(read_candidates(directory), 1):
+        metrics = event.get("metrics")
+        failed += metrics is None
+        if metrics and metrics["latency_ms"] < best:
+            best = metrics["latency_ms"]
+            print(
+                f"candidate {count:4}: {metrics['flops'] / 1e6:7.1f} MFLOP, {best:8.2f} ms, the fastest so far",
+                flush=True,
+            )
+        elif count % 25 == 0:
+            print(f"candidate {count:4}: {failed} failed", flush=True)
 
 
 def read_operators(directory, space):
@@ -95,7 +74,7 @@ def read_operators(directory, space):
 
 def operators(directory, space, wanted):
     found = read_operators(directory, space)
-    baseline = read_space(directory, space)
+    baseline = read_baseline(directory, space)
     texts = {operator["text"].split("{", 2)[-1] for operator in found}
     if len(texts) != len(found):
         fail(f"of {len(found)} operators only {len(texts)} are distinct")
@@ -117,7 +96,7 @@ def operators(directory, space, wanted):
 
 def substituted(directory, space):
     count = len(re.findall(r"= kas\.apply ", (directory / "changed.mlir").read_text()))
-    expected = read_space(directory, space)["layers"]
+    expected = read_baseline(directory, space)["layers"]
     print(f"{count} of {expected} layers replaced")
     if count != expected:
         fail(f"replaced {count} layers, expected {expected}")
@@ -162,9 +141,5 @@ def table(directory, space):
         fail("the changed network has no fewer FLOPs")
 
 
-STEPS = {step.__name__: step for step in (sites, progress, operators, substituted, table)}
-
 if __name__ == "__main__":
-    if len(sys.argv) < 3 or sys.argv[2] not in STEPS:
-        sys.exit(__doc__)
-    STEPS[sys.argv[2]](Path(sys.argv[1]), *sys.argv[3:])
+    run_step((sites, progress, operators, substituted, table), __doc__)

@@ -7,51 +7,33 @@ import json
 import math
 import re
 import statistics
-import sys
 from pathlib import Path
+
+from demo_common import fail, read_candidates, read_space, run_step
 
 NETWORKS = ("dense", "separable", "found")
 
 
-def fail(message):
-    sys.exit(f"error: {message}")
-
-
 def sites(directory, space):
     """Says which layers are replaced."""
-    text = (directory / "sites.mlir").read_text()
-    match = re.search(rf"kas\.space @{space}<.*?(?=\n  (?:kas|func)\.)", text, re.DOTALL)
-    if not match:
-        fail(f"no kas.space @{space} in {directory / 'sites.mlir'}")
-    for binding, count in re.findall(r"<([^<>|]*=[^<>|]*)>(?: x (\d+))?", match.group(0)):
-        sizes = dict(pair.split(" = ") for pair in binding.split(", "))
-        print(f"{count or 1} of {sizes['Cin']} channels, {sizes['H']}x{sizes['W']}")
+    for sizes, count in read_space(directory, space)[1]:
+        print(f"{count} of {sizes['Cin']} channels, {sizes['H']}x{sizes['W']}")
 
 
 def progress(directory):
-    """Passes on what the search says: each improvement, and how far it is; all of it goes to a file."""
-    best, count = -math.inf, 0
-    with open(directory / "search.log", "w") as log:
-        for line in sys.stdin:
-            log.write(line)
-            try:
-                event = json.loads(line)
-            except ValueError:
-                print(line, end="", file=sys.stderr, flush=True)
-                continue
-            if event["event"] != "candidate":
-                continue
-            count += 1
-            metrics = event.get("metrics")
-            if metrics and metrics["accuracy"] > best:
-                best = metrics["accuracy"]
-                print(
-                    f"candidate {count:3}: {100 * best:5.2f} % after {metrics['epochs']:.0f} epochs, "
-                    f"{metrics['flops'] / 64e6:5.1f} MFLOP an image, the most accurate so far",
-                    flush=True,
-                )
-            elif count % 10 == 0:
-                print(f"candidate {count:3}", flush=True)
+    """Passes on what the search says: each improvement, and how far it is."""
+    best = -math.inf
+    for count, event in enumerate(read_candidates(directory), 1):
+        metrics = event.get("metrics")
+        if metrics and metrics["accuracy"] > best:
+            best = metrics["accuracy"]
+            print(
+                f"candidate {count:3}: {100 * best:5.2f} % after {metrics['epochs']:.0f} epochs, "
+                f"{metrics['flops'] / 64e6:5.1f} MFLOP an image, the most accurate so far",
+                flush=True,
+            )
+        elif count % 10 == 0:
+            print(f"candidate {count:3}", flush=True)
 
 
 def read_events(directory):
@@ -163,9 +145,5 @@ def table(directory):
     print(f"  kas-run {directory}/found-1.mlir --function=forward --args={directory}/found-100.npz --input=image.npy")
 
 
-STEPS = {step.__name__: step for step in (sites, progress, chosen, join, trained, table)}
-
 if __name__ == "__main__":
-    if len(sys.argv) < 3 or sys.argv[2] not in STEPS:
-        sys.exit(__doc__)
-    STEPS[sys.argv[2]](Path(sys.argv[1]), *sys.argv[3:])
+    run_step((sites, progress, chosen, join, trained, table), __doc__)

@@ -222,9 +222,11 @@ def _select(
         return list(sites), True
     if space is None:
         origin = re.search(r'kas\.origin = "([^"]*)"', str(operator))
-        if not origin or origin[1] not in sites.spaces:
+        # Sequences for the layers of the space @conv2d are found in the space @conv2d_sequences.
+        names = [origin[1], origin[1].removesuffix("_sequences")] if origin else []
+        space = next((name for name in names if name in sites.spaces), None)
+        if space is None:
             return list(sites.sites.values()), False
-        space = origin[1]
     space = space.removeprefix("@")
     if space not in sites.spaces:
         raise ValueError(f"the network has no layers of the space '{space}', only of {', '.join(sites.spaces)}")

@@ -214,12 +214,23 @@ def _compile(
         except (Error, ValueError, RuntimeError, ImportError) as error:
             failures[name] = " ".join(str(error).split())[:300]
 
+    def compile_forms() -> list[_Timer]:
+        # A form that fails takes no other with it.
+        compiled: list[_Timer] = []
+        reasons = []
+        for number, (module, arrays) in enumerate(export(protocol, point, example), 1):
+            try:
+                compiled.append(_Kas(module, arrays, (len(example), 10), threads))
+            except (Error, ValueError, RuntimeError) as error:
+                reasons.append(f"form {number}: {error}")
+        if not compiled:
+            raise ValueError("; ".join(reasons))
+        if reasons:
+            failures["kas"] = " ".join("; ".join(reasons).split())[:300]
+        return compiled
+
     network = make_network(point.network, point.width, protocol[point.contender], len(example)).eval()
-    output = (len(example), 10)
-    attempt(
-        "kas",
-        lambda: [_Kas(module, arrays, output, threads) for module, arrays in export(protocol, point, example)],
-    )
+    attempt("kas", compile_forms)
     attempt("pytorch", lambda: [_PyTorch(network, example)])
     if peers is not None:
         path = os.path.join(folder, f"{point.network}-{point.contender}-{point.width}.pt")
