@@ -9,6 +9,7 @@ import copy
 import dataclasses
 import json
 import pathlib
+import sys
 import xml.etree.ElementTree
 
 import pytest
@@ -27,6 +28,7 @@ from kas.evaluate.protocol import (  # noqa: E402
     Job,
     Point,
     Store,
+    _latency,
     _run,
 )
 from kas.evaluate.protocol import _protocol as implementation  # noqa: E402
@@ -551,3 +553,25 @@ def test_networks_are_timed_in_turn():
         assert record["failures"] == {}
         assert 1 < record["microseconds"]["kas"] < 1e5
         json.dumps(record)
+
+
+def test_slabs_are_compiled():
+    pytest.importorskip("torch_mlir")
+    own = make("nas-pte-1")
+    points = [point for point in own.points() if point.contender == "nas-pte-1"]
+    (record,) = protocol.measure(own, points, names=("kas",), rounds=1, calls=2)
+    assert record["failures"] == {} and "kas" in record["microseconds"]
+
+
+def test_what_peers_print_is_no_answer(tmp_path):
+    (tmp_path / "onnxruntime.py").write_text(
+        "import os\n__version__ = '1.0'\nprint('from Python', flush=True)\nos.write(1, b'from native code\\n' * 9999)\n"
+    )
+    interpreter = tmp_path / "python"
+    interpreter.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path} exec {sys.executable} "$@"\n')
+    interpreter.chmod(0o755)
+    peers = _latency.Peers(str(interpreter), 1)
+    assert peers.versions["onnxruntime"] == "1.0"
+    with pytest.raises(RuntimeError, match="Error"):
+        peers.ask(load="nothing", name="onnxruntime", shape=[1])
+    peers.close()

@@ -9,7 +9,6 @@ answers are lines of JSON on the standard input and output; `_latency.py` makes 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
@@ -68,7 +67,7 @@ def _export(path: str, shape: list[int]) -> str:
     target = f"{path}.onnx"
     if not os.path.exists(target):
         network = torch.jit.load(path)  # type: ignore[no-untyped-call]
-        with contextlib.redirect_stdout(sys.stderr), torch.no_grad():
+        with torch.no_grad():
             torch.onnx.export(
                 network, (torch.zeros(shape),), target, dynamo=False, input_names=["x"], output_names=["y"]
             )
@@ -78,9 +77,12 @@ def _export(path: str, shape: list[int]) -> str:
 def main() -> None:
     """Serves requests until the input ends."""
     threads = int(sys.argv[1])
+    # Libraries print on the standard output, also from native code: that goes to the error stream.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     loaders = {"onnxruntime": _load_onnxruntime, "openvino": _load_openvino}
     loaded: list[Callable[[], Any]] = []
-    print(json.dumps({"versions": _find_versions()}), flush=True)
+    print(json.dumps({"versions": _find_versions()}), file=answers, flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         try:
@@ -97,7 +99,7 @@ def main() -> None:
                 answer = {"microseconds": least}
         except Exception as error:
             answer = {"failure": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":
