@@ -69,9 +69,14 @@ class _PyTorch:
     def __init__(self, network: nn.Module, example: torch.Tensor):
         import torch._inductor.config as inductor
 
-        torch._dynamo.reset()
         with inductor.patch(freezing=True), torch.no_grad():
-            self.function = torch.compile(network, dynamic=False)
+            # As a module with code of its own: compiled networks of one class take each other's places, and with too
+            # many of them PyTorch gives up. What is traced has less overhead than what is exported.
+            try:
+                own: nn.Module = torch.fx.symbolic_trace(network)
+            except (torch.fx.proxy.TraceError, TypeError):
+                own = torch.export.export(network, (example,)).module()
+            self.function = torch.compile(own, dynamic=False)
             self.function(example)
         self.example = example
 
