@@ -69,12 +69,12 @@ def test_cifar_and_folders(tmp_path):
     assert inputs.shape == (8, 3, 32, 32)
     with pytest.raises(FileNotFoundError, match=r"requires the file 'data_batch_1' of cifar10"):
         evaluate.load_data("cifar10", tmp_path)
-    with pytest.raises(ValueError, match=r"give the folder that it lies in as path="):
+    with pytest.raises(ValueError, match=r"give the file or folder that it lies in as path="):
         evaluate.load_data("cifar10")
     with pytest.raises(FileNotFoundError, match=r"there is no folder"):
         evaluate.load_data("folder", tmp_path / "none")
-    with pytest.raises(ValueError, match=r"must be digits, moved_digits, fashion-mnist, cifar10, .* got 'mnist'"):
-        evaluate.load_data("mnist")
+    with pytest.raises(ValueError, match=r"must be one of fashion-mnist, digits, .* or FILE.py:NAME, got 'x'"):
+        evaluate.load_data("x")
 
 
 def test_a_training_is_repeatable_and_learns(trainer, conv, runs):

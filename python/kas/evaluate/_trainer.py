@@ -21,7 +21,8 @@ import kas.torch
 
 from .._module import Binding, Module, Operator
 from .._request import Request
-from ._data import Data, load_data
+from ._data import Data
+from ._data_sets import load_data
 from ._training import Recipe, Training, TrainingFailure, initialize
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
-from .._data import Data, load_data
+from .._data import Data
+from .._data_sets import load_data
 from .._training import Recipe
 from ._layers import LAYERS, OPERATORS
 from ._networks import NETWORKS
