@@ -48,8 +48,9 @@ def data():
     )
 
 
-def train(data, recipe, backend, operator=None, **options):
-    binding = {"s": 2} if operator and "s" in operator.symbols[1] else None
+def train(data, recipe, backend, operator=None, binding=None, **options):
+    if operator and "s" in operator.symbols[1]:
+        binding = {"s": 2}
     trainer = evaluate.Trainer(Small(), data, recipe, space="conv2d", binding=binding, backend=backend)
     return trainer.train_once(operator, seed=1, **options)
 
@@ -79,6 +80,12 @@ def test_an_operator_is_trained_as_by_pytorch(data, name):
     operator = kas.operator(name)
     expected, _ = train(data, RECIPE, "pytorch", operator)
     metrics, _ = train(data, RECIPE, "native", operator)
+    assert metrics["loss"] == pytest.approx(expected["loss"], rel=1e-3)
+
+
+def test_sizes_of_the_user_take_the_place_of_those_of_layers(data):
+    expected, _ = train(data, RECIPE, "pytorch", kas.operator("conv2d"), {"k": 5})
+    metrics, _ = train(data, RECIPE, "native", kas.operator("conv2d"), {"k": 5})
     assert metrics["loss"] == pytest.approx(expected["loss"], rel=1e-3)
 
 

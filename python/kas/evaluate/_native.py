@@ -58,9 +58,9 @@ def substitute_sites(
     module: Module, operator: Operator | OperatorSequence, sites: Sequence[kas.torch.Site], given: dict[str, int]
 ) -> Module:
     """The exported network with the operator or sequence in the place of the layers."""
-    values = {**sites[0].binding, **given}
     # What differs between layers is a size of their data.
-    same = {name: value for name, value in values.items() if all(s.binding.get(name, value) == value for s in sites)}
+    same = {name: value for name, value in sites[0].binding.items() if all(s.binding.get(name, value) == value for s in sites)}
+    same.update(given)
     symbols = [name for name in operator.symbols[1] if name in same]
     binding = ",".join(f"{name}={same[name]}" for name in symbols)
     module.run("kas-extract")
