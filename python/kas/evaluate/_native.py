@@ -59,7 +59,11 @@ def substitute_sites(
 ) -> Module:
     """The exported network with the operator or sequence in the place of the layers."""
     # What differs between layers is a size of their data.
-    same = {name: value for name, value in sites[0].binding.items() if all(s.binding.get(name, value) == value for s in sites)}
+    same = {
+        name: value
+        for name, value in sites[0].binding.items()
+        if all(s.binding.get(name, value) == value for s in sites)
+    }
     same.update(given)
     symbols = [name for name in operator.symbols[1] if name in same]
     binding = ",".join(f"{name}={same[name]}" for name in symbols)
