@@ -189,6 +189,8 @@ def KasSubstitutePass : Pass<"kas-substitute", "::mlir::ModuleOp"> {
            "Values for symbols of the operator, such as g=4,s=2">,
     Option<"space", "space", "std::string", /*default=*/"\"\"",
            "Only the layers of this space, or those marked for this kernel">,
+    ListOption<"layers", "layers", "std::string",
+               "Only the layers of these names, such as layer1.0.conv1">,
     Option<"sameWeights", "same-weights", "bool", /*default=*/"false",
            "Keep the weights of the layers">,
     Option<"kernel", "kernel", "std::string", /*default=*/"\"\"",

@@ -215,6 +215,8 @@ LogicalResult Substituter::findMarkedSites() {
     return mlir::emitError(module.getLoc())
            << "requires an operator beside 'bind', got none";
   }
+  llvm::StringSet<> missing;
+  missing.insert(options.layers.begin(), options.layers.end());
   WalkResult result = module.walk([&](linalg::LinalgOp op) {
     Attribute mark = op->getAttr(KasDialect::siteAttrName);
     if (!mark)
@@ -224,6 +226,12 @@ LogicalResult Substituter::findMarkedSites() {
       return WalkResult::interrupt();
     if (*selected && marked->space != *selected)
       return WalkResult::advance();
+    if (!options.layers.empty()) {
+      auto name = cast<DictionaryAttr>(mark).getAs<StringAttr>("name");
+      if (!name || !llvm::is_contained(options.layers, name.getValue()))
+        return WalkResult::advance();
+      missing.erase(name.getValue());
+    }
     marked->replacement = common.replacement;
     marked->sequence = common.sequence;
     auto named = marked->space->getAttrOfType<StringAttr>(
@@ -237,7 +245,16 @@ LogicalResult Substituter::findMarkedSites() {
     markedSites.push_back(*marked);
     return WalkResult::advance();
   });
-  return failure(result.wasInterrupted());
+  if (result.wasInterrupted())
+    return failure();
+  for (const std::string &name : options.layers)
+    if (missing.contains(name)) {
+      markedSites.clear();
+      return mlir::emitError(module.getLoc())
+             << "requires layers that are marked in 'layers', got '" << name
+             << "'";
+    }
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

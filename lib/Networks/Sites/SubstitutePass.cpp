@@ -32,11 +32,17 @@ struct KasSubstitutePass
           << "options require 'operator' or 'kernel', got both";
       return signalPassFailure();
     }
+    if (!kernel.empty() && !layers.empty()) {
+      mlir::emitError(getOperation().getLoc())
+          << "requires an operator beside 'layers', got a kernel";
+      return signalPassFailure();
+    }
     if (!kernel.empty())
       return finish(substituteKernel(getOperation(), kernel, space));
     SubstituteOptions options;
     options.operatorName = operatorName;
     options.space = space;
+    options.layers.assign(layers.begin(), layers.end());
     options.sameWeights = sameWeights;
     llvm::Expected<BindingAttr> binding = parseBinding(&getContext(), bind);
     if (!binding) {

@@ -30,6 +30,9 @@ struct SubstituteOptions {
   BindingAttr binding;
   /// `s` or `@s`: the layers of this space only. Empty: all.
   std::string space;
+  /// Only the layers of these names, as `kas-extract` has marked them. None:
+  /// all.
+  llvm::SmallVector<std::string> layers;
   /// Keep the weights of the layers, where the operator has the same ones but
   /// for the order of dimensions.
   bool sameWeights = false;
