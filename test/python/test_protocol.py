@@ -244,6 +244,55 @@ def test_the_text_of_a_sequence_is_a_contender(workers, name):
     assert records[0][1] == records[2][1]
 
 
+def test_stages_have_layers_and_operators_of_their_own(workers):
+    sequence = Contender("mine", SEQUENCES["depthwise-separable-relu"], {"k": 3})
+    operator = Contender("other", str(kas.operator("conv2d_depthwise_separable")), {"k": 3})
+    wide, hand = Contender("depthwise-2-separable-relu"), Contender("depthwise-separable-relu")
+    mixes = [(wide, sequence, hand), (wide, hand, sequence), (sequence, operator, wide), (wide, hand, hand)]
+    for number, stages in enumerate(mixes):
+        losses = []
+        for backend, original in workers.items():
+            worker = copy.copy(original)
+            mixed = Contender("mixed", stages=stages)
+            small = make_small(backend=backend)
+            worker.protocol = dataclasses.replace(small, contenders=(*small.contenders, mixed))
+            training, used = worker.start(Job(Point("pooled", "mixed", 16), 0, False))
+            assert used == backend
+            x, y = worker.data.train[0][:16], worker.data.train[1][:16]
+            losses.append([training._step(x, y, 1e-3) for _ in range(3)])
+        assert losses[0] == pytest.approx(losses[1], rel=1e-3), number
+
+
+def test_stages_have_latencies(workers):
+    stages = tuple(map(Contender, ("depthwise-4-separable-relu", "depthwise", "depthwise-separable-relu")))
+    mixed = dataclasses.replace(make(), contenders=(Contender("dense"), Contender("mixed", stages=stages)))
+    forms = _latency.export(mixed, Point("pooled", "mixed", 16), torch.zeros(1, 1, 32, 32))
+    # As it is, with operators for its layers, and with a sequence at the last stage.
+    assert len(forms) == 5 and str(forms[-1][0]).count("kas.sequence") == 1
+    (record,) = protocol.measure(mixed, [Point("pooled", "mixed", 16)], names=("kas",), rounds=1, calls=2)
+    assert record["failures"] == {} and record["microseconds"]["kas"] > 0
+
+
+def test_stages_are_one_for_each_size():
+    dense = Contender("dense")
+    with pytest.raises(ValueError, match="requires 3 stages of 'mixed', got 2"):
+        Contender("mixed", stages=(dense, dense))
+    with pytest.raises(ValueError, match="requires a text and a binding in the stages of 'mixed', got one beside"):
+        Contender("mixed", "text", stages=(dense, dense, dense))
+    text = "contenders: [dense, {name: mixed, stages: STAGES}]"
+    read = protocol.parse_protocol(text.replace("STAGES", "[depthwise, dense, {name: depthwise}]"), "x.yaml")
+    assert read["mixed"].settings == {"stages": [{"layer": "depthwise"}, {"layer": "dense"}, {"layer": "depthwise"}]}
+    for stages, message in {
+        "[dense, dense]": "x.yaml:1: requires 3 stages, got 2",
+        "[dense, dense, {name: dense, seeds: 3}]": "x.yaml:1: requires a key of name, file, binding in a stage, got",
+        "[dense, dense, dens]": "x.yaml:1: requires a contender",
+        "[dense, dense, dense], binding: {k: 3}": "requires 'binding' in a stage, got it beside 'stages'",
+    }.items():
+        with pytest.raises(study.SpecError) as error:
+            protocol.parse_protocol(text.replace("STAGES", stages), "x.yaml")
+        assert message in str(error.value)
+
+
 @needs_data
 def test_test_images_are_for_reporting_alone():
     worker = protocol.Worker(make_small())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from .._errors import Error, need
@@ -28,6 +29,17 @@ from ._training import Recipe, Training, TrainingFailure
 
 class UnsupportedNetworkError(ValueError):
     """The network cannot be trained by compiled steps; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """What takes the place of layers of an exported network."""
+
+    form: Operator | OperatorSequence
+    sites: Sequence[kas.torch.Site]
+    """Layers of one space."""
+    binding: dict[str, int] = field(default_factory=dict)
+    """Sizes before those of the layers."""
 
 
 def _options(recipe: Recipe) -> str:
@@ -54,29 +66,35 @@ def _check(model: nn.Module, data: Data, recipe: Recipe) -> None:
         )
 
 
-def substitute_sites(
-    module: Module, operator: Operator | OperatorSequence, sites: Sequence[kas.torch.Site], given: dict[str, int]
-) -> Module:
-    """The exported network with the operator or sequence in the place of the layers."""
+def substitute_sites(module: Module, replacements: Sequence[Replacement]) -> Module:
+    """The exported network with operators or sequences in the place of its layers."""
+    module.run("kas-extract")
+    for number, replacement in enumerate(replacements):
+        module = _substitute(module, replacement, number)
+    return module
+
+
+def _substitute(module: Module, replacement: Replacement, number: int) -> Module:
+    operator, sites = replacement.form, replacement.sites
     # What differs between layers is a size of their data.
     same = {
         name: value
         for name, value in sites[0].binding.items()
         if all(s.binding.get(name, value) == value for s in sites)
     }
-    same.update(given)
+    same.update(replacement.binding)
     symbols = [name for name in operator.symbols[1] if name in same]
     binding = ",".join(f"{name}={same[name]}" for name in symbols)
-    module.run("kas-extract")
     text = str(module).rstrip()
     assert text.endswith("}"), "torch-mlir writes a module with its braces"
     # Their own names may be those of spaces.
-    name, alone = "operator_in_the_network", str(operator.alone())
+    name, alone = f"operator{number}_in_the_network", str(operator.alone())
     parts = operator.operators if isinstance(operator, OperatorSequence) else []
     for old, new in [(operator.name, name), *((part.name, f"{name}_{i}") for i, part in enumerate(parts))]:
         alone = re.sub(rf"@{re.escape(old)}(?![\w$.])", f"@{new}", alone)
     network = Module(f"{text[:-1]}{alone}\n}}", "<network>")
-    options = f'operator=@{name} space=@{sites[0].space} bind="{binding}"'
+    layers = ",".join(site.name for site in sites)
+    options = f'operator=@{name} space=@{sites[0].space} layers={layers} bind="{binding}"'
     network.run(f"kas-substitute{{{options}}}")
     return network
 
@@ -102,23 +120,21 @@ def _names(network: nn.Module, arguments: Sequence[str]) -> dict[str, str]:
 
 
 class _Program:
-    """The functions of a network with one operator, for batches of one size."""
+    """The functions of a network with its operators, for batches of one size."""
 
     def __init__(
         self,
         model: nn.Module,
         data: Data,
         recipe: Recipe,
-        operator: Operator | OperatorSequence | None,
-        sites: Sequence[kas.torch.Site],
-        binding: dict[str, int],
+        replacements: Sequence[Replacement],
     ):
         _check(model, data, recipe)
         try:
             exported = kas.torch.to_mlir(model, data.train[0][: recipe.batch_size], fold_batch_norms=False)
             module = exported.module
-            if operator is not None:
-                module = substitute_sites(module, operator, sites, binding)
+            if replacements:
+                module = substitute_sites(module, replacements)
                 module.run("kas-specialize,kas-rfactor{cost=training-time}")
             if recipe.weight_decay:
                 # Of all parameters, as PyTorch's optimizers do it.
@@ -147,12 +163,10 @@ class NativeTraining(Training):
         recipe: Recipe,
         seed: int,
         model: nn.Module,
-        operator: Operator | OperatorSequence | None,
-        sites: Sequence[kas.torch.Site],
-        binding: dict[str, int],
+        replacements: Sequence[Replacement],
     ):
         super().__init__(network, data, recipe, seed, "cpu")
-        program = _Program(model, data, recipe, operator, sites, binding)
+        program = _Program(model, data, recipe, replacements)
         self._step_function, self._forward = program.step, program.forward
         arguments = self._step_function.arguments[3:]
         network_names = {name for name, _ in self._forward.arguments[1:]}

@@ -166,11 +166,13 @@ class Trainer:
             raise TrainingFailure(f"the operator does not fit: {error}") from error
         if self.backend != "native":
             return Training(network, self.data, self.recipe, seed, self.device)
-        from ._native import NativeTraining, UnsupportedNetworkError
+        from ._native import NativeTraining, Replacement, UnsupportedNetworkError
 
-        binding = dict(self.binding or {})
+        replacements = []
+        if operator is not None:
+            replacements.append(Replacement(operator, self.replaced, dict(self.binding or {})))
         try:
-            return NativeTraining(network, self.data, self.recipe, seed, self.model, operator, self.replaced, binding)
+            return NativeTraining(network, self.data, self.recipe, seed, self.model, replacements)
         except UnsupportedNetworkError as error:
             raise TrainingFailure(f"the network cannot be trained by compiled steps: {error}") from error
 

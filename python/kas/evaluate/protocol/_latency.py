@@ -27,13 +27,10 @@ import kas.torch
 
 from ..._errors import Error
 from ..._kernel import Kernel
-from ..._module import Module, Operator
-from ..._sequence import OperatorSequence
+from ..._module import Module
 from .._native import substitute_sites
-from .._trainer import main_space
-from ._layers import SEQUENCES
 from ._protocol import Point, Protocol
-from ._train import get_form, make_network
+from ._train import get_form, make_network, place
 
 IMPLEMENTATIONS = ("kas", "pytorch", "onnxruntime", "openvino")
 
@@ -174,24 +171,20 @@ def export(protocol: Protocol, point: Point, example: torch.Tensor) -> list[tupl
     contender = protocol[point.contender]
     batch = len(example)
     network = make_network(point.network, point.width, contender, batch).eval()
-    form = get_form(contender)
+    forms = [get_form(stage) for stage in contender.stages or (contender,)]
+    by_hand = not any(forms)
     found = []
-    if not isinstance(form, Kernel):
-        exported = kas.torch.to_mlir(network, example, fold_batch_norms=form is None)
+    if not any(isinstance(form, Kernel) for form in forms):
+        exported = kas.torch.to_mlir(network, example, fold_batch_norms=by_hand)
         arrays = [tensor.detach().numpy() for tensor in (example, *exported.tensors.values())]
         found.append((exported.module, arrays))
-        if form is None:
+        if by_hand:
             # What an operator that was found may gain by, the same layer made by hand has to have as well.
             found += [(module, arrays) for module in _with_operators(exported.module)]
-    binding = dict(contender.settings.get("binding", {}))
-    if contender.settings.get("layer") in SEQUENCES:
-        form, binding = next(iter(Module(SEQUENCES[contender.name]).sequences.values())), {"k": 3}
-    if isinstance(form, (Operator, OperatorSequence)):
-        dense = make_network(point.network, point.width, protocol[protocol.dense], batch).eval()
-        sites = kas.torch.extract(dense, example)
-        space = main_space(sites)
-        replaced = [site for site in sites.sites.values() if site.space == space]
-        module = substitute_sites(kas.torch.to_mlir(dense, example).module, form, replaced, binding)
+    model, replacements = place(protocol, point, as_sequences=True)
+    if replacements:
+        # A layer made by hand between sequences has its weights at random, too.
+        module = substitute_sites(kas.torch.to_mlir(model.eval(), example).module, replacements)
         module.run("kas-specialize,kas-rfactor")
         shapes = [shape for _, shape in module.clone().compile("forward", threads=1).arguments]
         generator = numpy.random.default_rng(0)

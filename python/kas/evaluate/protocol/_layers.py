@@ -100,6 +100,17 @@ def _depthwise(channels: int, rectified: bool) -> nn.Module:
     return nn.Sequential(_convolution(channels, channels, groups=channels), *between, _pointwise(channels, channels))
 
 
+def _multiplied(channels: int, multiplier: int) -> nn.Module:
+    inner = multiplier * channels
+    window = _convolution(channels, inner, groups=channels)
+    return nn.Sequential(window, _rectified(inner), _pointwise(inner, channels))
+
+
+def _pointwise_depthwise(channels: int) -> nn.Module:
+    window = _convolution(channels, channels, groups=channels)
+    return nn.Sequential(_pointwise(channels, channels), _rectified(channels), window)
+
+
 def _grouped(channels: int, groups: int) -> nn.Module:
     return nn.Sequential(_convolution(channels, channels, groups=groups), Shuffle(groups))
 
@@ -119,6 +130,10 @@ LAYERS: Mapping[str, Layer] = {
     "pointwise": lambda c, h: _pointwise(c, c),
     "depthwise-separable": lambda c, h: _depthwise(c, False),
     "depthwise-separable-relu": lambda c, h: _depthwise(c, True),
+    "depthwise": lambda c, h: _convolution(c, c, groups=c),
+    "depthwise-2-separable-relu": lambda c, h: _multiplied(c, 2),
+    "depthwise-4-separable-relu": lambda c, h: _multiplied(c, 4),
+    "pointwise-depthwise-relu": lambda c, h: _pointwise_depthwise(c),
     "grouped-4-shuffle": lambda c, h: _grouped(c, 4),
     "grouped-8-shuffle": lambda c, h: _grouped(c, 8),
     "bottleneck-2": lambda c, h: _bottleneck(c, 2, False),

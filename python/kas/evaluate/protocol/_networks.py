@@ -21,6 +21,10 @@ def _pointwise(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
     return nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)
 
 
+SIZES = (16, 8, 4)
+"""Rows of the images of the stages, which the replaced layers see."""
+
+
 class ResidualBlock(nn.Module):
     """relu(norm(second(relu(norm(first(x))))) + shortcut(x)).
 

@@ -13,7 +13,7 @@ from .._data import Data
 from .._data_sets import load_data
 from .._training import Recipe
 from ._layers import LAYERS, OPERATORS
-from ._networks import NETWORKS
+from ._networks import NETWORKS, SIZES
 from ._store import make_key
 
 VERSION = 1
@@ -25,7 +25,7 @@ class Contender:
     """What takes the replaced places of a network."""
 
     name: str
-    """Of `LAYERS` or `OPERATORS`, or any other with a text."""
+    """Of `LAYERS` or `OPERATORS`, or any other with a text or stages."""
     text: str | None = None
     """An operator or a kernel as MLIR; None: the one by that name."""
     binding: Mapping[str, int] = field(default_factory=dict)
@@ -36,9 +36,18 @@ class Contender:
     """Those of the protocol where there are none."""
     num_seeds: int | None = None
     """Of the seeds for reporting; None: all."""
+    stages: tuple[Contender, ...] = ()
+    """Instead of a text: what takes the places of each stage of a network, one for each of `SIZES`."""
 
     def __post_init__(self) -> None:
-        if self.text is None and self.name not in LAYERS and self.name not in OPERATORS:
+        if self.stages:
+            if len(self.stages) != len(SIZES):
+                raise ValueError(f"requires {len(SIZES)} stages of '{self.name}', got {len(self.stages)}")
+            if self.text is not None or self.binding or any(stage.stages for stage in self.stages):
+                raise ValueError(
+                    f"requires a text and a binding in the stages of '{self.name}', got one beside or more stages"
+                )
+        elif self.text is None and self.name not in LAYERS and self.name not in OPERATORS:
             raise ValueError(
                 f"requires a contender of {', '.join([*LAYERS, *OPERATORS])}, or one with a text, got '{self.name}'"
             )
@@ -46,6 +55,8 @@ class Contender:
     @property
     def settings(self) -> dict[str, Any]:
         """What its results follow from."""
+        if self.stages:
+            return {"stages": [stage.settings for stage in self.stages]}
         if self.text is not None:
             return {"text": self.text, "binding": dict(self.binding)}
         if self.name in OPERATORS:

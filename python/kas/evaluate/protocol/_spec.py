@@ -11,7 +11,7 @@ from typing import Any
 from ..._spec import Reader, compose, describe, read_text
 from .._training import Recipe
 from ._layers import LAYERS, OPERATORS
-from ._networks import NETWORKS
+from ._networks import NETWORKS, SIZES
 from ._protocol import Contender, Protocol
 
 KEYS = (
@@ -85,11 +85,20 @@ class _Reader(Reader):
         known = [*LAYERS, *OPERATORS]
         if node.id == "scalar":
             return Contender(self.choice(node, known, "a contender"), is_candidate=is_candidate)
-        keys = self.mapping(node, ("name", "file", "binding", "widths", "seeds"), "a contender")
+        keys = self.mapping(node, ("name", "file", "binding", "stages", "widths", "seeds"), "a contender")
         if "name" not in keys:
             raise self.fail(node, "requires the key 'name' in a contender, got none")
         values: dict[str, Any] = {"is_candidate": is_candidate}
-        if "file" in keys:
+        if "stages" in keys:
+            for key in ("file", "binding"):
+                if key in keys:
+                    raise self.fail(keys[key], f"requires '{key}' in a stage, got it beside 'stages'")
+            nodes = self.sequence(keys["stages"], "'stages'")
+            if len(nodes) != len(SIZES):
+                raise self.fail(keys["stages"], f"requires {len(SIZES)} stages, got {len(nodes)}")
+            values["stages"] = tuple(self.stage(entry) for entry in nodes)
+            name = self.text(keys["name"], "'name'")
+        elif "file" in keys:
             path = os.path.join(os.path.dirname(self.path), self.text(keys["file"], "'file'"))
             if not os.path.isfile(path):
                 raise self.fail(keys["file"], f"requires a file with an operator, got '{path}', which is none")
@@ -107,6 +116,12 @@ class _Reader(Reader):
         if "seeds" in keys:
             values["num_seeds"] = self.number(keys["seeds"], "a number of seeds", 1, 10000)
         return Contender(name, **values)
+
+    def stage(self, node: Any) -> Contender:
+        """What takes the places of one stage."""
+        if node.id == "mapping":
+            self.mapping(node, ("name", "file", "binding"), "a stage")
+        return self.contender(node, False)
 
     def seeds(self, node: Any) -> dict[str, tuple[int, ...]]:
         keys = self.mapping(node, ("choosing", "reporting"), "'seeds'")

@@ -20,12 +20,12 @@ from ..._module import Module, Operator
 from ..._module import operator as named_operator
 from ..._sequence import OperatorSequence
 from .._data import Data, Split
-from .._native import NativeTraining, UnsupportedNetworkError
+from .._native import NativeTraining, Replacement, UnsupportedNetworkError
 from .._trainer import main_space
 from .._training import Training, TrainingFailure, initialize
-from ._layers import LAYERS, Layer
-from ._networks import NETWORKS
-from ._protocol import Contender, Job, Protocol, identify
+from ._layers import LAYERS, SEQUENCES, Layer
+from ._networks import NETWORKS, SIZES
+from ._protocol import Contender, Job, Point, Protocol, identify
 
 
 def make_unseen(test: Split, seed: int = 0) -> dict[str, Split]:
@@ -84,6 +84,9 @@ def _bind(form: Form, contender: Contender, channels: int, size: int, batch: int
 
 def make_layer(contender: Contender, batch: int = 1) -> Layer:
     """What makes the layers; operators as PyTorch code, or as one gathered convolution where they are one."""
+    if contender.stages:
+        layers = [make_layer(stage, batch) for stage in contender.stages]
+        return lambda channels, size: layers[SIZES.index(size)](channels, size)
     form = get_form(contender)
     if form is None:
         return LAYERS[contender.name]
@@ -104,6 +107,41 @@ def make_network(name: str, width: int, contender: Contender, batch: int = 1) ->
     return NETWORKS[name](width, make_layer(contender, batch))
 
 
+def _find_replacement(
+    contender: Contender, as_sequences: bool
+) -> tuple[Operator | OperatorSequence, dict[str, int]] | None:
+    """What takes the place of dense layers, and its sizes; None where the layer itself is exported."""
+    if as_sequences and contender.settings.get("layer") in SEQUENCES:
+        return next(iter(Module(SEQUENCES[contender.name]).sequences.values())), {"k": 3}
+    form = get_form(contender)
+    if not isinstance(form, (Operator, OperatorSequence)):
+        return None
+    return form, dict(contender.settings["binding"])
+
+
+def place(protocol: Protocol, point: Point, as_sequences: bool = False) -> tuple[nn.Module, list[Replacement]]:
+    """The network that is exported, for batches of one image, and what then takes the place of its layers.
+
+    Layers made by hand are in it; dense layers are where operators come, and with `as_sequences` where layers made by
+    hand are sequences as well.
+    """
+    contender, dense = protocol[point.contender], protocol[protocol.dense]
+    stages = contender.stages or (contender,) * len(SIZES)
+    found = [_find_replacement(stage, as_sequences) for stage in stages]
+    kept = tuple(stage if form is None else dense for stage, form in zip(stages, found))
+    network = make_network(point.network, point.width, Contender(point.contender, stages=kept))
+    if not any(found):
+        return network, []
+    sites = kas.torch.extract(network.eval(), torch.zeros(1, 1, 32, 32))
+    replacements = []
+    for form, size in zip(found, SIZES):
+        if form is not None:
+            here = {name: site for name, site in sites.sites.items() if site.data_shape[-1] == size}
+            space = main_space(sites._replace(sites=here))
+            replacements.append(Replacement(form[0], [site for site in here.values() if site.space == space], form[1]))
+    return network, replacements
+
+
 class Worker:
     """Trains jobs of a protocol one after another; the data are loaded once."""
 
@@ -121,21 +159,15 @@ class Worker:
         initialize(network, job.seed)
         if self.protocol.backend == "native":
             try:
-                return self._start_native(job, contender, network), "native"
+                return self._start_native(job, network), "native"
             except UnsupportedNetworkError:
                 pass
         return Training(network, self.data, recipe, job.seed), "pytorch"
 
-    def _start_native(self, job: Job, contender: Contender, network: nn.Module) -> Training:
-        recipe, form = self.protocol.recipe, get_form(contender)
-        if not isinstance(form, (Operator, OperatorSequence)):
-            return NativeTraining(network, self.data, recipe, job.seed, network, None, [], {})
-        dense = make_network(job.point.network, job.point.width, self.protocol[self.protocol.dense])
-        sites = kas.torch.extract(dense, self.data.train[0][:1])
-        space = main_space(sites)
-        replaced = [site for site in sites.sites.values() if site.space == space]
-        given = dict(contender.settings["binding"])
-        return NativeTraining(network, self.data, recipe, job.seed, dense, form, replaced, given)
+    def _start_native(self, job: Job, network: nn.Module) -> Training:
+        model, replacements = place(self.protocol, job.point)
+        model = model.train() if replacements else network
+        return NativeTraining(network, self.data, self.protocol.recipe, job.seed, model, replacements)
 
     def train(self, job: Job) -> dict[str, Any]:
         """The record of a training: settings, `failure`, or accuracies in percent, CPU seconds and the curve."""
