@@ -300,6 +300,7 @@ def _add_compare(commands: Any) -> None:
     add("spec", help="the file that says what is compared (docs/guide/discovery.md)")
     add("--store", help="the file that keeps trainings and times; the same command goes on (default: SPEC.jsonl)")
     add("--list", action="store_true", help="list the trainings that are missing, and train nothing")
+    add("--search", action="store_true", help="look for operators for each stage of the network; print candidates")
     add("--chosen", action="append", default=[], metavar="NAME", help="a candidate that is to be reported")
     add("--processes", type=int, help="trainings at once (default: the number of cores)")
     add("--retry", action="store_true", help="train those again that failed")

@@ -11,21 +11,24 @@ from ._latency import measure
 from ._layers import LAYERS as LAYERS
 from ._layers import OPERATORS as OPERATORS
 from ._networks import NETWORKS as NETWORKS
-from ._protocol import Contender, Job, Point, Protocol
+from ._protocol import Contender, Job, Point, Protocol, StageSearch
 from ._report import update_page, write_plot, write_tables
 from ._results import NetworkResults, Result, read_results
 from ._run import plan, run
 from ._spec import parse_protocol, read_protocol
+from ._stage_search import Found, search_stages
 from ._store import Store, StoreError
 from ._train import Worker, make_layer, make_network, make_unseen
 
 __all__ = [
     "Contender",
+    "Found",
     "Job",
     "NetworkResults",
     "Point",
     "Protocol",
     "Result",
+    "StageSearch",
     "Store",
     "StoreError",
     "Worker",
@@ -38,6 +41,7 @@ __all__ = [
     "read_protocol",
     "read_results",
     "run",
+    "search_stages",
     "statistics",
     "update_page",
     "write_plot",

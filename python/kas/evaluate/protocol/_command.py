@@ -11,10 +11,11 @@ from typing import Any
 
 from . import _report
 from ._latency import measure
-from ._protocol import Protocol
+from ._protocol import Contender, Protocol
 from ._results import read_results
 from ._run import plan, run
-from ._spec import read_protocol
+from ._spec import read_files, read_protocol
+from ._stage_search import search_stages
 from ._store import Store
 
 
@@ -47,6 +48,40 @@ def _time(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> No
         store.add(record)
 
 
+def _write_stage(stage: Contender, files: dict[str, str]) -> str:
+    """A stage as a specification has it."""
+    if stage.text is None and not stage.binding:
+        return stage.name
+    file = f", file: {files[stage.name]}" if stage.name in files else ""
+    binding = ", ".join(f"{name}: {value}" for name, value in stage.binding.items())
+    return f"{{name: {stage.name}{file}, binding: {{{binding}}}}}"
+
+
+def _search(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> None:
+    def show(record: dict[str, Any], left: int) -> None:
+        what = f"failed: {record['failure']}" if record["failure"] else f"validation {record['validation']:.2f} %"
+        name = f"{record['contender']}, width {record['width']}, seed {record['seed']}"
+        print(f"{name}: {what} ({record['cpu_seconds']:.0f} CPU s, {left} left)", flush=True)
+
+    found = search_stages(
+        protocol,
+        store,
+        processes=arguments.processes,
+        progress=None if arguments.quiet else show,
+        compiled=None if arguments.quiet else lambda text: print(f"compiled {text}", flush=True),
+    )
+    files = read_files(arguments.spec)
+    print("# by width: points of validation accuracy above the baselines at the same time, and microseconds")
+    print("candidates:")
+    for number, entry in enumerate(found, 1):
+        stages = ", ".join(_write_stage(stage, files) for stage in entry.contender.stages)
+        gains = "; ".join(
+            f"{width}: {gain:+.2f} ± {entry.deviations[width]:.2f} at {entry.microseconds[width]:.1f}"
+            for width, gain in entry.gains.items()
+        )
+        print(f"  - {{name: found-{number}, stages: [{stages}]}}  # {gains}; {entry.trainings} trainings")
+
+
 def compare(arguments: argparse.Namespace) -> int:
     """Trains and times what the store does not have, and writes tables and figure."""
     protocol = read_protocol(arguments.spec)
@@ -54,6 +89,9 @@ def compare(arguments: argparse.Namespace) -> int:
         if name not in [contender.name for contender in protocol.contenders if contender.is_candidate]:
             raise ValueError(f"--chosen requires a candidate of the protocol, got '{name}'")
     store = Store(arguments.store or os.path.splitext(arguments.spec)[0] + ".jsonl")
+    if arguments.search:
+        _search(protocol, store, arguments)
+        return 0
     if arguments.list:
         for job in plan(protocol, store, arguments.chosen, arguments.retry):
             print(f"{job.point.network}, {job.point.contender}, width {job.point.width}, seed {job.seed}")

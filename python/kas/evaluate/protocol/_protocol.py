@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from .._data import Data
@@ -93,6 +95,27 @@ def identify(data: Data) -> str:
     return f"{data.name} {data.checksum()} {data.augmentation}"
 
 
+@dataclass(frozen=True)
+class StageSearch:
+    """A search for operators that differ between stages."""
+
+    pool: tuple[Contender, ...]
+    """What may take the places of a stage."""
+    trainings: int = 200
+    widths: tuple[int, ...] = ()
+    """Those of the protocol where there are none."""
+    seed: int = 0
+    finalists: int = 5
+
+    def __post_init__(self) -> None:
+        names = [contender.name for contender in self.pool]
+        if len(set(names)) != len(names) or len(names) < 2 or any(contender.stages for contender in self.pool):
+            found = ", ".join(names) or "none"
+            raise ValueError(f"requires two or more different operators without stages in a search's pool, got {found}")
+        if self.trainings < 1 or self.finalists < 1:
+            raise ValueError(f"requires at least one training and finalist, got {self.trainings} and {self.finalists}")
+
+
 class Point(NamedTuple):
     """A network with a contender in it."""
 
@@ -108,6 +131,12 @@ class Job(NamedTuple):
     seed: int
     is_reported: bool
     """With a seed for reporting: the test sets are looked at."""
+
+
+def make_latency_key(contender: Mapping[str, Any], network: str, width: int, batch: int = 1, threads: int = 1) -> str:
+    """Of the record of a latency; `contender` are its settings."""
+    settings = {"contender": contender, "network": network, "width": width}
+    return make_key({"version": VERSION, "batch": batch, "threads": threads, **settings})
 
 
 @dataclass(frozen=True)
@@ -139,6 +168,7 @@ class Protocol:
     hours: float | None = None
     backend: str = "native"
     name: str = "protocol"
+    search: StageSearch | None = None
 
     def __post_init__(self) -> None:
         if both := sorted(set(self.choosing) & set(self.reporting)):
@@ -151,9 +181,8 @@ class Protocol:
             if name not in NETWORKS:
                 raise ValueError(f"requires networks of {', '.join(NETWORKS)}, got '{name}'")
         names = [contender.name for contender in self.contenders]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"requires each contender once, got '{name}' again")
+        if again := [name for name, count in Counter(names).items() if count > 1]:
+            raise ValueError(f"requires each contender once, got '{again[0]}' again")
         if self.dense not in names:
             raise ValueError(f"requires the contender '{self.dense}' of the width curve, got none")
         if self.backend not in ("native", "pytorch"):
@@ -161,7 +190,11 @@ class Protocol:
 
     def __getitem__(self, name: str) -> Contender:
         """The contender of that name."""
-        return next(contender for contender in self.contenders if contender.name == name)
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Contender]:
+        return {contender.name: contender for contender in self.contenders}
 
     def load_data(self) -> Data:
         """The data; a `ValueError` where they are not those of the protocol."""
@@ -191,8 +224,7 @@ class Protocol:
 
     def latency_key(self, point: Point, batch: int = 1, threads: int = 1) -> str:
         """Of the record of a latency."""
-        settings = {"contender": self[point.contender].settings, "network": point.network, "width": point.width}
-        return make_key({"version": VERSION, "batch": batch, "threads": threads, **settings})
+        return make_latency_key(self[point.contender].settings, point.network, point.width, batch, threads)
 
     def points(self) -> Iterator[Point]:
         """All, in the order of contenders, then networks, then widths."""

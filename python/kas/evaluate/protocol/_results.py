@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import statistics
-from ._protocol import Contender, Point, Protocol
+from ._protocol import VERSION, Contender, Point, Protocol, make_latency_key, settings_of
 from ._store import Store
 
 METRICS = ("validation", "test", "shifted", "rotated")
@@ -100,18 +100,21 @@ def read_results(protocol: Protocol, store: Store) -> list[NetworkResults]:
     """
     found = {point: Result(point) for point in protocol.points()}
     chosen: dict[Point, Result] = {point: Result(point) for point in found}
+    # Contenders by what they are: of a name the store may have had others.
+    points: dict[str, list[Point]] = {}
+    for point in found:
+        points.setdefault(protocol.latency_key(point), []).append(point)
     for record in store:
-        point = Point(record.get("network", ""), record.get("contender", ""), record.get("width", 0))
-        if point not in found:
-            continue
-        if record["kind"] == "training" and _is_of(protocol, point, record):
+        if record["kind"] == "training":
             seed = record["seed"]
             results = found if seed in protocol.reporting else chosen if seed in protocol.choosing else None
-            if results is not None:
-                _add(results[point], record)
-        elif record["kind"] == "latency" and record["key"] == protocol.latency_key(point):
-            for result in (found[point], chosen[point]):
-                result.microseconds, result.run = record["microseconds"], (record["machine"], record["time"])
+            if results is not None and _has_conditions(protocol, record):
+                for point in points.get(_find_key(record), ()):
+                    _add(results[point], record)
+        elif record["kind"] == "latency":
+            for point in points.get(record["key"], ()):
+                for result in (found[point], chosen[point]):
+                    result.microseconds, result.run = record["microseconds"], (record["machine"], record["time"])
     for point, result in found.items():
         if not result.accuracies:
             found[point] = chosen[point]
@@ -121,14 +124,17 @@ def read_results(protocol: Protocol, store: Store) -> list[NetworkResults]:
     ]
 
 
-def _is_of(protocol: Protocol, point: Point, record: Mapping[str, Any]) -> bool:
-    from ._protocol import VERSION, settings_of
+def _find_key(record: Mapping[str, Any]) -> str:
+    """The `Protocol.latency_key` of what was trained."""
+    settings = record["settings"]
+    return make_latency_key(settings["contender"], settings["network"], settings["width"])
 
+
+def _has_conditions(protocol: Protocol, record: Mapping[str, Any]) -> bool:
     settings = record["settings"]
     data = settings["data"].split()
     return bool(
         settings["version"] == VERSION
-        and settings["contender"] == protocol[point.contender].settings
         and settings["recipe"] == settings_of(protocol.recipe)
         and data[0] == protocol.data
         and protocol.checksum in (None, data[1])

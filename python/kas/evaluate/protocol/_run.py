@@ -11,7 +11,7 @@ import multiprocessing.connection
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -62,6 +62,57 @@ class _Process:
         self.process.join()
 
 
+class Team:
+    """Processes that train jobs, each at most as many as cores (or `processes`)."""
+
+    def __init__(self, protocol: Protocol, processes: int | None = None, niceness: int = 19):
+        self.protocol, self.niceness = protocol, niceness
+        self.identity = identify(protocol.load_data())
+        self.size = processes or len(os.sched_getaffinity(0))
+        self._context = multiprocessing.get_context("spawn")
+        self._processes: list[_Process] = []
+
+    def __enter__(self) -> Team:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.close()
+        self._processes.clear()
+
+    def train(self, jobs: Iterable[Job]) -> Iterator[dict[str, Any]]:
+        """The records of the jobs, in the order in which they end. A job is taken when a process is free for it."""
+        waiting = iter(jobs)
+        while True:
+            while sum(process.job is not None for process in self._processes) < self.size:
+                if (job := next(waiting, None)) is None:
+                    break
+                self._find_idle().give(job)
+            busy = [process for process in self._processes if process.job is not None]
+            if not busy:
+                return
+            multiprocessing.connection.wait([process.connection for process in busy])
+            for process in busy:
+                if process.connection.poll():
+                    yield self._take(process)
+
+    def _find_idle(self) -> _Process:
+        for process in self._processes:
+            if process.job is None:
+                return process
+        self._processes.append(_Process(self._context, self.protocol, self.niceness))
+        return self._processes[-1]
+
+    def _take(self, process: _Process) -> dict[str, Any]:
+        job = process.job
+        assert job is not None
+        record = process.take()
+        if record is None:
+            record = _bury(process, self.protocol, job, self.identity)
+            self._processes.remove(process)
+        return record
+
+
 def plan(protocol: Protocol, store: Store, chosen: Sequence[str] = (), retry: bool = False) -> list[Job]:
     """The jobs that the store does not have; with `retry` also those that failed."""
     identity = identify(protocol.load_data())
@@ -85,38 +136,23 @@ def run(
     number of jobs that are left. Ends without an error when the hours of the protocol are used up.
     """
     jobs = plan(protocol, store, chosen, retry)
-    identity = identify(protocol.load_data())
     spent = sum(record["cpu_seconds"] for record in store.read_trainings().values())
-    context = multiprocessing.get_context("spawn")
-    count = min(processes or len(os.sched_getaffinity(0)), max(1, len(jobs)))
-    workers = [_Process(context, protocol, niceness) for _ in range(count)]
-    jobs.reverse()
-    try:
-        while jobs or any(worker.job for worker in workers):
-            for worker in workers:
-                is_paid = protocol.hours is None or spent < 3600 * protocol.hours
-                if worker.job is None and jobs and is_paid:
-                    worker.give(jobs.pop())
-            busy = [worker for worker in workers if worker.job is not None]
-            if not busy:
+    left = len(jobs)
+
+    def affordable() -> Iterator[Job]:
+        nonlocal left
+        for job in jobs:
+            if protocol.hours is not None and spent >= 3600 * protocol.hours:
                 return
-            multiprocessing.connection.wait([worker.connection for worker in busy])
-            for worker in busy:
-                if not worker.connection.poll():
-                    continue
-                job = worker.job
-                assert job is not None
-                record = worker.take()
-                if record is None:
-                    record = _bury(worker, protocol, job, identity)
-                    workers[workers.index(worker)] = _Process(context, protocol, niceness)
-                spent += record["cpu_seconds"]
-                store.add(record)
-                if progress is not None:
-                    progress(record, len(jobs))
-    finally:
-        for worker in workers:
-            worker.close()
+            left -= 1
+            yield job
+
+    with Team(protocol, processes, niceness) as team:
+        for record in team.train(affordable()):
+            spent += record["cpu_seconds"]
+            store.add(record)
+            if progress is not None:
+                progress(record, left)
 
 
 def _bury(worker: _Process, protocol: Protocol, job: Job, identity: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ..._spec import Reader, compose, describe, read_text
 from .._training import Recipe
 from ._layers import LAYERS, OPERATORS
 from ._networks import NETWORKS, SIZES
-from ._protocol import Contender, Protocol
+from ._protocol import Contender, Protocol, StageSearch
 
 KEYS = (
     "name",
@@ -27,6 +27,7 @@ KEYS = (
     "data",
     "hours",
     "backend",
+    "search",
 )
 RECIPE = {
     "epochs": (1, 10000, int),
@@ -66,6 +67,8 @@ class _Reader(Reader):
             values["recipe"] = self.recipe(keys["recipe"])
         if "data" in keys:
             values.update(self.data(keys["data"]))
+        if "search" in keys:
+            values["search"] = self.search(keys["search"])
         try:
             return Protocol(**values)
         except ValueError as error:
@@ -123,6 +126,22 @@ class _Reader(Reader):
             self.mapping(node, ("name", "file", "binding"), "a stage")
         return self.contender(node, False)
 
+    def search(self, node: Any) -> StageSearch:
+        """What may take the places of stages, and how long is looked for it."""
+        keys = self.mapping(node, ("pool", "trainings", "widths", "seed", "finalists"), "a search")
+        if "pool" not in keys:
+            raise self.fail(node, "requires the key 'pool' in a search, got none")
+        values: dict[str, Any] = {"pool": tuple(self.stage(entry) for entry in self.sequence(keys["pool"], "'pool'"))}
+        for key, least, most in (("trainings", 1, 10**6), ("seed", 0, 2**31 - 1), ("finalists", 1, 1000)):
+            if key in keys:
+                values[key] = self.number(keys[key], f"'{key}'", least, most)
+        if "widths" in keys:
+            values["widths"] = self.numbers(keys["widths"], "'widths'", "a width", 1, 4096)
+        try:
+            return StageSearch(**values)
+        except ValueError as error:
+            raise self.fail(node, str(error)) from error
+
     def seeds(self, node: Any) -> dict[str, tuple[int, ...]]:
         keys = self.mapping(node, ("choosing", "reporting"), "'seeds'")
         return {name: self.range(one, f"'{name}'") for name, one in keys.items()}
@@ -179,3 +198,16 @@ def parse_protocol(text: str, path: str) -> Protocol:
 def read_protocol(path: str) -> Protocol:
     """`parse_protocol` of a file."""
     return parse_protocol(read_text(path), path)
+
+
+def read_files(path: str) -> dict[str, str]:
+    """The files of the operators in the pool of a search, by name, as they are written."""
+    reader = _Reader(path)
+    node = reader.mapping(compose(read_text(path), path, "a protocol"), KEYS, "a protocol").get("search")
+    pool = node and reader.mapping(node, ("pool", "trainings", "widths", "seed", "finalists"), "a search")["pool"]
+    entries = (
+        [dict((key.value, value.value) for key, value in e.value) for e in pool.value if e.id == "mapping"]
+        if pool
+        else []
+    )
+    return {entry["name"]: entry["file"] for entry in entries if "file" in entry}
