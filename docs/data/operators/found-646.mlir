@@ -1,4 +1,3 @@
-// Candidate 646 of a search for one operator in all places of `pooled` at width 48 (docs/reports/discovery.md).
 kas.operator @candidate_0<N, Cin, Cout, H, W | k, g>(%o: N, %o_0: 2*Cin unordered, %o_1: H, %o_2: W) from [N, Cin unordered, H, W] {
   %r = kas.reduce sum : k
   %d, %w = kas.share %r : k
