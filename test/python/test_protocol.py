@@ -274,7 +274,7 @@ def test_stages_have_latencies(workers):
 
 
 def test_batch_norms_beside_sequences_have_variances():
-    # The norm behind a shuffle is not folded, and its variance was a number of any sign.
+    # The norm after a shuffle is not folded, and its variance was a number of any sign.
     stages = tuple(map(Contender, ("grouped-4-shuffle", "depthwise-separable-relu", "pointwise")))
     mixed = dataclasses.replace(make(), contenders=(Contender("dense"), Contender("mixed", stages=stages)))
     (record,) = protocol.measure(mixed, [Point("pooled", "mixed", 16)], names=("kas",), rounds=1, calls=2)

@@ -74,7 +74,7 @@ class Mixture:
         self._factor, self._weights = best[:2]
 
     def believe(self, choices: Choices) -> None:
-        """Takes what it expects of these for observed: so what is asked for at once differs."""
+        """Takes what it expects of these for observed: so requests that are made at once differ."""
         means, _ = self.predict(choices)
         values = self._covariance(self._choices, self._choices, self.deviations) @ self._weights
         values += self.deviations["seed"] ** 2 * self._weights
