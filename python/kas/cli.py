@@ -305,6 +305,8 @@ def _add_compare(commands: Any) -> None:
     add("--processes", type=int, help="trainings at once (default: the number of cores)")
     add("--retry", action="store_true", help="train those again that failed")
     add("--latency", action="store_true", help="time all points again")
+    add("--batch", type=int, default=1, help="images of a call that is timed; other than 1: of 'dense' and candidates")
+    add("--threads", type=int, default=1, help="threads of a call that is timed, likewise")
     add("--peers", metavar="PYTHON", help="an interpreter that has ONNX Runtime or OpenVINO, to time them as well")
     add("--report-only", action="store_true", help="train and time nothing")
     add("--tables", metavar="FILE.md", help="write the tables")

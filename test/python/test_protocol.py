@@ -441,7 +441,7 @@ hours: 2.5
 seeds: {choosing: 0-2, reporting: [5, 7]}
 recipe: {epochs: 2, learning-rate: 1e-3, optimizer: sgd}
 data: {train: 100, validation: 50}
-contenders: [dense, {name: pointwise, widths: [32], seeds: 1}]
+contenders: [dense, {name: pointwise, widths: [32], seeds: 1, afterthought: true}]
 candidates: [{name: mine, file: mine.mlir, binding: {k: 3}}]
 """,
         str(tmp_path / "small.yaml"),
@@ -452,6 +452,7 @@ candidates: [{name: mine, file: mine.mlir, binding: {k: 3}}]
     assert read["mine"].is_candidate
     assert read["mine"].binding == {"k": 3}
     assert read["pointwise"].num_seeds == 1
+    assert [contender.name for contender in read.contenders if contender.is_afterthought] == ["pointwise"]
     assert [point.width for point in read.points() if point.contender == "pointwise"] == [32, 32]
 
 
@@ -475,6 +476,14 @@ candidates: [{name: mine, file: mine.mlir, binding: {k: 3}}]
         ),
         ("contenders: [{widths: [16]}]", "x.yaml:1: requires the key 'name' in a contender, got none"),
         ("contenders: [dense]\nrecipe: {epochs: many}", "x.yaml:2: requires 'epochs' from 1 to 10000, got 'many'"),
+        (
+            "contenders: [{name: dense, afterthought: maybe}]",
+            "x.yaml:1: requires 'afterthought' of true, false, got 'maybe'",
+        ),
+        (
+            "contenders: [dense]\ncandidates: [{name: depthwise, afterthought: true}]",
+            "x.yaml:2: requires a key of name, .* in a contender, got 'afterthought'",
+        ),
         ("contenders: [pointwise]", "x.yaml:1: requires the contender 'dense' of the width curve, got none"),
     ],
 )
@@ -495,8 +504,11 @@ def test_the_published_comparison_is_read():
 # Reports
 
 
-def write_store(path, own, means):
-    """A store with accuracies by contender and width, and latencies; seeds are a tenth of a point apart."""
+def write_store(path, own, means, conditions=((1, 1),)):
+    """A store with accuracies by contender and width, and latencies; seeds are a tenth of a point apart.
+
+    With a batch and threads a call takes as many times as long as it has images, and half the time with threads.
+    """
     store = Store(path)
     for (name, width), (latency, mean) in means.items():
         for place, seed in enumerate(own.reporting):
@@ -507,8 +519,11 @@ def write_store(path, own, means):
             record |= {"validation": value, "test": value, "shifted": 50.0, "rotated": 60.0, "parameters": 1000}
             store.add({**record, "cpu_seconds": 10.0, "backend": "native"})
         point = Point("pooled", name, width)
-        record = {"kind": "latency", "key": own.latency_key(point), **point._asdict(), "machine": "M", "time": 1}
-        store.add({**record, "microseconds": {"kas": latency, "onnxruntime": 2 * latency}, "failures": {}})
+        for batch, threads in conditions:
+            record = {"kind": "latency", "key": own.latency_key(point, batch, threads), **point._asdict()}
+            record |= {"machine": "M", "time": 1, "batch": batch, "threads": threads, "failures": {}}
+            here = batch * latency if threads == 1 else batch * latency / 2 + 5
+            store.add({**record, "microseconds": {"kas": here, "onnxruntime": 2 * here}})
     return store
 
 
@@ -533,6 +548,39 @@ def test_the_tables_say_what_is_above(tmp_path):
     assert "| found | 16 | 20.0 | kas | 1000 | 86.00 ± 0.06 | 86.00 ± 0.06 | 4 | +1.00 |" in tables
     assert "| found | test | 16: +" in tables
     assert tables.count("**yes**") == 2
+
+
+def test_verdicts_without_baselines_that_a_search_had_found(tmp_path):
+    own = make_compared()
+    late = Contender("depthwise", is_afterthought=True)
+    own = dataclasses.replace(own, contenders=(*own.contenders, late))
+    means = {("dense", 16): (10, 80), ("dense", 32): (40, 90), ("depthwise", 16): (12, 87), ("depthwise", 32): (40, 92)}
+    means |= {("found", 16): (20, 86), ("found", 32): (40, 91)}
+    (network,) = protocol.read_results(own, write_store(tmp_path / "s.jsonl", own, means))
+    assert not network.decide("test")["found"].is_above
+    assert network.decide("test", afterthoughts=False)["found"].is_above
+    tables = protocol.write_tables([network])
+    all_baselines, others = tables.split("The same without the baselines that a search had found before: depthwise.")
+    assert all_baselines.count("**yes**") == 0
+    assert others.count("**yes**") == 2
+    with pytest.raises(ValueError, match="requires a baseline that is an afterthought, got the candidate 'found'"):
+        Contender("found", "text", is_candidate=True, is_afterthought=True)
+
+
+def test_speeds_at_equal_accuracy(tmp_path):
+    own = make_compared()
+    means = {("dense", 16): (10, 80), ("dense", 32): (40, 90), ("found", 16): (10, 85), ("found", 32): (20, 91)}
+    store = write_store(tmp_path / "s.jsonl", own, means, ((1, 1), (16, 2)))
+    (network,) = protocol.read_results(own, store)
+    assert network.conditions == [(1, 1), (16, 2)]
+    # Half of the way from 10 to 40 in the logarithm; where no dense network is as accurate, nothing is known.
+    ((point, ratio),) = network.equal_accuracy("found", protocol.Condition())
+    assert (point.width, ratio) == (16, pytest.approx(2))
+    ((_, ratio),) = network.equal_accuracy("found", protocol.Condition(16, 2))
+    assert ratio == pytest.approx((85 * 325) ** 0.5 / 85)
+    tables = protocol.write_tables([network])
+    assert "| candidate | width | test % | 1 image, 1 thread | 16 images, 2 threads |" in tables
+    assert "| found | 16 | 85.00 | 2.00 | 1.96 |" in tables
 
 
 def test_a_network_in_which_the_control_is_good_measures_nothing(tmp_path):
@@ -596,6 +644,8 @@ def test_the_command_writes_the_report(tmp_path, capsys):
     assert "| dense | 16 |" in capsys.readouterr().out
     assert cli.main([*arguments, "--chosen=dense"]) == 1
     assert "--chosen requires a candidate of the protocol, got 'dense'" in capsys.readouterr().err
+    assert cli.main(["compare", str(spec), "--batch=0"]) == 1
+    assert "--batch requires a number of at least 1, got 0" in capsys.readouterr().err
     page.write_text("no marks")
     assert cli.main(arguments) == 1
     assert "requires '<!-- protocol: written by kas compare -->'" in capsys.readouterr().err

@@ -62,6 +62,17 @@ def test_a_curve_is_linear_in_the_logarithm_of_the_latency():
     assert statistics.interpolate(points[:1], 11) == (80, 0.25)
 
 
+def test_a_curve_reaches_an_accuracy_at_a_latency():
+    points = [Measured(10, 80, 4), Measured(40, 90, 2), Measured(30, 79, 2)]
+    assert statistics.find_latency(points, 80) == pytest.approx(10)
+    assert statistics.find_latency(points, 85) == pytest.approx(20)
+    assert statistics.find_latency(points, 90) == pytest.approx(40)
+    assert statistics.find_latency(points, 90.1) is None
+    assert statistics.find_latency(points, 79.9) is None
+    assert statistics.find_latency(points[:1], 80) == 10
+    assert statistics.find_latency([], 80) is None
+
+
 def test_the_envelope_is_the_best_curve_and_ends_with_the_slowest_baseline():
     curves = {"dense": [Measured(10, 80, 1), Measured(40, 90, 1)], "other": [Measured(20, 86, 5)]}
     assert statistics.get_envelope(curves, 10) == ("dense", (80, 1))

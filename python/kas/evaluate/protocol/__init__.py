@@ -13,7 +13,7 @@ from ._layers import OPERATORS as OPERATORS
 from ._networks import NETWORKS as NETWORKS
 from ._protocol import Contender, Job, Point, Protocol, StageSearch
 from ._report import update_page, write_plot, write_tables
-from ._results import NetworkResults, Result, read_results
+from ._results import Condition, NetworkResults, Result, read_results
 from ._run import plan, run
 from ._spec import parse_protocol, read_protocol
 from ._stage_search import Found, search_stages
@@ -21,6 +21,7 @@ from ._store import Store, StoreError
 from ._train import Worker, make_layer, make_network, make_unseen
 
 __all__ = [
+    "Condition",
     "Contender",
     "Found",
     "Job",

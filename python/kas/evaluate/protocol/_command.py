@@ -12,7 +12,7 @@ from typing import Any
 from . import _report
 from ._latency import measure
 from ._protocol import Contender, Protocol
-from ._results import read_results
+from ._results import Condition, read_results
 from ._run import plan, run
 from ._spec import read_files, read_protocol
 from ._stage_search import search_stages
@@ -38,13 +38,19 @@ def _train(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> N
 
 
 def _time(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> None:
-    """All points anew where one has no latency: times of one run are compared."""
+    """All points anew where one has no latency: times of one run are compared.
+
+    Other conditions than one image and one thread are for what is compared at equal accuracy.
+    """
+    condition = Condition(arguments.batch, arguments.threads)
     points = list(protocol.points())
+    if condition != Condition():
+        points = [p for p in points if p.contender == protocol.dense or protocol[p.contender].is_candidate]
     known = {record["key"] for record in store if record["kind"] == "latency"}
-    if all(protocol.latency_key(point) in known for point in points) and not arguments.latency:
+    if all(protocol.latency_key(point, *condition) in known for point in points) and not arguments.latency:
         return
     show = None if arguments.quiet else lambda text: print(f"compiled {text}", flush=True)
-    for record in measure(protocol, points, python=arguments.peers, progress=show):
+    for record in measure(protocol, points, **condition._asdict(), python=arguments.peers, progress=show):
         store.add(record)
 
 
@@ -85,6 +91,9 @@ def _search(protocol: Protocol, store: Store, arguments: argparse.Namespace) -> 
 def compare(arguments: argparse.Namespace) -> int:
     """Trains and times what the store does not have, and writes tables and figure."""
     protocol = read_protocol(arguments.spec)
+    for name in ("batch", "threads"):
+        if getattr(arguments, name) < 1:
+            raise ValueError(f"--{name} requires a number of at least 1, got {getattr(arguments, name)}")
     for name in arguments.chosen:
         if name not in [contender.name for contender in protocol.contenders if contender.is_candidate]:
             raise ValueError(f"--chosen requires a candidate of the protocol, got '{name}'")

@@ -40,8 +40,12 @@ class Contender:
     """Of the seeds for reporting; None: all."""
     stages: tuple[Contender, ...] = ()
     """Instead of a text: what takes the places of each stage of a network, one for each of `SIZES`."""
+    is_afterthought: bool = False
+    """A baseline that was added when a search had found it or its like: candidates are tested without and with such."""
 
     def __post_init__(self) -> None:
+        if self.is_candidate and self.is_afterthought:
+            raise ValueError(f"requires a baseline that is an afterthought, got the candidate '{self.name}'")
         if self.stages:
             if len(self.stages) != len(SIZES):
                 raise ValueError(f"requires {len(SIZES)} stages of '{self.name}', got {len(self.stages)}")

@@ -121,8 +121,17 @@ def _say_control(network: NetworkResults) -> str:
 def _say_candidates(network: NetworkResults) -> Iterator[str]:
     if not network.candidates:
         return
-    verdicts = {metric: network.decide(metric) for metric in ("validation", "test")}
-    head = ("candidate", "on", "in standard errors over the envelope, by width", "p, corrected", "above")
+    yield from _say_verdicts(network, True)
+    if afterthoughts := [baseline.name for baseline in network.baselines if baseline.is_afterthought]:
+        yield ""
+        yield f"The same without the baselines that a search had found before: {', '.join(afterthoughts)}."
+        yield ""
+        yield from _say_verdicts(network, False)
+
+
+def _say_verdicts(network: NetworkResults, afterthoughts: bool) -> Iterator[str]:
+    verdicts = {metric: network.decide(metric, afterthoughts) for metric in ("validation", "test")}
+    head = ("candidate", "on", "over the envelope, by width: points, standard errors", "p, corrected", "above")
     yield "| " + " | ".join(head) + " |"
     yield "|" + "---|" * len(head)
     for candidate in network.candidates:
@@ -130,9 +139,30 @@ def _say_candidates(network: NetworkResults) -> Iterator[str]:
             verdict = verdicts[metric].get(candidate.name)
             if verdict is None:
                 continue
-            ratios = ", ".join(f"{d.point.width}: {d.ratio:+.1f} ({d.baseline})" for d in verdict.differences)
+            differences = "; ".join(
+                f"{d.point.width}: {d.difference:+.2f}, {d.ratio:+.1f} ({d.baseline})" for d in verdict.differences
+            )
             above = "**yes**" if verdict.is_above else "no"
-            yield f"| {candidate.name} | {metric} | {ratios} | {verdict.probability:.2g} | {above} |"
+            yield f"| {candidate.name} | {metric} | {differences} | {verdict.probability:.2g} | {above} |"
+
+
+def _say_equal_accuracy(network: NetworkResults) -> Iterator[str]:
+    """How much faster candidates are than the dense curve where it is as accurate on the test images."""
+    conditions = network.conditions
+    rows = []
+    for candidate in network.candidates:
+        ratios = {c: {p.width: (p, r) for p, r in network.equal_accuracy(candidate.name, c)} for c in conditions}
+        for width, (point, _) in ratios[conditions[0]].items():
+            cells = [f"{ratios[c][width][1]:.2f}" if width in ratios[c] else "" for c in conditions]
+            rows.append(f"| {candidate.name} | {width} | {point.mean:.2f} | " + " | ".join(cells) + " |")
+    if not rows:
+        return
+    names = [f"{c.batch} image{'s' if c.batch > 1 else ''}, {c.threads} thread{'s' if c.threads > 1 else ''}" for c in conditions]
+    yield f"Times of the curve of '{network.protocol.dense}' at the same accuracy, in those of the candidate:"
+    yield ""
+    yield "| candidate | width | test % | " + " | ".join(names) + " |"
+    yield "|" + "---|" * (3 + len(names))
+    yield from rows
 
 
 def write_tables(networks: Sequence[NetworkResults]) -> str:
@@ -152,6 +182,8 @@ def write_tables(networks: Sequence[NetworkResults]) -> str:
         lines += ["", *_say_runs(network), _say_control(network), "", *_table(network), ""]
         if verdicts := list(_say_candidates(network)):
             lines += [*verdicts, ""]
+        if speeds := list(_say_equal_accuracy(network)):
+            lines += [*speeds, ""]
         failed = {(r.point.contender, r.point.width): r.failures[-1] for r in network.results.values() if r.failures}
         lines += [f"- {name}, width {width}, failed: {reason}" for (name, width), reason in failed.items()]
         if failed:

@@ -7,15 +7,22 @@ from __future__ import annotations
 
 import math
 import statistics as numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import statistics
 from ._protocol import VERSION, Contender, Point, Protocol, make_latency_key, settings_of
 from ._store import Store
 
 METRICS = ("validation", "test", "shifted", "rotated")
+
+
+class Condition(NamedTuple):
+    """Under which a latency was measured."""
+
+    batch: int = 1
+    threads: int = 1
 
 
 @dataclass
@@ -27,7 +34,9 @@ class Result:
     parameters: int = 0
     cpu_seconds: list[float] = field(default_factory=list)
     microseconds: Mapping[str, float] = field(default_factory=dict)
-    """By implementation."""
+    """By implementation: one image, one thread."""
+    others: dict[Condition, Mapping[str, float]] = field(default_factory=dict)
+    """The same under other conditions."""
     run: tuple[str, int] | None = None
     """The machine and the time of the run that measured them."""
     failures: list[str] = field(default_factory=list)
@@ -35,15 +44,20 @@ class Result:
     @property
     def latency(self) -> tuple[float, str] | None:
         """The least microseconds, and whose they are."""
-        return min(((value, name) for name, value in self.microseconds.items()), default=None)
+        return self.latency_under(Condition())
+
+    def latency_under(self, condition: Condition) -> tuple[float, str] | None:
+        """`latency` under other conditions."""
+        found = self.microseconds if condition == Condition() else self.others.get(condition, {})
+        return min(((value, name) for name, value in found.items()), default=None)
 
     def values(self, metric: str) -> list[float]:
         """Of the seeds, in their order."""
         return [value for _, value in sorted(self.accuracies.get(metric, {}).items())]
 
-    def measured(self, metric: str) -> statistics.Measured | None:
+    def measured(self, metric: str, condition: Condition = Condition()) -> statistics.Measured | None:
         """For the statistics; nothing without a latency or an accuracy."""
-        values, latency = self.values(metric), self.latency
+        values, latency = self.values(metric), self.latency_under(condition)
         if not values or latency is None:
             return None
         return statistics.Measured(latency[0], numbers.fmean(values), len(values), self.point.width)
@@ -61,9 +75,15 @@ class NetworkResults:
         """Of one seed, pooled over all points."""
         return statistics.pool(result.values(metric) for result in self.results.values())
 
-    def curve(self, contender: str, metric: str) -> list[statistics.Measured]:
+    @property
+    def conditions(self) -> list[Condition]:
+        """Those of latencies, the usual one first."""
+        others = {condition for result in self.results.values() for condition in result.others}
+        return [Condition(), *sorted(others)]
+
+    def curve(self, contender: str, metric: str, condition: Condition = Condition()) -> list[statistics.Measured]:
         """The widths of a contender that have an accuracy and a latency."""
-        found = [r.measured(metric) for point, r in self.results.items() if point.contender == contender]
+        found = [r.measured(metric, condition) for point, r in self.results.items() if point.contender == contender]
         return [point for point in found if point is not None]
 
     def curves(self, contenders: Sequence[Contender], metric: str) -> dict[str, list[statistics.Measured]]:
@@ -79,11 +99,21 @@ class NetworkResults:
     def candidates(self) -> list[Contender]:
         return [contender for contender in self.protocol.contenders if contender.is_candidate]
 
-    def decide(self, metric: str) -> dict[str, statistics.Verdict]:
-        """The verdicts on the candidates, against the envelope of all baselines."""
+    def decide(self, metric: str, afterthoughts: bool = True) -> dict[str, statistics.Verdict]:
+        """The verdicts on the candidates, against the envelope of all baselines, or of all but afterthoughts."""
+        baselines = [baseline for baseline in self.baselines if afterthoughts or not baseline.is_afterthought]
         return statistics.decide(
-            self.curves(self.candidates, metric), self.curves(self.baselines, metric), self.deviation(metric)
+            self.curves(self.candidates, metric), self.curves(baselines, metric), self.deviation(metric)
         )
+
+    def equal_accuracy(self, candidate: str, condition: Condition) -> list[tuple[statistics.Measured, float]]:
+        """The widths of a candidate, and by how much the dense curve takes longer where it is as accurate."""
+        dense = self.curve(self.protocol.dense, "test", condition)
+        found = []
+        for point in self.curve(candidate, "test", condition):
+            if (latency := statistics.find_latency(dense, point.mean)) is not None:
+                found.append((point, latency / point.latency))
+        return found
 
     def measures_operators(self, metric: str) -> tuple[bool, list[statistics.Difference]] | None:
         """Whether the control is clearly below the dense curve; nothing where that is not known yet."""
@@ -101,9 +131,8 @@ def read_results(protocol: Protocol, store: Store) -> list[NetworkResults]:
     found = {point: Result(point) for point in protocol.points()}
     chosen: dict[Point, Result] = {point: Result(point) for point in found}
     # Contenders by what they are: of a name the store may have had others.
-    points: dict[str, list[Point]] = {}
-    for point in found:
-        points.setdefault(protocol.latency_key(point), []).append(point)
+    points = _sort(found, protocol.latency_key)
+    by_condition: dict[Condition, dict[str, list[Point]]] = {Condition(): points}
     for record in store:
         if record["kind"] == "training":
             seed = record["seed"]
@@ -112,9 +141,15 @@ def read_results(protocol: Protocol, store: Store) -> list[NetworkResults]:
                 for point in points.get(_find_key(record), ()):
                     _add(results[point], record)
         elif record["kind"] == "latency":
-            for point in points.get(record["key"], ()):
+            condition = Condition(record["batch"], record["threads"])
+            if condition not in by_condition:
+                by_condition[condition] = _sort(found, lambda point: protocol.latency_key(point, *condition))
+            for point in by_condition[condition].get(record["key"], ()):
                 for result in (found[point], chosen[point]):
-                    result.microseconds, result.run = record["microseconds"], (record["machine"], record["time"])
+                    if condition == Condition():
+                        result.microseconds, result.run = record["microseconds"], (record["machine"], record["time"])
+                    else:
+                        result.others[condition] = record["microseconds"]
     for point, result in found.items():
         if not result.accuracies:
             found[point] = chosen[point]
@@ -122,6 +157,13 @@ def read_results(protocol: Protocol, store: Store) -> list[NetworkResults]:
         NetworkResults(name, protocol, {point: result for point, result in found.items() if point.network == name})
         for name in protocol.networks
     ]
+
+
+def _sort(points: Iterable[Point], key: Callable[[Point], str]) -> dict[str, list[Point]]:
+    found: dict[str, list[Point]] = {}
+    for point in points:
+        found.setdefault(key(point), []).append(point)
+    return found
 
 
 def _find_key(record: Mapping[str, Any]) -> str:

@@ -88,7 +88,8 @@ class _Reader(Reader):
         known = [*LAYERS, *OPERATORS]
         if node.id == "scalar":
             return Contender(self.choice(node, known, "a contender"), is_candidate=is_candidate)
-        keys = self.mapping(node, ("name", "file", "binding", "stages", "widths", "seeds"), "a contender")
+        names = ("name", "file", "binding", "stages", "widths", "seeds", *(() if is_candidate else ("afterthought",)))
+        keys = self.mapping(node, names, "a contender")
         if "name" not in keys:
             raise self.fail(node, "requires the key 'name' in a contender, got none")
         values: dict[str, Any] = {"is_candidate": is_candidate}
@@ -118,6 +119,8 @@ class _Reader(Reader):
             values["widths"] = self.numbers(keys["widths"], "'widths'", "a width", 1, 4096)
         if "seeds" in keys:
             values["num_seeds"] = self.number(keys["seeds"], "a number of seeds", 1, 10000)
+        if "afterthought" in keys:
+            values["is_afterthought"] = self.choice(keys["afterthought"], ("true", "false"), "'afterthought'") == "true"
         return Contender(name, **values)
 
     def stage(self, node: Any) -> Contender:

@@ -28,6 +28,7 @@ __all__ = [
     "compare_all",
     "correct",
     "decide",
+    "find_latency",
     "get_envelope",
     "get_frontier",
     "interpolate",
@@ -116,6 +117,21 @@ def interpolate(points: Iterable[Measured], latency: float) -> Level | None:
             share = (1 - t) ** 2 / left.seeds + t**2 / right.seeds
             return Level((1 - t) * left.mean + t * right.mean, share)
     return Level(frontier[-1].mean, 1 / frontier[-1].seeds)
+
+
+def find_latency(points: Iterable[Measured], mean: float) -> float | None:
+    """The latency at which the curve of one contender's widths reaches an accuracy.
+
+    Nothing where none does, or where the narrowest one is better: how fast a narrower one would be is not known.
+    """
+    frontier = get_frontier(points)
+    if not frontier or not frontier[0].mean <= mean <= frontier[-1].mean:
+        return None
+    for left, right in itertools.pairwise(frontier):
+        if mean <= right.mean:
+            t = (mean - left.mean) / (right.mean - left.mean)
+            return math.exp((1 - t) * math.log(left.latency) + t * math.log(right.latency))
+    return frontier[-1].latency
 
 
 def get_envelope(curves: Mapping[str, Sequence[Measured]], latency: float) -> tuple[str, Level] | None:
