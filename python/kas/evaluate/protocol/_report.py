@@ -34,6 +34,10 @@ def _number(value: float | None, digits: int = 2, sign: bool = False) -> str:
     return "" if value is None or not math.isfinite(value) else f"{value:{'+' if sign else ''}.{digits}f}"
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number > 1 else ''}"
+
+
 def _row(network: NetworkResults, result: Result, deviations: dict[str, statistics.Deviation]) -> list[str]:
     latency = result.latency
     cells = [
@@ -157,7 +161,7 @@ def _say_equal_accuracy(network: NetworkResults) -> Iterator[str]:
             rows.append(f"| {candidate.name} | {width} | {point.mean:.2f} | " + " | ".join(cells) + " |")
     if not rows:
         return
-    names = [f"{c.batch} image{'s' if c.batch > 1 else ''}, {c.threads} thread{'s' if c.threads > 1 else ''}" for c in conditions]
+    names = [f"{_count(c.batch, 'image')}, {_count(c.threads, 'thread')}" for c in conditions]
     yield f"Times of the curve of '{network.protocol.dense}' at the same accuracy, in those of the candidate:"
     yield ""
     yield "| candidate | width | test % | " + " | ".join(names) + " |"

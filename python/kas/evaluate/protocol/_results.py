@@ -9,6 +9,7 @@ import math
 import statistics as numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from . import statistics
@@ -23,6 +24,9 @@ class Condition(NamedTuple):
 
     batch: int = 1
     threads: int = 1
+
+
+USUAL = Condition()
 
 
 @dataclass
@@ -44,18 +48,18 @@ class Result:
     @property
     def latency(self) -> tuple[float, str] | None:
         """The least microseconds, and whose they are."""
-        return self.latency_under(Condition())
+        return self.latency_under(USUAL)
 
     def latency_under(self, condition: Condition) -> tuple[float, str] | None:
         """`latency` under other conditions."""
-        found = self.microseconds if condition == Condition() else self.others.get(condition, {})
+        found = self.microseconds if condition == USUAL else self.others.get(condition, {})
         return min(((value, name) for name, value in found.items()), default=None)
 
     def values(self, metric: str) -> list[float]:
         """Of the seeds, in their order."""
         return [value for _, value in sorted(self.accuracies.get(metric, {}).items())]
 
-    def measured(self, metric: str, condition: Condition = Condition()) -> statistics.Measured | None:
+    def measured(self, metric: str, condition: Condition = USUAL) -> statistics.Measured | None:
         """For the statistics; nothing without a latency or an accuracy."""
         values, latency = self.values(metric), self.latency_under(condition)
         if not values or latency is None:
@@ -79,9 +83,9 @@ class NetworkResults:
     def conditions(self) -> list[Condition]:
         """Those of latencies, the usual one first."""
         others = {condition for result in self.results.values() for condition in result.others}
-        return [Condition(), *sorted(others)]
+        return [USUAL, *sorted(others)]
 
-    def curve(self, contender: str, metric: str, condition: Condition = Condition()) -> list[statistics.Measured]:
+    def curve(self, contender: str, metric: str, condition: Condition = USUAL) -> list[statistics.Measured]:
         """The widths of a contender that have an accuracy and a latency."""
         found = [r.measured(metric, condition) for point, r in self.results.items() if point.contender == contender]
         return [point for point in found if point is not None]
@@ -131,8 +135,8 @@ def read_results(protocol: Protocol, store: Store) -> list[NetworkResults]:
     found = {point: Result(point) for point in protocol.points()}
     chosen: dict[Point, Result] = {point: Result(point) for point in found}
     # Contenders by what they are: of a name the store may have had others.
-    points = _sort(found, protocol.latency_key)
-    by_condition: dict[Condition, dict[str, list[Point]]] = {Condition(): points}
+    points = _sort(found, partial(_make_latency_key, protocol, USUAL))
+    by_condition: dict[Condition, dict[str, list[Point]]] = {USUAL: points}
     for record in store:
         if record["kind"] == "training":
             seed = record["seed"]
@@ -143,10 +147,10 @@ def read_results(protocol: Protocol, store: Store) -> list[NetworkResults]:
         elif record["kind"] == "latency":
             condition = Condition(record["batch"], record["threads"])
             if condition not in by_condition:
-                by_condition[condition] = _sort(found, lambda point: protocol.latency_key(point, *condition))
+                by_condition[condition] = _sort(found, partial(_make_latency_key, protocol, condition))
             for point in by_condition[condition].get(record["key"], ()):
                 for result in (found[point], chosen[point]):
-                    if condition == Condition():
+                    if condition == USUAL:
                         result.microseconds, result.run = record["microseconds"], (record["machine"], record["time"])
                     else:
                         result.others[condition] = record["microseconds"]
@@ -157,6 +161,10 @@ def read_results(protocol: Protocol, store: Store) -> list[NetworkResults]:
         NetworkResults(name, protocol, {point: result for point, result in found.items() if point.network == name})
         for name in protocol.networks
     ]
+
+
+def _make_latency_key(protocol: Protocol, condition: Condition, point: Point) -> str:
+    return protocol.latency_key(point, *condition)
 
 
 def _sort(points: Iterable[Point], key: Callable[[Point], str]) -> dict[str, list[Point]]:

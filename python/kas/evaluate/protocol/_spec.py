@@ -88,8 +88,8 @@ class _Reader(Reader):
         known = [*LAYERS, *OPERATORS]
         if node.id == "scalar":
             return Contender(self.choice(node, known, "a contender"), is_candidate=is_candidate)
-        names = ("name", "file", "binding", "stages", "widths", "seeds", *(() if is_candidate else ("afterthought",)))
-        keys = self.mapping(node, names, "a contender")
+        allowed = ("name", "file", "binding", "stages", "widths", "seeds", *(() if is_candidate else ("afterthought",)))
+        keys = self.mapping(node, allowed, "a contender")
         if "name" not in keys:
             raise self.fail(node, "requires the key 'name' in a contender, got none")
         values: dict[str, Any] = {"is_candidate": is_candidate}
