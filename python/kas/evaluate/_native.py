@@ -119,8 +119,8 @@ def _names(network: nn.Module, arguments: Sequence[str]) -> dict[str, str]:
     return names
 
 
-class _Program:
-    """The functions of a network with its operators, for batches of one size."""
+class Program:
+    """The functions of a network with its operators, for batches of one size: the same for all seeds."""
 
     def __init__(
         self,
@@ -153,7 +153,8 @@ class NativeTraining(Training):
     """A training whose steps and evaluations are compiled.
 
     Everything else, such as the order of the examples, is that of `Training`: both give the same but for rounding.
-    `network` gets the weights when the training is evaluated or saved.
+    `network` gets the weights when the training is evaluated or saved. `program` is that of another training that
+    differs in its seed alone: then nothing is compiled.
     """
 
     def __init__(
@@ -164,9 +165,10 @@ class NativeTraining(Training):
         seed: int,
         model: nn.Module,
         replacements: Sequence[Replacement],
+        program: Program | None = None,
     ):
         super().__init__(network, data, recipe, seed, "cpu")
-        program = _Program(model, data, recipe, replacements)
+        self.program = program = program or Program(model, data, recipe, replacements)
         self._step_function, self._forward = program.step, program.forward
         arguments = self._step_function.arguments[3:]
         network_names = {name for name, _ in self._forward.arguments[1:]}

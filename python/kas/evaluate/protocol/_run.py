@@ -21,12 +21,12 @@ from ._store import Store
 from ._train import Worker
 
 
-def _work(connection: Any, protocol: Protocol, niceness: int) -> None:
+def _work(connection: Any, protocol: Protocol, niceness: int, make: Callable[[Protocol], Worker]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(niceness)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    worker = Worker(protocol)
+    worker = make(protocol)
     with contextlib.suppress(EOFError, OSError):
         while True:
             connection.send(worker.train(connection.recv()))
@@ -35,9 +35,9 @@ def _work(connection: Any, protocol: Protocol, niceness: int) -> None:
 class _Process:
     """A process that trains, and what it is at."""
 
-    def __init__(self, context: Any, protocol: Protocol, niceness: int):
+    def __init__(self, context: Any, protocol: Protocol, niceness: int, make: Callable[[Protocol], Worker]):
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs, protocol, niceness), daemon=True)
+        self.process = context.Process(target=_work, args=(theirs, protocol, niceness, make), daemon=True)
         self.process.start()
         theirs.close()
         self.job: Job | None = None
@@ -63,10 +63,16 @@ class _Process:
 
 
 class Team:
-    """Processes that train jobs, each at most as many as cores (or `processes`)."""
+    """Processes that train jobs, each at most as many as cores (or `processes`); each makes a worker of its own."""
 
-    def __init__(self, protocol: Protocol, processes: int | None = None, niceness: int = 19):
-        self.protocol, self.niceness = protocol, niceness
+    def __init__(
+        self,
+        protocol: Protocol,
+        processes: int | None = None,
+        niceness: int = 19,
+        make_worker: Callable[[Protocol], Worker] = Worker,
+    ):
+        self.protocol, self.niceness, self.make_worker = protocol, niceness, make_worker
         self.identity = identify(protocol.load_data())
         self.size = processes or len(os.sched_getaffinity(0))
         self._context = multiprocessing.get_context("spawn")
@@ -100,7 +106,7 @@ class Team:
         for process in self._processes:
             if process.job is None:
                 return process
-        self._processes.append(_Process(self._context, self.protocol, self.niceness))
+        self._processes.append(_Process(self._context, self.protocol, self.niceness, self.make_worker))
         return self._processes[-1]
 
     def _take(self, process: _Process) -> dict[str, Any]:
