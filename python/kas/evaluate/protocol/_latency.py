@@ -42,7 +42,7 @@ class _Timer(Interface):
         """The least microseconds of a call (kas: the mean of the calls)."""
 
 
-class _Kas:
+class CompiledNetwork:
     """The exported network, compiled as a whole, its weights packed ahead."""
 
     def __init__(self, module: Module, tensors: Sequence[numpy.ndarray], output: tuple[int, ...], threads: int):
@@ -225,7 +225,7 @@ def _compile(
         reasons = []
         for number, (module, arrays) in enumerate(export(protocol, point, example), 1):
             try:
-                compiled.append(_Kas(module, arrays, (len(example), 10), threads))
+                compiled.append(CompiledNetwork(module, arrays, (len(example), 10), threads))
             except (Error, ValueError, RuntimeError) as error:
                 reasons.append(f"form {number}: {error}")
         if not compiled:
