@@ -147,6 +147,7 @@ def implementation_identity(options):
 
 def add_time(store, options, point, microseconds):
     record = {"kind": "latency", "key": options.latency_key(point), **point._asdict(), "machine": "test", "time": 0}
+    record |= {"batch": 1, "threads": 1}
     store.add({**record, "versions": {}, "microseconds": {"kas": microseconds}, "failures": {}})
 
 
@@ -166,6 +167,22 @@ def test_a_search_goes_on_where_it_was(tmp_path):
         assert len(entry.contender.stages) == 3
         assert entry.contender.is_candidate
         assert set(entry.gains) <= {16, 32}
+
+
+@needs_data
+def test_a_search_recalls_what_the_store_has(tmp_path):
+    options = make()
+    store = Store(tmp_path / "store.jsonl")
+    fill(store, options)
+    search_stages(options, store, processes=1)
+    # Another seed would begin with other networks; what is known counts, and goes into what is found.
+    other = make(search=dataclasses.replace(options.search, seed=5, trainings=6, recalls=True))
+    known = search_stages(other, store, processes=1, progress=lambda record, left: pytest.fail("trained again"))
+    assert sum(entry.trainings for entry in known) <= 6
+    seen = []
+    more = dataclasses.replace(other, search=dataclasses.replace(other.search, trainings=8))
+    search_stages(more, store, processes=1, progress=lambda record, left: seen.append(left))
+    assert seen == [1, 0]
 
 
 @needs_data
@@ -231,6 +248,7 @@ search: {pool: [depthwise-separable-relu, depthwise, pointwise], trainings: 9, f
         ("search: {pool: [depthwise, unknown]}", r":2: requires a contender of dense, .* got 'unknown'"),
         ("search: {pool: [depthwise, dense], trainings: 0}", r":2: .*'trainings'"),
         ("search: {pool: [depthwise, dense], seeds: 0}", r":2: .*'seeds'"),
+        ("search: {pool: [depthwise, dense], recalls: 1}", r":2: requires 'recalls' of true, false, got '1'"),
     ],
 )
 def test_errors_of_searches_have_the_line(text, message):

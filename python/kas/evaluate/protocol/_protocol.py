@@ -110,6 +110,8 @@ class StageSearch:
     """Those of the protocol where there are none."""
     seed: int = 0
     finalists: int = 5
+    recalls: bool = False
+    """Begins with all trainings that the store has, which count: then results depend on what else was trained."""
 
     def __post_init__(self) -> None:
         names = [contender.name for contender in self.pool]

@@ -29,6 +29,7 @@ KEYS = (
     "backend",
     "search",
 )
+SEARCH = ("pool", "trainings", "widths", "seed", "finalists", "recalls")
 RECIPE = {
     "epochs": (1, 10000, int),
     "batch-size": (1, 65536, int),
@@ -80,6 +81,9 @@ class _Reader(Reader):
         value: str = node.value
         return value
 
+    def flag(self, node: Any, what: str) -> bool:
+        return self.choice(node, ("true", "false"), what) == "true"
+
     def numbers(self, node: Any, what: str, entry: str, least: float, most: float) -> tuple[int, ...]:
         nodes = self.sequence(node, what)
         return self.distinct(nodes, [self.number(one, entry, least, most) for one in nodes], entry.removeprefix("a "))
@@ -120,7 +124,7 @@ class _Reader(Reader):
         if "seeds" in keys:
             values["num_seeds"] = self.number(keys["seeds"], "a number of seeds", 1, 10000)
         if "afterthought" in keys:
-            values["is_afterthought"] = self.choice(keys["afterthought"], ("true", "false"), "'afterthought'") == "true"
+            values["is_afterthought"] = self.flag(keys["afterthought"], "'afterthought'")
         return Contender(name, **values)
 
     def stage(self, node: Any) -> Contender:
@@ -131,7 +135,7 @@ class _Reader(Reader):
 
     def search(self, node: Any) -> StageSearch:
         """What may take the places of stages, and how long is looked for it."""
-        keys = self.mapping(node, ("pool", "trainings", "widths", "seed", "finalists"), "a search")
+        keys = self.mapping(node, SEARCH, "a search")
         if "pool" not in keys:
             raise self.fail(node, "requires the key 'pool' in a search, got none")
         values: dict[str, Any] = {"pool": tuple(self.stage(entry) for entry in self.sequence(keys["pool"], "'pool'"))}
@@ -140,6 +144,8 @@ class _Reader(Reader):
                 values[key] = self.number(keys[key], f"'{key}'", least, most)
         if "widths" in keys:
             values["widths"] = self.numbers(keys["widths"], "'widths'", "a width", 1, 4096)
+        if "recalls" in keys:
+            values["recalls"] = self.flag(keys["recalls"], "'recalls'")
         try:
             return StageSearch(**values)
         except ValueError as error:
@@ -207,7 +213,7 @@ def read_files(path: str) -> dict[str, str]:
     """The files of the operators in the pool of a search, by name, as they are written."""
     reader = _Reader(path)
     node = reader.mapping(compose(read_text(path), path, "a protocol"), KEYS, "a protocol").get("search")
-    pool = node and reader.mapping(node, ("pool", "trainings", "widths", "seed", "finalists"), "a search")["pool"]
+    pool = node and reader.mapping(node, SEARCH, "a search")["pool"]
     entries = (
         [dict((key.value, value.value) for key, value in e.value) for e in pool.value if e.id == "mapping"]
         if pool

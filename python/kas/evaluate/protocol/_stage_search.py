@@ -194,10 +194,25 @@ class _Search:
             if not record["failure"]:
                 self.observed.append((row, record["validation"]))
 
+    def recall(self) -> None:
+        """Takes the outcomes that the store has: of each network those of its first seeds."""
+        known = self.store.read_trainings()
+        for row in range(len(self.space.choices)):
+            for seed in self.seeds if numpy.isfinite(self.envelope[row]) else ():
+                key = self.space.protocol.key(Job(self.space.point(self.network, row), seed, False), self.identity)
+                if key not in known:
+                    break
+                self.asked[row] += 1
+                if not known[key]["failure"]:
+                    self.observed.append((row, known[key]["validation"]))
+
     def run(self, team: Team, progress: Callable[[dict[str, Any], int], None] | None) -> None:
-        started = 0
-        for _ in range(2):
-            rows = list(dict.fromkeys(self.first()))[: self.search.trainings - started]
+        if self.search.recalls:
+            self.recall()
+        started = int(self.asked.sum())
+        for _ in range(1 if started else 2):
+            rows = [row for row in dict.fromkeys(self.first()) if not (self.search.recalls and self.asked[row])]
+            rows = rows[: max(0, self.search.trainings - started)]
             self.asked[rows] += 1
             started += len(rows)
             self.train(team, rows, progress)
