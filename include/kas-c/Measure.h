@@ -49,6 +49,32 @@ const char *kasProgramCall(KasProgram *program, const char *name,
                            void *const *tensors, uint64_t runs, bool wallClock,
                            double *milliseconds);
 
+/// A dense, row-major array of f32.
+typedef struct KasArray {
+  const float *data;
+  size_t rank;
+  const int64_t *shape;
+} KasArray;
+
+typedef struct KasProfileOptions {
+  KasCompileOptions compile;
+  /// How often to run; 0: 20 times at least, and for 0.2 s.
+  unsigned runs;
+  /// Of the arguments that are not given.
+  uint64_t seed;
+} KasProfileOptions;
+
+/// Compiles the operator `name` at `binding`, or the function `name` where
+/// `binding` is null, with its weights prepared, runs it on the first
+/// `numArguments` arguments and random ones, and writes a JSON object:
+/// `profile` (where the time goes: `operations`, `passes`;
+/// docs/guide/profiling.md), `table` (the same as text) and `trace` (in the
+/// format of Chrome's viewer).
+bool kasModuleProfile(KasModule *module, const char *name, const char *binding,
+                      const KasArray *arguments, size_t numArguments,
+                      KasProfileOptions options, KasStream json,
+                      KasDiagnostics diagnostics);
+
 /// Opens the database of tunings in file `path`, which is made if there is
 /// none, and checks it. Writes a JSON object: `target` and `toolchain`, what
 /// times of this machine depend on.

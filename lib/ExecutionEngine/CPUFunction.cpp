@@ -9,6 +9,7 @@
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "KernelObjects.h"
 #include "kas/Codegen/CPU/OutlineKernels.h"
+#include "kas/ExecutionEngine/Profile.h"
 #include "kas/ExecutionEngine/Timing.h"
 #include "kas/Support/RunPasses.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -81,7 +82,7 @@ int64_t kas::execution::getNumPreparedElements(ModuleOp module,
 Expected<CompiledFunction>
 kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
                               const CPUPipelineOptions &pipeline,
-                              const JITOptions &jit) {
+                              const JITOptions &jit, CompileRecord *record) {
   double start = monotonicSeconds();
   CompiledFunction compiled;
   auto signature = FunctionSignature::get(module, name);
@@ -95,24 +96,34 @@ kas::execution::compileForCPU(ModuleOp module, llvm::StringRef name,
     function.setVisibility(function.getName() == name
                                ? SymbolTable::Visibility::Public
                                : SymbolTable::Visibility::Private);
+  PassTimes *times = record ? &record->passes : nullptr;
   auto run = [&](auto build) {
-    return runPasses(*clone, "the function cannot be compiled for the CPU",
-                     [&](OpPassManager &manager) { build(manager, pipeline); });
+    return runPasses(
+        *clone, "the function cannot be compiled for the CPU",
+        [&](OpPassManager &manager) { build(manager, pipeline); }, times);
   };
-  if (Error error = run(buildCPUBufferPipeline))
+  if (record)
+    record->begin(*clone, name);
+  Error error = run(buildCPUBufferPipeline);
+  if (record)
+    record->finish(*clone, name);
+  if (error)
     return error;
   auto kernels = codegen::outlineKernels(*clone, pipeline.minKernels);
-  auto objects = compileKernels(*clone, kernels, pipeline, jit);
+  auto objects = compileKernels(*clone, kernels, pipeline, jit, times);
   if (!objects)
     return objects.takeError();
   if (Error error = run(buildCPUKernelPipeline))
     return error;
   compiled.numPrepared = getNumPreparedElements(*clone, name);
+  double loading = monotonicSeconds();
   auto compiledModule =
       CompiledModule::compile(*clone, jit, std::move(*objects));
   if (!compiledModule)
     return compiledModule.takeError();
   compiled.module = std::move(*compiledModule);
+  if (record)
+    record->addSteps(compiled.module->getTimes(), loading);
   auto function = compiled.module->lookup(name);
   if (!function)
     return function.takeError();

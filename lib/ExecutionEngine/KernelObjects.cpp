@@ -86,12 +86,29 @@ Expected<Kernel> takeKernel(func::FuncOp function, ModuleOp module,
 // Compilation
 //===----------------------------------------------------------------------===//
 
+/// Notes how long a step of LLVM takes while it lives.
+class StepClock {
+public:
+  StepClock(PassTimes *times, StringRef name)
+      : times(times), run{name.str(), monotonicSeconds(), 0} {}
+  ~StepClock() {
+    run.end = monotonicSeconds();
+    if (times)
+      times->add(std::move(run));
+  }
+
+private:
+  PassTimes *times;
+  PassRun run;
+};
+
 /// The kernels of one thread, in a context of its own: that of the caller need
 /// not be thread-safe.
 class KernelBatch {
 public:
-  KernelBatch(const CPUPipelineOptions &pipeline, const JITOptions &options)
-      : pipeline(pipeline), options(options) {}
+  KernelBatch(const CPUPipelineOptions &pipeline, const JITOptions &options,
+              PassTimes *times)
+      : pipeline(pipeline), options(options), times(times) {}
 
   void add(Kernel &kernel) {
     kernels.push_back(&kernel);
@@ -109,6 +126,7 @@ private:
 
   const CPUPipelineOptions &pipeline;
   const JITOptions &options;
+  PassTimes *times;
   SmallVector<Kernel *> kernels;
   unsigned size = 0;
 };
@@ -152,11 +170,12 @@ Error KernelBatch::translate() {
     function->remove();
     module->push_back(function);
   }
-  if (Error error =
-          runPasses(*module, "a kernel cannot be compiled for the CPU",
-                    [&](OpPassManager &manager) {
-                      buildCPUKernelPipeline(manager, pipeline);
-                    }))
+  if (Error error = runPasses(
+          *module, "a kernel cannot be compiled for the CPU",
+          [&](OpPassManager &manager) {
+            buildCPUKernelPipeline(manager, pipeline);
+          },
+          times))
     return error;
 
   Expected<Target> target = chooseTarget(*module);
@@ -171,6 +190,7 @@ Error KernelBatch::translate() {
     function.setSymVisibility(std::nullopt);
     OwningOpRef<ModuleOp> alone = takeAlone(function, *module);
     kernel->context = std::make_unique<llvm::LLVMContext>();
+    StepClock clock(times, "translation");
     auto translated = translateToLLVM(*alone, *kernel->context, **machine);
     if (!translated)
       return translated.takeError();
@@ -180,11 +200,16 @@ Error KernelBatch::translate() {
 }
 
 /// Machine code of one kernel.
-Error compile(Kernel &kernel, const Target &target, const JITOptions &options) {
+Error compile(Kernel &kernel, const Target &target, const JITOptions &options,
+              PassTimes *times) {
   auto machine = createTargetMachine(target, options.optLevel, /*jit=*/true);
   if (!machine)
     return machine.takeError();
-  optimize(*kernel.module, **machine, options.optLevel);
+  {
+    StepClock clock(times, "optimization");
+    optimize(*kernel.module, **machine, options.optLevel);
+  }
+  StepClock clock(times, "code");
   auto object = generateCode(*kernel.module, **machine);
   if (!object)
     return object.takeError();
@@ -198,7 +223,7 @@ Error compile(Kernel &kernel, const Target &target, const JITOptions &options) {
 /// thread per core.
 Error compileMissing(MutableArrayRef<Kernel> kernels, const Target &target,
                      const CPUPipelineOptions &pipeline,
-                     const JITOptions &options) {
+                     const JITOptions &options, PassTimes *times) {
   SmallVector<Kernel *> missing;
   for (Kernel &kernel : kernels)
     if (!kernel.object)
@@ -211,7 +236,7 @@ Error compileMissing(MutableArrayRef<Kernel> kernels, const Target &target,
   llvm::DefaultThreadPool pool(llvm::hardware_concurrency());
   std::vector<KernelBatch> batches(
       std::min<size_t>(pool.getMaxConcurrency(), missing.size()),
-      KernelBatch(pipeline, options));
+      KernelBatch(pipeline, options, times));
   for (Kernel *kernel : missing)
     llvm::min_element(batches, [](const KernelBatch &a, const KernelBatch &b) {
       return a.getSize() < b.getSize();
@@ -224,7 +249,7 @@ Error compileMissing(MutableArrayRef<Kernel> kernels, const Target &target,
       }
       for (Kernel *kernel : batch.getKernels())
         pool.async([&, kernel] {
-          if (Error error = compile(*kernel, target, options))
+          if (Error error = compile(*kernel, target, options, times))
             kernel->error = llvm::toString(std::move(error));
           kernel->module.reset();
           kernel->context.reset();
@@ -239,9 +264,11 @@ Error compileMissing(MutableArrayRef<Kernel> kernels, const Target &target,
 
 } // namespace
 
-Expected<KernelObjects> kas::execution::compileKernels(
-    ModuleOp module, ArrayRef<func::FuncOp> functions,
-    const CPUPipelineOptions &pipeline, const JITOptions &options) {
+Expected<KernelObjects>
+kas::execution::compileKernels(ModuleOp module,
+                               ArrayRef<func::FuncOp> functions,
+                               const CPUPipelineOptions &pipeline,
+                               const JITOptions &options, PassTimes *times) {
   KernelObjects compiled;
   if (functions.empty())
     return compiled;
@@ -270,7 +297,7 @@ Expected<KernelObjects> kas::execution::compileKernels(
     if (auto found = renamed.find(call.getCallee()); found != renamed.end())
       call.setCalleeAttr(found->second);
   });
-  if (Error error = compileMissing(kernels, *target, pipeline, options))
+  if (Error error = compileMissing(kernels, *target, pipeline, options, times))
     return error;
   for (Kernel &kernel : kernels)
     compiled.objects.push_back(std::move(kernel.object));

@@ -16,6 +16,7 @@
 
 #include "kas/ExecutionEngine/JIT.h"
 #include "kas/Pipelines/CPU.h"
+#include "kas/Support/PassTimes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -23,11 +24,13 @@ namespace kas::execution {
 
 /// Compiles `kernels`, private functions on buffers of `module` as
 /// `outlineKernels` makes them, to one object each. They are declarations in
-/// `module` then, whose names are made of what they compute.
+/// `module` then, whose names are made of what they compute. `times` notes when
+/// passes and LLVM ran.
 llvm::Expected<KernelObjects>
 compileKernels(mlir::ModuleOp module,
                llvm::ArrayRef<mlir::func::FuncOp> kernels,
-               const CPUPipelineOptions &pipeline, const JITOptions &options);
+               const CPUPipelineOptions &pipeline, const JITOptions &options,
+               PassTimes *times = nullptr);
 
 } // namespace kas::execution
 

@@ -12,9 +12,9 @@
 using namespace kas;
 using namespace mlir;
 
-llvm::Error
-kas::runPasses(ModuleOp module, llvm::StringRef failure,
-               llvm::function_ref<void(OpPassManager &)> addPasses) {
+llvm::Error kas::runPasses(ModuleOp module, llvm::StringRef failure,
+                           llvm::function_ref<void(OpPassManager &)> addPasses,
+                           PassTimes *times) {
   std::string complaints;
   ScopedDiagnosticHandler handler(
       module.getContext(), [&](Diagnostic &diagnostic) {
@@ -26,6 +26,8 @@ kas::runPasses(ModuleOp module, llvm::StringRef failure,
       });
   PassManager manager(module.getContext(), ModuleOp::getOperationName());
   manager.enableVerifier(false);
+  if (times)
+    times->observe(manager);
   addPasses(manager);
   if (mlir::failed(manager.run(module)))
     return llvm::createStringError(failure + ":" + complaints);

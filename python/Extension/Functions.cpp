@@ -7,11 +7,34 @@
 //===----------------------------------------------------------------------===//
 
 #include "Functions.h"
+#include "Module.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 
 using namespace kas::python;
 namespace nb = nanobind;
 using namespace nb::literals;
+
+/// The first arguments are given; the C interface checks their shapes.
+static std::string profile(Module &module, const std::string &name,
+                           const std::optional<std::string> &binding,
+                           std::vector<Array> arguments, unsigned threads,
+                           unsigned optLevel, unsigned runs, uint64_t seed) {
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<KasArray> arrays;
+  for (Array &array : arguments) {
+    std::vector<int64_t> &shape = shapes.emplace_back();
+    for (size_t dim = 0; dim < array.ndim(); ++dim)
+      shape.push_back(static_cast<int64_t>(array.shape(dim)));
+    std::string label = "argument " + std::to_string(arrays.size());
+    float *data = getMemory(array, label, shape);
+    arrays.push_back({data, shape.size(), shape.data()});
+  }
+  return read([&](KasStream stream, KasDiagnostics sink) {
+    return kasModuleProfile(module.get(), name.c_str(), getPointer(binding),
+                            arrays.data(), arrays.size(),
+                            {{threads, optLevel}, runs, seed}, stream, sink);
+  });
+}
 
 void kas::python::addFunctions(nb::module_ &m) {
   nb::class_<Function>(m, "Function")
@@ -27,6 +50,9 @@ void kas::python::addFunctions(nb::module_ &m) {
                    })
       .def_prop_ro("compile_milliseconds", &Function::getCompileMilliseconds)
       .def("call", &Function::call, "arguments"_a, "results"_a);
+
+  m.def("profile", &profile, "module"_a, "name"_a, "binding"_a, "arguments"_a,
+        "threads"_a, "opt_level"_a, "runs"_a, "seed"_a);
 
   nb::class_<Program>(m, "Program")
       .def("get_num_tensors", &Program::getNumTensors, "name"_a)

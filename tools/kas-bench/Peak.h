@@ -14,6 +14,7 @@
 #define KAS_TOOLS_KASBENCH_PEAK_H
 
 #include "TimedFunction.h"
+#include "kas/ExecutionEngine/MachineRoof.h"
 
 namespace kas {
 
@@ -22,8 +23,7 @@ namespace kas {
 /// taken of: of one thread, at the clock of the moment.
 llvm::Expected<TimedFunction> compilePeak(mlir::MLIRContext &context);
 
-/// Of one run: two per multiply-add.
-inline constexpr double peakFlops = 2.0 * 16 * 12 * 5000;
+using execution::peakFlops;
 
 } // namespace kas
 

@@ -13,6 +13,7 @@
 #include "kas/ExecutionEngine/DeviceFunction.h"
 #include "kas/ExecutionEngine/GPUProgram.h"
 #include "kas/Pipelines/GPU.h"
+#include "kas/Support/OutputFile.h"
 #include "kas/Support/RunPasses.h"
 
 using namespace kas;
@@ -121,6 +122,27 @@ private:
   CompiledFunction function;
 };
 } // namespace
+
+/// Fills `report.profile`, and writes its trace.
+static Error profileFunction(mlir::ModuleOp module, StringRef name,
+                             const RunSettings &settings,
+                             llvm::ArrayRef<Tensor> arguments,
+                             llvm::MutableArrayRef<Tensor> results,
+                             RunReport &report) {
+  CPUPipelineOptions pipeline;
+  pipeline.threads = settings.threads;
+  auto profile = profileOnCPU(module, name, arguments, results, pipeline, {},
+                              getTimingOptions(settings));
+  if (!profile)
+    return profile.takeError();
+  report.profile = std::move(*profile);
+  if (settings.traceFile.empty())
+    return Error::success();
+  return writeFile(settings.traceFile, [&](llvm::raw_ostream &stream) {
+    report.profile->writeTrace(stream);
+    return Error::success();
+  });
+}
 
 static Expected<std::unique_ptr<LoadedFunction>>
 loadOnCPU(mlir::ModuleOp module, StringRef name, const RunSettings &settings,
@@ -271,6 +293,10 @@ Error kas::runOnDevice(mlir::ModuleOp module, StringRef function,
                        llvm::ArrayRef<Tensor> arguments,
                        llvm::MutableArrayRef<Tensor> results,
                        RunReport &report) {
+  if (settings.profile)
+    if (Error error = profileFunction(module, function, settings, arguments,
+                                      results, report))
+      return error;
   auto loaded = loadOnDevice(module, function, settings, report);
   if (!loaded)
     return loaded.takeError();

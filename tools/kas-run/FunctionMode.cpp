@@ -7,13 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceRun.h"
+#include "kas/Codegen/Common/OperationCost.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
-#include "kas/Dialect/Kas/Analysis/PointCount.h"
 #include "kas/Dialect/Kas/Transforms/ExistingCost.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace kas;
 using namespace kas::execution;
@@ -66,28 +65,6 @@ readArguments(const RunSettings &settings, const FunctionSignature &signature) {
   return given;
 }
 
-/// The points of `op` at which no operand that is padded with a constant is
-/// read in its padding.
-static int64_t countExistingPoints(mlir::linalg::LinalgOp op) {
-  SmallVector<Axis> axes;
-  for (int64_t range : op.getStaticLoopRanges())
-    axes.push_back({range, std::nullopt, nullptr});
-  SmallVector<Guard> guards;
-  for (mlir::OpOperand *operand : op.getDpsInputOperands()) {
-    auto pad = operand->get().getDefiningOp<mlir::tensor::PadOp>();
-    if (!pad || !pad.getConstantPaddingValue())
-      continue;
-    llvm::ArrayRef<int64_t> shape = pad.getSourceType().getShape();
-    for (auto [index, low, size] :
-         llvm::zip_equal(op.getMatchingIndexingMap(operand).getResults(),
-                         pad.getStaticLow(), shape))
-      if (!mlir::ShapedType::isDynamic(low) &&
-          !mlir::ShapedType::isDynamic(size))
-        guards.push_back({index - low, size});
-  }
-  return countPoints(axes, guards);
-}
-
 namespace {
 /// Multiply-adds, and those of them with no zero of a padding.
 struct MacCount {
@@ -121,7 +98,7 @@ static MacCount countMACs(mlir::func::FuncOp function) {
     for (int64_t range : op.getStaticLoopRanges())
       points *= range;
     macs.all += points * products;
-    macs.existing += countExistingPoints(op) * products;
+    macs.existing += codegen::countExistingPoints(op) * products;
   });
   return macs;
 }

@@ -16,6 +16,7 @@
 #include "kas/Codegen/GPU/Options.h"
 #include "kas/Dialect/Kas/Analysis/Cost.h"
 #include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/ExecutionEngine/Profile.h"
 #include "kas/ExecutionEngine/Timing.h"
 #include "kas/Support/ParseModule.h"
 #include "mlir/IR/Diagnostics.h"
@@ -58,6 +59,9 @@ struct RunSettings {
   bool worker = false;
   unsigned threads = 0;
   std::string cacheDirectory;
+  bool profile = false;
+  /// Where to write the trace of the profile; may be empty.
+  std::string traceFile;
 };
 
 /// The results of one run; what was not requested stays empty.
@@ -79,6 +83,7 @@ struct RunReport {
   /// How many elements of packed weights were made before the runs; none on
   /// other devices.
   std::optional<int64_t> preparedElements;
+  std::optional<execution::Profile> profile;
   std::optional<double> maxRelativeError;
   /// What an exact check has drawn, as text and in JSON, and where results
   /// differ.

@@ -97,6 +97,8 @@ static void printJSON(llvm::raw_ostream &stream, const RunReport &report) {
     if (std::optional<double> rate = report.getRate())
       json.attribute("gflops", *rate);
   }
+  if (report.profile)
+    json.attribute("profile", report.profile->toJSON());
   // JSON has no infinity: a result that differs by a NaN has no number.
   if (report.maxRelativeError) {
     if (std::isfinite(*report.maxRelativeError))
@@ -148,6 +150,8 @@ void RunReport::print(llvm::raw_ostream &stream, bool json) const {
       stream << llvm::format(", %.2f GFLOP/s", *rate);
     stream << "\n";
   }
+  if (profile)
+    profile->print(stream);
   if (maxRelativeError)
     stream << "  max relative error " << llvm::format("%.2e", *maxRelativeError)
            << "\n";

@@ -111,6 +111,12 @@ struct Options {
   cl::opt<unsigned> runs{"runs", cl::value_desc("N"), cl::init(0),
                          cl::desc("Time N runs, not at least 20 and for 0.2 s"),
                          cl::cat(category)};
+  cl::opt<std::string> profile{
+      "profile", cl::ValueOptional, cl::value_desc("trace.json"),
+      cl::desc("Report where the time of a call goes, operation by operation, "
+               "and that of compilation, pass by pass; write a trace for "
+               "Chrome's viewer or Perfetto to the file"),
+      cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Report as one JSON object"),
                      cl::cat(category)};
   cl::opt<bool> worker{
@@ -151,6 +157,8 @@ struct Options {
     settings.tolerance = tolerance;
     settings.time = time;
     settings.runs = runs;
+    settings.profile = profile.getNumOccurrences() > 0;
+    settings.traceFile = profile;
     settings.json = json;
     settings.worker = worker;
     settings.threads = threads;
@@ -177,6 +185,11 @@ llvm::Expected<RunReport> run(const RunSettings &settings) {
                              "and --function=NAME");
   if (settings.file.empty() && !isOperator && !isKernel)
     return createStringError("no input file");
+  if (settings.profile && (settings.device != "cpu" || settings.exact))
+    return createStringError(
+        "--profile requires the device 'cpu' and no exact "
+        "check, got " +
+        (settings.exact ? "--check=exact" : "'" + settings.device + "'"));
   std::unique_ptr<mlir::MLIRContext> context = makeContext();
   if (isKernel)
     return runKernel(*context, settings);

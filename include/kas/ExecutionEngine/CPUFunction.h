@@ -19,6 +19,8 @@
 
 namespace kas::execution {
 
+struct CompileRecord;
+
 /// A function that was compiled for the CPU.
 class CompiledFunction {
 public:
@@ -53,7 +55,8 @@ public:
 private:
   friend llvm::Expected<CompiledFunction>
   compileForCPU(mlir::ModuleOp module, llvm::StringRef name,
-                const CPUPipelineOptions &pipeline, const JITOptions &jit);
+                const CPUPipelineOptions &pipeline, const JITOptions &jit,
+                CompileRecord *record);
 
   FunctionSignature signature;
   std::unique_ptr<CompiledModule> module;
@@ -69,11 +72,12 @@ private:
 int64_t getNumPreparedElements(mlir::ModuleOp module, llvm::StringRef name);
 
 /// Compiles the function `name` of `module`, which stays as it is. Diagnostics
-/// of passes that fail are part of the error.
+/// of passes that fail are part of the error. With a `record` (Profile.h) the
+/// function calls a clock, and the record says what it stands for.
 llvm::Expected<CompiledFunction>
 compileForCPU(mlir::ModuleOp module, llvm::StringRef name,
               const CPUPipelineOptions &pipeline = {},
-              const JITOptions &jit = {});
+              const JITOptions &jit = {}, CompileRecord *record = nullptr);
 
 } // namespace kas::execution
 

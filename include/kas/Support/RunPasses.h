@@ -13,6 +13,7 @@
 #ifndef KAS_SUPPORT_RUNPASSES_H
 #define KAS_SUPPORT_RUNPASSES_H
 
+#include "kas/Support/PassTimes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Error.h"
@@ -21,9 +22,10 @@ namespace kas {
 
 /// Runs the passes on `module`. Where one fails the error is `failure`,
 /// followed by what passes complained about, each with its location on a line.
-llvm::Error
-runPasses(mlir::ModuleOp module, llvm::StringRef failure,
-          llvm::function_ref<void(mlir::OpPassManager &)> addPasses);
+/// `times` notes when they ran.
+llvm::Error runPasses(mlir::ModuleOp module, llvm::StringRef failure,
+                      llvm::function_ref<void(mlir::OpPassManager &)> addPasses,
+                      PassTimes *times = nullptr);
 
 } // namespace kas
 

@@ -392,6 +392,56 @@ def OutlineKernels : Pass<"kas-outline-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 
+def LabelOperations : Pass<"kas-label-operations", "::mlir::func::FuncOp"> {
+  let summary = "Number the operations of a function in their locations";
+  let description = [{
+    Each operation in the body of the function, but for constants and empty
+    tensors, gets its number as metadata of its location, and so do all in its
+    regions. What passes make of it has that location, so that
+    `-kas-insert-profile-laps` and optimization remarks are related to the
+    operations of the model: the first half of a profile
+    (`docs/guide/profiling.md`).
+
+    A pass on `func.func`, not on the interface of functions, so that
+    `kas-opt` runs it on all functions of a module without a nested pipeline.
+
+    Example: `test/Codegen/CPU/label-operations.mlir`.
+  }];
+}
+
+def InsertProfileLaps : Pass<"kas-insert-profile-laps", "::mlir::ModuleOp"> {
+  let summary = "Call a clock after each loop nest";
+  let description = [{
+    Input: functions on buffers. Output: public ones of one block call
+    `kas_profile_lap(-1)` first, and `kas_profile_lap(n)` after the n-th loop
+    nest, linalg operation, copy or call. All that a function does is between
+    two such calls, so the times add up to that of the function but for what is
+    after the last one. Loops inside of a nest are as before: the calls are
+    outside of parallel loops, and as many as there are nests.
+
+    ```mlir
+    func.func @f(%x: memref<4xf32>, %y: memref<4xf32>) {
+      linalg.exp ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
+      return
+    }
+    // becomes
+    func.func private @kas_profile_lap(i64)
+    func.func @f(%x: memref<4xf32>, %y: memref<4xf32>) {
+      %begin = arith.constant -1 : i64
+      call @kas_profile_lap(%begin) : (i64) -> ()
+      linalg.exp ins(%x : memref<4xf32>) outs(%y : memref<4xf32>)
+      %0 = arith.constant 0 : i64
+      call @kas_profile_lap(%0) : (i64) -> ()
+      return
+    }
+    ```
+
+    Example: `test/Codegen/CPU/insert-profile-laps.mlir`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect"];
+}
+
 def LinalgToCPULoops : Pass<"kas-linalg-to-cpu-loops", "::mlir::func::FuncOp"> {
   let summary = "Lower linalg on buffers to loops that suit a CPU";
   let description = [{

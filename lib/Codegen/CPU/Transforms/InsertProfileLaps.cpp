@@ -1,0 +1,122 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Lets a function on buffers call a clock after each of its loop nests.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Codegen/CPU/Passes.h"
+#include "kas/Codegen/CPU/Profile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace kas::codegen {
+#define GEN_PASS_DEF_INSERTPROFILELAPS
+#include "kas/Codegen/CPU/Passes.h.inc"
+} // namespace kas::codegen
+
+using namespace kas;
+using namespace kas::codegen;
+using namespace mlir;
+
+/// What takes time. A fill belongs to what follows it, as in
+/// `-kas-outline-kernels`.
+static bool endsStep(Operation *op) {
+  if (isa<linalg::FillOp>(op))
+    return false;
+  return isa<linalg::LinalgOp, LoopLikeOpInterface, CallOpInterface,
+             memref::CopyOp>(op) ||
+         (op->getNumRegions() > 0 && !isMemoryEffectFree(op));
+}
+
+static int64_t getBytes(MemRefType type) {
+  if (!type.hasStaticShape() || !type.getElementType().isIntOrFloat())
+    return 0;
+  int64_t bits = type.getElementTypeBitWidth();
+  return type.getNumElements() * llvm::divideCeil(bits, 8);
+}
+
+/// The bytes of the buffers and views that `op` uses.
+static int64_t countBytes(Operation *op) {
+  SetVector<Value> used(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), used);
+  int64_t bytes = 0;
+  for (Value value : used)
+    if (auto type = dyn_cast<MemRefType>(value.getType()))
+      bytes += getBytes(type);
+  return bytes;
+}
+
+static SmallVector<unsigned> collectLabels(ArrayRef<Operation *> ops) {
+  llvm::SetVector<Location> locations;
+  for (Operation *op : ops)
+    op->walk([&](Operation *inner) { locations.insert(inner->getLoc()); });
+  SmallVector<unsigned> labels;
+  for (Location location : locations)
+    llvm::append_range(labels, getLabels(location));
+  llvm::sort(labels);
+  labels.erase(llvm::unique(labels), labels.end());
+  return labels;
+}
+
+static func::FuncOp declareLap(func::FuncOp function) {
+  auto module = function->getParentOfType<ModuleOp>();
+  if (auto known = module.lookupSymbol<func::FuncOp>(profileLapName))
+    return known;
+  OpBuilder builder(function);
+  auto lap =
+      func::FuncOp::create(builder, function.getLoc(), profileLapName,
+                           builder.getFunctionType({builder.getI64Type()}, {}));
+  lap.setPrivate();
+  return lap;
+}
+
+SmallVector<ProfileStep>
+kas::codegen::insertProfileLaps(func::FuncOp function) {
+  SmallVector<ProfileStep> steps;
+  if (!function.getBody().hasOneBlock())
+    return steps;
+  func::FuncOp lap = declareLap(function);
+  Block &body = function.front();
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  auto insertLap = [&](int64_t number) {
+    Value step = arith::ConstantOp::create(builder, function.getLoc(),
+                                           builder.getI64IntegerAttr(number));
+    func::CallOp::create(builder, function.getLoc(), lap, step);
+  };
+  SmallVector<Operation *> ops;
+  for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
+    if (isa<linalg::FillOp>(op) || endsStep(&op))
+      ops.push_back(&op);
+    if (!endsStep(&op))
+      continue;
+    builder.setInsertionPointAfter(&op);
+    insertLap(steps.size());
+    steps.push_back({op.getName().getStringRef().str(), collectLabels(ops),
+                     countBytes(&op)});
+    ops.clear();
+  }
+  builder.setInsertionPointToStart(&body);
+  insertLap(-1);
+  return steps;
+}
+
+namespace {
+struct InsertProfileLaps
+    : kas::codegen::impl::InsertProfileLapsBase<InsertProfileLaps> {
+  void runOnOperation() override {
+    for (auto function :
+         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (function.isPublic())
+        insertProfileLaps(function);
+  }
+};
+} // namespace

@@ -1,0 +1,200 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/ExecutionEngine/MachineRoof.h"
+#include "kas/ExecutionEngine/CPUFunction.h"
+#include "kas/ExecutionEngine/Timing.h"
+#include "mlir/Parser/Parser.h"
+#include <barrier>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+using namespace kas;
+using namespace kas::execution;
+using llvm::Expected;
+
+/// Twelve accumulators hide the latency of the units of today's cores and fit
+/// the registers of AVX2; narrower machines split the vectors.
+static std::string makePeakText() {
+  constexpr unsigned accumulators = 12;
+  std::string text = R"mlir(
+func.func @peak(%x: tensor<16xf32>) -> tensor<16xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %count = arith.constant 5000 : index
+  %padding = arith.constant 0.0 : f32
+  %add = vector.transfer_read %x[%zero], %padding {in_bounds = [true]}
+      : tensor<16xf32>, vector<16xf32>
+  %factor = arith.constant dense<0.999> : vector<16xf32>
+)mlir";
+  auto list = [&](llvm::StringRef before, llvm::StringRef after) {
+    std::string result;
+    for (unsigned i = 0; i < accumulators; ++i)
+      result += (llvm::Twine(i ? ", " : "") + before +
+                 (before.empty() ? llvm::Twine() : llvm::Twine(i)) + after)
+                    .str();
+    return result;
+  };
+  std::string types = list("", "vector<16xf32>");
+  text += "  %r:" + std::to_string(accumulators) +
+          " = scf.for %i = %zero to %count step %one iter_args(" +
+          list("%a", " = %add") + ") -> (" + types + ") {\n";
+  for (unsigned i = 0; i < accumulators; ++i) {
+    std::string n = std::to_string(i);
+    text += "    %b" + n + " = vector.fma %a" + n +
+            ", %factor, %add : vector<16xf32>\n";
+  }
+  text += "    scf.yield " + list("%b", "") + " : " + types + "\n  }\n";
+  std::string sum = "%r#0";
+  for (unsigned i = 1; i < accumulators; ++i) {
+    std::string n = std::to_string(i);
+    text += "  %s" + n + " = arith.addf " + sum + ", %r#" + n +
+            " : vector<16xf32>\n";
+    sum = "%s" + n;
+  }
+  return text + R"mlir(
+  %empty = tensor.empty() : tensor<16xf32>
+  %y = vector.transfer_write )mlir" +
+         sum + R"mlir(, %empty[%zero] {in_bounds = [true]}
+      : vector<16xf32>, tensor<16xf32>
+  return %y : tensor<16xf32>
+}
+)mlir";
+}
+
+mlir::OwningOpRef<mlir::ModuleOp>
+kas::execution::makePeakModule(mlir::MLIRContext &context) {
+  return mlir::parseSourceString<mlir::ModuleOp>(makePeakText(), &context,
+                                                 "peak");
+}
+
+double MachineRoof::getBandwidth(int64_t bytes) const {
+  if (copies.empty())
+    return 0;
+  for (size_t i = 0; i < copies.size(); ++i) {
+    if (bytes > copies[i].bytes)
+      continue;
+    if (i == 0)
+      break;
+    // Between two sizes by the logarithms of the bytes.
+    const Copy &below = copies[i - 1], &above = copies[i];
+    double part = std::log(double(bytes) / double(below.bytes)) /
+                  std::log(double(above.bytes) / double(below.bytes));
+    return below.gigabytesPerSecond +
+           part * (above.gigabytesPerSecond - below.gigabytesPerSecond);
+  }
+  return (bytes <= copies.front().bytes ? copies.front() : copies.back())
+      .gigabytesPerSecond;
+}
+
+double MachineRoof::getMilliseconds(int64_t flops, int64_t bytes) const {
+  double arithmetic = peakGflops > 0 ? double(flops) / peakGflops * 1e-6 : 0;
+  double bandwidth = getBandwidth(bytes);
+  double memory = bandwidth > 0 ? double(bytes) / bandwidth * 1e-6 : 0;
+  return std::max(arithmetic, memory);
+}
+
+/// The seconds of the fastest of some rounds in which `threads` threads all run
+/// `work(thread)` at once.
+static double measureTogether(unsigned threads,
+                              llvm::function_ref<void(unsigned)> work) {
+  constexpr unsigned rounds = 12;
+  if (threads == 1) {
+    double best = HUGE_VAL;
+    for (unsigned round = 0; round < rounds; ++round) {
+      double begin = monotonicSeconds();
+      work(0);
+      best = std::min(best, monotonicSeconds() - begin);
+    }
+    return best;
+  }
+  double best = HUGE_VAL, begin = 0;
+  unsigned phase = 0;
+  auto lap = [&]() noexcept {
+    double now = monotonicSeconds();
+    if (phase++ % 2 == 0)
+      begin = now;
+    else
+      best = std::min(best, now - begin);
+  };
+  std::barrier<decltype(lap)> together(static_cast<std::ptrdiff_t>(threads),
+                                       lap);
+  std::vector<std::thread> team;
+  for (unsigned thread = 0; thread < threads; ++thread)
+    team.emplace_back([&, thread] {
+      for (unsigned round = 0; round < rounds; ++round) {
+        together.arrive_and_wait();
+        work(thread);
+        together.arrive_and_wait();
+      }
+    });
+  for (std::thread &thread : team)
+    thread.join();
+  return best;
+}
+
+static Expected<double> measurePeak(mlir::MLIRContext &context,
+                                    unsigned threads) {
+  constexpr unsigned repeats = 4;
+  auto module = makePeakModule(context);
+  if (!module)
+    return llvm::createStringError("the kernel of the peak does not parse");
+  CPUPipelineOptions pipeline;
+  pipeline.threads = 1;
+  auto function = compileForCPU(*module, "peak", pipeline);
+  if (!function)
+    return function.takeError();
+  auto arguments = function->getSignature().makeArguments({}, /*seed=*/0);
+  if (!arguments)
+    return arguments.takeError();
+  std::vector<Tensor> results;
+  for (unsigned thread = 0; thread < threads; ++thread)
+    results.emplace_back(function->getSignature().results.front().shape);
+  double seconds = measureTogether(threads, [&](unsigned thread) {
+    for (unsigned i = 0; i < repeats; ++i)
+      llvm::cantFail((*function)(*arguments, results[thread]));
+  });
+  return repeats * threads * peakFlops / seconds * 1e-9;
+}
+
+static MachineRoof::Copy measureCopy(unsigned threads, int64_t bytes) {
+  // Half is read and half written; small copies are repeated.
+  size_t own = std::max<size_t>(64, bytes / 2 / threads);
+  size_t repeats = std::max<size_t>(1, (size_t(1) << 20) / own);
+  std::vector<std::unique_ptr<char[]>> buffers;
+  for (unsigned thread = 0; thread < threads; ++thread) {
+    buffers.push_back(std::make_unique<char[]>(2 * own));
+    std::memset(buffers.back().get(), 1, 2 * own);
+  }
+  double seconds = measureTogether(threads, [&](unsigned thread) {
+    char *data = buffers[thread].get();
+    for (size_t i = 0; i < repeats; ++i) {
+      std::memcpy(data + own, data, own);
+      // Else the copies would be one.
+      asm volatile("" : : "r"(data) : "memory");
+    }
+  });
+  double moved = 2.0 * double(own) * double(repeats) * threads;
+  return {bytes, moved / seconds * 1e-9};
+}
+
+Expected<MachineRoof>
+kas::execution::measureMachineRoof(mlir::MLIRContext &context,
+                                   unsigned threads) {
+  MachineRoof roof;
+  roof.threads = std::max(threads, 1u);
+  auto peak = measurePeak(context, roof.threads);
+  if (!peak)
+    return peak.takeError();
+  roof.peakGflops = *peak;
+  for (int64_t bytes = int64_t(1) << 14; bytes <= int64_t(1) << 26; bytes *= 4)
+    roof.copies.push_back(measureCopy(roof.threads, bytes));
+  return roof;
+}

@@ -1,0 +1,247 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs functions that call a clock, and relates the times to the model.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/ExecutionEngine/Profile.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallVectorExtras.h"
+#include <cstdlib>
+#include <thread>
+
+using namespace kas;
+using namespace kas::execution;
+using namespace mlir;
+using llvm::Error;
+using llvm::Expected;
+
+//===----------------------------------------------------------------------===//
+// The clock
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The times of the steps of one run.
+struct LapRecorder {
+  std::vector<double> seconds;
+  double last = 0;
+};
+} // namespace
+
+/// Of the function that this thread runs now: steps are outside of parallel
+/// loops, so that only the caller's thread looks at the clock.
+static thread_local LapRecorder *currentRecorder = nullptr;
+
+static void recordLap(int64_t step) {
+  LapRecorder *recorder = currentRecorder;
+  if (!recorder)
+    return;
+  double now = monotonicSeconds();
+  if (step >= 0 && static_cast<size_t>(step) < recorder->seconds.size())
+    recorder->seconds[step] += now - recorder->last;
+  recorder->last = now;
+}
+
+namespace {
+struct Run {
+  std::vector<double> seconds;
+  /// Around the call.
+  double whole = 0;
+};
+} // namespace
+
+static Expected<Run> runOnce(const CompiledFunction &function,
+                             llvm::ArrayRef<Tensor> arguments,
+                             llvm::MutableArrayRef<Tensor> results,
+                             size_t numSteps) {
+  LapRecorder recorder;
+  recorder.seconds.resize(numSteps);
+  currentRecorder = &recorder;
+  double begin = monotonicSeconds();
+  Error error = function(arguments, results);
+  double end = monotonicSeconds();
+  currentRecorder = nullptr;
+  if (error)
+    return error;
+  return Run{std::move(recorder.seconds), end - begin};
+}
+
+static Expected<std::vector<Run>>
+runOften(const CompiledFunction &function, llvm::ArrayRef<Tensor> arguments,
+         llvm::MutableArrayRef<Tensor> results, size_t numSteps,
+         const TimingOptions &options) {
+  std::vector<Run> runs;
+  double begin = 0;
+  for (int64_t count = -options.warmUpRuns;
+       count < options.minRuns ||
+       (monotonicSeconds() - begin < options.seconds &&
+        count < options.maxRuns);
+       ++count) {
+    if (count == 0)
+      begin = monotonicSeconds();
+    auto run = runOnce(function, arguments, results, numSteps);
+    if (!run)
+      return run.takeError();
+    if (count >= 0)
+      runs.push_back(std::move(*run));
+  }
+  llvm::sort(runs,
+             [](const Run &a, const Run &b) { return a.whole < b.whole; });
+  return runs;
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+/// The operation that a step stands for: that with the most work, of equal ones
+/// the last.
+static std::optional<unsigned>
+chooseOperation(const CompileRecord &record, const codegen::ProfileStep &step) {
+  std::optional<unsigned> chosen;
+  int64_t most = -1;
+  for (unsigned label : step.operations) {
+    int64_t flops = record.operations[label].flops.value_or(0);
+    if (flops >= most) {
+      chosen = label;
+      most = flops;
+    }
+  }
+  return chosen;
+}
+
+static std::string printLocation(Location location) {
+  std::string text;
+  location->walk([&](Location part) {
+    if (auto place = dyn_cast<FileLineColLoc>(part))
+      text =
+          (llvm::Twine(place.getFilename().getValue()) + ":" +
+           llvm::Twine(place.getLine()) + ":" + llvm::Twine(place.getColumn()))
+              .str();
+    else if (auto named = dyn_cast<NameLoc>(part))
+      text = named.getName().str();
+    return text.empty() ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return text;
+}
+
+/// Makes the rows, without times; `rows` has the row of each step.
+static std::vector<ProfiledOperation> makeRows(const CompileRecord &record,
+                                               std::vector<size_t> &rows) {
+  std::vector<ProfiledOperation> operations;
+  // Of operations by their labels, of others by their names.
+  llvm::MapVector<std::pair<unsigned, StringRef>, size_t> known;
+  std::vector<llvm::SetVector<unsigned>> labels;
+  for (const codegen::ProfileStep &step : record.steps) {
+    std::optional<unsigned> label = chooseOperation(record, step);
+    auto [found, isNew] = known.insert(
+        {{label.value_or(~0u), label ? StringRef() : StringRef(step.kind)},
+         operations.size()});
+    if (isNew) {
+      ProfiledOperation &row = operations.emplace_back();
+      labels.emplace_back();
+      row.kind = step.kind;
+      if (label) {
+        const codegen::ModelOperation &model = record.operations[*label];
+        row.kind = model.kind;
+        row.layer = model.layer;
+        row.location = printLocation(model.location);
+        if (auto chosen = record.strategies.find(*label);
+            chosen != record.strategies.end())
+          row.strategy = chosen->second;
+      }
+    }
+    rows.push_back(found->second);
+    ProfiledOperation &row = operations[found->second];
+    ++row.calls;
+    row.bytes += step.bytes;
+    for (unsigned other : step.operations)
+      if (labels[found->second].insert(other)) {
+        const codegen::ModelOperation &model = record.operations[other];
+        row.flops += model.flops.value_or(0);
+        if (row.layer.empty())
+          row.layer = model.layer;
+        if (other != label)
+          row.fused.push_back(model.kind);
+      }
+  }
+  return operations;
+}
+
+static unsigned resolveThreads(unsigned threads) {
+  if (threads != 0)
+    return threads;
+  // As OpenMP does.
+  unsigned number = 0;
+  const char *text = std::getenv("OMP_NUM_THREADS");
+  if (text && !StringRef(text).getAsInteger(10, number) && number > 0)
+    return number;
+  return std::max(std::thread::hardware_concurrency(), 1u);
+}
+
+static void addTimes(Profile &profile, llvm::ArrayRef<Run> runs,
+                     llvm::ArrayRef<size_t> rows) {
+  auto getMedian = [&](llvm::function_ref<double(const Run &)> getSeconds) {
+    auto milliseconds = llvm::map_to_vector(
+        runs, [&](const Run &run) { return getSeconds(run) * 1e3; });
+    return Timing::summarize(milliseconds).median;
+  };
+  profile.runs = runs.size();
+  profile.milliseconds = getMedian([](const Run &run) { return run.whole; });
+  for (auto [step, row] : llvm::enumerate(rows))
+    profile.operations[row].milliseconds +=
+        getMedian([&](const Run &run) { return run.seconds[step]; });
+  profile.fastestMilliseconds = runs.front().whole * 1e3;
+  double begin = 0;
+  for (auto [seconds, row] : llvm::zip_equal(runs.front().seconds, rows)) {
+    profile.laps.push_back({row, begin, seconds * 1e3});
+    begin += seconds * 1e3;
+  }
+  for (ProfiledOperation &row : profile.operations)
+    if (row.milliseconds > 0)
+      row.roofShare =
+          profile.roof.getMilliseconds(row.flops, row.bytes) / row.milliseconds;
+}
+
+Expected<Profile> kas::execution::profileOnCPU(
+    ModuleOp module, StringRef name, llvm::ArrayRef<Tensor> arguments,
+    llvm::MutableArrayRef<Tensor> results, const CPUPipelineOptions &pipeline,
+    const JITOptions &jit, const TimingOptions &timing) {
+  Profile profile;
+  profile.function = name.str();
+  profile.threads = resolveThreads(pipeline.threads);
+  CPUPipelineOptions prepared = pipeline;
+  prepared.prepareWeights = true;
+  JITOptions withClock = jit;
+  withClock.symbols.emplace_back(codegen::profileLapName.str(),
+                                 reinterpret_cast<void *>(&recordLap));
+  CompileRecord record;
+  auto function = compileForCPU(module, name, prepared, withClock, &record);
+  if (!function)
+    return function.takeError();
+  profile.compileMilliseconds = function->getCompileMilliseconds();
+  profile.passes = record.passes.getRuns();
+  // Before threads of the function wait for more work, which takes time.
+  auto roof = measureMachineRoof(*module.getContext(), profile.threads);
+  if (!roof)
+    return roof.takeError();
+  profile.roof = std::move(*roof);
+  if (Error error = function->prepare(arguments))
+    return error;
+  std::vector<size_t> rows;
+  profile.operations = makeRows(record, rows);
+  TimingOptions atLeastOne = timing;
+  atLeastOne.minRuns = std::max<int64_t>(timing.minRuns, 1);
+  auto runs =
+      runOften(*function, arguments, results, record.steps.size(), atLeastOne);
+  if (!runs)
+    return runs.takeError();
+  addTimes(profile, *runs, rows);
+  return profile;
+}

@@ -1,0 +1,72 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Support/PassTimes.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "llvm/ADT/DenseMap.h"
+#include <chrono>
+#include <tuple>
+
+using namespace kas;
+using namespace mlir;
+
+static double getSeconds() {
+  using Clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+namespace {
+/// Passes that only run others have no argument. A pass is cloned for each
+/// thread.
+class PassClock : public PassInstrumentation {
+public:
+  explicit PassClock(PassTimes &times) : times(times) {}
+
+  void runBeforePass(Pass *pass, Operation *) override {
+    std::lock_guard<std::mutex> lock(mutex);
+    begins[pass] = getSeconds();
+  }
+
+  void runAfterPass(Pass *pass, Operation *) override {
+    double begin = 0;
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      begin = begins.lookup(pass);
+    }
+    if (!pass->getArgument().empty())
+      times.add({pass->getArgument().str(), begin, getSeconds()});
+  }
+
+  void runAfterPassFailed(Pass *pass, Operation *op) override {
+    runAfterPass(pass, op);
+  }
+
+private:
+  PassTimes &times;
+  std::mutex mutex;
+  llvm::DenseMap<Pass *, double> begins;
+};
+} // namespace
+
+void PassTimes::observe(PassManager &manager) {
+  manager.addInstrumentation(std::make_unique<PassClock>(*this));
+}
+
+void PassTimes::add(PassRun run) {
+  std::lock_guard<std::mutex> lock(mutex);
+  runs.push_back(std::move(run));
+}
+
+std::vector<PassRun> PassTimes::getRuns() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::vector<PassRun> sorted = runs;
+  llvm::sort(sorted, [](const PassRun &a, const PassRun &b) {
+    return std::tie(a.begin, a.name) < std::tie(b.begin, b.name);
+  });
+  return sorted;
+}
