@@ -206,8 +206,8 @@ public:
   llvm::StringRef getName() const override { return evaluator->getName(); }
   bool isDeterministic() const override { return evaluator->isDeterministic(); }
   // Limits are for candidates.
-  Expected<Metrics> evaluateBaseline() override {
-    return evaluator->evaluateBaseline();
+  Expected<Metrics> evaluateBaseline(const Baseline &baseline) override {
+    return evaluator->evaluateBaseline(baseline);
   }
   Expected<Metrics> evaluate(const Solution &solution) override {
     Expected<Metrics> metrics = evaluator->evaluate(solution);

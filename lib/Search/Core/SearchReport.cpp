@@ -104,6 +104,28 @@ void SearchReport::printCandidate(const SearchResult &result,
   stream << line + "\n";
 }
 
+void SearchReport::addBaseline(llvm::StringRef name, const Metrics &metrics) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (mode == Mode::Quiet)
+    return;
+  std::string line;
+  llvm::raw_string_ostream text(line);
+  if (mode == Mode::Json) {
+    llvm::json::OStream json(text);
+    json.object([&] {
+      json.attribute("event", "baseline");
+      json.attribute("name", name);
+      printMetrics(json, metrics);
+    });
+  } else {
+    clearLine();
+    text << name << ":";
+    for (const auto &[metric, value] : metrics)
+      text << " " << metric << " " << llvm::format("%.4g", value);
+  }
+  stream << line + "\n";
+}
+
 /// `12 s`, `5 min`, `3.2 h`.
 static std::string formatSeconds(double seconds) {
   if (seconds < 100)

@@ -8,6 +8,7 @@
 
 #include "kas/Search/Core/SearchStore.h"
 #include "SearchStoreImpl.h"
+#include "llvm/ADT/StringExtras.h"
 #include <cmath>
 #include <unistd.h>
 
@@ -240,33 +241,41 @@ CREATE TABLE IF NOT EXISTS training(
 ) WITHOUT ROWID;
 )";
 
-Error SearchStore::recordTraining(llvm::ArrayRef<TrainingPoint> points) {
-  return impl->write([&]() -> Error {
-    if (Error error = impl->database.execute(trainingTable))
+Error SearchStore::Impl::insertTraining(llvm::ArrayRef<TrainingPoint> points) {
+  if (Error error = database.execute(trainingTable))
+    return error;
+  SqliteStatement row(database,
+                      "INSERT OR REPLACE INTO training VALUES (?, ?, ?, ?, ?)");
+  for (const TrainingPoint &point : points)
+    if (Error error = row.bind(point.candidate)
+                          .bind(static_cast<int64_t>(point.seed))
+                          .bind(static_cast<int64_t>(point.epoch))
+                          .bind(llvm::StringRef(point.name))
+                          .bind(point.value)
+                          .run())
       return error;
-    SqliteStatement row(
-        impl->database,
-        "INSERT OR REPLACE INTO training VALUES (?, ?, ?, ?, ?)");
-    for (const TrainingPoint &point : points)
-      if (Error error = row.bind(point.candidate)
-                            .bind(static_cast<int64_t>(point.seed))
-                            .bind(static_cast<int64_t>(point.epoch))
-                            .bind(llvm::StringRef(point.name))
-                            .bind(point.value)
-                            .run())
-        return error;
-    return Error::success();
-  });
+  return Error::success();
+}
+
+Expected<bool> SearchStore::Impl::hasTable(llvm::StringRef name) const {
+  SqliteStatement rows(database, "SELECT 1 FROM sqlite_schema WHERE name = ?");
+  rows.bind(name);
+  bool isThere = rows.step();
+  if (Error error = rows.takeError())
+    return error;
+  return isThere;
+}
+
+Error SearchStore::recordTraining(llvm::ArrayRef<TrainingPoint> points) {
+  return impl->write([&] { return impl->insertTraining(points); });
 }
 
 Expected<std::vector<TrainingPoint>> SearchStore::readTraining() const {
   std::vector<TrainingPoint> points;
-  Expected<int64_t> tables =
-      impl->database.queryInteger("SELECT count(*) FROM sqlite_schema "
-                                  "WHERE name = 'training'");
-  if (!tables)
-    return tables.takeError();
-  if (*tables == 0)
+  Expected<bool> isThere = impl->hasTable("training");
+  if (!isThere)
+    return isThere.takeError();
+  if (!*isThere)
     return points;
   SqliteStatement rows(impl->database,
                        "SELECT candidate, seed, epoch, name, value FROM "
@@ -279,6 +288,56 @@ Expected<std::vector<TrainingPoint>> SearchStore::readTraining() const {
   if (Error error = rows.takeError())
     return error;
   return points;
+}
+
+// Nor is this: files of before have none.
+static constexpr const char *baselineTable = R"(
+CREATE TABLE IF NOT EXISTS baseline(
+  id INTEGER PRIMARY KEY NOT NULL CHECK (id < 0),
+  name TEXT NOT NULL UNIQUE,
+  operator TEXT NOT NULL,
+  evaluators TEXT NOT NULL
+);
+)";
+
+Error SearchStore::recordBaseline(const StoredBaseline &baseline,
+                                  llvm::ArrayRef<TrainingPoint> points) {
+  return impl->write([&]() -> Error {
+    if (Error error = impl->database.execute(baselineTable))
+      return error;
+    SqliteStatement row(impl->database,
+                        "INSERT OR REPLACE INTO baseline VALUES (?, ?, ?, ?)");
+    if (Error error = row.bind(baseline.id)
+                          .bind(llvm::StringRef(baseline.name))
+                          .bind(llvm::StringRef(baseline.text))
+                          .bind(llvm::join(baseline.evaluators, ","))
+                          .run())
+      return error;
+    return points.empty() ? Error::success() : impl->insertTraining(points);
+  });
+}
+
+Expected<std::vector<StoredBaseline>> SearchStore::readBaselines() const {
+  std::vector<StoredBaseline> baselines;
+  Expected<bool> isThere = impl->hasTable("baseline");
+  if (!isThere)
+    return isThere.takeError();
+  if (!*isThere)
+    return baselines;
+  SqliteStatement rows(impl->database,
+                       "SELECT id, name, operator, evaluators FROM baseline "
+                       "ORDER BY id DESC");
+  while (rows.step()) {
+    baselines.push_back(
+        {rows.getInteger(0), rows.getText(1), rows.getText(2), {}});
+    std::string evaluators = rows.getText(3);
+    for (llvm::StringRef name : llvm::split(evaluators, ','))
+      if (!name.empty())
+        baselines.back().evaluators.push_back(name.str());
+  }
+  if (Error error = rows.takeError())
+    return error;
+  return baselines;
 }
 
 Error SearchStore::recordStatistics(const SearchStatistics &statistics) {

@@ -42,6 +42,8 @@ struct SearchStore::Impl {
                             const Metrics &metrics);
   llvm::Error insertOutcome(uint64_t id, const Outcome &outcome, double seconds,
                             uint64_t event);
+  llvm::Error insertTraining(llvm::ArrayRef<TrainingPoint> points);
+  llvm::Expected<bool> hasTable(llvm::StringRef name) const;
   llvm::Error insertFinal(uint64_t id, const Outcome &outcome, double seconds);
   llvm::Expected<std::map<uint64_t, Metrics>>
   readMetrics(const char *table) const;

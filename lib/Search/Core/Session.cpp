@@ -139,27 +139,16 @@ Error Session::close() {
   return error;
 }
 
-Error Session::recordBaseline() {
-  auto known = store->readTraining();
-  if (!known)
-    return known.takeError();
-  if (llvm::any_of(*known, [](const TrainingPoint &point) {
-        return point.candidate == -1;
-      }))
-    return Error::success();
-  std::vector<TrainingPoint> points;
-  for (const std::unique_ptr<Evaluator> &evaluator : evaluators) {
-    Expected<Metrics> metrics = evaluator->evaluateBaseline();
-    if (!metrics)
-      return llvm::createStringError("what candidates are compared with "
-                                     "cannot be evaluated: " +
-                                     llvm::toString(metrics.takeError()));
-    auto epochs = metrics->find("epochs");
-    uint64_t epoch = epochs == metrics->end() ? 0 : uint64_t(epochs->second);
-    for (const auto &[name, value] : *metrics)
-      points.push_back({-1, options.seed, epoch, name, value});
-  }
-  return points.empty() ? Error::success() : store->recordTraining(points);
+Error Session::recordBaselines() {
+  llvm::SmallVector<Evaluator *> all = borrow(evaluators);
+  if (options.finalCount)
+    for (Evaluator *evaluator : borrow(finalEvaluators))
+      if (llvm::none_of(all, [&](Evaluator *other) {
+            return other->getName() == evaluator->getName();
+          }))
+        all.push_back(evaluator);
+  return evaluateBaselines(baselines, all, options.limits.threads, options.seed,
+                           *store, *report);
 }
 
 //===----------------------------------------------------------------------===//
@@ -197,8 +186,8 @@ Expected<std::vector<SearchResult>> Session::search() {
   std::vector<SearchResult> results = getReplayed().vec();
   SearchLimits limits = options.limits;
   limits.evaluations -= std::min<uint64_t>(results.size(), limits.evaluations);
-  if (stored && limits.evaluations)
-    if (Error error = recordBaseline())
+  if (stored)
+    if (Error error = recordBaselines())
       return error;
   if (limits.evaluations)
     llvm::append_range(

@@ -51,7 +51,7 @@ public:
   llvm::StringRef getName() const override { return "external"; }
   bool isDeterministic() const override { return false; }
   Expected<Metrics> evaluate(const Solution &solution) override;
-  Expected<Metrics> evaluateBaseline() override;
+  Expected<Metrics> evaluateBaseline(const Baseline &baseline) override;
 
 private:
   Expected<Metrics> evaluate(const CandidateText &candidate);
@@ -305,10 +305,11 @@ Expected<Metrics> ExternalEvaluator::evaluate(const Solution &solution) {
   return evaluate(*candidate);
 }
 
-Expected<Metrics> ExternalEvaluator::evaluateBaseline() {
-  if (!settings.baseline)
-    return Metrics();
-  return evaluate(*settings.baseline);
+// Programs need not know what is in the network: only evaluators whose workers
+// do ask for it.
+Expected<Metrics>
+ExternalEvaluator::evaluateBaseline(const Baseline &baseline) {
+  return baseline.isNetwork ? Metrics() : evaluate(baseline.text);
 }
 
 Expected<Metrics> ExternalEvaluator::evaluate(const CandidateText &candidate) {

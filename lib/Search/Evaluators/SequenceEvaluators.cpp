@@ -188,6 +188,26 @@ std::function<std::string(const Solution &)> kas::search::makeSequencePrinter(
   };
 }
 
+std::function<Expected<CandidateText>(const Solution &)>
+kas::search::makeSequenceDescription(
+    std::shared_ptr<const SequenceProblem> problem) {
+  return [problem, print = makeSequencePrinter(problem)](
+             const Solution &solution) -> Expected<CandidateText> {
+    CandidateText text{"sequence",
+                       print(solution),
+                       {},
+                       {problem->layers.multiplicities.begin(),
+                        problem->layers.multiplicities.end()}};
+    const SymbolSet &symbols = problem->layers.symbols;
+    for (const Binding &binding : problem->layers.bindings) {
+      auto &values = text.bindings.emplace_back();
+      for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
+        values.emplace_back(symbols.getName(symbol), binding[symbol]);
+    }
+    return text;
+  };
+}
+
 Expected<std::unique_ptr<Evaluator>> kas::search::makeSequenceEvaluator(
     llvm::StringRef name, const EvaluatorSettings &settings,
     std::shared_ptr<const SequenceProblem> problem) {
@@ -205,20 +225,6 @@ Expected<std::unique_ptr<Evaluator>> kas::search::makeSequenceEvaluator(
                              ", got '" + name + "'");
   EvaluatorSettings own = settings;
   own.problem = std::shared_ptr<const SearchProblem>(problem, &problem->layers);
-  own.describe = [problem, print = makeSequencePrinter(problem)](
-                     const Solution &solution) -> Expected<CandidateText> {
-    CandidateText text{"sequence",
-                       print(solution),
-                       {},
-                       {problem->layers.multiplicities.begin(),
-                        problem->layers.multiplicities.end()}};
-    const SymbolSet &symbols = problem->layers.symbols;
-    for (const Binding &binding : problem->layers.bindings) {
-      auto &values = text.bindings.emplace_back();
-      for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
-        values.emplace_back(symbols.getName(symbol), binding[symbol]);
-    }
-    return text;
-  };
+  own.describe = makeSequenceDescription(problem);
   return makeEvaluator(name, own);
 }

@@ -28,8 +28,9 @@ class TrainingEvaluator final : public Evaluator {
 public:
   TrainingEvaluator(std::unique_ptr<llvm::FileRemover> network,
                     std::shared_ptr<Halving> halving,
+                    llvm::ArrayRef<int64_t> rungs,
                     std::unique_ptr<Evaluator> workers)
-      : network(std::move(network)), halving(std::move(halving)),
+      : network(std::move(network)), halving(std::move(halving)), rungs(rungs),
         workers(std::move(workers)) {}
 
   llvm::StringRef getName() const override { return "training"; }
@@ -40,9 +41,7 @@ public:
     return workers->evaluate(solution);
   }
 
-  Expected<Metrics> evaluateBaseline() override {
-    return workers->evaluateBaseline();
-  }
+  Expected<Metrics> evaluateBaseline(const Baseline &baseline) override;
 
   void observe(const Metrics &metrics) override { halving->observe(metrics); }
 
@@ -50,6 +49,7 @@ private:
   /// Outlives the workers, which read the file.
   std::unique_ptr<llvm::FileRemover> network;
   std::shared_ptr<Halving> halving;
+  std::vector<int64_t> rungs;
   std::unique_ptr<Evaluator> workers;
 };
 
@@ -80,14 +80,18 @@ static llvm::json::Array toJSON(llvm::ArrayRef<Halving::Milestone> milestones) {
   return array;
 }
 
-/// The network itself, trained to the end, with its accuracy at each rung.
-static CandidateText describeNetwork(llvm::ArrayRef<int64_t> rungs) {
+/// It is trained to the end, with its accuracy at each rung.
+Expected<Metrics>
+TrainingEvaluator::evaluateBaseline(const Baseline &baseline) {
   llvm::SmallVector<Halving::Milestone> milestones;
   for (int64_t rung : rungs)
     milestones.push_back({rung, /*accuracy=*/-1});
-  CandidateText network{"network", "", {}, {}};
-  network.more["milestones"] = toJSON(milestones);
-  return network;
+  Baseline asked = baseline;
+  asked.isNetwork = false;
+  if (baseline.isNetwork)
+    asked.text = {"network", "", {}, {}};
+  asked.text.more["milestones"] = toJSON(milestones);
+  return workers->evaluateBaseline(asked);
 }
 
 Expected<std::unique_ptr<Evaluator>>
@@ -130,11 +134,11 @@ kas::search::makeTrainingEvaluator(const EvaluatorSettings &settings) {
       text->more["milestones"] = toJSON(shared->getMilestones());
     return text;
   };
-  workers.baseline = describeNetwork(settings.rungs);
   Expected<std::unique_ptr<Evaluator>> evaluator =
       makeExternalEvaluator(workers);
   if (!evaluator)
     return evaluator.takeError();
-  return std::make_unique<TrainingEvaluator>(
-      std::move(network), std::move(shared), std::move(*evaluator));
+  return std::make_unique<TrainingEvaluator>(std::move(network),
+                                             std::move(shared), settings.rungs,
+                                             std::move(*evaluator));
 }

@@ -9,6 +9,7 @@
 #include "kas/Dialect/Kas/IR/KasSequenceOps.h"
 #include "kas/Search/Core/Session.h"
 #include "kas/Search/Operators/Score.h"
+#include "kas/Search/Pass/Baselines.h"
 #include "kas/Search/Pass/Passes.h"
 #include "kas/Search/Pass/SearchTarget.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -55,7 +56,9 @@ private:
   SmallVector<std::string> getEvaluatorNames() const;
   std::vector<int64_t> getRungs() const;
   FailureOr<std::unique_ptr<Session>> makeSession(SearchTarget &target);
+  FailureOr<EvaluatorSettings> makeSettings(Session &session);
   LogicalResult makeEvaluators(Session &session, SearchTarget &target);
+  LogicalResult makeBaselines(Session &session, SearchTarget &target);
   LogicalResult openDatabase(Session &session, SearchTarget &target);
   void warnOfNothing(Session &session, SearchTarget &target,
                      ArrayRef<SearchResult> failures);
@@ -187,6 +190,9 @@ LogicalResult SearchPass::checkOptions() {
       !llvm::is_contained(finalEvaluators, "imitation"))
     return emitError() << "requires 'imitation' among the evaluators for the "
                           "option 'imitate'";
+  if (!baselines.empty() && database.empty())
+    return emitError() << "requires the option 'database' for the option "
+                          "'baselines'";
   // Written so that NaN fails.
   if (!(seconds >= 0) || seconds > 1e9)
     return emitError() << "requires 0 <= seconds <= 1e9, got "
@@ -241,8 +247,7 @@ SearchPass::makeSession(SearchTarget &target) {
   return std::move(*session);
 }
 
-LogicalResult SearchPass::makeEvaluators(Session &session,
-                                         SearchTarget &target) {
+FailureOr<EvaluatorSettings> SearchPass::makeSettings(Session &session) {
   EvaluatorSettings settings;
   settings.runner = runner;
   settings.device = device;
@@ -261,8 +266,16 @@ LogicalResult SearchPass::makeEvaluators(Session &session,
                          session.getReport()](const std::string &message) {
     report.message(message);
   };
+  return settings;
+}
+
+LogicalResult SearchPass::makeEvaluators(Session &session,
+                                         SearchTarget &target) {
+  FailureOr<EvaluatorSettings> settings = makeSettings(session);
+  if (failed(settings))
+    return failure();
   auto make = [&](StringRef name) {
-    return target.makeEvaluator(name, settings);
+    return target.makeEvaluator(name, *settings);
   };
   SmallVector<std::string> finalNames(finalEvaluators.begin(),
                                       finalEvaluators.end());
@@ -272,6 +285,26 @@ LogicalResult SearchPass::makeEvaluators(Session &session,
     return emitError(std::move(error));
   if (llvm::Error error = session.makeFinalEvaluators(finalNames, make))
     return emitError(std::move(error));
+  return success();
+}
+
+LogicalResult SearchPass::makeBaselines(Session &session,
+                                        SearchTarget &target) {
+  SpaceOp layers = target.getLayerSpace();
+  if (!layers && !baselines.empty())
+    return emitError() << "requires a search for operators for the option "
+                          "'baselines', got one for "
+                       << target.getNoun() << "s";
+  if (!layers || database.empty())
+    return success();
+  FailureOr<EvaluatorSettings> settings = makeSettings(session);
+  if (failed(settings))
+    return failure();
+  FailureOr<std::vector<Baseline>> made =
+      kas::search::makeBaselines(layers, llvm::to_vector(baselines), *settings);
+  if (failed(made))
+    return failure();
+  session.setBaselines(std::move(*made));
   return success();
 }
 
@@ -366,6 +399,7 @@ void SearchPass::runOnOperation() {
     return signalPassFailure();
   Session &session = **made;
   if (failed(makeEvaluators(session, **target)) ||
+      failed(makeBaselines(session, **target)) ||
       (!database.empty() && failed(openDatabase(session, **target))))
     return signalPassFailure();
   numReplayed = session.getReplayed().size();

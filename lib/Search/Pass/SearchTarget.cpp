@@ -35,6 +35,7 @@ public:
         printer(problem) {}
 
   mlir::Operation *getOp() const override { return space; }
+  SpaceOp getLayerSpace() const override { return space; }
   llvm::StringRef getNoun() const override { return "operator"; }
   std::unique_ptr<State> makeState() const override {
     return makeGraphState(problem);

@@ -29,6 +29,9 @@ public:
         stages(std::move(stages)), printer(makeSequencePrinter(problem)) {}
 
   mlir::Operation *getOp() const override { return space; }
+  SpaceOp getLayerSpace() const override {
+    return SequenceSpaceOp(space).getLayerSpace();
+  }
   llvm::SmallVector<mlir::Operation *> getOps() const override {
     SequenceSpaceOp op = space;
     llvm::SetVector<mlir::Operation *> ops;
@@ -53,7 +56,7 @@ public:
   makeEvaluator(llvm::StringRef name,
                 const EvaluatorSettings &settings) const override {
     EvaluatorSettings own = settings;
-    own.space = SequenceSpaceOp(space).getLayerSpace();
+    own.space = getLayerSpace();
     return makeSequenceEvaluator(name, own, problem);
   }
   SearchSettings getSettings() const override {

@@ -13,8 +13,7 @@
 #ifndef KAS_SEARCH_CORE_EVALUATOR_H
 #define KAS_SEARCH_CORE_EVALUATOR_H
 
-#include "kas/Search/Core/State.h"
-#include "llvm/Support/Error.h"
+#include "kas/Search/Core/Baseline.h"
 #include <map>
 #include <string>
 
@@ -41,9 +40,10 @@ public:
   /// can check. A failure is a result, never the end of a search.
   virtual llvm::Expected<Metrics> evaluate(const Solution &solution) = 0;
 
-  /// The metrics of what candidates are compared with, such as the network
-  /// whose layers they replace; empty where the evaluator knows nothing of it.
-  virtual llvm::Expected<Metrics> evaluateBaseline() { return Metrics(); }
+  /// The metrics of what candidates are compared with; empty where it cannot be
+  /// evaluated by its nature. Without an implementation: those of the
+  /// baseline's own evaluator of the same name.
+  virtual llvm::Expected<Metrics> evaluateBaseline(const Baseline &baseline);
 
   /// Takes note of the metrics of a candidate that all evaluators have
   /// evaluated, in this run of the search or, before its first candidate, in an

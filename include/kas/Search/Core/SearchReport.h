@@ -28,8 +28,8 @@ public:
     Quiet,
     /// One line that is written over ten times a second, for a terminal.
     Line,
-    /// A JSON object per line and event: `candidate`, `final`, `message`,
-    /// `front`, `end`. docs/guide/searching.md has their members.
+    /// A JSON object per line and event: `baseline`, `candidate`, `final`,
+    /// `message`, `front`, `end`. docs/guide/searching.md has their members.
     Json
   };
 
@@ -52,6 +52,9 @@ public:
 
   /// One of `wanted` candidates of the final round has an outcome.
   void addFinal(const SearchResult &result, uint64_t wanted);
+
+  /// What candidates are compared with was evaluated.
+  void addBaseline(llvm::StringRef name, const Metrics &metrics);
 
   void message(const std::string &text);
 

@@ -50,10 +50,23 @@ struct StoredCandidate {
   std::optional<Outcome> getOutcome() const;
 };
 
+/// What candidates are compared with, as it is kept.
+struct StoredBaseline {
+  /// The number of the network itself; others count on downwards.
+  static constexpr int64_t networkId = -1;
+
+  int64_t id = networkId;
+  std::string name;
+  /// The IR; empty where the network itself is all that is known.
+  std::string text;
+  /// By which evaluators there are metrics.
+  std::vector<std::string> evaluators;
+};
+
 /// One number of a curve: what a training had come to after an epoch.
 struct TrainingPoint {
-  /// The candidate that was trained; -1 for what candidates are compared with.
-  int64_t candidate = -1;
+  /// The candidate that was trained, or `StoredBaseline::id`.
+  int64_t candidate = StoredBaseline::networkId;
   uint64_t seed = 0, epoch = 0;
   std::string name;
   double value = 0;
@@ -61,7 +74,8 @@ struct TrainingPoint {
 
 /// A file of SQLite (sqlite.org) with the tables `setting`, `candidate`,
 /// `metric`, `final_candidate`, `final_metric` and `statistic`, and `training`
-/// once there are curves; docs/guide/searching.md describes them. What was
+/// and `baseline` once there are such rows; docs/guide/searching.md describes
+/// them. What was
 /// recorded survives the end of the process, whatever its cause; the last
 /// second may be lost when the machine itself fails, but the file stays sound.
 /// One thread at a time may use an object.
@@ -114,6 +128,12 @@ public:
   llvm::Error recordTraining(llvm::ArrayRef<TrainingPoint> points);
   /// All curves, by candidate, seed, epoch and name.
   llvm::Expected<std::vector<TrainingPoint>> readTraining() const;
+
+  /// Records a baseline, or that more is known of it, with metrics or curves.
+  llvm::Error recordBaseline(const StoredBaseline &baseline,
+                             llvm::ArrayRef<TrainingPoint> points = {});
+  /// The network itself first.
+  llvm::Expected<std::vector<StoredBaseline>> readBaselines() const;
 
   llvm::Error recordStatistics(const SearchStatistics &statistics);
 

@@ -74,6 +74,12 @@ public:
   llvm::Error makeFinalEvaluators(llvm::ArrayRef<std::string> names,
                                   EvaluatorMaker make);
 
+  /// What `run` evaluates beside the candidates and keeps in the database;
+  /// without a database nothing is.
+  void setBaselines(std::vector<Baseline> given) {
+    baselines = std::move(given);
+  }
+
   /// Opens the database at `path`, or makes it, and brings the search to where
   /// it ends. The algorithm, its seed and parameters and the objective are
   /// among the settings that must agree; `settings` are the others, and
@@ -114,9 +120,8 @@ private:
                              EvaluatorMaker make, Evaluators &evaluators);
   Searcher &getSearcher() const;
   llvm::Error takeStoreError();
-  /// Keeps the metrics of what candidates are compared with in the database,
-  /// unless they are there.
-  llvm::Error recordBaseline();
+  /// Evaluates the baselines as far as the database does not have them.
+  llvm::Error recordBaselines();
   /// All results by identifier, also those of earlier runs on the database.
   llvm::Expected<std::vector<SearchResult>> search();
   /// Takes a closer look at the best of `results`, which come first then.
@@ -129,6 +134,7 @@ private:
   std::unique_ptr<Searcher> searcher;
   std::unique_ptr<SearchReport> report;
   Evaluators evaluators, finalEvaluators;
+  std::vector<Baseline> baselines;
   /// Both null without a database.
   std::unique_ptr<SearchStore> store;
   std::unique_ptr<StoredSearcher> stored;

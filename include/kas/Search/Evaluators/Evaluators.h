@@ -15,24 +15,9 @@
 
 #include "kas/Search/Core/Evaluator.h"
 #include "kas/Search/Operators/OperatorGraph.h"
-#include "llvm/Support/JSON.h"
 #include <functional>
 
 namespace kas::search {
-
-/// A candidate as another process reads it.
-struct CandidateText {
-  /// `operator`, `kernel`, or `function`, which has no bindings, or `network`,
-  /// which is what the worker has already.
-  llvm::StringRef noun;
-  /// The IR, a whole file.
-  std::string text;
-  /// A value for each symbol, by binding; how often each binding counts.
-  std::vector<std::vector<std::pair<std::string, int64_t>>> bindings;
-  std::vector<int64_t> multiplicities;
-  /// What else a request for it says.
-  llvm::json::Object more = {};
-};
 
 /// What evaluators are made from.
 struct EvaluatorSettings {
@@ -58,9 +43,6 @@ struct EvaluatorSettings {
   std::string command;
   unsigned workers = 1;
   unsigned retries = 2;
-  /// For `external`: what candidates are compared with, where workers can
-  /// evaluate it.
-  std::optional<CandidateText> baseline = std::nullopt;
   /// For `training`: options of kas-train, and the epochs after which only the
   /// best candidates are trained on.
   std::string training;

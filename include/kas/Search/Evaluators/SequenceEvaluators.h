@@ -34,6 +34,10 @@ makeSequenceEvaluator(llvm::StringRef name, const EvaluatorSettings &settings,
 std::function<std::string(const Solution &)>
 makeSequencePrinter(std::shared_ptr<const SequenceProblem> problem);
 
+/// The same with the bindings of the layers, as workers get it.
+std::function<llvm::Expected<CandidateText>(const Solution &)>
+makeSequenceDescription(std::shared_ptr<const SequenceProblem> problem);
+
 } // namespace kas::search
 
 #endif // KAS_SEARCH_EVALUATORS_SEQUENCEEVALUATORS_H

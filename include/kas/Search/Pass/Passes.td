@@ -47,7 +47,9 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
 
     With `database` all of it is kept in one SQLite file: the same command goes
     on where a killed one stopped (each operator then has its number there in
-    the attribute `kas.candidate`). See docs/guide/searching.md.
+    the attribute `kas.candidate`). The layers themselves, and what `baselines`
+    names, are evaluated once and kept beside the candidates. See
+    docs/guide/searching.md.
 
     With `kernel=@k` the search is for kernels of the tensor level: those with
     the signature, symbols, bindings and budget of `@k`, under Theorem 1 of the
@@ -160,6 +162,10 @@ def SearchPass : Pass<"kas-search", "::mlir::ModuleOp"> {
     Option<"imitate", "imitate", "std::string", /*default=*/"\"\"",
            "The operator in the module that the evaluator 'imitation' compares "
            "candidates with, at each binding of the space">,
+    ListOption<"baselines", "baselines", "std::string",
+               "What the candidates are compared with beside the network itself: "
+               "operators and sequences of the module, kas.NAME of the library; "
+               "evaluated once and kept in the database">,
     Option<"workers", "workers", "unsigned", /*default=*/"0",
            "Processes of the evaluators 'latency' and 'external', each (0: as "
            "many as threads)">,

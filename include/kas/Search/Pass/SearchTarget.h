@@ -32,6 +32,9 @@ public:
   virtual llvm::SmallVector<mlir::Operation *> getOps() const {
     return {getOp()};
   }
+  /// The space of the layers that candidates replace; null where they are no
+  /// operators.
+  virtual SpaceOp getLayerSpace() const { return {}; }
   llvm::StringRef getName() const;
   /// What candidates are called, such as `operator` or `kernel`.
   virtual llvm::StringRef getNoun() const = 0;

@@ -114,6 +114,38 @@ TEST(SearchStore, KeepsWhatItIsGiven) {
   EXPECT_FALSE(llvm::sys::fs::exists(path + "-wal"));
 }
 
+TEST(SearchStore, KeepsBaselines) {
+  TemporaryDirectory directory;
+  std::string path = directory.getPath("a.db");
+  {
+    auto store = openStore(path);
+    EXPECT_TRUE(llvm::cantFail(store->readBaselines()).empty());
+    llvm::cantFail(store->recordBaseline({-2, "x", "an operator", {}}));
+    llvm::cantFail(store->recordBaseline(
+        {-1, "network itself", "", {"flops", "proxy=fisher"}},
+        {{-1, 7, 0, "flops", 12}, {-1, 7, 0, "proxy_fisher", 0.5}}));
+    // More is known of it.
+    llvm::cantFail(store->recordBaseline({-2, "x", "an operator", {"flops"}},
+                                         {{-2, 7, 0, "flops", 3}}));
+    // Of candidates there are none.
+    EXPECT_NE(llvm::toString(store->recordBaseline({0, "y", "", {}})), "");
+  }
+  auto store = openStore(path);
+  auto baselines = llvm::cantFail(store->readBaselines());
+  ASSERT_EQ(baselines.size(), 2u);
+  EXPECT_EQ(baselines[0].name, "network itself");
+  EXPECT_EQ(baselines[0].evaluators,
+            (std::vector<std::string>{"flops", "proxy=fisher"}));
+  EXPECT_EQ(baselines[1].id, -2);
+  EXPECT_EQ(baselines[1].text, "an operator");
+  EXPECT_EQ(baselines[1].evaluators, std::vector<std::string>{"flops"});
+  auto points = llvm::cantFail(store->readTraining());
+  ASSERT_EQ(points.size(), 3u);
+  EXPECT_EQ(points[0].candidate, -2);
+  EXPECT_EQ(points[0].value, 3);
+  EXPECT_TRUE(llvm::cantFail(store->readCandidates()).empty());
+}
+
 TEST(SearchStore, KeepsTheFinalRound) {
   TemporaryDirectory directory;
   std::string path = directory.getPath("a.db");

@@ -37,6 +37,13 @@ private:
   std::atomic<unsigned> &calls;
 };
 
+/// Of no search.
+struct NumberSolution final : Solution {
+  explicit NumberSolution(uint64_t number) : number(number) {}
+  uint64_t key() const override { return number; }
+  uint64_t number;
+};
+
 class SessionTest : public testing::Test {
 protected:
   llvm::Expected<std::unique_ptr<Session>> tryMake() {
@@ -145,6 +152,60 @@ TEST_F(SessionTest, RemembersTheFinalRound) {
     EXPECT_EQ(describe(results), expected);
     EXPECT_EQ(calls, 50u);
   }
+}
+
+/// Baselines are evaluated by what is theirs, once, whatever the bounds are;
+/// more evaluators find out more.
+TEST_F(SessionTest, EvaluatesBaselines) {
+  std::atomic<unsigned> own = 0;
+  auto makeBaseline = [&](llvm::StringRef name, uint64_t number) {
+    Baseline baseline;
+    baseline.name = name.str();
+    baseline.isNetwork = name == Baseline::networkName;
+    baseline.text = {"word", name.str(), {}, {}};
+    baseline.solution = std::make_shared<NumberSolution>(number);
+    baseline.makeEvaluator = [&](llvm::StringRef evaluator) {
+      return std::make_unique<KeyEvaluator>(evaluator, own);
+    };
+    return baseline;
+  };
+  auto run = [&](std::vector<Baseline> baselines) {
+    auto session = make();
+    session->setBaselines(std::move(baselines));
+    llvm::cantFail(session->openStore(path, {}));
+    return getError(session->run().takeError());
+  };
+  auto readPoints = [&] {
+    std::vector<std::string> lines;
+    auto store = llvm::cantFail(SearchStore::openToRead(path));
+    for (const TrainingPoint &point : llvm::cantFail(store->readTraining()))
+      lines.push_back(std::to_string(point.candidate) + " " +
+                      std::to_string(point.seed) + " " + point.name + " " +
+                      std::to_string(int(point.value)));
+    return lines;
+  };
+  using Lines = std::vector<std::string>;
+  options.bounds = {"cost<=500"};
+  options.limits.threads = 2;
+  std::vector<Baseline> baselines{makeBaseline(Baseline::networkName, 901),
+                                  makeBaseline("a", 902)};
+  EXPECT_EQ(run(baselines), "");
+  EXPECT_EQ(readPoints(), (Lines{"-2 3 cost 902", "-1 3 cost 901"}));
+  EXPECT_EQ(own, 2u);
+  // The algorithm has seen none of them.
+  EXPECT_EQ(calls, 40u);
+  options.finalCount = 1;
+  baselines.push_back(makeBaseline("b", 903));
+  EXPECT_EQ(run(baselines), "");
+  EXPECT_EQ(readPoints(),
+            (Lines{"-3 3 cost 903", "-3 3 late 903", "-2 3 cost 902",
+                   "-2 3 late 902", "-1 3 cost 901", "-1 3 late 901"}));
+  EXPECT_EQ(own, 6u);
+  EXPECT_EQ(run(baselines), "");
+  EXPECT_EQ(own, 6u);
+  baselines.push_back(makeBaseline("c", 905));
+  EXPECT_EQ(run(baselines),
+            "the baseline 'c' cannot be evaluated: cost: divisible");
 }
 
 TEST_F(SessionTest, ChecksBounds) {
