@@ -33,6 +33,14 @@ typedef struct KasSearcher KasSearcher;
 bool kasSpaceDescribe(KasModule *module, const char *space, KasStream json,
                       KasDiagnostics diagnostics);
 
+/// Writes a JSON object about the operator `name` of the module `operators` and
+/// the solutions of a space (see kas/Search/Operators/Membership.h): `key`,
+/// that of the candidate that is the same operator if there is one, or null,
+/// and `reasons`, an array of the bounds that the operator is not within.
+bool kasSpaceFindMember(KasModule *module, const char *space,
+                        KasModule *operators, const char *name, KasStream json,
+                        KasDiagnostics diagnostics);
+
 typedef struct KasSearchOptions {
   /// `random`, `uniform`, `exhaustive`, `evolution`, `mcts`, `surrogate`.
   const char *algorithm;

@@ -12,6 +12,7 @@
 #include "kas/Networks/Sites/Site.h"
 #include "kas/Search/Core/Session.h"
 #include "kas/Search/Operators/GraphState.h"
+#include "kas/Search/Operators/Membership.h"
 #include "kas/Search/Operators/OperatorPrinter.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
@@ -133,6 +134,38 @@ bool kasSpaceDescribe(KasModule *module, const char *name, KasStream json,
   return true;
 }
 
+static std::string toText(uint64_t key) {
+  return llvm::utohexstr(key, /*LowerCase=*/true, 16);
+}
+
+bool kasSpaceFindMember(KasModule *module, const char *space,
+                        KasModule *operators, const char *name, KasStream json,
+                        KasDiagnostics diagnostics) {
+  std::shared_ptr<const SearchProblem> problem;
+  {
+    // Both may be one module, and each access holds its lock.
+    ModuleAccess access(module, diagnostics);
+    SpaceOp found = lookupSpace(access, space);
+    if (!found)
+      return false;
+    problem = std::make_shared<const SearchProblem>(SearchProblem::get(found));
+  }
+  ModuleAccess access(operators, diagnostics);
+  OperatorOp op = access.lookupOperator(name);
+  if (!op)
+    return false;
+  Membership membership = getMembership(problem, op);
+  CallbackStream stream(json);
+  llvm::json::OStream writer(stream);
+  writer.object([&] {
+    writer.attribute("key", membership.key
+                                ? llvm::json::Value(toText(*membership.key))
+                                : llvm::json::Value(nullptr));
+    writer.attribute("reasons", llvm::json::Array(membership.reasons));
+  });
+  return true;
+}
+
 //===----------------------------------------------------------------------===//
 // Making a searcher
 //===----------------------------------------------------------------------===//
@@ -210,7 +243,7 @@ static void writeCandidate(llvm::json::OStream &writer, KasSearcher &searcher,
   writer.attribute("parent", candidate.parent
                                  ? llvm::json::Value(*candidate.parent)
                                  : llvm::json::Value(nullptr));
-  writer.attribute("key", llvm::utohexstr(graph.key(), /*LowerCase=*/true, 16));
+  writer.attribute("key", toText(graph.key()));
   writer.attribute("operator", searcher.printer->print(graph));
   writer.attribute("flops", graph.cost.flops);
   writer.attribute("params", graph.cost.params);

@@ -34,6 +34,8 @@ void kas::python::addModule(nb::module_ &m) {
       .def("get_symbol_text", &Module::getSymbolText, "name"_a)
       .def("list_symbols", &Module::listSymbols)
       .def("describe_space", &Module::describeSpace, "name"_a.none())
+      .def("find_member", &Module::findMember, "space"_a.none(), "operators"_a,
+           "name"_a)
       .def("describe", &Module::describe, "name"_a)
       .def("get_shapes", &Module::getShapes, "name"_a, "binding"_a)
       .def("get_effective_convolution", &Module::getEffectiveConvolution,

@@ -66,6 +66,13 @@ public:
       return kasSpaceDescribe(module.get(), getPointer(space), stream, sink);
     });
   }
+  std::string findMember(const std::optional<std::string> &space,
+                         Module &operators, const std::string &name) {
+    return read([&](KasStream stream, KasDiagnostics sink) {
+      return kasSpaceFindMember(module.get(), getPointer(space),
+                                operators.get(), name.c_str(), stream, sink);
+    });
+  }
   std::string describe(const std::string &name) {
     return read([&](KasStream stream, KasDiagnostics sink) {
       return kasOperatorDescribe(module.get(), name.c_str(), stream, sink);

@@ -31,7 +31,7 @@ from ._module import (
     parse,
 )
 from ._request import Request
-from ._search import ALGORITHMS, Candidate, Searcher, SearchResult, SearchSpace
+from ._search import ALGORITHMS, Candidate, Membership, Searcher, SearchResult, SearchSpace
 from ._sequence import OperatorSequence
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "Function",
     "Kernel",
     "KernelShapes",
+    "Membership",
     "MissingExtraError",
     "Module",
     "Operator",

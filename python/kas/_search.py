@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from . import _kas
 from ._errors import Error
@@ -105,6 +105,27 @@ class SearchSpace:
     def count(self, limit: int = 1_000_000) -> int:
         """How many operators `list` gives."""
         return len(self.list(limit))
+
+    def find(self, operator: Operator) -> Membership:
+        """The key that a candidate has which is the same operator, and reasons why there is none.
+
+        Primary symbols are matched by where they are in the shapes, coefficients by name. Steps are counted as they are
+        written: another way to write the operator may have fewer, `Operator.canonical` often has. Not all limits are
+        looked at, so a key without reasons does not mean that the space has the operator.
+        """
+        return Membership(
+            **json.loads(self.module._handle.find_member(self.name, operator.module._handle, operator.name))
+        )
+
+
+class Membership(NamedTuple):
+    """Which candidate of a space an operator is: see `SearchSpace.find`."""
+
+    key: str | None
+    """The `Candidate.key` of the candidate that is the same operator, if there is one; None where `reasons` show before
+    that there is none."""
+    reasons: list[str]
+    """Bounds of the space that the operator is not within."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,308 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Operators/Membership.h"
+#include "GraphStateImpl.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace kas;
+using namespace kas::search;
+
+namespace {
+/// Makes the finished state that an operator is, without regard to the rules.
+class StateWriter {
+public:
+  StateWriter(std::shared_ptr<const SearchProblem> problem, OperatorOp op)
+      : space(std::move(problem), {}), op(op), symbols(op.getSymbolSet()),
+        positions(symbols.size()) {}
+
+  Membership write() {
+    if (matchSignature() && writeBody() && writeYield() && isWithinLimits())
+      finish();
+    return std::move(result);
+  }
+
+private:
+  template <typename... Parts>
+  bool fail(const char *format, Parts &&...parts) {
+    result.reasons.push_back(
+        llvm::formatv(format, std::forward<Parts>(parts)...).str());
+    return false;
+  }
+
+  static std::string toText(llvm::ArrayRef<Dimension> shape,
+                            const SymbolSet &symbols) {
+    return llvm::join(llvm::map_range(shape,
+                                      [&](const Dimension &dimension) {
+                                        return toString(dimension.size,
+                                                        symbols);
+                                      }),
+                      ", ");
+  }
+
+  /// The symbol of the problem that is what the size is, if it is one.
+  static std::optional<unsigned> getSymbol(const Size &size,
+                                           const SymbolSet &symbols) {
+    for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
+      if (size == Size::symbol(symbol))
+        return symbol;
+    return std::nullopt;
+  }
+
+  bool matchSignature() {
+    const SearchProblem &problem = *space.problem;
+    for (unsigned symbol = 0; symbol < symbols.size(); ++symbol)
+      if (symbols.getKind(symbol) == SymbolKind::Coefficient)
+        positions[symbol] = lookupCoefficient(symbols.getName(symbol));
+    // A size such as H/s may come before the dimension that says what H is.
+    matchSymbols(op.getOutputSizes(), problem.outputs);
+    matchSymbols(op.getDataSizes(), problem.inputs);
+    return matchShape("output", op.getOutputSizes(), problem.outputs) &&
+           matchShape("input", op.getDataSizes(), problem.inputs);
+  }
+
+  void matchSymbols(llvm::ArrayRef<SizeAttr> sizes,
+                    llvm::ArrayRef<Dimension> shape) {
+    for (auto [attr, dimension] : llvm::zip(sizes, shape)) {
+      std::optional<unsigned> symbol =
+          getSymbol(*attr.toSize(symbols), symbols);
+      if (symbol && !positions[*symbol])
+        positions[*symbol] = getSymbol(dimension.size, space.problem->symbols);
+    }
+  }
+
+  std::optional<unsigned> lookupCoefficient(llvm::StringRef name) const {
+    const SymbolSet &own = space.problem->symbols;
+    std::optional<unsigned> symbol = own.lookup(name);
+    if (symbol && own.getKind(*symbol) == SymbolKind::Coefficient)
+      return symbol;
+    return std::nullopt;
+  }
+
+  bool matchShape(llvm::StringRef side, llvm::ArrayRef<SizeAttr> sizes,
+                  llvm::ArrayRef<Dimension> shape) {
+    bool isSame = sizes.size() == shape.size();
+    llvm::SmallVector<Dimension> found;
+    for (SizeAttr attr : sizes)
+      found.push_back({*attr.toSize(symbols), false});
+    for (auto [own, dimension] : llvm::zip(found, shape))
+      isSame &= convert(own.size) == dimension.size;
+    return isSame ||
+           fail("its {0} is [{1}], that of the space is [{2}]", side,
+                toText(found, symbols), toText(shape, space.problem->symbols));
+  }
+
+  /// The size over the symbols of the problem; two symbols may have become one.
+  std::optional<Size> convert(const Size &size) const {
+    std::optional<Size> result =
+        Size::constant(size.getNumerator(), size.getDenominator());
+    for (unsigned symbol = 0; result && symbol < symbols.size(); ++symbol) {
+      int exponent = size.getExponent(symbol);
+      if (exponent == 0)
+        continue;
+      if (!positions[symbol])
+        return std::nullopt;
+      result = result->multiply(Size::symbol(*positions[symbol], exponent));
+    }
+    return result;
+  }
+
+  /// `invalid` with a reason when coordinates of the space do not have it.
+  SizeId intern(SizeAttr attr) {
+    Size size = *attr.toSize(symbols);
+    std::optional<Size> own = convert(size);
+    SizeId id = own ? space.sizes.intern(*own) : SizeTable::invalid;
+    if (id != SizeTable::invalid && space.sizes[id].isLegal)
+      return id;
+    fail("its size {0} is none of the space", toString(size, symbols));
+    return SizeTable::invalid;
+  }
+  SizeId intern(mlir::Value value) { return intern(getSize(value)); }
+
+  /// Makes the coordinate `value`.
+  bool make(mlir::Value value, CoordKind kind, uint32_t first = 0,
+            uint32_t second = 0) {
+    SizeId size = intern(value);
+    if (size == SizeTable::invalid)
+      return false;
+    coords[value] = space.intern({kind, size, first, second});
+    return true;
+  }
+
+  bool writeBody() {
+    for (auto [index, output] : llvm::enumerate(op.getOutputs()))
+      coords[output] = space.getOutput(index);
+    for (mlir::Operation &step : op.getBody().front().without_terminator())
+      if (!writeStep(step))
+        return false;
+    return true;
+  }
+
+  bool writeStep(mlir::Operation &step) {
+    return llvm::TypeSwitch<mlir::Operation *, bool>(&step)
+        .Case([&](ReduceOp reduce) { return writeReduce(reduce); })
+        .Case([&](ShareOp share) {
+          ExprId coord = coords[share.getCoord()];
+          coords[share.getData()] = coords[share.getWeight()] = coord;
+          return true;
+        })
+        .Case([&](SplitOp split) {
+          ++counts[SplitMove];
+          return make(split.getResult(), CoordKind::Split,
+                      coords[split.getOuter()], coords[split.getInner()]);
+        })
+        .Case([&](UnfoldOp unfold) {
+          ++counts[UnfoldMove];
+          if (unfold.getLow())
+            return fail("it has an unfold that is not in the middle");
+          return make(unfold.getResult(), CoordKind::Unfold,
+                      coords[unfold.getCoord()], coords[unfold.getWindow()]);
+        })
+        .Case([&](MergeOp merge) {
+          ++counts[MergeMove];
+          ExprId whole = coords[merge.getCoord()];
+          SizeId block = intern(merge.getBlock());
+          return block != SizeTable::invalid &&
+                 make(merge.getQuotient(), CoordKind::MergeQuotient, whole,
+                      block) &&
+                 make(merge.getRemainder(), CoordKind::MergeRemainder, whole,
+                      block);
+        })
+        .Case([&](StrideOp stride) {
+          ++counts[StrideMove];
+          SizeId factor = intern(stride.getFactor());
+          return factor != SizeTable::invalid &&
+                 make(stride.getResult(), CoordKind::Stride,
+                      coords[stride.getCoord()], factor);
+        })
+        .Case([&](ShiftOp shift) { return writeShift(shift); })
+        .Case([&](ExpandOp expand) {
+          ++counts[ExpandMove];
+          if (state.numExpanded == GraphSpace::maxWeights)
+            return fail("it drops more than {0} coordinates",
+                        GraphSpace::maxWeights);
+          state.expanded[state.numExpanded++] = coords[expand.getCoord()];
+          return true;
+        })
+        .Default([&](mlir::Operation *other) {
+          return fail("it has a step '{0}'", other->getName().getStringRef());
+        });
+  }
+
+  bool writeReduce(ReduceOp reduce) {
+    ++counts[ReduceMove];
+    if (reduce.getKind() == ReduceKind::Max)
+      return fail("it reduces by a maximum, the search by sums");
+    SizeId size = intern(reduce.getResult());
+    uint32_t equal = llvm::count(reductions, size);
+    reductions.push_back(size);
+    return make(reduce.getResult(), CoordKind::Reduce, equal);
+  }
+
+  bool writeShift(ShiftOp shift) {
+    ++counts[ShiftMove];
+    int64_t amount = shift.getAmount();
+    bool isBackward = amount == -1 && space.problem->limits.shiftBackward;
+    if (amount != 1 && !isBackward)
+      return fail("it shifts by {0}, the search by {1}", amount,
+                  space.problem->limits.shiftBackward ? "1 and -1" : "1");
+    return make(shift.getResult(), CoordKind::Shift, coords[shift.getCoord()],
+                isBackward);
+  }
+
+  bool writeYield() {
+    YieldOp yield = op.getYield();
+    mlir::OperandRange data = yield.getData();
+    if (space.firstOutput &&
+        coords[data.front()] != coords[op.getOutputs().front()])
+      return fail("it does not take each example by itself");
+    for (mlir::Value coord : data.drop_front(space.firstOutput))
+      state.live[state.numLive++].expr = coords[coord];
+    counts[ContractMove] = yield.getWeights().size();
+    if (yield.getWeights().size() > GraphSpace::maxWeights)
+      return fail("it has {0} weights, the search at most {1}",
+                  yield.getWeights().size(), GraphSpace::maxWeights);
+    for (mlir::OperandRange weight : yield.getWeights()) {
+      llvm::SmallVector<ExprId, 8> indices;
+      llvm::SmallVector<double, 8> elements(space.problem->bindings.size(), 1);
+      for (mlir::Value coord : weight) {
+        indices.push_back(coords[coord]);
+        const SizeInfo &info = space.sizes[intern(coord)];
+        for (auto [product, value] : llvm::zip_equal(elements, info.values))
+          product *= static_cast<double>(value);
+      }
+      for (auto [product, count] :
+           llvm::zip_equal(elements, space.problem->multiplicities))
+        state.params += product * static_cast<double>(count);
+      state.weights[state.numWeights++] = space.internWeight(indices);
+    }
+    return true;
+  }
+
+  bool isWithinLimits() {
+    const SpaceLimits &limits = space.problem->limits;
+    unsigned depth = 0;
+    for (auto [move, what, name, limit] :
+         {std::tuple(ReduceMove, "reductions", "reduce", limits.reduce),
+          {SplitMove, "splits", "split", limits.split},
+          {MergeMove, "merges", "merge", limits.merge},
+          {ShiftMove, "shifts", "shift", limits.shift},
+          {ExpandMove, "expands", "expand", limits.expand},
+          {UnfoldMove, "unfolds", "unfold", limits.unfold},
+          {StrideMove, "strides", "stride", limits.stride},
+          {ContractMove, "weights", "weights", limits.weights}}) {
+      depth += counts[move];
+      if (counts[move] > limit)
+        fail("it has {0} {1}, the limit '{2}' is {3}", counts[move], what, name,
+             limit);
+    }
+    if (depth > limits.depth)
+      fail("it has {0} steps, the limit 'depth' is {1}", depth, limits.depth);
+    if (state.numWeights == 0 && limits.weights > 0)
+      fail("it has no weight");
+    return result.reasons.empty();
+  }
+
+  void finish() {
+    state.isFinished = true;
+    result.key = computeFinalKey(space, state);
+    const SearchBudget &budget = space.problem->budget;
+    double flops = getFlops(space, state);
+    auto compare = [&](const char *what, double value, const char *name,
+                       std::optional<double> bound, bool isMost) {
+      if (bound && (isMost ? value > *bound : value < *bound))
+        fail("it has {0:F0} {1}, the budget '{2}' is {3:F0}", value, what, name,
+             *bound);
+    };
+    compare("FLOPs", flops, "min_flops", budget.minFlops, false);
+    compare("FLOPs", flops, "flops", budget.maxFlops, true);
+    compare("parameters", state.params, "params", budget.maxParams, true);
+  }
+
+  GraphSpace space;
+  OperatorOp op;
+  SymbolSet symbols;
+  /// By symbol of the operator: that of the problem.
+  llvm::SmallVector<std::optional<unsigned>> positions;
+  llvm::DenseMap<mlir::Value, ExprId> coords;
+  llvm::SmallVector<SizeId, 8> reductions;
+  /// How often each step occurs.
+  unsigned counts[NumGraphMoves] = {};
+  GraphStateData state;
+  Membership result;
+};
+} // namespace
+
+Membership
+kas::search::getMembership(std::shared_ptr<const SearchProblem> problem,
+                           OperatorOp op) {
+  return StateWriter(std::move(problem), op).write();
+}

@@ -1,0 +1,135 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of the kas project, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operators are found among the solutions of a problem by their keys.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kas/Search/Operators/Membership.h"
+#include "Problems.h"
+
+using namespace kas;
+using namespace kas::search;
+
+namespace {
+class MembershipTest : public ProblemTest {
+protected:
+  OperatorOp parseOperator(llvm::StringRef text) {
+    module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    EXPECT_TRUE(module);
+    return *module->getOps<OperatorOp>().begin();
+  }
+
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+/// The dense convolution, written in another way than the search does.
+constexpr llvm::StringLiteral dense = R"(
+kas.operator @dense<B, I, O, X | k>(%n: B, %o: O, %x: X) from [B, I, X] {
+  %j = kas.reduce sum : k
+  %c = kas.reduce sum : I
+  %c_d, %c_w = kas.share %c : I
+  %j_d, %j_w = kas.share %j : k
+  %u = kas.unfold %x, %j_d : X, k
+  kas.yield data(%n, %c_d, %u) weight(%j_w, %o, %c_w)
+}
+)";
+} // namespace
+
+TEST_F(MembershipTest, SolutionsAreFound) {
+  for (llvm::StringRef text : {conv1d, strided, views}) {
+    auto problem = parse(text);
+    auto graphs = enumerate(problem);
+    EXPECT_GT(graphs.size(), 10u);
+    for (auto [number, graph] : llvm::enumerate(graphs)) {
+      if (number % 8)
+        continue;
+      mlir::OwningOpRef<mlir::ModuleOp> owner =
+          mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+      mlir::OpBuilder builder = mlir::OpBuilder::atBlockEnd(owner->getBody());
+      OperatorOp op =
+          buildOperator(builder, owner->getLoc(), "x", *problem, *graph);
+      Membership membership = getMembership(problem, op);
+      EXPECT_EQ(membership.key, graph->key());
+      EXPECT_TRUE(membership.reasons.empty());
+    }
+  }
+}
+
+TEST_F(MembershipTest, SymbolsAndOrderDoNotMatter) {
+  std::string text = conv1d.str();
+  text.erase(text.find("    budget"));
+  auto problem = parse(text);
+  Membership membership = getMembership(problem, parseOperator(dense));
+  ASSERT_TRUE(membership.key);
+  EXPECT_TRUE(llvm::any_of(enumerate(problem), [&](const auto &graph) {
+    return graph->key() == *membership.key;
+  }));
+}
+
+TEST_F(MembershipTest, ReasonsNameBounds) {
+  auto find = [&](llvm::StringRef text) {
+    Membership membership = getMembership(parse(conv1d), parseOperator(text));
+    return membership.reasons.empty() ? "" : membership.reasons.front();
+  };
+  EXPECT_EQ(find(R"(
+    kas.operator @short<N, C>(%n: N, %c: C) from [N, C] {
+      kas.yield data(%n, %c)
+    })"),
+            "its output is [N, C], that of the space is [N, Cout, W]");
+  EXPECT_EQ(find(R"(
+    kas.operator @far<N, Cin, Cout, W>(%n: N, %o: Cout, %w: W)
+        from [N, Cin, W] {
+      %c = kas.reduce sum : Cin
+      %d, %e = kas.share %c : Cin
+      %t = kas.shift %w by 2 : W
+      kas.yield data(%n, %d, %t) weight(%o, %e)
+    })"),
+            "it shifts by 2, the search by 1 and -1");
+  EXPECT_EQ(find(R"(
+    kas.operator @two<N, Cin, Cout, W>(%n: N, %o: Cout, %w: W)
+        from [N, Cin, W] {
+      %c = kas.reduce sum : Cin
+      %d, %e = kas.share %c : Cin
+      %t = kas.shift %w by 1 : W
+      %u = kas.shift %t by 1 : W
+      kas.yield data(%n, %d, %u) weight(%o, %e)
+    })"),
+            "it has 2 shifts, the limit 'shift' is 1");
+  EXPECT_EQ(find(R"(
+    kas.operator @other<N, Cin, Cout, W | m>(%n: N, %o: Cout, %w: W)
+        from [N, Cin, W] {
+      %c = kas.reduce sum : Cin
+      %j = kas.reduce sum : m
+      %d, %e = kas.share %c : Cin
+      %u = kas.unfold %w, %j : W, m
+      kas.yield data(%n, %d, %u) weight(%o, %e)
+    })"),
+            "its size m is none of the space");
+  EXPECT_EQ(find(R"(
+    kas.operator @most<N, Cin, Cout, W>(%n: N, %o: Cout, %w: W)
+        from [N, Cin, W] {
+      %c = kas.reduce max : Cin
+      %d, %e = kas.share %c : Cin
+      kas.yield data(%n, %d, %w) weight(%o, %e)
+    })"),
+            "it reduces by a maximum, the search by sums");
+}
+
+TEST_F(MembershipTest, CostsAreComparedWithTheBudget) {
+  std::string text = conv1d.str();
+  size_t place = text.find("flops = 100000");
+  text.replace(place, 14, "min_flops = 9000000000, params = 10");
+  Membership membership = getMembership(parse(text), parseOperator(dense));
+  ASSERT_EQ(membership.reasons.size(), 2u);
+  // 2 * 3 * (2 * 8 * 12 * 10 + 3 * 16 * 8 * 7), and 3 * (8 * 12 + 3 * 16 * 8).
+  EXPECT_EQ(membership.reasons[0],
+            "it has 27648 FLOPs, the budget 'min_flops' is 9000000000");
+  EXPECT_EQ(membership.reasons[1],
+            "it has 1440 parameters, the budget 'params' is 10");
+}
