@@ -70,6 +70,33 @@ void separateFills(linalg::FillOp fill) {
   }
 }
 
+/// Whether `value` is an argument after the data, or another shape of one.
+bool isWeight(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+      return false;
+    value = op->getOperand(0);
+  }
+  auto argument = cast<BlockArgument>(value);
+  return argument.getArgNumber() != 0 && argument.getOwner()->isEntryBlock() &&
+         isa<func::FuncOp>(argument.getOwner()->getParentOp());
+}
+
+/// Gives what is made of one weight, such as its transpose, a tensor of its
+/// own: in a shared one the next weight would take its place, and neither
+/// could be made ahead.
+void separateWeights(linalg::LinalgOp op) {
+  if (!op.hasPureTensorSemantics() || op.getNumDpsInputs() == 0 ||
+      !llvm::all_of(op.getDpsInputs(), isWeight))
+    return;
+  OpBuilder builder(op);
+  for (OpOperand &init : op.getDpsInitsMutable()) {
+    auto empty = init.get().getDefiningOp<tensor::EmptyOp>();
+    if (empty && !empty->hasOneUse())
+      init.set(builder.clone(*empty)->getResult(0));
+  }
+}
+
 struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -84,6 +111,7 @@ struct Bufferize : kas::codegen::impl::BufferizeBase<Bufferize> {
                                 BoolAttr::get(&getContext(), false));
 
     module.walk(separateFills);
+    module.walk(separateWeights);
     bufferization::OneShotBufferizationOptions options;
     options.bufferizeFunctionBoundaries = true;
     options.setFunctionBoundaryTypeConversion(

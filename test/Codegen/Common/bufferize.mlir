@@ -33,3 +33,27 @@ func.func @twice(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0 = linalg.exp ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
   return %0, %0 : tensor<4xf32>, tensor<4xf32>
 }
+
+// What is made of weights alone does not share a buffer, so that it can be made
+// ahead; what is made of data does.
+// CHECK-LABEL: func.func @weights
+// CHECK-SAME:    (%[[X:.*]]: memref<4x4xf32>, %[[V:.*]]: memref<4x4xf32>, %[[W:.*]]: memref<16xf32>, %{{.*}}: memref<4x4xf32>)
+// CHECK-DAG:     linalg.transpose ins(%[[V]] : memref<4x4xf32>) outs(%[[T:.*]] : memref<4x4xf32>)
+// CHECK:         linalg.matmul ins(%[[X]], %[[T]]
+// CHECK:         linalg.transpose ins(%{{.*}} : memref<4x4xf32>) outs(%[[U:.*]] : memref<4x4xf32>)
+// CHECK-NOT:     linalg.matmul ins(%{{.*}}, %[[T]]
+// CHECK:         linalg.matmul ins(%{{.*}}, %[[U]]
+// CHECK-NOT:     linalg.matmul ins(%{{.*}}, %[[U]]
+// CHECK:         return
+func.func @weights(%x: tensor<4x4xf32>, %v: tensor<4x4xf32>, %w: tensor<16xf32>) -> tensor<4x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x4xf32>
+  %out = tensor.empty() : tensor<4x4xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%out : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %0 = linalg.transpose ins(%v : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) permutation = [1, 0]
+  %1 = linalg.matmul ins(%x, %0 : tensor<4x4xf32>, tensor<4x4xf32>) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = tensor.expand_shape %w [[0, 1]] output_shape [4, 4] : tensor<16xf32> into tensor<4x4xf32>
+  %3 = linalg.transpose ins(%2 : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) permutation = [1, 0]
+  %4 = linalg.matmul ins(%1, %3 : tensor<4x4xf32>, tensor<4x4xf32>) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %4 : tensor<4x4xf32>
+}

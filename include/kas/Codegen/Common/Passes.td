@@ -51,7 +51,8 @@ def Bufferize : Pass<"kas-bufferize", "::mlir::ModuleOp"> {
     kernels need: buffers at function borders have the identity layout; public
     functions do not write their arguments and store their results to buffers
     that the caller passes after the arguments; tensors that are filled for
-    several operations are filled for each; copies are `linalg.copy`,
+    several operations are filled for each; what is made of one weight has a
+    buffer of its own, so that it can be made ahead; copies are `linalg.copy`,
     which become loops, and not `memref.copy`, whose strided form calls a
     function that copies element by element.
 
