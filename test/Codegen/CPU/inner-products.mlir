@@ -1,5 +1,6 @@
 // RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-pack-operators --remarks-filter=kas-panels -o %t 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: FileCheck %s < %t
+// RUN: kas-opt %s -kas-attach-cpu-target=cpu=x86-64-v4 -kas-pack-operators=prepared=true | FileCheck %s --check-prefix=PREPARED
 
 // A depthwise weight has too few elements for tiles along the output: vectors lie along the columns of the images. The
 // three columns of the window are in registers together, so that masks of borders are constants; its rows bound the
@@ -102,4 +103,24 @@ func.func @depthwise_of_stride_two(%x: tensor<16x4x32x32xf32>, %g: tensor<16x4x1
     linalg.yield %more : f32
   } -> tensor<4x3x3xf32>
   return %sums : tensor<4x3x3xf32>
+}
+
+// Weights that are packed ahead suit other tiles; a gradient is none, also where weights are packed.
+// PREPARED-LABEL: func.func @dot
+// PREPARED: linalg.generic
+// PREPARED-LABEL: func.func @squares
+// PREPARED-NOT: linalg.generic
+// PREPARED: vector.fma
+func.func @squares(%x: tensor<64x9xf32>) -> tensor<f32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<f32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<f32>) -> tensor<f32>
+  %sum = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>],
+      iterator_types = ["reduction", "reduction"]} ins(%x, %x : tensor<64x9xf32>, tensor<64x9xf32>) outs(%zeros : tensor<f32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %product = arith.mulf %a, %b : f32
+    %more = arith.addf %o, %product : f32
+    linalg.yield %more : f32
+  } -> tensor<f32>
+  return %sum : tensor<f32>
 }

@@ -170,8 +170,8 @@ struct PackOperators : kas::codegen::impl::PackOperatorsBase<PackOperators> {
       else if (auto gradient = dyn_cast<ApplyGradientOp>(op))
         gradients.push_back(gradient);
       else if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-               linalgOp && (readsPadding(linalgOp) ||
-                            (!prepared && beginsWithZeros(linalgOp))))
+               linalgOp &&
+               (readsPadding(linalgOp) || maySumInnerProducts(linalgOp)))
         sums.push_back(linalgOp);
     });
     // Before any of them is replaced.
@@ -199,6 +199,12 @@ private:
                                getSchedule(op)};
     options.algorithm = algorithm;
     return options;
+  }
+
+  /// Weights that are packed ahead suit other tiles.
+  bool maySumInnerProducts(linalg::LinalgOp op) {
+    return beginsWithZeros(op) &&
+           !(prepared && llvm::any_of(op.getDpsInputs(), isFromWeights));
   }
 
   LogicalResult lower(ApplyOp apply, ArrayRef<bool> fromWeights);
@@ -502,7 +508,7 @@ void PackOperators::lowerSum(linalg::LinalgOp op) {
   Value output = packing.makeOutput();
   FailureOr<StridedContraction> contraction =
       StridedContraction::get(*source, output, [](const Twine &) {});
-  if (!prepared && beginsWithZeros(op)) {
+  if (maySumInnerProducts(op)) {
     std::optional<int64_t> time;
     if (succeeded(contraction))
       time = getContractionTime(*contraction, options);
