@@ -103,8 +103,20 @@ bool kasSearcherRecordFinal(KasSearcher *searcher, uint64_t id,
 bool kasSearcherGetFinals(KasSearcher *searcher, KasStream json,
                           KasDiagnostics diagnostics);
 
+/// Records what candidates are compared with, beside the network itself: an
+/// operator or a sequence by its IR, with a `number` of -2 or less and a name of
+/// its own. What is there of that number or name is replaced. Needs a database.
+bool kasSearcherRecordBaseline(KasSearcher *searcher, int64_t number,
+                               const char *name, const char *text,
+                               KasDiagnostics diagnostics);
+
+/// Writes a JSON array of objects with `number`, `name` and `text`.
+bool kasSearcherGetBaselines(KasSearcher *searcher, KasStream json,
+                             KasDiagnostics diagnostics);
+
 /// Records `count` numbers of the curve of a training. `candidate` is -1 for
-/// what candidates are compared with. Needs a database.
+/// the network that candidates are compared with, or the number of a baseline.
+/// Needs a database.
 bool kasSearcherRecordTraining(KasSearcher *searcher, int64_t candidate,
                                uint64_t seed, const uint64_t *epochs,
                                const char *const *names, const double *values,

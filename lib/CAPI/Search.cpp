@@ -408,6 +408,42 @@ bool kasSearcherGetFinals(KasSearcher *searcher, KasStream json,
       });
 }
 
+bool kasSearcherRecordBaseline(KasSearcher *searcher, int64_t number,
+                               const char *name, const char *text,
+                               KasDiagnostics diagnostics) {
+  if (number >= StoredBaseline::networkId) {
+    reportError("requires a baseline with a number of -2 or less, got " +
+                    llvm::Twine(number),
+                diagnostics);
+    return false;
+  }
+  return useStore(searcher, diagnostics, [&](SearchStore &store) {
+    return store.recordBaseline({number, name, text, {}});
+  });
+}
+
+bool kasSearcherGetBaselines(KasSearcher *searcher, KasStream json,
+                             KasDiagnostics diagnostics) {
+  return useStore(
+      searcher, diagnostics, [&](SearchStore &store) -> llvm::Error {
+        llvm::Expected<std::vector<StoredBaseline>> baselines =
+            store.readBaselines();
+        if (!baselines)
+          return baselines.takeError();
+        CallbackStream stream(json);
+        llvm::json::OStream writer(stream);
+        writer.array([&] {
+          for (const StoredBaseline &baseline : *baselines)
+            writer.object([&] {
+              writer.attribute("number", baseline.id);
+              writer.attribute("name", baseline.name);
+              writer.attribute("text", baseline.text);
+            });
+        });
+        return llvm::Error::success();
+      });
+}
+
 bool kasSearcherRecordTraining(KasSearcher *searcher, int64_t candidate,
                                uint64_t seed, const uint64_t *epochs,
                                const char *const *names, const double *values,

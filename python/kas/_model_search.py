@@ -31,6 +31,7 @@ import kas.torch
 from ._module import Binding
 from ._progress import Progress, make_progress
 from ._search import Candidate, Searcher, SearchSpace
+from ._search_baselines import GivenBaselines, SearchBaseline, number_baselines
 from ._search_outcome import Budget, SearchCallback, SearchOutcome, Trained
 from ._time_plan import TimePlan
 from .evaluate import Data, Recipe, Trainer
@@ -63,6 +64,7 @@ def search(
     final: int = 5,
     final_seeds: int = 3,
     latency: bool = False,
+    baselines: GivenBaselines = (),
     database: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     time_limit: float | None = None,
@@ -92,6 +94,10 @@ def search(
     `latency_ms` has that done with every candidate. Trainings that need more than `time_limit` seconds (by default ten
     times as many CPU seconds as the network itself) or `memory_limit` MiB, or whose loss is no number, are failures.
     A budget of time includes the final round, by the times that trainings took so far.
+
+    `baselines` are what candidates are compared with beside the network itself: names of operators of the library,
+    operators and sequences, in a list or by name. They are trained as the network itself is, kept in the database, and
+    never among the candidates; sequences are not timed.
 
     `database` is a file that keeps everything. Ctrl-C ends the search with the outcome so far, and the same call goes
     on (with a larger budget also one that is complete). With one worker and no limit of time, equal calls give equal
@@ -135,6 +141,7 @@ def search(
         if pool is None:
             pool = stack.enter_context(Pool(trainer, workers, memory_limit=memory_limit))
         run = _Run(trainer, problem, searcher, pool, budget, halving.for_epochs(recipe.epochs), objective, callbacks)
+        run.baselines = number_baselines(baselines, problem, dict(trainer.binding or {}), searcher)
         run.translation_equivariant, run.time_limit = translation_equivariant, time_limit
         run.final, run.final_seeds, run.latency = final, final_seeds, latency
         run.plan.final, run.plan.final_seeds = final, final_seeds
@@ -258,7 +265,11 @@ class _Run:
         self.exhausted = False
         self.plan = TimePlan(policy, trainer.recipe.epochs, pool.idle + pool.busy, 0, 1)
         self.final_metrics: dict[int, dict[str, float]] = {}
-        self.dense_runs: dict[int, dict[str, float]] = {}
+        self.baselines: list[SearchBaseline] = []
+        # Of the network itself (-1) and of the baselines by number, the trainings by seed.
+        self.baseline_runs: dict[int, dict[int, dict[str, float]]] = {-1: {}}
+        self.baseline_failures: dict[int, str] = {}
+        self.baseline_metrics: dict[int, dict[str, float]] = {}
         self._dense_seconds: list[float] = []
         self._has_cpu_seconds = trainer.device == "cpu"
         # Candidates below were proposed by an earlier call.
@@ -275,7 +286,7 @@ class _Run:
         complete = False
         try:
             self._restore()
-            self._train_dense()
+            self._train_baselines()
             self._search()
             self._train_finalists()
             complete = True
@@ -293,13 +304,18 @@ class _Run:
             return
         for id, result in self.searcher.finals.items():
             self.final_metrics[id] = dict(result.metrics)
-        last: dict[int, dict[str, tuple[int, float]]] = {}
+        last: dict[tuple[int, int], dict[str, tuple[int, float]]] = {}
         for candidate, seed, epoch, name, value in self.searcher.training:
-            if candidate == -1:
-                last.setdefault(seed, {})[name] = (epoch, value)
-        for seed, values in last.items():
-            if "test_accuracy" in values:
-                self.dense_runs[seed] = {name: value for name, (_, value) in values.items()}
+            if candidate < 0:
+                last.setdefault((candidate, seed), {})[name] = (epoch, value)
+        for (number, seed), values in last.items():
+            if "test_accuracy" not in values:
+                continue
+            run = {name: value for name, (_, value) in values.items()}
+            self.baseline_runs.setdefault(number, {})[seed] = run
+            if "latency_ms" in run:
+                self.baseline_metrics.setdefault(number, {})["latency_ms"] = run["latency_ms"]
+            if number == -1:
                 epochs, seconds = values.get("train_seconds", (0, 0.0))
                 self._dense_seconds.append(seconds)
                 self.plan.prior.append((epochs, seconds))
@@ -330,36 +346,61 @@ class _Run:
                 count += 1
             self._show(f"{what} {count}/{len(jobs)}")
 
-    def _train_dense(self) -> None:
-        seeds = [seed for seed in range(self.final_seeds) if seed not in self.dense_runs]
+    def _train_baselines(self) -> None:
+        """The network itself, then the other baselines; what fails of these is said and left out."""
+        texts: dict[int, str | None] = {-1: None, **{one.number: one.text for one in self.baselines}}
+        names = {one.number: one.name for one in self.baselines}
+        for one in self.baselines:
+            if self.searcher.database is not None:
+                self.searcher.record_baseline(one.number, one.name, one.text)
+        jobs = [
+            Job(number, text, seed, test=True)
+            for number, text in texts.items()
+            for seed in range(self.final_seeds)
+            if seed not in self.baseline_runs.get(number, {})
+        ]
 
         def ended(done: Done) -> None:
+            number = done.job.candidate
             if done.metrics is None:
-                raise ValueError(f"the network itself cannot be trained: {done.failure}")
-            self.dense_runs[done.job.seed] = done.metrics
-            self._has_cpu_seconds = done.cpu_seconds is not None
-            self._dense_seconds.append(done.seconds if done.cpu_seconds is None else done.cpu_seconds)
-            self.plan.prior.append((int(done.metrics["epochs"]), done.seconds))
+                if number == -1:
+                    raise ValueError(f"the network itself cannot be trained: {done.failure}")
+                if number not in self.baseline_failures:
+                    self.progress.message(f"the baseline '{names[number]}' cannot be trained: {done.failure}")
+                self.baseline_failures[number] = done.failure or ""
+                return
+            self.baseline_runs.setdefault(number, {})[done.job.seed] = done.metrics
+            if number == -1:
+                self._has_cpu_seconds = done.cpu_seconds is not None
+                self._dense_seconds.append(done.seconds if done.cpu_seconds is None else done.cpu_seconds)
+                self.plan.prior.append((int(done.metrics["epochs"]), done.seconds))
 
-        self._run_jobs([Job(-1, None, seed, test=True) for seed in seeds], "training the network itself", ended)
-        if (
-            seeds
-            and self.searcher.database is not None
-            and (self.latency or "latency_ms" in _get_names(self.objective))
-        ):
-            latency = measure_own_latency(self.problem)
-            if latency is not None:
-                curve = [(self.trainer.recipe.epochs, "latency_ms", latency)]
-                self.searcher.record_training(-1, seeds[0], curve)
+        self._run_jobs(jobs, "training the baselines" if names else "training the network itself", ended)
+        self._measure_baselines()
 
-    @property
-    def dense(self) -> dict[str, float]:
+    def _measure_baselines(self) -> None:
+        """Their costs, and their latency where that of candidates is measured."""
+        problem, extra = self.problem, dict(self.trainer.binding or {})
+        is_timed = self.latency or "latency_ms" in _get_names(self.objective)
+        for one in self.baselines:
+            costs = one.count_costs(problem, extra)
+            costs["flops_ratio"] = costs["flops"] / self.baseline_flops
+            self.baseline_metrics.setdefault(one.number, {}).update(costs)
+        every: dict[int, SearchBaseline | None] = {-1: None, **{one.number: one for one in self.baselines}}
+        for number, baseline in every.items():
+            metrics = self.baseline_metrics.setdefault(number, {})
+            if is_timed and "latency_ms" not in metrics:
+                latency = baseline.measure_latency(problem, extra) if baseline else measure_own_latency(problem)
+                metrics.update({} if latency is None else {"latency_ms": latency})
+            if self.searcher.database is not None and metrics:
+                curve = [(self.trainer.recipe.epochs, name, value) for name, value in metrics.items()]
+                self.searcher.record_training(number, 0, curve)
+
+    def _summarize_baseline(self, number: int) -> dict[str, float]:
+        """Means over the seeds."""
         names = ("accuracy", "loss", "test_accuracy")
-        return (
-            summarize([{name: run[name] for name in names} for run in self.dense_runs.values()])
-            if self.dense_runs
-            else {}
-        )
+        runs = [{name: run[name] for name in names} for run in self.baseline_runs.get(number, {}).values()]
+        return summarize(runs) if runs else {}
 
     # The search
 
@@ -543,7 +584,13 @@ class _Run:
             Trained(r.candidate, {**r.metrics, **self.final_metrics.get(r.id, {})}, r.failure)
             for r in self.searcher.results
         ]
-        return SearchOutcome(self.trainer, self.searcher.database, trained, self.dense, complete)
+        baselines = {
+            one.name: {**self._summarize_baseline(one.number), **self.baseline_metrics.get(one.number, {})}
+            for one in self.baselines
+            if one.number not in self.baseline_failures
+        }
+        dense = self._summarize_baseline(-1)
+        return SearchOutcome(self.trainer, self.searcher.database, trained, dense, complete, baselines)
 
     def _show(self, phase: str) -> None:
         if self.progress.is_due():

@@ -105,6 +105,9 @@ class SearchOutcome:
     """The network itself: means over the seeds of the final round."""
     is_complete: bool
     """Not interrupted: the budget was used up, or the space."""
+    baselines: dict[str, dict[str, float]] = field(default_factory=dict)
+    """What else candidates were compared with, by name: the same means, `flops`, `params` and `flops_ratio`, and
+    `latency_ms` where it was measured. Those that could not be trained are left out."""
 
     def __repr__(self) -> str:
         failed = sum(entry.failure is not None for entry in self.trained)

@@ -36,7 +36,7 @@
 // RUN: %python %S/Inputs/baselines.py %t/b.db | FileCheck %s --check-prefix=BYTES
 // BYTES: -1 network itself (flops,params,latency,bytes) bytes=
 
-// Costs of candidates, predicted times and programs of one's own; these are not asked for the network, as they need not know it.
+// Costs of candidates, predicted times and programs of one's own; these do not get the network, as they need not know it.
 // RUN: env KAS_TEST_RECORD=%t/more kas-opt %s -kas-search="space=@conv1d evaluations=1 evaluators=predicted_ms,training_flops,external external='exec %t/record' baselines=window database=%t/c.db" -o /dev/null
 // RUN: %python %S/Inputs/baselines.py %t/c.db | FileCheck %s --check-prefix=COSTS
 // COSTS: -1 network itself (predicted_ms,training_flops,external) predicted_least_ms={{.*}} predicted_ms={{.*}} training_flops=124416

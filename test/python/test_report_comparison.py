@@ -26,6 +26,21 @@ LARGE = (
     .replace("depth = 10", "depth = 6")
 )
 KAS_OPT = os.path.join(os.environ.get("KAS_BUILD", "build"), "bin", "kas-opt")
+SEPARABLE = """
+kas.operator @candidate_0<N, Cin, H, W | k>(%n: N, %c: Cin, %h: H, %w: W) from [N, Cin, H, W] {
+  %i = kas.reduce sum : k
+  %c_d, %c_w = kas.share %c : Cin
+  %i_d, %i_w = kas.share %i : k
+  %x = kas.unfold %h, %i_d : H, k
+  kas.yield data(%n, %c_d, %x, %w) weight(%c_w, %i_w)
+}
+kas.operator @candidate_1<N, Cin, Cout, H, W>(%n: N, %o: Cout, %h: H, %w: W) from [N, Cin, H, W] {
+  %c = kas.reduce sum : Cin
+  %c_d, %c_w = kas.share %c : Cin
+  kas.yield data(%n, %c_d, %h, %w) weight(%o, %c_w)
+}
+kas.sequence @candidate [@candidate_0, @candidate_1] between [normalize_relu]
+"""
 BUDGET = "budget {baseline_flops = 40000000 : i64, baseline_params = 3000 : i64, flops_ratio = 1.0 : f64}"
 
 
@@ -48,6 +63,10 @@ def database(tmp_path_factory):
             -1, 0, [(1, "accuracy", 0.6), (3, "accuracy", 0.7), (9, "accuracy", 0.8), (9, "test_accuracy", 0.78)]
         )
         one.record_training(-1, 1, [(9, "accuracy", 0.82), (9, "test_accuracy", 0.8)])
+        one.record_baseline(-2, "separable", SEPARABLE)
+        one.record_training(-2, 0, [(1, "accuracy", 0.5), (9, "accuracy", 0.7), (9, "flops", 2e5), (9, "params", 1000)])
+        one.record_baseline(-3, "kas.conv2d", str(kas.operator("conv2d")))
+        one.record_training(-3, 0, [(0, "flops", 1e6)])
     return path
 
 
@@ -81,12 +100,89 @@ def test_baseline(browser, page_url):
         assert get_trace(page, "history", "network itself")["y"] == pytest.approx([0.81, 0.81])
         page.select_option("#history-y", "accuracy after 3 epochs")
         assert get_trace(page, "history", "network itself")["y"] == [0.7, 0.7]
-        row = page.inner_text("#candidates tr.baseline").split("\t")
+        row = page.locator("#candidates tr.baseline").first.inner_text().split("\t")
         assert row[0] == "network itself" and "0.81" in row and "40.00\u202fM" in row
         assert "0.81" in page.inner_text("#tiles")
         rows = [text.split("\t") for text in page.locator("#details table.metrics tr").all_inner_texts()]
-        assert rows[0] == ["", "candidate", "network itself", "unit"]
-        assert ["flops", "40.00\u202fM", "floating-point operations"] in [row[:1] + row[2:] for row in rows]
+        assert rows[0] == ["", "candidate", "network itself", "separable", "kas.conv2d", "unit"]
+        numbers = ["40.00\u202fM", "200\u202f000", "1.000\u202fM", "floating-point operations"]
+        assert ["flops", *numbers] in [row[:1] + row[2:] for row in rows]
+
+
+def test_baselines(browser, page_url):
+    """Those that a user gives are wherever the network itself is; what is not known of one is left out."""
+    with opened(browser, page_url) as page:
+        assert get_trace(page, "front", "separable")["y"] == [0.7]
+        assert (
+            get_trace(page, "front", "separable")["marker"]["symbol"]
+            != get_trace(page, "front", "network itself")["marker"]["symbol"]
+        )
+        # Of one only the FLOPs are known: a line.
+        assert get_trace(page, "front", "kas.conv2d")["x"] == [1e6, 1e6]
+        assert get_trace(page, "history", "separable")["y"] == [0.7, 0.7]
+        assert get_trace(page, "history", "kas.conv2d") is None
+        page.select_option("#history-y", "accuracy after 1 epoch")
+        assert get_trace(page, "history", "separable")["y"] == [0.5, 0.5]
+        names = [row.split("\t")[0] for row in page.locator("#candidates tr.baseline").all_inner_texts()]
+        assert names == ["network itself", "separable", "kas.conv2d"]
+        formula = page.locator("#candidates tr.baseline td.formula").nth(1).inner_text()
+        assert "then normalize, relu:" in formula
+        assert "0.7" in page.inner_text("#tiles")
+        assert "kas.sequence @candidate" in page.inner_text("#baselines")
+
+
+def test_verdict(browser, page_url):
+    """The best candidate, of those that were trained as long, is as good as 0.729: less than the network itself."""
+    with opened(browser, page_url) as page:
+        text = page.inner_text("#verdict")
+        assert text == (
+            "Nothing better than the network itself was found: candidate 29 has accuracy after 9 epochs 0.729, against "
+            "0.81 (network itself), 0.7 (separable). Not compared with kas.conv2d, which has no accuracy after 9 "
+            "epochs."
+        )
+        assert page.get_attribute("#verdict", "class") == ""
+
+
+@pytest.mark.parametrize(
+    ("objective", "baselines", "better", "text"),
+    [
+        (
+            "-accuracy",
+            {"a": {"accuracy": 0.8}, "b": {"accuracy": 0.85}},
+            True,
+            "Candidate 7 is better than a and b: accuracy 0.9, against 0.8 (a), 0.85 (b). It was chosen by this number "
+            "among all candidates: train it with other seeds before you rely on it.",
+        ),
+        (
+            "-accuracy",
+            {"a": {"accuracy": 0.9}},
+            False,
+            "Nothing better than a was found: candidate 7 has accuracy 0.9, against 0.9 (a).",
+        ),
+        ("flops", {"a": {"flops": 4}}, True, "Candidate 7 is better than a: flops 2, against 4 (a)."),
+        (
+            "2*flops-accuracy",
+            {"a": {"flops": 1, "accuracy": 0.2}},
+            False,
+            "Nothing better than a was found: candidate 7 has 2*flops - accuracy 3.1, against 1.8 (a).",
+        ),
+        (
+            "pareto(flops,-accuracy)",
+            {"a": {"flops": 2, "accuracy": 0.8}, "b": {"flops": 0.5, "accuracy": 0.1}, "c": {"flops": 1}},
+            False,
+            "No candidate is at least as good as b in flops and accuracy. 1 candidate is at least as good as a in "
+            "flops and accuracy, and better in one. Not compared with c, which has no flops and accuracy.",
+        ),
+        ("-accuracy", {"a": {"flops": 4}}, None, ""),
+    ],
+)
+def test_verdict_texts(objective, baselines, better, text):
+    columns = {"flops": [3.0, 2.0, None], "accuracy": [0.5, 0.9, None]}
+    verdict = comparison.compare_with_baselines(objective, columns, baselines, (7, 1), "accuracy", ["accuracy"])
+    if better is None:
+        assert verdict is None
+    else:
+        assert verdict == {"better": better, "text": text}
 
 
 def test_formulas_and_warnings(browser, database, page_url):
@@ -247,6 +343,7 @@ def test_command_of_training():
         ("-accuracy", 2),
         ("flops", 1),
         ("flops - 10*accuracy", 2),
+        ("3*flops - accuracy", 1),
         ("pareto(flops,-accuracy)", 2),
         ("", 2),
         ("-nothing", 2),
@@ -262,12 +359,14 @@ def test_best_of_nothing():
     assert comparison.choose_candidate("-accuracy", {"accuracy": [None]}, "accuracy", ["accuracy"]) is None
     columns = {"accuracy": [0.9, 0.5], "final_accuracy": [None, 0.6]}
     assert comparison.choose_candidate("-accuracy", columns, "accuracy", ["accuracy"]) == 1
+    columns = {"accuracy after 1 epoch": [0.9, 0.5], "accuracy after 3 epochs": [None, 0.6], "flops": [1.0, 2.0]}
+    assert comparison.choose_candidate("flops-accuracy", columns, "flops", []) == 1
 
 
 def test_baseline_of_rungs():
     """What the evaluator `training` keeps of the network itself: the last epoch, and rungs by their names."""
     curve = [(2, 9, "accuracy", 0.9), (2, 9, "accuracy_1", 0.5), (2, 9, "accuracy_3", 0.7), (2, 9, "loss", 0.3)]
-    found = comparison.find_baseline("budget {baseline_flops = 7 : i64}", curve, [1, 3, 9])
+    found = comparison.find_baseline(comparison.find_costs("budget {baseline_flops = 7 : i64}"), curve, [1, 3, 9])
     expected = {
         "flops": 7,
         "accuracy after 1 epoch": 0.5,

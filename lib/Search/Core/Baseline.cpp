@@ -25,7 +25,7 @@ Expected<Metrics> Evaluator::evaluateBaseline(const Baseline &baseline) {
 }
 
 namespace {
-/// A baseline with what is to be found out about it.
+/// A baseline with what is not known of it yet.
 struct Task {
   const Baseline *baseline;
   StoredBaseline stored;

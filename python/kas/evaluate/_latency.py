@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 
 import numpy
 
@@ -15,17 +16,17 @@ from .._module import operator as named_operator
 from .._search import SearchSpace
 
 
-def measure_latency(operator: Operator, space: SearchSpace, runs: int = 15) -> float:
+def measure_latency(operator: Operator, space: SearchSpace, runs: int = 15, extra: Mapping[str, int] = {}) -> float:
     """Milliseconds of the compiled operator on one thread of the CPU, summed over the layers of the space.
 
     The batch is as in the bindings, the time the least of `runs` after one that does not count, as other trainings run
-    on the machine meanwhile. Includes what a call from Python costs.
+    on the machine meanwhile. Includes what a call from Python costs. `extra` has sizes before those of the layers.
     """
     symbols = [*operator.symbols[0], *operator.symbols[1]]
     generator = numpy.random.default_rng(0)
     total = 0.0
     for binding, count in zip(space.bindings, space.multiplicities):
-        own = {name: binding[name] for name in symbols}
+        own = {name: {**binding, **extra}[name] for name in symbols}
         function = operator.compile(own, threads=1)
         arrays = [generator.standard_normal(shape, dtype=numpy.float32) for _, shape in function.arguments]
         out = function(*arrays)

@@ -21,14 +21,19 @@ import kas.torch
 
 from .._module import Binding, Module, Operator
 from .._request import Request
+from .._sequence import OperatorSequence
 from ._data import Data
 from ._data_sets import load_data
 from ._training import Recipe, Training, TrainingFailure, initialize
 
 
-def read_operator(text: str) -> Operator:
-    """The one operator of a text."""
+def read_operator(text: str) -> Operator | OperatorSequence:
+    """The one operator of a text, or its one sequence of operators."""
     module = Module(text, "<candidate>")
+    if sequences := list(module.sequences.values()):
+        if len(sequences) != 1:
+            raise ValueError(f"requires one kas.sequence in the text of a candidate, got {len(sequences)}")
+        return sequences[0]
     if len(module.operators) != 1:
         raise ValueError(f"requires one kas.operator in the text of a candidate, got {len(module.operators)}")
     return module[module.operators[0]]
@@ -138,7 +143,7 @@ class Trainer:
             "inherit": str(self.inherit),
         }
 
-    def network(self, operator: Operator | str | None, seed: int = 0) -> nn.Module:
+    def network(self, operator: Operator | OperatorSequence | str | None, seed: int = 0) -> nn.Module:
         """The network with the operator, initialized; without an operator, the network itself."""
         import copy
 
@@ -156,7 +161,7 @@ class Trainer:
         initialize(network, seed, [site.name for site in self.replaced] if self.inherit else None)
         return network
 
-    def start(self, operator: Operator | str | None, seed: int = 0) -> Training:
+    def start(self, operator: Operator | OperatorSequence | str | None, seed: int = 0) -> Training:
         """A training that has not begun."""
         if isinstance(operator, str):
             operator = read_operator(operator)
@@ -178,7 +183,7 @@ class Trainer:
 
     def train_once(
         self,
-        operator: Operator | str | None,
+        operator: Operator | OperatorSequence | str | None,
         seed: int = 0,
         epochs: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -203,7 +208,9 @@ class Trainer:
             training.save(checkpoint)
         return metrics, training.curve
 
-    def evaluate(self, operator: Operator | str | None, seeds: Sequence[int] | None = None) -> dict[str, float]:
+    def evaluate(
+        self, operator: Operator | OperatorSequence | str | None, seeds: Sequence[int] | None = None
+    ) -> dict[str, float]:
         """Whole trainings with all seeds; see the class."""
         runs = [
             self.train_once(operator, seed, test=True)[0] for seed in (range(self.seeds) if seeds is None else seeds)

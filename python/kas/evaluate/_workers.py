@@ -27,9 +27,9 @@ class Job:
     """One training, or a part of one."""
 
     candidate: int
-    """-1: the network itself."""
+    """-1: the network itself; other baselines are below."""
     text: str | None
-    """The operator; None: the network itself."""
+    """The operator, or the sequence of operators; None: the network itself."""
     seed: int = 0
     epochs: int | None = None
     """Up to the end of this epoch; None: all."""

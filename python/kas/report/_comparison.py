@@ -9,11 +9,14 @@ import math
 import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Columns: TypeAlias = dict[str, list[float | None]]
 Curve: TypeAlias = tuple[int, int, str, float]
 """Seed, epoch, name and value of a number that a training gave."""
+
+NETWORK = "network itself"
+"""The name of the baseline that the layers as they are make."""
 
 TRAINED = ("accuracy", "loss")
 """Metrics that change with the epochs."""
@@ -88,14 +91,18 @@ def split_rungs(columns: Columns, curves: Mapping[int, Iterable[Curve]], rungs: 
     return result
 
 
-def find_baseline(space: str, curves: Iterable[Curve], rungs: Sequence[int]) -> dict[str, float]:
-    """The metrics of what candidates are compared with: costs by the space, means over the seeds of its trainings."""
-    result: dict[str, float] = {}
-    for name in ("flops", "params"):
-        if match := re.search(rf"\bbaseline_{name} = (\d+)", space):
-            result[name] = int(match[1])
-    if "flops" in result:
-        result["flops_ratio"] = 1.0
+def find_costs(space: str) -> dict[str, float]:
+    """What the text of a space states for the layers that candidates replace."""
+    return {
+        name: int(match[1])
+        for name in ("flops", "params")
+        if (match := re.search(rf"\bbaseline_{name} = (\d+)", space))
+    }
+
+
+def find_baseline(costs: Mapping[str, float], curves: Iterable[Curve], rungs: Sequence[int]) -> dict[str, float]:
+    """The metrics of what candidates are compared with: costs that are known otherwise, means over its trainings."""
+    result: dict[str, float] = dict(costs)
     values: dict[tuple[str, int], dict[int, float]] = {}
     for seed, epoch, name, value in curves:
         values.setdefault((name, epoch), {})[seed] = value
@@ -121,25 +128,167 @@ def find_warnings(text: str, by_position: bool) -> list[str]:
     return [NO_WINDOW] * ("kas.unfold" not in text) + [BY_POSITION] * by_position
 
 
+Terms: TypeAlias = list[tuple[float, str]]
+"""A weighted sum of columns; less is better."""
+
+
 def choose_candidate(objective: str, columns: Columns, y: str | None, maximized: Sequence[str]) -> int | None:
-    """The position of the best: by the final round, by the objective where it is a sum of metrics, else by `y`."""
-    terms = _parse_sum(objective)
+    """The position of the best: by the objective where it is a sum of metrics, else by accuracy or by `y`.
+
+    Metrics of a final round take the place of those of the search.
+    """
+    totals = _add_up(_choose_terms(objective, columns, y, maximized), columns)
+    return min(totals, key=lambda position: (totals[position], position)) if totals else None
+
+
+def _choose_terms(objective: str, columns: Columns, y: str | None, maximized: Sequence[str]) -> Terms:
+    """What the best candidate is chosen by; none where there is nothing."""
+    terms = [(factor, _find_column(name, columns)) for factor, name in _parse_sum(objective)]
+    if terms and all(name in columns for _, name in terms):
+        return terms
     if "final_accuracy" in columns:
-        terms = [(-1.0, "final_accuracy")]
-    elif not terms or any(name not in columns for _, name in terms):
-        terms = [(-1.0 if y in maximized else 1.0, y)] if y in columns else []
-    if not terms:
-        return None
-    best: tuple[float, int] | None = None
-    for position in range(len(columns[terms[0][1]])):
+        return [(-1.0, "final_accuracy")]
+    return [(-1.0 if y in maximized else 1.0, y)] if y is not None and y in columns else []
+
+
+def _find_column(name: str, columns: Columns) -> str:
+    """Where a metric that an objective names is: of the final round, else of what was trained longest."""
+    if f"final_{name}" in columns:
+        return f"final_{name}"
+    if name in columns:
+        return name
+    rungs = [int(match[1]) for column in columns if (match := re.fullmatch(rf"{name} after (\d+) epochs?", column))]
+    return name_rung(name, max(rungs)) if rungs else name
+
+
+def _add_up(terms: Terms, columns: Columns) -> dict[int, float]:
+    """The sums of the positions that have all values."""
+    totals = {}
+    for position in range(len(columns[terms[0][1]]) if terms else 0):
         values = [value for _, name in terms if (value := columns[name][position]) is not None]
         if len(values) == len(terms):
-            total = sum(factor * value for (factor, _), value in zip(terms, values))
-            best = min(best, (total, position)) if best else (total, position)
-    return best[1] if best else None
+            totals[position] = sum(factor * value for (factor, _), value in zip(terms, values))
+    return totals
 
 
-def _parse_sum(objective: str) -> list[tuple[float, str]]:
+def compare_with_baselines(
+    objective: str,
+    columns: Columns,
+    baselines: Mapping[str, Mapping[str, float]],
+    best: tuple[int, int] | None,
+    y: str | None,
+    maximized: Sequence[str],
+) -> dict[str, Any] | None:
+    """Whether what was found is better than all baselines: `better`, and `text`, which says so.
+
+    By a sum the best candidate is compared, of which `best` has the identifier and the position; by a front all
+    candidates are. None where there is nothing to compare.
+    """
+    if best is None:
+        return None
+    axes = [_parse_sum(part) for part in _split_front(objective)]
+    if len(axes) > 1 and all(axes):
+        found = [[(factor, _find_column(name, columns)) for factor, name in axis] for axis in axes]
+        return _compare_front(found, columns, baselines)
+    return _compare_best(_choose_terms(objective, columns, y, maximized), columns, baselines, best)
+
+
+def _split_front(objective: str) -> list[str]:
+    """The axes of `pareto(...)`; of anything else none."""
+    match = re.fullmatch(r"\s*pareto\s*\((.*)\)\s*", objective, re.DOTALL)
+    return match[1].split(",") if match else []
+
+
+def _evaluate(terms: Terms, metrics: Mapping[str, float]) -> float | None:
+    if any(name not in metrics for _, name in terms):
+        return None
+    return sum(factor * metrics[name] for factor, name in terms)
+
+
+def _list(names: Sequence[str]) -> str:
+    names = [f"the {name}" if name == NETWORK else name for name in names]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _describe_terms(terms: Terms) -> str:
+    """`accuracy` where it alone counts, else the sum."""
+    if len(terms) == 1:
+        return terms[0][1]
+    texts = [
+        (" - " if factor < 0 else " + ") + ("" if abs(factor) == 1 else f"{abs(factor):g}*") + name
+        for factor, name in terms
+    ]
+    return "".join(texts).removeprefix(" + ").removeprefix(" ")
+
+
+def _describe_missing(missing: Sequence[str], what: str) -> str:
+    return f" Not compared with {_list(missing)}, which has no {what}." if missing else ""
+
+
+def _compare_best(
+    terms: Terms, columns: Columns, baselines: Mapping[str, Mapping[str, float]], best: tuple[int, int]
+) -> dict[str, Any] | None:
+    totals = _add_up(terms, columns)
+    values = {name: _evaluate(terms, metrics) for name, metrics in baselines.items()} if terms else {}
+    known = {name: value for name, value in values.items() if value is not None}
+    if best[1] not in totals or not known:
+        return None
+    what = _describe_terms(terms)
+    sign = -1 if len(terms) == 1 and terms[0][0] < 0 else 1
+
+    def show(value: float) -> str:
+        return f"{sign * value / (abs(terms[0][0]) if len(terms) == 1 else 1):.5g}"
+
+    own = totals[best[1]]
+    better = [name for name, value in known.items() if own < value]
+    worse = [name for name, value in known.items() if own >= value]
+    numbers = f"{what} {show(own)}, against " + ", ".join(f"{show(known[name])} ({name})" for name in known)
+    if worse:
+        text = f"Nothing better than {_list(worse)} was found: candidate {best[0]} has {numbers}."
+    else:
+        text = f"Candidate {best[0]} is better than {_list(better)}: {numbers}."
+        if any(_is_trained(name) for _, name in terms):
+            text += (
+                " It was chosen by this number among all candidates: train it with other seeds before you rely on it."
+            )
+    missing = [name for name in baselines if name not in known]
+    return {"better": not worse, "text": text + _describe_missing(missing, what)}
+
+
+def _is_trained(name: str) -> bool:
+    """It is of the trainings that candidates are chosen by."""
+    return name.startswith(TRAINED)
+
+
+def _compare_front(
+    axes: Sequence[Terms], columns: Columns, baselines: Mapping[str, Mapping[str, float]]
+) -> dict[str, Any] | None:
+    if any(name not in columns for axis in axes for _, name in axis):
+        return None
+    sums = [_add_up(axis, columns) for axis in axes]
+    points = [[one[position] for one in sums] for position in sums[0] if all(position in one for one in sums)]
+    what = " and ".join(_describe_terms(axis) for axis in axes)
+    counts: dict[str, int] = {}
+    missing = []
+    for name, metrics in baselines.items():
+        known = [value for axis in axes if (value := _evaluate(axis, metrics)) is not None]
+        if len(known) < len(axes):
+            missing.append(name)
+            continue
+        counts[name] = sum(point != known and all(one <= other for one, other in zip(point, known)) for point in points)
+    if not counts or not points:
+        return None
+    better = [name for name, count in counts.items() if count]
+    worse = [name for name, count in counts.items() if not count]
+    parts = [f"No candidate is at least as good as {_list([name])} in {what}." for name in worse]
+    for name in better:
+        verb = "candidate is" if counts[name] == 1 else "candidates are"
+        parts.append(f"{counts[name]} {verb} at least as good as {_list([name])} in {what}, and better in one.")
+    text = " ".join(parts)
+    return {"better": not worse, "text": text + _describe_missing(missing, what)}
+
+
+def _parse_sum(objective: str) -> Terms:
     """The terms of `2*flops - accuracy`; none where it is no such sum."""
     text = re.sub(r"\s+", "", objective)
     term = r"([+-]?)(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)\*)?([A-Za-z_]\w*)"

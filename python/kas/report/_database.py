@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 from .._errors import Error
-from .._module import Operator, parse
 from .._search import SearchSpace
 from . import _comparison as comparison
 from ._command import get_command
+from ._texts import Parsed, parse_texts
 
 APPLICATION_ID = 0x6B617353
 SCHEMA_VERSION = 1
@@ -84,8 +84,9 @@ class Database:
                 "SELECT count(*), total(ask_event), count(tell_event), total(tell_event),"
                 " (SELECT count(*) FROM final_candidate) FROM candidate"
             ).fetchone()
-            if _has_training(connection):
-                numbers += connection.execute("SELECT count(*) FROM training").fetchone()
+            for table in ("training", "baseline"):
+                if _has_table(connection, table):
+                    numbers += connection.execute(f"SELECT count(*) FROM {table}").fetchone()
         return "-".join(f"{number:.0f}" for number in numbers)
 
     def read_summary(self) -> dict[str, Any]:
@@ -101,6 +102,7 @@ class Database:
             finals = connection.execute("SELECT candidate, failure FROM final_candidate").fetchall()
             statistics = dict(connection.execute("SELECT name, value FROM statistic"))
             curves = _read_numbers(connection)
+            baselines = _read_baselines(connection)
         position = {row[0]: index for index, row in enumerate(rows)}
         columns: comparison.Columns = {name: [None] * len(rows) for name in sorted({name for _, name, _ in metrics})}
         for candidate, name, value in metrics:
@@ -115,7 +117,7 @@ class Database:
             "name": os.path.basename(self.path),
             "settings": self.settings,
             "statistics": statistics,
-            "command": get_command(self.settings, len(rows)),
+            "command": get_command(self.settings, len(rows), [name for name, _ in baselines.values()]),
             "start": start,
             "ids": [row[0] for row in rows],
             "parents": [row[1] for row in rows],
@@ -127,18 +129,22 @@ class Database:
             "formulas": [formula for formula, _ in marks],
             "warnings": [warnings for _, warnings in marks],
             "warning_texts": comparison.WARNINGS,
-            **self._compare(columns, curves, position),
+            **self._compare(columns, curves, position, baselines),
         }
 
     def _compare(
-        self, columns: comparison.Columns, curves: dict[int, list[comparison.Curve]], position: dict[int, int]
+        self,
+        columns: comparison.Columns,
+        curves: dict[int, list[comparison.Curve]],
+        position: dict[int, int],
+        baselines: dict[int, tuple[str, str]],
     ) -> dict[str, Any]:
         """The metrics in columns that are compared, what they are compared with, and the best candidate."""
         objective = self.settings.get("objective", "")
         rungs = comparison.find_rungs(columns)
         own = {position[candidate]: curve for candidate, curve in curves.items() if candidate in position}
         after = comparison.split_rungs(columns, own, rungs)
-        baseline = comparison.find_baseline(self.settings.get("space", ""), curves.get(-1, []), rungs)
+        shown = self._describe_baselines(curves, rungs, baselines)
         # `accuracy_3` is a column of its own now; `accuracy` has the last rung that each one reached.
         mixed = [name for name in comparison.TRAINED if name in columns and rungs]
         columns = {name: values for name, values in columns.items() if not _is_of_rung(name, rungs)} | after
@@ -146,17 +152,44 @@ class Database:
         maximized = _get_maximized(objective, list(columns))
         axes = _get_axes(objective, names, rungs)
         plotted = {name: columns[name] for name in names}
-        best = comparison.choose_candidate(objective, plotted, axes[1] if axes else None, maximized)
+        y = axes[1] if axes else None
+        best = comparison.choose_candidate(objective, plotted, y, maximized)
         ids = list(position)
+        for baseline in shown:
+            baseline["metrics"] = {name: value for name, value in baseline["metrics"].items() if name in columns}
+        shown = [baseline for baseline in shown if baseline["metrics"]]
+        known = {baseline["name"]: baseline["metrics"] for baseline in shown}
+        chosen = None if best is None else (ids[best], best)
         return {
             "metrics": columns,
             "mixed": mixed,
             "units": {name: unit for name in columns if (unit := comparison.get_unit(name))},
             "maximized": maximized,
             "axes": axes,
-            "baseline": {name: value for name, value in baseline.items() if name in columns},
+            "baselines": shown,
+            "verdict": comparison.compare_with_baselines(objective, plotted, known, chosen, y, maximized),
             "best": None if best is None else ids[best],
         }
+
+    def _describe_baselines(
+        self, curves: dict[int, list[comparison.Curve]], rungs: list[int], baselines: dict[int, tuple[str, str]]
+    ) -> list[dict[str, Any]]:
+        """What candidates are compared with, the network itself first."""
+        costs = comparison.find_costs(self.settings.get("space", ""))
+        everything = {_NETWORK_ID: (comparison.NETWORK, ""), **baselines}
+        texts = {id: text for id, (_, text) in everything.items() if text}
+        parsed = parse_texts(texts)
+        result = []
+        for id in sorted(everything, reverse=True):
+            name, text = everything[id]
+            metrics = comparison.find_baseline(costs if id == _NETWORK_ID else {}, curves.get(id, []), rungs)
+            if id == _NETWORK_ID:
+                costs = {**costs, **{cost: metrics[cost] for cost in ("flops", "params") if cost in metrics}}
+            if "flops" in metrics and costs.get("flops"):
+                metrics["flops_ratio"] = metrics["flops"] / costs["flops"]
+            formula, warnings = _get_marks(parsed.get(id), text)
+            result.append({"name": name, "metrics": metrics, "formula": formula, "warnings": warnings, "text": text})
+        return result
 
     def _read_marks(self, ids: list[int]) -> list[tuple[str, list[str]]]:
         """Formula and warnings of each; what was read before is kept, as an operator does not change."""
@@ -166,61 +199,59 @@ class Database:
                 batch = missing[start : start + _BATCH]
                 marks = ",".join("?" * len(batch))
                 rows = dict(connection.execute(f"SELECT id, operator FROM candidate WHERE id IN ({marks})", batch))
-                operators = _parse(rows)
+                parsed = parse_texts(rows)
                 for id in batch:
-                    self._known[id] = "", []
-                    if id in operators:
-                        operator = operators[id]
-                        by_position = getattr(operator, "weights_indexed_by_position", False)
-                        self._known[id] = (operator.formula, comparison.find_warnings(rows[id], by_position))
+                    self._known[id] = _get_marks(parsed.get(id), rows[id])
         return [self._known[id] for id in ids]
 
     def read_details(self, ids: Iterable[int], drawn: set[int] | None = None) -> Iterator[dict[str, Any]]:
         """Of each candidate what the page shows when it is chosen; a picture of its graph if it is in `drawn` (all)."""
         ids = list(ids)
         with self._open() as connection:
-            training = _has_training(connection)
+            training = _has_table(connection, "training")
             for start in range(0, len(ids), _BATCH):
                 batch = ids[start : start + _BATCH]
                 marks = ",".join("?" * len(batch))
                 rows = dict(connection.execute(f"SELECT id, operator FROM candidate WHERE id IN ({marks})", batch))
                 failures = _read_failures(connection, batch, marks)
                 curves = _read_curves(connection, batch, marks) if training else {}
-                operators = _parse(rows)
-                graphs = _lay_out({i: op.graph for i, op in operators.items() if drawn is None or i in drawn})
+                parsed = parse_texts(rows)
+                wanted = {id: one for id, one in parsed.items() if drawn is None or id in drawn}
+                graphs = _lay_out({id: [operator.graph for operator in one.operators] for id, one in wanted.items()})
                 for candidate in batch:
                     yield {
                         "text": rows[candidate],
                         "failures": failures.get(candidate, []),
                         "curves": curves.get(candidate, []),
-                        **(self._describe(operators[candidate]) if candidate in operators else {}),
-                        **({"picture": graphs[candidate]} if candidate in graphs else {}),
+                        **(parsed[candidate].describe(self.layers) if candidate in parsed else {}),
+                        **({"pictures": graphs[candidate]} if candidate in graphs else {}),
                     }
 
-    def _describe(self, operator: Operator) -> dict[str, Any]:
-        result: dict[str, Any] = {"formula": operator.formula, "graph": operator.graph}
-        with contextlib.suppress(AttributeError, Error):
-            result["by_position"] = operator.weights_indexed_by_position
-        layers, bindings = [], []
-        for binding, count in self.layers:
-            with contextlib.suppress(Error):
-                layers.append([binding, count, *operator.cost(binding)])
-                bindings.append(binding)
-        result["layers"] = layers
-        with contextlib.suppress(Error):
-            if bindings:
-                result["nest"] = operator.loop_nest(bindings[0]).strip()
-        return result
+
+def _get_marks(parsed: Parsed | None, text: str) -> tuple[str, list[str]]:
+    """Formula and warnings."""
+    return (parsed.formula, parsed.find_warnings(text)) if parsed else ("", [])
 
 
-def _has_training(connection: sqlite3.Connection) -> bool:
-    return bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'training'").fetchone())
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    query = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+    return bool(connection.execute(query, (name,)).fetchone())
+
+
+_NETWORK_ID = -1
+
+
+def _read_baselines(connection: sqlite3.Connection) -> dict[int, tuple[str, str]]:
+    """Name and IR of what candidates are compared with, by number."""
+    if not _has_table(connection, "baseline"):
+        return {}
+    return {row[0]: (row[1], row[2]) for row in connection.execute("SELECT id, name, operator FROM baseline")}
 
 
 def _read_numbers(connection: sqlite3.Connection) -> dict[int, list[comparison.Curve]]:
     """What trainings gave, of each candidate; -1 is what they are compared with."""
     result: dict[int, list[comparison.Curve]] = {}
-    if _has_training(connection):
+    if _has_table(connection, "training"):
         for candidate, *number in connection.execute("SELECT candidate, seed, epoch, name, value FROM training"):
             if all(isinstance(value, (int, float)) for value in (number[0], number[1], number[3])):
                 result.setdefault(candidate, []).append((number[0], number[1], number[2], number[3]))
@@ -257,25 +288,6 @@ def _read_curves(connection: sqlite3.Connection, batch: list[int], marks: str) -
         curve[3].append(epoch)
         curve[4].append(value)
     return {candidate: list(curves.values()) for candidate, curves in result.items()}
-
-
-def _parse(texts: dict[int, str]) -> dict[int, Operator]:
-    """The operators that can be read; kernels of the tensor level and damaged texts are left out."""
-    renamed = {}
-    for candidate, text in texts.items():
-        new, count = re.subn(r"^(\s*kas\.operator @)(?:[\w$.-]+|\"[^\"]*\")", rf"\g<1>c{candidate}", text, count=1)
-        if count:
-            renamed[candidate] = new
-    try:
-        module = parse("\n".join(renamed.values()), "<candidates>")
-        return {candidate: module[f"c{candidate}"] for candidate in renamed}
-    except Error:
-        pass
-    result = {}
-    for candidate, text in renamed.items():
-        with contextlib.suppress(Error):
-            result[candidate] = parse(text, f"<candidate {candidate}>")[f"c{candidate}"]
-    return result
 
 
 def _group(failures: dict[int, str]) -> tuple[list[list[str | int]], dict[int, int]]:
@@ -333,24 +345,31 @@ def choose_best(summary: dict[str, Any], count: int) -> set[int]:
     return set(chosen) | set(ids[: count - len(chosen)])
 
 
-def _lay_out(graphs: dict[int, str]) -> dict[int, Any]:
-    """Places for the nodes and edges, by Graphviz: `[width, height, nodes, edges]` in points, down from the top.
+def _lay_out(graphs: dict[int, list[str]]) -> dict[int, list[Any]]:
+    """Places for the nodes and edges, by Graphviz: of each graph `[width, height, nodes, edges]`.
 
-    A node is `[label, x, y, width, height, kind]`, an edge `[label, x, y, points]`. Empty where `dot` is not installed.
+    These are points, down from the top. A node is `[label, x, y, width, height, kind]`, an edge
+    `[label, x, y, points]`. Empty where `dot` is not installed.
     """
     dot = shutil.which("dot")
     if not dot or not graphs:
         return {}
     try:
         output = subprocess.run(
-            [dot, "-Tplain"], input="\n".join(graphs.values()), capture_output=True, text=True, timeout=300, check=True
+            [dot, "-Tplain"],
+            input="\n".join(text for texts in graphs.values() for text in texts),
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return {}
     pictures = output.split("\nstop")
-    if len(pictures) != len(graphs) + 1:
+    if len(pictures) != sum(map(len, graphs.values())) + 1:
         return {}
-    return {candidate: _read_picture(text) for candidate, text in zip(graphs, pictures)}
+    left = iter(pictures)
+    return {candidate: [_read_picture(next(left)) for _ in texts] for candidate, texts in graphs.items()}
 
 
 def _read_picture(text: str) -> list[Any]:

@@ -2,7 +2,10 @@
 // Texts of the search become text nodes, never markup; Plotly gets numbers and names of metrics only.
 "use strict";
 (() => {
-  const CHUNK = 128, ROWS = 50, POLL_MS = 2000, BASELINE = "network itself";
+  const CHUNK = 128, ROWS = 50, POLL_MS = 2000;
+  // Of the baselines, the network itself first.
+  const SYMBOLS = ["star", "diamond", "square", "cross", "triangle-up", "pentagon", "hexagon", "x"];
+  const DASHES = ["dash", "dot", "dashdot", "longdash", "longdashdot"];
   const live = document.documentElement.dataset.mode === "live";
   const byId = (id) => document.getElementById(id);
   let search = null;            // the summary
@@ -154,21 +157,24 @@
   const plotted = () => Object.keys(search.metrics).filter((name) => !search.mixed.includes(name));
 
   // What candidates are compared with: a point, or a line where only one of its coordinates is known.
-  function drawBaseline(xName, yName, xs, ys) {
-    const x = search.baseline[xName], y = search.baseline[yName], marker = {symbol: "star", size: 13, color: color("accent")};
-    const rest = {type: "scatter", name: BASELINE, line: {color: color("accent"), width: 1.5, dash: "dash"}};
+  function drawBaseline({name, metrics}, index, xName, yName, xs, ys) {
+    const x = metrics[xName], y = metrics[yName], label = plain(name);
+    const marker = {symbol: SYMBOLS[index % SYMBOLS.length], size: index ? 10 : 13, color: color("accent")};
+    const rest = {type: "scatter", name: label, line: {color: color("accent"), width: 1.5, dash: DASHES[index % DASHES.length]}};
     if (isNumber(x) && isNumber(y))
       return [{...rest, mode: "markers", x: [x], y: [y], marker,
-        hovertemplate: `${BASELINE}<br>${plain(xName)}: %{x:.5~g}<br>${plain(yName)}: %{y:.5~g}<extra></extra>`}];
+        hovertemplate: `${label}<br>${plain(xName)}: %{x:.5~g}<br>${plain(yName)}: %{y:.5~g}<extra></extra>`}];
     const ends = (values) => {
       const known = values.filter(isNumber);
       return [known.reduce((a, b) => Math.min(a, b), known[0]), known.reduce((a, b) => Math.max(a, b), known[0])];
     };
-    const text = (name, value) => `${BASELINE}<br>${plain(name)}: ${format(value)}<extra></extra>`;
+    const text = (metric, value) => `${label}<br>${plain(metric)}: ${format(value)}<extra></extra>`;
     if (isNumber(y) && xs.some(isNumber)) return [{...rest, mode: "lines", x: ends(xs), y: [y, y], hovertemplate: text(yName, y)}];
     if (isNumber(x) && ys.some(isNumber)) return [{...rest, mode: "lines", x: [x, x], y: ends(ys), hovertemplate: text(xName, x)}];
     return [];
   }
+
+  const drawBaselines = (...place) => search.baselines.flatMap((baseline, index) => drawBaseline(baseline, index, ...place));
 
   // A ring around the chosen point.
   function getRing() {
@@ -195,7 +201,7 @@
       points("others", drawn, xs, ys, x, y, {color: color("pale"), size: 5, opacity: 0.6}),
       points("front", front, xs, ys, x, y, {color: color("strong"), size: 9}, {mode: "lines+markers",
         line: {color: color("strong"), width: 1, shape: isMaximized(xName) ? "vh" : "hv"}}),
-      ...drawBaseline(xName, yName, xs, ys),
+      ...drawBaselines(xName, yName, xs, ys),
     ];
     byId("front-hint").textContent = `${front.length} on the front, ${others.length} others`;
     return plot("front", traces, axis(axisTitle(xName), {type: byId("front-log").checked ? "log" : "linear"}),
@@ -223,7 +229,7 @@
         {color: color("pale"), size: 4, opacity: 0.6}),
       {type: "scatter", mode: "lines", name: "best so far", ...line, hoverinfo: "skip",
         line: {color: color("accent"), width: 2, shape: "hv"}},
-      ...drawBaseline(xName, yName, some.map((i) => xs[i]), ys),
+      ...drawBaselines(xName, yName, some.map((i) => xs[i]), ys),
     ], axis(overTime ? "time (seconds)" : "candidates (number)"), axis(axisTitle(yName)), members.length ? {} : note(explain(yName)));
   }
 
@@ -260,8 +266,12 @@
       const values = column(name).filter(isNumber);
       const best = values.reduce((one, other) => (isBetter(name, other, one) ? other : one), values[0]);
       if (values.length) tiles.push([`best ${name}`, format(best)]);
-      if (isNumber(search.baseline[name])) tiles.push([`${name} of the ${BASELINE}`, format(search.baseline[name])]);
+      for (const baseline of search.baselines)
+        if (isNumber(baseline.metrics[name])) tiles.push([`${name} of ${baseline.name}`, format(baseline.metrics[name])]);
     }
+    byId("verdict").hidden = !search.verdict;
+    byId("verdict").textContent = search.verdict?.text ?? "";
+    byId("verdict").className = search.verdict?.better ? "better" : "";
     clear(byId("tiles"), ...tiles.map(([name, value]) =>
       make("div", {class: "tile"}, make("b", {text: value}), make("span", {text: name}))));
   }
@@ -296,6 +306,8 @@
   function drawSettings() {
     byId("command").textContent = search.command;
     byId("space").textContent = search.settings.space ?? "";
+    const given = search.baselines.filter(({text}) => text);
+    clear(byId("baselines"), ...given.flatMap(({name, text}) => [make("h3", {text: `Baseline: ${name}`}), make("pre", {text: text.trim()})]));
     const rows = [...Object.entries(search.settings).filter(([name]) => name !== "space" && name !== "command"),
       ...Object.entries(search.statistics).map(([name, value]) => [name, format(value)])];
     clear(byId("settings"), ...rows.map(([name, value]) =>
@@ -332,7 +344,7 @@
 
   const getFailure = (i) => (search.reason[i] >= 0 ? search.reasons[search.reason[i]][0] : search.states[i] === "a" ? "in flight" : "");
 
-  const makeBadges = (i) => search.warnings[i].map((name) => make("span", {class: "badge", title: search.warning_texts[name] ?? "", text: name}));
+  const makeBadges = (warnings) => warnings.map((name) => make("span", {class: "badge", title: search.warning_texts[name] ?? "", text: name}));
 
   function drawCandidates() {
     const names = Object.keys(search.metrics), members = getMembers();
@@ -353,17 +365,18 @@
       return cell;
     }));
     const cells = (values) => names.map((name) => make("td", {class: "number", text: format(values(name))}));
-    const baseline = Object.keys(search.baseline).length ? [make("tr", {class: "baseline"}, make("td", {text: BASELINE}),
-      ...cells((name) => search.baseline[name]), make("td"), make("td"), make("td"), make("td"))] : [];
+    const baselines = search.baselines.map(({name, metrics, warnings, formula}) => make("tr", {class: "baseline"},
+      make("td", {text: name}), ...cells((metric) => metrics[metric]), make("td"), make("td", {class: "badges"}, ...makeBadges(warnings)),
+      make("td"), make("td", {class: "text formula", text: formula})));
     const rows = members.slice(page * ROWS, (page + 1) * ROWS).map((i) => {
       const row = make("tr", {class: search.ids[i] === chosen ? "row chosen" : "row", tabindex: "0", "data-id": search.ids[i]},
         make("td", {class: "number", text: String(search.ids[i])}), ...cells((name) => column(name)[i]),
-        make("td", {class: "number", text: formatSeconds(search.seconds[i])}), make("td", {class: "badges"}, ...makeBadges(i)),
+        make("td", {class: "number", text: formatSeconds(search.seconds[i])}), make("td", {class: "badges"}, ...makeBadges(search.warnings[i])),
         make("td", {class: "text", text: getFailure(i)}), make("td", {class: "text formula", text: search.formulas[i]}));
       onPress(row, () => show(search.ids[i]));
       return row;
     });
-    clear(byId("candidates"), make("thead", {}, head, ...baseline), make("tbody", {}, ...rows));
+    clear(byId("candidates"), make("thead", {}, head, ...baselines), make("tbody", {}, ...rows));
   }
 
   // ---- One operator
@@ -445,11 +458,13 @@
 
   function drawMetrics(i) {
     const names = Object.keys(search.metrics).filter((name) => isNumber(column(name)[i]));
-    const row = (name, value, other, unit) => make("tr", {}, make("th", {text: name}), make("td", {class: "number", text: value}),
-      make("td", {class: "number", text: other}), make("td", {class: "hint", text: unit}));
-    const rows = names.map((name) => row(name, format(column(name)[i]), format(search.baseline[name]), search.units[name] ?? ""));
-    rows.unshift(make("tr", {}, ...["", "candidate", BASELINE, "unit"].map((text, n) => make("th", {class: n ? "number" : "", text}))));
-    rows.push(row("evaluation", formatSeconds(search.seconds[i]), "", ""));
+    const row = (name, value, others, unit) => make("tr", {}, make("th", {text: name}), make("td", {class: "number", text: value}),
+      ...others.map((text) => make("td", {class: "number", text})), make("td", {class: "hint", text: unit}));
+    const compare = (name) => search.baselines.map(({metrics}) => format(metrics[name]));
+    const rows = names.map((name) => row(name, format(column(name)[i]), compare(name), search.units[name] ?? ""));
+    const head = ["", "candidate", ...search.baselines.map(({name}) => name), "unit"];
+    rows.unshift(make("tr", {}, ...head.map((text, n) => make("th", {class: n && n < head.length - 1 ? "number" : "", text}))));
+    rows.push(row("evaluation", formatSeconds(search.seconds[i]), search.baselines.map(() => ""), ""));
     return make("div", {class: "scroll"}, make("table", {class: "metrics"}, ...rows));
   }
 
@@ -473,7 +488,7 @@
     parts.push(...part("Metrics", drawMetrics(i)));
     if (details.layers?.length) parts.push(...part("Costs", drawLayers(details.layers)));
     if (details.curves.length) parts.push(...part("Training", ...drawCurves(details.curves)));
-    if (details.picture) parts.push(...part("Graph", drawPicture(details.picture)));
+    if (details.pictures) parts.push(...part(details.pictures.length > 1 ? "Graphs" : "Graph", ...details.pictures.map(drawPicture)));
     else if (details.graph) parts.push(...part("Graph (for Graphviz)", make("pre", {text: details.graph})));
     if (details.nest) parts.push(...part("Loop nest of the first layer", make("pre", {class: "nest", text: details.nest})));
     parts.push(...part("Operator", make("pre", {class: "text", text: details.text.trim()})), ...drawLineage(id));

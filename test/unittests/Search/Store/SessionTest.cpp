@@ -155,7 +155,7 @@ TEST_F(SessionTest, RemembersTheFinalRound) {
 }
 
 /// Baselines are evaluated by what is theirs, once, whatever the bounds are;
-/// more evaluators find out more.
+/// more evaluators give more.
 TEST_F(SessionTest, EvaluatesBaselines) {
   std::atomic<unsigned> own = 0;
   auto makeBaseline = [&](llvm::StringRef name, uint64_t number) {
