@@ -39,6 +39,45 @@ def test_equals_the_reference(conv):
     assert function.compile_milliseconds > 0
 
 
+@pytest.mark.parametrize("kind", ["max", "sum"])
+@pytest.mark.parametrize(
+    ("rows", "columns", "window", "stride", "padding"),
+    [(16, 16, 2, 2, 0), (9, 77, 3, 2, 1), (7, 40, 3, 1, 1), (12, 200, 2, 1, 0), (11, 23, 4, 2, 1), (9, 31, 3, 3, 1)],
+)
+def test_poolings_are_exact(kind, rows, columns, window, stride, padding):
+    """In vectors, in loops of them, and what is left of lines."""
+    start, init = ("0xFF800000", -numpy.inf) if kind == "max" else ("0.0", 0.0)
+    padded = rows + 2 * padding, columns + 2 * padding
+    counts = [(size - window) // stride + 1 for size in padded]
+    data, image = f"tensor<2x3x{rows}x{columns}xf32>", f"tensor<2x3x{padded[0]}x{padded[1]}xf32>"
+    result, shape = f"tensor<2x3x{counts[0]}x{counts[1]}xf32>", f"tensor<{window}x{window}xf32>"
+    module = kas.Module(f"""
+func.func @f(%x: {data}) -> {result} {{
+  %start = arith.constant {start} : f32
+  %padded = tensor.pad %x low[0, 0, {padding}, {padding}] high[0, 0, {padding}, {padding}] {{
+  ^bb0(%n: index, %c: index, %h: index, %w: index):
+    tensor.yield %start : f32
+  }} : {data} to {image}
+  %window = tensor.empty() : {shape}
+  %empty = tensor.empty() : {result}
+  %init = linalg.fill ins(%start : f32) outs(%empty : {result}) -> {result}
+  %y = linalg.pooling_nchw_{kind} {{strides = dense<{stride}> : vector<2xi64>}}
+      ins(%padded, %window : {image}, {shape}) outs(%init : {result}) -> {result}
+  return %y : {result}
+}}""")
+    x = numpy.random.default_rng(0).standard_normal((2, 3, rows, columns), dtype=numpy.float32)
+    around = [(0, 0), (0, 0), (padding, padding), (padding, padding)]
+    outside = numpy.pad(x, around, constant_values=init)
+    expected = numpy.full((2, 3, *counts), init, numpy.float32)
+    for i in range(window):
+        for j in range(window):
+            ends = i + stride * (counts[0] - 1) + 1, j + stride * (counts[1] - 1) + 1
+            points = outside[:, :, i : ends[0] : stride, j : ends[1] : stride]
+            expected = numpy.maximum(expected, points) if kind == "max" else expected + points
+    for threads in (1, 2):
+        assert numpy.array_equal(module.clone().compile("f", threads=threads)(x), expected)
+
+
 def test_takes_torch_tensors_without_copies(conv):
     torch = pytest.importorskip("torch")
     _, _, function = conv

@@ -97,3 +97,71 @@ func.func @twice(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x2x2xf32> {
       ins(%y0, %window : tensor<1x4x4x4xf32>, tensor<2x2xf32>) outs(%init1 : tensor<1x4x2x2xf32>) -> tensor<1x4x2x2xf32>
   return %y1 : tensor<1x4x2x2xf32>
 }
+
+// Means are sums first: every other column is a vector of its own, and the points are added line by line.
+//
+// CHECK-LABEL: func.func @sums(
+// CHECK:         scf.for
+// CHECK:           scf.for
+// CHECK:             %[[ROW0:.*]] = vector.load {{.*}} vector<16xf32>
+// CHECK:             %[[A:.*]], %[[B:.*]] = vector.deinterleave %[[ROW0]]
+// CHECK:             %[[AB:.*]] = arith.addf %[[A]], %[[B]]
+// CHECK:             %[[ROW1:.*]] = vector.load {{.*}} vector<16xf32>
+// CHECK:             %[[C:.*]], %[[D:.*]] = vector.deinterleave %[[ROW1]]
+// CHECK:             %[[ABC:.*]] = arith.addf %[[AB]], %[[C]]
+// CHECK:             %[[SUM:.*]] = arith.addf %[[ABC]], %[[D]]
+// CHECK:             vector.store %[[SUM]]
+// CHECK-NOT:     linalg.pooling
+func.func @sums(%x: tensor<1x4x16x16xf32>) -> tensor<1x4x8x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %window = tensor.empty() : tensor<2x2xf32>
+  %empty = tensor.empty() : tensor<1x4x8x8xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %y = linalg.pooling_nchw_sum {strides = dense<2> : vector<2xi64>}
+      ins(%x, %window : tensor<1x4x16x16xf32>, tensor<2x2xf32>) outs(%init : tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  return %y : tensor<1x4x8x8xf32>
+}
+
+// Of the third column nothing after the window is read; many vectors are a loop, and what is left are points.
+//
+// CHECK-LABEL: func.func @long_lines(
+// CHECK:         %[[END:.*]] = arith.constant 81 : index
+// CHECK:         scf.for %[[COLUMN:.*]] = %{{.*}} to %[[END]] step
+// CHECK-COUNT-6:   vector.load {{.*}} vector<32xf32>
+// CHECK-NOT:       vector.load
+// CHECK:           vector.store {{.*}} vector<16xf32>
+// CHECK-COUNT-6: vector.load {{.*}} vector<8xf32>
+// CHECK-NOT:     vector.load
+// CHECK:         vector.store {{.*}} vector<4xf32>
+// CHECK:         scf.for
+// CHECK:           memref.store
+func.func @long_lines(%x: tensor<1x4x3x176xf32>) -> tensor<1x4x1x88xf32> {
+  %low = arith.constant 0xFF800000 : f32
+  %padded = tensor.pad %x low[0, 0, 0, 1] high[0, 0, 0, 0] {
+  ^bb0(%n: index, %c: index, %h: index, %w: index):
+    tensor.yield %low : f32
+  } : tensor<1x4x3x176xf32> to tensor<1x4x3x177xf32>
+  %window = tensor.empty() : tensor<3x3xf32>
+  %empty = tensor.empty() : tensor<1x4x1x88xf32>
+  %init = linalg.fill ins(%low : f32) outs(%empty : tensor<1x4x1x88xf32>) -> tensor<1x4x1x88xf32>
+  %y = linalg.pooling_nchw_max {strides = dense<2> : vector<2xi64>}
+      ins(%padded, %window : tensor<1x4x3x177xf32>, tensor<3x3xf32>) outs(%init : tensor<1x4x1x88xf32>) -> tensor<1x4x1x88xf32>
+  return %y : tensor<1x4x1x88xf32>
+}
+
+// A sum over a whole image is too long to be unrolled, and what begins with something else is no sum of the points alone.
+//
+// CHECK-LABEL: func.func @no_sums(
+// CHECK-COUNT-2: linalg.pooling_nchw_sum
+func.func @no_sums(%x: tensor<1x4x7x7xf32>, %some: tensor<1x4x6x6xf32>) -> (tensor<1x4x1x1xf32>, tensor<1x4x6x6xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %all = tensor.empty() : tensor<7x7xf32>
+  %empty = tensor.empty() : tensor<1x4x1x1xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x4x1x1xf32>) -> tensor<1x4x1x1xf32>
+  %y = linalg.pooling_nchw_sum ins(%x, %all : tensor<1x4x7x7xf32>, tensor<7x7xf32>)
+      outs(%init : tensor<1x4x1x1xf32>) -> tensor<1x4x1x1xf32>
+  %window = tensor.empty() : tensor<2x2xf32>
+  %z = linalg.pooling_nchw_sum ins(%x, %window : tensor<1x4x7x7xf32>, tensor<2x2xf32>)
+      outs(%some : tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32>
+  return %y, %z : tensor<1x4x1x1xf32>, tensor<1x4x6x6xf32>
+}

@@ -296,16 +296,18 @@ def PrepareWeights : Pass<"kas-prepare-weights", "::mlir::ModuleOp"> {
 }
 
 def LowerPooling : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
-  let summary = "Lower maximum pooling to loops on the image without padding";
+  let summary = "Lower maximum and sum pooling to loops on the image";
   let description = [{
     Input: `linalg.pooling_nchw_max` on f32 tensors of static shape, without
     dilation, that begins with minus infinity, of a tensor that may be padded with
-    minus infinity. Output: loops over planes, lines and points, with the window
-    unrolled, which read the tensor without the padding. A line outside counts as
-    the nearest one inside, which each window has; at the left and at the right
-    border the loop is peeled.
+    minus infinity; and `linalg.pooling_nchw_sum` that begins with zeros, of at
+    most 16 points. Output: loops over planes and lines, with the window unrolled,
+    in vectors along the line where the stride is 1 or 2. Maxima read the tensor
+    without the padding: a line outside counts as the nearest one inside, which
+    each window has; the left and the right border are computed by themselves.
+    The points of a window are summed in the order of the lines.
 
-    Poolings whose windows may lie outside as a whole, and those with dilation,
+    Maxima whose windows may lie outside as a whole, and poolings with dilation,
     stay as they are.
 
     A pass on `func.func`, not on the interface of functions, so that
@@ -320,7 +322,8 @@ def LowerPooling : Pass<"kas-lower-pooling", "::mlir::func::FuncOp"> {
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::bufferization::BufferizationDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
   ];
 }
 

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Lowers maximum pooling to loops that read a padded image where it is.
+// Lowers maximum and sum pooling to loops over lines with the window unrolled.
+// Maxima read a padded image where it is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +20,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/DebugLog.h"
 
@@ -57,22 +59,33 @@ struct Axis {
   }
 };
 
-/// One `linalg.pooling_nchw_max`.
+/// One `linalg.pooling_nchw_max` or `linalg.pooling_nchw_sum`.
 struct Pooling {
-  linalg::PoolingNchwMaxOp op;
+  linalg::LinalgOp op;
+  bool isSum = false;
   /// Without the padding.
   Value image;
   Axis height, width;
 
   static std::optional<Pooling> match(linalg::PoolingNchwMaxOp op);
+  static std::optional<Pooling> match(linalg::PoolingNchwSumOp op);
   void lower(int64_t threads);
 
 private:
+  template <typename PoolingOp>
+  static std::optional<Pooling> match(PoolingOp op, bool isSum);
+
   Value apply(OpBuilder &builder, AffineExpr expr, Value operand) {
     return affine::makeComposedAffineApply(builder, op.getLoc(),
                                            AffineMap::get(1, 0, expr),
                                            getAsOpFoldResult(operand));
   }
+  Value combine(OpBuilder &builder, Value result, Value value);
+  SmallVector<Value> loadPoints(OpBuilder &builder, Value data,
+                                ArrayRef<Value> plane, Value row, Value column,
+                                int64_t lanes);
+  int64_t emitVectors(OpBuilder &builder, Value data, Value output,
+                      ArrayRef<Value> plane, Value line, ArrayRef<Value> rows);
   void emitLine(OpBuilder &builder, Value data, Value output, Value n, Value c,
                 Value line);
   Value emitWindow(OpBuilder &builder, Value buffer, Value n, Value c,
@@ -83,12 +96,18 @@ struct LowerPooling : kas::codegen::impl::LowerPoolingBase<LowerPooling> {
   using LowerPoolingBase::LowerPoolingBase;
 
   void runOnOperation() override {
-    SmallVector<linalg::PoolingNchwMaxOp> ops;
-    getOperation().walk(
-        [&](linalg::PoolingNchwMaxOp op) { ops.push_back(op); });
-    for (linalg::PoolingNchwMaxOp op : ops) {
+    SmallVector<linalg::LinalgOp> ops;
+    getOperation().walk([&](linalg::LinalgOp op) {
+      if (isa<linalg::PoolingNchwMaxOp, linalg::PoolingNchwSumOp>(op))
+        ops.push_back(op);
+    });
+    for (linalg::LinalgOp op : ops) {
       // Only now: what one reads may be what the one before has been.
-      std::optional<Pooling> pooling = Pooling::match(op);
+      auto max = dyn_cast<linalg::PoolingNchwMaxOp>(op.getOperation());
+      std::optional<Pooling> pooling =
+          max ? Pooling::match(max)
+              : Pooling::match(
+                    cast<linalg::PoolingNchwSumOp>(op.getOperation()));
       LDBG() << op.getLoc() << ": " << (pooling ? "lowered" : "left as it is");
       if (pooling)
         pooling->lower(threads);
@@ -98,56 +117,155 @@ struct LowerPooling : kas::codegen::impl::LowerPoolingBase<LowerPooling> {
 
 } // namespace
 
-std::optional<Pooling> Pooling::match(linalg::PoolingNchwMaxOp op) {
-  auto fill = op.getOutputs().front().getDefiningOp<linalg::FillOp>();
+/// Of an image that is not padded, or as it is with its padding.
+template <typename PoolingOp>
+std::optional<Pooling> Pooling::match(PoolingOp op, bool isSum) {
+  auto fill = op.getOutputs().front().template getDefiningOp<linalg::FillOp>();
   auto type = dyn_cast<RankedTensorType>(op.getInputs().front().getType());
   if (!op.hasPureTensorSemantics() || !type || !type.hasStaticShape() ||
       !type.getElementType().isF32() || !fill ||
-      !matchPattern(fill.getInputs().front(), m_NegInfFloat()) ||
-      llvm::any_of(op.getDilations().getValues<int64_t>(),
+      (isSum ? !matchPattern(fill.getInputs().front(), m_AnyZeroFloat())
+             : !matchPattern(fill.getInputs().front(), m_NegInfFloat())) ||
+      llvm::any_of(op.getDilations().template getValues<int64_t>(),
                    [](int64_t dilation) { return dilation != 1; }))
     return std::nullopt;
-  Pooling pooling{op, op.getInputs().front(), {}, {}};
-  SmallVector<int64_t> low(4, 0);
-  if (auto pad = pooling.image.getDefiningOp<tensor::PadOp>()) {
-    Value value = pad.getConstantPaddingValue();
-    auto zeros = getConstantIntValues(pad.getMixedLowPad());
-    if (value && matchPattern(value, m_NegInfFloat()) && zeros &&
-        pad.getSourceType().hasStaticShape() &&
-        pad.getSourceType().getShape().take_front(2) ==
-            type.getShape().take_front(2)) {
-      low = *zeros;
-      pooling.image = pad.getSource();
-    }
-  }
-  ArrayRef<int64_t> image =
-      cast<RankedTensorType>(pooling.image.getType()).getShape();
+  ArrayRef<int64_t> image = type.getShape();
   ArrayRef<int64_t> window =
       cast<RankedTensorType>(op.getInputs()[1].getType()).getShape();
   ArrayRef<int64_t> output =
       cast<RankedTensorType>(op.getResult(0).getType()).getShape();
-  auto strides = op.getStrides().getValues<int64_t>();
-  pooling.height = {image[2], output[2], window[0], strides[0], low[2]};
-  pooling.width = {image[3], output[3], window[1], strides[1], low[3]};
-  if (!pooling.height.isUsual() || !pooling.width.isUsual())
+  auto strides = op.getStrides().template getValues<int64_t>();
+  return Pooling{op,
+                 isSum,
+                 op.getInputs().front(),
+                 {image[2], output[2], window[0], strides[0], 0},
+                 {image[3], output[3], window[1], strides[1], 0}};
+}
+
+std::optional<Pooling> Pooling::match(linalg::PoolingNchwMaxOp op) {
+  std::optional<Pooling> pooling = match(op, /*isSum=*/false);
+  if (!pooling)
+    return std::nullopt;
+  auto type = cast<RankedTensorType>(pooling->image.getType());
+  if (auto pad = pooling->image.getDefiningOp<tensor::PadOp>()) {
+    Value value = pad.getConstantPaddingValue();
+    auto low = getConstantIntValues(pad.getMixedLowPad());
+    RankedTensorType source = pad.getSourceType();
+    if (value && matchPattern(value, m_NegInfFloat()) && low &&
+        source.hasStaticShape() &&
+        source.getShape().take_front(2) == type.getShape().take_front(2)) {
+      pooling->image = pad.getSource();
+      pooling->height.size = source.getDimSize(2);
+      pooling->width.size = source.getDimSize(3);
+      pooling->height.padding = (*low)[2];
+      pooling->width.padding = (*low)[3];
+    }
+  }
+  if (!pooling->height.isUsual() || !pooling->width.isUsual())
     return std::nullopt;
   return pooling;
 }
 
-/// The largest of the points where `rows` and `columns` meet.
+std::optional<Pooling> Pooling::match(linalg::PoolingNchwSumOp op) {
+  // Larger windows, such as those of whole images, are too long to be unrolled.
+  constexpr int64_t largest = 16;
+  std::optional<Pooling> pooling = match(op, /*isSum=*/true);
+  if (pooling && pooling->height.window * pooling->width.window > largest)
+    return std::nullopt;
+  return pooling;
+}
+
+/// The largest, or the sum, of the points where `rows` and `columns` meet.
 Value Pooling::emitWindow(OpBuilder &builder, Value buffer, Value n, Value c,
                           ArrayRef<Value> rows, ArrayRef<Value> columns) {
   Location loc = op.getLoc();
-  Value largest;
+  Value result;
   for (Value row : rows)
     for (Value column : columns) {
       Value value = memref::LoadOp::create(builder, loc, buffer,
                                            ValueRange{n, c, row, column});
-      largest = largest
-                    ? arith::MaximumFOp::create(builder, loc, largest, value)
-                    : value;
+      result = combine(builder, result, value);
     }
-  return largest;
+  return result;
+}
+
+/// `value` alone where there is no result yet.
+Value Pooling::combine(OpBuilder &builder, Value result, Value value) {
+  if (!result)
+    return value;
+  if (isSum)
+    return arith::AddFOp::create(builder, op.getLoc(), result, value);
+  return arith::MaximumFOp::create(builder, op.getLoc(), result, value);
+}
+
+/// The points of the window in one row, in their order, each a vector of those
+/// of `lanes` outputs from `column` on.
+SmallVector<Value> Pooling::loadPoints(OpBuilder &builder, Value data,
+                                       ArrayRef<Value> plane, Value row,
+                                       Value column, int64_t lanes) {
+  Location loc = op.getLoc();
+  AffineExpr d0 = builder.getAffineDimExpr(0);
+  auto load = [&](int64_t offset, int64_t size) -> Value {
+    Value place =
+        apply(builder, d0 * width.stride + (offset - width.padding), column);
+    return vector::LoadOp::create(
+        builder, loc, VectorType::get(size, builder.getF32Type()), data,
+        ValueRange{plane[0], plane[1], row, place});
+  };
+  SmallVector<Value> points;
+  if (width.stride == 1) {
+    for (int64_t i = 0; i < width.window; ++i)
+      points.push_back(load(i, lanes));
+    return points;
+  }
+  for (int64_t i = 0; i + 1 < width.window; i += 2)
+    llvm::append_range(
+        points, vector::DeinterleaveOp::create(builder, loc, load(i, 2 * lanes))
+                    .getResults());
+  // The last one without a second: nothing after its window is read.
+  if (width.window % 2)
+    points.push_back(vector::DeinterleaveOp::create(
+                         builder, loc, load(width.window - 2, 2 * lanes))
+                         .getRes2());
+  return points;
+}
+
+/// Vectors of the outputs of a line whose windows are inside, as many as there
+/// are whole ones. Returns the first column after them.
+int64_t Pooling::emitVectors(OpBuilder &builder, Value data, Value output,
+                             ArrayRef<Value> plane, Value line,
+                             ArrayRef<Value> rows) {
+  constexpr int64_t mostUnrolled = 4;
+  Location loc = op.getLoc();
+  int64_t first = width.getFirstInside(), end = width.getFirstAfter();
+  if (width.stride > 2 || width.window < width.stride)
+    return first;
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  auto emit = [&](Value column, int64_t lanes) {
+    Value result;
+    for (Value row : rows)
+      for (Value point : loadPoints(builder, data, plane, row, column, lanes))
+        result = combine(builder, result, point);
+    vector::StoreOp::create(builder, loc, result, output,
+                            ValueRange{plane[0], plane[1], line, column});
+  };
+  for (int64_t lanes : {16, 8, 4}) {
+    int64_t count = (end - first) / lanes, last = first + count * lanes;
+    if (count > mostUnrolled) {
+      auto loop = scf::ForOp::create(builder, loc, constant(first),
+                                     constant(last), constant(lanes));
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(loop.getBody());
+      emit(loop.getInductionVar(), lanes);
+    } else {
+      for (int64_t column = first; column < last; column += lanes)
+        emit(constant(column), lanes);
+    }
+    first = last;
+  }
+  return first;
 }
 
 /// The outputs of one line.
@@ -161,9 +279,12 @@ void Pooling::emitLine(OpBuilder &builder, Value data, Value output, Value n,
   SmallVector<Value> rows;
   for (int64_t i = 0; i < height.window; ++i) {
     Value row = apply(builder, d0 * height.stride + (i - height.padding), line);
-    row = arith::MaxSIOp::create(builder, loc, row, constant(0));
-    rows.push_back(
-        arith::MinSIOp::create(builder, loc, row, constant(height.size - 1)));
+    if (!isSum) {
+      row = arith::MaxSIOp::create(builder, loc, row, constant(0));
+      row =
+          arith::MinSIOp::create(builder, loc, row, constant(height.size - 1));
+    }
+    rows.push_back(row);
   }
   auto store = [&](Value column, ArrayRef<Value> columns) {
     Value value = emitWindow(builder, data, n, c, rows, columns);
@@ -182,8 +303,11 @@ void Pooling::emitLine(OpBuilder &builder, Value data, Value output, Value n,
   };
   emitBorder(0, width.getFirstInside());
   emitBorder(width.getFirstAfter(), width.count);
+  int64_t first = emitVectors(builder, data, output, {n, c}, line, rows);
+  if (first == width.getFirstAfter())
+    return;
   auto inside =
-      scf::ForOp::create(builder, loc, constant(width.getFirstInside()),
+      scf::ForOp::create(builder, loc, constant(first),
                          constant(width.getFirstAfter()), constant(1));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(inside.getBody());
@@ -208,7 +332,7 @@ void Pooling::lower(int64_t threads) {
   };
   Value data = bufferization::ToBufferOp::create(
       rewriter, loc, getBuffer(image), image, /*read_only=*/true);
-  MemRefType type = getBuffer(op.getResult(0));
+  MemRefType type = getBuffer(op->getResult(0));
   Value output = memref::AllocOp::create(rewriter, loc, type,
                                          rewriter.getI64IntegerAttr(64));
   int64_t planes = type.getDimSize(0) * type.getDimSize(1);
@@ -236,6 +360,6 @@ void Pooling::lower(int64_t threads) {
   emitLine(rewriter, data, output, n, c, lines.getInductionVar());
   rewriter.setInsertionPointAfter(outer);
   rewriter.replaceOpWithNewOp<bufferization::ToTensorOp>(
-      op, op.getResult(0).getType(), output, /*restrict=*/true,
+      op, op->getResult(0).getType(), output, /*restrict=*/true,
       /*writable=*/true);
 }
